@@ -1,0 +1,45 @@
+# Every target starts from a bare clone: it makes .venv and installs what it needs, once.
+PYTHON ?= python3
+BIN := .venv/bin
+export SLATEWISE_DATA ?= $(wildcard $(abspath ../shared/data))
+
+.PHONY: demo test check fuzz bench docs clean
+
+demo: .venv/installed-plain
+	$(BIN)/slatewise demo --out demo/report.html
+
+test: .venv/installed-test
+	$(BIN)/python -m pytest
+
+check: .venv/installed-check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+	$(BIN)/sphinx-build -q -W -E docs docs/_build/html
+
+fuzz: .venv/installed-test
+	$(BIN)/python -m tests.fuzz --files $(or $(FILES),200000)
+
+bench: .venv/installed-bench
+	$(BIN)/slatewise bench metrics
+	$(BIN)/slatewise bench reader
+
+docs: .venv/installed-docs
+	$(BIN)/sphinx-build -q -W docs docs/_build/html
+
+clean:
+	rm -rf .venv demo docs/_build
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slatewise needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv .venv
+
+# One stamp an extra: reinstalled only when pyproject.toml changes.
+.venv/installed-plain: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/installed-%: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@

@@ -1,0 +1,34 @@
+"""Learn to rank whole lists whose items interact, trained directly for the ranking measure.
+
+Names load on first use, so ``import slatewise`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from slatewise import data, datasets, metrics
+    from slatewise.estimators import BestFeatureRanker, load
+
+__all__ = ["BestFeatureRanker", "__version__", "data", "datasets", "load", "metrics"]
+
+_MODULES = frozenset({"data", "datasets", "metrics"})
+_HOMES = {"BestFeatureRanker": "slatewise.estimators", "load": "slatewise.estimators"}
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(f"slatewise.{name}")
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'slatewise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,62 @@
+"""Blocks of lists: flat arrays plus offsets, or queries against one shared catalogue. Never one object a query.
+
+List l of :class:`Lists` owns the rows ``offsets[l]:offsets[l + 1]``. ``blocks`` cuts by bytes of data only, so the
+cuts, and with them every sum in block order, are the same at any number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Int: TypeAlias = NDArray[np.int64]
+Float: TypeAlias = NDArray[np.floating[Any]]
+BLOCK_BYTES = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Rows gathered by list: ``order`` sorts rows so that list l (called ``ids[l]``) is a contiguous run."""
+
+    order: Int | None
+    """Row numbers, list after list; None where the rows already stand that way."""
+    offsets: Int
+    ids: NDArray[Any]
+
+    def gather(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the values in list order."""
+        return values if self.order is None else values[self.order]
+
+
+def group_rows(qid: ArrayLike | None, n_rows: int) -> Groups:
+    """Gather rows by query id: any order, any dtype; lists keep the order in which they first appear.
+
+    Examples
+    --------
+    >>> groups = group_rows(["b", "a", "b"], 3)
+    >>> groups.ids.tolist(), groups.offsets.tolist(), groups.order.tolist()
+    (['b', 'a'], [0, 2, 3], [0, 2, 1])
+    """
+    if qid is None:
+        return Groups(None, np.array([0, n_rows], dtype=np.int64), np.zeros(1, dtype=np.int64))
+    ids = np.asarray(qid)
+    if ids.shape != (n_rows,):
+        raise ValueError(f"qid: expected one id a row, shape ({n_rows},), found shape {ids.shape}")
+    if n_rows == 0:
+        return Groups(None, np.zeros(1, dtype=np.int64), ids)
+    if ids.dtype.kind == "f" and not np.isfinite(ids).all():
+        raise ValueError(f"qid: expected an id in every row, found {ids[~np.isfinite(ids)][0]}")
+    starts = np.concatenate(([0], np.flatnonzero(ids[1:] != ids[:-1]) + 1)).astype(np.int64)
+    runs = ids[starts]
+    names, first_run, run_list = np.unique(runs, return_index=True, return_inverse=True)
+    if len(names) == len(runs):
+        return Groups(None, np.append(starts, n_rows), runs)
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[np.argsort(first_run)] = np.arange(len(names))
+    row_list = np.repeat(rank[run_list], np.diff(np.append(starts, n_rows)))
+    offsets = np.zeros(len(names) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(row_list, minlength=len(names)), out=offsets[1:])
+    return Groups(np.argsort(row_list, kind="stable"), offsets, names[np.argsort(first_run)])

@@ -1,0 +1,15 @@
+"""Shared fixtures: the folder of public data, or a skip that says why."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder named by SLATEWISE_DATA."""
+    folder = os.environ.get("SLATEWISE_DATA", "")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("SLATEWISE_DATA does not name a folder with the public data sets")
+    return Path(folder)
