@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 class DataError(ValueError):
     """A file does not follow its format: ``name:line:column: expected ..., found ...``.
 
-    Lines count from 1; columns count bytes from 1, so that an editor can jump there.
+    Lines count from 1; columns count bytes from 1, so that an editor can jump there. A file that is not text has no
+    lines: then both are 0, the message leaves them out, and ``name`` says which member, or column and row, is meant.
     """
 
     def __init__(self, name: str, line: int, column: int, expected: str, found: str) -> None:
@@ -17,7 +18,8 @@ class DataError(ValueError):
         self.expected, self.found = expected, found
 
     def __str__(self) -> str:
-        return f"{self.name}:{self.line}:{self.column}: expected {self.expected}, found {self.found}"
+        place = f":{self.line}:{self.column}" if self.line else ""
+        return f"{self.name}{place}: expected {self.expected}, found {self.found}"
 
 
 class ModelFileError(ValueError):

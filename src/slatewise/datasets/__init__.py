@@ -1,1 +1,35 @@
-"""To be filled."""
+"""Named public data sets, splits that cut no list, and generators with known best rankings.
+
+Data sets lie in a folder of folders, one a set, that ``SLATEWISE_DATA`` names; nothing of them is in the package.
+"""
+
+from slatewise.datasets._locate import DatasetNotFound
+from slatewise.datasets.loading import Description, describe, load, load_official_runs, names
+from slatewise.datasets.make_interacting import InteractingLists, make_interacting_lists
+from slatewise.datasets.make_queries import MadeQueries, make_queries
+from slatewise.datasets.make_scenes import LabelScenes, make_label_scenes
+from slatewise.datasets.make_sessions import MadeSessions, make_sessions
+from slatewise.datasets.make_silhouettes import Silhouettes, make_silhouettes
+from slatewise.datasets.splits import Split, by_time, k_fold_by_list
+
+__all__ = [
+    "DatasetNotFound",
+    "Description",
+    "InteractingLists",
+    "LabelScenes",
+    "MadeQueries",
+    "MadeSessions",
+    "Silhouettes",
+    "Split",
+    "by_time",
+    "describe",
+    "k_fold_by_list",
+    "load",
+    "load_official_runs",
+    "make_interacting_lists",
+    "make_label_scenes",
+    "make_queries",
+    "make_sessions",
+    "make_silhouettes",
+    "names",
+]

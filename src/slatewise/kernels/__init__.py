@@ -4,6 +4,6 @@ Serial and ``nogil``: threads run over blocks (:mod:`slatewise.parallel`), so a 
 beside a kernel validates, allocates the outputs and documents; a kernel trusts its input.
 """
 
-from slatewise.kernels._kernel import kernel
+from slatewise.kernels._kernel import kernel, loose_sums
 
-__all__ = ["kernel"]
+__all__ = ["kernel", "loose_sums"]

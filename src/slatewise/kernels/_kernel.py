@@ -1,4 +1,4 @@
-"""The one decorator every compiled function wears."""
+"""The two decorators of compiled functions: ``kernel`` for all of them, ``loose_sums`` where a sum is only a bound."""
 
 from __future__ import annotations
 
@@ -17,3 +17,15 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
         return njit(nogil=True, cache=True)(function)
     except RuntimeError:  # read-only install without a cache folder: compile in every process instead
         return njit(nogil=True)(function)
+
+
+def loose_sums(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile as ``kernel`` does, and let sums be added in any order: the compiler then adds eight numbers at a time.
+
+    The bits still depend on the machine's instructions only, never on threads.
+    """
+    any_order = {"reassoc", "nsz"}
+    try:
+        return njit(nogil=True, cache=True, fastmath=any_order)(function)
+    except RuntimeError:
+        return njit(nogil=True, fastmath=any_order)(function)

@@ -1,1 +1,44 @@
-"""To be filled."""
+"""Measures of ranked lists: explicit conventions, presets for other tools, significance. NumPy is all it imports."""
+
+from slatewise.metrics.auc import AUC
+from slatewise.metrics.average_precision import AP
+from slatewise.metrics.break_even import BreakEven
+from slatewise.metrics.evaluate import PerQuery, evaluate, evaluate_queries, evaluate_run
+from slatewise.metrics.mean_rank import MeanRank
+from slatewise.metrics.measure import Measure
+from slatewise.metrics.ndcg import NDCG
+from slatewise.metrics.precision import Precision
+from slatewise.metrics.presets import Preset, parse, preset
+from slatewise.metrics.recall import Recall
+from slatewise.metrics.reciprocal_rank import RR
+from slatewise.metrics.scorer import scorer
+from slatewise.metrics.significance import (
+    Bootstrap,
+    Randomisation,
+    paired_bootstrap,
+    randomisation_test,
+)
+
+__all__ = [
+    "AP",
+    "AUC",
+    "NDCG",
+    "RR",
+    "Bootstrap",
+    "BreakEven",
+    "MeanRank",
+    "Measure",
+    "PerQuery",
+    "Precision",
+    "Preset",
+    "Randomisation",
+    "Recall",
+    "evaluate",
+    "evaluate_queries",
+    "evaluate_run",
+    "paired_bootstrap",
+    "parse",
+    "preset",
+    "randomisation_test",
+    "scorer",
+]

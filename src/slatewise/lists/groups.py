@@ -1,20 +1,14 @@
-"""Blocks of lists: flat arrays plus offsets, or queries against one shared catalogue. Never one object a query.
-
-List l of :class:`Lists` owns the rows ``offsets[l]:offsets[l + 1]``. ``blocks`` cuts by bytes of data only, so the
-cuts, and with them every sum in block order, are the same at any number of threads.
-"""
+"""Rows gathered by query id, whatever their order."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Int: TypeAlias = NDArray[np.int64]
-Float: TypeAlias = NDArray[np.floating[Any]]
-BLOCK_BYTES = 1 << 22
+from slatewise.lists.checks import Int
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,264 @@
+"""The command line: each command reads its arguments, calls the library, prints a table. Nothing is computed here.
+
+Bad input ends with exit code 2 and one line on stderr that says where and what was expected; ``--debug`` shows the
+traceback. Tables go to stdout, progress to stderr and only where a person looks at it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.exceptions import TyperException
+
+from slatewise._version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+app = typer.Typer(
+    name="slatewise",
+    help="Learn to rank whole lists whose items interact, trained directly for the ranking measure.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+JsonOption = Annotated[Path | None, typer.Option("--json", help="Also write the figures to this JSON file.")]
+QuickOption = Annotated[bool, typer.Option("--quick", help="A smaller run: minutes become seconds.")]
+
+
+@app.callback(invoke_without_command=True)
+def about(version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False) -> None:
+    """Learn to rank whole lists whose items interact, trained directly for the ranking measure.
+
+    --debug, anywhere on the line, shows the traceback of an error.
+    """
+    if version:
+        print(f"slatewise {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the HTML report goes.")] = Path("demo/report.html"),
+) -> None:
+    """Train on embedded data, print one table, write a report with plots.
+
+    Example: slatewise demo --out demo/report.html
+    """
+    from slatewise.demo import COLUMNS, run_demo
+
+    with _working("demo"):
+        result = run_demo()
+    result.page().write(out)
+    _print_table("What the structure of a list is worth", COLUMNS, result.cells())
+    print(f"report: {out}")
+
+
+@app.command()
+def fit(
+    system: Annotated[str, typer.Argument(help="What to train: feature.")],
+    data: Annotated[str, typer.Argument(help="A file with query ids, or the name of a data set.")],
+    out: Annotated[Path, typer.Option(help="The model file to write (.safetensors).")],
+    param: Annotated[
+        list[str] | None, typer.Option(help="name=value, as the estimator's argument; repeatable.")
+    ] = None,
+) -> None:
+    """Train a ranker on a file and save it.
+
+    Example: slatewise fit feature train.txt --out model.safetensors --param measure=map
+    """
+    from slatewise import inputs
+
+    estimator = inputs.make_estimator(system, param or [])
+    ranking = inputs.read_ranking(data)
+    with _working(f"fit {system}"):
+        estimator.fit(ranking.dense(), ranking.y, qid=ranking.qid)
+    estimator.save(out)
+    card = estimator.model_card_
+    print(f"{out}: {type(estimator).__name__} from {card.n_lists} lists, {card.n_rows} rows")
+
+
+@app.command()
+def rank(
+    model: Annotated[Path, typer.Argument(help="A model file that fit wrote.")],
+    data: Annotated[str, typer.Argument(help="A file with query ids, or the name of a data set.")],
+    out: Annotated[Path, typer.Option(help="The run to write: .run or .txt (TREC), .csv or .parquet.")],
+    top: Annotated[int, typer.Option(min=1, help="How many documents of each query to keep.")] = 10,
+) -> None:
+    """Rank every query of a file with a saved model.
+
+    Example: slatewise rank model.safetensors test.txt --top 10 --out test.run
+    """
+    from slatewise import inputs, load
+    from slatewise.data import write_run_as
+
+    run = inputs.run_from_model(load(model), inputs.read_ranking(data), top)
+    write_run_as(out, run)
+    print(f"{out}: {len(run.scores)} documents")
+
+
+@app.command()
+def evaluate(
+    system: Annotated[Path, typer.Argument(help="A TREC run, or a model file (.safetensors).")],
+    data: Annotated[str, typer.Argument(help="Judgements: TREC qrels or a file with query ids; or a data set's name.")],
+    measures: Annotated[
+        str, typer.Option(help="Comma-separated, as ndcg@10,map,p@5,mrr,recall@20,auc.")
+    ] = "ndcg@10,map",
+    preset: Annotated[str | None, typer.Option(help="Measure as trec_eval, sklearn, lightgbm, ... does.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Measure a run or a model against judgements.
+
+    Example: slatewise evaluate test.run test.qrels --measures ndcg@10,map --json
+    """
+    from slatewise import inputs
+
+    values = inputs.evaluate(system, data, measures, preset)
+    if as_json:
+        print(json.dumps(values))
+    else:
+        _print_table(f"{system} on {data}", ["measure", "mean"], [[name, f"{v:.4f}"] for name, v in values.items()])
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="Which published table: letor.")],
+    data: Annotated[str | None, typer.Option(help="A data set's name or a path instead of the paper's own.")] = None,
+    quick: QuickOption = False,
+    as_json: JsonOption = None,
+) -> None:
+    """Print a published table with our figures beside the printed ones.
+
+    Example: slatewise reproduce letor --json letor.json
+    """
+    from dataclasses import asdict
+
+    from slatewise.papers import reproduce as run
+
+    with _working(f"reproduce {paper}"):
+        result = run(paper, data, quick)
+    rows = [
+        [row.name, name, f"{value:.4f}", "" if row.paper is None or name not in row.paper else f"{row.paper[name]:.4f}"]
+        for row in result.rows
+        for name, value in row.measured.items()
+    ]
+    _print_table(f"{result.paper} on {result.data}", ["row", "figure", "measured", "published"], rows)
+    _write_json(as_json, asdict(result))
+
+
+@app.command()
+def datasets() -> None:
+    """List the data sets, their terms, and whether they are on this machine.
+
+    Example: SLATEWISE_DATA=~/data slatewise datasets
+    """
+    from slatewise import datasets as sets
+
+    rows = [sets.describe(name) for name in sets.names()]
+    _print_table(
+        "Data sets",
+        ["name", "kind", "size", "here", "terms"],
+        [[row.name, row.kind, row.size, "yes" if row.present else "no", row.terms] for row in rows],
+    )
+
+
+@app.command()
+def bench(
+    what: Annotated[str, typer.Argument(help="What to measure: metrics or reader.")],
+    quick: QuickOption = False,
+    as_json: JsonOption = None,
+) -> None:
+    """Measure ratios against peers in one run.
+
+    Example: slatewise bench metrics --json metrics.json
+    """
+    from dataclasses import asdict
+
+    from slatewise.bench import run_benchmark
+
+    with _working(f"bench {what}"):
+        table = run_benchmark(what, quick)
+    cells = [
+        [
+            row.what,
+            f"{row.ours:.4g} {row.unit}",
+            row.peer or "",
+            *(
+                ("", "")
+                if row.theirs is None or row.ratio is None
+                else (f"{row.theirs:.4g} {row.unit}", f"{row.ratio:.2f}x")
+            ),
+            row.bar,
+        ]
+        for row in table.rows
+    ]
+    _print_table(f"bench {table.name}", ["what", "ours", "peer", "theirs", "ratio", "bar"], cells)
+    for line in [*table.remarks, *(f"left out, not installed: {peer}" for peer in table.left_out)]:
+        print(line)
+    _write_json(as_json, asdict(table))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and exit: 0 done, 1 a failure of ours, 2 bad input."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    try:
+        sys.exit(app(words, prog_name="slatewise", standalone_mode=False) or 0)
+    except typer.Abort:
+        sys.exit(130)
+    except (TyperException, ValueError, OSError, ImportError) as error:
+        if debug:
+            raise
+        print(f"slatewise: {_one_line(error)}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _one_line(error: Exception) -> str:
+    match error:
+        case TyperException():
+            text = error.format_message()
+        case OSError(filename=str() | bytes() | Path()):
+            text = f"{error.filename}: {error.strerror}"
+        case _:
+            text = str(error)
+    return " ".join(text.split())
+
+
+def _working(what: str) -> Any:
+    """Show a spinner on stderr while a person waits; nothing when piped."""
+    from rich.console import Console
+
+    return Console(stderr=True).status(what)
+
+
+def _print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table: drawn for a person, tab-separated into a pipe."""
+    if not sys.stdout.isatty():
+        for row in [columns, *rows]:
+            print("\t".join(row))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*columns, title=title, title_justify="left")
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def _write_json(path: Path | None, value: dict[str, Any]) -> None:
+    if path is None:
+        return
+    from slatewise.files import atomic_path
+
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+    print(f"figures: {path}")

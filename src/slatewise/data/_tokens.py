@@ -1,0 +1,102 @@
+"""What a token of a text file may be: a word, a whole number, a number, an id.
+
+A number is ``[+-]?(digits[.digits?]|.digits)([eE][+-]?digits)?`` in ASCII and finite as a float64: no ``nan``, no
+``inf``, no hexadecimal, no underscores. A whole number is ``[+-]?digits`` within int64.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import isfinite
+
+import numpy as np
+
+from slatewise.data.records import Ids
+
+_WORD = re.compile(r"[^ \t]+")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_WHOLE = re.compile(r"([+-]?)0*([0-9]{1,19})")
+# Lone surrogates have no UTF-8, and a byte order mark would be taken for one at the start of a file.
+_UNSAFE = re.compile(r"[\x00-\x20\x7f\ud800-\udfff\ufeff]")
+_INT64 = np.iinfo(np.int64)
+
+
+def words(text: str) -> list[str]:
+    r"""Split at runs of blanks and tabs.
+
+    Examples
+    --------
+    >>> words(" 7 Q0\tdoc-1 ")
+    ['7', 'Q0', 'doc-1']
+    """
+    # str.split is faster but takes other scripts' blanks for blanks.
+    return text.split() if text.isascii() else _WORD.findall(text)
+
+
+def word_offset(text: str, index: int) -> int:
+    """Return where word ``index`` starts, or the end of the last word where there are fewer."""
+    spans = [match.span() for match in _WORD.finditer(text)]
+    if index < len(spans):
+        return spans[index][0]
+    return spans[-1][1] if spans else 0
+
+
+def number(text: str) -> float | None:
+    """Return the finite number the text spells, or None.
+
+    Examples
+    --------
+    >>> number("-1.5e3"), number("nan"), number("1e999"), number("1_0")
+    (-1500.0, None, None, None)
+    """
+    if _NUMBER.fullmatch(text) is None:
+        return None
+    value = float(text)
+    return value if isfinite(value) else None
+
+
+def whole(text: str) -> int | None:
+    """Return the int64 the text spells, or None.
+
+    Examples
+    --------
+    >>> whole("-07"), whole("9223372036854775808"), whole("1.0")
+    (-7, None, None)
+    """
+    match = _WHOLE.fullmatch(text)
+    if match is None:
+        return None
+    value = int(match[1] + match[2])
+    return value if _INT64.min <= value <= _INT64.max else None
+
+
+def is_plain_integer(text: str) -> bool:
+    """Whether the text is an int64 as ``str`` would write it: no plus, no leading zeros."""
+    value = whole(text)
+    return value is not None and str(value) == text
+
+
+def as_ids(texts: Sequence[str]) -> Ids:
+    """Return a column of ids: int64 if every text is an integer as ``str`` would write it, otherwise strings.
+
+    ``007`` and ``+7`` stay strings, so that the ids that come out can be looked up as they stood in the file.
+
+    Examples
+    --------
+    >>> as_ids(["12", "7"]), as_ids(["12", "007"])
+    (array([12,  7]), array(['12', '007'], dtype='<U3'))
+    """
+    try:
+        values = [int(text) for text in texts]
+        if [str(value) for value in values] == texts:
+            return np.array(values, dtype=np.int64)
+    except (ValueError, OverflowError):  # not an integer, or one beyond int64
+        pass
+    return np.array(texts, dtype=np.str_)
+
+
+def check_word(argument: str, text: str) -> None:
+    """Raise ValueError unless the text, written between blanks, reads back as it is."""
+    if not text or _UNSAFE.search(text):
+        raise ValueError(f"{argument}: expected a word without blanks or control characters, found {text!r}")

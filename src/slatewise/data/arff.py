@@ -1,0 +1,221 @@
+"""Multi-label ARFF files as Mulan writes them: some of the attributes are labels, 0 or 1.
+
+Understood: numeric, real, integer and nominal attributes; dense rows ``v, v, ...`` and sparse rows ``{i v, ...}`` with
+indices from 0; names and values in single or double quotes, with a backslash before a quote, backslash or ``%`` inside;
+``%`` comments; keywords in any case. Refused: string, date and relational attributes, and missing values.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+from xml.etree import ElementTree
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from slatewise.data._arff_header import Domain, Header, pieces, read_header, without_comment, word
+from slatewise.data._lines import Line, parse_lines
+from slatewise.data._source import OnError, PathOrFile, Problems, open_source
+from slatewise.data._tokens import whole
+from slatewise.data.records import MultiLabel
+from slatewise.errors import DataError
+
+Labels: TypeAlias = "int | str | os.PathLike[str] | Sequence[str]"
+_ENTRY = re.compile(r"[ \t]*([0-9]+)[ \t]+(?=[^ \t])")
+
+
+def read_arff(path: PathOrFile, *, labels: Labels, on_error: OnError = "raise") -> MultiLabel:
+    r"""Read a multi-label ARFF file.
+
+    A nominal value is stored as its number if all values of the attribute are numbers, otherwise as its place in the
+    attribute's list. What a sparse row leaves out is 0, or the first value of a nominal attribute. X is dense where
+    all rows are, otherwise CSR.
+
+    Parameters
+    ----------
+    path : str, path or binary file
+        Plain, gzip or xz.
+    labels : int, list of str, str or path
+        Which attributes are labels: the last n, the first n (as -n), those of these names in this order, or those
+        named in this Mulan XML file.
+    on_error : {"raise", "skip"}
+        Whether a bad row stops the reading, or is left out and counted in ``skipped``. A bad header always stops it.
+
+    Raises
+    ------
+    DataError
+        At the first bad line, with file:line:column and what was expected.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> text = b"@relation r\n@attribute size real\n@attribute sea {0,1}\n@data\n0.5,1\n{0 2}\n"
+    >>> data = read_arff(BytesIO(text), labels=1)
+    >>> data.X.toarray().tolist(), data.Y.toarray().tolist(), data.label_names.tolist()
+    ([[0.5], [2.0]], [[1], [0]], ['sea'])
+    """
+    problems = Problems(on_error)
+    wanted = _wanted(labels)
+    with open_source(path) as source:
+        lines = source.lines()
+        header = read_header(source, lines)
+        label_columns = _label_columns(header, wanted)
+        parser = _Parser(_domains(header, label_columns))
+        rows = [row for row in parse_lines(source, lines, problems, parser.parse) if row is not None]
+    names = np.array(header.names, dtype=np.str_)
+    values = _matrix(rows, len(names))
+    feature_columns = np.setdiff1d(np.arange(len(names)), label_columns)
+    Y = csr_array(values[:, label_columns]).astype(np.int8)
+    return MultiLabel(
+        values[:, feature_columns], Y, names[label_columns], names[feature_columns], skipped=problems.report()
+    )
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Values by column; ``columns`` is None in a dense row."""
+
+    columns: list[int] | None
+    values: list[float]
+
+
+class _Parser:
+    """Turns a line of the data part into a row, None where the line is a comment."""
+
+    def __init__(self, domains: list[Domain]) -> None:
+        self._domains = domains
+        self._filled = {column: domain.default for column, domain in enumerate(domains) if domain.default}
+
+    def parse(self, line: Line) -> _Row | None:
+        """Read a dense or a sparse row."""
+        text = without_comment(line.text).rstrip(" \t")
+        start = len(text) - len(text.lstrip(" \t"))
+        if not text:
+            return None
+        return self._sparse(line, text, start) if text[start] == "{" else self._dense(line, text)
+
+    def _dense(self, line: Line, text: str) -> _Row:
+        found = pieces(line, text, 0)
+        if len(found) != len(self._domains):
+            offset = found[len(self._domains)][0] if len(found) > len(self._domains) else len(text)
+            raise line.fault(offset, f"{len(self._domains)} values, one an attribute", f"{len(found)}")
+        return _Row(None, [_value(line, at, piece, d) for (at, piece), d in zip(found, self._domains, strict=True)])
+
+    def _sparse(self, line: Line, text: str, start: int) -> _Row:
+        if text[-1] != "}":
+            raise line.fault(start, "a sparse row that ends with '}'", repr(text[start:]))
+        body = text[:-1]
+        entries = dict(self._filled)
+        last = -1
+        for offset, piece in pieces(line, body, start + 1) if body[start + 1 :].strip(" \t") else []:
+            entry = _ENTRY.match(piece)
+            column = whole(entry[1]) if entry else None
+            if entry is None or column is None or not last < column < len(self._domains):
+                at = offset + len(piece) - len(piece.lstrip(" \t"))
+                expected = f"an index from {last + 1} to {len(self._domains) - 1}, a blank and a value"
+                raise line.fault(at, expected, repr(piece.strip(" \t")))
+            entries[column] = _value(line, offset + entry.end(), piece[entry.end() :], self._domains[column])
+            last = column
+        columns = sorted(entries)
+        return _Row(columns, [entries[column] for column in columns])
+
+
+@dataclass(frozen=True)
+class _ZeroOne:
+    """A label's column: the domain it was declared with, narrowed to 0 and 1."""
+
+    declared: Domain
+    expected: str = "a label, 0 or 1"
+
+    @property
+    def default(self) -> float:
+        return self.declared.default
+
+    def bare(self, text: str) -> float | None:
+        return _if_zero_one(self.declared.bare(text))
+
+    def quoted(self, text: str) -> float | None:
+        return _if_zero_one(self.declared.quoted(text))
+
+
+def _if_zero_one(value: float | None) -> float | None:
+    return value if value in (0.0, 1.0) else None
+
+
+def _value(line: Line, offset: int, piece: str, domain: Domain) -> float:
+    value = domain.bare(piece.strip(" \t"))
+    if value is not None:  # nearly always: quotes and faults take the slow way
+        return value
+    offset, text, in_quotes = word(line, offset, piece)
+    if text == "?" and not in_quotes:
+        raise line.fault(offset, f"{domain.expected} (missing values are not understood)", "'?'")
+    value = domain.quoted(text) if in_quotes else domain.bare(text)
+    if value is None:
+        raise line.fault(offset, domain.expected, repr(text))
+    return value
+
+
+def _matrix(rows: list[_Row], n_columns: int) -> csr_array | np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    if all(row.columns is None for row in rows):
+        return np.array([row.values for row in rows], dtype=np.float64).reshape(len(rows), n_columns)
+    every = list(range(n_columns))
+    columns = [every if row.columns is None else row.columns for row in rows]
+    indices = np.fromiter((column for row in columns for column in row), dtype=np.int64)
+    values = np.fromiter((value for row in rows for value in row.values), dtype=np.float64)
+    indptr = np.cumsum([0, *map(len, columns)], dtype=np.int64)
+    matrix = csr_array((values, indices, indptr), shape=(len(rows), n_columns))
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _domains(header: Header, label_columns: list[int]) -> list[Domain]:
+    domains: list[Domain] = [attribute.domain for attribute in header.attributes]
+    for column in label_columns:
+        label = header.attributes[column]
+        if not label.zero_one:
+            raise label.declared.fault(0, "a label with the values 0 and 1", f"attribute {label.name!r}")
+        domains[column] = _ZeroOne(label.domain)
+    return domains
+
+
+def _label_columns(header: Header, wanted: int | list[str]) -> list[int]:
+    places = {name: column for column, name in enumerate(header.names)}
+    n_labels = abs(wanted) if isinstance(wanted, int) else len(wanted)
+    if n_labels >= len(places):
+        raise header.end.fault(0, f"more than {n_labels} attributes, for labels={wanted}", f"{len(places)}")
+    if isinstance(wanted, int):
+        columns = list(places.values())
+        return columns[-wanted:] if wanted > 0 else columns[:-wanted]
+    for name in wanted:
+        if name not in places:
+            raise header.end.fault(0, f"an attribute for the label {name!r}", "none of that name")
+    return [places[name] for name in wanted]
+
+
+def _wanted(labels: Labels) -> int | list[str]:
+    wanted = labels if isinstance(labels, int) else _names(labels)
+    if not wanted or (isinstance(wanted, list) and len(set(wanted)) != len(wanted)):
+        raise ValueError(f"labels: expected a count that is not 0, or names, each once, found {wanted}")
+    return wanted
+
+
+def _names(labels: str | os.PathLike[str] | Sequence[str]) -> list[str]:
+    """Resolve names, or the path of a Mulan XML file: ``<labels><label name="..."/>...</labels>``."""
+    if not isinstance(labels, str | os.PathLike):
+        return list(labels)
+    with open_source(labels) as source:
+        content = b"".join(source.chunks())
+    try:
+        root = ElementTree.fromstring(content)
+    except ElementTree.ParseError as error:
+        line, column = error.position
+        raise DataError(source.name, line, column + 1, "well-formed XML", str(error)) from None
+    elements = [element for element in root.iter() if element.tag.rpartition("}")[2] == "label"]
+    names = [element.get("name", "") for element in elements]
+    if not names or "" in names:
+        raise DataError(source.name, 1, 1, "<label name='...'> elements, each with a name", f"{len(names)} elements")
+    return names

@@ -1,0 +1,132 @@
+"""Tables to rank: pandas, polars and Arrow frames through narwhals. One row a document, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from narwhals.typing import IntoDataFrame
+from scipy.sparse import csr_array
+
+from slatewise.data.records import Float, Ids, Ranking
+from slatewise.errors import DataError
+
+
+def from_frame(
+    frame: IntoDataFrame, *, label: str, qid: str, doc_id: str | None = None, features: Sequence[str] | None = None
+) -> Ranking:
+    """Take the rows of a frame; rows of one query need not stand together.
+
+    Parameters
+    ----------
+    frame : pandas, polars or Arrow data frame
+        One row a document.
+    label, qid : str
+        The columns of relevances (numbers) and of query ids (integers or strings).
+    doc_id : str, optional
+        The column of document ids.
+    features : list of str, optional
+        The columns of features, numbers or booleans. By default all the others, in the frame's order.
+
+    Raises
+    ------
+    DataError
+        With the column, the row (from 0) and what was expected: nothing may be missing, NaN or infinite.
+
+    Examples
+    --------
+    >>> import polars
+    >>> frame = polars.DataFrame({"query": ["a", "b", "a"], "rel": [2, 0, 1], "bm25": [7.5, 0.0, 3.0]})
+    >>> ranking = from_frame(frame, label="rel", qid="query")
+    >>> ranking.qid.tolist(), ranking.y.tolist(), ranking.dense().ravel().tolist()
+    (['a', 'b', 'a'], [2.0, 0.0, 1.0], [7.5, 0.0, 3.0])
+    """
+    try:
+        table = nw.from_native(frame, eager_only=True)
+    except DuplicateError as error:
+        raise DataError("frame", 0, 0, "every column name once", " ".join(str(error).split())) from None
+    return ranking_of(table, Columns.among(table.columns, "frame", label, qid, doc_id, features), "frame")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column of a table serves as what."""
+
+    label: str
+    qid: str
+    doc_id: str | None
+    features: tuple[str, ...]
+
+    @classmethod
+    def among(
+        cls,
+        names: Sequence[str],
+        table: str,
+        label: str,
+        qid: str,
+        doc_id: str | None,
+        features: Sequence[str] | None,
+    ) -> Columns:
+        """Check that the columns exist; features default to those that serve as nothing else."""
+        if len(set(names)) != len(names):
+            raise DataError(table, 0, 0, "every column name once", f"the columns {', '.join(map(repr, names))}")
+        taken = [label, qid] if doc_id is None else [label, qid, doc_id]
+        chosen = [name for name in names if name not in taken] if features is None else list(features)
+        for name in (*taken, *chosen):
+            if name not in names:
+                raise DataError(table, 0, 0, f"a column called {name!r}", f"the columns {', '.join(map(repr, names))}")
+        if len(set(chosen)) != len(chosen):
+            raise ValueError(f"features: expected every column once, found {chosen}")
+        return cls(label, qid, doc_id, tuple(chosen))
+
+    @property
+    def all(self) -> list[str]:
+        """Every column that is needed, once."""
+        ids = [] if self.doc_id is None else [self.doc_id]
+        return list(dict.fromkeys([self.label, self.qid, *ids, *self.features]))
+
+
+def ranking_of(table: nw.DataFrame[Any], columns: Columns, name: str, first_row: int = 0) -> Ranking:
+    """Check and convert the columns of a table whose first row is row ``first_row`` of the source ``name``."""
+    X = np.empty((len(table), len(columns.features)))
+    for place, feature in enumerate(columns.features):
+        X[:, place] = _numbers(table[feature], name, first_row)
+    y = _numbers(table[columns.label], name, first_row)
+    qid = ids_of(table[columns.qid], name, first_row)
+    doc_ids = None if columns.doc_id is None else ids_of(table[columns.doc_id], name, first_row).astype(np.str_)
+    return Ranking(csr_array(X), y, qid, doc_ids)
+
+
+def ids_of(series: nw.Series[Any], name: str, first_row: int) -> Ids:
+    """Return a column of integer or string ids, none of them missing."""
+    missing = np.flatnonzero(series.is_null().to_numpy())
+    if len(missing):
+        raise _fault(series, name, first_row, int(missing[0]), "an id", "a missing value")
+    if series.dtype.is_integer():
+        values = series.to_numpy()
+        if len(values) and values.max() > np.iinfo(np.int64).max:
+            raise _fault(series, name, first_row, int(values.argmax()), "an id within int64", str(values.max()))
+        return values.astype(np.int64)
+    if isinstance(series.dtype, nw.String | nw.Categorical | nw.Enum):
+        return np.array(series.cast(nw.String).to_list(), dtype=np.str_)
+    raise _fault(series, name, first_row, 0, "integer or string ids", f"a column of {series.dtype}")
+
+
+def _numbers(series: nw.Series[Any], name: str, first_row: int) -> Float:
+    if not series.dtype.is_numeric() and series.dtype != nw.Boolean:
+        raise _fault(series, name, first_row, 0, "numbers", f"a column of {series.dtype}")
+    values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        row = int(bad[0])
+        found = "a missing value" if bool(series.is_null().to_numpy()[row]) else str(values[row])
+        raise _fault(series, name, first_row, row, "a finite number", found)
+    return values
+
+
+def _fault(series: nw.Series[Any], name: str, first_row: int, row: int, expected: str, found: str) -> DataError:
+    return DataError(f"{name}, column {series.name!r}, row {first_row + row}", 0, 0, expected, found)

@@ -1,0 +1,137 @@
+"""SVMlight with label sets, as LIBSVM writes it: ``label,label,... index:value ...``, a row a line.
+
+- Labels are whole numbers from 0 in any order, each at most once a row; label l is column l of Y. Every column has a
+  name, so that one large number would cost much memory: labels from 2^20 on need ``n_labels``.
+- A row without labels starts with its first feature (blanks before it do not matter). A row with neither labels nor
+  features cannot be told from a blank line, which carries nothing.
+- Everything else, features, numbers, comments and line ends, is as in :mod:`slatewise.data.svmlight`; comments are
+  checked and dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.data._source import OnError, PathOrFile, Problems, open_source
+from slatewise.data._svmlight_text import (
+    CHUNK_BYTES,
+    IndexRange,
+    Text,
+    columns,
+    csr_from_lengths,
+    error_list,
+    expected,
+    ints,
+    join_fields,
+    map_texts,
+    run_twice_if_hard,
+)
+from slatewise.data.records import Float, Int, MultiLabel
+from slatewise.kernels import multilabel_svmlight, svmlight
+from slatewise.kernels.text import count_byte
+
+_MOST_LABELS = 1 << 20
+
+
+def read_multilabel_svmlight(
+    path: PathOrFile,
+    *,
+    n_features: int | None = None,
+    n_labels: int | None = None,
+    zero_based: bool = False,
+    on_error: OnError = "raise",
+) -> MultiLabel:
+    r"""Read a file with one row a line, its labels and its features; the module's text has the rules.
+
+    Parameters
+    ----------
+    path : str, path or binary file
+        Plain, gzip or xz.
+    n_features, n_labels : int, optional
+        Number of columns of X and of Y; an index or a label beyond is an error. None: as many as the file needs, of
+        labels at most 2^20.
+    zero_based : bool
+        Whether feature index 0 is the first column of X. Otherwise index 1 is, and index 0 an error.
+    on_error : {"raise", "skip"}
+        Whether a bad row stops the reading, or is left out and counted in ``skipped``. A damaged archive always
+        stops it.
+
+    Raises
+    ------
+    DataError
+        At the first bad row, with file:line:column and what was expected.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> rows = read_multilabel_svmlight(BytesIO(b"2,0 1:0.5\n 1:3 2:4\n1 2:1\n"))
+    >>> rows.Y.toarray(), rows.X.toarray()
+    (array([[1, 0, 1],
+            [0, 0, 0],
+            [0, 1, 0]], dtype=int8),
+     array([[0.5, 0. ],
+            [3. , 4. ],
+            [0. , 1. ]]))
+    """
+    indices = IndexRange.of(n_features, zero_based)
+    end_label = columns("n_labels", _MOST_LABELS if n_labels is None else n_labels)
+    problems = Problems(on_error)
+    parts: list[_Part] = [_NO_ROWS]
+    with open_source(path) as source:
+        for parsed in map_texts(source, CHUNK_BYTES, partial(_parse, indices=indices, end_label=end_label)):
+            for position, code in parsed.errors:
+                problems.add(parsed.text.error(position, expected(code, indices, end_label)))
+            parts.append(parsed.part)
+    labels, label_counts, lengths, features, values = join_fields(parts)
+    Y = csr_from_lengths(np.ones(len(labels), dtype=np.int8), labels, label_counts, n_labels)
+    names = np.arange(Y.shape[1]).astype(np.str_)
+    return MultiLabel(csr_from_lengths(values, features, lengths, n_features), Y, names, skipped=problems.report())
+
+
+class _Part(NamedTuple):
+    """Rows read: ``label_counts`` and ``lengths`` count each row's labels and entries."""
+
+    labels: NDArray[np.int32]
+    label_counts: Int
+    lengths: Int
+    indices: NDArray[np.int32]
+    values: Float
+
+
+_NO_ROWS = _Part(np.empty(0, np.int32), ints(0), ints(0), np.empty(0, np.int32), np.empty(0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Parsed:
+    text: Text
+    part: _Part
+    errors: list[tuple[int, int]]
+    """(position in the text, code) of each bad row."""
+
+
+def _parse(text: Text, indices: IndexRange, end_label: int) -> _Parsed:
+    data = np.frombuffer(text.data, dtype=np.uint8)
+    n_lines = count_byte(data, ord("\n"))
+    rules = svmlight.Rules(indices.first, indices.end, False, False)
+    labels = np.empty(n_lines + count_byte(data, ord(",")), dtype=np.int32)
+    rows = multilabel_svmlight.MultiLabelRows(labels, ints(n_lines), ints(n_lines))
+    errors = svmlight.Errors(ints(n_lines), ints(n_lines))
+    entries, (size, count, wrong) = run_twice_if_hard(
+        text,
+        n_lines,
+        lambda entries: multilabel_svmlight.multilabel_rows(data, rules, end_label, entries, rows, errors),
+    )
+    label_counts = rows.label_counts[:count]
+    part = _Part(
+        rows.labels[: int(label_counts.sum())],
+        label_counts,
+        rows.lengths[:count],
+        entries.indices[:size],
+        entries.values[:size],
+    )
+    return _Parsed(text, part, error_list(errors, wrong))

@@ -1,0 +1,261 @@
+"""Multi-label data as one ``.npz`` file: plain arrays by name, no pickle.
+
+========================================== =======================================================================
+member                                     what it holds
+========================================== =======================================================================
+``X``                                      (n, d) finite numbers; or CSR parts ``X_data, X_indices, X_indptr, X_shape``
+``Y``                                      (n, l) zeros and ones; or CSR parts (``Y_data`` may be left out: all ones)
+``label_names``                            l strings
+``feature_names``, ``is_train``            optional: d strings, n booleans
+========================================== =======================================================================
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from math import prod
+from tokenize import TokenError
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack
+
+from slatewise.data._source import PathOrFile
+from slatewise.data.records import Float, MultiLabel, Strings
+from slatewise.errors import DataError
+from slatewise.files import atomic_path
+
+Array: TypeAlias = NDArray[Any]
+# What zipfile, its codecs and NumPy's header parser raise on bytes in memory that are not what they claim to be.
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, OSError, EOFError, RuntimeError),
+    *(ValueError, SyntaxError, TokenError),
+)
+_HEADER_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+
+
+def read_npz(path: PathOrFile, *, features: str | Sequence[str] = "X") -> MultiLabel:
+    """Read multi-label data; shapes, bounds, repeats and NaN are checked before anything is returned.
+
+    Parameters
+    ----------
+    path : str, path or binary file
+        The archive.
+    features : str or list of str
+        The matrix to take as X, or several to put side by side.
+
+    Raises
+    ------
+    DataError
+        With the file, the member and what was expected.
+
+    Examples
+    --------
+    >>> file = io.BytesIO()
+    >>> np.savez(file, X=[[0.5], [2.0]], Y=[[1, 0], [0, 1]], label_names=["sea", "sky"])
+    >>> _ = file.seek(0)
+    >>> data = read_npz(file)
+    >>> data.X.tolist(), data.Y.toarray().tolist(), data.label_names.tolist()
+    ([[0.5], [2.0]], [[1, 0], [0, 1]], ['sea', 'sky'])
+    """
+    is_path = isinstance(path, str | os.PathLike)
+    name = os.fspath(path) if is_path else str(getattr(path, "name", "<stream>"))
+    with open(path, "rb") if is_path else nullcontext(path) as file:
+        return _multilabel(_Archive(name, file.read()), name, features)
+
+
+def write_npz(path: str | os.PathLike[str], data: MultiLabel) -> None:
+    """Write multi-label data, compressed; the file appears whole or not at all.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> data = MultiLabel(np.array([[0.5], [2.0]]), csr_array(np.eye(2)), np.array(["sea", "sky"]))
+    >>> with TemporaryDirectory() as folder:
+    ...     write_npz(Path(folder, "scenes.npz"), data)
+    ...     read_npz(Path(folder, "scenes.npz")).X.tolist()
+    [[0.5], [2.0]]
+    """
+    members: dict[str, Array] = {**_parts("X", data.X), **_parts("Y", data.Y), "label_names": data.label_names}
+    if data.feature_names is not None:
+        members["feature_names"] = data.feature_names
+    if data.is_train is not None:
+        members["is_train"] = data.is_train
+    _multilabel(members, "data", "X")  # what would not read back is not written
+    with atomic_path(path) as temporary, open(temporary, "wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **members)
+
+
+class _Archive(Mapping[str, Array]):
+    """The arrays of a zip file, each checked against its own size before it is built."""
+
+    def __init__(self, name: str, content: bytes) -> None:
+        self._name = name
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(content))
+            # Damage must not make an optional member vanish: opening compares the two places that hold its name, and
+            # the end record says how many there are, which zipfile does not look at.
+            for info in self._zip.infolist():
+                self._zip.open(info).close()
+            end = content.rfind(b"PK\x05\x06")
+            count = int.from_bytes(content[end + 10 : end + 12], "little")
+            if count not in (len(self._zip.infolist()), 0xFFFF):
+                raise ValueError(f"{len(self._zip.infolist())} members of {count}")
+        except _DAMAGE as error:
+            raise DataError(name, 0, 0, "a complete .npz archive", str(error)) from None
+        self._infos = {info.filename.removesuffix(".npy"): info for info in self._zip.infolist()}
+        if len(self._infos) != len(self._zip.infolist()):
+            raise DataError(name, 0, 0, "every member once", ", ".join(self._zip.namelist()))
+
+    def __getitem__(self, member: str) -> Array:
+        try:
+            return _array(self._zip.read(self._infos[member]))
+        except _DAMAGE as error:
+            raise _fault(self._name, member, "a whole array of plain numbers or strings", str(error)) from None
+
+    def __contains__(self, member: object) -> bool:
+        return member in self._infos
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._infos)
+
+    def __len__(self) -> int:
+        return len(self._infos)
+
+
+def _array(content: bytes) -> Array:
+    """Build an array; the shape its header claims must be what the bytes hold, so nothing large is made of a lie."""
+    file = io.BytesIO(content)
+    version = npy.read_magic(file)
+    if version not in _HEADER_READERS:
+        raise ValueError(f"format version {version}")
+    shape, fortran_order, dtype = _HEADER_READERS[version](file)
+    if dtype.hasobject:
+        raise ValueError("Python objects")
+    n_bytes = len(content) - file.tell()
+    if prod(shape) * dtype.itemsize != n_bytes:
+        raise ValueError(f"{n_bytes} bytes for shape {shape} of {dtype}")
+    values = np.frombuffer(content, dtype, prod(shape), file.tell())
+    return values.reshape(shape, order="F" if fortran_order else "C").copy()
+
+
+def _multilabel(members: Mapping[str, Array], name: str, features: str | Sequence[str]) -> MultiLabel:
+    blocks = [features] if isinstance(features, str) else list(features)
+    if not blocks:
+        raise ValueError("features: expected at least one name, found none")
+    X = _side_by_side([_matrix(members, name, block) for block in blocks])
+    Y = csr_array(_matrix(members, name, "Y"))
+    Y.eliminate_zeros()
+    if (Y.data != 1).any():
+        raise _fault(name, "Y", "zeros and ones", str(Y.data[Y.data != 1][0]))
+    n_rows, n_labels = Y.shape
+    if X.shape[0] != n_rows:
+        raise _fault(name, ", ".join(blocks), f"{n_rows} rows as in Y", str(X.shape[0]))
+    feature_names = is_train = None
+    if blocks == ["X"] and "feature_names" in members:
+        feature_names = _names(members, name, "feature_names", X.shape[1])
+    if "is_train" in members:
+        is_train = members["is_train"]
+        if is_train.shape != (n_rows,) or is_train.dtype != np.bool_:
+            raise _fault(name, "is_train", f"{n_rows} booleans", f"{is_train.dtype} of shape {is_train.shape}")
+    label_names = _names(members, name, "label_names", n_labels)
+    return MultiLabel(X, Y.astype(np.int8), label_names, feature_names, is_train)
+
+
+def _side_by_side(blocks: list[csr_array | Float]) -> csr_array | Float:
+    if len(blocks) == 1:
+        return blocks[0]
+    dense = [block for block in blocks if isinstance(block, np.ndarray)]
+    return (
+        np.hstack(dense) if len(dense) == len(blocks) else hstack([csr_array(block) for block in blocks], format="csr")
+    )
+
+
+def _matrix(members: Mapping[str, Array], name: str, matrix: str) -> csr_array | Float:
+    if matrix not in members:
+        if f"{matrix}_shape" not in members:
+            raise _fault(name, matrix, "this member or its CSR parts", f"only {', '.join(sorted(members))}")
+        return _csr(members, name, matrix)
+    values = members[matrix]
+    if values.ndim != 2:
+        raise _fault(name, matrix, "two dimensions", f"shape {values.shape}")
+    return _finite(name, matrix, values)
+
+
+def _csr(members: Mapping[str, Array], name: str, matrix: str) -> csr_array:
+    shape, indptr, indices = (_integers(members, name, f"{matrix}_{part}") for part in ("shape", "indptr", "indices"))
+    if shape.shape != (2,) or (shape < 0).any():
+        raise _fault(name, f"{matrix}_shape", "two sizes >= 0", f"{shape}")
+    n_rows, n_columns = int(shape[0]), int(shape[1])
+    if len(indptr) != n_rows + 1 or indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
+        raise _fault(name, f"{matrix}_indptr", f"{n_rows + 1} bounds that grow from 0 to {len(indices)}", f"{indptr}")
+    if len(indices) and not 0 <= indices.min() <= indices.max() < n_columns:
+        found = f"{indices.min()} to {indices.max()}"
+        raise _fault(name, f"{matrix}_indices", f"columns from 0 to {n_columns - 1}", found)
+    new_row = np.zeros(len(indices) + 1, dtype=np.bool_)
+    new_row[indptr] = True
+    if (np.diff(indices)[~new_row[1:-1]] <= 0).any():
+        raise _fault(name, f"{matrix}_indices", "ascending columns, each once a row", "a repeat or a step back")
+    part = f"{matrix}_data"
+    if part not in members and matrix != "Y":
+        raise _fault(name, part, "this member in the archive", f"only {', '.join(sorted(members))}")
+    values = _finite(name, part, members[part]) if part in members else np.ones(len(indices))
+    if values.shape != indices.shape:
+        raise _fault(name, part, f"{len(indices)} values", f"shape {values.shape}")
+    return csr_array((values, indices, indptr), shape=(n_rows, n_columns))
+
+
+def _finite(name: str, member: str, values: Array) -> Float:
+    if values.dtype.kind not in "biuf":
+        raise _fault(name, member, "numbers", f"dtype {values.dtype}")
+    numbers = np.ascontiguousarray(values, dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        place = tuple(int(at) for at in np.argwhere(~np.isfinite(numbers))[0])
+        raise _fault(name, member, "finite numbers", f"{numbers[place]} at {place}")
+    return numbers
+
+
+def _integers(members: Mapping[str, Array], name: str, member: str) -> NDArray[np.int64]:
+    if member not in members:
+        raise _fault(name, member, "this member in the archive", f"only {', '.join(sorted(members))}")
+    values = members[member]
+    if values.dtype.kind not in "iu" or values.ndim != 1:
+        raise _fault(name, member, "a row of integers", f"{values.dtype} of shape {values.shape}")
+    return values.astype(np.int64)
+
+
+def _names(members: Mapping[str, Array], name: str, member: str, length: int) -> Strings:
+    if member not in members:
+        raise _fault(name, member, "this member in the archive", f"only {', '.join(sorted(members))}")
+    values = members[member]
+    if values.dtype.kind != "U" or values.shape != (length,):
+        raise _fault(name, member, f"{length} strings", f"{values.dtype} of shape {values.shape}")
+    return values
+
+
+def _parts(matrix: str, values: csr_array | Float) -> dict[str, Array]:
+    if isinstance(values, np.ndarray):
+        return {matrix: values}
+    rows = values.copy()
+    rows.sum_duplicates()
+    shape = np.array(rows.shape, dtype=np.int64)
+    return {
+        f"{matrix}_data": rows.data,
+        f"{matrix}_indices": rows.indices,
+        f"{matrix}_indptr": rows.indptr,
+        f"{matrix}_shape": shape,
+    }
+
+
+def _fault(name: str, member: str, expected: str, found: str) -> DataError:
+    return DataError(f"{name}[{member}]", 0, 0, expected, found)

@@ -1,0 +1,176 @@
+"""Pair files: one (query, item) a line, in two columns of a CSV, TSV or blank-separated file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from slatewise.data._delimited import Blanks, Plain, Quoted, Splitter, check_delimiter, check_id, guess_delimiter
+from slatewise.data._lines import Line, RawLines, clean_line, parse_lines
+from slatewise.data._source import OnError, PathOrFile, Problems, Source, open_source
+from slatewise.data._tokens import as_ids, is_plain_integer, number
+from slatewise.data.records import Pairs
+from slatewise.errors import DataError
+
+Column: TypeAlias = "int | str"
+_IF_HEADER = "header=True if this line names the columns, header=False if it is data"
+
+
+def read_pairs(
+    path: PathOrFile,
+    *,
+    columns: tuple[Column, Column] = (0, 1),
+    weight: Column | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    on_error: OnError = "raise",
+) -> Pairs:
+    r"""Read (query, item) pairs, with a weight each if asked for.
+
+    Every line has as many fields as the first. A column of ids becomes int64 if all of its values are integers as
+    ``str`` would write them (no plus, no leading zeros, within int64), otherwise strings. Blank lines carry nothing.
+
+    Parameters
+    ----------
+    path : str, path or binary file
+        Plain, gzip or xz.
+    columns : tuple of two int or str
+        The query's and the item's column: index from 0, or name with ``header=True``.
+    weight : int or str, optional
+        The column of weights, finite numbers.
+    delimiter : {"\\t", ",", ";", "|", " "}, optional
+        By default tab, comma or semicolon, whichever comes first in that order in the first line, otherwise blanks.
+        ``" "`` stands for runs of blanks and tabs. Fields may stand in double quotes as in RFC 4180, on one line,
+        except between tabs or blanks.
+    header : bool, optional
+        Whether the first line names the columns. By default it is data, and an error if it looks like names: text
+        above a column of integers.
+    on_error : {"raise", "skip"}
+        Whether a bad line stops the reading, or is left out and counted in ``skipped``. A bad header always stops it.
+
+    Raises
+    ------
+    DataError
+        At the first bad line, with file:line:column and what was expected.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> pairs = read_pairs(BytesIO(b"user,artist,plays\n7,a1,3\n8,a2,1.5\n"), weight="plays", header=True)
+    >>> pairs.queries.tolist(), pairs.items.tolist(), pairs.weights.tolist()
+    ([7, 8], ['a1', 'a2'], [3.0, 1.5])
+    """
+    wanted = columns if weight is None else (*columns, weight)
+    _check_columns(wanted, header)
+    check_delimiter(delimiter)
+    problems = Problems(on_error)
+    with open_source(path) as source:
+        lines = source.lines()
+        layout = _layout(_header_line(source, lines), wanted, delimiter) if header else None
+        parser = _Parser(wanted, delimiter, header, layout)
+        rows = list(parse_lines(source, lines, problems, parser.parse))
+    if header is None and (error := parser.header_error(rows)) is not None:
+        problems.add(error)
+        rows = rows[1:]
+    return Pairs(
+        as_ids([row[0] for row in rows]),
+        as_ids([row[1] for row in rows]),
+        None if weight is None else np.array([row[2] for row in rows], dtype=np.float64),
+        problems.report(),
+    )
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """What the first line settles: how to cut, how many fields, which of them are wanted."""
+
+    splitter: Splitter
+    width: int
+    indices: tuple[int, ...]
+
+
+class _Parser:
+    """Turns lines into rows; the first line it sees settles the layout unless a header did."""
+
+    def __init__(
+        self, wanted: tuple[Column, ...], delimiter: str | None, header: bool | None, layout: _Layout | None
+    ) -> None:
+        self._wanted, self._delimiter, self._header = wanted, delimiter, header
+        self._layout = layout
+        self._first: Line | None = None
+
+    def parse(self, line: Line) -> tuple[str, str, float]:
+        """Return the query, the item and the weight (0 where none is wanted)."""
+        if self._layout is None:
+            self._layout = _layout(line, self._wanted, self._delimiter)
+        layout = self._layout
+        fields = layout.splitter.split(line)
+        if len(fields) != layout.width:
+            offset = layout.splitter.offset(line, layout.width)
+            raise line.fault(offset, f"{layout.width} fields as in the first line", f"{len(fields)}")
+        query, item, *weights = (fields[index] for index in layout.indices)
+        check_id(layout.splitter, line, layout.indices[0], query)
+        check_id(layout.splitter, line, layout.indices[1], item)
+        weight = 0.0
+        for text in weights:
+            value = number(text)
+            if value is None:
+                hint = f" ({_IF_HEADER})" if self._first is None and self._header is None else ""
+                raise line.fault(layout.splitter.offset(line, layout.indices[2]), f"a finite weight{hint}", repr(text))
+            weight = value
+        if self._first is None:
+            self._first = line
+        return query, item, weight
+
+    def header_error(self, rows: Sequence[tuple[str, str, float]]) -> DataError | None:
+        """Return an error if the first row holds text above a column of integers."""
+        if self._first is None or self._layout is None or len(rows) < 2:
+            return None
+        queries, items = [row[0] for row in rows], [row[1] for row in rows]
+        for index, (head, *rest) in zip(self._layout.indices, (queries, items), strict=False):
+            if not is_plain_integer(head) and as_ids(rest).dtype.kind == "i":
+                offset = self._layout.splitter.offset(self._first, index)
+                return self._first.fault(offset, f"an integer id as in all other lines ({_IF_HEADER})", repr(head))
+        return None
+
+
+def _layout(line: Line, wanted: tuple[Column, ...], delimiter: str | None) -> _Layout:
+    splitter = _splitter(delimiter or guess_delimiter(line.text) or " ")
+    names = splitter.split(line)
+    indices = tuple(_index(line, splitter, names, column) for column in wanted)
+    return _Layout(splitter, len(names), indices)
+
+
+def _splitter(delimiter: str) -> Splitter:
+    # The registered type text/tab-separated-values knows no quotes, and titles in such files often start with one.
+    return {" ": Blanks(), "\t": Plain("\t")}.get(delimiter) or Quoted(delimiter)
+
+
+def _index(line: Line, splitter: Splitter, names: list[str], column: Column) -> int:
+    if isinstance(column, int):
+        if column >= len(names):
+            raise line.fault(len(line.text), f"at least {column + 1} fields", f"{len(names)}")
+        return column
+    if names.count(column) != 1:
+        raise line.fault(0, f"one column called {column!r}", f"the columns {', '.join(map(repr, names))}")
+    return names.index(column)
+
+
+def _header_line(source: Source, lines: RawLines) -> Line:
+    for row, raw in lines:
+        line = clean_line(source, row, raw)
+        if not line.is_blank:
+            return line
+    raise DataError(source.name, 1, 1, "a line that names the columns", "an empty file")
+
+
+def _check_columns(wanted: tuple[Column, ...], header: bool | None) -> None:
+    for argument, column in zip(("columns[0]", "columns[1]", "weight"), wanted, strict=False):
+        if isinstance(column, int):
+            if column < 0:
+                raise ValueError(f"{argument}: expected an index >= 0 or a name, found {column}")
+        elif not header:
+            raise ValueError(f"{argument}: expected an index, or header=True so that names exist, found {column!r}")

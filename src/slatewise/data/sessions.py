@@ -1,0 +1,129 @@
+"""Session files: one session a line, its item ids in order."""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import pairwise
+
+import numpy as np
+
+from slatewise.data._delimited import Blanks, Plain, Splitter, check_delimiter, check_id, guess_delimiter
+from slatewise.data._lines import Line, clean_lines
+from slatewise.data._source import OnError, PathOrFile, Problems, open_source
+from slatewise.data._tokens import as_ids, check_word
+from slatewise.data.records import Sessions
+from slatewise.errors import DataError
+from slatewise.files import atomic_file
+
+_DELIMITER_OR_QUOTE = re.compile(r'[,;|"]')
+
+
+def read_sessions(
+    path: PathOrFile, *, delimiter: str | None = None, min_length: int = 1, on_error: OnError = "raise"
+) -> Sessions:
+    r"""Read sessions: ids become int64 if all are integers as ``str`` would write them, otherwise strings.
+
+    An empty line would be a session without items and is an error. There is no quoting: a double quote is an error.
+
+    Parameters
+    ----------
+    path : str, path or binary file
+        Plain, gzip or xz.
+    delimiter : {"\\t", ",", ";", "|", " "}, optional
+        By default tab, comma or semicolon, by the first line that has one; blanks if none has. ``" "`` stands for
+        runs of blanks and tabs.
+    min_length : int
+        Shorter sessions are left out, as the caller's choice: they do not count in ``skipped``.
+    on_error : {"raise", "skip"}
+        Whether a bad line stops the reading, or is left out and counted in ``skipped``.
+
+    Raises
+    ------
+    DataError
+        At the first bad line, with file:line:column and what was expected.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> sessions = read_sessions(BytesIO(b"4,8,15\n16\n23,42\n"), min_length=2)
+    >>> sessions.items.tolist(), sessions.offsets.tolist()
+    ([4, 8, 15, 23, 42], [0, 3, 5])
+    """
+    check_delimiter(delimiter)
+    if min_length < 1:
+        raise ValueError(f"min_length: expected a whole number >= 1, found {min_length}")
+    problems = Problems(on_error)
+    with open_source(path) as source:
+        lines = list(source.lines())
+    splitter = _splitter(delimiter or _first_delimiter(lines))
+    items: list[str] = []
+    offsets = [0]
+    for line in clean_lines(source, iter(lines), problems):
+        try:
+            session = _session(line, splitter)
+        except DataError as error:
+            problems.add(error)
+            continue
+        if len(session) >= min_length:
+            items += session
+            offsets.append(len(items))
+    return Sessions(as_ids(items), np.array(offsets, dtype=np.int64), problems.report())
+
+
+def write_sessions(path: str | os.PathLike[str], sessions: Sessions) -> None:
+    """Write sessions, comma-separated; ``.gz`` and ``.xz`` are compressed. The file appears whole or not at all.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_sessions(Path(folder, "s.txt"), Sessions(np.array([4, 8, 15]), np.array([0, 1, 3])))
+    ...     print(Path(folder, "s.txt").read_text())
+    4
+    8,15
+    """
+    _check_offsets(sessions)
+    ids = [str(item) for item in sessions.items.tolist()]
+    for row, text in enumerate(ids):
+        check_word(f"sessions.items[{row}]", text)
+        if _DELIMITER_OR_QUOTE.search(text):
+            raise ValueError(f'sessions.items[{row}]: expected an id without any of , ; | ", found {text!r}')
+    bounds = sessions.offsets.tolist()
+    with atomic_file(path) as file:
+        file.writelines(",".join(ids[start:end]).encode() + b"\n" for start, end in pairwise(bounds))
+
+
+def _session(line: Line, splitter: Splitter) -> list[str]:
+    text = line.text
+    if line.is_blank:
+        raise line.fault(0, "a session with at least one item", "an empty line")
+    if '"' in text:
+        raise line.fault(text.index('"'), "ids without double quotes", repr('"'))
+    fields = splitter.split(line)
+    # Most lines are clean as a whole, which is quicker to see than field by field.
+    if " " in text or "\t" in text or "" in fields:
+        for index, field in enumerate(fields):
+            check_id(splitter, line, index, field)
+    return fields
+
+
+def _splitter(delimiter: str) -> Splitter:
+    return Blanks() if delimiter == " " else Plain(delimiter)
+
+
+def _first_delimiter(lines: list[tuple[int, bytes]]) -> str:
+    guesses = (guess_delimiter(raw.decode(errors="replace")) for _, raw in lines)
+    return next((guess for guess in guesses if guess is not None), " ")
+
+
+def _check_offsets(sessions: Sessions) -> None:
+    offsets = sessions.offsets
+    if sessions.items.dtype.kind not in "iuU":
+        raise ValueError(f"sessions.items: expected integer or string ids, found dtype {sessions.items.dtype}")
+    if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or offsets[-1] != len(sessions.items):
+        raise ValueError(f"sessions.offsets: expected bounds from 0 to {len(sessions.items)}, found {offsets}")
+    if (np.diff(offsets) < 1).any():
+        row = int(np.flatnonzero(np.diff(offsets) < 1)[0])
+        raise ValueError(f"sessions.offsets: expected at least one item a session, found none in session {row}")

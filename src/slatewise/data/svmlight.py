@@ -1,0 +1,206 @@
+"""SVMlight with query ids, as LETOR writes it: ``label qid:Q index:value ... # comment``, a row a line.
+
+The rules, all of them checked:
+
+- A number is ``[+-]?(digits[.digits?]|.digits)([eE][+-]?digits)?`` in ASCII, within the range of float64, and becomes
+  the float that Python's ``float`` makes of it: no ``nan``, no ``inf``, no hexadecimal, no underscores.
+- ``Q`` is digits, below 2^63. The rows of a query stand side by side.
+- Indices are digits, from 1 (from 0 with ``zero_based=True``) on, and ascend within a row; there are fewer than
+  2^31 columns. Zeros that the file spells out stay stored.
+- Blanks and tabs separate tokens; ``#`` starts a comment, in UTF-8, anywhere. Lines may end in LF or CR LF, the last
+  one without either. Blank lines and lines with only a comment carry nothing.
+- The comment of a row is its document id: X where it reads ``docid = X ...``, otherwise all of it, at most 255 bytes.
+  Rows without a comment have the id "".
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from slatewise.data._source import OnError, PathOrFile, Problems, open_source
+from slatewise.data._svmlight_rows import Part, Shape, read_parts
+from slatewise.data._svmlight_text import CHUNK_BYTES
+from slatewise.data.records import Ranking
+from slatewise.errors import Skipped
+from slatewise.files import atomic_file
+from slatewise.kernels import svmlight as kernels
+from slatewise.lists import group_rows
+
+Scale: TypeAlias = Literal["minmax"]
+
+_UNSAFE_ID = re.compile(r"^[ \t]|[ \t]$|[\x00\n\r\ud800-\udfff]")
+_LOOKS_LIKE_LETOR = re.compile(r"docid[ \t]*=[ \t]*[^ \t]")
+
+
+def read_svmlight(
+    path: PathOrFile,
+    *,
+    n_features: int | None = None,
+    zero_based: bool = False,
+    require_qid: bool = True,
+    doc_ids: bool = True,
+    scale: Scale | None = None,
+    on_error: OnError = "raise",
+) -> Ranking:
+    r"""Read a file with one row a line, its query and its features; the module's text has the rules.
+
+    Parameters
+    ----------
+    path : str, path or binary file
+        Plain, gzip or xz.
+    n_features : int, optional
+        Number of columns of X; an index beyond is an error. None: as many as the largest index needs.
+    zero_based : bool
+        Whether index 0 is the first column. Otherwise index 1 is, and index 0 an error.
+    require_qid : bool
+        Whether every row must have a query id. If False, a file without any is one list, with qid 0; a file where
+        some rows have one and some have none is an error in either case.
+    doc_ids : bool
+        Whether to keep comments as document ids.
+    scale : {"minmax"}, optional
+        Scale every feature to [0, 1] within each query, see :func:`~slatewise.data.scaling.minmax_per_query`.
+    on_error : {"raise", "skip"}
+        Whether a bad row stops the reading, or is left out and counted in ``skipped`` as if it were not there (of a
+        split query, the rows that come back). A damaged archive always stops it.
+
+    Raises
+    ------
+    DataError
+        At the first bad row, with file:line:column and what was expected.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> rows = read_svmlight(BytesIO(b"2 qid:7 1:0.5 3:1 #docid = d1\n0 qid:7 2:4 #docid = d2\n"))
+    >>> rows.dense()
+    array([[0.5, 0. , 1. ],
+           [0. , 4. , 0. ]])
+    >>> rows.y, rows.qid, rows.doc_ids
+    (array([2., 0.]), array([7, 7]), array(['d1', 'd2'], dtype='<U2'))
+    """
+    shape = Shape.of(n_features, zero_based, scale)
+    rules = kernels.Rules(shape.indices.first, shape.indices.end, require_qid, doc_ids)
+    problems = Problems(on_error)
+    with open_source(path) as source:
+        parts = [part for part, _ in read_parts(source, CHUNK_BYTES, rules, problems)]
+    return shape.ranking(parts, problems.report())
+
+
+def iter_svmlight(
+    path: PathOrFile,
+    *,
+    n_features: int,
+    max_bytes: int = 1 << 26,
+    zero_based: bool = False,
+    doc_ids: bool = True,
+    scale: Scale | None = None,
+    on_error: OnError = "raise",
+) -> Iterator[Ranking]:
+    r"""Read a file larger than memory: one :class:`Ranking` after the other, each with whole queries.
+
+    Every row needs a query id, and ``n_features`` must be given so that all blocks have the same columns. Memory
+    holds one block, the few pieces being parsed, and the query ids met so far.
+
+    Parameters
+    ----------
+    path, zero_based, doc_ids, scale, on_error
+        As for :func:`read_svmlight`; the last block's ``skipped`` counts the rows left out of the whole file.
+    n_features : int
+        Number of columns; an index beyond is an error.
+    max_bytes : int
+        About how much text makes a block; a query with more text than this is a block of its own.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> file = BytesIO(b"1 qid:1 1:2\n0 qid:1 1:3\n1 qid:2 1:5\n")
+    >>> [block.y.tolist() for block in iter_svmlight(file, n_features=1, max_bytes=10)]
+    [[1.0, 0.0], [1.0]]
+    """
+    if max_bytes < 1:
+        raise ValueError(f"max_bytes: expected a whole number >= 1, found {max_bytes}")
+    shape = Shape.of(n_features, zero_based, scale)
+    rules = kernels.Rules(shape.indices.first, shape.indices.end, True, doc_ids)
+    problems = Problems(on_error)
+    held: list[Part] = []
+    held_bytes = 0
+    with open_source(path) as source:
+        for part, n_bytes in read_parts(source, min(CHUNK_BYTES, max_bytes), rules, problems):
+            held.append(part)
+            held_bytes += n_bytes
+            # Queries are contiguous: equal ends mean that nothing but one query, perhaps unfinished, is held.
+            if held_bytes >= max_bytes and held[0].qid[0] != part.qid[-1]:
+                block = Part.joined(held)
+                last = int(np.flatnonzero(block.qid != block.qid[-1])[-1]) + 1
+                rows = np.arange(len(block.qid))
+                yield shape.ranking([block.select(rows < last)], Skipped())
+                held, held_bytes = [block.select(rows >= last)], 0
+    skipped = problems.report()
+    if held:
+        yield shape.ranking(held, skipped)
+
+
+def write_svmlight(path: str | os.PathLike[str], ranking: Ranking, *, zero_based: bool = False) -> None:
+    r"""Write rows so that :func:`read_svmlight` gives them back bit for bit; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    path : str or path
+        ``.gz`` and ``.xz`` are compressed.
+    ranking : Ranking
+        Finite numbers, query ids that are whole numbers >= 0 with the rows of a query side by side.
+    zero_based : bool
+        Whether the first column is index 0.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> rows = read_svmlight(BytesIO(b"2 qid:7 1:0.50 3:1 #docid = d1\n"))
+    >>> with TemporaryDirectory() as folder:
+    ...     write_svmlight(Path(folder, "rows.txt"), rows)
+    ...     Path(folder, "rows.txt").read_text()
+    '2 qid:7 1:0.5 3:1 #docid = d1\n'
+    """
+    matrix = ranking.X
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    for name, values in (("X", matrix.data), ("y", ranking.y)):
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name}: expected finite numbers, found {values[~np.isfinite(values)][0]}")
+    qid = np.asarray(ranking.qid)
+    if qid.dtype.kind not in "iu" or (len(qid) and (qid.min() < 0 or qid.max() > np.iinfo(np.int64).max)):
+        raise ValueError("qid: expected whole numbers from 0 to 2^63 - 1, found others")
+    if group_rows(qid, len(qid)).order is not None:
+        raise ValueError("qid: expected the rows of a query side by side, found a query that comes back")
+    comments = [""] * len(qid) if ranking.doc_ids is None else [_comment(str(doc_id)) for doc_id in ranking.doc_ids]
+    indices = (matrix.indices.astype(np.int64) + (0 if zero_based else 1)).tolist()
+    texts = [_text(value) for value in matrix.data.tolist()]
+    ends = matrix.indptr.tolist()
+    with atomic_file(path) as file:
+        for i, (label, query) in enumerate(zip(ranking.y.tolist(), qid.tolist(), strict=True)):
+            entries = range(ends[i], ends[i + 1])
+            features = "".join(f" {indices[e]}:{texts[e]}" for e in entries)
+            file.write(f"{_text(label)} qid:{query}{features}{comments[i]}\n".encode())
+
+
+def _text(value: float) -> str:
+    """Return the shortest text that reads back as the same float."""
+    return repr(value).removesuffix(".0")
+
+
+def _comment(doc_id: str) -> str:
+    if not doc_id:
+        return ""
+    has_blanks = " " in doc_id or "\t" in doc_id
+    is_misread = has_blanks and _LOOKS_LIKE_LETOR.match(doc_id)
+    if _UNSAFE_ID.search(doc_id) or is_misread or len(doc_id.encode()) > kernels.MAX_ID:
+        raise ValueError(f"doc_ids: expected ids that a comment of the file can hold, found {doc_id!r}")
+    return f" #{doc_id}" if has_blanks else f" #docid = {doc_id}"

@@ -1,0 +1,221 @@
+"""TREC files: runs ``qid Q0 docno rank score tag`` and judgements ``qid iter docno rel``.
+
+Fields are separated by runs of blanks or tabs; blank lines carry nothing. Lines may come in any order, so the lines
+of one query need not stand together.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+import numpy as np
+
+from slatewise.data._lines import Line, parse_lines
+from slatewise.data._source import OnError, PathOrFile, Problems, open_source
+from slatewise.data._tokens import check_word, number, whole, word_offset, words
+from slatewise.data.records import Float, Int, Qrels, Run, Strings
+from slatewise.files import atomic_file
+from slatewise.rankings import rank_rows
+
+_RUN_FIELDS = ("qid", "Q0", "docno", "rank", "score", "tag")
+_QRELS_FIELDS = ("qid", "iter", "docno", "rel")
+
+
+def read_run(path: PathOrFile, *, on_error: OnError = "raise") -> Run:
+    r"""Read a run: six fields a line, a finite score, an integer rank, every document once a query, one tag.
+
+    The order of a run is the order of its scores, as in trec_eval: the rank column must hold an integer and is not
+    used otherwise. Rows keep the order of the file.
+
+    Parameters
+    ----------
+    path : str, path or binary file
+        Plain, gzip or xz.
+    on_error : {"raise", "skip"}
+        Whether a bad line stops the reading, or is left out and counted in ``skipped``.
+
+    Raises
+    ------
+    DataError
+        At the first bad line, with file:line:column and what was expected.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> run = read_run(BytesIO(b"q1 Q0 d7 1 2.5 mine\nq1 Q0 d3 2 0.5 mine\n"))
+    >>> run.doc_ids.tolist(), run.scores.tolist(), run.tag
+    (['d7', 'd3'], [2.5, 0.5], 'mine')
+    """
+    problems = Problems(on_error)
+    seen: set[tuple[str, str]] = set()
+    tags: list[str] = []
+    with open_source(path) as source:
+        rows = list(parse_lines(source, source.lines(), problems, partial(_run_row, seen=seen, tags=tags)))
+    return Run(
+        _strings([row[0] for row in rows]),
+        _strings([row[1] for row in rows]),
+        np.array([row[2] for row in rows], dtype=np.float64),
+        *tags,
+        skipped=problems.report(),
+    )
+
+
+def read_qrels(path: PathOrFile, *, on_error: OnError = "raise") -> Qrels:
+    r"""Read judgements: four fields a line, an integer relevance within int64, every document once a query.
+
+    Parameters
+    ----------
+    path : str, path or binary file
+        Plain, gzip or xz.
+    on_error : {"raise", "skip"}
+        Whether a bad line stops the reading, or is left out and counted in ``skipped``.
+
+    Raises
+    ------
+    DataError
+        At the first bad line, with file:line:column and what was expected.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> qrels = read_qrels(BytesIO(b"q1 0 d7 2\nq1 0 d3 0\n"))
+    >>> qrels.doc_ids.tolist(), qrels.relevance.tolist()
+    (['d7', 'd3'], [2, 0])
+    """
+    problems = Problems(on_error)
+    seen: set[tuple[str, str]] = set()
+    with open_source(path) as source:
+        rows = list(parse_lines(source, source.lines(), problems, partial(_qrels_row, seen=seen)))
+    return Qrels(
+        _strings([row[0] for row in rows]),
+        _strings([row[1] for row in rows]),
+        np.array([row[2] for row in rows], dtype=np.int64),
+        skipped=problems.report(),
+    )
+
+
+def write_run(path: str | os.PathLike[str], run: Run) -> None:
+    """Write a run best first with ranks from 1; ``.gz`` and ``.xz`` are compressed.
+
+    Queries keep the order in which they first appear; equal scores keep the order of their rows. Scores are written so
+    that reading gives the same bits. The file appears whole or not at all.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> run = Run(np.array(["q1", "q1"]), np.array(["d3", "d7"]), np.array([0.5, 2.5]), "mine")
+    >>> with TemporaryDirectory() as folder:
+    ...     write_run(Path(folder, "mine.run"), run)
+    ...     print(Path(folder, "mine.run").read_text())
+    q1 Q0 d7 1 2.5 mine
+    q1 Q0 d3 2 0.5 mine
+    """
+    check_run(run)
+    _check_words("run", run.qid, run.doc_ids)
+    check_word("run.tag", run.tag)
+    order, ranks = best_first(run)
+    rows = zip(
+        run.qid[order].tolist(), run.doc_ids[order].tolist(), ranks.tolist(), run.scores[order].tolist(), strict=True
+    )
+    with atomic_file(path) as file:
+        file.writelines(f"{qid} Q0 {doc} {rank} {score!r} {run.tag}\n".encode() for qid, doc, rank, score in rows)
+
+
+def write_qrels(path: str | os.PathLike[str], qrels: Qrels) -> None:
+    """Write judgements in the order of their rows; ``.gz`` and ``.xz`` are compressed.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_qrels(Path(folder, "qrels"), Qrels(np.array(["q1"]), np.array(["d7"]), np.array([2])))
+    ...     print(Path(folder, "qrels").read_text())
+    q1 0 d7 2
+    """
+    _check_keys("qrels", qrels.qid, qrels.doc_ids)
+    _check_words("qrels", qrels.qid, qrels.doc_ids)
+    _check_length("qrels.relevance", qrels.relevance, len(qrels.qid))
+    rows = zip(qrels.qid.tolist(), qrels.doc_ids.tolist(), qrels.relevance.tolist(), strict=True)
+    with atomic_file(path) as file:
+        file.writelines(f"{qid} 0 {doc} {relevance}\n".encode() for qid, doc, relevance in rows)
+
+
+def best_first(run: Run) -> tuple[Int, Int]:
+    """Return the rows of a run query by query, best first, and the rank of each from 1."""
+    rankings = rank_rows(run.scores, run.qid)
+    starts = np.repeat(rankings.offsets[:-1], np.diff(rankings.offsets))
+    return rankings.order, np.arange(len(starts)) - starts + 1
+
+
+def check_run(run: Run) -> None:
+    """Raise ValueError unless every row has a finite score and every document comes once a query."""
+    _check_keys("run", run.qid, run.doc_ids)
+    _check_length("run.scores", run.scores, len(run.qid))
+    if not np.isfinite(run.scores).all():
+        row = int(np.flatnonzero(~np.isfinite(run.scores))[0])
+        raise ValueError(f"run.scores[{row}]: expected a finite score, found {run.scores[row]}")
+
+
+def _run_row(line: Line, seen: set[tuple[str, str]], tags: list[str]) -> tuple[str, str, float]:
+    qid, _, docno, rank, score_text, tag = _fields(line, _RUN_FIELDS)
+    if whole(rank) is None:
+        raise line.fault(word_offset(line.text, 3), "an integer rank within int64", repr(rank))
+    score = number(score_text)
+    if score is None:
+        raise line.fault(word_offset(line.text, 4), "a finite score", repr(score_text))
+    if tags and tags[0] != tag:
+        raise line.fault(word_offset(line.text, 5), f"one tag a run, {tags[0]!r} as in the lines before", repr(tag))
+    _once(line, qid, docno, seen)
+    if not tags:
+        tags.append(tag)
+    return qid, docno, score
+
+
+def _qrels_row(line: Line, seen: set[tuple[str, str]]) -> tuple[str, str, int]:
+    qid, _, docno, relevance_text = _fields(line, _QRELS_FIELDS)
+    relevance = whole(relevance_text)
+    if relevance is None:
+        raise line.fault(word_offset(line.text, 3), "an integer relevance within int64", repr(relevance_text))
+    _once(line, qid, docno, seen)
+    return qid, docno, relevance
+
+
+def _fields(line: Line, names: tuple[str, ...]) -> list[str]:
+    fields = words(line.text)
+    if len(fields) != len(names):
+        offset = word_offset(line.text, len(names))
+        raise line.fault(offset, f"{len(names)} fields: {' '.join(names)}", f"{len(fields)}")
+    return fields
+
+
+def _once(line: Line, qid: str, docno: str, seen: set[tuple[str, str]]) -> None:
+    if (qid, docno) in seen:
+        raise line.fault(word_offset(line.text, 2), "every document once a query", f"{docno!r} again for query {qid!r}")
+    seen.add((qid, docno))
+
+
+def _strings(values: list[str]) -> Strings:
+    return np.array(values, dtype=np.str_)
+
+
+def _check_keys(argument: str, qid: Strings, doc_ids: Strings) -> None:
+    _check_length(f"{argument}.doc_ids", doc_ids, len(qid))
+    seen: set[tuple[str, str]] = set()
+    for row, key in enumerate(zip(qid.tolist(), doc_ids.tolist(), strict=True)):
+        if key in seen:
+            raise ValueError(f"{argument}.doc_ids[{row}]: expected every document once a query, found {key} again")
+        seen.add(key)
+
+
+def _check_words(argument: str, qid: Strings, doc_ids: Strings) -> None:
+    for field, values in (("qid", qid), ("doc_ids", doc_ids)):
+        for row, text in enumerate(values.tolist()):
+            check_word(f"{argument}.{field}[{row}]", text)
+
+
+def _check_length(argument: str, values: Float | Int | Strings, length: int) -> None:
+    if values.shape != (length,):
+        raise ValueError(f"{argument}: expected one value a row, shape ({length},), found shape {values.shape}")

@@ -1,0 +1,50 @@
+"""The one gateway to scikit-learn, which has no types: everything that comes through here has."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+
+    class BaseEstimator:
+        """What slatewise uses of scikit-learn's base class."""
+
+        n_features_in_: int
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> BaseEstimator: ...
+else:
+    from sklearn.base import BaseEstimator
+
+__all__ = ["BaseEstimator", "check_is_fitted", "check_rows", "check_targets"]
+
+_validation: Any = import_module("sklearn.utils.validation")
+
+
+def check_rows(estimator: BaseEstimator, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
+    """Return X as a checked numeric array (rows, features); ``reset`` remembers the features, otherwise compares."""
+    return cast("NDArray[Any]", _validation.validate_data(estimator, X, reset=reset, dtype="numeric"))
+
+
+def check_targets(X: NDArray[Any], y: ArrayLike | None) -> NDArray[np.float64]:
+    """Return y as a checked vector with one finite relevance a row of X."""
+    if y is None:
+        raise ValueError("y: expected one relevance a row, found None; this ranker requires y to be passed")
+    values = cast("NDArray[Any]", _validation.column_or_1d(y, warn=True))
+    _validation.check_consistent_length(X, values)
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"y: expected numeric relevance, found dtype {values.dtype}: Unknown label type")
+    relevance = values.astype(np.float64)
+    if not np.isfinite(relevance).all():
+        row = int(np.flatnonzero(~np.isfinite(relevance))[0])
+        raise ValueError(f"y: expected finite relevance, found {relevance[row]} (NaN or infinity) in row {row}")
+    return relevance
+
+
+def check_is_fitted(estimator: BaseEstimator) -> None:
+    """Raise scikit-learn's NotFittedError before fit."""
+    _validation.check_is_fitted(estimator)

@@ -1,0 +1,56 @@
+"""The floor every learner has to clear: rank by the one feature, up or down, that ranks the training lists best."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise import metrics
+from slatewise.estimators.query_ranker import QueryRanker
+
+
+class BestFeatureRanker(QueryRanker):
+    """Rank by the single best feature: ``s_i = sign * x_i[feature]``.
+
+    LETOR publishes the same baseline for its collections; a learner that does not beat it has learnt nothing.
+
+    Parameters
+    ----------
+    measure
+        The measure that chooses, as :func:`slatewise.metrics.parse` reads it.
+
+    Attributes
+    ----------
+    feature_
+        Index of the chosen column.
+    sign_
+        1.0 where larger values rank higher, -1.0 otherwise.
+    train_score_
+        The measure on the training lists.
+
+    Examples
+    --------
+    >>> from slatewise import BestFeatureRanker
+    >>> X = [[3, 1], [1, 2], [2, 5], [9, 4]]
+    >>> ranker = BestFeatureRanker().fit(X, [0, 1, 1, 0], qid=[1, 1, 2, 2])
+    >>> ranker.feature_, ranker.sign_
+    (0, -1.0)
+    """
+
+    saved_attributes = ("feature_", "sign_", "train_score_", "has_qid_")
+
+    def __init__(self, measure: str = "ndcg@10") -> None:
+        self.measure = measure
+
+    def _fit_lists(self, X: NDArray[Any], y: NDArray[np.float64], qid: NDArray[Any] | None) -> None:
+        measure = metrics.parse(self.measure)
+        choices = [(feature, sign) for feature in range(X.shape[1]) for sign in (1.0, -1.0)]
+        values = [measure(y, sign * X[:, feature].astype(np.float64), qid) for feature, sign in choices]
+        best = int(np.argmax(values))
+        self.feature_, self.sign_ = choices[best]
+        self.train_score_ = float(values[best])
+
+    def _scores(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        return self.sign_ * X[:, self.feature_].astype(np.float64)

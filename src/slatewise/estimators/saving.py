@@ -1,0 +1,111 @@
+"""``save`` and ``load`` for every estimator, without pickle.
+
+A class names in ``saved_attributes`` what fit learns; parameters, these attributes and the model card are the file.
+Only the classes of the table below can come out of a file, and only attributes they name can go in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from importlib import import_module
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise._version import __version__
+from slatewise.errors import ModelFileError
+from slatewise.estimators._sklearn import BaseEstimator, check_is_fitted
+from slatewise.model_file import Json, ModelCard, ModelState, raw_bytes, read_model, write_model
+
+_HOMES = {"BestFeatureRanker": "slatewise.estimators.best_feature"}
+_OPTIONAL = ("feature_names_in_",)
+
+
+class SavedEstimator(BaseEstimator):
+    """An estimator that can be written to one file and read back."""
+
+    saved_attributes: ClassVar[tuple[str, ...]] = ()
+    model_card_: ModelCard
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to one ``.safetensors`` file; the file appears whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where to write; a file already there is replaced.
+        """
+        check_is_fitted(self)
+        names = [*self.saved_attributes, "n_features_in_", *(name for name in _OPTIONAL if name in vars(self))]
+        learned: dict[str, Any] = {name: getattr(self, name) for name in names}
+        arrays: dict[str, NDArray[Any]] = {k: value for k, value in learned.items() if isinstance(value, np.ndarray)}
+        values = {name: _as_json(value, name) for name, value in learned.items() if name not in arrays}
+        params = {name: _as_json(value, name) for name, value in self.get_params(deep=False).items()}
+        write_model(path, ModelState(type(self).__name__, params, values, arrays, self.model_card_))
+
+    @classmethod
+    def from_state(cls, state: ModelState, name: str) -> Self:
+        """Build the estimator that a model file describes; ``name`` is the file's, for messages."""
+        learned: dict[str, Any] = {**state.values, **state.arrays}
+        expected = {*cls.saved_attributes, "n_features_in_"}
+        if expected - learned.keys() or learned.keys() - expected - set(_OPTIONAL):
+            raise ModelFileError(f"{name}: expected {sorted(expected)} for {cls.__name__}, found {sorted(learned)}")
+        try:
+            estimator = cls(**state.params)
+        except TypeError as error:
+            raise ModelFileError(f"{name}: expected the parameters of {cls.__name__}, found {error}") from None
+        for attribute, value in learned.items():
+            setattr(estimator, attribute, value)
+        estimator.model_card_ = state.card
+        return estimator
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model file and return its estimator, ready to predict.
+
+    Every byte is checked against the file's own checksums first; nothing in the file is executed.
+
+    Parameters
+    ----------
+    path
+        A file written by an estimator's ``save``.
+
+    Returns
+    -------
+    estimator
+        An instance of the class that was saved, with its model card in ``model_card_``.
+    """
+    state = read_model(path)
+    if state.estimator not in _HOMES:
+        raise ModelFileError(f"{os.fspath(path)}: expected one of {sorted(_HOMES)}, found {state.estimator!r}")
+    estimator_class = cast("type[SavedEstimator]", getattr(import_module(_HOMES[state.estimator]), state.estimator))
+    return estimator_class.from_state(state, os.fspath(path))
+
+
+def card_for(n_lists: int, *arrays: NDArray[Any], **certificate: Any) -> ModelCard:
+    """Describe a fit: how much data, its hash, and the certificate where the learner gives one."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(raw_bytes(np.ascontiguousarray(array)))
+    return ModelCard(
+        library=f"slatewise {__version__}",
+        n_lists=n_lists,
+        n_rows=len(arrays[0]),
+        data_sha256=digest.hexdigest(),
+        **certificate,
+    )
+
+
+def _as_json(value: object, name: str) -> Json:
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case np.generic():
+            return cast("Json", value.item())
+        case list() | tuple():
+            return [_as_json(part, name) for part in cast("list[object]", value)]
+        case _:
+            raise ModelFileError(f"{name}: expected a number, a string or a list to save, found {type(value).__name__}")

@@ -1,0 +1,84 @@
+"""Robust tabu search in rounds: each starts from the best ranking so far with a few items moved around.
+
+The steps inside a round are :mod:`slatewise.kernels.quadratic_tabu`.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from slatewise.inference.quadratic_form import Float, Int, QuadraticForm, inverse
+from slatewise.kernels.quadratic_tabu import Problem, Rules, Walk, search, start_walk
+
+_SLICE_WORK = 50_000_000
+"""Steps times N^2 between two looks at the clock: some tens of milliseconds."""
+
+
+def default_steps(n: int) -> int:
+    """Return how many steps are spent where no time limit is given: about a second for 30 items or more."""
+    return max(1000, min(10_000 * n, 600_000_000 // n**2))
+
+
+def by_tabu(form: QuadraticForm, start: Int, rng: np.random.Generator, enough: float, deadline: float | None) -> Int:
+    """Improve a ranking until its score is ``enough``, the steps are spent, or the clock passes the deadline."""
+    n = form.n
+    problem, rules = _problem(form), Rules(8 * n, 2 * n * n, form.rounding())
+    best_order, best = start, form.score(start)
+    order, budget, idle = start, default_steps(n), 0
+    while best < enough and budget > 0:
+        walk = _walk(form, order, rng)
+        steps = min(10 * n * n, budget) if deadline is None else 10 * n * n
+        in_time = _round(problem, walk, rules, steps, deadline)
+        found = inverse(walk.best_place)
+        score = form.score(found)
+        idle += 1
+        if score > best + rules.tolerance:
+            best_order, best, idle = found, score, 0
+        if deadline is None:
+            budget -= steps
+        elif not in_time:
+            break
+        order = _moved(best_order, 3 + idle % max(1, int(0.4 * n)), rng)
+    return best_order
+
+
+def _round(problem: Problem, walk: Walk, rules: Rules, steps: int, deadline: float | None) -> bool:
+    """Make the steps, or as many as fit; say whether the deadline was kept."""
+    buffers = np.empty((4, len(walk.place)))
+    per_slice = max(1, _SLICE_WORK // len(walk.place) ** 2)
+    for first in range(0, steps, per_slice):
+        search(problem, walk, rules, first, min(first + per_slice, steps), buffers)
+        if deadline is not None and time.monotonic() > deadline:
+            return False
+    return True
+
+
+def _problem(form: QuadraticForm) -> Problem:
+    items, positions = form.item_pairs, form.position_pairs
+    items_t, positions_t = np.ascontiguousarray(items.T), np.ascontiguousarray(positions.T)
+    return Problem(form.linear, items, items_t, items + items_t, positions, positions_t)
+
+
+def _walk(form: QuadraticForm, order: Int, rng: np.random.Generator) -> Walk:
+    n, place = form.n, inverse(order)
+    square = [np.empty((n, n)) for _ in range(4)]
+    # Every move has its own age at the start, so that forgotten moves are not all forced at once.
+    until = -np.arange(n * n).reshape(n, n)
+    random = rng.integers(1, 1 << 63, size=1, dtype=np.uint64)
+    walk = Walk(place, place.copy(), np.full(2, form.score(order)), *square, until, random)
+    start_walk(_problem(form), walk)
+    return walk
+
+
+def _moved(order: Int, count: int, rng: np.random.Generator) -> Int:
+    """Send ``count`` random items round in a circle."""
+    ranks = rng.permutation(len(order))[:count]
+    moved = order.copy()
+    moved[ranks] = order[np.roll(ranks, 1)]
+    return moved
+
+
+def score_to_stop_at(form: QuadraticForm, upper_bound: float) -> Float:
+    raise NotImplementedError

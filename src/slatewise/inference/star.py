@@ -1,0 +1,263 @@
+"""Exact inference for c-star models: the best k items of a list when a few core items interact with all others.
+
+    f(t) = sum_i s_i t_i + sum over unordered pairs G_ij t_i t_j,    t in {0, 1}^N,  |t| = k        (Mensink et al.)
+
+G is zero unless i or j is one of C core items, and all lists share it. Given the core items, the others no longer
+interact: add the chosen core items' rows of G to the scores and take the largest. Few core items: walk all 2^C
+settings (:mod:`slatewise.kernels.star_enumerate`). Many: branch and bound (:mod:`slatewise.kernels.star_branch`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slatewise import parallel
+from slatewise.inference.star_pair import StarPair
+from slatewise.kernels.star_enumerate import best_lists
+from slatewise.kernels.star_marginals import max_marginals
+from slatewise.lists.checks import numbers, require_finite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Known: TypeAlias = NDArray[np.int8]
+Method: TypeAlias = Literal["auto", "enumerate", "branch"]
+
+MOST_ENUMERATED = 24
+"""The walk over 2^C settings is refused beyond this many core items."""
+NODE_LIMIT = 100_000
+"""How many nodes branch and bound visits for one list before it settles for a bound."""
+
+
+@dataclass(frozen=True, eq=False)
+class StarResult:
+    """The best list of each row of scores."""
+
+    selected: Ints | list[Ints]
+    """(n, k) items, best first: by how much the best score falls without the item. A list of arrays if k differs."""
+    score: Floats
+    """(n,) their scores f."""
+    upper_bound: Floats
+    """(n,) no list scores higher; equal to ``score`` where that is proven best."""
+
+
+@dataclass(frozen=True, eq=False)
+class StarMarginals:
+    """The best score of each list with an item in, and with it out."""
+
+    inside: Floats
+    """(n, N), -inf where no list of k items has the item."""
+    outside: Floats
+    """(n, N), -inf where every list of k items has the item."""
+
+
+class Argmax(NamedTuple):
+    """What a learner needs of a block of lists."""
+
+    selected: Ints
+    """(n, largest k) items in ascending order, -1 after the last."""
+    score: Floats
+    upper_bound: Floats
+
+
+def star_top_k(
+    s: ArrayLike,
+    pair: ArrayLike,
+    core: ArrayLike,
+    k: ArrayLike,
+    method: Method = "auto",
+    known: ArrayLike | None = None,
+    node_limit: int = NODE_LIMIT,
+    warm_start: ArrayLike | None = None,
+    n_threads: int | None = None,
+) -> StarResult:
+    """Return the k items with the highest f, for each list.
+
+    Parameters
+    ----------
+    s : (n, N) or (N,)
+        Scores of the items; one row is one list.
+    pair : (C, N)
+        Row a holds G[core[a], :]. Core-core entries must agree and count once.
+    core : (C,)
+        The core items.
+    k : int or (n,)
+        How many items to select.
+    method : {"auto", "enumerate", "branch"}
+        "enumerate" walks all settings of the core, "branch" prunes them by bounds; "auto" chooses by the size of the
+        core. The answer is the same.
+    known : (n, N), optional
+        1 where an item must be in, 0 where it must be out, -1 elsewhere.
+    node_limit : int
+        Nodes that "branch" may visit in one list; after that ``upper_bound`` exceeds ``score``.
+    warm_start : (n, k), optional
+        Items of a good list, to start from (-1 fills up shorter rows).
+    n_threads : int, optional
+        Threads over lists; the result has the same bits with any number.
+
+    Examples
+    --------
+    Alone, items 1 and 2 are best; the pair of 0 and 3 is better.
+
+    >>> result = star_top_k([0.0, 1.0, 1.0, 0.5], pair=[[0.0, 0.0, 0.0, 2.0]], core=[0], k=2)
+    >>> result.selected, result.score
+    (array([[0, 3]]), array([2.5]))
+    """
+    star, lists = StarPair.of(pair, core), _scores(s)
+    counts, forced = _checked(lists, star, k, known)
+    warm = _warm(warm_start, lists)
+    found = argmax_block(lists, star, counts, forced, warm, method, node_limit, n_threads)
+    outside = _marginals(lists, star, counts, forced, n_threads).outside
+    gone = np.where(found.selected < 0, np.inf, np.take_along_axis(outside, np.maximum(found.selected, 0), axis=1))
+    ordered = np.take_along_axis(found.selected, np.argsort(gone, axis=1, kind="stable"), axis=1)
+    same = np.ndim(k) == 0
+    return StarResult(
+        ordered if same else [row[:count] for row, count in zip(ordered, counts, strict=True)],
+        found.score,
+        found.upper_bound,
+    )
+
+
+def star_max_marginals(
+    s: ArrayLike,
+    pair: ArrayLike,
+    core: ArrayLike,
+    k: ArrayLike,
+    known: ArrayLike | None = None,
+    n_threads: int | None = None,
+) -> StarMarginals:
+    """Return, for each list and item, the best score with the item in and the best with it out.
+
+    The parameters are those of :func:`star_top_k`.
+
+    Examples
+    --------
+    >>> marginals = star_max_marginals([0.0, 1.0, 1.0, 0.5], pair=[[0.0, 0.0, 0.0, 2.0]], core=[0], k=2)
+    >>> marginals.inside
+    array([[2.5, 2. , 2. , 2.5]])
+    >>> marginals.outside
+    array([[2. , 2.5, 2.5, 2. ]])
+    """
+    star, lists = StarPair.of(pair, core), _scores(s)
+    return _marginals(lists, star, *_checked(lists, star, k, known), n_threads)
+
+
+def argmax_block(
+    s: Floats,
+    pair: StarPair,
+    k: Ints,
+    known: Known | None = None,
+    warm: Ints | None = None,
+    method: Method = "auto",
+    node_limit: int = NODE_LIMIT,
+    n_threads: int | None = 1,
+) -> Argmax:
+    """Return the best list of each row of a block, for callers that checked their input once and call often.
+
+    Parameters
+    ----------
+    s : (n, N) float64, C-contiguous
+    pair : StarPair
+    k : (n,) int64
+    known : (n, N) int8, optional
+    warm : (n, any) int64, optional
+        Items of a good list, -1 elsewhere: what this function returned last time.
+    method, node_limit, n_threads
+        As in :func:`star_top_k`.
+    """
+    if method not in get_args(Method):
+        raise ValueError(f"method: expected one of {', '.join(get_args(Method))}, found {method!r}")
+    if pair.n_core > MOST_ENUMERATED:
+        raise ValueError(f"core: expected at most {MOST_ENUMERATED} items, found {pair.n_core}")
+    n_lists = len(s)
+    selected = np.empty((n_lists, int(k.max(initial=0))), dtype=np.int64)
+    score = np.empty(n_lists)
+    forced = np.empty((0, s.shape[1]), dtype=np.int8) if known is None else known
+
+    def fill(rows: slice) -> None:
+        best_lists(s[rows], forced[rows], pair.arrays, k[rows], selected[rows], score[rows])
+
+    _over_blocks(fill, s, n_threads)
+    return Argmax(selected, score, score.copy())
+
+
+def _marginals(s: Floats, pair: StarPair, k: Ints, known: Known | None, n_threads: int | None) -> StarMarginals:
+    inside, outside = np.empty(s.shape), np.empty(s.shape)
+    forced = np.empty((0, s.shape[1]), dtype=np.int8) if known is None else known
+
+    def fill(rows: slice) -> None:
+        max_marginals(s[rows], forced[rows], pair.arrays, k[rows], inside[rows], outside[rows])
+
+    _over_blocks(fill, s, n_threads)
+    return StarMarginals(inside, outside)
+
+
+def _over_blocks(fill: Callable[[slice], None], s: Floats, n_threads: int | None) -> None:
+    n_lists, n_items = s.shape
+    size = max(1, min(256, 16_384 // max(n_items, 1)))
+    blocks = (slice(first, min(first + size, n_lists)) for first in range(0, n_lists, size))
+    for _ in parallel.map_blocks(fill, blocks, n_threads):
+        pass
+
+
+def _scores(s: ArrayLike) -> Floats:
+    array = np.asarray(s)
+    lists = numbers("s", array[None] if array.ndim == 1 else array, 2).astype(np.float64)
+    require_finite("s", lists, lambda row: f"row {row}")
+    return lists
+
+
+def _checked(s: Floats, pair: StarPair, k: ArrayLike, known: ArrayLike | None) -> tuple[Ints, Known | None]:
+    n_lists, n_items = s.shape
+    if n_items != pair.n_items:
+        raise ValueError(f"pair: expected {n_items} columns, as many as s has, found {pair.n_items}")
+    counts = np.asarray(k)
+    if counts.dtype.kind not in "iu" or counts.shape not in ((), (n_lists,)):
+        raise ValueError(f"k: expected a whole number or one for each of {n_lists} lists, found {k!r}")
+    counts = np.ascontiguousarray(np.broadcast_to(counts, n_lists), dtype=np.int64)
+    bad = np.flatnonzero((counts < 0) | (counts > n_items))
+    if len(bad):
+        raise ValueError(f"k: expected 0 to {n_items}, the number of items, found {counts[bad[0]]} at row {bad[0]}")
+    if known is None:
+        return counts, None
+    forced = np.asarray(known)
+    if forced.ndim == 1:
+        forced = forced[None]
+    if forced.shape != s.shape:
+        raise ValueError(f"known: expected the shape of s, {s.shape}, found {forced.shape}")
+    odd = np.argwhere((forced != -1) & (forced != 0) & (forced != 1))
+    if len(odd):
+        row, item = odd[0]
+        raise ValueError(f"known: expected -1, 0 or 1, found {forced[row, item]} at row {row}, item {item}")
+    n_in, n_out = (forced == 1).sum(axis=1), (forced == 0).sum(axis=1)
+    over = np.flatnonzero(n_in > counts)
+    if len(over):
+        row = over[0]
+        raise ValueError(f"known: expected at most k = {counts[row]} items in, found {n_in[row]} at row {row}")
+    short = np.flatnonzero(n_items - n_out < counts)
+    if len(short):
+        row = short[0]
+        left = n_items - n_out[row]
+        raise ValueError(f"known: expected at least k = {counts[row]} items not out, found {left} at row {row}")
+    return counts, np.ascontiguousarray(forced, dtype=np.int8)
+
+
+def _warm(warm_start: ArrayLike | None, s: Floats) -> Ints | None:
+    if warm_start is None:
+        return None
+    warm = np.asarray(warm_start)
+    if warm.ndim == 1:
+        warm = warm[None]
+    if warm.ndim != 2 or len(warm) != len(s) or warm.dtype.kind not in "iu":
+        raise ValueError(f"warm_start: expected a row of items for each of {len(s)} lists, found shape {warm.shape}")
+    bad = np.argwhere((warm < -1) | (warm >= s.shape[1]))
+    if len(bad):
+        row, at = bad[0]
+        raise ValueError(f"warm_start: expected items below {s.shape[1]} or -1, found {warm[row, at]} at row {row}")
+    return np.ascontiguousarray(warm, dtype=np.int64)

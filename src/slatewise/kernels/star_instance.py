@@ -1,0 +1,235 @@
+"""One list of a c-star model, reduced to what is still free.
+
+    f(t) = const + sum_c h_c a_c + sum_{c<d} g_cd a_c a_d + sum_i v_i b_i + sum_ci G_ci a_c b_i,   |a| + |b| = r
+
+a: the free core items, b: the free other items. Items forced in move their scores into ``const`` and their pair terms
+into ``h`` and ``v``; items forced out are left out. So no kernel after this one knows about forced items.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.kernels._kernel import kernel
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bytes: TypeAlias = NDArray[np.int8]
+
+
+class Pair(NamedTuple):
+    """The pair terms shared by all lists: the items of the core and the others, and G between and inside them."""
+
+    core: Ints
+    rest: Ints
+    inner: Floats
+    """(C, C) symmetric, diagonal 0."""
+    outer: Floats
+    """(C, R)."""
+
+
+class Instance(NamedTuple):
+    """Work space for one list: the first ``n_core`` and ``n_rest`` entries of each array are in use."""
+
+    core: Ints
+    rest: Ints
+    h: Floats
+    v: Floats
+    inner: Floats
+    outer: Floats
+
+
+@kernel
+def new_instance(pair: Pair) -> Instance:
+    """Allocate the work space."""
+    n_core, n_rest = pair.outer.shape
+    return Instance(
+        np.empty(n_core, np.int64),
+        np.empty(n_rest, np.int64),
+        np.empty(n_core),
+        np.empty(n_rest),
+        np.empty((n_core, n_core)),
+        np.empty((n_core, n_rest)),
+    )
+
+
+@kernel
+def reduce_list(s: Floats, known: Bytes, pair: Pair, out: Instance) -> tuple[int, int, int, float]:
+    """Fill ``out``; return (free core items, free other items, items forced in, their score).
+
+    ``known`` is empty where nothing is forced. ``out.core`` and ``out.rest`` get positions in ``pair.core`` and
+    ``pair.rest``.
+    """
+    total_core, total_rest = pair.outer.shape
+    h, v = out.h, out.v
+    if len(known) == 0:
+        for c in range(total_core):
+            out.core[c] = c
+            h[c] = s[pair.core[c]]
+        for i in range(total_rest):
+            out.rest[i] = i
+            v[i] = s[pair.rest[i]]
+        out.inner[:] = pair.inner
+        out.outer[:] = pair.outer
+        return total_core, total_rest, 0, 0.0
+    n_core, n_rest = 0, 0
+    for c in range(total_core):
+        if known[pair.core[c]] < 0:
+            out.core[n_core] = c
+            h[n_core] = s[pair.core[c]]
+            n_core += 1
+    for i in range(total_rest):
+        if known[pair.rest[i]] < 0:
+            out.rest[n_rest] = i
+            v[n_rest] = s[pair.rest[i]]
+            n_rest += 1
+    for a in range(n_core):
+        for b in range(n_core):
+            out.inner[a, b] = pair.inner[out.core[a], out.core[b]]
+        for i in range(n_rest):
+            out.outer[a, i] = pair.outer[out.core[a], out.rest[i]]
+    const, n_in = 0.0, 0
+    for c in range(total_core):
+        if known[pair.core[c]] == 1:
+            n_in += 1
+            const += s[pair.core[c]]
+            for d in range(c):
+                if known[pair.core[d]] == 1:
+                    const += pair.inner[c, d]
+            for a in range(n_core):
+                h[a] += pair.inner[c, out.core[a]]
+            for i in range(n_rest):
+                v[i] += pair.outer[c, out.rest[i]]
+    for j in range(total_rest):
+        if known[pair.rest[j]] == 1:
+            n_in += 1
+            const += s[pair.rest[j]]
+            for c in range(total_core):
+                if known[pair.core[c]] == 1:
+                    const += pair.outer[c, j]
+            for a in range(n_core):
+                h[a] += pair.outer[out.core[a], j]
+    return n_core, n_rest, n_in, const
+
+
+@kernel
+def nth_largest(values: Floats, size: int, n: int) -> float:
+    """Return the n-th largest (from 1) of the first ``size`` values, which end up with the n largest in front."""
+    low, high = 0, size - 1
+    while low < high:
+        pivot = values[(low + high) >> 1]
+        i, j = low, high
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if n - 1 <= j:
+            high = j
+        elif n - 1 >= i:
+            low = i
+        else:
+            break
+    return values[n - 1]
+
+
+@kernel
+def drop_hopeless(work: Instance, n_core: int, n_rest: int, r: int, keys: Floats) -> int:
+    """Drop other items that no core setting brings into the top r: at best below r items at their worst."""
+    if r >= n_rest:
+        return n_rest
+    if r <= 0:
+        return 0
+    outer = work.outer
+    for i in range(n_rest):
+        keys[i] = work.v[i]
+    for c in range(n_core):
+        for i in range(n_rest):
+            keys[i] += min(outer[c, i], 0.0)
+    threshold = nth_largest(keys, n_rest, r)
+    for i in range(n_rest):
+        keys[i] = work.v[i]
+    for c in range(n_core):
+        for i in range(n_rest):
+            keys[i] += max(outer[c, i], 0.0)
+    kept = 0
+    for i in range(n_rest):
+        if keys[i] >= threshold:
+            work.rest[kept] = work.rest[i]
+            work.v[kept] = work.v[i]
+            keys[kept] = i
+            kept += 1
+    for c in range(n_core):
+        for i in range(kept):
+            outer[c, i] = outer[c, int(keys[i])]
+    return kept
+
+
+@kernel
+def choose(
+    work: Instance, n_core: int, n_rest: int, r: int, setting: Bytes, known: Bytes, pair: Pair, taken: Bytes
+) -> None:
+    """Mark in ``taken`` (core positions, then other positions) the best list whose free core items are ``setting``.
+
+    Ties go to the item that comes first in ``pair.rest``.
+    """
+    total_core = len(pair.core)
+    for i in range(len(taken)):
+        taken[i] = 0
+    if len(known):
+        for c in range(total_core):
+            taken[c] = known[pair.core[c]] == 1
+        for i in range(len(pair.rest)):
+            taken[total_core + i] = known[pair.rest[i]] == 1
+    values = work.v[:n_rest].copy()
+    for c in range(n_core):
+        if setting[c]:
+            r -= 1
+            taken[work.core[c]] = 1
+            for i in range(n_rest):
+                values[i] += work.outer[c, i]
+    if r <= 0:
+        return
+    threshold = nth_largest(values.copy(), n_rest, r)
+    for i in range(n_rest):
+        if values[i] > threshold:
+            taken[total_core + work.rest[i]] = 1
+            r -= 1
+    for i in range(n_rest):
+        if r > 0 and values[i] == threshold:
+            taken[total_core + work.rest[i]] = 1
+            r -= 1
+
+
+@kernel
+def write_list(s: Floats, pair: Pair, taken: Bytes, selected: Ints) -> float:
+    """Write the marked items in ascending order, -1 after the last; return f, added in that order, then by pairs."""
+    total_core = len(pair.core)
+    marked = np.zeros(len(taken), np.bool_)
+    for c in range(total_core):
+        marked[pair.core[c]] = taken[c] != 0
+    for i in range(len(pair.rest)):
+        marked[pair.rest[i]] = taken[total_core + i] != 0
+    count, score = 0, 0.0
+    for item in range(len(marked)):
+        if marked[item]:
+            selected[count] = item
+            score += s[item]
+            count += 1
+    selected[count:] = -1
+    for c in range(total_core):
+        if taken[c]:
+            for d in range(c + 1, total_core):
+                if taken[d]:
+                    score += pair.inner[c, d]
+            for i in range(len(pair.rest)):
+                if taken[total_core + i]:
+                    score += pair.outer[c, i]
+    return score

@@ -1,0 +1,58 @@
+"""What a learner returns: parameters with a certificate, and how it got there."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Params: TypeAlias = NDArray[np.float64]
+
+
+class ConvergenceWarning(UserWarning):
+    """The certified gap is larger than asked for."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """One certified evaluation: the objective at the parameters reached, and a bound no parameters can go below."""
+
+    round: int
+    objective: float
+    lower_bound: float
+
+    @property
+    def gap(self) -> float:
+        """(objective - lower bound) / objective: what is certainly not lost."""
+        return (self.objective - self.lower_bound) / max(abs(self.objective), 1e-300)
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Parameters, their objective, a lower bound on any objective, and the rounds."""
+
+    params: Params
+    objective: float
+    lower_bound: float
+    converged: bool
+    history: tuple[Round, ...] = field(default=())
+    state: Any = None
+
+    @property
+    def gap(self) -> float:
+        """Relative certified gap."""
+        return Round(len(self.history), self.objective, self.lower_bound).gap
+
+
+def warn_unless_converged(converged: bool, gap: float, tol: float, rounds: int) -> None:
+    """Say so, always, when a learner stopped early."""
+    if not converged:
+        warnings.warn(
+            f"stopped after {rounds} rounds with a certified gap of {gap:.2e} (asked for {tol:.1e}): "
+            "raise max_iter, or tol, or lower C",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

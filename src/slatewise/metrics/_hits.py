@@ -1,0 +1,142 @@
+"""Hits: the items with a non-zero relevance and the ranks they take, all that any measure needs to see.
+
+A hit stands with equal chance on each of ``size`` ranks from ``first`` (0-based). A tie rule that orders tied items
+leaves ``size`` = 1; ``"average"`` keeps the group, and measures take the expectation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from slatewise.metrics._input import Scored
+from slatewise.metrics._standings import Standings, blocks
+from slatewise.metrics.conventions import Array, Float, Int
+
+NEVER = 1 << 62
+"""The rank of an item that was not retrieved: past every cut-off."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Flat arrays, list after list, by rank inside a list."""
+
+    lengths: Int
+    """Ranked items of each list, relevant or not."""
+    lists: Int
+    relevance: Float
+    first: Int
+    size: Int
+
+    def relevant(self, threshold: float) -> Hits:
+        """Keep the hits of at least that relevance."""
+        return self.where(self.relevance >= threshold)
+
+    def where(self, keep: Array) -> Hits:
+        """Keep the flagged hits."""
+        if keep.all():
+            return self
+        return Hits(self.lengths, self.lists[keep], self.relevance[keep], self.first[keep], self.size[keep])
+
+    def count(self) -> Int:
+        """Hits of each list."""
+        return np.bincount(self.lists, minlength=len(self.lengths))
+
+    def sum(self, values: Float) -> Float:
+        """Add a value a hit up by list, in rank order."""
+        total = np.bincount(self.lists, weights=values, minlength=len(self.lengths))
+        return total.astype(np.float64, copy=False)  # without a single hit bincount counts in integers
+
+    def number(self) -> Int:
+        """Position of each hit among its list's hits, from 0."""
+        count = self.count()
+        return np.arange(len(self.lists)) - (np.cumsum(count) - count)[self.lists]
+
+    def within(self, k: int | Int | None) -> Float:
+        """Chance that each hit stands on the first k ranks; None: on any rank."""
+        room = (NEVER if k is None else k) - self.first
+        return np.clip(room, 0, self.size) / self.size
+
+
+TieRule: TypeAlias = Callable[[Standings, Scored], tuple[Int, Int]]
+
+
+def _average(standings: Standings, scored: Scored) -> tuple[Int, Int]:
+    return standings.above, standings.tied
+
+
+def _together(standings: Standings, scored: Scored) -> tuple[Int, Int]:
+    return standings.above + standings.tied - 1, np.ones_like(standings.tied)
+
+
+def _input(standings: Standings, scored: Scored) -> tuple[Int, Int]:
+    return _ordered(standings, scored, lambda: np.arange(len(scored.scores)))
+
+
+def _worst(standings: Standings, scored: Scored) -> tuple[Int, Int]:
+    return _ordered(standings, scored, lambda: scored.relevance)
+
+
+def _best(standings: Standings, scored: Scored) -> tuple[Int, Int]:
+    return _ordered(standings, scored, lambda: -scored.relevance)
+
+
+def _id(standings: Standings, scored: Scored) -> tuple[Int, Int]:
+    ids = scored.ids
+    tied = standings.rows[standings.tied > 1]
+    if ids is None and len(tied):
+        raise ValueError(
+            f"ids: expected document ids, because items tie at score {standings.scores[tied[0]]} "
+            f"(compared as {standings.scores.dtype}) and ties='id' orders them by id"
+        )
+    return _ordered(standings, scored, lambda: -np.unique(np.asarray(ids).astype(np.str_), return_inverse=True)[1])
+
+
+TIES: dict[str, TieRule] = {
+    "average": _average,
+    "input": _input,
+    "id": _id,
+    "worst": _worst,
+    "best": _best,
+    "together": _together,
+}
+
+
+def _ordered(standings: Standings, scored: Scored, key: Callable[[], Array]) -> tuple[Int, Int]:
+    """Order tied items by a key, smallest first; only lists with a tied hit are sorted again."""
+    first, size = standings.above, np.ones_like(standings.tied)
+    tied = np.zeros(len(scored.offsets) - 1, dtype=np.bool_)
+    tied[standings.lists[standings.tied > 1]] = True
+    if not tied.any():
+        return first, size
+    keys, rank = key(), np.zeros(len(scored.scores), dtype=np.int64)
+    for block in blocks(scored.offsets, np.flatnonzero(tied)):
+        order = np.lexsort((keys[block.rows], block.falling(standings.scores)), axis=-1)
+        by_rank = np.take_along_axis(block.rows, order, axis=1)
+        inside = block.inside
+        rank[by_rank[inside]] = np.nonzero(inside)[1]
+    again = tied[standings.lists]
+    first = first.copy()
+    first[again] = rank[standings.rows[again]]
+    return first, size
+
+
+def make_hits(standings: Standings, scored: Scored, rule: TieRule) -> Hits:
+    """Apply a tie rule, and add the relevant items that were not retrieved."""
+    first, size = rule(standings, scored)
+    lists, relevance = standings.lists, scored.relevance[standings.rows]
+    if scored.unretrieved is not None:
+        extra = len(scored.unretrieved.lists)
+        lists = np.concatenate((lists, scored.unretrieved.lists))
+        relevance = np.concatenate((relevance, scored.unretrieved.relevance))
+        first = np.concatenate((first, np.full(extra, NEVER)))
+        size = np.concatenate((size, np.ones(extra, dtype=np.int64)))
+    # Tied hits stand by falling relevance, so that sums add up in one order however the rows came.
+    later = (first[1:] < first[:-1]) | ((first[1:] == first[:-1]) & (relevance[1:] > relevance[:-1]))
+    if np.any((lists[1:] < lists[:-1]) | ((lists[1:] == lists[:-1]) & later)):
+        order = np.lexsort((-relevance, first, lists))
+        lists, relevance, first, size = lists[order], relevance[order], first[order], size[order]
+    return Hits(scored.lengths, lists, relevance, first, size)

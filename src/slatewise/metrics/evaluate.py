@@ -1,0 +1,123 @@
+"""Several measures at once, on arrays or on a run against judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from numpy.typing import ArrayLike
+
+from slatewise.metrics._input import read_lists
+from slatewise.metrics._runs import Missing, QrelsInput, RunInput, read_run
+from slatewise.metrics._standings import Engine
+from slatewise.metrics.conventions import Array, Float
+from slatewise.metrics.measure import Measure, list_values, mean
+from slatewise.metrics.presets import parse
+
+
+def evaluate(
+    measures: Iterable[Measure | str],
+    relevance: ArrayLike,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    ids: ArrayLike | None = None,
+    *,
+    engine: Engine = "auto",
+) -> dict[str, float]:
+    """Return the mean over lists of several measures; scores are sorted once.
+
+    Parameters
+    ----------
+    measures : iterable of Measure or str
+        Objects, or names for :func:`slatewise.metrics.parse`.
+    relevance, scores, qid, ids, engine
+        As in :meth:`Measure.per_list`.
+
+    Examples
+    --------
+    >>> evaluate(["ndcg@2", "map"], [[1, 0, 1]], [[0.9, 0.5, 0.1]])
+    {'ndcg@2': 0.613..., 'map': 0.833...}
+    """
+    chosen = _named(measures)
+    values = list_values(list(chosen.values()), read_lists(relevance, scores, qid, ids), engine)
+    return {name: mean(value) for name, value in zip(chosen, values, strict=True)}
+
+
+@dataclass(frozen=True, eq=False)
+class PerQuery:
+    """One value a query and measure: ``values[name][i]`` belongs to query ``qid[i]``."""
+
+    qid: Array
+    values: dict[str, Float]
+
+
+def evaluate_run(
+    measures: Iterable[Measure | str],
+    run: RunInput,
+    qrels: QrelsInput,
+    *,
+    missing: Missing = "skip",
+    engine: Engine = "auto",
+) -> dict[str, float]:
+    """Return the mean over queries of several measures of a run against judgements.
+
+    A retrieved item without a judgement has relevance 0. A relevant item that was not retrieved has no rank: it counts
+    in recall's, AP's and break-even's R and in NDCG's best order; AUC and mean rank refuse it. Queries of the run that
+    have no judgements are left out.
+
+    Parameters
+    ----------
+    measures : iterable of Measure or str
+        Objects, or names for :func:`slatewise.metrics.parse`.
+    run : {qid: {document: score}} or an object with arrays ``qid``, ``doc_ids`` and ``scores``
+        What a system retrieved.
+    qrels : {qid: {document: relevance}} or an object with arrays ``qid``, ``doc_ids`` and ``relevance``
+        The judgements.
+    missing : {"skip", "zero"}
+        A judged query that the run lacks is left out (trec_eval), or stands for an empty answer (trec_eval -c).
+    engine : {"auto", "numpy", "compiled"}
+        As in :meth:`Measure.per_list`.
+
+    Examples
+    --------
+    >>> evaluate_run(["recall@5"], {"q": {"a": 0.9, "b": 0.3}}, {"q": {"a": 1, "z": 1}})
+    {'recall@5': 0.5}
+    """
+    found = evaluate_queries(measures, run, qrels, missing=missing, engine=engine)
+    return {name: mean(value) for name, value in found.values.items()}
+
+
+def evaluate_queries(
+    measures: Iterable[Measure | str],
+    run: RunInput,
+    qrels: QrelsInput,
+    *,
+    missing: Missing = "skip",
+    engine: Engine = "auto",
+) -> PerQuery:
+    """Measure every query of a run; parameters as in :func:`evaluate_run`.
+
+    Examples
+    --------
+    >>> found = evaluate_queries(["mrr"], {"q": {"a": 0.9, "b": 0.3}}, {"q": {"b": 1}})
+    >>> found.qid.tolist(), found.values["mrr"].tolist()
+    (['q'], [0.5])
+    """
+    chosen = _named(measures)
+    qid, scored = read_run(run, qrels, missing)
+    values = list_values(list(chosen.values()), scored, engine)
+    return PerQuery(qid, dict(zip(chosen, values, strict=True)))
+
+
+def _named(measures: Iterable[Measure | str]) -> dict[str, Measure]:
+    if isinstance(measures, str | Measure):
+        raise TypeError(f"measures: expected several, such as [{measures!r}], found {measures!r}")
+    pairs: Sequence[tuple[str, Measure]] = [
+        (found, parse(found)) if isinstance(found, str) else (found.name, found) for found in measures
+    ]
+    chosen = dict(pairs)
+    if len(chosen) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"measures: expected different names, found {twice!r} twice; evaluate them in two calls")
+    return chosen

@@ -1,0 +1,277 @@
+"""The model file: one ``.safetensors`` file in which every byte is checked before anything is believed.
+
+Layout, as safetensors defines it: 8 bytes with the header's length, a JSON header that places each tensor, the tensors
+end to end. Ours adds, under ``__metadata__``, a ``slatewise`` entry (format version, estimator, parameters, model
+card, sha256 of every tensor) and a ``sha256`` entry over the rest of the header. The header must be the exact bytes
+we would write, and the tensors must tile the file without gaps, so no flipped byte goes unnoticed.
+
+Nothing in a file is ever executed, and reading allocates the file's own size plus a header of bounded size.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from io import BufferedReader
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.errors import ModelFileError
+from slatewise.files import atomic_path
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Array: TypeAlias = NDArray[Any]
+
+FORMAT_VERSION = 1
+_MAX_HEADER_BYTES = 1 << 18
+_MAX_HEADER_VALUES = 1 << 12  # a parsed JSON value costs Python up to 100 bytes, whatever its length in the file
+_MAX_DIMENSIONS = 8
+_DTYPES = {
+    "F64": np.dtype("<f8"),
+    "F32": np.dtype("<f4"),
+    "I64": np.dtype("<i8"),
+    "I32": np.dtype("<i4"),
+    "I16": np.dtype("<i2"),
+    "I8": np.dtype("i1"),
+    "U8": np.dtype("u1"),
+    "BOOL": np.dtype("?"),
+}
+_CODES = {dtype: code for code, dtype in _DTYPES.items()}
+_STRINGS = "#utf32"  # strings as rows of code points: the memory they take is the file they came in
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What a reader of the file wants to know before using the model."""
+
+    library: str
+    n_lists: int
+    n_rows: int
+    data_sha256: str
+    """Hash of the training arrays: says whether two models saw the same data."""
+    objective: float | None = None
+    lower_bound: float | None = None
+    converged: bool | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelState:
+    """Everything a fitted estimator is: its class by name, its parameters, plain values and arrays."""
+
+    estimator: str
+    params: dict[str, Json]
+    values: dict[str, Json]
+    arrays: dict[str, Array]
+    """Numeric, boolean or string arrays."""
+    card: ModelCard
+    format: int = field(default=FORMAT_VERSION)
+
+
+def write_model(path: str | os.PathLike[str], state: ModelState) -> None:
+    """Write atomically: the file appears whole or not at all."""
+    tensors = _as_tensors(state.arrays)
+    header = _header(state, tensors)
+    with atomic_path(path) as temporary, open(temporary, "wb") as file:
+        file.write(len(header).to_bytes(8, "little"))
+        file.write(header)
+        for tensor in tensors.values():
+            file.write(raw_bytes(tensor))
+
+
+def read_model(path: str | os.PathLike[str]) -> ModelState:
+    """Read and check everything; a damaged, foreign or newer file is a ModelFileError that says which."""
+    name = os.fspath(path)
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        header = _read_header(file, size, name)
+        metadata = _checked_metadata(header, name)
+        tensors = _read_tensors(file, header, size - file.tell(), name)
+    for tensor_name, tensor in tensors.items():
+        if metadata["sha256"].get(tensor_name) != _sha256(tensor):
+            raise ModelFileError(f"{name}: tensor {tensor_name!r} does not match its checksum: the file is damaged")
+    try:
+        return ModelState(
+            estimator=metadata["estimator"],
+            params=metadata["params"],
+            values=metadata["values"],
+            arrays=_from_tensors(tensors),
+            card=ModelCard(**metadata["card"]),
+            format=metadata["format"],
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{name}: expected the metadata of a slatewise model, found {error}") from None
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def _header(state: ModelState, tensors: Mapping[str, Array]) -> bytes:
+    entries: dict[str, object] = {}
+    start = 0
+    for name, tensor in tensors.items():
+        entries[name] = {
+            "dtype": _CODES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [start, start + tensor.nbytes],
+        }
+        start += tensor.nbytes
+    metadata = {
+        "format": state.format,
+        "estimator": state.estimator,
+        "params": state.params,
+        "values": state.values,
+        "card": asdict(state.card),
+        "sha256": {name: _sha256(tensor) for name, tensor in tensors.items()},
+    }
+    header = _sealed({**entries, "__metadata__": {"slatewise": _canonical(metadata)}})
+    if len(header) > _MAX_HEADER_BYTES or _count_values(header) > _MAX_HEADER_VALUES:
+        raise ModelFileError("expected parameters and plain values of modest size, found more; store them as arrays")
+    return header
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _sealed(header: dict[str, Any]) -> bytes:
+    """Add the checksum of the header itself, and pad so that the tensors start at a multiple of 8."""
+    metadata = {key: value for key, value in header["__metadata__"].items() if key != "sha256"}
+    digest = hashlib.sha256(_canonical({**header, "__metadata__": metadata}).encode()).hexdigest()
+    text = _canonical({**header, "__metadata__": {**metadata, "sha256": digest}}).encode()
+    return text + b" " * (-len(text) % 8)
+
+
+def _sha256(tensor: Array) -> str:
+    return hashlib.sha256(raw_bytes(tensor)).hexdigest()
+
+
+def raw_bytes(tensor: Array) -> memoryview:
+    """Return a contiguous array's own memory, without a copy."""
+    return tensor.reshape(-1).view(np.uint8).data
+
+
+def _as_tensors(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    tensors: dict[str, Array] = {}
+    for name, array in arrays.items():
+        if array.dtype.kind in "UO":
+            tensors[name + _STRINGS] = _encode_strings(array, name)
+            continue
+        dtype = array.dtype.newbyteorder("<")
+        if dtype not in _CODES:
+            raise ModelFileError(f"array {name!r}: expected one of {', '.join(_CODES.values())}, found {array.dtype}")
+        tensors[name] = np.ascontiguousarray(array, dtype=dtype).reshape(array.shape)
+    return dict(sorted(tensors.items()))  # the canonical header sorts its keys: the data follows the same order
+
+
+def _encode_strings(array: Array, name: str) -> Array:
+    texts = np.asarray(array, dtype=np.str_)
+    if array.ndim != 1 or texts.tolist() != array.tolist():  # not strings, or a NUL at the end, which NumPy drops
+        raise ModelFileError(f"array {name!r}: expected a one-dimensional array of strings, found {array.dtype}")
+    rows = np.ascontiguousarray(texts, dtype=texts.dtype.newbyteorder("<"))
+    return rows.view("<i4").reshape(len(rows), rows.dtype.itemsize // 4)
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def _read_header(file: BufferedReader, size: int, name: str) -> dict[str, Any]:
+    length = int.from_bytes(file.read(8), "little")
+    if size < 8 or length > min(size - 8, _MAX_HEADER_BYTES):
+        raise ModelFileError(f"{name}: expected a slatewise model file, found a header that does not fit the file")
+    text = file.read(length)
+    if _count_values(text) > _MAX_HEADER_VALUES:
+        raise ModelFileError(f"{name}: expected a slatewise model file, found a header of too many values")
+    header = _parse(text, name)
+    try:
+        intact = _sealed(header) == text
+    except (KeyError, TypeError, AttributeError, ValueError):
+        intact = False
+    if not intact:
+        raise ModelFileError(f"{name}: the header does not match its checksum: damaged, or not a slatewise model file")
+    return header
+
+
+def _count_values(text: bytes) -> int:
+    return text.count(b",") + text.count(b"{") + text.count(b"[")
+
+
+def _parse(text: bytes | str, name: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise ModelFileError(f"{name}: expected a JSON header, found something else: damaged, or not a model file")
+    return cast("dict[str, Any]", value)
+
+
+def _checked_metadata(header: dict[str, Any], name: str) -> dict[str, Any]:
+    metadata = _parse(str(header["__metadata__"].get("slatewise", "")), name)
+    version = metadata.get("format")
+    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
+        raise ModelFileError(
+            f"{name}: expected format version 1 to {FORMAT_VERSION}, found {version!r}: read it with a newer slatewise"
+        )
+    if not isinstance(metadata.get("sha256"), dict):
+        raise ModelFileError(f"{name}: expected a checksum for every tensor, found none")
+    return metadata
+
+
+def _read_tensors(file: BufferedReader, header: dict[str, Any], data_bytes: int, name: str) -> dict[str, Array]:
+    tensors: dict[str, Array] = {}
+    position = 0
+    for tensor_name, entry in sorted(header.items()):
+        if tensor_name == "__metadata__":
+            continue
+        dtype, shape, end = _checked_entry(entry, position, data_bytes, f"{name}: tensor {tensor_name!r}")
+        tensor = np.empty(shape, dtype=dtype)
+        if file.readinto(raw_bytes(tensor)) != tensor.nbytes:
+            raise ModelFileError(f"{name}: expected {tensor.nbytes} bytes for tensor {tensor_name!r}, found fewer")
+        tensors[tensor_name] = tensor
+        position = end
+    if position != data_bytes:
+        raise ModelFileError(f"{name}: expected {position} bytes of tensors, found {data_bytes}")
+    return tensors
+
+
+def _checked_entry(
+    entry: object, position: int, data_bytes: int, where: str
+) -> tuple[np.dtype[Any], tuple[int, ...], int]:
+    """Check one tensor's place *before* allocating: its size follows from bytes that are really there."""
+    place = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+    match place.get("dtype"), place.get("data_offsets"):
+        case str(code), [int(start), int(end)] if code in _DTYPES:
+            dtype = _DTYPES[code]
+        case _:
+            raise ModelFileError(f"{where}: expected a dtype, a shape and two offsets, found {place}")
+    shape = cast("list[Any]", place.get("shape"))
+    if type(shape) is not list or len(shape) > _MAX_DIMENSIONS or any(type(n) is not int or n < 0 for n in shape):
+        raise ModelFileError(f"{where}: expected a list of sizes, found {str(shape)[:80]}")
+    sizes = tuple(cast("list[int]", shape))
+    if start != position or end > data_bytes:
+        raise ModelFileError(f"{where}: expected a place inside the file right after the tensor before it")
+    if end - start != math.prod(sizes) * dtype.itemsize:
+        raise ModelFileError(f"{where}: expected {math.prod(sizes) * dtype.itemsize} bytes, found {end - start}")
+    return dtype, sizes, end
+
+
+def _from_tensors(tensors: Mapping[str, Array]) -> dict[str, Array]:
+    return {
+        name.removesuffix(_STRINGS): _decode_strings(tensor) if name.endswith(_STRINGS) else tensor
+        for name, tensor in tensors.items()
+    }
+
+
+def _decode_strings(tensor: Array) -> Array:
+    if tensor.dtype != np.int32 or tensor.ndim != 2 or tensor.shape[1] == 0:
+        raise ValueError("strings that are not rows of code points")
+    if tensor.size and (tensor.min() < 0 or tensor.max() > 0x10FFFF):
+        raise ValueError("strings with impossible code points")
+    return tensor.view(f"<U{tensor.shape[1]}").reshape(len(tensor))

@@ -1,0 +1,8 @@
+"""One module a paper: its tables on the data at hand, the published number beside ours.
+
+Each module has ``run(data, quick) -> Reproduction`` and is listed in ``PAPERS``.
+"""
+
+from slatewise.papers._reproduction import PAPERS, Reproduction, Row, reproduce
+
+__all__ = ["PAPERS", "Reproduction", "Row", "reproduce"]

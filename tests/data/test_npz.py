@@ -1,0 +1,202 @@
+"""The npz form: round trips, the arrays NumPy itself reads, and archives that lie."""
+
+import io
+import random
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from scipy.sparse import csr_array
+
+from slatewise.data import MultiLabel, read_npz, write_npz
+from slatewise.errors import DataError
+from tests.data.strategies import finite, named
+
+GOOD = {
+    "X_data": np.array([0.5, 2.0]),
+    "X_indices": np.array([1, 0], dtype=np.int16),
+    "X_indptr": np.array([0, 1, 2]),
+    "X_shape": np.array([2, 2]),
+    "Y": np.array([[1, 0, 1], [0, 1, 0]], dtype=np.uint8),
+    "label_names": np.array(["a", "b", "c"]),
+    "is_train": np.array([True, False]),
+}
+
+
+def packed(members: dict[str, np.ndarray]) -> bytes:
+    file = io.BytesIO()
+    np.savez_compressed(file, **members)
+    return file.getvalue()
+
+
+@st.composite
+def records(draw) -> MultiLabel:
+    n_rows, n_features, n_labels = (draw(st.integers(0, 4)) for _ in range(3))
+    X = draw(arrays.arrays(np.float64, (n_rows, n_features), elements=finite))
+    Y = draw(arrays.arrays(np.int8, (n_rows, n_labels), elements=st.integers(0, 1)))
+    names = np.array([f"é{label}" for label in range(n_labels)], dtype=np.str_)
+    features = draw(st.none() | st.just(np.array([f"f{place}" for place in range(n_features)], dtype=np.str_)))
+    is_train = draw(st.none() | arrays.arrays(np.bool_, n_rows))
+    return MultiLabel(csr_array(X) if draw(st.booleans()) else X, csr_array(Y), names, features, is_train)
+
+
+@given(data=records())
+def test_what_was_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, data: MultiLabel) -> None:
+    path = tmp_path_factory.getbasetemp() / "round.npz"
+    write_npz(path, data)
+    again = read_npz(path)
+    assert type(again.X) is type(data.X)
+    dense = [X if isinstance(X, np.ndarray) else X.toarray() for X in (data.X, again.X)]
+    np.testing.assert_array_equal(dense[0], dense[1])
+    np.testing.assert_array_equal(data.Y.toarray(), again.Y.toarray())
+    for name in ("label_names", "feature_names", "is_train"):
+        np.testing.assert_array_equal(getattr(data, name), getattr(again, name))
+
+
+def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a.npz", "b.npz"):
+        write_npz(tmp_path / name, read_npz(named(packed(GOOD))))
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"X_shape": None}, r"\[X\]: expected this member or its CSR parts, found only X_data"),
+        ({"X_indices": None}, r"\[X_indices\]: expected this member in the archive"),
+        ({"X_data": None}, r"\[X_data\]: expected this member in the archive"),
+        ({"label_names": None}, r"\[label_names\]: expected this member in the archive"),
+        ({"X_data": np.array([0.5, np.nan])}, r"\[X_data\]: expected finite numbers, found nan at \(1,\)"),
+        ({"X_data": np.array([0.5])}, r"\[X_data\]: expected 2 values, found shape \(1,\)"),
+        ({"X_data": np.array(["a", "b"])}, r"\[X_data\]: expected numbers, found dtype <U1"),
+        ({"X_indices": np.array([1, 2])}, r"\[X_indices\]: expected columns from 0 to 1, found 1 to 2"),
+        ({"X_indices": np.array([-1, 0])}, r"\[X_indices\]: expected columns from 0 to 1, found -1 to 0"),
+        ({"X_indices": np.array([1.0, 0.0])}, r"\[X_indices\]: expected a row of integers, found float64"),
+        ({"X_indptr": np.array([0, 2, 2])}, r"\[X_indices\]: expected ascending columns, each once a row"),
+        ({"X_indptr": np.array([0, 3, 2])}, r"\[X_indptr\]: expected 3 bounds that grow from 0 to 2"),
+        ({"X_indptr": np.array([1, 1, 2])}, r"\[X_indptr\]: expected 3 bounds"),
+        ({"X_shape": np.array([2, -2])}, r"\[X_shape\]: expected two sizes >= 0"),
+        ({"X_shape": np.array([10**15, 2])}, r"\[X_indptr\]: expected 1000000000000001 bounds"),
+        ({"Y": np.array([[1, 0, 2], [0, 1, 0]])}, r"\[Y\]: expected zeros and ones, found 2"),
+        ({"Y": np.eye(3)}, r"\[X\]: expected 3 rows as in Y, found 2"),
+        ({"Y": np.ones(2)}, r"\[Y\]: expected two dimensions"),
+        ({"label_names": np.array(["a"])}, r"\[label_names\]: expected 3 strings, found <U1 of shape \(1,\)"),
+        ({"is_train": np.array([0, 1])}, r"\[is_train\]: expected 2 booleans, found int64"),
+        (
+            {"label_names": np.array(["a", "b", None])},
+            r"\[label_names\]: expected a whole array .* found Python objects",
+        ),
+    ],
+)
+def test_a_wrong_member_is_named(changes, message) -> None:
+    members = {name: value for name, value in {**GOOD, **changes}.items() if value is not None}
+    with pytest.raises(DataError, match=r"^bad.npz" + message):
+        read_npz(named(packed(members), "bad.npz"))
+
+
+def test_a_header_that_claims_more_than_there_is_allocates_nothing() -> None:
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (10**15, 2)})
+    content = file.getvalue() + bytes(16)
+    archive = io.BytesIO(packed({name: value for name, value in GOOD.items() if not name.startswith("X")}))
+    with zipfile.ZipFile(archive, "a") as members:
+        members.writestr("X.npy", content)
+    with pytest.raises(DataError, match=r"\[X\]: expected a whole array .* found 16 bytes for shape"):
+        read_npz(named(archive.getvalue()))
+
+
+def test_a_member_twice_is_refused() -> None:
+    archive = io.BytesIO(packed(GOOD))
+    with zipfile.ZipFile(archive, "a") as members, pytest.warns(UserWarning, match="Duplicate name"):
+        members.writestr("Y.npy", members.read("Y.npy"))
+    with pytest.raises(DataError, match="expected every member once"):
+        read_npz(named(archive.getvalue()))
+
+
+def test_damage_anywhere_is_a_data_error_or_changes_nothing() -> None:
+    content = packed(GOOD)
+    rng = random.Random(0)
+    for _ in range(1500):
+        damaged = bytearray(content)
+        if rng.random() < 0.3:
+            damaged = damaged[: rng.randrange(len(content))]
+        else:
+            damaged[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        try:
+            found = read_npz(named(bytes(damaged)))
+        except DataError:
+            continue
+        assert not isinstance(found.X, np.ndarray)
+        assert found.X.toarray().tolist() == [[0, 0.5], [2, 0]]
+        assert found.Y.toarray().tolist() == GOOD["Y"].tolist()
+        assert found.is_train is not None
+
+
+def test_damage_inside_a_member_is_a_data_error() -> None:
+    file = io.BytesIO()
+    np.save(file, np.array([[0.5], [2.0]]))
+    rng = random.Random(0)
+    rest = {"Y": GOOD["Y"], "label_names": GOOD["label_names"]}
+    for _ in range(500):
+        member = bytearray(file.getvalue())
+        member[rng.randrange(128)] = rng.choice(b"\x00'(),{}:<>0123456789bfiOUV\xff ")
+        archive = io.BytesIO(packed(rest))
+        with zipfile.ZipFile(archive, "a") as members:
+            members.writestr("X.npy", bytes(member))
+        try:
+            found = read_npz(named(archive.getvalue()))
+        except DataError:
+            continue
+        assert found.X.shape[0] == 2
+
+
+def test_what_would_not_read_back_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"data\[X\]: expected finite numbers, found inf at \(0, 0\)"):
+        write_npz(tmp_path / "a.npz", MultiLabel(np.array([[np.inf]]), csr_array(np.eye(1)), np.array(["a"])))
+    with pytest.raises(ValueError, match=r"data\[label_names\]: expected 1 strings"):
+        write_npz(tmp_path / "a.npz", MultiLabel(np.ones((1, 1)), csr_array(np.eye(1)), np.array(["a", "b"])))
+    assert not list(tmp_path.iterdir())
+
+
+def test_several_matrices_side_by_side() -> None:
+    members = {**GOOD, "A": np.array([[1, 2], [3, 4]], dtype=np.uint16), "B": np.array([[5.0], [6.0]])}
+    dense = read_npz(named(packed(members)), features=["A", "B"])
+    assert np.asarray(dense.X).tolist() == [[1, 2, 5], [3, 4, 6]]
+    mixed = read_npz(named(packed(members)), features=("X", "B"))
+    assert not isinstance(mixed.X, np.ndarray)
+    assert mixed.X.toarray().tolist() == [[0, 0.5, 5], [2, 0, 6]]
+    with pytest.raises(ValueError, match="features: expected at least one name"):
+        read_npz(named(packed(members)), features=[])
+
+
+@pytest.mark.parametrize("name", ["birds", "corel5k", "delicious", "yeast"])
+def test_public_data(shared_data: Path, name: str) -> None:
+    path = shared_data / f"mulan_{name}" / f"{name}.npz"
+    found = read_npz(path)
+    with np.load(path, allow_pickle=False) as theirs:
+        labels = np.split(theirs["Y_indices"], theirs["Y_indptr"][1:-1])
+        assert found.label_names.tolist() == theirs["label_names"].tolist()
+        assert found.is_train is not None
+        assert found.is_train.tolist() == theirs["is_train"].tolist()
+        for row in (0, 7, len(labels) - 1):
+            assert found.Y[[row]].indices.tolist() == labels[row].tolist()
+        if isinstance(found.X, np.ndarray):
+            np.testing.assert_array_equal(found.X, theirs["X"])
+        else:
+            np.testing.assert_array_equal(found.X.data, theirs["X_data"])
+            np.testing.assert_array_equal(found.X.indices, theirs["X_indices"])
+
+
+def test_corel_histograms(shared_data: Path) -> None:
+    path = shared_data / "corel5k_tagprop" / "corel5k_tagprop.npz"
+    found = read_npz(path, features=["DenseSift", "DenseHue"])
+    assert found.X.shape == (4999, 1100)
+    assert found.Y.shape == (4999, 260)
+    with pytest.raises(
+        DataError, match=r"corel5k_tagprop.npz\[X\]: expected this member or its CSR parts, found only DenseHue"
+    ):
+        read_npz(path)

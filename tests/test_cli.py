@@ -1,0 +1,174 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from slatewise import __version__, metrics
+from slatewise.cli import app, main
+
+ROWS = """\
+2 qid:1 1:0.9 2:0.1 #docid = a
+0 qid:1 1:0.2 2:0.8 #docid = b
+1 qid:1 1:0.5 2:0.3 #docid = c
+0 qid:2 1:0.1 2:0.2 #docid = d
+1 qid:2 1:0.4 2:0.9 #docid = a
+"""
+
+
+@pytest.fixture
+def letor(tmp_path):
+    path = tmp_path / "rows.txt"
+    path.write_text(ROWS)
+    return path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command in this process: (exit code, stdout, stderr)."""
+
+    def call(*words):
+        with pytest.raises(SystemExit) as stop:
+            main([str(word) for word in words])
+        out = capsys.readouterr()
+        return stop.value.code, out.out, out.err
+
+    return call
+
+
+def bad_input(result):
+    """Exit code 2, nothing on stdout, one line on stderr; returns that line."""
+    code, out, err = result
+    assert code == 2
+    assert out == ""
+    assert err.startswith("slatewise: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def test_fit_rank_evaluate(tmp_path, letor, run):
+    model, trec = tmp_path / "m.safetensors", tmp_path / "r.run"
+    assert run("fit", "feature", letor, "--out", model, "--param", "measure=map")[0] == 0
+    assert run("rank", model, letor, "--out", trec, "--top", "2")[0] == 0
+    assert [line.split()[:4] for line in trec.read_text().splitlines()] == [
+        ["1", "Q0", "a", "1"],
+        ["1", "Q0", "c", "2"],
+        ["2", "Q0", "a", "1"],
+        ["2", "Q0", "d", "2"],
+    ]
+    code, out, _ = run("evaluate", trec, letor, "--measures", "ndcg@10,map", "--json")
+    assert code == 0
+    assert json.loads(out) == {"ndcg@10": 1.0, "map": 1.0}
+    code, out, _ = run("evaluate", model, letor, "--measures", "p@1", "--json")
+    assert json.loads(out) == {"p@1": 1.0}
+
+
+def test_run_against_qrels_equals_the_library(tmp_path, run):
+    qrels = tmp_path / "j.qrels"
+    qrels.write_text("1 0 a 1\n1 0 b 0\n1 0 c 2\n2 0 a 1\n")
+    trec = tmp_path / "r.run"
+    trec.write_text("1 Q0 b 1 3.5 x\n1 Q0 c 2 2.5 x\n2 Q0 z 1 1 x\n2 Q0 a 2 0.5 x\n")
+    code, out, _ = run("evaluate", trec, qrels, "--measures", "map,mrr", "--json")
+    assert code == 0
+    expected = metrics.evaluate_run(
+        ["map", "mrr"],
+        {"1": {"b": 3.5, "c": 2.5}, "2": {"z": 1.0, "a": 0.5}},
+        {"1": {"a": 1, "b": 0, "c": 2}, "2": {"a": 1}},
+    )
+    np.testing.assert_allclose(list(json.loads(out).values()), list(expected.values()), rtol=1e-15)
+
+
+def test_presets_change_the_conventions(tmp_path, letor, run):
+    model = tmp_path / "m.safetensors"
+    run("fit", "feature", letor, "--out", model)
+    code, out, _ = run("evaluate", model, letor, "--measures", "p@5", "--preset", "trec_eval", "--json")
+    assert code == 0
+    assert json.loads(out)["p@5"] == pytest.approx((2 / 5 + 1 / 5) / 2)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_rank_writes_tables(tmp_path, letor, run, ending):
+    import polars
+
+    model, out = tmp_path / "m.safetensors", tmp_path / f"run.{ending}"
+    run("fit", "feature", letor, "--out", model)
+    assert run("rank", model, letor, "--out", out)[0] == 0
+    frame = polars.read_csv(out) if ending == "csv" else polars.read_parquet(out)
+    assert len(frame) == 5
+
+
+def test_bad_rows_name_the_place(tmp_path, run):
+    path = tmp_path / "bad.txt"
+    path.write_text("1 qid:1 1:0.5\n0 qid:1 1:nan\n")
+    line = bad_input(run("fit", "feature", path, "--out", tmp_path / "m.safetensors"))
+    assert f"{path}:2:" in line
+    assert not (tmp_path / "m.safetensors").exists()
+
+
+def test_other_bad_input(tmp_path, letor, run):
+    model = tmp_path / "m.safetensors"
+    assert "feature" in bad_input(run("fit", "nonsense", letor, "--out", model))
+    assert "measure" in bad_input(run("fit", "feature", letor, "--out", model, "--param", "x=1"))
+    assert "--param" in bad_input(run("fit", "feature", letor, "--out", model, "--param", "measure"))
+    assert "nowhere" in bad_input(run("fit", "feature", "nowhere", "--out", model))
+    assert "out" in bad_input(run("fit", "feature", letor))
+    assert "missing.safetensors" in bad_input(run("rank", tmp_path / "missing.safetensors", letor, "--out", model))
+    assert "slatewise model" in bad_input(run("rank", letor, letor, "--out", tmp_path / "x.run"))
+    assert "top" in bad_input(run("rank", model, letor, "--out", tmp_path / "x.run", "--top", "0"))
+    assert "nonsense" in bad_input(run("evaluate", letor, letor, "--measures", "nonsense@3"))
+    assert "letor" in bad_input(run("reproduce", "nonsense"))
+    assert "reader" in bad_input(run("bench", "nonsense"))
+    assert bad_input(run("nonsense"))
+    assert bad_input(run("demo", "--nonsense"))
+
+
+def test_debug_shows_the_traceback(tmp_path):
+    with pytest.raises(ValueError, match="nonsense"):
+        main(["--debug", "fit", "nonsense", "x", "--out", str(tmp_path / "m")])
+
+
+@pytest.mark.parametrize("command", [command.callback.__name__ for command in app.registered_commands])
+def test_help_shows_an_example(run, command):
+    code, out, _ = run(command, "--help")
+    assert code == 0
+    assert f"slatewise {command}" in out.split("Example:")[1]
+
+
+def test_version(run):
+    assert run("--version") == (0, f"slatewise {__version__}\n", "")
+
+
+def test_python_dash_m():
+    done = subprocess.run([sys.executable, "-m", "slatewise", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"slatewise {__version__}\n"
+
+
+def test_demo(tmp_path, run):
+    code, out, err = run("demo", "--out", tmp_path / "deep" / "report.html")
+    assert code == 0
+    assert err == ""
+    text = (tmp_path / "deep" / "report.html").read_text()
+    assert "<svg" in text
+    for line in out.splitlines()[1:-1]:
+        assert line.split("\t")[0] in text
+
+
+def test_datasets_lists_every_name(run):
+    from slatewise import datasets
+
+    code, out, _ = run("datasets")
+    assert code == 0
+    assert [line.split("\t")[0] for line in out.splitlines()[1:]] == list(datasets.names())
+
+
+def test_reproduce_letor(tmp_path, run, shared_data):
+    code, _, _ = run("reproduce", "letor", "--json", tmp_path / "l.json")
+    assert code == 0
+    result = json.loads((tmp_path / "l.json").read_text())
+    assert set(result) == {"paper", "data", "seconds", "rows"}
+    assert len(result["rows"]) == 10
+    for row in result["rows"]:
+        assert len(row["paper"]) == 33
+        for name, published in row["paper"].items():
+            assert row["measured"][name] == pytest.approx(published, abs=5e-5)

@@ -1,0 +1,81 @@
+"""Outputs appear whole or not at all."""
+
+import gzip
+import lzma
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from slatewise.files import atomic_file, atomic_path
+
+
+def test_replaces_only_when_the_block_ends_well(tmp_path: Path) -> None:
+    target = tmp_path / "out.txt"
+    target.write_text("old")
+    with pytest.raises(FileNotFoundError), atomic_path(target) as temporary:
+        temporary.with_name("none").rename(target)
+    assert target.read_text() == "old"
+    assert os.listdir(tmp_path) == ["out.txt"]
+    with atomic_path(target) as temporary:
+        temporary.write_text("new")
+        assert temporary.parent == tmp_path
+        assert target.read_text() == "old"
+    assert target.read_text() == "new"
+    assert os.listdir(tmp_path) == ["out.txt"]
+
+
+def test_content_reaches_the_disk_before_the_name_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[tuple[bool, bool]] = []
+
+    def record(handle: int) -> None:
+        flushed.append((stat.S_ISDIR(os.fstat(handle).st_mode), (tmp_path / "out.txt").exists()))
+
+    monkeypatch.setattr(os, "fsync", record)
+    with atomic_path(tmp_path / "out.txt") as temporary:
+        temporary.write_text("new")
+    assert flushed == [(False, False), (True, True)]
+
+
+def test_keeps_the_mode_and_the_link(tmp_path: Path) -> None:
+    target, link = tmp_path / "out.txt", tmp_path / "link.txt"
+    target.write_text("old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    with atomic_path(link) as temporary:
+        temporary.write_text("new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+
+
+def test_a_new_file_gets_the_mode_of_a_plain_open(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("")
+    with atomic_path(tmp_path / "atomic"):
+        pass
+    assert (tmp_path / "atomic").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_nothing_is_left_where_the_target_cannot_be_replaced(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="folder"), atomic_path(tmp_path / "folder"):
+        pass
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_a_missing_folder_is_an_error_before_anything_is_computed(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "none" / "out.txt"):
+        pytest.fail("the block must not start")
+
+
+@pytest.mark.parametrize(("ending", "unpack"), [("", bytes), (".gz", gzip.decompress), (".xz", lzma.decompress)])
+def test_compresses_by_ending_with_the_same_bytes_every_time(tmp_path: Path, ending: str, unpack: object) -> None:
+    contents = []
+    for name in ("a.txt", "b.txt"):
+        with atomic_file(tmp_path / (name + ending)) as file:
+            file.write(b"42\n" * 100)
+        contents.append((tmp_path / (name + ending)).read_bytes())
+    assert callable(unpack)
+    assert unpack(contents[0]) == b"42\n" * 100
+    assert contents[0] == contents[1]

@@ -1,0 +1,39 @@
+"""What importing costs is measured by `slatewise bench metrics`; what it loads is tested here."""
+
+import subprocess
+import sys
+
+import pytest
+
+import slatewise
+
+
+def loaded_after(statement):
+    code = f"import sys; {statement}; print(*sorted(m for m in sys.modules if '.' not in m))"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_import_loads_nothing_heavy():
+    heavy = {"numpy", "scipy", "sklearn", "numba", "rich", "typer", "matplotlib", "narwhals", "pyarrow", "pandas"}
+    assert not loaded_after("import slatewise") & heavy
+
+
+def test_metrics_need_numpy_only():
+    extra = {"scipy", "sklearn", "numba", "narwhals", "pyarrow", "pandas", "rich", "matplotlib", "threadpoolctl"}
+    assert not loaded_after("from slatewise import metrics") & extra
+
+
+def test_an_estimator_needs_scikit_learn_only():
+    extra = loaded_after("from slatewise import BestFeatureRanker") - loaded_after("import sklearn.base")
+    assert {name for name in extra if not name.startswith("_")} <= {"slatewise", "colorsys", "hashlib", "secrets"}
+
+
+@pytest.mark.parametrize("name", slatewise.__all__)
+def test_every_public_name_is_there(name):
+    assert getattr(slatewise, name) is not None
+    assert name in dir(slatewise)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="NoSuchRanker"):
+        slatewise.NoSuchRanker  # noqa: B018
