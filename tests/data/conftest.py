@@ -1,9 +1,13 @@
-"""Writers here need no crash safety: flushing to the disk would take most of the tests' time."""
+"""No deadlines, because a test never times; and no flushing to the disk, which would take most of the tests' time."""
 
 import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True, scope="package")

@@ -114,9 +114,9 @@ def test_labels_by_count_by_name_and_by_xml(tmp_path: Path) -> None:
             14,
             "a type: numeric, real, integer or {value, ...}, found \"date 'yyyy'\"",
         ),
-        (b"@relation r\n@attribute a real\n@attribute a real\n", 3, 12, "every attribute once, found 'a' again"),
+        (b"@relation r\n@attribute a real\n@attribute  a real\n", 3, 13, "every attribute once, found 'a' again"),
         (b"@relation r\n@attribute a {x, x}\n", 2, 18, "every value once, found 'x' again"),
-        (b"@relation r\n@data\n", 2, 1, "an @attribute before @data, found @data"),
+        (b"@relation r\n@data\n", 2, 1, "@attribute, found '@data'"),
         (b"@relation r\n@attribute a real", 2, 18, "@data, found the end of the file"),
         (
             b"@relation r\n@attribute a real\n@attribute b real\n@data\n",

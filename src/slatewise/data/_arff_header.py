@@ -126,25 +126,23 @@ def read_header(source: Source, lines: RawLines) -> Header:
         start = len(text) - len(text.lstrip(" \t"))
         if start == len(text):
             continue
-        keyword = _KEYWORD.match(text, start)
-        wanted = "@attribute or @data" if has_relation else "@relation"
-        match keyword[0].lower() if keyword else "":
-            case "@relation" if keyword and not has_relation:
-                _, end = _name(line, text, keyword.end())
-                _nothing_left(line, text, end)
-                has_relation = True
-            case "@attribute" if keyword and has_relation:
-                name, end = _name(line, text, keyword.end())
-                if name in attributes:
-                    raise line.fault(keyword.end() + 1, "every attribute once", f"{name!r} again")
-                attributes[name] = _attribute(line, text, name, end)
-            case "@data" if keyword and attributes:
-                _nothing_left(line, text, keyword.end())
-                return Header(list(attributes.values()), line)
-            case "@data" if has_relation:
-                raise line.fault(start, "an @attribute before @data", "@data")
-            case _:
-                raise line.fault(start, wanted, repr(text[start:]))
+        found = _KEYWORD.match(text, start)
+        keyword, after = (found[0].lower(), found.end()) if found else ("", start)
+        if keyword == "@relation" and not has_relation:
+            _, _, end = _name(line, text, after)
+            _nothing_left(line, text, end)
+            has_relation = True
+        elif keyword == "@attribute" and has_relation:
+            at, name, end = _name(line, text, after)
+            if name in attributes:
+                raise line.fault(at, "every attribute once", f"{name!r} again")
+            attributes[name] = _attribute(line, text, name, end)
+        elif keyword == "@data" and attributes:
+            _nothing_left(line, text, after)
+            return Header(list(attributes.values()), line)
+        else:
+            wanted = "@relation" if not has_relation else "@attribute or @data" if attributes else "@attribute"
+            raise line.fault(start, wanted, repr(text[start:]))
     raise line.fault(len(line.text), "@data", "the end of the file")
 
 
@@ -193,13 +191,14 @@ def _unquoted(line: Line, offset: int, text: str) -> str:
     return _ESCAPE.sub(r"\1", text[1:-1])
 
 
-def _name(line: Line, text: str, position: int) -> tuple[str, int]:
+def _name(line: Line, text: str, position: int) -> tuple[int, str, int]:
+    """Read the name after a keyword: where it starts, what it says, where it ends."""
     start = position + len(text[position:]) - len(text[position:].lstrip(" \t"))
     found = _WORD.match(text, start)
     if found is None or start == position:
         raise line.fault(position, "a blank and a name, in quotes unless it is one word", repr(text[position:]))
     _, name, _ = word(line, start, found[0])
-    return name, found.end()
+    return start, name, found.end()
 
 
 def _attribute(line: Line, text: str, name: str, end: int) -> Attribute:

@@ -1,5 +1,16 @@
 """The best list, or sums over all lists, for every model of the family."""
 
+from slatewise.inference.assignment import LinearRanking, linear_loss_ranking
+from slatewise.inference.quadratic import QuadraticRanking, quadratic_ranking
 from slatewise.inference.star import StarMarginals, StarResult, star_max_marginals, star_top_k
 
-__all__ = ["StarMarginals", "StarResult", "star_max_marginals", "star_top_k"]
+__all__ = [
+    "LinearRanking",
+    "QuadraticRanking",
+    "StarMarginals",
+    "StarResult",
+    "linear_loss_ranking",
+    "quadratic_ranking",
+    "star_max_marginals",
+    "star_top_k",
+]

@@ -15,8 +15,9 @@ Precision at k with c = 1 in the top k and 0 elsewhere is the sort; its first k 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +29,7 @@ from slatewise.kernels.count_grid import walk_counts
 Method: TypeAlias = Literal["auto", "sort", "counts", "assignment"]
 
 MOST_STATES = 1 << 25
-"""The grid of counts is refused beyond this many states (10 bytes each)."""
+"""A grid of counts is not walked beyond this many states (9 bytes each), nor beyond N^3: an assignment is cheaper."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +86,16 @@ def linear_loss_ranking(
     >>> result.order.tolist(), result.method
     ([2, 0, 1], 'counts')
     """
-    if method not in get_args(Method):
-        raise ValueError(f"method: expected one of {', '.join(get_args(Method))}, found {method!r}")
+    if method not in ("auto", *_SOLVERS):
+        raise ValueError(f"method: expected one of auto, {', '.join(_SOLVERS)}, found {method!r}")
     scores = _vector("s", s, None)
     n = len(scores)
     costs = _Costs(scores, _vector("c", c, n), b=_vector("b", b, n), a=_vector("a", a, n))
-    order, used = _solve(costs, method)
-    score = costs.s[order] @ costs.c + costs.b[order] @ costs.a
-    return LinearRanking(order, float(score), used)
+    for name in _SOLVERS if method == "auto" else (method,):
+        order = _SOLVERS[name](costs)
+        if order is not None:
+            return LinearRanking(order, float(costs.s[order] @ costs.c + costs.b[order] @ costs.a), name)
+    raise ValueError(f"method: expected 'auto' or 'assignment' for these vectors, which do not allow {method!r}")
 
 
 def best_assignment(scores: Float) -> Int:
@@ -109,26 +112,6 @@ def _vector(name: str, values: ArrayLike, n: int | None) -> Float:
         at = int(np.argmin(np.isfinite(vector)))
         raise ValueError(f"{name}: expected finite numbers, found {vector[at]} at {at}")
     return vector
-
-
-def _solve(costs: _Costs, method: Method) -> tuple[Int, str]:
-    if method in ("auto", "sort"):
-        order = _sorted_order(costs)
-        if order is not None:
-            return order, "sort"
-        if method == "sort":
-            raise ValueError("method: expected one for a matrix of rank two (counts, assignment), found 'sort'")
-    if method in ("auto", "counts"):
-        most = MOST_STATES if method == "counts" else min(MOST_STATES, len(costs.s) ** 3)
-        order = _counted_order(costs, most)
-        if order is not None:
-            return order, "counts"
-        if method == "counts":
-            raise ValueError(
-                f"method: expected 'assignment' where no grid of counts has at most {MOST_STATES} states, "
-                "found 'counts'"
-            )
-    return best_assignment(np.outer(costs.s, costs.c) + np.outer(costs.b, costs.a)), "assignment"
 
 
 def _sorted_order(costs: _Costs) -> Int | None:
@@ -161,12 +144,12 @@ def _matched(items: Float, positions: Float) -> Int:
     return order
 
 
-def _counted_order(costs: _Costs, most: int) -> Int | None:
+def _counted_order(costs: _Costs) -> Int | None:
     """Walk the smallest grid of counts: of items with equal b or equal s, or of positions with equal a or equal c."""
     transposed = costs.transposed()
     by_items, by_positions = (costs, costs.exchanged()), (transposed, transposed.exchanged())
     smallest = min((*by_items, *by_positions), key=_states)
-    if _states(smallest) > most:
+    if _states(smallest) > min(MOST_STATES, len(costs.s) ** 3):
         return None
     columns = _columns_by_counts(smallest)
     return inverse(columns) if smallest in by_items else columns
@@ -186,7 +169,7 @@ def _columns_by_counts(costs: _Costs) -> Int:
     strides = np.concatenate(([1], np.cumprod(np.diff(starts) + 1)))
     columns = np.argsort(-costs.c, kind="stable")
     best = np.empty(strides[-1])
-    last = np.empty(strides[-1], dtype=np.int16)
+    last = np.empty(strides[-1], dtype=np.int8)
     walk_counts(costs.s[rows], starts, values, costs.c[columns], costs.a[columns], strides[:-1], best, last)
     out = np.empty(len(rows), dtype=np.int64)
     left = np.diff(starts)
@@ -197,3 +180,15 @@ def _columns_by_counts(costs: _Costs) -> Int:
         out[rows[starts[taken] + left[taken]]] = column
         state -= int(strides[taken])
     return out
+
+
+def _assigned_order(costs: _Costs) -> Int:
+    return best_assignment(np.outer(costs.s, costs.c) + np.outer(costs.b, costs.a))
+
+
+_SOLVERS: dict[str, Callable[[_Costs], Int | None]] = {
+    "sort": _sorted_order,
+    "counts": _counted_order,
+    "assignment": _assigned_order,
+}
+"""Cheapest first; one that does not fit the vectors returns None."""

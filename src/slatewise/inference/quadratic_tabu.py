@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from slatewise.inference.quadratic_form import Float, Int, QuadraticForm, inverse
+from slatewise.inference.quadratic_form import Int, QuadraticForm, inverse
 from slatewise.kernels.quadratic_tabu import Problem, Rules, Walk, search, start_walk
 
 _SLICE_WORK = 50_000_000
@@ -28,7 +28,7 @@ def by_tabu(form: QuadraticForm, start: Int, rng: np.random.Generator, enough: f
     best_order, best = start, form.score(start)
     order, budget, idle = start, default_steps(n), 0
     while best < enough and budget > 0:
-        walk = _walk(form, order, rng)
+        walk = _walk(form, problem, order, rng)
         steps = min(10 * n * n, budget) if deadline is None else 10 * n * n
         in_time = _round(problem, walk, rules, steps, deadline)
         found = inverse(walk.best_place)
@@ -61,14 +61,14 @@ def _problem(form: QuadraticForm) -> Problem:
     return Problem(form.linear, items, items_t, items + items_t, positions, positions_t)
 
 
-def _walk(form: QuadraticForm, order: Int, rng: np.random.Generator) -> Walk:
+def _walk(form: QuadraticForm, problem: Problem, order: Int, rng: np.random.Generator) -> Walk:
     n, place = form.n, inverse(order)
-    square = [np.empty((n, n)) for _ in range(4)]
+    gradient, gradient_t, between, gains = np.empty((4, n, n))
     # Every move has its own age at the start, so that forgotten moves are not all forced at once.
     until = -np.arange(n * n).reshape(n, n)
     random = rng.integers(1, 1 << 63, size=1, dtype=np.uint64)
-    walk = Walk(place, place.copy(), np.full(2, form.score(order)), *square, until, random)
-    start_walk(_problem(form), walk)
+    walk = Walk(place, place.copy(), np.full(2, form.score(order)), gradient, gradient_t, between, gains, until, random)
+    start_walk(problem, walk)
     return walk
 
 
@@ -78,7 +78,3 @@ def _moved(order: Int, count: int, rng: np.random.Generator) -> Int:
     moved = order.copy()
     moved[ranks] = order[np.roll(ranks, 1)]
     return moved
-
-
-def score_to_stop_at(form: QuadraticForm, upper_bound: float) -> Float:
-    raise NotImplementedError

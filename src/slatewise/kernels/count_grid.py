@@ -28,7 +28,7 @@ def walk_counts(
     partner: Float,
     strides: Int,
     values: Float,
-    last: NDArray[np.int16],
+    last: NDArray[np.int8],
 ) -> None:
     """Fill ``values`` and ``last``, the class of the row in column p - 1, for every state.
 

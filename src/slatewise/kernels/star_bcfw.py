@@ -75,32 +75,34 @@ def pair_distance(touched, core_of, one, two):
 
 
 @kernel
-def add_corner(m, corner, loss, k, corners, corner_loss, alpha, count):
-    """Put a corner into list m's cache unless it is there; a weightless one makes room when the cache is full."""
-    size = k[m]
-    for q in range(count[m]):
-        same = True
-        for r in range(size):
-            if corners[m, q, r] != corner[r]:
-                same = False
-                break
-        if same:
-            return
-    place = count[m]
-    if place == corners.shape[1]:
+def add_corners(lists, found, losses, corners, corner_loss, alpha, count):
+    """Put one corner into the cache of every list unless it is there; the first weightless one makes room."""
+    capacity, size = corners.shape[1], corners.shape[2]
+    for position in range(len(lists)):
+        m = lists[position]
         place = -1
-        for q in range(1, count[m]):
-            if alpha[m, q] == 0.0:
-                place = q
+        known = False
+        for q in range(count[m]):
+            known = True
+            for r in range(size):
+                if corners[m, q, r] != found[position, r]:
+                    known = False
+                    break
+            if known:
                 break
+            if q > 0 and place < 0 and alpha[m, q] == 0.0:
+                place = q
+        if known:
+            continue
+        if count[m] < capacity:
+            place = count[m]
+            count[m] += 1
         if place < 0:
-            return
-    else:
-        count[m] += 1
-    for r in range(size):
-        corners[m, place, r] = corner[r]
-    corner_loss[m, place] = loss
-    alpha[m, place] = 0.0
+            continue
+        for r in range(size):
+            corners[m, place, r] = found[position, r]
+        corner_loss[m, place] = losses[position]
+        alpha[m, place] = 0.0
 
 
 @kernel
@@ -129,7 +131,9 @@ def solve_lists(
                     seen[i] = position
                     items[n_seen] = i
                     n_seen += 1
-                    scores[i] = offset[m, i] + np.dot(W[i], phi[m if shared else m * n_items + i])
+                    scores[i] = np.dot(W[i], phi[m if shared else m * n_items + i])
+                    if len(offset) > 0:
+                        scores[i] += offset[m, i]
         for _ in range(steps):
             up, down = -1, -1
             for q in range(count[m]):

@@ -79,7 +79,7 @@ class PrecisionLoss(LinearLoss):
             raise ValueError(f"placement: expected the shape of relevance, {cost.shape}, found {chosen.shape}")
         if chosen.ndim == 2:
             return (chosen * cost).sum(axis=1)
-        return np.bincount(_list_of_row(offsets, len(cost)), weights=chosen * cost, minlength=len(at))
+        return _sums(_list_of_row(offsets, len(cost)), chosen * cost, len(at))
 
 
 def _cost(relevance: ArrayLike, k: ArrayLike | None, offsets: ArrayLike | None) -> tuple[Float, NDArray[Any]]:
@@ -95,8 +95,14 @@ def _cost(relevance: ArrayLike, k: ArrayLike | None, offsets: ArrayLike | None) 
     lists = _list_of_row(offsets, len(z))
     n_lists = 1 if offsets is None else len(np.asarray(offsets)) - 1
     sizes = np.bincount(lists, minlength=n_lists)
-    at = _resolve(k, np.bincount(lists, weights=z, minlength=n_lists), sizes)
+    at = _resolve(k, _sums(lists, z, n_lists), sizes)
     return (1.0 - z) / at[lists], at
+
+
+def _sums(lists: NDArray[np.int64], values: Float, n_lists: int) -> Float:
+    out = np.zeros(n_lists)
+    np.add.at(out, lists, values)
+    return out
 
 
 def _list_of_row(offsets: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:

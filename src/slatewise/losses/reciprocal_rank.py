@@ -24,7 +24,7 @@ class ReciprocalRankLoss(LinearLoss):
     Examples
     --------
     >>> ReciprocalRankLoss().value(order=[2, 0, 1], relevance=[1, 0, 0])
-    0.5
+    0.5...
     """
 
     def vectors(self, relevance: ArrayLike, k: int | None = None) -> Vectors:

@@ -1,6 +1,8 @@
-"""Winner takes all: is the first item relevant?
+"""Winner takes all: only the first item counts.
 
     Delta = 1 - z[order[0]],    a = (1, 0, .., 0),    b = 1 - z
+
+This is precision at 1.
 """
 
 from __future__ import annotations

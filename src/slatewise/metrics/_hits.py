@@ -114,7 +114,7 @@ def _ordered(standings: Standings, scored: Scored, key: Callable[[], Array]) -> 
         return first, size
     keys, rank = key(), np.zeros(len(scored.scores), dtype=np.int64)
     for block in blocks(scored.offsets, np.flatnonzero(tied)):
-        order = np.lexsort((keys[block.rows], block.falling(standings.scores)), axis=-1)
+        order = np.lexsort((block.pick(keys), block.falling(standings.scores)), axis=-1)
         by_rank = np.take_along_axis(block.rows, order, axis=1)
         inside = block.inside
         rank[by_rank[inside]] = np.nonzero(inside)[1]

@@ -70,9 +70,10 @@ def finite(argument: str, values: ArrayLike) -> Float:
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{argument}: expected numbers, found dtype {array.dtype}")
+    whole = array.dtype.kind != "f"
     array = np.ascontiguousarray(array, dtype=np.float64)
-    bad = ~np.isfinite(array)
-    if bad.any():
+    if not whole and not np.isfinite(array).all():
+        bad = ~np.isfinite(array)
         place = np.unravel_index(int(np.argmax(bad)), array.shape)
         where = ", ".join(str(int(index)) for index in place)
         raise ValueError(f"{argument}[{where}]: expected a finite number, found {array[place]}")

@@ -15,7 +15,7 @@ import numpy as np
 
 from slatewise.lists import Float as Scores
 from slatewise.metrics._input import Scored
-from slatewise.metrics.conventions import Flags, Float, Int, ScoreType, check_choice
+from slatewise.metrics.conventions import Array, Flags, Float, Int, ScoreType, check_choice
 
 Engine: TypeAlias = Literal["auto", "numpy", "compiled"]
 _BLOCK_ITEMS = 1 << 17
@@ -65,7 +65,7 @@ class Block:
 
     lists: Int
     rows: Int
-    """(n_lists, width) row numbers; past a list's end any valid number."""
+    """(n_lists, width) row numbers; past a list's end any number."""
     lengths: Int
     """Items of each list, rising."""
 
@@ -79,9 +79,13 @@ class Block:
         """True where a cell holds an item of its list."""
         return np.arange(self.width) < self.lengths[:, None]
 
+    def pick(self, values: Array) -> Array:
+        """Return the cells' values; past a list's end any value."""
+        return values.take(self.rows, mode="clip")
+
     def falling(self, scores: Scores) -> Scores:
         """Return the scores negated, so that an ascending sort puts the best first and the padding last."""
-        negated: Scores = np.negative(scores[self.rows])
+        negated: Scores = np.negative(self.pick(scores))
         if self.lengths[0] < self.width:
             negated[~self.inside] = np.inf
         return negated
@@ -94,20 +98,19 @@ def blocks(offsets: Int, lists: Int | None = None) -> Iterator[Block]:
     lists = lists[lengths[lists] > 0]
     lists = lists[np.argsort(lengths[lists], kind="stable")]
     sizes = lengths[lists]
-    total = int(offsets[-1])
     begin = 0
     while begin < len(lists):
         # At most a quarter of a row is padding, and a block stays in the processor's cache.
         end = int(np.searchsorted(sizes, int(sizes[begin]) * 4 // 3, side="right"))
         end = min(end, begin + max(1, _BLOCK_ITEMS // int(sizes[end - 1])))
         chosen, width = lists[begin:end], int(sizes[end - 1])
-        rows = offsets[chosen][:, None] + np.arange(width)
-        yield Block(chosen, np.minimum(rows, total - 1), sizes[begin:end])
+        yield Block(chosen, offsets[chosen][:, None] + np.arange(width), sizes[begin:end])
         begin = end
 
 
 def _sorted(scores: Scores, relevance: Float, offsets: Int) -> Standings:
-    found = [_sorted_block(block, scores, relevance) for block in blocks(offsets)]
+    flags = relevance != 0.0
+    found = [_sorted_block(block, scores, flags) for block in blocks(offsets)]
     lists, rows, above, tied = (np.concatenate(parts) for parts in zip(*found, strict=True)) if found else _NOTHING
     if np.any(lists[1:] < lists[:-1]):
         order = np.argsort(lists, kind="stable")
@@ -118,13 +121,12 @@ def _sorted(scores: Scores, relevance: Float, offsets: Int) -> Standings:
 _NOTHING = tuple(np.zeros(0, dtype=np.int64) for _ in range(4))
 
 
-def _sorted_block(block: Block, scores: Scores, relevance: Float) -> tuple[Int, Int, Int, Int]:
+def _sorted_block(block: Block, scores: Scores, flags: Flags) -> tuple[Int, Int, Int, Int]:
     height, width = len(block.lists), block.width
     falling = block.falling(scores)
     order = np.argsort(falling, axis=1)
     cells = (order + np.arange(height)[:, None] * width).ravel()
-    rows = block.rows.ravel()[cells]
-    marked = relevance[rows] != 0.0
+    marked = block.pick(flags).ravel()[cells]
     if block.lengths[0] < width:
         marked &= block.inside.ravel()
     at = np.flatnonzero(marked)
@@ -140,7 +142,7 @@ def _sorted_block(block: Block, scores: Scores, relevance: Float) -> tuple[Int, 
         group = np.cumsum(starts.ravel())[at] - 1
         above = first[group] - row_of_block * width
         tied = np.diff(first, append=height * width)[group]
-    return block.lists[row_of_block], rows[at], above, tied
+    return block.lists[row_of_block], block.rows.ravel()[cells[at]], above, tied
 
 
 def _compiled(scores: Scores, relevance: Float, offsets: Int) -> Standings:

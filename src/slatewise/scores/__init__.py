@@ -1,0 +1,1 @@
+"""How items get their scores: features, kernels, and which labels stand in the core of a star."""

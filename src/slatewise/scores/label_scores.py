@@ -1,0 +1,112 @@
+"""Scores of the labels of a row: linear, pre-trained, or by a kernel.
+
+    linear       s_i = w_i . x + v_i
+    pretrained   s_i = (base + a_i) x_i + v_i          x is the row of given scores, base keeps their order at a = v = 0
+    kernel       s_i = sum over basis rows p of alpha_pi k(x, x_p) + v_i
+
+``prepare_*`` turns training rows into the features a learner works on and says how its weights become coefficients; the
+leaves score any rows by these coefficients. Learners see one constant feature more, as large as a typical row, for v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.scores.kernel_basis import kernel_basis
+from slatewise.scores.row_kernels import RowKernel
+
+Floats: TypeAlias = NDArray[np.float64]
+Coefficients: TypeAlias = tuple[Floats, Floats]
+"""Coefficients and intercepts."""
+
+
+class LabelScores(Protocol):
+    """A way to score labels."""
+
+    def scores(self, X: Floats, coef: Floats, intercept: Floats) -> Floats:
+        """Return the scores (n, N) of any rows."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What a learner works on, and the way back."""
+
+    scores: LabelScores
+    phi: Floats
+    """(n, d) features shared by the labels of a row, or (n * N, d) with a row a row and label."""
+    offset: Floats | None
+    """(n, N) fixed part of the scores."""
+    coefficients: Callable[[Floats], Coefficients]
+    """Turns the learner's weights (N, d) into coefficients and intercepts."""
+
+
+@dataclass(frozen=True)
+class LinearScores:
+    """s = X coef' + intercept."""
+
+    def scores(self, X: Floats, coef: Floats, intercept: Floats) -> Floats:
+        """One matrix product."""
+        return X @ coef.T + intercept
+
+
+@dataclass(frozen=True)
+class PretrainedScores:
+    """s = X * coef + intercept, one coefficient a label."""
+
+    def scores(self, X: Floats, coef: Floats, intercept: Floats) -> Floats:
+        """Scale and shift every column."""
+        return X * coef + intercept
+
+
+@dataclass(frozen=True, eq=False)
+class KernelScores:
+    """s = k(X, basis) coef' + intercept."""
+
+    kernel: RowKernel
+    basis: NDArray[np.generic]
+
+    def scores(self, X: Floats, coef: Floats, intercept: Floats) -> Floats:
+        """Compare with the basis rows."""
+        return self.kernel.compare(X, self.basis) @ coef.T + intercept
+
+
+def prepare_linear(X: Floats) -> Prepared:
+    """Append the constant feature."""
+    phi, split = _with_constant(X)
+    return Prepared(LinearScores(), phi, None, split)
+
+
+def prepare_pretrained(X: Floats, typical_loss: float) -> Prepared:
+    """Give every label two features of its own, its score and 1; scaled, the scores spread as much as a loss does."""
+    spread = float(X.std())
+    base = typical_loss / spread if spread > 0 else 1.0
+    scaled = X * base
+    phi = np.stack([scaled, np.ones_like(X)], axis=2).reshape(-1, 2)
+    return Prepared(PretrainedScores(), phi, scaled, lambda W: (base * (1.0 + W[:, 0]), W[:, 1].copy()))
+
+
+def prepare_kernel(kernel: RowKernel, X: Floats, n_components: int | None) -> Prepared:
+    """Factor the kernel of the training rows: exactly, or with at most ``n_components`` basis rows."""
+    basis = kernel_basis(lambda row: kernel.column(X, row), kernel.diagonal(X), n_components)
+    phi, split = _with_constant(basis.phi)
+
+    def coefficients(W: Floats) -> Coefficients:
+        weights, intercept = split(W)
+        return np.ascontiguousarray(basis.dual(weights).T), intercept
+
+    return Prepared(KernelScores(kernel, kernel.rows(X, basis.pivots)), phi, None, coefficients)
+
+
+def _with_constant(X: Floats) -> tuple[Floats, Callable[[Floats], Coefficients]]:
+    norm = float(np.sqrt((X**2).sum(axis=1).mean())) if X.size else 0.0
+    constant = norm if norm > 0 else 1.0
+    return (
+        np.column_stack([X, np.full(len(X), constant)]),
+        lambda W: (np.ascontiguousarray(W[:, :-1]), W[:, -1] * constant),
+    )
