@@ -30,6 +30,7 @@ docs: .venv/installed-docs
 
 clean:
 	rm -rf .venv demo docs/_build
+	find src tests -name "*.nbi" -o -name "*.nbc" | xargs rm -f
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slatewise needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'

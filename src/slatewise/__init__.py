@@ -11,13 +11,19 @@ from typing import TYPE_CHECKING
 from slatewise._version import __version__
 
 if TYPE_CHECKING:
-    from slatewise import data, datasets, metrics
-    from slatewise.estimators import BestFeatureRanker, load
+    from slatewise import data, datasets, inference, metrics
+    from slatewise.estimators.best_feature import BestFeatureRanker
+    from slatewise.estimators.cstar import CStarRanker
+    from slatewise.estimators.saving import load
 
-__all__ = ["BestFeatureRanker", "__version__", "data", "datasets", "load", "metrics"]
+__all__ = ["BestFeatureRanker", "CStarRanker", "__version__", "data", "datasets", "inference", "load", "metrics"]
 
-_MODULES = frozenset({"data", "datasets", "metrics"})
-_HOMES = {"BestFeatureRanker": "slatewise.estimators", "load": "slatewise.estimators"}
+_MODULES = frozenset({"data", "datasets", "inference", "metrics"})
+_HOMES = {
+    "BestFeatureRanker": "slatewise.estimators.best_feature",
+    "CStarRanker": "slatewise.estimators.cstar",
+    "load": "slatewise.estimators.saving",
+}
 
 
 def __getattr__(name: str) -> object:

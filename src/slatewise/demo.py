@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from slatewise import metrics
 from slatewise.data.records import Float
 from slatewise.datasets import make_interacting_lists, make_label_scenes, make_queries
-from slatewise.estimators import BestFeatureRanker
+from slatewise.estimators.best_feature import BestFeatureRanker
 from slatewise.report import Page, bars
 
 COLUMNS = ["problem", "measure", "each item by itself", "best possible"]

@@ -24,7 +24,7 @@ _TABLE_ENDINGS = (".parquet", ".arrow", ".feather")
 
 def make_estimator(system: str, params: Sequence[str]) -> QueryRanker:
     """Build the estimator a command names, with ``name=value`` parameters (JSON values, or plain text)."""
-    from slatewise.estimators import BestFeatureRanker
+    from slatewise.estimators.best_feature import BestFeatureRanker
 
     systems: dict[str, type[QueryRanker]] = {"feature": BestFeatureRanker}
     if system not in systems:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from tests.bruteforce import best_linear, linear_score
@@ -25,12 +25,14 @@ def check_exact(four, method):
 
 
 @given(st.integers(1, 6).flatmap(vectors))
+@settings(deadline=None)  # the first call compiles
 def test_the_default_and_the_assignment_are_exact(four):
     check_exact(four, "auto")
     check_exact(four, "assignment")
 
 
 @given(st.integers(2, 6).flatmap(vectors))
+@settings(deadline=None)  # the first call compiles
 def test_the_grid_of_counts_is_exact(four):
     check_exact(four, "counts")
 

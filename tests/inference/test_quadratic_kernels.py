@@ -5,7 +5,7 @@ import pytest
 from tests.bruteforce import quadratic_score
 
 from slatewise.kernels.quadratic_exact import best_of_all_rankings, best_of_all_subsets, subset_sums
-from slatewise.kernels.quadratic_tabu import Problem, Rules, Walk, all_gains, search, start_walk, swap
+from slatewise.kernels.quadratic_tabu import Problem, Rules, Walk, all_gains, search, swap
 
 N = 6
 
@@ -14,31 +14,36 @@ def python(kernel):
     return getattr(kernel, "py_func", kernel)
 
 
+LINEAR = np.random.default_rng(3).normal(size=(N, N))
+
+
 @pytest.fixture
 def problem():
     rng = np.random.default_rng(0)
-    linear, items, positions = rng.normal(size=(3, N, N))
+    items, positions = rng.normal(size=(2, N, N))
     np.fill_diagonal(items, 0.0)
     np.fill_diagonal(positions, 0.0)
     items_t, positions_t = items.T.copy(), positions.T.copy()
-    return Problem(linear, items, items_t, items + items_t, positions, positions_t)
+    return Problem(items, items_t, items + items_t, positions, positions_t)
 
 
 def score(problem, place):
     order = np.argsort(place)
     none = np.zeros(N)
-    return problem.linear[np.arange(N), place].sum() + quadratic_score(
-        none, none, problem.items, problem.positions, order
-    )
+    return LINEAR[np.arange(N), place].sum() + quadratic_score(none, none, problem.items, problem.positions, order)
 
 
 def fresh_walk(problem, place):
-    squares = np.empty((4, N, N))
+    D, gradient = problem.positions, LINEAR[:, place].copy(order="C")
+    for i, j, k in np.ndindex(N, N, N):
+        gradient[i, j] += problem.items[i, k] * D[place[j], place[k]] + problem.items[k, i] * D[place[k], place[j]]
+    between = np.array([[D[p, q] + D[q, p] for q in place] for p in place])
     value = np.full(2, score(problem, place))
     until = -np.arange(N * N).reshape(N, N)
-    walk = Walk(place.copy(), place.copy(), value, *squares, until, np.array([7], dtype=np.uint64))
-    start_walk(problem, walk)
-    return walk
+    random = np.array([7], dtype=np.uint64)
+    return Walk(
+        place.copy(), place.copy(), value, gradient, gradient.T.copy(), between, np.empty((N, N)), until, random
+    )
 
 
 def test_gains_are_differences_of_scores_even_after_many_swaps(problem):
@@ -93,8 +98,8 @@ def test_exact_kernels_are_the_same_without_the_compiler(problem):
         assert np.array_equal(sums, again)
     orders = np.empty((4, N), dtype=np.int64)
     for row, subsets in enumerate((best_of_all_subsets, python(best_of_all_subsets))):
-        subsets(problem.linear, after, before, *halves, np.empty(1 << N), orders[row])
+        subsets(LINEAR, after, before, *halves, np.empty(1 << N), orders[row])
     for row, rankings in enumerate((best_of_all_rankings, python(best_of_all_rankings))):
-        rankings(problem.linear, problem.items, problem.positions, orders[2 + row])
+        rankings(LINEAR, problem.items, problem.positions, orders[2 + row])
     assert np.array_equal(orders[0], orders[1])
     assert np.array_equal(orders[2], orders[3])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
     from sklearn.base import BaseEstimator
 
-__all__ = ["BaseEstimator", "check_is_fitted", "check_rows", "check_targets"]
+__all__ = ["BaseEstimator", "check_is_fitted", "check_rows", "check_targets", "check_weights"]
 
 _validation: Any = import_module("sklearn.utils.validation")
 
@@ -48,3 +48,18 @@ def check_targets(X: NDArray[Any], y: ArrayLike | None) -> NDArray[np.float64]:
 def check_is_fitted(estimator: BaseEstimator) -> None:
     """Raise scikit-learn's NotFittedError before fit."""
     _validation.check_is_fitted(estimator)
+
+
+def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    """Return one finite weight >= 0 a row; ones by default."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n_rows, float(weight))
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight: expected one weight a row, shape ({n_rows},), found {weight.shape}")
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        row = int(np.flatnonzero(~np.isfinite(weight) | (weight < 0))[0])
+        raise ValueError(f"sample_weight: expected finite numbers >= 0, found {weight[row]} in row {row}")
+    return weight

@@ -19,7 +19,10 @@ from slatewise.errors import ModelFileError
 from slatewise.estimators._sklearn import BaseEstimator, check_is_fitted
 from slatewise.model_file import Json, ModelCard, ModelState, raw_bytes, read_model, write_model
 
-_HOMES = {"BestFeatureRanker": "slatewise.estimators.best_feature"}
+_HOMES = {
+    "BestFeatureRanker": "slatewise.estimators.best_feature",
+    "CStarRanker": "slatewise.estimators.cstar",
+}
 _OPTIONAL = ("feature_names_in_",)
 
 

@@ -46,6 +46,11 @@ class QuadraticForm:
         items, positions = self.item_pairs, self.position_pairs
         return self.linear + items @ matrix @ positions.T + items.T @ matrix @ positions
 
+    def gradient_at(self, place: Int) -> Float:
+        """Return df / dP at the ranking that puts item i on position ``place[i]``."""
+        items, positions = self.item_pairs, self.position_pairs
+        return self.linear + items @ positions.T[place] + items.T @ positions[place]
+
     def curvature(self, step: Float) -> float:
         """Return <F, X D X'>, the second-order part of f(P + X)."""
         return float(np.vdot(self.item_pairs, step @ self.position_pairs @ step.T))

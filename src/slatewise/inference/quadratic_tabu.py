@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 from slatewise.inference.quadratic_form import Int, QuadraticForm, inverse
-from slatewise.kernels.quadratic_tabu import Problem, Rules, Walk, search, start_walk
+from slatewise.kernels.quadratic_tabu import Problem, Rules, Walk, search
 
 _SLICE_WORK = 50_000_000
 """Steps times N^2 between two looks at the clock: some tens of milliseconds."""
@@ -18,7 +18,7 @@ _SLICE_WORK = 50_000_000
 
 def default_steps(n: int) -> int:
     """Return how many steps are spent where no time limit is given: about a second for 30 items or more."""
-    return max(1000, min(10_000 * n, 600_000_000 // n**2))
+    return max(1000, min(10_000 * n, 400_000_000 // n**2))
 
 
 def by_tabu(form: QuadraticForm, start: Int, rng: np.random.Generator, enough: float, deadline: float | None) -> Int:
@@ -28,7 +28,7 @@ def by_tabu(form: QuadraticForm, start: Int, rng: np.random.Generator, enough: f
     best_order, best = start, form.score(start)
     order, budget, idle = start, default_steps(n), 0
     while best < enough and budget > 0:
-        walk = _walk(form, problem, order, rng)
+        walk = _walk(form, order, rng)
         steps = min(10 * n * n, budget) if deadline is None else 10 * n * n
         in_time = _round(problem, walk, rules, steps, deadline)
         found = inverse(walk.best_place)
@@ -58,18 +58,26 @@ def _round(problem: Problem, walk: Walk, rules: Rules, steps: int, deadline: flo
 def _problem(form: QuadraticForm) -> Problem:
     items, positions = form.item_pairs, form.position_pairs
     items_t, positions_t = np.ascontiguousarray(items.T), np.ascontiguousarray(positions.T)
-    return Problem(form.linear, items, items_t, items + items_t, positions, positions_t)
+    return Problem(items, items_t, items + items_t, positions, positions_t)
 
 
-def _walk(form: QuadraticForm, problem: Problem, order: Int, rng: np.random.Generator) -> Walk:
+def _walk(form: QuadraticForm, order: Int, rng: np.random.Generator) -> Walk:
     n, place = form.n, inverse(order)
-    gradient, gradient_t, between, gains = np.empty((4, n, n))
+    gradient = np.ascontiguousarray(form.gradient_at(place)[:, place])
+    placed = form.position_pairs[np.ix_(place, place)]
     # Every move has its own age at the start, so that forgotten moves are not all forced at once.
     until = -np.arange(n * n).reshape(n, n)
-    random = rng.integers(1, 1 << 63, size=1, dtype=np.uint64)
-    walk = Walk(place, place.copy(), np.full(2, form.score(order)), gradient, gradient_t, between, gains, until, random)
-    start_walk(problem, walk)
-    return walk
+    return Walk(
+        place,
+        place.copy(),
+        values=np.full(2, form.score(order)),
+        gradient=gradient,
+        gradient_t=gradient.T.copy(),
+        between=placed + placed.T,
+        gains=np.empty((n, n)),
+        until=until,
+        random=rng.integers(1, 1 << 63, size=1, dtype=np.uint64),
+    )
 
 
 def _moved(order: Int, count: int, rng: np.random.Generator) -> Int:

@@ -28,9 +28,8 @@ Int = NDArray[np.int64]
 
 
 class Problem(NamedTuple):
-    """L, F, F', F + F', D and D', all contiguous."""
+    """F, F', F + F', D and D', all contiguous; L is in the gradient from the start."""
 
-    linear: Float
     items: Float
     items_t: Float
     items_both: Float
@@ -47,6 +46,7 @@ class Walk(NamedTuple):
     values: Float
     """Score of ``place`` and of ``best_place``."""
     gradient: Float
+    """H, and its transpose: rows of both are read in order."""
     gradient_t: Float
     between: Float
     """``D[p_i, p_j] + D[p_j, p_i]``."""
@@ -74,21 +74,6 @@ def uniform(random: NDArray[np.uint64]) -> float:
     word ^= word << np.uint64(17)
     random[0] = word
     return float(word >> np.uint64(11)) / 9007199254740992.0
-
-
-@kernel
-def start_walk(problem: Problem, walk: Walk) -> None:
-    """Compute the gradient of ``walk.place`` from nothing."""
-    place, positions, items = walk.place, problem.positions, problem.items
-    n = len(place)
-    for i in range(n):
-        for j in range(n):
-            walk.between[i, j] = positions[place[i], place[j]] + positions[place[j], place[i]]
-            total = problem.linear[i, place[j]]
-            for k in range(n):
-                total += items[i, k] * positions[place[j], place[k]] + items[k, i] * positions[place[k], place[j]]
-            walk.gradient[i, j] = total
-            walk.gradient_t[j, i] = total
 
 
 @kernel

@@ -144,6 +144,24 @@ class StarHinge:
             block_cut, self.blocks(), lambda one, two: (one[0] + two[0], one[1] + two[1]), self.n_threads
         )
 
+    def part(self, lists: Ints) -> StarHinge:
+        """Return the hinge of some lists only, weighted to sum to 1."""
+        shared = self.shared
+        phi = self.phi[lists] if shared else self.phi.reshape(self.n_lists, self.n_items, -1)[lists].reshape(
+            -1, self.phi.shape[1]
+        )
+        weight = self.weight[lists]
+        return StarHinge(
+            phi,
+            self.target[lists],
+            self.k[lists],
+            self.item_loss[lists],
+            weight / weight.sum(),
+            self.core,
+            None if self.offset is None else self.offset[lists],
+            1,
+        )
+
     def target_loss(self) -> Floats:
         """Return the loss of each target."""
         return _taken(self.item_loss, self.target)

@@ -1,0 +1,381 @@
+"""Rank labels that depend on each other: c-star models trained for precision (Mensink, Verbeek, Caetano 2011)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slatewise.estimators._checkpoint import Checkpoint
+from slatewise.estimators._sklearn import check_is_fitted, check_rows, check_weights
+from slatewise.estimators.saving import SavedEstimator, card_for
+from slatewise.inference.star import star_max_marginals, star_top_k
+from slatewise.learners.result import Fit, Round
+from slatewise.learners.star_selection import choose
+from slatewise.learners.star_training import LEARNERS, Settings, fixed_k_fit, relevant_hinge
+from slatewise.scores.core_labels import greedy_core
+from slatewise.scores.explanation import Explanation, explain_selection
+from slatewise.scores.label_count import fit_label_count, predict_label_count
+from slatewise.scores.label_scores import (
+    KernelScores,
+    LabelScores,
+    LinearScores,
+    Prepared,
+    PretrainedScores,
+    prepare_kernel,
+    prepare_linear,
+    prepare_pretrained,
+)
+from slatewise.scores.label_sets import check_counts, check_known, check_labels
+from slatewise.scores.row_kernels import Chi2, Intersection, Precomputed, Rbf
+from slatewise.surrogates.star_hinge import StarHinge, symmetric_pair
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+ScoreKind: TypeAlias = Literal["linear", "pretrained", "rbf", "chi2", "intersection", "precomputed"]
+KERNELS = {"rbf": Rbf, "chi2": Chi2, "intersection": Intersection, "precomputed": Precomputed}
+
+
+class CStarRanker(SavedEstimator):
+    """Rank the labels of a row jointly: scores of single labels plus pair terms with a few core labels.
+
+    ``f(t) = sum_i t_i s_i(x) + sum over pairs with a core label of t_i t_j G_ij``, maximised exactly over the sets t of
+    k labels, and trained so that the best set is the relevant one (structured hinge of precision at k).
+
+    Parameters
+    ----------
+    core : int or array of label indices
+        How many labels interact with all others (chosen by greedy joint mutual information), or which. 0: independent.
+    scores : {"linear", "pretrained", "rbf", "chi2", "intersection", "precomputed"}
+        How single labels are scored. "pretrained": X is the (n, n_labels) matrix of given scores, of which a scale and
+        a shift a label are learnt. "precomputed": X is a kernel matrix.
+    k : "relevant" or int
+        Labels selected in training: as many as are relevant (break-even precision, convex), or a fixed number.
+    C : float or "auto"
+        Weight of the hinge against the regulariser; "auto": by inner validation, together with ``C_pair``.
+    C_pair : float, optional
+        The same for the pair terms; default: ``C``.
+    learner : {"bcfw", "bundle", "subgradient"}
+        The first two certify their result.
+    tol : float
+        Relative duality gap at which training ends.
+    max_iter : int
+        Most epochs (bcfw), rounds (bundle) or passes (subgradient).
+    gamma : float, optional
+        Of the rbf and chi2 kernels.
+    n_components : int, optional
+        Most basis rows of a kernel (Nystroem); default: all that matter, the exact kernel machine.
+    callbacks : sequence of callables, optional
+        Each is called with a :class:`slatewise.learners.result.Round` whenever the gap is certified.
+    checkpoint : path, optional
+        Where bcfw keeps its state; fit goes on from there if the file is of the same data and settings, with the same
+        bits as if it had never stopped, and removes it at the end.
+    n_threads : int, optional
+        Threads over blocks of rows; the result has the same bits with any number.
+    random_state : int, optional
+        Order of the rows in training.
+
+    Attributes
+    ----------
+    core_, pair_, coef_, intercept_
+        Core labels; G with a row a core label; what scores single labels.
+    k_
+        Rounded mean number of relevant labels of a training row: how many ``rank`` and ``predict`` return.
+    objective_, lower_bound_, n_iter_
+        The certificate: no parameters have an objective below the bound. With a fixed k, of the last convex problem.
+    n_skipped_
+        Rows without a relevant label (or of weight 0), which say nothing about break-even precision.
+
+    Notes
+    -----
+    A label that is never relevant in training stays selectable; training pushes it down like any other wrong label.
+
+    Examples
+    --------
+    >>> from slatewise import CStarRanker, datasets
+    >>> scenes = datasets.make_label_scenes(300, random_state=0)
+    >>> ranker = CStarRanker(core=3).fit(scenes.X[:200], scenes.Y[:200])
+    >>> ranker.rank(scenes.X[200:], k=3).shape
+    (100, 3)
+    >>> bool(ranker.objective_ - ranker.lower_bound_ <= 1e-3 * ranker.objective_)
+    True
+    """
+
+    saved_attributes = (
+        "core_",
+        "pair_",
+        "coef_",
+        "intercept_",
+        "basis_",
+        "gamma_",
+        "k_",
+        "count_coef_",
+        "classes_",
+        "C_",
+        "C_pair_",
+        "objective_",
+        "lower_bound_",
+        "n_iter_",
+        "n_skipped_",
+    )
+    core_: Ints
+    pair_: Floats
+    coef_: Floats
+    intercept_: Floats
+    basis_: NDArray[Any]
+    gamma_: float
+    k_: int
+    count_coef_: Floats
+    classes_: NDArray[Any]
+
+    def __init__(
+        self,
+        core: int | ArrayLike = 5,
+        scores: ScoreKind = "linear",
+        k: Literal["relevant"] | int = "relevant",
+        C: float | Literal["auto"] = 1.0,
+        C_pair: float | None = None,
+        learner: Literal["bcfw", "bundle", "subgradient"] = "bcfw",
+        tol: float = 1e-3,
+        max_iter: int = 500,
+        gamma: float | None = None,
+        n_components: int | None = None,
+        callbacks: Sequence[Callable[[Round], None]] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        n_threads: int | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.core = core
+        self.scores = scores
+        self.k = k
+        self.C = C
+        self.C_pair = C_pair
+        self.learner = learner
+        self.tol = tol
+        self.max_iter = max_iter
+        self.gamma = gamma
+        self.n_components = n_components
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.n_threads = n_threads
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, Y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from rows with sets of labels.
+
+        Parameters
+        ----------
+        X
+            Features, given scores or kernel, as ``scores`` says.
+        Y
+            (n, n_labels) 0/1, dense or sparse; or one class a row, which is encoded one-hot.
+        sample_weight
+            One weight >= 0 a row.
+        """
+        rows = check_rows(self, X, reset=True).astype(np.float64)
+        labels, classes = check_labels(Y, len(rows))
+        weight = check_weights(sample_weight, len(rows))
+        self._check_settings(rows, labels)
+        used = (weight > 0) & ((labels.sum(axis=1) > 0) | (self.k != "relevant"))
+        if not used.any():
+            raise ValueError("Y: expected a row with a relevant label and a weight above 0, found none")
+        self.n_skipped_ = int(len(rows) - used.sum())
+        self.classes_ = np.empty(0, dtype=np.int64) if classes is None else classes
+        self.core_ = self._core(labels[used])
+        prepared = self._prepare(rows if self.scores == "precomputed" else rows[used], labels[used])
+        if self.scores == "precomputed" and self.n_skipped_:
+            prepared = _rows_of(prepared, used)
+        fit = self._train(prepared, labels[used], weight[used], card_for(len(rows), rows, labels, weight).data_sha256)
+        self._keep(fit, prepared, labels[used], rows[used])
+        self.model_card_ = card_for(
+            len(rows),
+            rows,
+            labels,
+            weight,
+            objective=float(fit.objective),
+            lower_bound=float(fit.lower_bound),
+            converged=fit.converged,
+        )
+        return self
+
+    def decision_function(self, X: ArrayLike, k: ArrayLike | None = None, known: ArrayLike | None = None) -> Floats:
+        """Return, for each row and label, the best score with the label in minus the best with it out.
+
+        Parameters
+        ----------
+        X
+            As in :meth:`fit`.
+        k
+            Labels to select: a number, or one a row; default ``k_``.
+        known
+            (n, n_labels): 1 yes, 0 no, -1 unknown; labels that are forced get +inf or -inf.
+        """
+        scores = self._scores(X)
+        counts, answers = check_counts(k, self.k_, scores.shape), check_known(known, scores.shape)
+        best = star_max_marginals(scores, self.pair_, self.core_, counts, answers, n_threads=self.n_threads)
+        return best.inside - best.outside
+
+    def rank(
+        self, X: ArrayLike, k: ArrayLike | None = None, known: ArrayLike | None = None
+    ) -> Ints | list[Ints]:
+        """Return the k labels of the best set of each row, best first; a list of arrays where k differs by row."""
+        scores = self._scores(X)
+        counts, answers = check_counts(k, self.k_, scores.shape), check_known(known, scores.shape)
+        found = star_top_k(
+            scores, self.pair_, self.core_, counts if np.ndim(k) else int(counts[0]) if len(counts) else self.k_,
+            known=answers, n_threads=self.n_threads,
+        )  # fmt: skip
+        return found.selected
+
+    def predict(self, X: ArrayLike, k: ArrayLike | None = None) -> NDArray[Any]:
+        """Return the selected labels as 0/1 rows; the class of each row where fit saw one class a row."""
+        if len(self.classes_):
+            return self.classes_[np.asarray(self.rank(X, k=1))[:, 0]]
+        chosen = self.rank(X, k)
+        flags = np.zeros((len(chosen), len(self.intercept_)), dtype=np.int64)
+        for row, labels in zip(flags, chosen, strict=True):
+            row[labels] = 1
+        return flags
+
+    def predict_count(self, X: ArrayLike) -> Ints:
+        """Estimate the number of relevant labels of each row, for use as ``k``."""
+        return predict_label_count(self._scores(X), self.count_coef_)
+
+    def score(self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return the break-even precision: k is the number of relevant labels of each row; rows without are left out."""
+        scores = self._scores(X)
+        labels, _ = check_labels(self._encoded(Y), len(scores))
+        weight = check_weights(sample_weight, len(scores)) * (labels.sum(axis=1) > 0)
+        counts = labels.sum(axis=1).astype(np.int64)
+        found = star_top_k(scores, self.pair_, self.core_, counts, n_threads=self.n_threads).selected
+        hits = np.array([labels[row, chosen].mean() if len(chosen) else 0.0 for row, chosen in enumerate(found)])
+        return float(np.average(hits, weights=weight))
+
+    def next_question(self, X: ArrayLike, known: ArrayLike, k: ArrayLike | None = None) -> Ints:
+        """Return the label to ask next in each row, -1 where none is left.
+
+        The label whose best score with it in is closest to the best with it out: where the model is least sure.
+        """
+        margins = np.abs(self.decision_function(X, k, known))
+        margins[np.asarray(known) >= 0] = np.inf
+        question = np.argmin(margins, axis=1).astype(np.int64)
+        return np.where((np.asarray(known) < 0).any(axis=1), question, -1)
+
+    def explain(self, X: ArrayLike, k: int | None = None, known: ArrayLike | None = None) -> Explanation:
+        """Say, for the selected labels of each row, what their own score gave and what each core label gave."""
+        scores = self._scores(X)
+        counts, answers = check_counts(k, self.k_, scores.shape), check_known(known, scores.shape)
+        best = star_top_k(
+            scores, self.pair_, self.core_, int(counts[0]) if len(counts) else self.k_, known=answers,
+            n_threads=self.n_threads,
+        )  # fmt: skip
+        return explain_selection(scores, self.pair_, self.core_, np.asarray(best.selected))
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    def _check_settings(self, X: Floats, Y: Floats) -> None:
+        if self.scores not in ("linear", "pretrained", *KERNELS):
+            raise ValueError(f"scores: expected linear, pretrained, {', '.join(KERNELS)}, found {self.scores!r}")
+        if self.scores == "pretrained" and X.shape != Y.shape:
+            raise ValueError(f"X: expected one given score a label, shape {Y.shape}, found {X.shape}")
+        if self.learner not in LEARNERS:
+            raise ValueError(f"learner: expected one of {', '.join(LEARNERS)}, found {self.learner!r}")
+        if self.k != "relevant" and not (isinstance(self.k, int) and 1 <= self.k <= Y.shape[1]):
+            raise ValueError(f"k: expected 'relevant' or a number from 1 to {Y.shape[1]} labels, found {self.k!r}")
+        for name, value in (("C", self.C), ("C_pair", self.C_pair)):
+            if value not in ("auto", None) and not 0 < float(value) < np.inf:
+                raise ValueError(f"{name}: expected a finite number > 0, found {value!r}")
+
+    def _core(self, Y: Floats) -> Ints:
+        core = np.asarray(self.core)
+        if core.ndim == 0:
+            if core.dtype.kind not in "iu" or not 0 <= int(core) <= Y.shape[1]:
+                raise ValueError(f"core: expected a number from 0 to {Y.shape[1]} labels, found {self.core!r}")
+            return greedy_core(Y, int(core))
+        return core.astype(np.int64) if core.size == 0 else core
+
+    def _prepare(self, X: Floats, Y: Floats) -> Prepared:
+        if self.scores == "linear":
+            return prepare_linear(X)
+        if self.scores == "pretrained":
+            size = Y.sum(axis=1) if self.k == "relevant" else np.full(len(Y), self.k)
+            return prepare_pretrained(X, float((1.0 / size).mean()))
+        return prepare_kernel(KERNELS[self.scores].of(X, self.gamma), X, self.n_components)
+
+    def _train(self, prepared: Prepared, Y: Floats, weight: Floats, data_hash: str) -> Fit:
+        seed = 0 if self.random_state is None else int(self.random_state)
+        C, rho = (1.0 if self.C == "auto" else float(self.C)), 1.0
+        learner = LEARNERS[self.learner]
+        settings = Settings(C, rho, self.tol, self.max_iter, seed)
+        hinge = relevant_hinge(prepared, np.maximum(Y, (Y.sum(axis=1) == 0)[:, None]), weight, self.core_, self.n_threads)
+        if self.C == "auto":
+            rhos = (0.1, 1.0) if len(self.core_) else (1.0,)
+            choice = choose(hinge, learner, settings, rhos)
+            C, rho = choice.C, choice.rho
+        if self.C_pair is not None:
+            rho = C / self.C_pair
+        self.C_, self.C_pair_ = float(C), float(C / rho)
+        if C == 0.0:
+            return Fit(np.zeros(hinge.n_params), 0.0, 0.0, True)
+        checkpoint = Checkpoint(self.checkpoint, f"{data_hash} {self._settings_text(C, rho, seed)}")
+        settings = Settings(C, rho, self.tol, self.max_iter, seed, lambda r, state: self._tell(r, state, checkpoint))
+        if self.k == "relevant":
+            fit = learner(hinge, settings, checkpoint.start(hinge))
+        else:
+            fit = fixed_k_fit(prepared, Y, weight, self.core_, int(self.k), learner, settings, self.n_threads)
+        checkpoint.remove()
+        return fit
+
+    def _settings_text(self, C: float, rho: float, seed: int) -> str:
+        parts = (self.core_.tolist(), self.scores, self.k, C, rho, self.learner, self.gamma, self.n_components, seed)
+        return repr(parts)
+
+    def _tell(self, round_: Round, state: Any, checkpoint: Checkpoint) -> None:
+        if state is not None and self.k == "relevant":
+            checkpoint.write(state, round_.round)
+        for callback in self.callbacks or ():
+            callback(round_)
+
+    def _keep(self, fit: Fit, prepared: Prepared, Y: Floats, X: Floats) -> None:
+        n_labels = Y.shape[1]
+        split = n_labels * prepared.phi.shape[1]
+        W, G = fit.params[:split].reshape(n_labels, -1), fit.params[split:].reshape(len(self.core_), n_labels)
+        self.coef_, self.intercept_ = prepared.coefficients(W)
+        self.pair_ = symmetric_pair(G, self.core_)
+        kernel = prepared.scores if isinstance(prepared.scores, KernelScores) else None
+        self.basis_ = np.empty((0, 0)) if kernel is None else kernel.basis
+        self.gamma_ = 1.0 if kernel is None else float(getattr(kernel.kernel, "gamma", 1.0))
+        sizes = Y.sum(axis=1)
+        self.k_ = int(np.clip(np.rint(sizes.mean()), 1, n_labels))
+        self.count_coef_ = fit_label_count(prepared.scores.scores(X, self.coef_, self.intercept_), sizes)
+        self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
+        self.n_iter_ = fit.history[-1].round if fit.history else 0
+
+    def _label_scores(self) -> LabelScores:
+        if self.scores == "linear":
+            return LinearScores()
+        if self.scores == "pretrained":
+            return PretrainedScores()
+        return KernelScores(KERNELS[self.scores](self.gamma_), self.basis_)
+
+    def _scores(self, X: ArrayLike) -> Floats:
+        check_is_fitted(self)
+        rows = check_rows(self, X, reset=False).astype(np.float64)
+        return np.ascontiguousarray(self._label_scores().scores(rows, self.coef_, self.intercept_))
+
+    def _encoded(self, Y: Any) -> Any:
+        """Encode one class a row by the classes of fit; anything else is left as it is."""
+        if not len(self.classes_) or np.ndim(Y) != 1:
+            return Y
+        values = np.asarray(Y)
+        unknown = ~np.isin(values, self.classes_)
+        if unknown.any():
+            raise ValueError(f"Y: expected classes seen in fit, found {values[unknown][0]!r}")
+        return (values[:, None] == self.classes_).astype(np.int64)
+
+
+def _rows_of(prepared: Prepared, used: NDArray[np.bool_]) -> Prepared:
+    return Prepared(prepared.scores, prepared.phi[used], None, prepared.coefficients)

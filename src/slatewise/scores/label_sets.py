@@ -1,0 +1,98 @@
+"""Label matrices at the door: 0/1, dense or sparse, or one class a row; and the sets that training aims at."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+
+def check_labels(Y: Any, n_rows: int) -> tuple[Floats, NDArray[Any] | None]:
+    """Return Y as (n, N) of 0.0 and 1.0, and the classes where Y was one class a row.
+
+    Examples
+    --------
+    >>> check_labels(["b", "a", "b"], 3)[0]
+    array([[0., 1.], [1., 0.], [0., 1.]])
+    """
+    if Y is None:
+        raise ValueError("Y: expected one row of labels a row of X, found None; this ranker requires y to be passed")
+    labels = np.asarray(Y.toarray() if issparse(Y) else Y)
+    if labels.ndim == 2 and labels.shape[1] == 1 and n_rows > 1 and not np.isin(labels, (0, 1)).all():
+        labels = labels[:, 0]
+    if labels.ndim not in (1, 2) or len(labels) != n_rows:
+        raise ValueError(
+            f"Y: expected ({n_rows}, labels) or ({n_rows},), found shape {labels.shape}: "
+            "inconsistent numbers of samples"
+        )
+    classes = None
+    if labels.ndim == 1:
+        _require_values(labels)
+        classes, numbers = np.unique(labels, return_inverse=True)
+        labels = numbers[:, None] == np.arange(len(classes))
+    elif labels.dtype.kind not in "biuf" or not np.isin(labels, (0, 1)).all():
+        raise ValueError(f"Y: expected 0 and 1, found {_first_other(labels)}")
+    if labels.shape[1] < 2:
+        raise ValueError(f"Y: expected at least two labels to rank, found {labels.shape[1]} (only one class)")
+    return labels.astype(np.float64), classes
+
+
+def _require_values(labels: NDArray[Any]) -> None:
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        row = int(np.flatnonzero(~np.isfinite(labels))[0])
+        raise ValueError(f"Y: expected one class a row, found {labels[row]} (NaN or infinity) in row {row}")
+    if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
+        raise ValueError("Y: expected classes or 0/1 labels, found continuous numbers: Unknown label type")
+
+
+def _first_other(labels: NDArray[Any]) -> str:
+    if labels.dtype.kind not in "biuf":
+        return f"dtype {labels.dtype}"
+    row, column = np.argwhere(~np.isin(labels, (0, 1)))[0]
+    return f"{labels[row, column]} in row {row}, column {column} (NaN and infinity are no labels)"
+
+
+def check_known(known: Any, shape: tuple[int, int]) -> NDArray[np.int8] | None:
+    """Return the answers so far as int8: 1 yes, 0 no, -1 unknown."""
+    if known is None:
+        return None
+    answers = np.asarray(known)
+    if answers.shape != shape:
+        raise ValueError(f"known: expected shape {shape}, one answer a row and label, found {answers.shape}")
+    if not np.isin(answers, (-1, 0, 1)).all():
+        row, label = np.argwhere(~np.isin(answers, (-1, 0, 1)))[0]
+        raise ValueError(f"known: expected -1, 0 or 1, found {answers[row, label]} in row {row}, label {label}")
+    return answers.astype(np.int8)
+
+
+def check_counts(k: Any, default: int, shape: tuple[int, int]) -> Ints:
+    """Return how many labels to select in each row."""
+    counts = np.asarray(default if k is None else k)
+    if counts.dtype.kind not in "iu" or counts.shape not in ((), (shape[0],)):
+        raise ValueError(f"k: expected a whole number, or one a row, found {k!r}")
+    counts = np.broadcast_to(counts, (shape[0],)).astype(np.int64)
+    if len(counts) and not (counts.min() >= 0 and counts.max() <= shape[1]):
+        row = int(np.flatnonzero((counts < 0) | (counts > shape[1]))[0])
+        raise ValueError(f"k: expected 0 to {shape[1]}, the number of labels, found {counts[row]} in row {row}")
+    return counts
+
+
+def as_sets(chosen: NDArray[np.bool_]) -> Ints:
+    """Turn (n, N) flags into (n, largest count) label numbers, ascending, -1 after the last.
+
+    Examples
+    --------
+    >>> as_sets(np.array([[True, False, True], [False, True, False]]))
+    array([[ 0,  2], [ 1, -1]])
+    """
+    counts = chosen.sum(axis=1)
+    sets = np.full((len(chosen), int(counts.max(initial=0))), -1, dtype=np.int64)
+    rows, labels = np.nonzero(chosen)
+    starts = np.cumsum(counts) - counts
+    sets[rows, np.arange(len(rows)) - starts[rows]] = labels
+    return sets
