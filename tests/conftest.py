@@ -1,9 +1,13 @@
-"""Shared fixtures: the folder of public data, or a skip that says why."""
+"""For all tests: the folder of public data, or a skip that says why; and no deadlines, because a test never times."""
 
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

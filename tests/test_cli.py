@@ -4,8 +4,9 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
-from slatewise import __version__, metrics
+from slatewise import CStarRanker, __version__, metrics
 from slatewise.cli import app, main
 
 ROWS = """\
@@ -62,6 +63,23 @@ def test_fit_rank_evaluate(tmp_path, letor, run):
     assert json.loads(out) == {"ndcg@10": 1.0, "map": 1.0}
     code, out, _ = run("evaluate", model, letor, "--measures", "p@1", "--json")
     assert json.loads(out) == {"p@1": 1.0}
+
+
+def test_labels_fit_rank_evaluate(tmp_path, run):
+    from slatewise import data, datasets
+    from slatewise.data.records import MultiLabel
+
+    scenes = datasets.make_label_scenes(200, n_labels=8, random_state=0)
+    names = np.array([f"tag{label}" for label in range(8)])
+    data.write_npz(tmp_path / "tags.npz", MultiLabel(scenes.X, csr_array(scenes.Y), names))
+    model, trec = tmp_path / "m.safetensors", tmp_path / "r.run"
+    assert run("fit", "cstar", tmp_path / "tags.npz", "--out", model, "--param", "core=2", "--param", "C=3")[0] == 0
+    assert run("rank", model, tmp_path / "tags.npz", "--out", trec, "--top", "3")[0] == 0
+    assert len(trec.read_text().splitlines()) == 600
+    code, out, _ = run("evaluate", model, tmp_path / "tags.npz", "--measures", "bep,ndcg@5", "--json")
+    assert code == 0
+    ranker = CStarRanker(core=2, C=3).fit(scenes.X, scenes.Y)
+    assert json.loads(out)["bep"] == pytest.approx(ranker.score(scenes.X, scenes.Y))
 
 
 def test_run_against_qrels_equals_the_library(tmp_path, run):

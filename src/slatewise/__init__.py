@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from slatewise._version import __version__
 
 if TYPE_CHECKING:
-    from slatewise import data, datasets, inference, metrics
+    from slatewise import data, datasets, inference, losses, metrics
     from slatewise.estimators.best_feature import BestFeatureRanker
     from slatewise.estimators.cstar import CStarRanker
     from slatewise.estimators.saving import load
 
-__all__ = ["BestFeatureRanker", "CStarRanker", "__version__", "data", "datasets", "inference", "load", "metrics"]
+__all__ = ["BestFeatureRanker", "CStarRanker", "__version__", "data", "datasets", "inference", "load", "losses", "metrics"]
 
-_MODULES = frozenset({"data", "datasets", "inference", "metrics"})
+_MODULES = frozenset({"data", "datasets", "inference", "losses", "metrics"})
 _HOMES = {
     "BestFeatureRanker": "slatewise.estimators.best_feature",
     "CStarRanker": "slatewise.estimators.cstar",

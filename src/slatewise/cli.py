@@ -63,8 +63,10 @@ def demo(
 
 @app.command()
 def fit(
-    system: Annotated[str, typer.Argument(help="What to train: feature.")],
-    data: Annotated[str, typer.Argument(help="A file with query ids, or the name of a data set.")],
+    system: Annotated[str, typer.Argument(help="What to train: cstar, feature.")],
+    data: Annotated[
+        str, typer.Argument(help="Rows with query ids (or with label sets, for cstar): a file, or a name.")
+    ],
     out: Annotated[Path, typer.Option(help="The model file to write (.safetensors).")],
     param: Annotated[
         list[str] | None, typer.Option(help="name=value, as the estimator's argument; repeatable.")
@@ -72,14 +74,14 @@ def fit(
 ) -> None:
     """Train a ranker on a file and save it.
 
-    Example: slatewise fit feature train.txt --out model.safetensors --param measure=map
+    Example: slatewise fit cstar tags.npz --out model.safetensors --param core=5 --param C=10
     """
-    from slatewise import inputs
+    from slatewise.tasks import task_named
 
-    estimator = inputs.make_estimator(system, param or [])
-    ranking = inputs.read_ranking(data)
+    task = task_named(system)
+    estimator = task.make(param or [])
     with _working(f"fit {system}"):
-        estimator.fit(ranking.dense(), ranking.y, qid=ranking.qid)
+        task.fit(estimator, data)
     estimator.save(out)
     card = estimator.model_card_
     print(f"{out}: {type(estimator).__name__} from {card.n_lists} lists, {card.n_rows} rows")
@@ -96,12 +98,14 @@ def rank(
 
     Example: slatewise rank model.safetensors test.txt --top 10 --out test.run
     """
-    from slatewise import inputs, load
+    from slatewise import load
     from slatewise.data import write_run_as
+    from slatewise.tasks import task_of
 
-    run = inputs.run_from_model(load(model), inputs.read_ranking(data), top)
+    ranker = load(model)
+    run = task_of(ranker).run(ranker, data, top)
     write_run_as(out, run)
-    print(f"{out}: {len(run.scores)} documents")
+    print(f"{out}: {len(run.scores)} lines")
 
 
 @app.command()
@@ -118,9 +122,19 @@ def evaluate(
 
     Example: slatewise evaluate test.run test.qrels --measures ndcg@10,map --json
     """
-    from slatewise import inputs
+    from slatewise import inputs, load, metrics
+    from slatewise.data import read_run
+    from slatewise.tasks import task_of
 
-    values = inputs.evaluate(system, data, measures, preset)
+    names = [name.strip() for name in measures.split(",")]
+    tool = None if preset is None else metrics.preset(preset)
+    parsed = [metrics.parse(name, tool) for name in names]
+    if system.suffix == ".safetensors":
+        model = load(system)
+        figures = task_of(model).evaluate(model, data, parsed)
+    else:
+        figures = list(metrics.evaluate_run(parsed, read_run(system), inputs.read_judgements(data)).values())
+    values = dict(zip(names, figures, strict=True))
     if as_json:
         print(json.dumps(values))
     else:
@@ -129,7 +143,7 @@ def evaluate(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Which published table: letor.")],
+    paper: Annotated[str, typer.Argument(help="Which published table: letor, cstar.")],
     data: Annotated[str | None, typer.Option(help="A data set's name or a path instead of the paper's own.")] = None,
     quick: QuickOption = False,
     as_json: JsonOption = None,
@@ -171,7 +185,7 @@ def datasets() -> None:
 
 @app.command()
 def bench(
-    what: Annotated[str, typer.Argument(help="What to measure: metrics or reader.")],
+    what: Annotated[str, typer.Argument(help="What to measure: metrics, reader, star, quadratic, golden.")],
     quick: QuickOption = False,
     as_json: JsonOption = None,
 ) -> None:
@@ -200,7 +214,7 @@ def bench(
         for row in table.rows
     ]
     _print_table(f"bench {table.name}", ["what", "ours", "peer", "theirs", "ratio", "bar"], cells)
-    for line in [*table.remarks, *(f"left out, not installed: {peer}" for peer in table.left_out)]:
+    for line in [*table.remarks, *(f"left out: {peer}" for peer in table.left_out)]:
         print(line)
     _write_json(as_json, asdict(table))
 

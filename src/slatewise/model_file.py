@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from slatewise.errors import ModelFileError
 from slatewise.files import atomic_path
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Array: TypeAlias = NDArray[Any]
 
 FORMAT_VERSION = 1

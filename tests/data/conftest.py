@@ -1,13 +1,9 @@
-"""No deadlines, because a test never times; and no flushing to the disk, which would take most of the tests' time."""
+"""No flushing to the disk, which would take most of the tests' time."""
 
 import os
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
-
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True, scope="package")

@@ -82,6 +82,15 @@ def test_distinct_vectors_go_to_the_assignment():
     assert result.score == pytest.approx(by_assignment(*four))
 
 
+def test_a_grid_too_large_for_a_float_is_passed_over_in_silence():
+    rng = np.random.default_rng(0)
+    n = 1100
+    s, c, b = rng.normal(size=(3, n))
+    result = linear_loss_ranking(s, c, (np.arange(n) < 3) * 1.0, b)
+    assert result.method == "counts"
+    assert result.score == pytest.approx(by_assignment(s, c, (np.arange(n) < 3) * 1.0, b))
+
+
 def test_a_top_k_comes_best_first():
     z, k = np.array([1, 0, 0, 0]), 2
     loss = PrecisionLoss()

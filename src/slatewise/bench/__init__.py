@@ -14,6 +14,9 @@ __all__ = ["BENCHMARKS", "Row", "Table", "best_seconds", "installed", "run_bench
 BENCHMARKS = {
     "metrics": "slatewise.bench.metrics",
     "reader": "slatewise.bench.reader",
+    "star": "slatewise.bench.star",
+    "quadratic": "slatewise.bench.quadratic",
+    "golden": "slatewise.bench.golden_metrics",
 }
 
 

@@ -97,6 +97,7 @@ def _lightgbm(case: Case, measure: str) -> Value:
         "eval_at": [_cutoff(measure, 10_000)],
         "verbosity": -1,
         "feature_pre_filter": False,
+        "num_threads": 1,  # lists of a few items: threads would only wait for each other
     }
     # No tree is grown: the initial scores are what the metric sees.
     blank = np.zeros((len(case.scores), 1))
@@ -114,7 +115,7 @@ def _xgboost(case: Case, measure: str) -> Value:
     xgboost: Any = import_module("xgboost")
     blank = xgboost.DMatrix(np.zeros((2, 1)), label=[0, 1], group=[2])
     metric = f"pre{measure[1:]}" if measure.startswith("p@") else measure
-    options = {"objective": "rank:ndcg", "eval_metric": metric, "verbosity": 0, "base_score": 0.0}
+    options = {"objective": "rank:ndcg", "eval_metric": metric, "verbosity": 0, "base_score": 0.0, "nthread": 1}
     # No round is trained: the margins are what the metric sees.
     booster = xgboost.train(options, blank, num_boost_round=0)
     shown = xgboost.DMatrix(
@@ -133,7 +134,7 @@ def _catboost(case: Case, measure: str) -> Value:
     name, _, k = measure.partition("@")
     metric = kind[name] + (f":top={k}" if k else "")
     try:
-        return float(utils.eval_metric(case.relevance, case.scores, metric, group_id=case.qid)[0])
+        return float(utils.eval_metric(case.relevance, case.scores, metric, group_id=case.qid, thread_count=1)[0])
     except catboost.CatBoostError:
         return "error"
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-
-import numpy as np
+from typing import cast
 
 from slatewise._version import __version__
 from slatewise.learners.bcfw import DualState
 from slatewise.learners.star_training import Start
 from slatewise.model_file import ModelCard, ModelState, read_model, write_model
-from slatewise.surrogates.star_hinge import StarHinge
 
 _KIND = "bcfw checkpoint"
 
@@ -29,7 +27,7 @@ class Checkpoint:
             card = ModelCard(f"slatewise {__version__}", 0, 0, self._belongs_to)
             write_model(self._path, ModelState(_KIND, {}, {"epoch": epoch}, state.arrays(), card))
 
-    def start(self, hinge: StarHinge) -> Start | None:
+    def start(self) -> Start | None:
         """Return the state on disk; None where there is no file."""
         if self._path is None or not self._path.exists():
             return None
@@ -39,10 +37,7 @@ class Checkpoint:
                 f"checkpoint: expected the state of this data and these settings, found another one in {self._path}; "
                 "remove the file or name another"
             )
-        epoch = saved.values["epoch"]
-        assert isinstance(epoch, int)
-        arrays = {name: np.ascontiguousarray(array) for name, array in saved.arrays.items()}
-        return Start(DualState(**arrays), epoch)
+        return Start(DualState(**saved.arrays), cast("int", saved.values["epoch"]))
 
     def remove(self) -> None:
         """Forget the state: the fit is done."""

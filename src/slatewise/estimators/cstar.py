@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -13,8 +14,10 @@ from slatewise.estimators._checkpoint import Checkpoint
 from slatewise.estimators._sklearn import check_is_fitted, check_rows, check_weights
 from slatewise.estimators.saving import SavedEstimator, card_for
 from slatewise.inference.star import star_max_marginals, star_top_k
+from slatewise.inference.star_pair import StarPair
+from slatewise.learners.bcfw import DualState
 from slatewise.learners.result import Fit, Round
-from slatewise.learners.star_selection import choose
+from slatewise.learners.star_selection import PAIR_WEIGHTS, choose
 from slatewise.learners.star_training import LEARNERS, Settings, fixed_k_fit, relevant_hinge
 from slatewise.scores.core_labels import greedy_core
 from slatewise.scores.explanation import Explanation, explain_selection
@@ -29,7 +32,7 @@ from slatewise.scores.label_scores import (
     prepare_linear,
     prepare_pretrained,
 )
-from slatewise.scores.label_sets import check_counts, check_known, check_labels
+from slatewise.scores.label_sets import check_counts, check_known, check_labels, merge_rows
 from slatewise.scores.row_kernels import Chi2, Intersection, Precomputed, Rbf
 from slatewise.surrogates.star_hinge import StarHinge, symmetric_pair
 
@@ -163,43 +166,47 @@ class CStarRanker(SavedEstimator):
         self.n_threads = n_threads
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, Y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from rows with sets of labels.
 
         Parameters
         ----------
         X
             Features, given scores or kernel, as ``scores`` says.
-        Y
+        y
             (n, n_labels) 0/1, dense or sparse; or one class a row, which is encoded one-hot.
         sample_weight
             One weight >= 0 a row.
         """
         rows = check_rows(self, X, reset=True).astype(np.float64)
-        labels, classes = check_labels(Y, len(rows))
+        labels, classes = check_labels(y, len(rows))
         weight = check_weights(sample_weight, len(rows))
         self._check_settings(rows, labels)
         used = (weight > 0) & ((labels.sum(axis=1) > 0) | (self.k != "relevant"))
         if not used.any():
-            raise ValueError("Y: expected a row with a relevant label and a weight above 0, found none")
+            raise ValueError("y: expected a row with a relevant label, found none whose sample_weight is not zero")
         self.n_skipped_ = int(len(rows) - used.sum())
         self.classes_ = np.empty(0, dtype=np.int64) if classes is None else classes
-        self.core_ = self._core(labels[used])
-        prepared = self._prepare(rows if self.scores == "precomputed" else rows[used], labels[used])
-        if self.scores == "precomputed" and self.n_skipped_:
-            prepared = _rows_of(prepared, used)
-        fit = self._train(prepared, labels[used], weight[used], card_for(len(rows), rows, labels, weight).data_sha256)
-        self._keep(fit, prepared, labels[used], rows[used])
-        self.model_card_ = card_for(
-            len(rows),
-            rows,
-            labels,
-            weight,
-            objective=float(fit.objective),
-            lower_bound=float(fit.lower_bound),
-            converged=fit.converged,
+        card = card_for(len(rows), rows, labels, weight)
+        if self.scores == "precomputed":
+            prepared = self._prepare(rows, labels, weight)
+            prepared = replace(prepared, phi=prepared.phi[used])
+            rows, labels, weight = rows[used], labels[used], weight[used]
+            self.core_ = self._core(labels, weight)
+        else:
+            rows, labels, weight = merge_rows(rows[used], labels[used], weight[used])
+            self.core_ = self._core(labels, weight)
+            prepared = self._prepare(rows, labels, weight)
+        fit = self._train(prepared, labels, weight, card.data_sha256)
+        self._keep(fit, prepared, rows, labels, weight)
+        self.model_card_ = replace(
+            card, objective=self.objective_, lower_bound=self.lower_bound_, converged=fit.converged
         )
         return self
+
+    def label_scores(self, X: ArrayLike) -> Floats:
+        """Return what each label scores by itself, (n, n_labels): the model without its pair terms."""
+        return self._scores(X)
 
     def decision_function(self, X: ArrayLike, k: ArrayLike | None = None, known: ArrayLike | None = None) -> Floats:
         """Return, for each row and label, the best score with the label in minus the best with it out.
@@ -218,20 +225,18 @@ class CStarRanker(SavedEstimator):
         best = star_max_marginals(scores, self.pair_, self.core_, counts, answers, n_threads=self.n_threads)
         return best.inside - best.outside
 
-    def rank(
-        self, X: ArrayLike, k: ArrayLike | None = None, known: ArrayLike | None = None
-    ) -> Ints | list[Ints]:
+    def rank(self, X: ArrayLike, k: ArrayLike | None = None, known: ArrayLike | None = None) -> Ints | list[Ints]:
         """Return the k labels of the best set of each row, best first; a list of arrays where k differs by row."""
         scores = self._scores(X)
         counts, answers = check_counts(k, self.k_, scores.shape), check_known(known, scores.shape)
-        found = star_top_k(
-            scores, self.pair_, self.core_, counts if np.ndim(k) else int(counts[0]) if len(counts) else self.k_,
-            known=answers, n_threads=self.n_threads,
-        )  # fmt: skip
+        same = k is None or np.ndim(k) == 0
+        number = int(counts[0]) if same and len(counts) else counts
+        found = star_top_k(scores, self.pair_, self.core_, number, known=answers, n_threads=self.n_threads)
         return found.selected
 
     def predict(self, X: ArrayLike, k: ArrayLike | None = None) -> NDArray[Any]:
         """Return the selected labels as 0/1 rows; the class of each row where fit saw one class a row."""
+        check_is_fitted(self)
         if len(self.classes_):
             return self.classes_[np.asarray(self.rank(X, k=1))[:, 0]]
         chosen = self.rank(X, k)
@@ -244,10 +249,10 @@ class CStarRanker(SavedEstimator):
         """Estimate the number of relevant labels of each row, for use as ``k``."""
         return predict_label_count(self._scores(X), self.count_coef_)
 
-    def score(self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return the break-even precision: k is the number of relevant labels of each row; rows without are left out."""
+    def score(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return the break-even precision: k is a row's number of relevant labels; rows without any are left out."""
         scores = self._scores(X)
-        labels, _ = check_labels(self._encoded(Y), len(scores))
+        labels, _ = check_labels(self._encoded(y), len(scores))
         weight = check_weights(sample_weight, len(scores)) * (labels.sum(axis=1) > 0)
         counts = labels.sum(axis=1).astype(np.int64)
         found = star_top_k(scores, self.pair_, self.core_, counts, n_threads=self.n_threads).selected
@@ -266,13 +271,8 @@ class CStarRanker(SavedEstimator):
 
     def explain(self, X: ArrayLike, k: int | None = None, known: ArrayLike | None = None) -> Explanation:
         """Say, for the selected labels of each row, what their own score gave and what each core label gave."""
-        scores = self._scores(X)
-        counts, answers = check_counts(k, self.k_, scores.shape), check_known(known, scores.shape)
-        best = star_top_k(
-            scores, self.pair_, self.core_, int(counts[0]) if len(counts) else self.k_, known=answers,
-            n_threads=self.n_threads,
-        )  # fmt: skip
-        return explain_selection(scores, self.pair_, self.core_, np.asarray(best.selected))
+        chosen = np.asarray(self.rank(X, self.k_ if k is None else k, known))
+        return explain_selection(self._scores(X), self.pair_, self.core_, chosen)
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
@@ -289,57 +289,63 @@ class CStarRanker(SavedEstimator):
             if value not in ("auto", None) and not 0 < float(value) < np.inf:
                 raise ValueError(f"{name}: expected a finite number > 0, found {value!r}")
 
-    def _core(self, Y: Floats) -> Ints:
+    def _core(self, Y: Floats, weight: Floats) -> Ints:
         core = np.asarray(self.core)
         if core.ndim == 0:
             if core.dtype.kind not in "iu" or not 0 <= int(core) <= Y.shape[1]:
                 raise ValueError(f"core: expected a number from 0 to {Y.shape[1]} labels, found {self.core!r}")
-            return greedy_core(Y, int(core))
-        return core.astype(np.int64) if core.size == 0 else core
+            return greedy_core(Y, int(core), weight)
+        core = core.astype(np.int64) if core.size == 0 else core
+        StarPair.of(np.zeros((len(core), Y.shape[1])), core)  # refuses labels that do not exist or stand twice
+        return core.astype(np.int64)
 
-    def _prepare(self, X: Floats, Y: Floats) -> Prepared:
+    def _prepare(self, X: Floats, Y: Floats, weight: Floats) -> Prepared:
         if self.scores == "linear":
             return prepare_linear(X)
         if self.scores == "pretrained":
             size = Y.sum(axis=1) if self.k == "relevant" else np.full(len(Y), self.k)
-            return prepare_pretrained(X, float((1.0 / size).mean()))
+            return prepare_pretrained(X, float(np.average(1.0 / size, weights=weight)))
         return prepare_kernel(KERNELS[self.scores].of(X, self.gamma), X, self.n_components)
 
     def _train(self, prepared: Prepared, Y: Floats, weight: Floats, data_hash: str) -> Fit:
-        seed = 0 if self.random_state is None else int(self.random_state)
-        C, rho = (1.0 if self.C == "auto" else float(self.C)), 1.0
         learner = LEARNERS[self.learner]
-        settings = Settings(C, rho, self.tol, self.max_iter, seed)
-        hinge = relevant_hinge(prepared, np.maximum(Y, (Y.sum(axis=1) == 0)[:, None]), weight, self.core_, self.n_threads)
-        if self.C == "auto":
-            rhos = (0.1, 1.0) if len(self.core_) else (1.0,)
-            choice = choose(hinge, learner, settings, rhos)
-            C, rho = choice.C, choice.rho
-        if self.C_pair is not None:
-            rho = C / self.C_pair
-        self.C_, self.C_pair_ = float(C), float(C / rho)
-        if C == 0.0:
+        seed = 0 if self.random_state is None else int(self.random_state)
+        settings = Settings(1.0, 1.0, self.tol, self.max_iter, seed)
+        # A row without labels is here only with a fixed k; for the inner validation it counts as all right.
+        hinge = relevant_hinge(prepared, _never_empty(Y), weight, self.core_, self.n_threads)
+        strength, rho = self._strengths(hinge, settings)
+        self.C_, self.C_pair_ = strength, strength / rho
+        if strength == 0.0:
             return Fit(np.zeros(hinge.n_params), 0.0, 0.0, True)
-        checkpoint = Checkpoint(self.checkpoint, f"{data_hash} {self._settings_text(C, rho, seed)}")
-        settings = Settings(C, rho, self.tol, self.max_iter, seed, lambda r, state: self._tell(r, state, checkpoint))
+        checkpoint = Checkpoint(self.checkpoint, f"{data_hash} {self._settings_text(seed)}")
+
+        def tell(round_: Round, state: DualState | None) -> None:
+            if state is not None and self.k == "relevant":
+                checkpoint.write(state, round_.round)
+            for callback in self.callbacks or ():
+                callback(round_)
+
+        settings = replace(settings, C=strength, rho=rho, callback=tell)
         if self.k == "relevant":
-            fit = learner(hinge, settings, checkpoint.start(hinge))
+            fit = learner(hinge, settings, checkpoint.start())
         else:
             fit = fixed_k_fit(prepared, Y, weight, self.core_, int(self.k), learner, settings, self.n_threads)
         checkpoint.remove()
         return fit
 
-    def _settings_text(self, C: float, rho: float, seed: int) -> str:
-        parts = (self.core_.tolist(), self.scores, self.k, C, rho, self.learner, self.gamma, self.n_components, seed)
-        return repr(parts)
+    def _settings_text(self, seed: int) -> str:
+        return repr(
+            (self.core_.tolist(), self.scores, self.C_, self.C_pair_, self.learner, self.gamma, self.n_components, seed)
+        )
 
-    def _tell(self, round_: Round, state: Any, checkpoint: Checkpoint) -> None:
-        if state is not None and self.k == "relevant":
-            checkpoint.write(state, round_.round)
-        for callback in self.callbacks or ():
-            callback(round_)
+    def _strengths(self, hinge: StarHinge, settings: Settings) -> tuple[float, float]:
+        """Return C and rho = C / C_pair, given or chosen."""
+        if self.C != "auto":
+            return float(self.C), 1.0 if self.C_pair is None else float(self.C) / float(self.C_pair)
+        choice = choose(hinge, LEARNERS[self.learner], settings, PAIR_WEIGHTS if len(self.core_) else (1.0,))
+        return choice.C, choice.rho
 
-    def _keep(self, fit: Fit, prepared: Prepared, Y: Floats, X: Floats) -> None:
+    def _keep(self, fit: Fit, prepared: Prepared, X: Floats, Y: Floats, weight: Floats) -> None:
         n_labels = Y.shape[1]
         split = n_labels * prepared.phi.shape[1]
         W, G = fit.params[:split].reshape(n_labels, -1), fit.params[split:].reshape(len(self.core_), n_labels)
@@ -349,8 +355,8 @@ class CStarRanker(SavedEstimator):
         self.basis_ = np.empty((0, 0)) if kernel is None else kernel.basis
         self.gamma_ = 1.0 if kernel is None else float(getattr(kernel.kernel, "gamma", 1.0))
         sizes = Y.sum(axis=1)
-        self.k_ = int(np.clip(np.rint(sizes.mean()), 1, n_labels))
-        self.count_coef_ = fit_label_count(prepared.scores.scores(X, self.coef_, self.intercept_), sizes)
+        self.k_ = int(np.clip(np.rint(np.average(sizes, weights=weight)), 1, n_labels))
+        self.count_coef_ = fit_label_count(prepared.scores.scores(X, self.coef_, self.intercept_), sizes, weight)
         self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
         self.n_iter_ = fit.history[-1].round if fit.history else 0
 
@@ -366,16 +372,16 @@ class CStarRanker(SavedEstimator):
         rows = check_rows(self, X, reset=False).astype(np.float64)
         return np.ascontiguousarray(self._label_scores().scores(rows, self.coef_, self.intercept_))
 
-    def _encoded(self, Y: Any) -> Any:
+    def _encoded(self, y: Any) -> Any:
         """Encode one class a row by the classes of fit; anything else is left as it is."""
-        if not len(self.classes_) or np.ndim(Y) != 1:
-            return Y
-        values = np.asarray(Y)
+        if not len(self.classes_) or np.ndim(y) != 1:
+            return y
+        values = np.asarray(y)
         unknown = ~np.isin(values, self.classes_)
         if unknown.any():
-            raise ValueError(f"Y: expected classes seen in fit, found {values[unknown][0]!r}")
+            raise ValueError(f"y: expected classes seen in fit, found {values[unknown][0]!r}")
         return (values[:, None] == self.classes_).astype(np.int64)
 
 
-def _rows_of(prepared: Prepared, used: NDArray[np.bool_]) -> Prepared:
-    return Prepared(prepared.scores, prepared.phi[used], None, prepared.coefficients)
+def _never_empty(Y: Floats) -> Floats:
+    return np.maximum(Y, (Y.sum(axis=1) == 0)[:, None])

@@ -24,6 +24,8 @@ _HOMES = {
     "CStarRanker": "slatewise.estimators.cstar",
 }
 _OPTIONAL = ("feature_names_in_",)
+_OF_ONE_RUN = ("callbacks", "checkpoint")
+"""Parameters that belong to a run, not to the model."""
 
 
 class SavedEstimator(BaseEstimator):
@@ -45,7 +47,8 @@ class SavedEstimator(BaseEstimator):
         learned: dict[str, Any] = {name: getattr(self, name) for name in names}
         arrays: dict[str, NDArray[Any]] = {k: value for k, value in learned.items() if isinstance(value, np.ndarray)}
         values = {name: _as_json(value, name) for name, value in learned.items() if name not in arrays}
-        params = {name: _as_json(value, name) for name, value in self.get_params(deep=False).items()}
+        given = {name: value for name, value in self.get_params(deep=False).items() if name not in _OF_ONE_RUN}
+        params = {name: _as_json(value, name) for name, value in given.items()}
         write_model(path, ModelState(type(self).__name__, params, values, arrays, self.model_card_))
 
     @classmethod
@@ -108,6 +111,8 @@ def _as_json(value: object, name: str) -> Json:
             return value
         case np.generic():
             return cast("Json", value.item())
+        case np.ndarray():
+            return cast("Json", value.tolist())
         case list() | tuple():
             return [_as_json(part, name) for part in cast("list[object]", value)]
         case _:

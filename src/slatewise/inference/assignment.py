@@ -15,6 +15,7 @@ Precision at k with c = 1 in the top k and 0 elsewhere is the sort; its first k 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -155,10 +156,10 @@ def _counted_order(costs: _Costs) -> Int | None:
     return inverse(columns) if smallest in by_items else columns
 
 
-def _states(costs: _Costs) -> float:
+def _states(costs: _Costs) -> int:
     """Return how many states the grid has when rows with equal b form a class."""
     sizes = np.unique(costs.b, return_counts=True)[1]
-    return float(np.prod(sizes + 1.0))
+    return math.prod((sizes + 1).tolist())
 
 
 def _columns_by_counts(costs: _Costs) -> Int:

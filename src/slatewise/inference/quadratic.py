@@ -9,6 +9,7 @@ an upper bound says how much better any ranking could be.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,15 +20,13 @@ from numpy.typing import ArrayLike
 
 from slatewise.inference.quadratic_bound import upper_bound
 from slatewise.inference.quadratic_exact import by_enumeration, by_subsets, later_weights
-from slatewise.inference.quadratic_faq import by_frank_wolfe, centre, random_start
+from slatewise.inference.quadratic_faq import best_of_starts
 from slatewise.inference.quadratic_form import Float, Int, QuadraticForm
-from slatewise.inference.quadratic_tabu import by_tabu
+from slatewise.inference.quadratic_tabu import by_tabu, default_steps
 from slatewise.parallel import one_blas_thread
 
 Method: TypeAlias = Literal["auto", "enumeration", "subsets", "faq", "tabu"]
 
-_STARTS = 10
-"""Frank-Wolfe runs: one from the centre, the others from random matrices."""
 _AUTO_ENUMERATED, _AUTO_SUBSETS = 8, 22
 
 
@@ -74,7 +73,7 @@ def quadratic_ranking(
         (N <= 22), enumeration (N <= 8) and tabu that applies.
     time_limit : float, optional
         Seconds for ``"faq"`` and ``"tabu"``, whose result then depends on the machine. None: a number of steps that
-        depends on N only, about a second. The exact methods run to their end.
+        depends on N only, about a second for up to 100 items. The exact methods run to their end.
     random_state : int, Generator or None
         The same number gives the same ranking; None draws a new one.
     linear : array-like of shape (N, N), optional
@@ -143,14 +142,15 @@ def _subsets(form: QuadraticForm, _limit: float | None, _rng: np.random.Generato
 
 def _faq(form: QuadraticForm, limit: float | None, rng: np.random.Generator) -> QuadraticRanking:
     deadline, goal = _deadline(limit), _Goal.of(form)
-    return goal.result(form, _best_of_starts(form, rng, goal.enough, deadline), "faq")
+    return goal.result(form, best_of_starts(form, rng, goal.enough, deadline), "faq")
 
 
 def _tabu(form: QuadraticForm, limit: float | None, rng: np.random.Generator) -> QuadraticRanking:
-    deadline, half = _deadline(limit), _deadline(None if limit is None else limit / 2)
+    deadline, half_time = _deadline(limit), _deadline(None if limit is None else limit / 2)
+    steps = default_steps(form.n) if limit is None else math.inf
     goal = _Goal.of(form)
-    start = _best_of_starts(form, rng, goal.enough, half)
-    return goal.result(form, by_tabu(form, start, rng, goal.enough, deadline), "tabu")
+    start = best_of_starts(form, rng, goal.enough, half_time)
+    return goal.result(form, by_tabu(form, start, rng, goal.enough, steps, deadline), "tabu")
 
 
 _SOLVERS: dict[str, Callable[[QuadraticForm, float | None, np.random.Generator], QuadraticRanking]] = {
@@ -183,14 +183,5 @@ def _exact(form: QuadraticForm, order: Int, method: str) -> QuadraticRanking:
     return QuadraticRanking(order, score, score, method)
 
 
-def _deadline(limit: float | None) -> float | None:
-    return None if limit is None else time.monotonic() + limit
-
-
-def _best_of_starts(form: QuadraticForm, rng: np.random.Generator, enough: float, deadline: float | None) -> Int:
-    best = by_frank_wolfe(form, centre(form.n))
-    for _ in range(_STARTS - 1):
-        if form.score(best) >= enough or (deadline is not None and time.monotonic() > deadline):
-            break
-        best = max(best, by_frank_wolfe(form, random_start(form.n, rng)), key=form.score)
-    return best
+def _deadline(limit: float | None) -> float:
+    return math.inf if limit is None else time.monotonic() + limit

@@ -9,19 +9,33 @@ ranking (Vogelstein et al. 2015, there without a linear term).
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from slatewise.inference.assignment import best_assignment
 from slatewise.inference.quadratic_form import Float, Int, QuadraticForm
 
-_MOST_STEPS = 50
-_SINKHORN_ROUNDS = 10
+_MOST_STARTS, _MOST_STEPS, _SINKHORN_ROUNDS = 10, 30, 10
 
 
-def by_frank_wolfe(form: QuadraticForm, start: Float) -> Int:
+def best_of_starts(form: QuadraticForm, rng: np.random.Generator, enough: float, deadline: float) -> Int:
+    """Run from the centre and from random matrices, until the score is ``enough`` or the clock passes the deadline."""
+    # An assignment costs N^3 and more, so long lists have to do with fewer starts, and then with fewer steps.
+    starts = max(1, min(_MOST_STARTS, 2_000_000 // form.n**3))
+    steps = max(3, min(_MOST_STEPS, 1_000_000_000 // form.n**3))
+    best = by_frank_wolfe(form, centre(form.n), steps, deadline)
+    for _ in range(starts - 1):
+        if form.score(best) >= enough or time.monotonic() > deadline:
+            break
+        best = max(best, by_frank_wolfe(form, random_start(form.n, rng), steps, deadline), key=form.score)
+    return best
+
+
+def by_frank_wolfe(form: QuadraticForm, start: Float, steps: int, deadline: float) -> Int:
     """Return the ranking that a run from one doubly stochastic matrix ends in."""
     matrix, tolerance = start, form.rounding()
-    for _ in range(_MOST_STEPS):
+    for _ in range(steps):
         gradient = form.gradient(matrix)
         step = _permutation_matrix(best_assignment(gradient)) - matrix
         slope = float(np.vdot(gradient, step))
@@ -30,6 +44,8 @@ def by_frank_wolfe(form: QuadraticForm, start: Float) -> Int:
         curvature = form.curvature(step)
         length = min(1.0, -0.5 * slope / curvature) if curvature < 0.0 else 1.0
         matrix = matrix + length * step
+        if time.monotonic() > deadline:
+            break
     return best_assignment(matrix)
 
 

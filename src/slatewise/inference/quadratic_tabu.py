@@ -17,42 +17,40 @@ _SLICE_WORK = 50_000_000
 
 
 def default_steps(n: int) -> int:
-    """Return how many steps are spent where no time limit is given: about a second for 30 items or more."""
+    """Return how many steps are spent where no time limit is given: half a second or so from 30 items on."""
     return max(1000, min(10_000 * n, 400_000_000 // n**2))
 
 
-def by_tabu(form: QuadraticForm, start: Int, rng: np.random.Generator, enough: float, deadline: float | None) -> Int:
+def by_tabu(
+    form: QuadraticForm, start: Int, rng: np.random.Generator, enough: float, steps: float, deadline: float
+) -> Int:
     """Improve a ranking until its score is ``enough``, the steps are spent, or the clock passes the deadline."""
     n = form.n
     problem, rules = _problem(form), Rules(8 * n, 2 * n * n, form.rounding())
-    best_order, best = start, form.score(start)
-    order, budget, idle = start, default_steps(n), 0
-    while best < enough and budget > 0:
+    best_order, best, idle = start, form.score(start), 0
+    order = start
+    while best < enough and steps > 0 and time.monotonic() < deadline:
         walk = _walk(form, order, rng)
-        steps = min(10 * n * n, budget) if deadline is None else 10 * n * n
-        in_time = _round(problem, walk, rules, steps, deadline)
+        steps_now = int(min(10 * n * n, steps))
+        _round(problem, walk, rules, steps_now, deadline)
+        steps -= steps_now
         found = inverse(walk.best_place)
         score = form.score(found)
         idle += 1
         if score > best + rules.tolerance:
             best_order, best, idle = found, score, 0
-        if deadline is None:
-            budget -= steps
-        elif not in_time:
-            break
         order = _moved(best_order, 3 + idle % max(1, int(0.4 * n)), rng)
     return best_order
 
 
-def _round(problem: Problem, walk: Walk, rules: Rules, steps: int, deadline: float | None) -> bool:
-    """Make the steps, or as many as fit; say whether the deadline was kept."""
+def _round(problem: Problem, walk: Walk, rules: Rules, steps: int, deadline: float) -> None:
+    """Make the steps, or as many as fit before the deadline."""
     buffers = np.empty((4, len(walk.place)))
     per_slice = max(1, _SLICE_WORK // len(walk.place) ** 2)
     for first in range(0, steps, per_slice):
         search(problem, walk, rules, first, min(first + per_slice, steps), buffers)
-        if deadline is not None and time.monotonic() > deadline:
-            return False
-    return True
+        if time.monotonic() > deadline:
+            return
 
 
 def _problem(form: QuadraticForm) -> Problem:

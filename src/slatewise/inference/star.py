@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise import parallel
 from slatewise.inference.star_pair import StarPair
+from slatewise.kernels.star_branch import best_lists_by_branching
 from slatewise.kernels.star_enumerate import best_lists
 from slatewise.kernels.star_marginals import max_marginals
 from slatewise.lists.checks import numbers, require_finite
@@ -29,6 +30,8 @@ Ints: TypeAlias = NDArray[np.int64]
 Known: TypeAlias = NDArray[np.int8]
 Method: TypeAlias = Literal["auto", "enumerate", "branch"]
 
+FEW = 7
+"""Up to this many core items "auto" walks all settings."""
 MOST_ENUMERATED = 24
 """The walk over 2^C settings is refused beyond this many core items."""
 NODE_LIMIT = 100_000
@@ -173,17 +176,34 @@ def argmax_block(
     """
     if method not in get_args(Method):
         raise ValueError(f"method: expected one of {', '.join(get_args(Method))}, found {method!r}")
-    if pair.n_core > MOST_ENUMERATED:
-        raise ValueError(f"core: expected at most {MOST_ENUMERATED} items, found {pair.n_core}")
-    n_lists = len(s)
+    n_lists, n_items = s.shape
     selected = np.empty((n_lists, int(k.max(initial=0))), dtype=np.int64)
-    score = np.empty(n_lists)
-    forced = np.empty((0, s.shape[1]), dtype=np.int8) if known is None else known
+    score, upper_bound = np.empty(n_lists), np.empty(n_lists)
+    forced = np.empty((0, n_items), dtype=np.int8) if known is None else known
+    start = np.empty((0, 0), dtype=np.int64) if warm is None else warm
 
-    def fill(rows: slice) -> None:
-        best_lists(s[rows], forced[rows], pair.arrays, k[rows], selected[rows], score[rows])
+    def walk(rows: slice) -> None:
+        best_lists(s[rows], forced[rows], start[rows], pair.arrays, k[rows], selected[rows], score[rows])
 
-    _over_blocks(fill, s, n_threads)
+    def branch(rows: slice) -> None:
+        best_lists_by_branching(
+            s[rows],
+            forced[rows],
+            start[rows],
+            pair.arrays,
+            k[rows],
+            node_limit,
+            selected[rows],
+            score[rows],
+            upper_bound[rows],
+        )
+
+    if method == "branch" or (method == "auto" and pair.n_core > FEW):
+        _over_blocks(branch, s, n_threads)
+        return Argmax(selected, score, upper_bound)
+    if pair.n_core > MOST_ENUMERATED:
+        raise ValueError(f"method: expected 'branch' for more than {MOST_ENUMERATED} core items, found {method!r}")
+    _over_blocks(walk, s, n_threads)
     return Argmax(selected, score, score.copy())
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
 from slatewise.kernels._kernel import kernel
+
+Floats: TypeAlias = NDArray[np.float64]
 
 
 @kernel
-def chi2_distances(X, Y, out):
+def chi2_distances(X: Floats, Y: Floats, out: Floats) -> None:
     """Fill out[i, j] = sum_f (x_f - y_f)^2 / (x_f + y_f); 0 / 0 counts 0."""
     for i in range(len(X)):
         for j in range(len(Y)):
@@ -20,7 +27,7 @@ def chi2_distances(X, Y, out):
 
 
 @kernel
-def intersections(X, Y, out):
+def intersections(X: Floats, Y: Floats, out: Floats) -> None:
     """Fill out[i, j] = sum_f min(x_f, y_f)."""
     for i in range(len(X)):
         for j in range(len(Y)):

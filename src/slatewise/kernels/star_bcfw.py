@@ -12,13 +12,20 @@ which is what makes the last digits of the gap cheap. Features are one row a lis
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
+from numpy.typing import NDArray
 
 from slatewise.kernels._kernel import kernel
 
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Sets: TypeAlias = NDArray[np.integer]
+
 
 @kernel
-def add_pairs(out, core_of, items, sign):
+def add_pairs(out: Floats, core_of: Ints, items: Sets, sign: float) -> None:
     """Add ``sign`` at every pair of ``items`` with a core item in it; a pair of core items stands in the lower row."""
     for i in items:
         row = core_of[i]
@@ -29,7 +36,7 @@ def add_pairs(out, core_of, items, sign):
 
 
 @kernel
-def pair_value(G, core_of, items):
+def pair_value(G: Floats, core_of: Ints, items: Sets) -> float:
     """Sum G over the pairs of ``items``."""
     value = 0.0
     for i in items:
@@ -37,12 +44,12 @@ def pair_value(G, core_of, items):
         if row >= 0:
             for j in items:
                 if j != i and (core_of[j] < 0 or core_of[j] > row):
-                    value += G[row, j]
+                    value += float(G[row, j])
     return value
 
 
 @kernel
-def move_pairs(G, touched, core_of, gained, lost, amount):
+def move_pairs(G: Floats, touched: Floats, core_of: Ints, gained: Sets, lost: Sets, amount: float) -> None:
     """Add ``amount * (pairs(gained) - pairs(lost))`` to G; ``touched`` is a zero (C, N) buffer, zero again after."""
     add_pairs(touched, core_of, gained, 1.0)
     add_pairs(touched, core_of, lost, -1.0)
@@ -58,7 +65,7 @@ def move_pairs(G, touched, core_of, gained, lost, amount):
 
 
 @kernel
-def pair_distance(touched, core_of, one, two):
+def pair_distance(touched: Floats, core_of: Ints, one: Sets, two: Sets) -> float:
     """Return |pairs(one) - pairs(two)|^2; ``touched`` is a zero (C, N) buffer, zero again after."""
     add_pairs(touched, core_of, one, 1.0)
     add_pairs(touched, core_of, two, -1.0)
@@ -69,17 +76,20 @@ def pair_distance(touched, core_of, one, two):
             row = core_of[i]
             if row >= 0:
                 for j in items:
-                    total += touched[row, j] * touched[row, j]
+                    total += float(touched[row, j]) ** 2
                     touched[row, j] = 0.0
     return total
 
 
 @kernel
-def add_corners(lists, found, losses, corners, corner_loss, alpha, count):
+def add_corners(
+    lists: Ints, k: Ints, found: Ints, losses: Floats, corners: Sets, corner_loss: Floats, alpha: Floats, count: Ints
+) -> None:
     """Put one corner into the cache of every list unless it is there; the first weightless one makes room."""
-    capacity, size = corners.shape[1], corners.shape[2]
+    capacity = corners.shape[1]
     for position in range(len(lists)):
         m = lists[position]
+        size = k[m]
         place = -1
         known = False
         for q in range(count[m]):
@@ -107,8 +117,23 @@ def add_corners(lists, found, losses, corners, corner_loss, alpha, count):
 
 @kernel
 def solve_lists(
-    lists, steps, core_of, phi, shared, square_norms, offset, c, rho, k, W, G, corners, corner_loss, alpha, count
-):
+    lists: Ints,
+    steps: int,
+    core_of: Ints,
+    phi: Floats,
+    shared: bool,
+    square_norms: Floats,
+    offset: Floats,
+    c: Floats,
+    rho: float,
+    k: Ints,
+    W: Floats,
+    G: Floats,
+    corners: Sets,
+    corner_loss: Floats,
+    alpha: Floats,
+    count: Ints,
+) -> float:
     """Take up to ``steps`` pair steps on every list of ``lists``, in order; return the dual's ascent."""
     n_items = W.shape[0]
     scores = np.empty(n_items)

@@ -193,7 +193,7 @@ def walk(work: Instance, n_core: int, n_rest: int, r: int, tree: Tree) -> float:
 
 
 @kernel
-def best_lists(s: Floats, known: Bytes, pair: Pair, k: Ints, selected: Ints, score: Floats) -> None:
+def best_lists(s: Floats, known: Bytes, warm: Ints, pair: Pair, k: Ints, selected: Ints, score: Floats) -> None:
     """Fill ``selected`` (ascending items, -1 after the last) and ``score`` for each list."""
     n_core, n_rest = pair.outer.shape
     work, tree = new_instance(pair), new_tree(n_core, n_rest)
@@ -206,7 +206,13 @@ def best_lists(s: Floats, known: Bytes, pair: Pair, k: Ints, selected: Ints, sco
         r = k[number] - n_in
         if free_rest > 16 * (r + free_core):  # dropping costs a selection, and pays where few of many are taken
             free_rest = drop_hopeless(work, free_core, free_rest, r, keys)
-        first_setting(work, free_core, free_rest, r, tree)
+        if len(warm):
+            for c in range(free_core):
+                tree.first[c] = 0
+                for item in warm[number]:
+                    tree.first[c] |= item == pair.core[work.core[c]]
+        else:
+            first_setting(work, free_core, free_rest, r, tree)
         walk(work, free_core, free_rest, r, tree)
         choose(work, free_core, free_rest, r, tree.best, forced, pair, taken)
         score[number] = write_list(s[number], pair, taken, selected[number])

@@ -45,7 +45,7 @@ class DualState:
     @classmethod
     def start(cls, hinge: StarHinge) -> DualState:
         """All weight on the target: w = 0."""
-        n, longest = hinge.target.shape
+        n, longest = hinge.n_lists, int(hinge.target.shape[1])
         state = cls(
             np.zeros(hinge.n_params),
             np.full((n, CACHE, longest), -1, dtype=np.int32),
@@ -123,7 +123,14 @@ class _Visit:
             found = self.hinge.corners(self.W, self.hinge.star_pair(self.G), lists)
             state = self.state
             add_corners(
-                lists, found.selected, found.loss, state.corners, state.corner_loss, state.alpha, state.count
+                lists,
+                self.hinge.k,
+                found.selected,
+                found.loss,
+                state.corners,
+                state.corner_loss,
+                state.alpha,
+                state.count,
             )
             first += self._solve(lists)
         for _ in range(MOST_CACHED_EPOCHS):

@@ -12,7 +12,7 @@ same cuts serve a whole path of C.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import Protocol
 
 import daqp
 import numpy as np
@@ -51,12 +51,9 @@ class Cuts:
         size = len(self.offsets)
         ridge = 1e-12 * max(float(np.trace(self.products)), 1e-300)
         upper = np.append(np.full(size, C), C)
-        solution = cast(
-            "NDArray[np.float64]",
-            daqp.solve(
-                self.products + ridge * np.eye(size), -self.offsets, np.ones((1, size)), upper, np.zeros(size + 1)
-            )[0],
-        )
+        solution = daqp.solve(
+            self.products + ridge * np.eye(size), -self.offsets, np.ones((1, size)), upper, np.zeros(size + 1)
+        )[0]
         alpha = np.maximum(np.nan_to_num(solution), 0.0)
         alpha *= min(1.0, C / max(float(alpha.sum()), 1e-300))
         return alpha, float(self.offsets @ alpha - 0.5 * alpha @ self.products @ alpha)

@@ -55,7 +55,7 @@ def choose(hinge: StarHinge, learner: Learner, settings: Settings, rhos: Sequenc
                 if fit.state is not None and j + 1 < len(strengths):
                     fit.state.rescale(strengths[j + 1] / C)
                     start = Start(fit.state)
-    i, j = np.unravel_index(int(np.argmax(totals)), totals.shape)
+    i, j = divmod(int(np.argmax(totals)), len(strengths))
     if hinge.offset is not None and base >= totals[i, j]:
         return Choice(0.0, rhos[0], base)
     return Choice(strengths[j], rhos[i], float(totals[i, j]))

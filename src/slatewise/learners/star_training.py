@@ -99,9 +99,7 @@ def regulariser_weights(hinge: StarHinge, rho: float) -> Floats:
     return weights
 
 
-def relevant_hinge(
-    prepared: Prepared, Y: Floats, weight: Floats, core: Ints, n_threads: int | None
-) -> StarHinge:
+def relevant_hinge(prepared: Prepared, Y: Floats, weight: Floats, core: Ints, n_threads: int | None) -> StarHinge:
     """Aim at the relevant labels of each row: break-even precision."""
     k = Y.sum(axis=1).astype(np.int64)
     item_loss = (1.0 - Y) / k[:, None]

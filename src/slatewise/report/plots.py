@@ -37,6 +37,29 @@ def bars(groups: Sequence[str], series: Mapping[str, Sequence[float]], ylabel: s
         return _svg(figure)
 
 
+def lines(places: Sequence[float], series: Mapping[str, Sequence[float]], xlabel: str, ylabel: str) -> str:
+    """Draw one line a series over the same places.
+
+    Examples
+    --------
+    >>> lines([0, 1], {"random": [0.5, 0.6], "margin rule": [0.5, 0.7]}, "questions", "BEP").startswith("<svg")
+    True
+    """
+    matplotlib = import_module("matplotlib")
+    figures = import_module("matplotlib.figure")
+    with matplotlib.rc_context(_SETTINGS):
+        figure = figures.Figure(figsize=(8, 3.2), layout="constrained")
+        axes = figure.subplots()
+        for position, (name, values) in enumerate(series.items()):
+            axes.plot(places, values, marker="o", markersize=4, label=name, color=_COLOURS[position % len(_COLOURS)])
+        axes.set_xticks(places)
+        axes.set_xlabel(xlabel)
+        axes.set_ylabel(ylabel)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=8)
+        return _svg(figure)
+
+
 def _svg(figure: Any) -> str:
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None})

@@ -46,8 +46,7 @@ def explain_selection(scores: Floats, pair: Floats, core: Ints, selected: Ints) 
     np.put_along_axis(chosen, selected, True, axis=1)
     pairs = pair.T[selected] * chosen[:, None, core]
     order = np.argsort(-scores, axis=1, kind="stable")
-    ranks = np.empty_like(order)
-    np.put_along_axis(ranks, order, np.arange(1, scores.shape[1] + 1)[None, :], axis=1)
+    ranks = np.argsort(order, axis=1, kind="stable") + 1
     return Explanation(
         selected,
         np.take_along_axis(scores, selected, axis=1),

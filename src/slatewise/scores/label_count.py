@@ -15,16 +15,31 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
-_RIDGE = 1e-4
+_RIDGES = 10.0 ** np.arange(-4, 7)
 
 
-def fit_label_count(scores: Floats, counts: Floats) -> Floats:
-    """Return the coefficients, intercept last, for scores (n, N) and the numbers of relevant labels."""
-    features = _features(scores)
-    penalty = _RIDGE * np.eye(features.shape[1])
-    penalty[-1, -1] = 0.0
-    scale = np.trace(features.T @ features) / features.shape[1]
-    return np.linalg.solve(features.T @ features + penalty * max(scale, 1e-300), features.T @ counts)
+def fit_label_count(scores: Floats, counts: Floats, weight: Floats) -> Floats:
+    """Return the coefficients, intercept last, for scores (n, N) and the numbers of relevant labels.
+
+    The ridge is the one with the smallest leave-one-out error (generalised cross-validation); the largest leaves the
+    mean number.
+    """
+    features = _features(scores)[:, :-1]
+    total = float(weight.sum())
+    centre, middle = weight @ features / total, float(weight @ counts) / total
+    root = np.sqrt(weight)
+    left, singular, right = np.linalg.svd(root[:, None] * (features - centre), full_matrices=False)
+    aim = root * (counts - middle)
+    target = left.T @ aim
+    scale = float((singular**2).mean()) or 1.0
+    best, best_error = np.zeros(features.shape[1]), np.inf
+    for ridge in _RIDGES * scale:
+        shrink = singular**2 / (singular**2 + ridge)
+        error = float(((aim - left @ (shrink * target)) ** 2).sum()) / (total - shrink.sum()) ** 2
+        if error < best_error and total > shrink.sum():
+            best = right.T @ (shrink / np.maximum(singular, 1e-300) * target)
+            best_error = error
+    return np.append(best, middle - centre @ best)
 
 
 def predict_label_count(scores: Floats, coef: Floats) -> Ints:
@@ -33,7 +48,7 @@ def predict_label_count(scores: Floats, coef: Floats) -> Ints:
     Examples
     --------
     >>> scores = np.array([[3.0, 2.0, -1.0], [1.0, -2.0, -3.0]] * 10)
-    >>> coef = fit_label_count(scores, np.array([2.0, 1.0] * 10))
+    >>> coef = fit_label_count(scores, np.array([2.0, 1.0] * 10), np.ones(20))
     >>> predict_label_count(scores[:2], coef)
     array([2, 1])
     """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import hashlib
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +22,13 @@ def check_labels(Y: Any, n_rows: int) -> tuple[Floats, NDArray[Any] | None]:
     array([[0., 1.], [1., 0.], [0., 1.]])
     """
     if Y is None:
-        raise ValueError("Y: expected one row of labels a row of X, found None; this ranker requires y to be passed")
-    labels = np.asarray(Y.toarray() if issparse(Y) else Y)
+        raise ValueError("y: expected one row of labels a row of X, found None; this ranker requires y to be passed")
+    labels: NDArray[Any] = cast("NDArray[Any]", cast("Any", Y).toarray()) if issparse(Y) else np.asarray(Y)
     if labels.ndim == 2 and labels.shape[1] == 1 and n_rows > 1 and not np.isin(labels, (0, 1)).all():
         labels = labels[:, 0]
     if labels.ndim not in (1, 2) or len(labels) != n_rows:
         raise ValueError(
-            f"Y: expected ({n_rows}, labels) or ({n_rows},), found shape {labels.shape}: "
+            f"y: expected ({n_rows}, labels) or ({n_rows},), found shape {labels.shape}: "
             "inconsistent numbers of samples"
         )
     classes = None
@@ -36,18 +37,18 @@ def check_labels(Y: Any, n_rows: int) -> tuple[Floats, NDArray[Any] | None]:
         classes, numbers = np.unique(labels, return_inverse=True)
         labels = numbers[:, None] == np.arange(len(classes))
     elif labels.dtype.kind not in "biuf" or not np.isin(labels, (0, 1)).all():
-        raise ValueError(f"Y: expected 0 and 1, found {_first_other(labels)}")
+        raise ValueError(f"y: expected 0 and 1, found {_first_other(labels)}")
     if labels.shape[1] < 2:
-        raise ValueError(f"Y: expected at least two labels to rank, found {labels.shape[1]} (only one class)")
+        raise ValueError(f"y: expected at least two labels to rank, found {labels.shape[1]} (only one class)")
     return labels.astype(np.float64), classes
 
 
 def _require_values(labels: NDArray[Any]) -> None:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         row = int(np.flatnonzero(~np.isfinite(labels))[0])
-        raise ValueError(f"Y: expected one class a row, found {labels[row]} (NaN or infinity) in row {row}")
+        raise ValueError(f"y: expected one class a row, found {labels[row]} (NaN or infinity) in row {row}")
     if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
-        raise ValueError("Y: expected classes or 0/1 labels, found continuous numbers: Unknown label type")
+        raise ValueError("y: expected classes or 0/1 labels, found continuous numbers: Unknown label type")
 
 
 def _first_other(labels: NDArray[Any]) -> str:
@@ -96,3 +97,18 @@ def as_sets(chosen: NDArray[np.bool_]) -> Ints:
     starts = np.cumsum(counts) - counts
     sets[rows, np.arange(len(rows)) - starts[rows]] = labels
     return sets
+
+
+def merge_rows(X: Floats, Y: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
+    """Join equal rows and add up their weights, in an order that depends on the rows alone.
+
+    So a weight of 2 is the same as a row given twice, to the last bit, and the order of the rows does not matter.
+    """
+    keys = np.array([_digest(x, y) for x, y in zip(X, Y, strict=True)], dtype="S16")
+    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    return X[first], Y[first], np.bincount(number, weights=weight, minlength=len(first)).astype(np.float64)
+
+
+def _digest(x: Floats, y: Floats) -> bytes:
+    # The 1 at the end keeps NumPy from dropping zero bytes there. Adding 0.0 makes -0.0 equal to 0.0.
+    return hashlib.blake2b((x + 0.0).tobytes() + y.tobytes(), digest_size=15).digest() + b"1"

@@ -1,9 +1,9 @@
 """Kernels between rows.
 
-    rbf           k(x, y) = exp(-gamma |x - y|^2)
-    chi2          k(x, y) = exp(-gamma sum_j (x_j - y_j)^2 / (x_j + y_j))          x, y >= 0
-    intersection  k(x, y) = sum_j min(x_j, y_j)                                    x, y >= 0
-    precomputed   the caller's matrix: rows against the training rows
+rbf           k(x, y) = exp(-gamma |x - y|^2)
+chi2          k(x, y) = exp(-gamma sum_j (x_j - y_j)^2 / (x_j + y_j))          x, y >= 0
+intersection  k(x, y) = sum_j min(x_j, y_j)                                    x, y >= 0
+precomputed   the caller's matrix: rows against the training rows
 """
 
 from __future__ import annotations

@@ -147,8 +147,10 @@ class StarHinge:
     def part(self, lists: Ints) -> StarHinge:
         """Return the hinge of some lists only, weighted to sum to 1."""
         shared = self.shared
-        phi = self.phi[lists] if shared else self.phi.reshape(self.n_lists, self.n_items, -1)[lists].reshape(
-            -1, self.phi.shape[1]
+        phi = (
+            self.phi[lists]
+            if shared
+            else self.phi.reshape(self.n_lists, self.n_items, -1)[lists].reshape(-1, self.phi.shape[1])
         )
         weight = self.weight[lists]
         return StarHinge(

@@ -1,0 +1,118 @@
+"""Rows whose labels are being asked for: what a c-star model says of them, given the answers so far.
+
+    margin_i = max f(t) with label i in  -  max f(t) with it out ,      |t| = k, answers forced      (Mensink et al. 5)
+
+The label scores do not depend on the answers, so they are computed once for a whole session of questions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slatewise.inference.star import star_max_marginals
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Known: TypeAlias = NDArray[np.int8]
+"""(n, N): 1 yes, 0 no, -1 unknown."""
+Bools: TypeAlias = NDArray[np.bool_]
+
+
+class LabelRanker(Protocol):
+    """What labelling needs of a fitted ranker; :class:`slatewise.CStarRanker` has it."""
+
+    @property
+    def core_(self) -> Ints:
+        """(C,) core labels."""
+        ...
+
+    @property
+    def pair_(self) -> Floats:
+        """(C, N) pair terms of the core labels."""
+        ...
+
+    def label_scores(self, X: ArrayLike) -> Floats:
+        """Return what each label scores by itself, (n, N)."""
+        ...
+
+
+@dataclass(frozen=True)
+class GivenScores:
+    """A ranker for scores that are there already: X is the (n, n_labels) score matrix, and no pair counts.
+
+    Examples
+    --------
+    >>> rows = LabelRows.of(GivenScores(3), [[2.0, 1.0, 0.0]], k=[1])
+    >>> rows.margins(np.full((1, 3), -1, dtype=np.int8))
+    array([[ 1., -1., -2.]])
+    """
+
+    n_labels: int
+
+    @property
+    def core_(self) -> Ints:
+        """No core labels."""
+        return np.empty(0, dtype=np.int64)
+
+    @property
+    def pair_(self) -> Floats:
+        """No pair terms."""
+        return np.empty((0, self.n_labels))
+
+    def label_scores(self, X: ArrayLike) -> Floats:
+        """Return the scores as they are."""
+        return np.asarray(X, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelRows:
+    """Rows with label scores, the pair terms they share, and how many labels each row has."""
+
+    scores: Floats
+    pair: Floats
+    core: Ints
+    k: Ints
+
+    @classmethod
+    def of(cls, ranker: LabelRanker, X: ArrayLike, k: ArrayLike) -> LabelRows:
+        """Score the labels of rows X, of which ``k`` are to be selected (a number, or one a row)."""
+        scores = ranker.label_scores(X)
+        counts = np.broadcast_to(np.asarray(k, dtype=np.int64), len(scores)).copy()
+        return cls(scores, ranker.pair_, ranker.core_, counts)
+
+    def margins(self, known: Known) -> Floats:
+        """Return in minus out, (n, N); +inf and -inf where a label is decided."""
+        best = star_max_marginals(self.scores, self.pair, self.core, self.k, known)
+        return best.inside - best.outside
+
+    def without_pairs(self) -> LabelRows:
+        """Return the same rows, their labels scored by themselves only."""
+        return replace(self, pair=self.pair[:0], core=self.core[:0])
+
+
+def consistent(answers: Known, scores: Floats, k: Ints) -> Known:
+    """Return the answers that can all be true, when exactly k labels are.
+
+    More yes than k: the k with the highest own scores stay. More no than N - k: the N - k with the lowest stay. The
+    others count as unknown. Answers that fit are all kept.
+
+    Examples
+    --------
+    >>> two_yes = np.array([[1, 1, -1]], dtype=np.int8)
+    >>> consistent(two_yes, np.array([[0.1, 0.7, 0.2]]), k=np.array([1]))
+    array([[-1,  1, -1]], dtype=int8)
+    """
+    n_labels = answers.shape[1]
+    too_many_yes = _place(np.where(answers == 1, -scores, np.inf)) >= k[:, None]
+    too_many_no = _place(np.where(answers == 0, scores, np.inf)) >= (n_labels - k)[:, None]
+    dropped = ((answers == 1) & too_many_yes) | ((answers == 0) & too_many_no)
+    return np.where(dropped, -1, answers).astype(np.int8)
+
+
+def _place(values: Floats) -> Ints:
+    """The place of every value in its row, ascending; equal values in the order of the labels."""
+    return np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1, kind="stable")

@@ -1,0 +1,125 @@
+"""The systems of the command line: what each one reads, how it is fitted, ranked with and measured."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from slatewise import BestFeatureRanker, CStarRanker, metrics
+from slatewise.data.records import MultiLabel, Run
+from slatewise.inputs import document_ids, read_labels, read_ranking
+
+
+@dataclass(frozen=True)
+class Task(ABC):
+    """An estimator class and the kind of data it works on."""
+
+    estimator: type[Any]
+
+    def make(self, params: Sequence[str]) -> Any:
+        """Build the estimator with ``name=value`` parameters (JSON values, or plain text)."""
+        chosen = self.estimator()
+        for text in params:
+            name, equals, value = text.partition("=")
+            if not equals or name not in chosen.get_params():
+                known = ", ".join(chosen.get_params())
+                raise ValueError(f"--param: expected name=value with a name from {known}, found {text!r}")
+            chosen.set_params(**{name: _json_or_text(value)})
+        return chosen
+
+    @abstractmethod
+    def fit(self, estimator: Any, data: str) -> None:
+        """Read the data and fit."""
+
+    @abstractmethod
+    def run(self, model: Any, data: str, top: int) -> Run:
+        """Rank every list of the data and keep its best."""
+
+    @abstractmethod
+    def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
+        """Measure the model on the data."""
+
+
+class DocumentTask(Task):
+    """Documents of queries: graded rows with query ids."""
+
+    def fit(self, estimator: Any, data: str) -> None:
+        """Fit on graded rows."""
+        rows = read_ranking(data)
+        estimator.fit(rows.dense(), rows.y, qid=rows.qid)
+
+    def run(self, model: Any, data: str, top: int) -> Run:
+        """Rank the documents of every query."""
+        rows = read_ranking(data)
+        X = rows.dense()
+        rankings = model.rank(X, rows.qid).top(top)
+        qid = np.repeat(rankings.ids, np.diff(rankings.offsets)).astype(str)
+        return Run(qid, document_ids(rows)[rankings.order], model.predict(X)[rankings.order])
+
+    def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
+        """Measure the documents of every query."""
+        rows = read_ranking(data)
+        scores = model.predict(rows.dense())
+        return [measure(rows.y, scores, rows.qid, document_ids(rows)) for measure in measures]
+
+
+class LabelTask(Task):
+    """Labels of rows: a row is a list, and the labels are its items."""
+
+    def fit(self, estimator: Any, data: str) -> None:
+        """Fit on rows with sets of labels."""
+        rows = read_labels(data)
+        estimator.fit(_dense(rows), rows.Y)
+
+    def run(self, model: Any, data: str, top: int) -> Run:
+        """Rank the labels of every row by how much the best score falls without them; rows are named from 0."""
+        rows = read_labels(data)
+        scores = model.decision_function(_dense(rows))
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
+        qid = np.repeat(np.arange(len(order)), order.shape[1]).astype(str)
+        return Run(qid, rows.label_names[order.ravel()], np.take_along_axis(scores, order, axis=1).ravel())
+
+    def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
+        """Measure the labels of every row; break-even precision selects as many as are relevant."""
+        rows = read_labels(data)
+        relevance = rows.Y.toarray()
+        X = _dense(rows)
+        values: list[float] = []
+        for measure in measures:
+            k = relevance.sum(axis=1) if measure.name == "bep" else None
+            values.append(
+                measure(relevance, np.nan_to_num(model.decision_function(X, k=k), posinf=1e300, neginf=-1e300))
+            )
+        return values
+
+
+TASKS: dict[str, Task] = {"cstar": LabelTask(CStarRanker), "feature": DocumentTask(BestFeatureRanker)}
+
+
+def task_named(system: str) -> Task:
+    """Return the task a command names."""
+    if system not in TASKS:
+        raise ValueError(f"system: expected one of {', '.join(TASKS)}, found {system!r}")
+    return TASKS[system]
+
+
+def task_of(model: object) -> Task:
+    """Return the task of a loaded model."""
+    return next(task for task in TASKS.values() if task.estimator is type(model))
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _dense(rows: MultiLabel) -> Any:
+    return rows.X.toarray() if issparse(rows.X) else rows.X
