@@ -16,7 +16,17 @@ if TYPE_CHECKING:
     from slatewise.estimators.cstar import CStarRanker
     from slatewise.estimators.saving import load
 
-__all__ = ["BestFeatureRanker", "CStarRanker", "__version__", "data", "datasets", "inference", "load", "losses", "metrics"]
+__all__ = [
+    "BestFeatureRanker",
+    "CStarRanker",
+    "__version__",
+    "data",
+    "datasets",
+    "inference",
+    "load",
+    "losses",
+    "metrics",
+]
 
 _MODULES = frozenset({"data", "datasets", "inference", "losses", "metrics"})
 _HOMES = {

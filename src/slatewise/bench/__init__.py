@@ -15,6 +15,7 @@ BENCHMARKS = {
     "metrics": "slatewise.bench.metrics",
     "reader": "slatewise.bench.reader",
     "star": "slatewise.bench.star",
+    "cstar": "slatewise.bench.cstar",
     "quadratic": "slatewise.bench.quadratic",
     "golden": "slatewise.bench.golden_metrics",
 }

@@ -13,28 +13,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from slatewise import parallel
+from slatewise.inference.star_checks import Floats, Ints, Known, checked_counts, checked_scores, checked_warm_start
 from slatewise.inference.star_pair import StarPair
 from slatewise.kernels.star_branch import best_lists_by_branching
 from slatewise.kernels.star_enumerate import best_lists
 from slatewise.kernels.star_marginals import max_marginals
-from slatewise.lists.checks import numbers, require_finite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Known: TypeAlias = NDArray[np.int8]
+    from numpy.typing import ArrayLike
+
 Method: TypeAlias = Literal["auto", "enumerate", "branch"]
 
-FEW = 7
-"""Up to this many core items "auto" walks all settings."""
+FEW = 12
+"""Up to this many core items "auto" walks all settings for the best list ..."""
+FEW_FOR_MARGINALS = 16
+"""... and up to this many for max-marginals, which otherwise take one branch and bound an item."""
 MOST_ENUMERATED = 24
 """The walk over 2^C settings is refused beyond this many core items."""
-NODE_LIMIT = 100_000
+NODE_LIMIT = 20_000
 """How many nodes branch and bound visits for one list before it settles for a bound."""
 
 
@@ -43,7 +44,7 @@ class StarResult:
     """The best list of each row of scores."""
 
     selected: Ints | list[Ints]
-    """(n, k) items, best first: by how much the best score falls without the item. A list of arrays if k differs."""
+    """(n, k), best first: by how much the best score falls without the item. A list of arrays if k differs."""
     score: Floats
     """(n,) their scores f."""
     upper_bound: Floats
@@ -112,19 +113,19 @@ def star_top_k(
     >>> result.selected, result.score
     (array([[0, 3]]), array([2.5]))
     """
-    star, lists = StarPair.of(pair, core), _scores(s)
-    counts, forced = _checked(lists, star, k, known)
-    warm = _warm(warm_start, lists)
+    star, lists = StarPair.of(pair, core), checked_scores(s)
+    counts, forced = checked_counts(lists, star, k, known)
+    warm = checked_warm_start(warm_start, lists)
     found = argmax_block(lists, star, counts, forced, warm, method, node_limit, n_threads)
-    outside = _marginals(lists, star, counts, forced, n_threads).outside
-    gone = np.where(found.selected < 0, np.inf, np.take_along_axis(outside, np.maximum(found.selected, 0), axis=1))
-    ordered = np.take_along_axis(found.selected, np.argsort(gone, axis=1, kind="stable"), axis=1)
-    same = np.ndim(k) == 0
-    return StarResult(
-        ordered if same else [row[:count] for row, count in zip(ordered, counts, strict=True)],
-        found.score,
-        found.upper_bound,
-    )
+    if star.n_core <= FEW_FOR_MARGINALS:
+        outside = _walked_marginals(lists, star, counts, forced, n_threads).outside
+        without = np.take_along_axis(outside, np.maximum(found.selected, 0), axis=1)
+    else:
+        without = _other_side(lists, star, counts, forced, found.selected, found.selected, n_threads)
+    without[found.selected < 0] = np.inf
+    ordered = np.take_along_axis(found.selected, np.argsort(without, axis=1, kind="stable"), axis=1)
+    selected = ordered if np.ndim(k) == 0 else [row[:count] for row, count in zip(ordered, counts, strict=True)]
+    return StarResult(selected, found.score, found.upper_bound)
 
 
 def star_max_marginals(
@@ -147,8 +148,16 @@ def star_max_marginals(
     >>> marginals.outside
     array([[2. , 2.5, 2.5, 2. ]])
     """
-    star, lists = StarPair.of(pair, core), _scores(s)
-    return _marginals(lists, star, *_checked(lists, star, k, known), n_threads)
+    star, lists = StarPair.of(pair, core), checked_scores(s)
+    counts, forced = checked_counts(lists, star, k, known)
+    if star.n_core <= FEW_FOR_MARGINALS:
+        return _walked_marginals(lists, star, counts, forced, n_threads)
+    best = argmax_block(lists, star, counts, forced, n_threads=n_threads)
+    items = np.broadcast_to(np.arange(star.n_items), lists.shape)
+    other = _other_side(lists, star, counts, forced, best.selected, items, n_threads)
+    is_in = _marked(best.selected, star.n_items)
+    score = best.score[:, None]
+    return StarMarginals(np.where(is_in, score, other), np.where(is_in, other, score))
 
 
 def argmax_block(
@@ -176,6 +185,8 @@ def argmax_block(
     """
     if method not in get_args(Method):
         raise ValueError(f"method: expected one of {', '.join(get_args(Method))}, found {method!r}")
+    if node_limit < 1:
+        raise ValueError(f"node_limit: expected a whole number >= 1, found {node_limit}")
     n_lists, n_items = s.shape
     selected = np.empty((n_lists, int(k.max(initial=0))), dtype=np.int64)
     score, upper_bound = np.empty(n_lists), np.empty(n_lists)
@@ -207,7 +218,7 @@ def argmax_block(
     return Argmax(selected, score, score.copy())
 
 
-def _marginals(s: Floats, pair: StarPair, k: Ints, known: Known | None, n_threads: int | None) -> StarMarginals:
+def _walked_marginals(s: Floats, pair: StarPair, k: Ints, known: Known | None, n_threads: int | None) -> StarMarginals:
     inside, outside = np.empty(s.shape), np.empty(s.shape)
     forced = np.empty((0, s.shape[1]), dtype=np.int8) if known is None else known
 
@@ -218,66 +229,37 @@ def _marginals(s: Floats, pair: StarPair, k: Ints, known: Known | None, n_thread
     return StarMarginals(inside, outside)
 
 
+def _other_side(
+    s: Floats, pair: StarPair, k: Ints, known: Known | None, selected: Ints, items: Ints, n_threads: int | None
+) -> Floats:
+    """Return the best score with each of ``items`` out if it is selected, in if it is not; -inf where impossible."""
+    other = np.full(items.shape, -np.inf)
+    is_in = _marked(selected, pair.n_items)
+    for number, row in enumerate(items):
+        now = np.full(pair.n_items, -1, dtype=np.int8) if known is None else known[number]
+        can_leave, can_enter = bool(np.sum(now != 0) > k[number]), bool(np.sum(now == 1) < k[number])
+        leaves = is_in[number, row]
+        possible = (row >= 0) & (now[row] < 0) & ((leaves & can_leave) | (~leaves & can_enter))
+        flipped = row[possible]
+        forced = np.repeat(now[None], len(flipped), axis=0)
+        forced[np.arange(len(flipped)), flipped] = ~is_in[number, flipped]
+        lists = np.repeat(s[number, None], len(flipped), axis=0)
+        start = np.repeat(selected[number, None], len(flipped), axis=0)
+        counts = np.full(len(flipped), k[number])
+        other[number, possible] = argmax_block(lists, pair, counts, forced, start, n_threads=n_threads).score
+    return other
+
+
+def _marked(selected: Ints, n_items: int) -> NDArray[np.bool_]:
+    marked = np.zeros((len(selected), n_items + 1), dtype=np.bool_)
+    np.put_along_axis(marked, selected, True, axis=1)  # -1 marks the extra column
+    return marked[:, :n_items]
+
+
 def _over_blocks(fill: Callable[[slice], None], s: Floats, n_threads: int | None) -> None:
     n_lists, n_items = s.shape
-    size = max(1, min(256, 16_384 // max(n_items, 1)))
+    # Small enough for several threads to share a few hundred lists; the blocks depend on the data only.
+    size = max(1, min(64, 16_384 // max(n_items, 1)))
     blocks = (slice(first, min(first + size, n_lists)) for first in range(0, n_lists, size))
     for _ in parallel.map_blocks(fill, blocks, n_threads):
         pass
-
-
-def _scores(s: ArrayLike) -> Floats:
-    array = np.asarray(s)
-    lists = numbers("s", array[None] if array.ndim == 1 else array, 2).astype(np.float64)
-    require_finite("s", lists, lambda row: f"row {row}")
-    return lists
-
-
-def _checked(s: Floats, pair: StarPair, k: ArrayLike, known: ArrayLike | None) -> tuple[Ints, Known | None]:
-    n_lists, n_items = s.shape
-    if n_items != pair.n_items:
-        raise ValueError(f"pair: expected {n_items} columns, as many as s has, found {pair.n_items}")
-    counts = np.asarray(k)
-    if counts.dtype.kind not in "iu" or counts.shape not in ((), (n_lists,)):
-        raise ValueError(f"k: expected a whole number or one for each of {n_lists} lists, found {k!r}")
-    counts = np.ascontiguousarray(np.broadcast_to(counts, n_lists), dtype=np.int64)
-    bad = np.flatnonzero((counts < 0) | (counts > n_items))
-    if len(bad):
-        raise ValueError(f"k: expected 0 to {n_items}, the number of items, found {counts[bad[0]]} at row {bad[0]}")
-    if known is None:
-        return counts, None
-    forced = np.asarray(known)
-    if forced.ndim == 1:
-        forced = forced[None]
-    if forced.shape != s.shape:
-        raise ValueError(f"known: expected the shape of s, {s.shape}, found {forced.shape}")
-    odd = np.argwhere((forced != -1) & (forced != 0) & (forced != 1))
-    if len(odd):
-        row, item = odd[0]
-        raise ValueError(f"known: expected -1, 0 or 1, found {forced[row, item]} at row {row}, item {item}")
-    n_in, n_out = (forced == 1).sum(axis=1), (forced == 0).sum(axis=1)
-    over = np.flatnonzero(n_in > counts)
-    if len(over):
-        row = over[0]
-        raise ValueError(f"known: expected at most k = {counts[row]} items in, found {n_in[row]} at row {row}")
-    short = np.flatnonzero(n_items - n_out < counts)
-    if len(short):
-        row = short[0]
-        left = n_items - n_out[row]
-        raise ValueError(f"known: expected at least k = {counts[row]} items not out, found {left} at row {row}")
-    return counts, np.ascontiguousarray(forced, dtype=np.int8)
-
-
-def _warm(warm_start: ArrayLike | None, s: Floats) -> Ints | None:
-    if warm_start is None:
-        return None
-    warm = np.asarray(warm_start)
-    if warm.ndim == 1:
-        warm = warm[None]
-    if warm.ndim != 2 or len(warm) != len(s) or warm.dtype.kind not in "iu":
-        raise ValueError(f"warm_start: expected a row of items for each of {len(s)} lists, found shape {warm.shape}")
-    bad = np.argwhere((warm < -1) | (warm >= s.shape[1]))
-    if len(bad):
-        row, at = bad[0]
-        raise ValueError(f"warm_start: expected items below {s.shape[1]} or -1, found {warm[row, at]} at row {row}")
-    return np.ascontiguousarray(warm, dtype=np.int64)

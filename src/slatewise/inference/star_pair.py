@@ -78,5 +78,7 @@ class StarPair:
                 f"pair: expected the same number from both of two core items, found {inner[a, b]} at row {a}, "
                 f"column {items[b]} and {inner[b, a]} at row {b}, column {items[a]}"
             )
-        rest = np.setdiff1d(np.arange(n_items), items)
-        return cls(Pair(items, rest, inner, np.ascontiguousarray(rows[:, rest])))
+        is_core = np.zeros(n_items, dtype=np.bool_)
+        is_core[items] = True
+        rest = np.flatnonzero(~is_core)
+        return cls(Pair(items, rest, inner, np.ascontiguousarray(rows[:, rest]), np.ascontiguousarray(rows)))

@@ -5,9 +5,9 @@ other item (and of every core item outside a group) split over the groups, sum_m
 
     max f <= k theta + sum_m  max over a_m of  [ own_m(a_m) + sum_i max(z_mi + G_m(a_m)_i, 0) ]
 
-because max(x + y, 0) <= max(x, 0) + max(y, 0). Any split gives a bound; a subgradient method looks for the smallest. The
-bracket for one a_m, in place of the maximum, bounds all lists with that setting: settings whose bound is below a known
-list's score leave the *domain* of their group for good. One core item a group would be the usual linear relaxation.
+because max(x + y, 0) <= max(x, 0) + max(y, 0). Any split gives a bound; a subgradient method looks for the smallest.
+The bracket for one a_m, in place of the maximum, bounds all lists with that setting: settings whose bound is below a
+known list's score leave the *domain* of their group for good. One core item a group is the usual linear relaxation.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Groups(NamedTuple):
     """(groups, 32, columns): pair terms with a column; -inf for a group's own core items, which have no copy there."""
     inner: Floats
     """(groups, 32): pair terms inside the group."""
-    count: Ints
+    n_inside: Ints
     """(32,): core items in a setting."""
 
 
@@ -88,8 +88,8 @@ def new_groups(work: Instance, n_core: int, n_rest: int) -> Groups:
         count[setting] = count[setting & (setting - 1)] + 1
     for m in range(n_groups):
         first, last = m * SIZE, min(m * SIZE + SIZE, n_core)
-        rows[m, 0] = 0.0
-        rows[m, 0, n_rest + first : n_rest + last] = -np.inf
+        for i in range(n_rest + n_core):
+            rows[m, 0, i] = -np.inf if n_rest + first <= i < n_rest + last else 0.0
         for b in range(last - first):
             core = first + b
             for less in range(1 << b):
@@ -208,7 +208,8 @@ def improve_split(
     """Take one step of length ~ gap against the subgradient at the last bound; return theta's moving slope."""
     n_rest = groups.rows.shape[2] - n_core
     mean, pick = scratch.mean, scratch.pick
-    mean[:] = 0.0
+    for i in range(len(mean)):
+        mean[i] = 0.0
     for f in range(n_free):
         m = split.free[f]
         count_positive(split.share[m], groups.rows[m, pick[m]], mean)

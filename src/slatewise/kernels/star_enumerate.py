@@ -1,15 +1,13 @@
-"""The best list of a c-star model by walking all 2^C core settings as a tree.
+"""The best list of a c-star model by walking all 2^C core settings.
 
-    best over a of  const(a) + top_r(v + sum_c a_c G_c),    top_r(x) <= r theta + sum_i max(x_i - theta, 0)  for any theta
+    best over a of  const(a) + top_r(v + sum_c a_c G_c),    top_r(x) <= r theta + sum_i max(x_i - theta, 0), any theta
 
-A node at depth c fixes core items 0..c-1. Its "out" child shares the parent's values, its "in" child adds one row: one
-addition of rows a setting, as with a Gray code, and no rounding that builds up. At a leaf the right-hand side, a few
-instructions an item, skips nearly every selection once theta and the first list are good.
+The walk starts at a good setting and flips one core item a step, in Gray-code order: a row of G is added or taken away.
+The right-hand side, a few instructions for eight items, comes with that addition and skips nearly every selection:
+theta is the last threshold met for the same r.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,198 +19,141 @@ from slatewise.kernels.star_instance import (
     Ints,
     Pair,
     choose,
+    copy,
     drop_hopeless,
     new_instance,
     nth_largest,
     reduce_list,
+    top_sum,
     write_list,
 )
 
 
-class Tree(NamedTuple):
-    """Work space of the walk, one row or entry a depth."""
-
-    values: Floats
-    row: Ints
-    const: Floats
-    left: Ints
-    """How many items the node still has to choose."""
-    tried: Ints
-    setting: Bytes
-    first: Bytes
-    """The child to visit first: a good list, so that the bound bites from the start."""
-    best: Bytes
-    theta: Floats
-    """The last threshold met for each number of other items."""
-    top: Floats
-
-
-@kernel
-def new_tree(n_core: int, n_rest: int) -> Tree:
-    """Allocate the work space."""
-    return Tree(
-        np.empty((n_core + 1, n_rest)),
-        np.zeros(n_core + 1, np.int64),
-        np.empty(n_core + 1),
-        np.empty(n_core + 1, np.int64),
-        np.empty(n_core + 1, np.int64),
-        np.zeros(n_core, np.int8),
-        np.zeros(n_core, np.int8),
-        np.zeros(n_core, np.int8),
-        np.empty(n_rest + 1),
-        np.empty(n_rest),
-    )
-
-
 @loose_sums
-def excess(values: Floats, size: int, theta: float) -> float:
-    """Return sum_i max(values_i - theta, 0)."""
+def flip_row(values: Floats, row: Floats, size: int, sign: float, theta: float) -> float:
+    """Add sign * row to the values; return sum_i max(values_i - theta, 0)."""
     total = 0.0
     for i in range(size):
-        above = values[i] - theta
+        value = values[i] + sign * row[i]
+        values[i] = value
+        above = value - theta
         total += above if above > 0.0 else 0.0
     return total
 
 
 @kernel
-def add_rows(left: Floats, right: Floats, size: int, out: Floats) -> None:
-    """Fill ``out`` with the sum of two rows."""
-    for i in range(size):
-        out[i] = left[i] + right[i]
-
-
-@kernel
-def top_sum(values: Floats, size: int, r: int, theta: float, top: Floats) -> tuple[float, float]:
-    """Return the sum of the r largest values and the r-th of them; a good ``theta`` leaves few to select from."""
-    count = 0
-    for i in range(size):
-        top[count] = values[i]
-        count += values[i] > theta  # at most size, reached after the last one only
-    if count < r:
-        count = size
-        top[:size] = values[:size]
-    threshold = nth_largest(top, count, r)
-    total = 0.0
-    for i in range(r):
-        total += top[i]
-    return total, threshold
-
-
-@kernel
-def first_setting(work: Instance, n_core: int, n_rest: int, r: int, tree: Tree) -> None:
-    """Guess a good setting: the best r items by score alone, then twice the best core items given the others."""
-    h, v, outer, first = work.h, work.v, work.outer, tree.first
-    total = n_core + n_rest
-    keys = np.empty(total)
-    first[:n_core] = 0
-    if r <= 0 or total == 0:
-        return
+def first_setting(work: Instance, n_core: int, n_rest: int, r: int, setting: Bytes, room: Floats) -> None:
+    """Guess a good setting: core items that beat the r-th best score, given the r best items by score alone."""
+    h, v, outer, inner = work.h, work.v, work.outer, work.inner
+    size = n_core + n_rest
     for c in range(n_core):
-        keys[c] = h[c]
-    keys[n_core:] = v[:n_rest]
-    for _ in range(2):
-        threshold = nth_largest(keys.copy(), total, min(r, total))
-        for c in range(n_core):
+        setting[c] = 0
+    if r <= 0 or size == 0:
+        return
+    copy(h, n_core, room)
+    copy(v, n_rest, room[n_core:])
+    threshold = nth_largest(room, size, min(r, size))
+    for c in range(n_core):
+        room[c] = h[c]
+        for d in range(n_core):
+            if h[d] >= threshold:
+                room[c] += inner[c, d]
+    for i in range(n_rest):
+        if v[i] >= threshold:
+            for c in range(n_core):
+                room[c] += outer[c, i]
+    for c in range(n_core):
+        setting[c] = room[c] >= threshold
+
+
+@kernel
+def start(work: Instance, n_core: int, n_rest: int, setting: Bytes, values: Floats) -> tuple[float, int]:
+    """Fill the values that the other items have under a core setting; return its own score and its count."""
+    h, outer, inner = work.h, work.outer, work.inner
+    copy(work.v, n_rest, values)
+    const, count = 0.0, 0
+    for c in range(n_core):
+        if setting[c]:
+            count += 1
+            const += h[c]
+            for d in range(c):
+                if setting[d]:
+                    const += inner[c, d]
+            row = outer[c]
+            for i in range(n_rest):
+                values[i] += row[i]
+    return const, count
+
+
+@kernel
+def walk(
+    work: Instance, n_core: int, n_rest: int, r: int, setting: Bytes, best_setting: Bytes, theta: Floats, room: Floats
+) -> float:
+    """Start at ``setting``; return the best list's threshold, ``best_setting`` gets its core items."""
+    h, outer, inner = work.h, work.outer, work.inner
+    values, top = room[:n_rest], room[n_rest:]
+    const, count = start(work, n_core, n_rest, setting, values)
+    for need in range(r + 1):
+        theta[need] = np.nan
+    best, threshold = -np.inf, np.nan
+    for step in range(1 << n_core):
+        limit = np.inf
+        if step:
+            c = 0
+            while (step >> c) & 1 == 0:
+                c += 1
+            sign = 1 - 2 * setting[c]
+            setting[c] = 1 - setting[c]
             gain = h[c]
             for d in range(n_core):
-                if d != c and keys[d] >= threshold:
-                    gain += work.inner[c, d]
-            for i in range(n_rest):
-                if keys[n_core + i] >= threshold:
-                    gain += outer[c, i]
-            first[c] = gain >= threshold
-        for c in range(n_core):
-            keys[c] = np.inf if first[c] else -np.inf
-        keys[n_core:] = v[:n_rest]
-        for c in range(n_core):
-            if first[c]:
-                for i in range(n_rest):
-                    keys[n_core + i] += outer[c, i]
-
-
-@kernel
-def plant(work: Instance, n_rest: int, r: int, tree: Tree) -> None:
-    """Put the root of a reduced list into the tree."""
-    tree.values[0, :n_rest] = work.v[:n_rest]
-    tree.theta[: n_rest + 1] = np.nan
-    tree.row[0], tree.const[0], tree.left[0], tree.tried[0] = 0, 0.0, r, 0
-
-
-@kernel
-def next_leaf(work: Instance, n_core: int, n_rest: int, tree: Tree, depth: int) -> int:
-    """Walk on from a node at ``depth`` to the next leaf with a possible list; return its depth, -1 after the last."""
-    row, const, left, tried, setting = tree.row, tree.const, tree.left, tree.tried, tree.setting
-    while depth >= 0:
-        if tried[depth] == 2:
-            depth -= 1
+                gain += inner[c, d] * setting[d]  # the diagonal is 0
+            const += sign * gain
+            count += sign
+            need = r - count
+            guess = float(theta[need]) if need > 0 else 0.0
+            limit = const + need * guess + flip_row(values, outer[c], n_rest, sign, guess)
+        need = r - count
+        if need < 0 or need > n_rest or limit <= best:  # false while the guess is NaN
             continue
-        bit = tree.first[depth] ^ tried[depth]
-        tried[depth] += 1
-        need = left[depth] - bit
-        if need < 0 or need > n_rest + n_core - depth - 1:
-            continue
-        setting[depth] = bit
-        gain = 0.0
-        row[depth + 1] = row[depth]
-        if bit:
-            gain = work.h[depth]
-            for c in range(depth):
-                if setting[c]:
-                    gain += work.inner[depth, c]
-            add_rows(tree.values[row[depth]], work.outer[depth], n_rest, tree.values[depth + 1])
-            row[depth + 1] = depth + 1
-        const[depth + 1] = const[depth] + gain
-        depth += 1
-        left[depth], tried[depth] = need, 0
-        if depth == n_core:
-            return depth
-    return -1
-
-
-@kernel
-def walk(work: Instance, n_core: int, n_rest: int, r: int, tree: Tree) -> float:
-    """Return the best score of the reduced list; ``tree.best`` gets its core setting."""
-    plant(work, n_rest, r, tree)
-    theta = tree.theta
-    best = -np.inf
-    depth = next_leaf(work, n_core, n_rest, tree, 0) if n_core else 0
-    while depth >= 0:
-        need, score = tree.left[depth], tree.const[depth]
+        score, last = const, np.nan
         if need > 0:
-            values, guess = tree.values[tree.row[depth]], theta[need]
-            if score + need * guess + excess(values, n_rest, guess) <= best:  # false while the guess is NaN
-                score = -np.inf
-            else:
-                total, theta[need] = top_sum(values, n_rest, need, guess, tree.top)
-                score += total
+            total, last = top_sum(values, n_rest, need, theta[need], top)
+            score += total
+            if np.isnan(theta[need]):  # a first guess for the others too
+                for other in range(1, r + 1):
+                    if np.isnan(theta[other]):
+                        theta[other] = last
+            theta[need] = last
         if score > best:
-            best = score
-            tree.best[:n_core] = tree.setting[:n_core]
-        depth = next_leaf(work, n_core, n_rest, tree, depth - 1)
-    return best
+            best, threshold = score, last
+            for c in range(n_core):
+                best_setting[c] = setting[c]
+    return threshold
 
 
 @kernel
 def best_lists(s: Floats, known: Bytes, warm: Ints, pair: Pair, k: Ints, selected: Ints, score: Floats) -> None:
     """Fill ``selected`` (ascending items, -1 after the last) and ``score`` for each list."""
     n_core, n_rest = pair.outer.shape
-    work, tree = new_instance(pair), new_tree(n_core, n_rest)
-    taken = np.zeros(n_core + n_rest, np.int8)
+    work, taken = new_instance(pair), np.zeros(n_core + n_rest, np.int8)
+    setting, best = np.zeros(n_core, np.int8), np.zeros(n_core, np.int8)
+    room, theta = np.empty(2 * (n_core + n_rest)), np.empty(n_core + n_rest + 1)
     nothing = np.empty(0, np.int8)
-    keys = np.empty(n_rest)
     for number in range(len(s)):
         forced = known[number] if len(known) else nothing
         free_core, free_rest, n_in, _ = reduce_list(s[number], forced, pair, work)
         r = k[number] - n_in
         if free_rest > 16 * (r + free_core):  # dropping costs a selection, and pays where few of many are taken
-            free_rest = drop_hopeless(work, free_core, free_rest, r, keys)
+            free_rest = drop_hopeless(work, free_core, free_rest, r, room)
         if len(warm):
             for c in range(free_core):
-                tree.first[c] = 0
+                setting[c] = 0
                 for item in warm[number]:
-                    tree.first[c] |= item == pair.core[work.core[c]]
+                    setting[c] |= item == pair.core[work.core[c]]
         else:
-            first_setting(work, free_core, free_rest, r, tree)
-        walk(work, free_core, free_rest, r, tree)
-        choose(work, free_core, free_rest, r, tree.best, forced, pair, taken)
+            first_setting(work, free_core, free_rest, r, setting, room)
+        threshold = walk(work, free_core, free_rest, r, setting, best, theta, room)
+        # The walk's values carry the rounding of its additions: guess a little lower.
+        guess = threshold - 1e-9 * (1.0 + abs(threshold))
+        choose(work, free_core, free_rest, r, best, guess, forced, pair, taken, room)
         score[number] = write_list(s[number], pair, taken, selected[number])

@@ -29,6 +29,8 @@ class Pair(NamedTuple):
     """(C, C) symmetric, diagonal 0."""
     outer: Floats
     """(C, R)."""
+    full: Floats
+    """(C, N): row a holds G[core[a], :]."""
 
 
 class Instance(NamedTuple):
@@ -57,6 +59,13 @@ def new_instance(pair: Pair) -> Instance:
 
 
 @kernel
+def copy(source: Floats, size: int, target: Floats) -> None:
+    """Copy the first ``size`` values; slices would say the same and take a second longer to compile."""
+    for i in range(size):
+        target[i] = source[i]
+
+
+@kernel
 def reduce_list(s: Floats, known: Bytes, pair: Pair, out: Instance) -> tuple[int, int, int, float]:
     """Fill ``out``; return (free core items, free other items, items forced in, their score).
 
@@ -72,8 +81,9 @@ def reduce_list(s: Floats, known: Bytes, pair: Pair, out: Instance) -> tuple[int
         for i in range(total_rest):
             out.rest[i] = i
             v[i] = s[pair.rest[i]]
-        out.inner[:] = pair.inner
-        out.outer[:] = pair.outer
+        for c in range(total_core):
+            copy(pair.inner[c], total_core, out.inner[c])
+            copy(pair.outer[c], total_rest, out.outer[c])
         return total_core, total_rest, 0, 0.0
     n_core, n_rest = 0, 0
     for c in range(total_core):
@@ -112,7 +122,7 @@ def reduce_list(s: Floats, known: Bytes, pair: Pair, out: Instance) -> tuple[int
                     const += pair.outer[c, j]
             for a in range(n_core):
                 h[a] += pair.outer[out.core[a], j]
-    return n_core, n_rest, n_in, const
+    return n_core, n_rest, n_in, float(const)
 
 
 @kernel
@@ -173,63 +183,83 @@ def drop_hopeless(work: Instance, n_core: int, n_rest: int, r: int, keys: Floats
 
 
 @kernel
-def choose(
-    work: Instance, n_core: int, n_rest: int, r: int, setting: Bytes, known: Bytes, pair: Pair, taken: Bytes
-) -> None:
-    """Mark in ``taken`` (core positions, then other positions) the best list whose free core items are ``setting``.
+def top_sum(values: Floats, size: int, r: int, guess: float, top: Floats) -> tuple[float, float]:
+    """Return the sum of the r > 0 largest values and the r-th of them.
 
-    Ties go to the item that comes first in ``pair.rest``.
+    Only values above ``guess`` are selected from, unless they are fewer than r (or it is NaN).
     """
-    total_core = len(pair.core)
-    for i in range(len(taken)):
-        taken[i] = 0
-    if len(known):
-        for c in range(total_core):
-            taken[c] = known[pair.core[c]] == 1
-        for i in range(len(pair.rest)):
-            taken[total_core + i] = known[pair.rest[i]] == 1
-    values = work.v[:n_rest].copy()
+    count = 0
+    for i in range(size):
+        top[count] = values[i]
+        count += values[i] > guess  # reaches size after the last value only
+    if count < r:
+        count = size
+        copy(values, size, top)
+    threshold = nth_largest(top, count, r)
+    total = 0.0
+    for i in range(r):
+        total += top[i]
+    return total, threshold
+
+
+@kernel
+def choose(
+    work: Instance,
+    n_core: int,
+    n_rest: int,
+    r: int,
+    setting: Bytes,
+    guess: float,
+    known: Bytes,
+    pair: Pair,
+    taken: Bytes,
+    room: Floats,
+) -> None:
+    """Mark in ``taken``, by item, the best list whose free core items are ``setting``.
+
+    Ties go to the item with the smaller number. ``guess`` is below the threshold of the list, or NaN; ``room`` holds
+    two values an item.
+    """
+    for item in range(len(taken)):
+        taken[item] = len(known) > 0 and known[item] == 1
+    values = room[:n_rest]
+    copy(work.v, n_rest, values)
     for c in range(n_core):
         if setting[c]:
             r -= 1
-            taken[work.core[c]] = 1
+            taken[pair.core[work.core[c]]] = 1
             for i in range(n_rest):
                 values[i] += work.outer[c, i]
     if r <= 0:
         return
-    threshold = nth_largest(values.copy(), n_rest, r)
+    _, threshold = top_sum(values, n_rest, r, guess, room[n_rest:])
     for i in range(n_rest):
         if values[i] > threshold:
-            taken[total_core + work.rest[i]] = 1
+            taken[pair.rest[work.rest[i]]] = 1
             r -= 1
     for i in range(n_rest):
         if r > 0 and values[i] == threshold:
-            taken[total_core + work.rest[i]] = 1
+            taken[pair.rest[work.rest[i]]] = 1
             r -= 1
 
 
 @kernel
 def write_list(s: Floats, pair: Pair, taken: Bytes, selected: Ints) -> float:
     """Write the marked items in ascending order, -1 after the last; return f, added in that order, then by pairs."""
-    total_core = len(pair.core)
-    marked = np.zeros(len(taken), np.bool_)
-    for c in range(total_core):
-        marked[pair.core[c]] = taken[c] != 0
-    for i in range(len(pair.rest)):
-        marked[pair.rest[i]] = taken[total_core + i] != 0
     count, score = 0, 0.0
-    for item in range(len(marked)):
-        if marked[item]:
+    for item in range(len(taken)):
+        if taken[item]:
             selected[count] = item
             score += s[item]
             count += 1
-    selected[count:] = -1
-    for c in range(total_core):
-        if taken[c]:
-            for d in range(c + 1, total_core):
-                if taken[d]:
-                    score += pair.inner[c, d]
-            for i in range(len(pair.rest)):
-                if taken[total_core + i]:
-                    score += pair.outer[c, i]
+    for j in range(count, len(selected)):
+        selected[j] = -1
+    for c in range(len(pair.core)):
+        if taken[pair.core[c]]:
+            row = pair.full[c]
+            for j in range(count):
+                score += row[selected[j]]
+            for d in range(c):  # the pairs of two core items have now been added from both
+                if taken[pair.core[d]]:
+                    score -= pair.inner[c, d]
     return score

@@ -13,8 +13,18 @@ from __future__ import annotations
 import numpy as np
 
 from slatewise.kernels._kernel import kernel
-from slatewise.kernels.star_enumerate import Tree, new_tree, next_leaf, plant
-from slatewise.kernels.star_instance import Bytes, Floats, Instance, Ints, Pair, new_instance, nth_largest, reduce_list
+from slatewise.kernels.star_enumerate import flip_row, start
+from slatewise.kernels.star_instance import (
+    Bytes,
+    Floats,
+    Instance,
+    Ints,
+    Pair,
+    copy,
+    new_instance,
+    nth_largest,
+    reduce_list,
+)
 
 
 @kernel
@@ -35,7 +45,7 @@ def split_sum(values: Floats, size: int, r: int, theta: float, top: Floats) -> t
         count += values[i] >= theta  # at most size, reached after the last one only
     if count <= r:
         count = size
-        top[:size] = values[:size]
+        copy(values, size, top)
     after = nth_largest(top, count, r + 1)
     total, last = 0.0, np.inf
     for i in range(r):
@@ -46,19 +56,35 @@ def split_sum(values: Floats, size: int, r: int, theta: float, top: Floats) -> t
 
 @kernel
 def walk_all(
-    work: Instance, n_core: int, n_rest: int, r: int, tree: Tree, inside: Floats, outside: Floats
+    work: Instance, n_core: int, n_rest: int, r: int, theta: Floats, room: Floats, inside: Floats, outside: Floats
 ) -> float:
     """Fill both for the reduced list, core items first; return the best score."""
-    size = n_core + n_rest
-    inside[:size], outside[:size] = -np.inf, -np.inf
+    h, outer, inner = work.h, work.outer, work.inner
+    values, top = room[:n_rest], room[n_rest:]
+    setting = np.zeros(n_core, np.int8)
+    for i in range(n_core + n_rest):
+        inside[i], outside[i] = -np.inf, -np.inf
     rest_inside, rest_outside = inside[n_core:], outside[n_core:]
-    plant(work, n_rest, r, tree)
-    tree.first[:n_core] = 0
+    const, count = start(work, n_core, n_rest, setting, values)
+    for need in range(r + 1):
+        theta[need] = np.nan
     best = -np.inf
-    depth = next_leaf(work, n_core, n_rest, tree, 0) if n_core else 0
-    while depth >= 0:
-        need, score = tree.left[depth], tree.const[depth]
-        values = tree.values[tree.row[depth]]
+    for step in range(1 << n_core):
+        if step:
+            c = 0
+            while (step >> c) & 1 == 0:
+                c += 1
+            sign = 1 - 2 * setting[c]
+            setting[c] = 1 - setting[c]
+            gain = h[c]
+            for d in range(n_core):
+                gain += inner[c, d] * setting[d]
+            const += sign * gain
+            count += sign
+            flip_row(values, outer[c], n_rest, sign, 0.0)
+        need, score = r - count, const
+        if need < 0 or need > n_rest:
+            continue
         if need == 0:
             for i in range(n_rest):
                 rest_outside[i] = max(rest_outside[i], score)
@@ -68,18 +94,15 @@ def walk_all(
             for i in range(n_rest):
                 rest_inside[i] = max(rest_inside[i], score)
         else:
-            total, last, after = split_sum(values, n_rest, need, tree.theta[need], tree.top)
-            tree.theta[need] = after
+            total, last, after = split_sum(values, n_rest, need, theta[need], top)
+            theta[need] = after
             score += total
             raise_to(rest_inside, n_rest, score, values, last, -1.0)
             raise_to(rest_outside, n_rest, score, values, after, 1.0)
         best = max(best, score)
         for c in range(n_core):
-            if tree.setting[c]:
-                inside[c] = max(inside[c], score)
-            else:
-                outside[c] = max(outside[c], score)
-        depth = next_leaf(work, n_core, n_rest, tree, depth - 1)
+            side = inside if setting[c] else outside
+            side[c] = max(side[c], score)
     return best
 
 
@@ -87,13 +110,14 @@ def walk_all(
 def max_marginals(s: Floats, known: Bytes, pair: Pair, k: Ints, inside: Floats, outside: Floats) -> None:
     """Fill the best score of each list with each item in, and with it out; -inf where there is no such list."""
     n_core, n_rest = pair.outer.shape
-    work, tree = new_instance(pair), new_tree(n_core, n_rest)
-    with_it, without = np.empty(n_core + n_rest), np.empty(n_core + n_rest)
+    n_items = n_core + n_rest
+    work, room, theta = new_instance(pair), np.empty(2 * n_items), np.empty(n_items + 1)
+    with_it, without = np.empty(n_items), np.empty(n_items)
     nothing = np.empty(0, np.int8)
     for number in range(len(s)):
         forced = known[number] if len(known) else nothing
         free_core, free_rest, n_in, const = reduce_list(s[number], forced, pair, work)
-        best = walk_all(work, free_core, free_rest, k[number] - n_in, tree, with_it, without)
+        best = walk_all(work, free_core, free_rest, k[number] - n_in, theta, room, with_it, without)
         for item in range(len(forced)):
             inside[number, item] = const + best if forced[item] == 1 else -np.inf
             outside[number, item] = const + best if forced[item] == 0 else -np.inf

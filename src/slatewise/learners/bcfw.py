@@ -1,4 +1,4 @@
-"""Block-coordinate Frank-Wolfe with cached argmaxes: a certified minimiser of a regularised c-star hinge.
+"""Block-coordinate Frank-Wolfe with cached argmaxes: a certified minimiser of a regularised c-star hinge::
 
     P(w) = 1/2 |W|^2 + rho/2 |G|^2 + C R(w)
 
@@ -25,9 +25,9 @@ from slatewise.surrogates.star_hinge import Floats, Ints, StarHinge
 
 BATCH = 64
 """Lists that share one inference call: larger is faster a list, but later ones see older parameters."""
-CACHE = 24
-"""Corners kept a list."""
-MOST_CACHED_EPOCHS = 12
+CACHE = 16
+"""Corners kept a list at first; doubled when a list needs all of its own."""
+MOST_CACHED_EPOCHS = 3
 STEPS = 8
 """Pair steps a visit."""
 
@@ -61,6 +61,16 @@ class DualState:
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Name the arrays of a checkpoint."""
         return dict(vars(self))
+
+    def make_room(self) -> None:
+        """Double the caches if a list is full of corners that all carry weight: without room it could not go on."""
+        full = self.count == self.alpha.shape[1]
+        if not full.any() or not (self.alpha[full] > 0).all(axis=1).any():
+            return
+        more = self.alpha.shape[1]
+        self.corners = np.pad(self.corners, ((0, 0), (0, more), (0, 0)), constant_values=-1)
+        self.corner_loss = np.pad(self.corner_loss, ((0, 0), (0, more)))
+        self.alpha = np.pad(self.alpha, ((0, 0), (0, more)))
 
     def rescale(self, factor: float) -> None:
         """Go on with another C: the parameters are C times a sum over the weights."""
@@ -116,6 +126,7 @@ class _Visit:
         self.offset = np.empty((0, 0)) if hinge.offset is None else hinge.offset
 
     def epoch(self, rng: np.random.Generator) -> None:
+        self.state.make_room()
         order = rng.permutation(self.hinge.n_lists)
         first = 0.0
         for start in range(0, len(order), BATCH):

@@ -1,29 +1,30 @@
 """Choosing C and the weight of G by inner validation: folds over the training rows, break-even precision.
 
-All candidates of a fold share one path of growing C, each started where the one before ended. Where the scores were
-given (pre-trained), C = 0 is a candidate too: it leaves them as they are, so the choice cannot end below them on the
-validation rows.
+For each weight of G a path of growing C, every fit started where the one before ended; a path ends when validation has
+fallen behind its best twice in a row. Where the scores were given (pre-trained), C = 0 is a candidate too: it leaves
+them as they are, so the choice cannot end below them on the validation rows.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from slatewise.inference.star import argmax_block
-from slatewise.learners.result import ConvergenceWarning
+from slatewise.learners.result import ConvergenceWarning, Fit
 from slatewise.learners.star_training import Floats, Ints, Learner, Settings, Start
 from slatewise.surrogates.star_hinge import StarHinge
 
-STRENGTHS = (10.0, 30.0, 100.0, 300.0, 1000.0)
+STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 """C times the mean squared length of a row of features."""
 PAIR_WEIGHTS = (0.1, 1.0)
 FOLDS = 3
-_TOLERANCE = 1e-2
+_PATIENCE = 2
+_TOLERANCE, _ROUNDS = 1e-2, 60  # a rough fit is enough to choose by
 
 
 class Choice(NamedTuple):
@@ -38,27 +39,47 @@ def choose(hinge: StarHinge, learner: Learner, settings: Settings, rhos: Sequenc
     """Return the candidate with the highest mean break-even precision on the inner folds."""
     scale = float(np.einsum("nd,nd->", hinge.phi, hinge.phi)) / len(hinge.phi)
     strengths = [strength / max(scale, 1e-300) for strength in STRENGTHS]
-    totals = np.zeros((len(rhos), len(strengths)))
-    base = 0.0
-    parts = np.random.default_rng(settings.random_state).permutation(hinge.n_lists) % FOLDS
-    for fold in range(FOLDS):
-        train, held_out = np.flatnonzero(parts != fold), np.flatnonzero(parts == fold)
-        inner, outer = hinge.part(train), hinge.part(held_out)
-        base += break_even(outer, np.zeros(hinge.n_params)) / FOLDS
-        for i, rho in enumerate(rhos):
-            start: Start | None = None
-            for j, C in enumerate(strengths):
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", ConvergenceWarning)  # a rough fit is enough to choose by
-                    fit = learner(inner, replace(settings, C=C, rho=rho, tol=_TOLERANCE, callback=None), start)
-                totals[i, j] += break_even(outer, fit.params) / FOLDS
-                if fit.state is not None and j + 1 < len(strengths):
-                    fit.state.rescale(strengths[j + 1] / C)
-                    start = Start(fit.state)
-    i, j = divmod(int(np.argmax(totals)), len(strengths))
-    if hinge.offset is not None and base >= totals[i, j]:
-        return Choice(0.0, rhos[0], base)
-    return Choice(strengths[j], rhos[i], float(totals[i, j]))
+    rough = replace(settings, tol=_TOLERANCE, max_iter=min(settings.max_iter, _ROUNDS), callback=None)
+    folds = _folds(hinge, settings.random_state)
+    base = _mean(break_even(held_out, np.zeros(hinge.n_params)) for _, held_out in folds)
+    best = Choice(0.0, rhos[0], base if hinge.offset is not None else -1.0)
+    for rho in rhos:
+        starts: list[Start | None] = [None] * FOLDS
+        path: list[float] = []
+        for place, C in enumerate(strengths):
+            fits = [
+                _fit(learner, inner, replace(rough, C=C, rho=rho), start)
+                for (inner, _), start in zip(folds, starts, strict=True)
+            ]
+            path.append(_mean(break_even(held_out, fit.params) for (_, held_out), fit in zip(folds, fits, strict=True)))
+            if path[-1] > best.score:
+                best = Choice(C, rho, path[-1])
+            if place + 1 == len(strengths) or max(path) > max(path[-_PATIENCE:]):
+                break
+            starts = [_continued(fit, strengths[place + 1] / C) for fit in fits]
+    return best
+
+
+def _folds(hinge: StarHinge, seed: int) -> list[tuple[StarHinge, StarHinge]]:
+    part = np.random.default_rng(seed).permutation(hinge.n_lists) % FOLDS
+    return [(hinge.part(np.flatnonzero(part != f)), hinge.part(np.flatnonzero(part == f))) for f in range(FOLDS)]
+
+
+def _fit(learner: Learner, hinge: StarHinge, settings: Settings, start: Start | None) -> Fit:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return learner(hinge, settings, start)
+
+
+def _continued(fit: Fit, growth: float) -> Start | None:
+    if fit.state is None:
+        return None
+    fit.state.rescale(growth)
+    return Start(fit.state)
+
+
+def _mean(values: Iterable[float]) -> float:
+    return sum(values) / FOLDS
 
 
 def break_even(hinge: StarHinge, params: Floats) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
-PAPERS = {"letor": "slatewise.papers.letor"}
+PAPERS = {"cstar": "slatewise.papers.cstar", "letor": "slatewise.papers.letor"}
 
 
 @dataclass(frozen=True)

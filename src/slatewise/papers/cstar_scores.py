@@ -66,9 +66,7 @@ class KernelSvm:
 
     def _fit(self, X: Floats, Y: Floats) -> Callable[[Floats], Floats]:
         constant = _smoothed_log_odds(Y)
-        machines = [
-            _svm.SVC(C=self.C).fit(X, y) if 0 < y.sum() < len(y) else None for y in np.ascontiguousarray(Y.T)
-        ]
+        machines = [_svm.SVC(C=self.C).fit(X, y) if 0 < y.sum() < len(y) else None for y in np.ascontiguousarray(Y.T)]
 
         def score(rows: Floats) -> Floats:
             columns = [

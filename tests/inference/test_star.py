@@ -1,0 +1,274 @@
+"""Exact c-star inference against all lists, against HiGHS, and against itself."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import lil_array
+from tests import bruteforce
+
+from slatewise.inference import star, star_max_marginals, star_top_k
+from slatewise.inference.star import StarPair, argmax_block
+from slatewise.kernels.star_plain import plain_scores
+
+METHODS = ["enumerate", "branch"]
+
+
+def model(rng, n_items, n_core, scale=1.0):
+    """A random core and the rows of a symmetric G."""
+    G = np.triu(rng.normal(0, scale, (n_items, n_items)), 1)
+    core = rng.permutation(n_items)[:n_core]
+    return (G + G.T)[core], core
+
+
+def small(rng):
+    """A list of at most 8 items: real or whole numbers (ties), signs of one kind or mixed, some items forced."""
+    n_items = int(rng.integers(1, 9))
+    n_core = int(rng.integers(0, n_items + 1))
+    pair, core = model(rng, n_items, n_core)
+    s = rng.normal(size=n_items)
+    kind = rng.integers(5)
+    if kind == 0:
+        pair, s = np.round(pair), np.round(s)
+    elif kind == 1:
+        pair = np.abs(pair)
+    elif kind == 2:
+        pair = -np.abs(pair)
+    elif kind == 3:
+        pair = 0 * pair
+    k = int(rng.integers(0, n_items + 1))
+    known = np.full(n_items, -1)
+    if rng.random() < 0.5:
+        answer = np.zeros(n_items, dtype=int)
+        answer[rng.permutation(n_items)[:k]] = 1
+        asked = rng.random(n_items) < rng.random()
+        known[asked] = answer[asked]
+    return s, pair, core, k, known
+
+
+def highs(s, pair, core, k):
+    """The best score by a mixed-integer program: one variable an item, one a pair."""
+    n_items = len(s)
+    place = {int(c): a for a, c in enumerate(core)}
+    pairs = [(int(c), i, pair[a, i]) for a, c in enumerate(core) for i in range(n_items) if place.get(i, -1) < a]
+    rows = lil_array((2 * len(pairs) + 1, n_items + len(pairs)))
+    upper = np.zeros(2 * len(pairs) + 1)
+    for p, (c, i, g) in enumerate(pairs):
+        if g > 0:
+            rows[2 * p, n_items + p], rows[2 * p, c] = 1, -1
+            rows[2 * p + 1, n_items + p], rows[2 * p + 1, i] = 1, -1
+        else:
+            rows[2 * p, n_items + p], rows[2 * p, c], rows[2 * p, i] = -1, 1, 1
+            upper[2 * p] = 1
+    rows[-1, :n_items] = 1
+    lower = np.full(len(upper), -np.inf)
+    lower[-1] = upper[-1] = k
+    cost = -np.concatenate([s, [g for _, _, g in pairs]])
+    whole = np.concatenate([np.ones(n_items), np.zeros(len(pairs))])
+    done = milp(cost, constraints=LinearConstraint(rows.tocsr(), lower, upper), integrality=whole, bounds=Bounds(0, 1))
+    assert done.success
+    return -done.fun
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_list_of_small_instances(method):
+    rng = np.random.default_rng(0)
+    for _ in range(700):
+        s, pair, core, k, known = small(rng)
+        result = star_top_k(s, pair, core, k, method=method, known=known, n_threads=1)
+        best = bruteforce.best_star(s, pair, core, k, known)
+        chosen = result.selected[0]
+        G = bruteforce.star_matrix(pair, core, len(s))
+        assert result.score[0] == pytest.approx(best, abs=1e-9)
+        assert result.upper_bound[0] == result.score[0]
+        assert len(set(chosen)) == k
+        assert bruteforce.star_score(s, G, chosen) == pytest.approx(best, abs=1e-9)
+        for item in np.flatnonzero(known >= 0):
+            assert (item in chosen) == bool(known[item])
+
+
+@pytest.mark.parametrize("enumerated", [True, False])
+def test_max_marginals_of_small_instances(enumerated, monkeypatch):
+    if not enumerated:
+        monkeypatch.setattr(star, "FEW", -1)
+        monkeypatch.setattr(star, "FEW_FOR_MARGINALS", -1)
+    rng = np.random.default_rng(1)
+    for _ in range(400 if enumerated else 100):
+        s, pair, core, k, known = small(rng)
+        found = star_max_marginals(s, pair, core, k, known=known, n_threads=1)
+        inside, outside = bruteforce.star_marginals(s, pair, core, k, known)
+        np.testing.assert_allclose(found.inside[0], inside, atol=1e-9)
+        np.testing.assert_allclose(found.outside[0], outside, atol=1e-9)
+
+
+def test_selected_items_come_in_the_order_of_their_max_marginals(monkeypatch):
+    rng = np.random.default_rng(2)
+    pair, core = model(rng, 30, 6)
+    s = rng.normal(size=(5, 30))
+    first = star_top_k(s, pair, core, 8)
+    for row, chosen in enumerate(first.selected):
+        marginals = star_max_marginals(s[row], pair, core, 8)
+        margins = (marginals.inside - marginals.outside)[0]
+        assert set(np.flatnonzero(margins > 0)) == set(chosen)
+        assert (np.diff(margins[chosen]) <= 1e-12).all()
+    monkeypatch.setattr(star, "FEW_FOR_MARGINALS", 0)
+    np.testing.assert_array_equal(star_top_k(s, pair, core, 8).selected, first.selected)
+
+
+@pytest.mark.parametrize(("n_core", "scale"), [(5, 0.5), (10, 0.2), (15, 0.1)])
+def test_highs_agrees(n_core, scale):
+    rng = np.random.default_rng(n_core)
+    pair, core = model(rng, 93, n_core, scale)
+    s = rng.normal(size=93)
+    best = highs(s, pair, core, 12)
+    for method in METHODS:
+        assert star_top_k(s, pair, core, 12, method=method).score[0] == pytest.approx(best, abs=1e-6)
+
+
+@pytest.mark.parametrize(("n_items", "n_core", "k"), [(93, 5, 12), (40, 11, 9), (60, 12, 30), (600, 8, 3)])
+def test_all_kernels_agree(n_items, n_core, k):
+    rng = np.random.default_rng(3)
+    pair, core = model(rng, n_items, n_core, 0.5)
+    s, counts = rng.normal(size=(6, n_items)), np.full(6, k)
+    shared = StarPair.of(pair, core)
+    plain = np.empty(6)
+    plain_scores(s, shared.arrays, counts, plain)
+    for method in METHODS:
+        found = argmax_block(s, shared, counts, method=method)
+        np.testing.assert_allclose(found.score, plain, rtol=1e-12)
+        again = argmax_block(s, shared, counts, warm=found.selected, method=method)
+        np.testing.assert_array_equal(again.selected, found.selected)
+        np.testing.assert_array_equal(again.score, found.score)
+
+
+def test_a_node_limit_leaves_a_bound_that_holds():
+    rng = np.random.default_rng(4)
+    pair, core = model(rng, 60, 20, 0.6)
+    s = rng.normal(size=(4, 60))
+    proven = star_top_k(s, pair, core, 12)
+    np.testing.assert_array_equal(proven.upper_bound, proven.score)
+    limited = star_top_k(s, pair, core, 12, node_limit=2)
+    assert (limited.score <= proven.score + 1e-9).all()
+    assert (limited.upper_bound >= proven.score - 1e-9).all()
+    assert (limited.upper_bound > limited.score).any()
+
+
+def test_max_marginals_are_forced_inferences():
+    rng = np.random.default_rng(5)
+    pair, core = model(rng, 25, 4, 0.5)
+    s = rng.normal(size=25)
+    found = star_max_marginals(s, pair, core, 6)
+    for value, side in ((1, found.inside), (0, found.outside)):
+        known = np.where(np.eye(25, dtype=bool), value, -1)
+        forced = star_top_k(np.tile(s, (25, 1)), pair, core, 6, known=known)
+        np.testing.assert_allclose(side[0], forced.score, rtol=1e-12)
+    best = star_top_k(s, pair, core, 6)
+    np.testing.assert_allclose(found.inside[0, best.selected[0]], best.score[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), shift=st.floats(-5, 5))
+def test_symmetries(method, seed, shift):
+    rng = np.random.default_rng(seed)
+    n_items, k = 15, int(rng.integers(0, 16))
+    pair, core = model(rng, n_items, 6)
+    s = rng.normal(size=n_items)
+    base = star_top_k(s, pair, core, k, method=method, n_threads=1)
+    order = rng.permutation(n_items)
+    place = np.argsort(order)
+    moved = star_top_k(s[order], pair[:, order], place[core], k, method=method, n_threads=1)
+    assert set(order[moved.selected[0]]) == set(base.selected[0])  # two items may have the same max-marginals
+    lifted = star_top_k(s + shift, pair, core, k, method=method, n_threads=1)
+    assert lifted.score[0] == pytest.approx(base.score[0] + k * shift, abs=1e-8)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_bits_with_one_and_two_threads(method):
+    rng = np.random.default_rng(6)
+    pair, core = model(rng, 50, 7, 0.5)
+    s, k = rng.normal(size=(300, 50)), rng.integers(0, 51, 300)
+    one, two = (star_top_k(s, pair, core, k, method=method, n_threads=n) for n in (1, 2))
+    assert one.score.tobytes() == two.score.tobytes()
+    assert all((a == b).all() for a, b in zip(one.selected, two.selected, strict=True))
+    assert [len(row) for row in one.selected] == k.tolist()
+    marginals = [star_max_marginals(s, pair, core, k, n_threads=n) for n in (1, 2)]
+    assert marginals[0].inside.tobytes() == marginals[1].inside.tobytes()
+    assert marginals[0].outside.tobytes() == marginals[1].outside.tobytes()
+
+
+def test_the_same_answer_without_the_jit():
+    code = """
+import numpy as np
+from slatewise.inference import star_max_marginals, star_top_k
+rng = np.random.default_rng(7)
+G = np.triu(rng.normal(size=(12, 12)), 1)
+core = np.arange(1, 8)
+pair, s = (G + G.T)[core], rng.normal(size=(2, 12))
+for method in ("enumerate", "branch"):
+    print(star_top_k(s, pair, core, 4, method=method).selected.tolist())
+print(star_max_marginals(s, pair, core, 4).inside.round(9).tolist())
+"""
+    outputs = []
+    for off in ("0", "1"):
+        environment = os.environ | {"NUMBA_DISABLE_JIT": off}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        outputs.append(done.stdout)
+    assert outputs[0] == outputs[1]
+
+
+def test_no_core_is_a_sort_and_no_lists_is_empty():
+    result = star_top_k([3.0, 1.0, 2.0], np.empty((0, 3)), [], 2)
+    assert result.selected.tolist() == [[0, 2]]
+    empty = star_top_k(np.empty((0, 3)), np.empty((0, 3)), [], 2)
+    assert len(empty.selected) == len(empty.score) == 0
+
+
+S = np.zeros((2, 4))
+PAIR = np.array([[0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"k": 5}, "k: expected 0 to 4, the number of items, found 5 at row 0"),
+        ({"k": [1, -1]}, "found -1 at row 1"),
+        ({"k": 1.5}, "k: expected a whole number"),
+        ({"k": [1, 2, 3]}, "one for each of 2 lists"),
+        ({"core": [0, 0]}, "core: expected each item once, found 0 again at position 1"),
+        ({"core": [0, 4]}, "core: expected items from 0 to 3, found 4 at position 1"),
+        ({"core": [0]}, "pair: expected one row for each of 1 core items"),
+        ({"core": [0, 1, 2, 3, 4], "pair": np.zeros((5, 4))}, "core: expected at most 4 items"),
+        ({"core": [0.0, 1.0]}, "core: expected item numbers"),
+        ({"pair": [[0, 1, 0, 0], [2, 0, 0, 0]]}, "found 1.0 at row 0, column 1 and 2.0 at row 1, column 0"),
+        ({"pair": [[3, 1, 0, 0], [1, 0, 0, 0]]}, "pair: expected 0 between an item and itself, found 3.0 at row 0"),
+        ({"pair": [[0, 1, np.inf, 0], [1, 0, 0, 0]]}, "pair: expected finite numbers"),
+        ({"pair": np.zeros((2, 5))}, "pair: expected 4 columns"),
+        ({"s": [[0, 0, 0, 0], [0, np.nan, 0, 0]]}, "s: expected finite numbers, found nan at row 1"),
+        ({"known": np.ones((2, 4))}, "known: expected at most k = 2 items in, found 4 at row 0"),
+        ({"known": np.zeros((2, 4))}, "known: expected at least k = 2 items not out, found 0 at row 0"),
+        ({"known": np.full((2, 4), 2)}, "known: expected -1, 0 or 1, found 2 at row 0, item 0"),
+        ({"known": np.full((2, 3), -1)}, "known: expected the shape of s"),
+        ({"method": "guess"}, "method: expected one of auto, enumerate, branch, found 'guess'"),
+        ({"node_limit": 0}, "node_limit: expected a whole number >= 1"),
+        ({"warm_start": [[0, 1], [0, 9]]}, "warm_start: expected items below 4 or -1, found 9 at row 1"),
+        ({"warm_start": [[0, 1]]}, "warm_start: expected a row of items for each of 2 lists"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    arguments = {"s": S, "pair": PAIR, "core": [0, 1], "k": 2} | change
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+        star_top_k(**arguments)
+
+
+def test_too_many_core_items_to_walk():
+    with pytest.raises(ValueError, match="method: expected 'branch' for more than 24 core items"):
+        star_top_k(np.zeros(30), np.zeros((25, 30)), np.arange(25), 3, method="enumerate")
