@@ -107,12 +107,12 @@ def consistent(answers: Known, scores: Floats, k: Ints) -> Known:
     array([[-1,  1, -1]], dtype=int8)
     """
     n_labels = answers.shape[1]
-    too_many_yes = _place(np.where(answers == 1, -scores, np.inf)) >= k[:, None]
-    too_many_no = _place(np.where(answers == 0, scores, np.inf)) >= (n_labels - k)[:, None]
+    too_many_yes = places(np.where(answers == 1, -scores, np.inf)) >= k[:, None]
+    too_many_no = places(np.where(answers == 0, scores, np.inf)) >= (n_labels - k)[:, None]
     dropped = ((answers == 1) & too_many_yes) | ((answers == 0) & too_many_no)
     return np.where(dropped, -1, answers).astype(np.int8)
 
 
-def _place(values: Floats) -> Ints:
+def places(values: Floats) -> Ints:
     """The place of every value in its row, ascending; equal values in the order of the labels."""
     return np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1, kind="stable")

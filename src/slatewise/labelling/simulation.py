@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from slatewise.labelling.annotators import Annotator, Truthful
 from slatewise.labelling.policies import MarginRule, QuestionPolicy, RandomQuestion, Situation, Uncertainty
-from slatewise.labelling.rows import Bools, Floats, Ints, LabelRanker, LabelRows, consistent
+from slatewise.labelling.rows import Bools, Floats, Ints, LabelRanker, LabelRows, consistent, places
 from slatewise.report.plots import lines
 from slatewise.scores.label_sets import check_labels
 
@@ -146,9 +146,8 @@ def compare_policies(
 
 def _break_even(truth: Bools, margins: Floats, k: Ints) -> Floats:
     """Precision of the k labels with the largest margins: those of the best set."""
-    order = np.argsort(-margins, axis=1, kind="stable")
-    hits: Bools = np.take_along_axis(truth, order, axis=1) & (np.arange(truth.shape[1]) < k[:, None])
-    return np.where(k > 0, hits.sum(axis=1) / np.maximum(k, 1), np.nan)
+    chosen = places(-margins) < k[:, None]
+    return np.where(k > 0, (truth & chosen).sum(axis=1) / np.maximum(k, 1), np.nan)
 
 
 def _checked_questions(questions: Iterable[int]) -> tuple[int, ...]:

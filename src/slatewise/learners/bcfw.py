@@ -1,4 +1,6 @@
-"""Block-coordinate Frank-Wolfe with cached argmaxes: a certified minimiser of a regularised c-star hinge::
+"""Block-coordinate Frank-Wolfe with cached argmaxes: a certified minimiser of a regularised c-star hinge.
+
+The objective is::
 
     P(w) = 1/2 |W|^2 + rho/2 |G|^2 + C R(w)
 

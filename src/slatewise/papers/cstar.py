@@ -3,8 +3,9 @@
 Independent labels against a c-star, on pre-trained scores and on a kernel; labels asked by the margin rule and
 answered truthfully. The paper's figures are of ImageCLEF 2010; ours are of the data at hand, with two competitors under
 the same protocol: the base scores as they are, and an ensemble of classifier chains on them. Five folds; all choices
-are made inside the training part. All figures are percentages; ``_se`` is the standard error over folds, and of a
-difference ``_low`` and ``_high`` end its 95% interval (paired bootstrap over rows), ``_p`` is its p value (randomisation).
+are made inside the training part. All figures but ``_p`` are percentages; ``_se`` is the standard error over folds. Of
+a difference ``_low`` and ``_high`` end the 95% interval (paired bootstrap over rows), ``_p`` is the p value
+(randomisation).
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def _systems(problem: LabelProblem, train: Ints, test: Ints, n_orders: int) -> I
 def _means(per_fold: list[Floats]) -> dict[str, float]:
     """Mean over folds, and its standard error where there are several."""
     means = np.array([np.nanmean(values, axis=0) for values in per_fold])
-    measured = dict(zip(COLUMNS, means.mean(axis=0).tolist(), strict=True))
+    measured: dict[str, float] = dict(zip(COLUMNS, means.mean(axis=0).tolist(), strict=True))
     if len(means) > 1:
         errors = means.std(axis=0, ddof=1) / np.sqrt(len(means))
         measured |= {f"{column}_se": float(error) for column, error in zip(COLUMNS, errors, strict=True)}

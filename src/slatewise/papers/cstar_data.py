@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from slatewise import datasets
 from slatewise.datasets.records import MultiViewSet
@@ -41,7 +41,7 @@ def load_problem(name: str) -> LabelProblem:
     if name == "corel5k_tagprop":
         return _corel5k(datasets.load(name, MultiViewSet))
     rows = read_labels(name)
-    X = cast("csr_array", rows.X).toarray() if issparse(rows.X) else rows.X
+    X = rows.X.toarray() if issparse(rows.X) else rows.X
     scorer = KernelSvm() if name == "mulan_yeast" else Logistic(standardise=True)
     return LabelProblem(name, np.asarray(X, dtype=np.float64), rows.Y.toarray().astype(np.float64), scorer)
 

@@ -2,7 +2,7 @@
 
     next = argmax over c of   sum over the other labels i of  I( z_i ; z_core, z_c )
 
-The joint of the core is a table of its 2^C settings, counted over the training rows (by weight), with half a count added
+The joint of the core is a table of its 2^C settings, counted over the training rows by weight, with half a count added
 to every cell, so that a setting seen once does not look like knowledge.
 """
 

@@ -1,0 +1,1 @@
+"""Learners: from an objective to parameters with a certificate."""

@@ -1,0 +1,1 @@
+"""What training minimises in place of the task loss."""
