@@ -7,9 +7,10 @@ traceback. Tables go to stdout, progress to stderr and only where a person looks
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.exceptions import TyperException
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="slatewise",
     help="Learn to rank whole lists whose items interact, trained directly for the ranking measure.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -76,8 +76,10 @@ def fit(
 
     Example: slatewise fit cstar tags.npz --out model.safetensors --param core=5 --param C=10
     """
+    from slatewise.files import check_target
     from slatewise.tasks import task_named
 
+    check_target(out)  # before the training, not after
     task = task_named(system)
     estimator = task.make(param or [])
     with _working(f"fit {system}"):
@@ -100,8 +102,10 @@ def rank(
     """
     from slatewise import load
     from slatewise.data import write_run_as
+    from slatewise.files import check_target
     from slatewise.tasks import task_of
 
+    check_target(out)
     ranker = load(model)
     run = task_of(ranker).run(ranker, data, top)
     write_run_as(out, run)
@@ -110,7 +114,7 @@ def rank(
 
 @app.command()
 def evaluate(
-    system: Annotated[Path, typer.Argument(help="A TREC run, or a model file (.safetensors).")],
+    system: Annotated[Path, typer.Argument(help="A run as rank writes it, or a model file (.safetensors).")],
     data: Annotated[str, typer.Argument(help="Judgements: TREC qrels or a file with query ids; or a data set's name.")],
     measures: Annotated[
         str, typer.Option(help="Comma-separated, as ndcg@10,map,p@5,mrr,recall@20,auc.")
@@ -123,7 +127,6 @@ def evaluate(
     Example: slatewise evaluate test.run test.qrels --measures ndcg@10,map --json
     """
     from slatewise import inputs, load, metrics
-    from slatewise.data import read_run
     from slatewise.tasks import task_of
 
     names = [name.strip() for name in measures.split(",")]
@@ -133,10 +136,11 @@ def evaluate(
         model = load(system)
         figures = task_of(model).evaluate(model, data, parsed)
     else:
-        figures = list(metrics.evaluate_run(parsed, read_run(system), inputs.read_judgements(data)).values())
+        run = inputs.read_run(str(system))
+        figures = list(metrics.evaluate_run(parsed, run, inputs.read_judgements(data)).values())
     values = dict(zip(names, figures, strict=True))
     if as_json:
-        print(json.dumps(values))
+        print(json.dumps(_without_nan(values)))
     else:
         _print_table(f"{system} on {data}", ["measure", "mean"], [[name, f"{v:.4f}"] for name, v in values.items()])
 
@@ -156,6 +160,7 @@ def reproduce(
 
     from slatewise.papers import reproduce as run
 
+    _check_json(as_json)
     with _working(f"reproduce {paper}"):
         result = run(paper, data, quick)
     rows = [
@@ -197,6 +202,7 @@ def bench(
 
     from slatewise.bench import run_benchmark
 
+    _check_json(as_json)
     with _working(f"bench {what}"):
         table = run_benchmark(what, quick)
     cells = [
@@ -223,7 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit: 0 done, 1 a failure of ours, 2 bad input."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
-    words = [word for word in words if word != "--debug"]
+    words = [word for word in words if word != "--debug"] or ["--help"]
     try:
         sys.exit(app(words, prog_name="slatewise", standalone_mode=False) or 0)
     except typer.Abort:
@@ -268,11 +274,32 @@ def _print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str
     Console().print(table)
 
 
+def _check_json(path: Path | None) -> None:
+    """Refuse a place that cannot be written to before the work, not after."""
+    if path is not None:
+        from slatewise.files import check_target
+
+        check_target(path)
+
+
+def _without_nan(value: Any) -> Any:
+    """JSON has no NaN: a mean over no list at all is null."""
+    match value:
+        case dict():
+            return {key: _without_nan(part) for key, part in cast("dict[str, Any]", value).items()}
+        case list():
+            return [_without_nan(part) for part in cast("list[Any]", value)]
+        case float() if not math.isfinite(value):
+            return None
+        case _:
+            return value
+
+
 def _write_json(path: Path | None, value: dict[str, Any]) -> None:
     if path is None:
         return
     from slatewise.files import atomic_path
 
     with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(_without_nan(value), indent=1) + "\n", encoding="utf-8")
     print(f"figures: {path}")

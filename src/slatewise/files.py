@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import lzma
 import os
@@ -13,12 +14,25 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """Return the file that ``path`` leads to; raise OSError where none can be written there."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "expected a plain file, or nothing, to write to, found something else", str(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            errno.ENOENT, f"expected a file in a folder that exists, found no {target.parent}", str(path)
+        )
+    return target
+
+
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
     """Yield a temporary file of the same folder that takes the place of ``path`` when the block ends well.
 
     If the block raises, ``path`` stays as it was and the temporary file is gone. A file that is replaced hands its
-    permissions on; a link is followed, so that it still points to the file afterwards.
+    permissions on; a link is followed, so that it still points to the file afterwards. What is there and is no plain
+    file (a folder, a device, a pipe) is an error: a rename would take its place.
 
     Examples
     --------
@@ -31,10 +45,14 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
     ...     before, target.read_text()
     (False, '42')
     """
-    target = Path(os.path.realpath(path))
+    target = check_target(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    # Made with the mode of a plain open(), which the umask narrows; tempfile would leave 0600 behind.
-    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    try:
+        # Made with the mode of a plain open(), which the umask narrows; tempfile would leave 0600 behind.
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    except OSError as error:
+        # The caller knows the path, not the temporary name beside it.
+        raise type(error)(error.errno, error.strerror, str(path)) from None
     try:
         if target.exists():
             os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))

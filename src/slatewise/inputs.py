@@ -3,42 +3,67 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from slatewise import data, datasets
 from slatewise.data._source import open_source
-from slatewise.data.records import MultiLabel, Qrels, Ranking
+from slatewise.data.records import MultiLabel, Qrels, Ranking, Run, Strings
 from slatewise.datasets.records import MultiLabelSet, RankingSet
 from slatewise.errors import DataError
 
 _TABLE_ENDINGS = (".parquet", ".arrow", ".feather")
 
 
-def read_ranking(name: str) -> Ranking:
-    """Read graded rows: an SVMlight or LETOR file, a Parquet or Arrow file, or a named data set."""
+def read_ranking(name: str, n_features: int | None = None) -> Ranking:
+    """Read graded rows: an SVMlight or LETOR file, a Parquet or Arrow file, or a named data set.
+
+    ``n_features`` is how many a model knows: a sparse file need not mention the last of them.
+    """
     path = Path(name)
     if path.suffix in _TABLE_ENDINGS:
-        return data.read_parquet(path, label="label", qid="qid", doc_id=None)
-    if path.exists():
-        return data.read_svmlight(path)
-    loaded = datasets.load(_known(name), RankingSet)
-    return Ranking(csr_array(loaded.X), loaded.y, loaded.qid, loaded.doc_ids)
+        rows = data.read_parquet(path, label="label", qid="qid", doc_id=None)
+    elif path.exists():
+        rows = data.read_svmlight(path, n_features=n_features)
+    else:
+        loaded = datasets.load(_known(name), RankingSet)
+        rows = Ranking(csr_array(loaded.X), loaded.y, loaded.qid, loaded.doc_ids)
+    _require_rows(name, len(rows.y))
+    return rows
 
 
-def read_labels(name: str) -> MultiLabel:
-    """Read rows with sets of labels: npz, ARFF with its XML beside it, multi-label SVMlight, or a named data set."""
+def read_labels(name: str, n_features: int | None = None, n_labels: int | None = None) -> MultiLabel:
+    """Read rows with sets of labels: npz, ARFF with its XML beside it, multi-label SVMlight, or a named data set.
+
+    ``n_features`` and ``n_labels`` are how many a model knows: a sparse file need not mention the last of them.
+    """
     path = Path(name)
     if path.suffix == ".npz":
-        return data.read_npz(path)
-    if path.suffix == ".arff":
-        return data.read_arff(path, labels=path.with_suffix(".xml"))
-    if path.exists():
-        return data.read_multilabel_svmlight(path)
-    loaded = datasets.load(_known(name), MultiLabelSet)
-    return MultiLabel(loaded.X, loaded.Y, loaded.label_names, loaded.feature_names, loaded.is_train)
+        rows = data.read_npz(path)
+    elif path.suffix == ".arff":
+        rows = data.read_arff(path, labels=path.with_suffix(".xml"))
+    elif path.exists():
+        rows = data.read_multilabel_svmlight(path, n_features=n_features, n_labels=n_labels)
+    else:
+        loaded = datasets.load(_known(name), MultiLabelSet)
+        rows = MultiLabel(loaded.X, loaded.Y, loaded.label_names, loaded.feature_names, loaded.is_train)
+    _require_rows(name, rows.Y.shape[0])
+    if n_labels is not None and rows.Y.shape[1] != n_labels:
+        raise ValueError(f"{name}: expected the {n_labels} labels of the model, found {rows.Y.shape[1]}")
+    return rows
+
+
+def read_run(name: str) -> Run:
+    """Read what ``slatewise rank`` writes: a TREC run; with another ending, CSV or Parquet."""
+    endings = Path(name.lower()).suffixes
+    if ".parquet" in endings[-1:]:
+        rows = data.read_parquet(name, label="score", qid="qid", doc_id="doc_id", features=[])
+        return Run(rows.qid.astype(np.str_), document_ids(rows), rows.y)
+    if ".csv" in endings[-2:]:
+        pairs = data.read_pairs(name, columns=("qid", "doc_id"), weight="score", delimiter=",", header=True)
+        return Run(pairs.queries.astype(np.str_), pairs.items.astype(np.str_), np.asarray(pairs.weights))
+    return data.read_run(name)
 
 
 def read_judgements(name: str) -> Qrels:
@@ -47,16 +72,17 @@ def read_judgements(name: str) -> Qrels:
     if path.exists() and path.suffix not in _TABLE_ENDINGS and not _has_query_tokens(path):
         return data.read_qrels(path)
     ranking = read_ranking(name)
-    whole = ranking.y.astype(np.int64)
-    if (whole != ranking.y).any():
-        row = int(np.flatnonzero(whole != ranking.y)[0])
+    wrong = (ranking.y != np.floor(ranking.y)) | (np.abs(ranking.y) > 2.0**53)
+    if wrong.any():
+        row = int(np.argmax(wrong))
         raise ValueError(f"{name}: expected whole numbers as relevance, found {ranking.y[row]} in row {row}")
-    return Qrels(ranking.qid.astype(str), document_ids(ranking), whole)
+    return Qrels(ranking.qid.astype(str), document_ids(ranking), ranking.y.astype(np.int64))
 
 
-def document_ids(ranking: Ranking) -> Any:
-    """Return the documents' ids; those without are named by their row."""
-    return np.arange(len(ranking.y)).astype(str) if ranking.doc_ids is None else ranking.doc_ids
+def document_ids(ranking: Ranking) -> Strings:
+    """Return the documents' ids; those without are named by their row, from 0."""
+    rows = np.arange(len(ranking.y)).astype(np.str_)
+    return rows if ranking.doc_ids is None else np.where(ranking.doc_ids == "", rows, ranking.doc_ids)
 
 
 def _known(name: str) -> str:
@@ -65,7 +91,14 @@ def _known(name: str) -> str:
     return name
 
 
+def _require_rows(name: str, n_rows: int) -> None:
+    if n_rows == 0:
+        raise DataError(name, 1, 1, "at least one row", "none")
+
+
 def _has_query_tokens(path: Path) -> bool:
+    if not path.is_file():
+        raise ValueError(f"{path}: expected a plain file, because judgements are looked at twice, found something else")
     with open_source(path) as source:
         for _, line in source.lines():
             if line.strip() and not line.lstrip().startswith(b"#"):

@@ -43,6 +43,25 @@ _DTYPES = {
     "BOOL": np.dtype("?"),
 }
 _CODES = {dtype: code for code, dtype in _DTYPES.items()}
+_METADATA_TYPES = {
+    "format": (int,),
+    "estimator": (str,),
+    "params": (dict,),
+    "values": (dict,),
+    "card": (dict,),
+    "sha256": (dict,),
+}
+_CARD_TYPES = {
+    "library": (str,),
+    "n_lists": (int,),
+    "n_rows": (int,),
+    "data_sha256": (str,),
+    "objective": (float, int, type(None)),
+    "lower_bound": (float, int, type(None)),
+    "converged": (bool, type(None)),
+    "note": (str,),
+}
+_MAX_ENTRIES = 1 << 48  # an array of no bytes can claim any size: NumPy would refuse a larger one in its own words
 _STRINGS = "#utf32"  # strings as rows of code points: the memory they take is the file they came in
 
 
@@ -93,19 +112,23 @@ def read_model(path: str | os.PathLike[str]) -> ModelState:
         header = _read_header(file, size, name)
         metadata = _checked_metadata(header, name)
         tensors = _read_tensors(file, header, size - file.tell(), name)
+    if metadata["sha256"].keys() != tensors.keys():
+        raise ModelFileError(
+            f"{name}: expected a checksum for every tensor, found them for {sorted(metadata['sha256'])}"
+        )
     for tensor_name, tensor in tensors.items():
-        if metadata["sha256"].get(tensor_name) != _sha256(tensor):
+        if metadata["sha256"][tensor_name] != _sha256(tensor):
             raise ModelFileError(f"{name}: tensor {tensor_name!r} does not match its checksum: the file is damaged")
     try:
         return ModelState(
             estimator=metadata["estimator"],
             params=metadata["params"],
             values=metadata["values"],
-            arrays=_from_tensors(tensors),
+            arrays=_from_tensors(tensors, metadata["values"]),
             card=ModelCard(**metadata["card"]),
             format=metadata["format"],
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (TypeError, ValueError) as error:
         raise ModelFileError(f"{name}: expected the metadata of a slatewise model, found {error}") from None
 
 
@@ -215,13 +238,22 @@ def _parse(text: bytes | str, name: str) -> dict[str, Any]:
 def _checked_metadata(header: dict[str, Any], name: str) -> dict[str, Any]:
     metadata = _parse(str(header["__metadata__"].get("slatewise", "")), name)
     version = metadata.get("format")
-    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
+    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
         raise ModelFileError(
             f"{name}: expected format version 1 to {FORMAT_VERSION}, found {version!r}: read it with a newer slatewise"
         )
-    if not isinstance(metadata.get("sha256"), dict):
-        raise ModelFileError(f"{name}: expected a checksum for every tensor, found none")
+    if metadata.keys() != _METADATA_TYPES.keys():
+        raise ModelFileError(f"{name}: expected metadata with {sorted(_METADATA_TYPES)}, found {sorted(metadata)}")
+    _check_types(metadata, _METADATA_TYPES, f"{name}: metadata")
+    _check_types(metadata["card"], _CARD_TYPES, f"{name}: model card")
     return metadata
+
+
+def _check_types(values: dict[str, Any], types: Mapping[str, tuple[type, ...]], where: str) -> None:
+    for key, value in values.items():
+        if key not in types or type(value) not in types[key]:
+            wanted = " or ".join(kind.__name__ for kind in types.get(key, ())) or "no such entry"
+            raise ModelFileError(f"{where}: expected {wanted} as {key}, found {str(value)[:80]!r}")
 
 
 def _read_tensors(file: BufferedReader, header: dict[str, Any], data_bytes: int, name: str) -> dict[str, Array]:
@@ -252,7 +284,12 @@ def _checked_entry(
         case _:
             raise ModelFileError(f"{where}: expected a dtype, a shape and two offsets, found {place}")
     shape = cast("list[Any]", place.get("shape"))
-    if type(shape) is not list or len(shape) > _MAX_DIMENSIONS or any(type(n) is not int or n < 0 for n in shape):
+    if (
+        type(shape) is not list
+        or len(shape) > _MAX_DIMENSIONS
+        or any(type(n) is not int or n < 0 for n in shape)
+        or math.prod(max(n, 1) for n in shape) > _MAX_ENTRIES
+    ):
         raise ModelFileError(f"{where}: expected a list of sizes, found {str(shape)[:80]}")
     sizes = tuple(cast("list[int]", shape))
     if start != position or end > data_bytes:
@@ -262,11 +299,14 @@ def _checked_entry(
     return dtype, sizes, end
 
 
-def _from_tensors(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    return {
-        name.removesuffix(_STRINGS): _decode_strings(tensor) if name.endswith(_STRINGS) else tensor
-        for name, tensor in tensors.items()
-    }
+def _from_tensors(tensors: Mapping[str, Array], values: Mapping[str, Json]) -> dict[str, Array]:
+    arrays: dict[str, Array] = {}
+    for tensor_name, tensor in tensors.items():
+        name = tensor_name.removesuffix(_STRINGS)
+        if name in arrays or name in values:
+            raise ValueError(f"{name!r} twice")
+        arrays[name] = tensor if name == tensor_name else _decode_strings(tensor)
+    return arrays
 
 
 def _decode_strings(tensor: Array) -> Array:

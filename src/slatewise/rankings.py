@@ -35,8 +35,9 @@ class Rankings:
 
     def top(self, k: int) -> Rankings:
         """Keep the best k rows of every list (all of a shorter one)."""
-        if k < 1:
-            raise ValueError(f"k: expected a number of rows >= 1, found {k}")
+        if k != int(k) or k < 1:
+            raise ValueError(f"k: expected a whole number of rows >= 1, found {k}")
+        k = min(int(k), len(self.order))
         sizes = np.diff(self.offsets)
         kept = np.minimum(sizes, k)
         rank = np.arange(len(self.order)) - np.repeat(self.offsets[:-1], sizes)

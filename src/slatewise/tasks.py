@@ -56,7 +56,7 @@ class DocumentTask(Task):
 
     def run(self, model: Any, data: str, top: int) -> Run:
         """Rank the documents of every query."""
-        rows = read_ranking(data)
+        rows = read_ranking(data, model.n_features_in_)
         X = rows.dense()
         rankings = model.rank(X, rows.qid).top(top)
         qid = np.repeat(rankings.ids, np.diff(rankings.offsets)).astype(str)
@@ -64,7 +64,7 @@ class DocumentTask(Task):
 
     def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
         """Measure the documents of every query."""
-        rows = read_ranking(data)
+        rows = read_ranking(data, model.n_features_in_)
         scores = model.predict(rows.dense())
         return [measure(rows.y, scores, rows.qid, document_ids(rows)) for measure in measures]
 
@@ -79,23 +79,21 @@ class LabelTask(Task):
 
     def run(self, model: Any, data: str, top: int) -> Run:
         """Rank the labels of every row by how much the best score falls without them; rows are named from 0."""
-        rows = read_labels(data)
-        scores = model.decision_function(_dense(rows))
+        rows = _rows_for(model, data)
+        scores = _finite_scores(model, _dense(rows))
         order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
         qid = np.repeat(np.arange(len(order)), order.shape[1]).astype(str)
         return Run(qid, rows.label_names[order.ravel()], np.take_along_axis(scores, order, axis=1).ravel())
 
     def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
         """Measure the labels of every row; break-even precision selects as many as are relevant."""
-        rows = read_labels(data)
+        rows = _rows_for(model, data)
         relevance = rows.Y.toarray()
         X = _dense(rows)
         values: list[float] = []
         for measure in measures:
             k = relevance.sum(axis=1) if measure.name == "bep" else None
-            values.append(
-                measure(relevance, np.nan_to_num(model.decision_function(X, k=k), posinf=1e300, neginf=-1e300))
-            )
+            values.append(measure(relevance, _finite_scores(model, X, k)))
         return values
 
 
@@ -119,6 +117,15 @@ def _json_or_text(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def _rows_for(model: Any, data: str) -> MultiLabel:
+    return read_labels(data, model.n_features_in_, model.pair_.shape[1])
+
+
+def _finite_scores(model: Any, X: Any, k: Any = None) -> Any:
+    """Score labels; one that must be in, or out, is above, or below, all others: runs and measures want numbers."""
+    return np.nan_to_num(model.decision_function(X, k=k), posinf=1e30, neginf=-1e30)
 
 
 def _dense(rows: MultiLabel) -> Any:

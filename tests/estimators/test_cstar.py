@@ -160,8 +160,15 @@ def test_kernels_equal_their_precomputed_matrix(scenes, kernel):
     )
 
 
+def test_a_shift_of_all_rows_changes_nothing(scenes):
+    here = CStarRanker(core=2).fit(scenes.X, scenes.Y)
+    there = CStarRanker(core=2).fit(scenes.X + 64.0, scenes.Y)
+    assert there.objective_ == pytest.approx(here.objective_, rel=2e-3)
+    assert there.score(scenes.X + 64.0, scenes.Y) == pytest.approx(here.score(scenes.X, scenes.Y), abs=0.01)
+
+
 def test_a_linear_kernel_is_the_linear_model(scenes):
-    X = scenes.X[:80]
+    X = scenes.X[:80] - scenes.X[:80].mean(axis=0)
     linear = CStarRanker(core=2, C=2, tol=1e-5).fit(X, scenes.Y[:80])
     kernel = CStarRanker(core=2, C=2, tol=1e-5, scores="precomputed").fit(X @ X.T, scenes.Y[:80])
     assert kernel.objective_ == pytest.approx(linear.objective_, rel=1e-4)
@@ -195,6 +202,13 @@ def test_fixed_k(scenes, k):
     ranker = CStarRanker(core=2, C=3, k=k).fit(scenes.X, scenes.Y)
     assert ranker.rank(scenes.X[:5], k=k).shape == (5, k)
     assert ranker.objective_ >= ranker.lower_bound_
+
+
+def test_a_core_by_gain_is_no_worse_in_validation():
+    lists = datasets.make_interacting_lists(200, 8, 3, n_core=2, strength=3.0, random_state=0)
+    ranker = CStarRanker(core=3, core_by="gain", C=10).fit(lists.X, lists.Y)
+    assert 1 <= len(ranker.core_) <= 3
+    assert set(ranker.core_) & set(lists.core)
 
 
 def test_sparse_labels_and_weights(scenes):
@@ -259,6 +273,7 @@ BAD = [
     ({"scores": "chi2"}, {}, "histogram"),
     ({"scores": "precomputed"}, {}, "symmetric"),
     ({"learner": "other"}, {}, "learner"),
+    ({"core_by": "other"}, {}, "core_by"),
     ({"k": 9}, {}, "k: expected"),
     ({"k": 0}, {}, "k: expected"),
     ({}, {"y": np.full((240, 8), 2)}, "0 and 1"),

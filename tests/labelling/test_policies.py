@@ -75,15 +75,16 @@ def test_margin_rule_is_the_smallest_difference_of_forced_inferences(seed: int) 
             assert distances[asked[row]] == pytest.approx(min(distances.values()))
 
 
-def test_uncertainty_asks_next_to_the_threshold_whatever_the_pairs_say() -> None:
+def test_uncertainty_looks_at_own_scores_and_the_margin_rule_at_pairs() -> None:
     scores = np.array([[3.0, 2.0, 1.9, 0.0]])
     pair = np.array([[0.0, 5.0, -5.0, 4.9]])
     rows = LabelRows(scores, pair, np.array([0]), np.array([2]))
     known = np.full((1, 4), -1, dtype=np.int8)
-    situation = Situation(rows, known, rows.margins(known), known < 0)
+    # {0, 1} scores 10.0, {0, 3} 7.9, {1, 2} 3.9; by own scores label 2 is 0.1 below the threshold and label 3 two.
+    situation = Situation(rows, known, rows.margins(known), np.array([[True, False, True, True]]))
     rng = np.random.default_rng(0)
-    assert Uncertainty().ask(situation, rng)[0] in (1, 2)
-    assert MarginRule().ask(situation, rng)[0] not in (1, 2) or np.abs(situation.margins).argmin() in (1, 2)
+    assert Uncertainty().ask(situation, rng).tolist() == [2]
+    assert MarginRule().ask(situation, rng).tolist() == [3]
 
 
 def test_random_questions_are_even_and_open() -> None:

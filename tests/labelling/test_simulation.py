@@ -1,5 +1,7 @@
 """The labelling game on generated scenes."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -53,9 +55,7 @@ def test_questions_follow_next_question(ranker: CStarRanker) -> None:
 
 
 def test_no_label_is_asked_twice_even_if_nobody_knows(ranker: CStarRanker) -> None:
-    result = simulate(
-        ranker, SCENES.X[TEST], SCENES.Y[TEST], RandomQuestion(), Unsure(1.0), (0, 5, 12), random_state=0
-    )
+    result = simulate(ranker, SCENES.X[TEST], SCENES.Y[TEST], RandomQuestion(), Unsure(1.0), (0, 5, 12), random_state=0)
     for asked in result.asked:
         assert len(set(asked[asked >= 0])) == (asked >= 0).sum()
     assert np.array_equal(result.per_list[:, 0], result.per_list[:, 2], equal_nan=True)
@@ -119,7 +119,7 @@ def test_confidence_is_calibrated_on_new_rows() -> None:
     sure = calibrate(ranker, scenes.X[validation], scenes.Y[validation], k=4).of(ranker, scenes.X[test], k=4)
     truth = scenes.Y[test]
     edges = np.linspace(0, 1, 6)
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         inside = (sure >= low) & (sure < high)
         if inside.sum() > 300:
             assert truth[inside].mean() == pytest.approx(sure[inside].mean(), abs=0.05)

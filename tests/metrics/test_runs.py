@@ -49,11 +49,14 @@ def test_equals_ir_measures_on_ten_thousand_lists():
 
 
 DOCS = st.sampled_from(["a", "b", "B", "d1", "d10", "d9", "é", "z"])
+# trec_eval counts grades in an array of the largest grade plus one: with negative grades only it reads past it and may
+# never come back, so the peer is asked about queries with some other grade.
+JUDGED = st.dictionaries(DOCS, st.integers(-1, 3), min_size=1).filter(lambda docs: max(docs.values()) >= 0)
 
 
 @given(
     st.dictionaries(st.sampled_from("xyz"), st.dictionaries(DOCS, st.integers(0, 2), min_size=1), min_size=1),
-    st.dictionaries(st.sampled_from("wxyz"), st.dictionaries(DOCS, st.integers(-1, 3), min_size=1), min_size=1),
+    st.dictionaries(st.sampled_from("wxyz"), JUDGED, min_size=1),
     st.sampled_from([1e-9, 1.0]),
 )
 def test_ties_and_gaps_equal_pytrec_eval(run, qrels, step):

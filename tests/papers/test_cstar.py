@@ -71,7 +71,7 @@ def test_logistic_regressions_equal_scikit_learns() -> None:
 
 @pytest.mark.parametrize("scorer", [KernelSvm(), Logistic(), Logistic(standardise=True)])
 def test_base_scores_are_calibrated_and_survive_a_constant_label(scorer: Logistic) -> None:
-    scenes = datasets.make_label_scenes(600, n_labels=8, random_state=1)
+    scenes = datasets.make_label_scenes(1200, n_labels=8, random_state=1)
     Y = scenes.Y.astype(float)
     Y[:, 3], Y[:, 4] = 0.0, 1.0
     scores = scorer.cross_fit(scenes.X[:400], Y[:400], scenes.X[400:])

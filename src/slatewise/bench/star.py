@@ -134,6 +134,7 @@ def _held_out_scores(X: Floats, Y: Floats, folds: int = 4) -> Floats:
         inside = part != fold
         gram: Floats = X[inside].T @ X[inside]
         gram[np.diag_indices(len(gram))] += len(X)
-        weights = np.linalg.solve(gram, X[inside].T @ (Y[inside] - rate))
+        aim: Floats = X[inside].T @ (Y[inside] - rate)
+        weights = np.linalg.solve(gram, aim)
         given[~inside] = np.clip(X[~inside] @ weights + rate, 0.003, 0.99)
     return np.log(given / (1 - given))

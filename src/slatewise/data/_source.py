@@ -25,6 +25,39 @@ class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
+class _Xz:
+    """All streams of an xz file; ``lzma.LZMAFile`` takes a damaged second one for the end, and says nothing."""
+
+    _CHUNK = 1 << 16
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+
+    def read(self, size: int, /) -> bytes:
+        while True:
+            fed = b""
+            if self._stream.eof:
+                fed = self._after_padding(self._stream.unused_data)
+                if not fed:
+                    return b""
+                self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+            elif self._stream.needs_input:
+                fed = self._raw.read(self._CHUNK)
+                if not fed:
+                    raise EOFError("the end of the file inside a stream")
+            if data := self._stream.decompress(fed, size):
+                return data
+
+    def _after_padding(self, rest: bytes) -> bytes:
+        """Return what follows the zeros that may stand between streams, b"" at the end of the file."""
+        while not (rest := rest.lstrip(b"\0")):
+            rest = self._raw.read(self._CHUNK)
+            if not rest:
+                return b""
+        return rest
+
+
 class Source:
     """Decompressed bytes of one file, with the position reached so far for error messages."""
 
@@ -85,19 +118,21 @@ def open_source(path: PathOrFile) -> Generator[Source]:
     if isinstance(path, str | os.PathLike):
         with open(path, "rb") as raw:
             yield Source(_decompressed(raw), os.fspath(path))
+    elif isinstance(path, io.TextIOBase):
+        raise TypeError("path: expected a path or a file opened in binary mode, found one opened as text")
     else:
-        buffered = path if path.seekable() else io.BytesIO(path.read())
-        yield Source(_decompressed(buffered), str(getattr(path, "name", "<stream>")))
+        yield Source(_decompressed(path), str(getattr(path, "name", "<stream>")))
 
 
-def _decompressed(raw: BinaryIO) -> _Readable:
+def _decompressed(file: BinaryIO) -> _Readable:
+    raw = file if file.seekable() else io.BytesIO(file.read())  # a pipe cannot be looked at twice
     start = raw.tell()
     magic = raw.read(len(_XZ_MAGIC))
     raw.seek(start)
     if magic.startswith(_GZIP_MAGIC):
         return gzip.GzipFile(fileobj=raw, mode="rb")
     if magic == _XZ_MAGIC:
-        return lzma.LZMAFile(raw, mode="rb")
+        return _Xz(raw)
     return raw
 
 

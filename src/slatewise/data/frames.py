@@ -119,7 +119,9 @@ def ids_of(series: nw.Series[Any], name: str, first_row: int) -> Ids:
 def _numbers(series: nw.Series[Any], name: str, first_row: int) -> Float:
     if not series.dtype.is_numeric() and series.dtype != nw.Boolean:
         raise _fault(series, name, first_row, 0, "numbers", f"a column of {series.dtype}")
-    values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    whole = series.dtype.is_integer() and not series.is_null().any()
+    # Straight to NumPy where that is safe: Arrow refuses to cast integers that float64 would round.
+    values = np.asarray((series if whole else series.cast(nw.Float64)).to_numpy(), dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         row = int(bad[0])

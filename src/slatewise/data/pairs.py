@@ -63,8 +63,7 @@ def read_pairs(
     >>> pairs.queries.tolist(), pairs.items.tolist(), pairs.weights.tolist()
     ([7, 8], ['a1', 'a2'], [3.0, 1.5])
     """
-    wanted = columns if weight is None else (*columns, weight)
-    _check_columns(wanted, header)
+    wanted = _check_columns(columns, weight, header)
     check_delimiter(delimiter)
     problems = Problems(on_error)
     with open_source(path) as source:
@@ -167,10 +166,15 @@ def _header_line(source: Source, lines: RawLines) -> Line:
     raise DataError(source.name, 1, 1, "a line that names the columns", "an empty file")
 
 
-def _check_columns(wanted: tuple[Column, ...], header: bool | None) -> None:
+def _check_columns(columns: tuple[Column, ...], weight: Column | None, header: bool | None) -> tuple[Column, ...]:
+    """Return the columns to read."""
+    if len(columns) != 2:
+        raise ValueError(f"columns: expected two, the query's and the item's, found {columns!r}")
+    wanted = tuple(columns) if weight is None else (*columns, weight)
     for argument, column in zip(("columns[0]", "columns[1]", "weight"), wanted, strict=False):
         if isinstance(column, int):
             if column < 0:
                 raise ValueError(f"{argument}: expected an index >= 0 or a name, found {column}")
         elif not header:
             raise ValueError(f"{argument}: expected an index, or header=True so that names exist, found {column!r}")
+    return wanted

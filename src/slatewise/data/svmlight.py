@@ -176,6 +176,9 @@ def write_svmlight(path: str | os.PathLike[str], ranking: Ranking, *, zero_based
         if not np.isfinite(values).all():
             raise ValueError(f"{name}: expected finite numbers, found {values[~np.isfinite(values)][0]}")
     qid = np.asarray(ranking.qid)
+    for name, column in (("y", ranking.y), ("qid", qid), ("doc_ids", ranking.doc_ids)):
+        if column is not None and column.shape != matrix.shape[:1]:
+            raise ValueError(f"{name}: expected one a row of X, {matrix.shape[0]}, found shape {column.shape}")
     if qid.dtype.kind not in "iu" or (len(qid) and (qid.min() < 0 or qid.max() > np.iinfo(np.int64).max)):
         raise ValueError("qid: expected whole numbers from 0 to 2^63 - 1, found others")
     if group_rows(qid, len(qid)).order is not None:

@@ -138,6 +138,8 @@ def write_qrels(path: str | os.PathLike[str], qrels: Qrels) -> None:
     _check_keys("qrels", qrels.qid, qrels.doc_ids)
     _check_words("qrels", qrels.qid, qrels.doc_ids)
     _check_length("qrels.relevance", qrels.relevance, len(qrels.qid))
+    if qrels.relevance.dtype.kind not in "iu":
+        raise ValueError(f"qrels.relevance: expected whole numbers, found dtype {qrels.relevance.dtype}")
     rows = zip(qrels.qid.tolist(), qrels.doc_ids.tolist(), qrels.relevance.tolist(), strict=True)
     with atomic_file(path) as file:
         file.writelines(f"{qid} 0 {doc} {relevance}\n".encode() for qid, doc, relevance in rows)

@@ -48,9 +48,19 @@ class BestFeatureRanker(QueryRanker):
         measure = metrics.parse(self.measure)
         choices = [(feature, sign) for feature in range(X.shape[1]) for sign in (1.0, -1.0)]
         values = [measure(y, sign * X[:, feature].astype(np.float64), qid) for feature, sign in choices]
-        best = int(np.argmax(values))
+        if np.isnan(values).all():  # whether a list counts depends on its relevance alone
+            raise ValueError(f"y: expected a list that {self.measure} can measure, found none")
+        best = int(np.argmin(values) if measure.smaller_is_better else np.argmax(values))
         self.feature_, self.sign_ = choices[best]
         self.train_score_ = float(values[best])
+
+    def check_learned(self) -> None:
+        """Raise ValueError unless the feature is one of X and the sign a sign."""
+        super().check_learned()
+        if type(self.feature_) is not int or not 0 <= self.feature_ < self.n_features_in_:
+            raise ValueError(f"feature_: expected a column of {self.n_features_in_}, found {self.feature_!r}")
+        if type(self.sign_) is not float or abs(self.sign_) != 1.0:
+            raise ValueError(f"sign_: expected 1.0 or -1.0, found {self.sign_!r}")
 
     def _scores(self, X: NDArray[Any]) -> NDArray[np.float64]:
         return self.sign_ * X[:, self.feature_].astype(np.float64)

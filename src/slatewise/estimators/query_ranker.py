@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.estimators._sklearn import check_is_fitted, check_rows, check_targets
+from slatewise.estimators._sklearn import check_is_fitted, check_rows, check_targets, check_weights
 from slatewise.estimators.saving import SavedEstimator, card_for
 from slatewise.lists import group_rows
 from slatewise.metrics import NDCG
@@ -73,6 +73,7 @@ class QueryRanker(SavedEstimator):
         sample_weight
             One weight a row; a list counts with the mean weight of its rows.
         """
+        check_is_fitted(self)
         if qid is None and self.has_qid_:
             raise ValueError(
                 "qid: expected one id a row, as in fit, found None; inside Pipeline or GridSearchCV switch on "
@@ -84,9 +85,16 @@ class QueryRanker(SavedEstimator):
         if sample_weight is None:
             return float(np.mean(values))
         groups = group_rows(qid, len(scores))
-        weight = groups.gather(np.asarray(sample_weight, dtype=np.float64))
+        weight = groups.gather(check_weights(sample_weight, len(scores)))
         per_list = np.add.reduceat(weight, groups.offsets[:-1]) / np.diff(groups.offsets)
+        if not per_list.any():
+            raise ValueError("sample_weight: expected a weight > 0 in some row, found none")
         return float(np.average(values, weights=per_list))
+
+    def check_learned(self) -> None:
+        """Raise ValueError unless ``has_qid_`` is a boolean."""
+        if type(self.has_qid_) is not bool:
+            raise ValueError(f"has_qid_: expected a boolean, found {self.has_qid_!r}")
 
     @abstractmethod
     def _fit_lists(self, X: NDArray[Any], y: NDArray[np.float64], qid: NDArray[Any] | None) -> None: ...

@@ -62,10 +62,19 @@ class SavedEstimator(BaseEstimator):
             estimator = cls(**state.params)
         except TypeError as error:
             raise ModelFileError(f"{name}: expected the parameters of {cls.__name__}, found {error}") from None
+        if type(state.values.get("n_features_in_")) is not int:
+            raise ModelFileError(f"{name}: expected a whole number as n_features_in_, found another value")
         for attribute, value in learned.items():
             setattr(estimator, attribute, value)
         estimator.model_card_ = state.card
+        try:
+            estimator.check_learned()
+        except ValueError as error:
+            raise ModelFileError(f"{name}: {error}") from None
         return estimator
+
+    def check_learned(self) -> None:
+        """Raise ValueError unless what a file said was learned has types and sizes that fit together."""
 
 
 def load(path: str | os.PathLike[str]) -> Any:

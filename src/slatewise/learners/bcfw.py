@@ -29,7 +29,7 @@ BATCH = 64
 """Lists that share one inference call: larger is faster a list, but later ones see older parameters."""
 CACHE = 16
 """Corners kept a list at first; doubled when a list needs all of its own."""
-MOST_CACHED_EPOCHS = 3
+MOST_CACHED_EPOCHS = 40
 STEPS = 8
 """Pair steps a visit."""
 
@@ -103,7 +103,7 @@ def bcfw(
     with parallel.one_blas_thread():
         while gap > tol and epoch < max_iter:
             rng = np.random.default_rng((random_state, epoch))
-            visit.epoch(rng)
+            visit.epoch(rng, min(3 + epoch // 8, MOST_CACHED_EPOCHS))
             epoch += 1
             if epoch < next_check and epoch < max_iter:
                 continue
@@ -127,7 +127,7 @@ class _Visit:
         self.square_norms = np.einsum("nd,nd->n", hinge.phi, hinge.phi)
         self.offset = np.empty((0, 0)) if hinge.offset is None else hinge.offset
 
-    def epoch(self, rng: np.random.Generator) -> None:
+    def epoch(self, rng: np.random.Generator, cached: int) -> None:
         self.state.make_room()
         order = rng.permutation(self.hinge.n_lists)
         first = 0.0
@@ -146,7 +146,7 @@ class _Visit:
                 state.count,
             )
             first += self._solve(lists)
-        for _ in range(MOST_CACHED_EPOCHS):
+        for _ in range(cached):
             if self._solve(rng.permutation(self.hinge.n_lists)) < 0.1 * first:
                 break
 

@@ -37,9 +37,8 @@ class Choice(NamedTuple):
 
 def choose(hinge: StarHinge, learner: Learner, settings: Settings, rhos: Sequence[float] = PAIR_WEIGHTS) -> Choice:
     """Return the candidate with the highest mean break-even precision on the inner folds."""
-    scale = float(np.einsum("nd,nd->", hinge.phi, hinge.phi)) / len(hinge.phi)
-    strengths = [strength / max(scale, 1e-300) for strength in STRENGTHS]
-    rough = replace(settings, tol=_TOLERANCE, max_iter=min(settings.max_iter, _ROUNDS), callback=None)
+    strengths = [strength / _scale(hinge) for strength in STRENGTHS]
+    rough = _rough(settings)
     folds = _folds(hinge, settings.random_state)
     base = _mean(break_even(held_out, np.zeros(hinge.n_params)) for _, held_out in folds)
     best = Choice(0.0, rhos[0], base if hinge.offset is not None else -1.0)
@@ -58,6 +57,26 @@ def choose(hinge: StarHinge, learner: Learner, settings: Settings, rhos: Sequenc
                 break
             starts = [_continued(fit, strengths[place + 1] / C) for fit in fits]
     return best
+
+
+def held_out_precision(hinge: StarHinge, learner: Learner, settings: Settings) -> float:
+    """Return the mean break-even precision on the inner folds of one rough fit each."""
+    rough = _rough(settings)
+    folds = _folds(hinge, settings.random_state)
+    return _mean(break_even(held_out, _fit(learner, inner, rough, None).params) for inner, held_out in folds)
+
+
+def typical_strength(hinge: StarHinge) -> float:
+    """Return a C in the middle of the path."""
+    return 30.0 / _scale(hinge)
+
+
+def _scale(hinge: StarHinge) -> float:
+    return max(float(np.einsum("nd,nd->", hinge.phi, hinge.phi)) / len(hinge.phi), 1e-300)
+
+
+def _rough(settings: Settings) -> Settings:
+    return replace(settings, tol=_TOLERANCE, max_iter=min(settings.max_iter, _ROUNDS), callback=None)
 
 
 def _folds(hinge: StarHinge, seed: int) -> list[tuple[StarHinge, StarHinge]]:

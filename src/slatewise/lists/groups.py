@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.lists.checks import Int
+
+_EXACT = 2.0**53
+"""Up to here floats tell whole numbers apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +45,13 @@ def group_rows(qid: ArrayLike | None, n_rows: int) -> Groups:
         raise ValueError(f"qid: expected one id a row, shape ({n_rows},), found shape {ids.shape}")
     if n_rows == 0:
         return Groups(None, np.zeros(1, dtype=np.int64), ids)
-    if ids.dtype.kind == "f" and not np.isfinite(ids).all():
+    if ids.dtype.kind == "O":
+        ids = _one_kind(ids)
+    if ids.dtype.kind in "fcmM" and not np.isfinite(ids).all():
         raise ValueError(f"qid: expected an id in every row, found {ids[~np.isfinite(ids)][0]}")
+    if ids.dtype.kind == "f" and (np.abs(ids) > _EXACT).any():
+        # NumPy makes floats of a list with numbers on both sides of 2^63, and neighbours would become one list.
+        raise ValueError(f"qid: expected whole numbers of one integer type, found {ids[np.abs(ids) > _EXACT][0]:.0f}")
     starts = np.concatenate(([0], np.flatnonzero(ids[1:] != ids[:-1]) + 1)).astype(np.int64)
     runs = ids[starts]
     names, first_run, run_list = np.unique(runs, return_index=True, return_inverse=True)
@@ -54,3 +63,19 @@ def group_rows(qid: ArrayLike | None, n_rows: int) -> Groups:
     offsets = np.zeros(len(names) + 1, dtype=np.int64)
     np.cumsum(np.bincount(row_list, minlength=len(names)), out=offsets[1:])
     return Groups(np.argsort(row_list, kind="stable"), offsets, names[np.argsort(first_run)])
+
+
+def _one_kind(ids: NDArray[Any]) -> NDArray[Any]:
+    """Check that objects can be compared: what is missing, or of another kind than the rest, is an error."""
+    kinds: set[type] = {_kind(value) for value in ids.tolist()}
+    if len(kinds) > 1 or kinds == {type(None)}:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise ValueError(f"qid: expected an id in every row, all of one kind, found {names}")
+    return np.array(ids.tolist()) if kinds == {Number} else ids
+
+
+def _kind(value: object) -> type:
+    for kind in (str, Number):
+        if isinstance(value, kind):
+            return kind
+    return type(value)

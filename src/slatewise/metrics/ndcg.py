@@ -76,9 +76,13 @@ class NDCG(Measure):
         cut = longest if self.k is None else min(self.k, longest)
         table = np.append(DISCOUNTS[self.discount](cut), 0.0)
         gain = GAINS[self.gain]
-        dcg = hits.sum(gain(hits.relevance) * _expected_discount(hits, table))
         relevance, rank = _ideal(hits, judged)
-        best = hits.sum(gain(relevance) * table[np.minimum(rank, cut)])
+        with np.errstate(over="ignore"):
+            best = hits.sum(gain(relevance) * table[np.minimum(rank, cut)])
+        if not np.isfinite(best).all():
+            largest = relevance[np.isinf(best)[hits.lists]].max()
+            raise ValueError(f"relevance: expected gains that add up within float64, found relevance {largest:g}")
+        dcg = hits.sum(gain(hits.relevance) * _expected_discount(hits, table))
         return self.with_empty(ratio(dcg, best), best <= 0)
 
 

@@ -93,7 +93,7 @@ class Preset:
 
     def parse(self, name: str) -> Measure:
         """Read a name such as ``"ndcg@10"``; see :func:`parse`."""
-        match = re.fullmatch(r"([a-z_]+)(?:@([0-9]+))?", name.strip().lower())
+        match = re.fullmatch(r"([a-z_]+)(?:@([0-9]{1,18}))?", str(name).strip().lower())
         if match is None or match[1] not in {*_AT_K, *_WHOLE}:
             known = ", ".join([*(f"{key}@k" for key in _AT_K), *_WHOLE])
             raise ValueError(f"measure: expected one of {known} (k: a whole number, @k optional), found {name!r}")

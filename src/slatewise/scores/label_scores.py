@@ -1,6 +1,6 @@
 """Scores of the labels of a row: linear, pre-trained, or by a kernel.
 
-    linear       s_i = w_i . x + v_i
+    linear       s_i = w_i . (x - mean) + v_i
     pretrained   s_i = (base + a_i) x_i + v_i          x is the row of given scores, base keeps their order at a = v = 0
     kernel       s_i = sum over basis rows p of alpha_pi k(x, x_p) + v_i
 
@@ -76,10 +76,16 @@ class KernelScores:
         return self.kernel.compare(X, self.basis) @ coef.T + intercept
 
 
-def prepare_linear(X: Floats) -> Prepared:
-    """Append the constant feature."""
-    phi, split = _with_constant(X)
-    return Prepared(LinearScores(), phi, None, split)
+def prepare_linear(X: Floats, weight: Floats) -> Prepared:
+    """Centre the features, so that a shift of all rows changes nothing, and append the constant one."""
+    centre = weight @ X / weight.sum()
+    phi, split = _with_constant(X - centre)
+
+    def coefficients(W: Floats) -> Coefficients:
+        coef, intercept = split(W)
+        return coef, intercept - coef @ centre
+
+    return Prepared(LinearScores(), phi, None, coefficients)
 
 
 def prepare_pretrained(X: Floats, typical_loss: float) -> Prepared:
