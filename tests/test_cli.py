@@ -114,6 +114,58 @@ def test_rank_writes_tables(tmp_path, letor, run, ending):
     assert run("rank", model, letor, "--out", out)[0] == 0
     frame = polars.read_csv(out) if ending == "csv" else polars.read_parquet(out)
     assert len(frame) == 5
+    run("rank", model, letor, "--out", tmp_path / "same.run")
+    assert run("evaluate", out, letor, "--json") == run("evaluate", tmp_path / "same.run", letor, "--json")
+
+
+def test_a_sparse_file_need_not_mention_every_feature(tmp_path, letor, run):
+    model, other = tmp_path / "m.safetensors", tmp_path / "other.txt"
+    run("fit", "feature", letor, "--out", model)
+    other.write_text("1 qid:1 1:3 #docid = a\n0 qid:1 1:2 #docid = b\n")
+    assert run("evaluate", model, other, "--measures", "map", "--json")[1] == '{"map": 1.0}\n'
+    other.write_text("1 qid:1 1:3\n0 qid:1 3:2\n")
+    assert f"{other}:2:9: expected a feature index from 1 to 2" in bad_input(run("evaluate", model, other))
+
+
+def test_a_sparse_file_need_not_mention_every_label(tmp_path, run):
+    rows, model, trec = tmp_path / "rows.txt", tmp_path / "m.safetensors", tmp_path / "r.run"
+    rows.write_text("0,1 1:0.5 2:1\n1 1:3\n2 2:4\n0 1:1\n")
+    assert run("fit", "cstar", rows, "--out", model, "--param", "core=1")[0] == 0
+    rows.write_text("0 1:0.5\n1 1:3\n")
+    assert run("evaluate", model, rows, "--measures", "bep")[0] == 0
+    assert run("rank", model, rows, "--out", trec)[0] == 0
+    assert len(trec.read_text().splitlines()) == 6
+    rows.write_text("3 1:0.5\n")
+    assert "a label from 0 to 2" in bad_input(run("evaluate", model, rows))
+
+
+def test_labels_that_must_be_in_have_a_score_too(tmp_path, run):
+    rows, model, trec = tmp_path / "rows.txt", tmp_path / "m.safetensors", tmp_path / "r.run"
+    rows.write_text("0,1 1:0.5 2:1\n0,1 1:3\n0,1 2:4\n")
+    run("fit", "cstar", rows, "--out", model, "--param", "core=1")
+    assert run("rank", model, rows, "--out", trec)[0] == 0
+    assert run("evaluate", model, rows, "--measures", "map", "--json")[1] == '{"map": 1.0}\n'
+
+
+def test_documents_without_an_id_are_named_by_their_row(tmp_path, letor, run):
+    model, rows, trec = tmp_path / "m.safetensors", tmp_path / "some.txt", tmp_path / "r.run"
+    run("fit", "feature", letor, "--out", model)
+    rows.write_text("1 qid:1 1:3 2:1 #docid = a\n0 qid:1 1:2\n0 qid:1 1:1\n")
+    assert run("rank", model, rows, "--out", trec)[0] == 0
+    assert [line.split()[2] for line in trec.read_text().splitlines()] == ["a", "1", "2"]
+
+
+def test_a_mean_over_nothing_is_null_in_json(tmp_path, letor, run):
+    model, rows = tmp_path / "m.safetensors", tmp_path / "none.txt"
+    run("fit", "feature", letor, "--out", model)
+    rows.write_text("0 qid:1 1:3\n0 qid:1 1:2\n")
+    assert run("evaluate", model, rows, "--measures", "auc", "--json")[1] == '{"auc": null}\n'
+
+
+def test_without_a_command_there_is_help(run):
+    code, out, err = run()
+    assert (code, err) == (0, "")
+    assert "Usage: slatewise" in out
 
 
 def test_bad_rows_name_the_place(tmp_path, run):
@@ -138,6 +190,20 @@ def test_other_bad_input(tmp_path, letor, run):
     assert "letor" in bad_input(run("reproduce", "nonsense"))
     assert "reader" in bad_input(run("bench", "nonsense"))
     assert bad_input(run("nonsense"))
+    assert "measure: expected" in bad_input(run("fit", "feature", letor, "--out", model, "--param", "measure=5"))
+    assert "none/m:" in bad_input(run("fit", "feature", letor, "--out", tmp_path / "none" / "m"))
+    assert "none/r.run:" in bad_input(run("rank", model, letor, "--out", tmp_path / "none" / "r.run"))
+    assert "none/f:" in bad_input(run("reproduce", "letor", "--json", tmp_path / "none" / "f"))
+    assert "none/f:" in bad_input(run("bench", "metrics", "--json", tmp_path / "none" / "f"))
+    empty = tmp_path / "empty.txt"
+    empty.write_text("")
+    for system in ("feature", "cstar"):
+        assert f"{empty}:1:1: expected at least one row" in bad_input(run("fit", system, empty, "--out", model))
+    grades = tmp_path / "grades.txt"
+    grades.write_text("1e300 qid:1 1:1\n")
+    trec = tmp_path / "one.run"
+    trec.write_text("1 Q0 a 1 1 x\n")
+    assert "whole numbers as relevance" in bad_input(run("evaluate", trec, grades))
     assert bad_input(run("demo", "--nonsense"))
 
 

@@ -4,6 +4,7 @@ import gzip
 import lzma
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,21 @@ def test_compresses_by_ending_with_the_same_bytes_every_time(tmp_path: Path, end
     assert callable(unpack)
     assert unpack(contents[0]) == b"42\n" * 100
     assert contents[0] == contents[1]
+
+
+def test_errors_name_the_path_that_was_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "none" / "out.txt"
+    with pytest.raises(FileNotFoundError) as error, atomic_path(path):
+        pass
+    assert error.value.filename == str(path)
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_what_is_no_plain_file_is_not_replaced(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    target = tmp_path / "there"
+    make(target)
+    kind = stat.S_IFMT(target.stat().st_mode)
+    with pytest.raises(OSError, match="expected a plain file"), atomic_path(target):
+        pass
+    assert stat.S_IFMT(target.stat().st_mode) == kind
+    assert os.listdir(tmp_path) == ["there"]

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from itertools import pairwise
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -242,3 +243,28 @@ def test_strings_and_negative_ids_group():
     assert group_rows(np.zeros(0, int), 0).offsets.tolist() == [0]
     with pytest.raises(ValueError, match="qid: expected an id in every row, found nan"):
         group_rows([1.0, np.nan], 2)
+
+
+@pytest.mark.parametrize(
+    "qid",
+    [
+        np.array(["a", None, "a"], dtype=object),
+        np.array([1, np.nan, 1], dtype=object),
+        np.array([1, "a", 1], dtype=object),
+        np.array([None] * 3),
+        np.array(["2024-01-01", "NaT", "2024-01-01"], dtype="datetime64[D]"),
+        [1.0, np.nan, 1.0],
+        [2**63, 2**63 - 1, 2**63],
+    ],
+)
+def test_ids_that_are_missing_or_cannot_be_told_apart_are_refused(qid) -> None:
+    with pytest.raises(ValueError, match="qid: expected"):
+        group_rows(qid, 3)
+
+
+def test_objects_of_one_kind_are_ids() -> None:
+    one, two = UUID(int=1), UUID(int=2)
+    for qid in ([two, one, two], ["b\0", "b", "b\0"], [np.int64(2), 1, np.int8(2)]):
+        groups = group_rows(np.array(qid, dtype=object), 3)
+        assert groups.ids.tolist() == qid[:2]
+        assert groups.order.tolist() == [0, 2, 1]

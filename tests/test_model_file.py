@@ -1,3 +1,4 @@
+import hashlib
 import json
 import tracemalloc
 from pathlib import Path
@@ -100,6 +101,8 @@ def hostile(path, entries, metadata=None, data=b""):
         {"dtype": "F64", "shape": [1.0], "data_offsets": [0, 8]},
         {"dtype": "F64", "shape": [True], "data_offsets": [0, 8]},
         {"dtype": "F64", "shape": [0] * 100, "data_offsets": [0, 0]},
+        {"dtype": "F64", "shape": [0, 1 << 62], "data_offsets": [0, 0]},
+        {"dtype": "F64", "shape": [1 << 70, 0], "data_offsets": [0, 0]},
         {"dtype": "O", "shape": [1], "data_offsets": [0, 8]},
         {"dtype": ["F64"], "shape": [1], "data_offsets": [0, 8]},
         {"shape": [1]},
@@ -118,18 +121,38 @@ def test_overlapping_tensors_are_refused(tmp_path):
         read_model(hostile(tmp_path / "h", {"a": entry, "b": entry}, data=b"\0" * 8))
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None, 1.0])
+@pytest.mark.parametrize("version", [0, 2, "1", None, 1.0, True])
 def test_unknown_versions_are_refused(tmp_path, version):
     with pytest.raises(ModelFileError, match="newer slatewise"):
         read_model(hostile(tmp_path / "h", {}, {"format": version}))
 
 
+GOOD_CARD = {"library": "", "n_lists": 1, "n_rows": 1, "data_sha256": ""}
+
+
 @pytest.mark.parametrize(
-    "metadata", [{"card": {"x": 1}}, {"card": []}, {"sha256": []}, {"sha256": {"a#utf32": 3}}, {"card": None}]
+    "metadata",
+    [
+        *({"card": {"x": 1}}, {"card": []}, {"card": None}, {"card": {**GOOD_CARD, "n_lists": "1"}}),
+        *({"sha256": []}, {"sha256": {"a#utf32": 3}}, {"sha256": {"a": ""}}, {"extra": 1}),
+        *({"estimator": []}, {"estimator": None}, {"params": []}, {"params": None}, {"values": []}, {"values": "ab"}),
+    ],
 )
 def test_metadata_of_the_wrong_type_is_refused(tmp_path, metadata):
+    read_model(hostile(tmp_path / "h", {}, {"card": GOOD_CARD}))
     with pytest.raises(ModelFileError):
-        read_model(hostile(tmp_path / "h", {}, metadata))
+        read_model(hostile(tmp_path / "h", {}, {"card": GOOD_CARD, **metadata}))
+
+
+@pytest.mark.parametrize(("names", "values"), [(["a", "a#utf32"], {}), (["a"], {"a": 1})])
+def test_one_name_for_two_things_is_refused(tmp_path, names, values):
+    nothing = {
+        "a": {"dtype": "F64", "shape": [0], "data_offsets": [0, 0]},
+        "a#utf32": {"dtype": "I32", "shape": [0, 1], "data_offsets": [0, 0]},
+    }
+    metadata = {"card": GOOD_CARD, "values": values, "sha256": dict.fromkeys(names, hashlib.sha256().hexdigest())}
+    with pytest.raises(ModelFileError, match="'a' twice"):
+        read_model(hostile(tmp_path / "h", {name: nothing[name] for name in names}, metadata))
 
 
 def test_another_safetensors_file_is_refused(tmp_path):

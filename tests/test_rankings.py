@@ -24,3 +24,6 @@ def test_indexing_like_a_list():
         rankings[1]
     with pytest.raises(ValueError, match="k: expected"):
         rankings.top(0)
+    with pytest.raises(ValueError, match="k: expected a whole number"):
+        rankings.top(1.5)
+    assert rankings.top(10**30)[0].tolist() == [1, 0]

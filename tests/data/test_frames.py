@@ -109,3 +109,8 @@ def test_no_rows() -> None:
     frame = pl.DataFrame({"f": [], "rel": [], "q": []}, schema={"f": pl.Float64, "rel": pl.Int64, "q": pl.String})
     found = from_frame(frame, label="rel", qid="q")
     assert found.X.shape == (0, 1)
+
+
+def test_integers_beyond_float64_are_rounded(make) -> None:
+    frame = make({"q": [1, 1], "rel": [0, 1], "hash": [2**60 + 1, 3]})
+    assert from_frame(frame, label="rel", qid="q").dense().ravel().tolist() == [float(2**60), 3.0]

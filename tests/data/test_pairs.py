@@ -159,3 +159,8 @@ def test_public_data(shared_data: Path) -> None:
     plays = read_pairs(path, columns=("userID", "artistID"), weight="weight", header=True)
     assert (len(np.unique(plays.queries)), len(np.unique(plays.items)), len(plays.queries)) == (1892, 17632, 92834)
     assert plays.queries.dtype == plays.items.dtype == np.int64
+
+
+def test_two_columns_are_asked_for() -> None:
+    with pytest.raises(ValueError, match="columns: expected two"):
+        read_pairs(io.BytesIO(b"a,b,3\n"), columns=(0, 1, 2))

@@ -8,6 +8,7 @@ import lzma
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -197,6 +198,27 @@ def test_archives() -> None:
                 read(packed[:-9], on_error=on_error)
 
 
+def test_an_archive_of_several_streams_is_read_to_its_end() -> None:
+    rows = _LETOR.splitlines(keepends=True)
+    for pack, padding in ((gzip.compress, b""), (lzma.compress, b"\0" * 8)):
+        packed = pack(b"".join(rows[:2])) + padding + pack(b"".join(rows[2:])) + padding
+        assert comparable(read(packed)) == comparable(read(_LETOR))
+    for junk in (b"junk", lzma.compress(b"1 qid:99 1:1\n").replace(b"7zXZ", b"8zXZ")):
+        with pytest.raises(DataError, match="expected a complete archive"):
+            read(lzma.compress(_LETOR) + junk)
+
+
+def test_a_pipe_and_a_text_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(lzma.compress(_LETOR),))
+    writer.start()
+    assert comparable(read_svmlight(pipe)) == comparable(read(_LETOR))
+    writer.join()
+    with pytest.raises(TypeError, match="binary mode"):
+        read_svmlight(io.StringIO("1 qid:1 1:1"))
+
+
 def test_arguments_are_checked_at_the_door() -> None:
     with pytest.raises(ValueError, match="scale: expected None or 'minmax', found 'max'"):
         read(b"", scale="max")
@@ -303,6 +325,9 @@ def test_writing_and_reading_gives_the_same_bits(X: np.ndarray, data: st.DataObj
         ({"X": csr_array([[np.inf], [0]])}, "X: expected finite numbers, found inf"),
         ({"qid": np.array([-1, 0])}, "qid: expected whole numbers"),
         ({"qid": np.array(["a", "b"])}, "qid: expected whole numbers"),
+        ({"y": np.zeros(3)}, "y: expected one a row of X, 2"),
+        ({"qid": np.array([1])}, "qid: expected one a row of X, 2"),
+        ({"doc_ids": np.array(["a"])}, "doc_ids: expected one a row of X, 2"),
         ({"doc_ids": np.array(["a\nb", ""])}, "doc_ids: expected ids that a comment"),
         ({"doc_ids": np.array(["docid = x y", ""])}, "doc_ids: expected ids that a comment"),
         ({"doc_ids": np.array([" a", ""])}, "doc_ids: expected ids that a comment"),

@@ -187,3 +187,9 @@ def test_write_run_as_chooses_by_ending(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"run.scores\[0\]"):
         write_run_as(tmp_path / "bad.parquet", make_run({("q", "d"): float("inf")}))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.b.csv.gz", "a.csv", "a.parquet", "a.txt.xz"]
+
+
+def test_fractional_relevance_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"qrels\.relevance: expected whole numbers"):
+        write_qrels(tmp_path / "qrels", Qrels(np.array(["q"]), np.array(["d"]), np.array([1.5])))
+    assert not list(tmp_path.iterdir())

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import slatewise
@@ -11,6 +12,9 @@ from slatewise.model_file import ModelState, read_model, write_model
 @parametrize_with_checks([BestFeatureRanker()])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+VALUES = {"feature_": 0, "sign_": 1.0, "train_score_": 0.0, "has_qid_": True, "n_features_in_": 4}
 
 
 @pytest.fixture
@@ -26,6 +30,35 @@ def test_no_other_feature_is_better(rows):
     everything = [measure(y, sign * X[:, j], qid) for j in range(4) for sign in (1, -1)]
     assert ranker.train_score_ == max(everything)
     assert measure(y, ranker.predict(X), qid) == max(everything)
+
+
+def test_small_mean_ranks_are_good():
+    ranker = BestFeatureRanker("mean_rank").fit([[1.0], [2.0], [3.0]], [0, 0, 1])
+    assert (ranker.sign_, ranker.train_score_) == (1.0, 1.0)
+
+
+def test_a_measure_that_counts_no_list_is_refused():
+    with pytest.raises(ValueError, match="y: expected a list that auc"):
+        BestFeatureRanker("auc").fit([[1.0], [2.0]], [0, 0])
+
+
+@pytest.mark.parametrize("measure", [5, None, metrics.NDCG(3)])
+def test_a_measure_goes_by_name(measure):
+    with pytest.raises(ValueError, match="measure: expected one of"):
+        BestFeatureRanker(measure).fit([[1.0], [2.0]], [0, 1])
+
+
+def test_scoring_before_fit_is_refused():
+    with pytest.raises(NotFittedError):
+        BestFeatureRanker().score([[1.0]], [1])
+
+
+@pytest.mark.parametrize("weight", [np.ones(5), np.ones(99), -np.ones(60), np.full(60, np.nan), np.zeros(60)])
+def test_bad_weights_are_refused(rows, weight):
+    X, y, qid = rows
+    ranker = BestFeatureRanker().fit(X, y, qid)
+    with pytest.raises(ValueError, match="sample_weight: expected"):
+        ranker.score(X, y, qid, sample_weight=weight)
 
 
 def test_order_of_rows_does_not_matter(rows):
@@ -92,7 +125,12 @@ def test_the_same_fit_gives_the_same_bytes(tmp_path, rows):
         {"estimator": "os.system"},
         {"params": {"measure": "map", "fit": 1}},
         {"values": {"feature_": 0}},
-        {"values": {"feature_": 0, "sign_": 1.0, "train_score_": 0.0, "has_qid_": True, "n_features_in_": 1, "fit": 3}},
+        {"values": {**VALUES, "feature_": 4}},
+        {"values": {**VALUES, "feature_": "0"}},
+        {"values": {**VALUES, "sign_": 2.0}},
+        {"values": {**VALUES, "has_qid_": 1}},
+        {"values": {**VALUES, "n_features_in_": []}},
+        {"values": {**VALUES, "fit": 3}},
     ],
 )
 def test_a_file_with_other_content_is_refused(tmp_path, rows, change):

@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -13,7 +14,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import slatewise
 from slatewise import CStarRanker, datasets
+from slatewise.errors import ModelFileError
 from slatewise.learners.result import ConvergenceWarning
+from slatewise.model_file import read_model, write_model
 
 
 @parametrize_with_checks([CStarRanker(core=1)])
@@ -267,6 +270,7 @@ BAD = [
     ({"core": [99]}, {}, "core"),
     ({"core": 2.5}, {}, "core"),
     ({"C": 0}, {}, "C: expected"),
+    ({"C": "abc"}, {}, "C: expected"),
     ({"C_pair": -1.0}, {}, "C_pair"),
     ({"scores": "other"}, {}, "scores"),
     ({"scores": "pretrained"}, {"y": np.eye(240, 5) + np.eye(240, 5, -235)}, "one given score a label"),
@@ -316,10 +320,33 @@ def test_saved_and_loaded_it_ranks_the_same(tmp_path, scenes):
         np.testing.assert_array_equal(back.decision_function(scenes.X), ranker.decision_function(scenes.X))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"core_": np.array([0, 99])},
+        {"pair_": np.full((2, 8), np.nan)},
+        {"coef_": np.zeros((8, 3))},
+        {"intercept_": np.zeros(3)},
+        {"count_coef_": np.full(9, np.inf)},
+        {"classes_": np.arange(3)},
+        {"k_": 99},
+        {"k_": "many"},
+    ],
+)
+def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, scenes, change):
+    CStarRanker(core=2).fit(scenes.X, scenes.Y).save(tmp_path / "m")
+    state = read_model(tmp_path / "m")
+    arrays = {**state.arrays, **{name: value for name, value in change.items() if name in state.arrays}}
+    values = {**state.values, **{name: value for name, value in change.items() if name in state.values}}
+    write_model(tmp_path / "m", replace(state, arrays=arrays, values=values))
+    with pytest.raises(ModelFileError):
+        slatewise.load(tmp_path / "m")
+
+
 def test_same_bits_with_any_number_of_threads(tmp_path, scenes):
     for threads in (1, 2):
         CStarRanker(core=3, C=3, n_threads=threads).fit(scenes.X, scenes.Y).save(tmp_path / str(threads))
-    arrays = [slatewise.model_file.read_model(tmp_path / str(threads)).arrays for threads in (1, 2)]
+    arrays = [read_model(tmp_path / str(threads)).arrays for threads in (1, 2)]
     for name, array in arrays[0].items():
         np.testing.assert_array_equal(array, arrays[1][name])
 

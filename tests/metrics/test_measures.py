@@ -100,3 +100,16 @@ def test_many_tied_items_do_not_take_forever():
     harmonic = np.sum(1 / np.arange(1, 100_001))
     assert RR()(relevance, np.zeros(100_000)) == pytest.approx(harmonic / 100_000, rel=1e-12)
     assert AP()(relevance, np.zeros(100_000)) == pytest.approx(harmonic / 100_000, rel=1e-12)
+
+
+@pytest.mark.parametrize(("gain", "relevance"), [("exp2", [2000, 0, 1]), ("linear", [1e308, 1e308, 1e308])])
+def test_gains_beyond_float64_are_refused(gain, relevance):
+    with pytest.raises(ValueError, match="relevance: expected gains that add up within float64"):
+        NDCG(gain=gain)([relevance], [[3, 2, 1]])
+
+
+@pytest.mark.parametrize("measure", [NDCG, AP, Precision, Recall, RR])
+def test_cutoffs_past_every_list(measure):
+    assert measure(2**62 - 1)([[1, 0]], [[2, 1]]) == pytest.approx(1.0 if measure is not Precision else 0.0)
+    with pytest.raises(ValueError, match="k: expected"):
+        measure(2**62)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -278,22 +279,51 @@ class CStarRanker(SavedEstimator):
         chosen = np.asarray(self.rank(X, self.k_ if k is None else k, known))
         return explain_selection(self._scores(X), self.pair_, self.core_, chosen)
 
+    def check_learned(self) -> None:
+        """Raise ValueError unless the arrays of a file fit each other and the parameters."""
+        self._check_choices()
+        StarPair.of(self.pair_, self.core_)
+        n_labels = int(self.pair_.shape[1])
+        width = {"linear": self.n_features_in_, "pretrained": 1}.get(self.scores, len(self.basis_))
+        shapes = {
+            "coef_": (n_labels,) if self.scores == "pretrained" else (n_labels, width),
+            "intercept_": (n_labels,),
+            "count_coef_": (n_labels + 1,),
+        }
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape or not np.isfinite(getattr(self, name)).all():
+                raise ValueError(f"{name}: expected finite numbers of shape {shape}")
+        if self.scores == "precomputed":
+            if self.basis_.dtype.kind != "i" or ((self.basis_ < 0) | (self.basis_ >= self.n_features_in_)).any():
+                raise ValueError(f"basis_: expected columns of {self.n_features_in_}")
+        elif self.scores in KERNELS and self.basis_.shape[1:] != (self.n_features_in_,):
+            raise ValueError(f"basis_: expected rows of {self.n_features_in_} features")
+        if type(self.k_) is not int or not 1 <= self.k_ <= n_labels:
+            raise ValueError(f"k_: expected a number from 1 to {n_labels}, found {self.k_!r}")
+        if len(self.classes_) not in (0, n_labels):
+            raise ValueError(f"classes_: expected {n_labels} classes or none, found {len(self.classes_)}")
+
     # --- parts -------------------------------------------------------------------------------------------------------
 
     def _check_settings(self, X: Floats, Y: Floats) -> None:
-        if self.scores not in ("linear", "pretrained", *KERNELS):
-            raise ValueError(f"scores: expected linear, pretrained, {', '.join(KERNELS)}, found {self.scores!r}")
+        self._check_choices()
         if self.scores == "pretrained" and X.shape != Y.shape:
             raise ValueError(f"X: expected one given score a label, shape {Y.shape}, found {X.shape}")
+        if self.k != "relevant" and not (isinstance(self.k, int) and 1 <= self.k <= Y.shape[1]):
+            raise ValueError(f"k: expected 'relevant' or a number from 1 to {Y.shape[1]} labels, found {self.k!r}")
+        for name, value in (("C", self.C), ("C_pair", self.C_pair)):
+            if value in ("auto", None):
+                continue
+            if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+                raise ValueError(f"{name}: expected a finite number > 0, found {value!r}")
+
+    def _check_choices(self) -> None:
+        if self.scores not in ("linear", "pretrained", *KERNELS):
+            raise ValueError(f"scores: expected linear, pretrained, {', '.join(KERNELS)}, found {self.scores!r}")
         if self.core_by not in ("information", "gain"):
             raise ValueError(f"core_by: expected 'information' or 'gain', found {self.core_by!r}")
         if self.learner not in LEARNERS:
             raise ValueError(f"learner: expected one of {', '.join(LEARNERS)}, found {self.learner!r}")
-        if self.k != "relevant" and not (isinstance(self.k, int) and 1 <= self.k <= Y.shape[1]):
-            raise ValueError(f"k: expected 'relevant' or a number from 1 to {Y.shape[1]} labels, found {self.k!r}")
-        for name, value in (("C", self.C), ("C_pair", self.C_pair)):
-            if value not in ("auto", None) and not 0 < float(value) < np.inf:
-                raise ValueError(f"{name}: expected a finite number > 0, found {value!r}")
 
     def _core(self, hinge: StarHinge, Y: Floats, weight: Floats, settings: Settings) -> Ints:
         core = np.asarray(self.core)

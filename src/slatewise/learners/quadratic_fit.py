@@ -25,7 +25,7 @@ from slatewise.inference.quadratic import Method, quadratic_ranking
 from slatewise.learners.bundle import Cuts, one_slack
 from slatewise.learners.result import ConvergenceWarning, Fit, warn_unless_converged
 from slatewise.lists.checks import numbers, require_finite
-from slatewise.losses import DCGLoss, LinearLoss
+from slatewise.losses import DCGLoss, LinearLoss, Vectors
 from slatewise.surrogates.quadratic_hinge import Floats, Ints, QuadraticHinge
 
 
@@ -53,7 +53,7 @@ class QuadraticFit:
 
     def predict(self, X: ArrayLike) -> Ints:
         """Return (n, N) rankings: ``order[m, r]`` is the item of list m at rank r."""
-        rows = _rows("X", X, self.w.shape[1])
+        rows = _matrix("X", X, (None, self.w.shape[1]))
         with parallel.one_blas_thread():
             scores = rows @ self.w.T + self.v
         ranked = [quadratic_ranking(s, self.c, self.F, self.D, self.method, None, self.random_state) for s in scores]
@@ -111,38 +111,75 @@ def fit_quadratic(
     for name, value in (("C", C), ("rho", rho), ("tol", tol), ("max_iter", max_iter)):
         if not 0 < value < np.inf:
             raise ValueError(f"{name}: expected a finite number > 0, found {value}")
-    rows, positions = _rows("X", X), np.asarray(numbers("c", c, 1), dtype=np.float64)
-    shape = (len(rows), len(positions))
-    if 0 in shape:
-        raise ValueError(f"X, c: expected at least one list and one item, found {shape[0]} lists, {shape[1]} items")
-    pair_weights = _rows("D", D, shape[1], shape[1])
-    target, grades = _targets(orders, relevance, shape)
-    vectors = [(loss or DCGLoss(gain="linear")).vectors(row, k) for row in grades]
-    hinge = QuadraticHinge(
-        rows,
-        positions,
-        pair_weights,
-        target,
-        np.array([each.positions for each in vectors]),
-        np.array([each.items for each in vectors]),
-        np.full(shape[0], 1.0 / shape[0]),
-        method,
-        random_state,
-        n_threads,
-    )
-    if hinge.losses(target).min() < -1e-9:
-        raise ValueError("loss: expected no target with a negative loss, because 0 bounds the hinge from below")
+    target, grades = _targets(orders, relevance)
+    if target.size == 0:
+        raise ValueError(f"orders, relevance: expected at least one list of at least one item, found {target.shape}")
+    hinge = _hinge(X, c, D, target, [(loss or DCGLoss(gain="linear")).vectors(row, k) for row in grades])
+    hinge = replace(hinge, method=method, random_state=random_state, n_threads=n_threads)
     weights = np.ones(hinge.n_params)
-    weights[shape[1] * (rows.shape[1] + 1) :] = rho
+    weights[hinge.n_items * (hinge.X.shape[1] + 1) :] = rho
     with parallel.one_blas_thread():
-        # The bundle's own warning speaks of the gap to what was found; the one below knows what is proven.
         with warnings.catch_warnings():
+            # The bundle would speak of the gap to what was found; what is proven is known below only.
             warnings.simplefilter("ignore", ConvergenceWarning)
             fit = one_slack(hinge, Cuts(weights), C, tol=tol, max_iter=max_iter)
-        corners = hinge.corners(fit.params)
-        offset, gradient = hinge.cut_of(corners)
-        penalty = 0.5 * float(fit.params @ (weights * fit.params))
-        found = penalty + C * (offset + float(gradient @ fit.params))
-        fit = replace(fit, objective=penalty + C * hinge.bound_of(corners, fit.params))
+        w, corners = fit.params, hinge.corners(fit.params)
+        certified, (offset, gradient) = bool(corners.proven.all()), hinge.cut_of(corners)
+        penalty = 0.5 * float(w @ (weights * w))
+        found = penalty + C * (offset + float(gradient @ w))
+        fit = replace(fit, objective=found if certified else penalty + C * hinge.bound_of(corners, w))
     fit = replace(fit, converged=fit.gap <= tol)
-    ...
+    if certified:
+        warn_unless_converged(fit.converged, fit.gap, tol, len(fit.history))
+    elif not fit.converged:
+        warnings.warn(
+            f"no certificate: {np.sum(~corners.proven)} of {len(corners.proven)} argmaxes were searched, not proven; "
+            f"after {len(fit.history)} rounds the objective is between {found:.6g} and {fit.objective:.6g}, and no "
+            f"parameters go below {fit.lower_bound:.6g}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return QuadraticFit(fit, certified, found, *hinge.unpack(w), hinge.c, hinge.D, method, random_state)
+
+
+def _hinge(X: ArrayLike, c: ArrayLike, D: ArrayLike, target: Ints, costs: list[Vectors]) -> QuadraticHinge:
+    n_lists, n_items = len(target), int(target.shape[1])
+    hinge = QuadraticHinge(
+        _matrix("X", X, (n_lists, None)),
+        _matrix("c", np.reshape(c, (1, -1)), (1, n_items))[0],
+        _matrix("D", D, (n_items, n_items)),
+        target,
+        np.array([cost.positions for cost in costs]),
+        np.array([cost.items for cost in costs]),
+        np.full(n_lists, 1.0 / n_lists),
+    )
+    if hinge.losses(target).min() < -1e-9:
+        raise ValueError("loss: expected no negative loss of a target, because the bundle's first lower bound is 0")
+    return hinge
+
+
+def _targets(orders: ArrayLike | None, relevance: ArrayLike | None) -> tuple[Ints, Floats]:
+    """Return target rankings and relevance; each stands in for the other."""
+    grades = None if relevance is None else _matrix("relevance", relevance, (None, None))
+    if orders is None:
+        if grades is None:
+            raise ValueError("orders, relevance: expected at least one of them, found neither")
+        return np.argsort(-grades, axis=1, kind="stable"), grades
+    given = _matrix("orders", orders, (None, None) if grades is None else grades.shape)
+    n_items = int(given.shape[1])
+    wrong = (np.sort(given, axis=1) != np.arange(n_items)).any(axis=1)
+    if wrong.any():
+        m = int(np.argmax(wrong))
+        raise ValueError(f"orders: expected each item 0 to {n_items - 1} once, found {given[m]} in list {m}")
+    target = given.astype(np.int64)
+    by_rank = (n_items - 1 - np.argsort(target, axis=1)).astype(np.float64)
+    return target, by_rank if grades is None else grades
+
+
+def _matrix(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Floats:
+    """Return a finite float64 matrix of the shape given; None: any."""
+    matrix = numbers(name, values, 2).astype(np.float64)
+    if any(wanted not in (None, found) for wanted, found in zip(shape, matrix.shape, strict=True)):
+        raise ValueError(f"{name}: expected shape {shape}, found {matrix.shape}".replace("None", "any"))
+    require_finite(name, matrix, lambda row: f"row {row}")
+    return matrix

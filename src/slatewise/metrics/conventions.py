@@ -119,8 +119,10 @@ def check_cutoff(k: int | None) -> None:
         number = operator.index(k)
     except TypeError:
         raise TypeError(f"k: expected a whole number >= 1 or None, found {k!r}") from None
-    if isinstance(k, bool) or not 1 <= number < 1 << 62:
-        raise ValueError(f"k: expected a whole number from 1 to 2^62 - 1 or None, found {k!r}")
+    if isinstance(k, bool) or number < 1:
+        raise ValueError(f"k: expected a whole number >= 1 or None, found {k!r}")
+    if number >= 1 << 62:
+        raise ValueError(f"k: expected a whole number below 2^62, found {k!r}; None takes the whole list")
 
 
 def check_threshold(threshold: float) -> None:

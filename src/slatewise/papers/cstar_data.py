@@ -18,7 +18,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 FEWEST_IMAGES = 20
 """Labels of Corel5k with fewer images are left out."""
-QUICK_ROWS, QUICK_LABELS = 500, 20
+QUICK_ROWS, QUICK_LABELS = 300, 12
 
 
 @dataclass(frozen=True, eq=False)

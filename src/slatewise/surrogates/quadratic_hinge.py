@@ -1,4 +1,4 @@
-"""The hinge of a quadratic ranking model, for a linear loss; all lists rank the same N items (Mensink et al., eq. 5, 6).
+"""The hinge of a quadratic ranking model, for a linear loss; all lists rank the same N items (Mensink et al., eq. 4-6).
 
     R(w)    = sum_m omega_m  max over Pi of [ Delta_m(Pi) + f_m(Pi) - f_m(target_m) ]
     f_m(Pi) = sum_i (W_i . x_m + v_i) c[pos_i] + sum over unordered pairs F_ij (D[pos_i, pos_j] + D[pos_j, pos_i])
@@ -102,18 +102,16 @@ class QuadraticHinge:
 
         def corner(m: int) -> tuple[Ints, float, bool]:
             s, loss = W @ self.X[m] + v, np.outer(self.item_cost[m], self.position_cost[m])
-            found = quadratic_ranking(
-                s, self.c, F, self.D, self.method, random_state=self.random_state, linear=loss
-            )
-            # A search may end below the one ranking that is known anyway; with it, no hinge is below the target's loss.
-            known = QuadraticForm.of(np.outer(s, self.c) + loss, F, self.D).score(self.target[m])
-            order = found.order if found.proven_best or found.score >= known else self.target[m]
+            found = quadratic_ranking(s, self.c, F, self.D, self.method, random_state=self.random_state, linear=loss)
+            order = found.order
+            if not found.proven_best:
+                # A search may end below the target, which is known: with it, no hinge is below the target's loss.
+                known = QuadraticForm.of(np.outer(s, self.c) + loss, F, self.D).score(self.target[m])
+                order = order if found.score >= known else self.target[m]
             return order, found.upper_bound, found.proven_best
 
         with parallel.one_blas_thread():
-            order, bound, proven = zip(
-                *parallel.map_blocks(corner, range(len(self.X)), self.n_threads), strict=True
-            )
+            order, bound, proven = zip(*parallel.map_blocks(corner, range(len(self.X)), self.n_threads), strict=True)
         return Corners(np.array(order), np.array(bound), np.array(proven))
 
     def risk(self, w: Floats) -> float:
