@@ -103,9 +103,9 @@ def test_relevance_gives_the_targets():
 def test_planted_rankings_come_back(D):
     X, c, orders = planted(140, 4, D, seed=0)
     train, test = slice(0, 40), slice(40, None)
-    model = fit_quadratic(X[train], c, D, orders[train], C=100.0, rho=0.1, tol=2e-2)
+    model = fit_quadratic(X[train], c, D, orders[train], C=100.0, rho=0.1, tol=2e-2, n_threads=1)
     assert model.certified
-    alone = fit_quadratic(X[train], c, np.zeros((4, 4)), orders[train], C=100.0, tol=2e-2)
+    alone = fit_quadratic(X[train], c, np.zeros((4, 4)), orders[train], C=100.0, tol=2e-2, n_threads=1)
     right, right_alone = ((each.predict(X) == orders).all(axis=1) for each in (model, alone))
     assert right[train].mean() >= 0.95
     assert right[test].mean() >= 0.75
@@ -130,7 +130,7 @@ def test_distances_on_long_lists_have_no_certificate():
 
 
 def test_a_search_encloses_what_enumeration_proves():
-    X, c, orders = small_problem(4, n=5, n_items=5)
+    X, c, orders = small_problem(4, n=3, n_items=5)
     exact = fit_quadratic(X, c, distances(5), orders, C=10.0, tol=1e-4)
     with pytest.warns(ConvergenceWarning, match="no certificate"):
         searched = fit_quadratic(X, c, distances(5), orders, C=10.0, tol=1e-4, method="faq")
@@ -138,7 +138,7 @@ def test_a_search_encloses_what_enumeration_proves():
     assert searched.fit.lower_bound <= exact.fit.objective * (1 + 1e-9)
     assert searched.fit.objective >= exact.fit.lower_bound * (1 - 1e-9)
     better = replace(searched, method="enumeration")
-    assert better.predict(X).shape == (5, 5)
+    assert better.predict(X).shape == (3, 5)
 
 
 def test_stopping_early_is_a_warning_about_the_gap():

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.estimators._checkpoint import Checkpoint
+from slatewise.estimators._cstar_checks import check_learned, check_settings
 from slatewise.estimators._sklearn import check_is_fitted, check_rows, check_weights
 from slatewise.estimators.saving import SavedEstimator, card_for
 from slatewise.inference.star import star_max_marginals, star_top_k
@@ -35,13 +35,12 @@ from slatewise.scores.label_scores import (
     prepare_pretrained,
 )
 from slatewise.scores.label_sets import check_counts, check_known, check_labels, merge_rows
-from slatewise.scores.row_kernels import Chi2, Intersection, Precomputed, Rbf
+from slatewise.scores.row_kernels import KERNELS
 from slatewise.surrogates.star_hinge import StarHinge, symmetric_pair
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 ScoreKind: TypeAlias = Literal["linear", "pretrained", "rbf", "chi2", "intersection", "precomputed"]
-KERNELS = {"rbf": Rbf, "chi2": Chi2, "intersection": Intersection, "precomputed": Precomputed}
 
 
 class CStarRanker(SavedEstimator):
@@ -188,7 +187,7 @@ class CStarRanker(SavedEstimator):
         rows = check_rows(self, X, reset=True).astype(np.float64)
         labels, classes = check_labels(y, len(rows))
         weight = check_weights(sample_weight, len(rows))
-        self._check_settings(rows, labels)
+        check_settings(self, rows, labels)
         used = (weight > 0) & ((labels.sum(axis=1) > 0) | (self.k != "relevant"))
         if not used.any():
             raise ValueError("y: expected a row with a relevant label, found none whose sample_weight is not zero")
@@ -281,49 +280,9 @@ class CStarRanker(SavedEstimator):
 
     def check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-        self._check_choices()
-        StarPair.of(self.pair_, self.core_)
-        n_labels = int(self.pair_.shape[1])
-        width = {"linear": self.n_features_in_, "pretrained": 1}.get(self.scores, len(self.basis_))
-        shapes = {
-            "coef_": (n_labels,) if self.scores == "pretrained" else (n_labels, width),
-            "intercept_": (n_labels,),
-            "count_coef_": (n_labels + 1,),
-        }
-        for name, shape in shapes.items():
-            if getattr(self, name).shape != shape or not np.isfinite(getattr(self, name)).all():
-                raise ValueError(f"{name}: expected finite numbers of shape {shape}")
-        if self.scores == "precomputed":
-            if self.basis_.dtype.kind != "i" or ((self.basis_ < 0) | (self.basis_ >= self.n_features_in_)).any():
-                raise ValueError(f"basis_: expected columns of {self.n_features_in_}")
-        elif self.scores in KERNELS and self.basis_.shape[1:] != (self.n_features_in_,):
-            raise ValueError(f"basis_: expected rows of {self.n_features_in_} features")
-        if type(self.k_) is not int or not 1 <= self.k_ <= n_labels:
-            raise ValueError(f"k_: expected a number from 1 to {n_labels}, found {self.k_!r}")
-        if len(self.classes_) not in (0, n_labels):
-            raise ValueError(f"classes_: expected {n_labels} classes or none, found {len(self.classes_)}")
+        check_learned(self)
 
     # --- parts -------------------------------------------------------------------------------------------------------
-
-    def _check_settings(self, X: Floats, Y: Floats) -> None:
-        self._check_choices()
-        if self.scores == "pretrained" and X.shape != Y.shape:
-            raise ValueError(f"X: expected one given score a label, shape {Y.shape}, found {X.shape}")
-        if self.k != "relevant" and not (isinstance(self.k, int) and 1 <= self.k <= Y.shape[1]):
-            raise ValueError(f"k: expected 'relevant' or a number from 1 to {Y.shape[1]} labels, found {self.k!r}")
-        for name, value in (("C", self.C), ("C_pair", self.C_pair)):
-            if value in ("auto", None):
-                continue
-            if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-                raise ValueError(f"{name}: expected a finite number > 0, found {value!r}")
-
-    def _check_choices(self) -> None:
-        if self.scores not in ("linear", "pretrained", *KERNELS):
-            raise ValueError(f"scores: expected linear, pretrained, {', '.join(KERNELS)}, found {self.scores!r}")
-        if self.core_by not in ("information", "gain"):
-            raise ValueError(f"core_by: expected 'information' or 'gain', found {self.core_by!r}")
-        if self.learner not in LEARNERS:
-            raise ValueError(f"learner: expected one of {', '.join(LEARNERS)}, found {self.learner!r}")
 
     def _core(self, hinge: StarHinge, Y: Floats, weight: Floats, settings: Settings) -> Ints:
         core = np.asarray(self.core)

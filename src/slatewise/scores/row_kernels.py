@@ -135,6 +135,10 @@ class Precomputed:
         return X[:, basis]
 
 
+KERNELS = {"rbf": Rbf, "chi2": Chi2, "intersection": Intersection, "precomputed": Precomputed}
+"""By the name a constructor takes."""
+
+
 def check_histograms(X: Floats) -> None:
     """Raise unless every value is >= 0."""
     if (X < 0).any():

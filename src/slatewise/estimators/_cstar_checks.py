@@ -1,0 +1,71 @@
+"""What a CStarRanker refuses: parameters that mean nothing, and learned arrays that do not fit each other."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.inference.star_pair import StarPair
+from slatewise.learners.star_training import LEARNERS
+from slatewise.scores.row_kernels import KERNELS
+
+if TYPE_CHECKING:
+    from slatewise.estimators.cstar import CStarRanker
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+def check_settings(ranker: CStarRanker, X: Floats, Y: Floats) -> None:
+    """Raise ValueError unless the parameters make sense for these rows and labels."""
+    check_choices(ranker)
+    if ranker.scores == "pretrained" and X.shape != Y.shape:
+        raise ValueError(f"X: expected one given score a label, shape {Y.shape}, found {X.shape}")
+    if ranker.k != "relevant" and not (isinstance(ranker.k, int) and 1 <= ranker.k <= Y.shape[1]):
+        raise ValueError(f"k: expected 'relevant' or a number from 1 to {Y.shape[1]} labels, found {ranker.k!r}")
+    for name, value in (("C", ranker.C), ("C_pair", ranker.C_pair)):
+        if value in ("auto", None):
+            continue
+        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+            raise ValueError(f"{name}: expected a finite number > 0, found {value!r}")
+
+
+def check_choices(ranker: CStarRanker) -> None:
+    """Raise ValueError unless the parameters that name a part name one there is."""
+    choices = {
+        "scores": ("linear", "pretrained", *KERNELS),
+        "core_by": ("information", "gain"),
+        "learner": (*LEARNERS,),
+    }
+    for name, allowed in choices.items():
+        value = getattr(ranker, name)
+        if value not in allowed:
+            raise ValueError(f"{name}: expected one of {', '.join(allowed)}, found {value!r}")
+
+
+def check_learned(ranker: CStarRanker) -> None:
+    """Raise ValueError unless the arrays of a file fit each other and the parameters."""
+    check_choices(ranker)
+    StarPair.of(ranker.pair_, ranker.core_)
+    n_labels = int(ranker.pair_.shape[1])
+    width = ranker.n_features_in_ if ranker.scores == "linear" else len(ranker.basis_)
+    shapes = {
+        "coef_": (n_labels,) if ranker.scores == "pretrained" else (n_labels, width),
+        "intercept_": (n_labels,),
+        "count_coef_": (n_labels + 1,),
+    }
+    for name, shape in shapes.items():
+        if getattr(ranker, name).shape != shape or not np.isfinite(getattr(ranker, name)).all():
+            raise ValueError(f"{name}: expected finite numbers of shape {shape}")
+    if ranker.scores == "precomputed":
+        columns = ranker.basis_
+        if columns.dtype.kind != "i" or ((columns < 0) | (columns >= ranker.n_features_in_)).any():
+            raise ValueError(f"basis_: expected columns of {ranker.n_features_in_}")
+    elif ranker.scores in KERNELS and ranker.basis_.shape[1:] != (ranker.n_features_in_,):
+        raise ValueError(f"basis_: expected rows of {ranker.n_features_in_} features")
+    if type(ranker.k_) is not int or not 1 <= ranker.k_ <= n_labels:
+        raise ValueError(f"k_: expected a number from 1 to {n_labels}, found {ranker.k_!r}")
+    if len(ranker.classes_) not in (0, n_labels):
+        raise ValueError(f"classes_: expected {n_labels} classes or none, found {len(ranker.classes_)}")
