@@ -19,7 +19,8 @@ from slatewise.inference.star_pair import StarPair
 from slatewise.learners.bcfw import DualState
 from slatewise.learners.result import Fit, Round
 from slatewise.learners.star_core_gain import gainful_core
-from slatewise.learners.star_selection import PAIR_WEIGHTS, choose
+from slatewise.learners.star_prior import likelihood_fit
+from slatewise.learners.star_selection import PAIR_WEIGHTS, Choice, choose
 from slatewise.learners.star_training import LEARNERS, Settings, fixed_k_fit, relevant_hinge
 from slatewise.scores.core_labels import greedy_core
 from slatewise.scores.explanation import Explanation, explain_selection
@@ -264,14 +265,14 @@ class CStarRanker(SavedEstimator):
         return float(np.average(hits, weights=weight))
 
     def next_question(self, X: ArrayLike, known: ArrayLike, k: ArrayLike | None = None) -> Ints:
-        """Return the label to ask next in each row, -1 where none is left.
+        """Return the label to ask next in each row, -1 where none is left to ask: the answers decide all of them.
 
         The label whose best score with it in is closest to the best with it out: where the model is least sure.
         """
         margins = np.abs(self.decision_function(X, k, known))
-        margins[np.asarray(known) >= 0] = np.inf
         question = np.argmin(margins, axis=1).astype(np.int64)
-        return np.where((np.asarray(known) < 0).any(axis=1), question, -1)
+        # A label that is known, or that the answers already decide, has an infinite margin.
+        return np.where(np.isfinite(margins.min(axis=1)), question, -1)
 
     def explain(self, X: ArrayLike, k: int | None = None, known: ArrayLike | None = None) -> Explanation:
         """Say, for the selected labels of each row, what their own score gave and what each core label gave."""
@@ -312,10 +313,12 @@ class CStarRanker(SavedEstimator):
         alone = relevant_hinge(prepared, _never_empty(Y), weight, np.zeros(0, dtype=np.int64), self.n_threads)
         self.core_ = self._core(alone, Y, weight, settings)
         hinge = replace(alone, core=self.core_)
-        strength, rho = self._strengths(hinge, settings)
+        choice = self._strengths(hinge, settings, prepared.unit)
+        strength, rho = choice.C, choice.rho
         self.C_, self.C_pair_ = strength, strength / rho
         if strength == 0.0:
-            return Fit(np.zeros(hinge.n_params), 0.0, 0.0, True)
+            fit = likelihood_fit(hinge, prepared.unit)
+            return replace(fit, params=choice.damping * fit.params)
         checkpoint = Checkpoint(self.checkpoint, f"{data_hash} {self._settings_text(seed)}")
 
         def tell(round_: Round, state: DualState | None) -> None:
@@ -337,12 +340,12 @@ class CStarRanker(SavedEstimator):
             (self.core_.tolist(), self.scores, self.C_, self.C_pair_, self.learner, self.gamma, self.n_components, seed)
         )
 
-    def _strengths(self, hinge: StarHinge, settings: Settings) -> tuple[float, float]:
+    def _strengths(self, hinge: StarHinge, settings: Settings, unit: float) -> Choice:
         """Return C and rho = C / C_pair, given or chosen."""
-        if self.C != "auto":
-            return float(self.C), 1.0 if self.C_pair is None else float(self.C) / float(self.C_pair)
-        choice = choose(hinge, LEARNERS[self.learner], settings, PAIR_WEIGHTS if len(self.core_) else (1.0,))
-        return choice.C, choice.rho
+        if self.C == "auto":
+            rhos = PAIR_WEIGHTS if len(self.core_) else (1.0,)
+            return choose(hinge, LEARNERS[self.learner], settings, unit, rhos)
+        return Choice(float(self.C), 1.0 if self.C_pair is None else float(self.C) / float(self.C_pair), 0.0)
 
     def _keep(self, fit: Fit, prepared: Prepared, X: Floats, Y: Floats, weight: Floats) -> None:
         n_labels = Y.shape[1]

@@ -1,14 +1,15 @@
 """Choosing C and the weight of G by inner validation: folds over the training rows, break-even precision.
 
 For each weight of G a path of growing C, every fit started where the one before ended; a path ends when validation has
-fallen behind its best twice in a row. Where the scores were given (pre-trained), C = 0 is a candidate too: it leaves
-them as they are, so the choice cannot end below them on the validation rows.
+fallen behind its best twice in a row. Where the scores were given (pre-trained), leaving them as they are is a
+candidate too, so the choice cannot end below them on the validation rows; and so is adjusting them by a fraction of
+what the pseudo-likelihood of the labels says (:mod:`slatewise.learners.star_prior`).
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from slatewise.inference.star import argmax_block
 from slatewise.learners.result import ConvergenceWarning, Fit
+from slatewise.learners.star_prior import DAMPINGS, likelihood_fit
 from slatewise.learners.star_training import Floats, Ints, Learner, Settings, Start
 from slatewise.surrogates.star_hinge import StarHinge
 
@@ -28,20 +30,25 @@ _TOLERANCE, _ROUNDS = 1e-2, 60  # a rough fit is enough to choose by
 
 
 class Choice(NamedTuple):
-    """The chosen C (0: leave the given scores as they are), rho, and what validation measured."""
+    """The chosen C and rho of the hinge, and what validation measured.
+
+    C = 0 stands for given scores: as they are, or adjusted by ``damping`` times the likelihood fit.
+    """
 
     C: float
     rho: float
     score: float
+    damping: float = 0.0
 
 
-def choose(hinge: StarHinge, learner: Learner, settings: Settings, rhos: Sequence[float] = PAIR_WEIGHTS) -> Choice:
+def choose(
+    hinge: StarHinge, learner: Learner, settings: Settings, unit: float = 1.0, rhos: Sequence[float] = PAIR_WEIGHTS
+) -> Choice:
     """Return the candidate with the highest mean break-even precision on the inner folds."""
     strengths = [strength / _scale(hinge) for strength in STRENGTHS]
     rough = _rough(settings)
     folds = _folds(hinge, settings.random_state)
-    base = _mean(break_even(held_out, np.zeros(hinge.n_params)) for _, held_out in folds)
-    best = Choice(0.0, rhos[0], base if hinge.offset is not None else -1.0)
+    best = Choice(0.0, rhos[0], -1.0) if hinge.offset is None else _best_damping(folds, unit, rhos[0])
     for rho in rhos:
         starts: list[Start | None] = [None] * FOLDS
         path: list[float] = []
@@ -56,6 +63,18 @@ def choose(hinge: StarHinge, learner: Learner, settings: Settings, rhos: Sequenc
             if place + 1 == len(strengths) or max(path) > max(path[-_PATIENCE:]):
                 break
             starts = [_continued(fit, strengths[place + 1] / C) for fit in fits]
+    return best
+
+
+def _best_damping(folds: list[tuple[StarHinge, StarHinge]], unit: float, rho: float) -> Choice:
+    fits = [_quiet(lambda inner=inner: likelihood_fit(inner, unit)) for inner, _ in folds]
+    best = Choice(0.0, rho, -1.0)
+    for damping in (0.0, *DAMPINGS):
+        score = _mean(
+            break_even(held_out, damping * fit.params) for (_, held_out), fit in zip(folds, fits, strict=True)
+        )
+        if score > best.score:
+            best = Choice(0.0, rho, score, damping)
     return best
 
 
@@ -85,9 +104,14 @@ def _folds(hinge: StarHinge, seed: int) -> list[tuple[StarHinge, StarHinge]]:
 
 
 def _fit(learner: Learner, hinge: StarHinge, settings: Settings, start: Start | None) -> Fit:
+    return _quiet(lambda: learner(hinge, settings, start))
+
+
+def _quiet(fit: Callable[[], Fit]) -> Fit:
+    """A rough fit is enough to choose by: it need not say that it is one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return learner(hinge, settings, start)
+        return fit()
 
 
 def _continued(fit: Fit, growth: float) -> Start | None:

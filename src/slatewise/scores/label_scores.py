@@ -44,6 +44,8 @@ class Prepared:
     """(n, N) fixed part of the scores."""
     coefficients: Callable[[Floats], Coefficients]
     """Turns the learner's weights (N, d) into coefficients and intercepts."""
+    unit: float = 1.0
+    """What given scores were multiplied by to make the offset."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def prepare_pretrained(X: Floats, typical_loss: float) -> Prepared:
     base = typical_loss / spread if spread > 0 else 1.0
     scaled = X * base
     phi = np.stack([scaled, np.ones_like(X)], axis=2).reshape(-1, 2)
-    return Prepared(PretrainedScores(), phi, scaled, lambda W: (base * (1.0 + W[:, 0]), W[:, 1].copy()))
+    return Prepared(PretrainedScores(), phi, scaled, lambda W: (base * (1.0 + W[:, 0]), W[:, 1].copy()), base)
 
 
 def prepare_kernel(kernel: RowKernel, X: Floats, n_components: int | None) -> Prepared:

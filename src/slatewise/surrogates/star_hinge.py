@@ -129,7 +129,7 @@ class StarHinge:
             found = self.corners(W, pair, lists)
             gradient = np.zeros(self.n_params)
             dW, dG = self.unpack(gradient)
-            moved = _indicator(found.selected, self.n_items) - _indicator(self.target[lists], self.n_items)
+            moved = indicator(found.selected, self.n_items) - indicator(self.target[lists], self.n_items)
             weighted = moved * self.weight[lists, None]
             if self.shared:
                 dW += weighted.T @ self.phi[lists]
@@ -173,7 +173,7 @@ class StarHinge:
             add_pairs(G, self.core_of, items[items >= 0], amount)
 
     def _pair_values(self, G: Floats, selected: Ints) -> Floats:
-        chosen = _indicator(selected, self.n_items)
+        chosen = indicator(selected, self.n_items)
         return np.einsum("na,ai,ni->n", chosen[:, self.core], G, chosen)
 
 
@@ -190,7 +190,8 @@ def _taken(values: Floats, selected: Ints) -> Floats:
     return np.where(selected < 0, 0.0, np.take_along_axis(values, np.maximum(selected, 0), axis=1)).sum(axis=1)
 
 
-def _indicator(selected: Ints, n_items: int) -> Floats:
+def indicator(selected: Ints, n_items: int) -> Floats:
+    """Return selections as rows of 0 and 1, (n, N)."""
     chosen = np.zeros((len(selected), n_items + 1))  # the last column takes the -1 of short rows
     np.put_along_axis(chosen, selected, 1.0, axis=1)
     return chosen[:, :n_items]
