@@ -22,8 +22,7 @@ fuzz: .venv/installed-test
 	$(BIN)/python -m tests.fuzz --files $(or $(FILES),200000)
 
 bench: .venv/installed-bench
-	$(BIN)/slatewise bench metrics
-	$(BIN)/slatewise bench reader
+	for name in metrics reader star cstar quadratic; do $(BIN)/slatewise bench $$name || exit 1; done
 
 docs: .venv/installed-docs
 	$(BIN)/sphinx-build -q -W docs docs/_build/html

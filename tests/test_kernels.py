@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slatewise.kernels import kernel
+from slatewise.kernels._kernel import kernel
 
 SOURCE = """
-from slatewise.kernels import kernel
+from slatewise.kernels._kernel import kernel
 
 @kernel
 def total(values):

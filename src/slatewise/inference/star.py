@@ -18,9 +18,6 @@ from numpy.typing import NDArray
 from slatewise import parallel
 from slatewise.inference.star_checks import Floats, Ints, Known, checked_counts, checked_scores, checked_warm_start
 from slatewise.inference.star_pair import StarPair
-from slatewise.kernels.star_branch import best_lists_by_branching
-from slatewise.kernels.star_enumerate import best_lists
-from slatewise.kernels.star_marginals import max_marginals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -193,6 +190,9 @@ def argmax_block(
     forced = np.empty((0, n_items), dtype=np.int8) if known is None else known
     start = np.empty((0, 0), dtype=np.int64) if warm is None else warm
 
+    from slatewise.kernels.star_branch import best_lists_by_branching
+    from slatewise.kernels.star_enumerate import best_lists
+
     def walk(rows: slice) -> None:
         best_lists(s[rows], forced[rows], start[rows], pair.arrays, k[rows], selected[rows], score[rows])
 
@@ -221,6 +221,8 @@ def argmax_block(
 def _walked_marginals(s: Floats, pair: StarPair, k: Ints, known: Known | None, n_threads: int | None) -> StarMarginals:
     inside, outside = np.empty(s.shape), np.empty(s.shape)
     forced = np.empty((0, s.shape[1]), dtype=np.int8) if known is None else known
+
+    from slatewise.kernels.star_marginals import max_marginals
 
     def fill(rows: slice) -> None:
         max_marginals(s[rows], forced[rows], pair.arrays, k[rows], inside[rows], outside[rows])

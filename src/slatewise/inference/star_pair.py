@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slatewise.kernels.star_instance import Pair
+from slatewise.kernels.star_layout import Pair
 from slatewise.lists.checks import numbers, require_finite
 
 if TYPE_CHECKING:

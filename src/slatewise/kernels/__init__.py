@@ -2,8 +2,6 @@
 
 Serial and ``nogil``: threads run over blocks (:mod:`slatewise.parallel`), so a kernel never starts any. The function
 beside a kernel validates, allocates the outputs and documents; a kernel trusts its input.
+
+Importing a kernel imports Numba, so what an estimator loads imports its kernels where it first calls them.
 """
-
-from slatewise.kernels._kernel import kernel, loose_sums
-
-__all__ = ["kernel", "loose_sums"]

@@ -14,23 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.kernels._kernel import kernel
+from slatewise.kernels.star_layout import Floats, Ints, Pair
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 Bytes: TypeAlias = NDArray[np.int8]
-
-
-class Pair(NamedTuple):
-    """The pair terms shared by all lists: the items of the core and the others, and G between and inside them."""
-
-    core: Ints
-    rest: Ints
-    inner: Floats
-    """(C, C) symmetric, diagonal 0."""
-    outer: Floats
-    """(C, R)."""
-    full: Floats
-    """(C, N): row a holds G[core[a], :]."""
 
 
 class Instance(NamedTuple):

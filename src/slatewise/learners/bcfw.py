@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise import parallel
-from slatewise.kernels.star_bcfw import add_corners, solve_lists
 from slatewise.learners.result import Fit, Round, warn_unless_converged
 from slatewise.surrogates.star_hinge import Floats, Ints, StarHinge
 
@@ -128,6 +127,8 @@ class _Visit:
         self.offset = np.empty((0, 0)) if hinge.offset is None else hinge.offset
 
     def epoch(self, rng: np.random.Generator, cached: int) -> None:
+        from slatewise.kernels.star_bcfw import add_corners
+
         self.state.make_room()
         order = rng.permutation(self.hinge.n_lists)
         first = 0.0
@@ -151,6 +152,8 @@ class _Visit:
                 break
 
     def _solve(self, lists: Ints) -> float:
+        from slatewise.kernels.star_bcfw import solve_lists
+
         hinge, state = self.hinge, self.state
         return solve_lists(
             lists, STEPS, hinge.core_of, hinge.phi, hinge.shared, self.square_norms, self.offset, self.c, self.rho,

@@ -14,8 +14,6 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.kernels.rows import chi2_distances, intersections
-
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -77,12 +75,12 @@ class Chi2(Rbf):
     def of(cls, X: Floats, gamma: float | None) -> Chi2:
         """Default gamma: 1 / the mean distance to the mean row."""
         check_histograms(X)
-        return cls(gamma or _inverse(float(_filled(chi2_distances, X, X.mean(axis=0)[None]).mean())))
+        return cls(gamma or _inverse(float(_filled("chi2_distances", X, X.mean(axis=0)[None]).mean())))
 
     def compare(self, X: Floats, basis: Floats) -> Floats:
         """Row by row."""
         check_histograms(X)
-        return np.exp(-self.gamma * _filled(chi2_distances, X, basis))
+        return np.exp(-self.gamma * _filled("chi2_distances", X, basis))
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ class Intersection(Rbf):
     def compare(self, X: Floats, basis: Floats) -> Floats:
         """Row by row."""
         check_histograms(X)
-        return _filled(intersections, X, basis)
+        return _filled("intersections", X, basis)
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,9 @@ def _inverse(spread: float) -> float:
     return 1.0 / spread if spread > 0 else 1.0
 
 
-def _filled(kernel: Any, X: Floats, Y: Floats) -> Floats:
+def _filled(kernel: str, X: Floats, Y: Floats) -> Floats:
+    from slatewise.kernels import rows
+
     out = np.empty((len(X), len(Y)))
-    kernel(np.ascontiguousarray(X), np.ascontiguousarray(Y), out)
+    getattr(rows, kernel)(np.ascontiguousarray(X), np.ascontiguousarray(Y), out)
     return out

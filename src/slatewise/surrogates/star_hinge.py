@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from slatewise import parallel
 from slatewise.inference.star import argmax_block
 from slatewise.inference.star_pair import StarPair
-from slatewise.kernels.star_bcfw import add_pairs
 from slatewise.lists import BLOCK_BYTES
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -169,6 +168,8 @@ class StarHinge:
         return _taken(self.item_loss, self.target)
 
     def _add_pairs(self, G: Floats, selected: Ints, amounts: Floats) -> None:
+        from slatewise.kernels.star_bcfw import add_pairs
+
         for items, amount in zip(selected, amounts, strict=True):
             add_pairs(G, self.core_of, items[items >= 0], amount)
 

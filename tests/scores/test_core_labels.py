@@ -1,0 +1,55 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slatewise.scores.core_labels import greedy_core
+from slatewise.scores.label_sets import merge_rows
+
+
+def information(Y, core, other):
+    """I(z_other ; z_core) by counting every cell that occurs, with half a count more in each."""
+    cells = {}
+    for row in Y:
+        for value in (0, 1):
+            cells.setdefault((tuple(row[core]), value), 0.5)
+        cells[tuple(row[core]), row[other]] += 1
+    total = sum(cells.values())
+    value = 0.0
+    for (setting, label), count in cells.items():
+        joint = count / total
+        left = sum(cells[setting, other] for other in (0, 1)) / total
+        right = sum(count for (_, other), count in cells.items() if other == label) / total
+        value += joint * np.log(joint / (left * right))
+    return value
+
+
+@given(st.integers(0, 10_000))
+def test_each_step_takes_the_most_informative_label(seed):
+    rng = np.random.default_rng(seed)
+    Y = (rng.random((25, 5)) < rng.random(5)).astype(float)
+    core = greedy_core(Y, 3)
+    assert len(set(core)) == 3
+    for size in range(3):
+        before = core[:size].tolist()
+        gains = {
+            c: sum(information(Y, [*before, c], i) for i in range(5) if i not in (*before, c))
+            for c in range(5)
+            if c not in before
+        }
+        assert gains[core[size]] >= max(gains.values()) - 1e-9
+
+
+def test_weights_count_as_rows():
+    rng = np.random.default_rng(0)
+    Y = (rng.random((20, 6)) < 0.4).astype(float)
+    weight = rng.integers(1, 4, 20).astype(float)
+    repeated = np.repeat(Y, weight.astype(int), axis=0)
+    np.testing.assert_array_equal(greedy_core(Y, 3, weight), greedy_core(repeated, 3))
+
+
+def test_equal_rows_are_joined():
+    X = np.array([[0.0], [1.0], [0.0], [-0.0]])
+    Y = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    rows, labels, weight = merge_rows(X, Y, np.array([1.0, 2.0, 3.0, 4.0]))
+    found = {(float(x[0]), *map(int, y)): w for x, y, w in zip(rows, labels, weight, strict=True)}
+    assert found == {(0.0, 1, 0): 4.0, (1.0, 1, 0): 2.0, (0.0, 0, 1): 4.0}
