@@ -79,3 +79,14 @@ def test_parameters_come_back_in_the_hinges_coordinates(likelihood):
     np.testing.assert_allclose(coef, prepared.unit * (1 + a), atol=1e-6)
     np.testing.assert_allclose(intercept, prepared.unit * v, atol=1e-6)
     np.testing.assert_allclose(hinge.unpack(fit.params)[1], prepared.unit * G, atol=1e-6)
+
+
+def test_a_damped_fit_reports_the_objective_of_what_it_returns(likelihood):
+    Y = likelihood.Y[likelihood.Y.sum(axis=1) > 0]
+    prepared = prepare_pretrained(likelihood.scores[: len(Y)], 0.3)
+    hinge = relevant_hinge(prepared, Y, np.ones(len(Y)), CORE, 1)
+    whole, part, none = (likelihood_fit(hinge, prepared.unit, damping) for damping in (1.0, 0.3, 0.0))
+    np.testing.assert_allclose(part.params, 0.3 * whole.params)
+    assert whole.lower_bound <= whole.objective < part.objective < none.objective
+    at_zero = StarLikelihood(likelihood.scores[: len(Y)], Y, np.ones(len(Y)), CORE)
+    assert none.objective == pytest.approx(slow_value(at_zero, np.zeros(at_zero.n_params)))

@@ -94,6 +94,9 @@ class CStarRanker(SavedEstimator):
         Rounded mean number of relevant labels of a training row: how many ``rank`` and ``predict`` return.
     objective_, lower_bound_, n_iter_
         The certificate: no parameters have an objective below the bound. With a fixed k, of the last convex problem.
+    C_, C_pair_, damping_
+        What was given or chosen. ``C_ == 0``: ``C="auto"`` preferred the given scores, adjusted by ``damping_`` times a
+        pseudo-likelihood fit (0: as they are); the certificate is then of that likelihood, and damping is a gap in it.
     n_skipped_
         Rows without a relevant label (or of weight 0), which say nothing about break-even precision.
 
@@ -123,6 +126,7 @@ class CStarRanker(SavedEstimator):
         "count_coef_",
         "classes_",
         "C_",
+        "damping_",
         "C_pair_",
         "objective_",
         "lower_bound_",
@@ -315,10 +319,9 @@ class CStarRanker(SavedEstimator):
         hinge = replace(alone, core=self.core_)
         choice = self._strengths(hinge, settings, prepared.unit)
         strength, rho = choice.C, choice.rho
-        self.C_, self.C_pair_ = strength, strength / rho
+        self.C_, self.C_pair_, self.damping_ = strength, strength / rho, choice.damping
         if strength == 0.0:
-            fit = likelihood_fit(hinge, prepared.unit)
-            return replace(fit, params=choice.damping * fit.params)
+            return likelihood_fit(hinge, prepared.unit, choice.damping)
         checkpoint = Checkpoint(self.checkpoint, f"{data_hash} {self._settings_text(seed)}")
 
         def tell(round_: Round, state: DualState | None) -> None:
