@@ -7,34 +7,67 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from slatewise.inference.assignment import LinearRanking, linear_loss_ranking
+    from slatewise.inference.interleave import MostViolated, most_violated
+    from slatewise.inference.permanents import Permanent, permanent, tied_permanent, with_unmatched
     from slatewise.inference.quadratic import QuadraticRanking, quadratic_ranking
+    from slatewise.inference.samplers import MatchingSamples, sample_matchings
+    from slatewise.inference.slates import Slates, beam_slates, greedy_slates, iterated_slates
     from slatewise.inference.star import StarMarginals, StarResult, star_max_marginals, star_top_k
     from slatewise.inference.star_permutation import StarRanking, star_permutation
+    from slatewise.inference.tied import TiedSum, tied_log_sum
 
 __all__ = [
     "LinearRanking",
+    "MatchingSamples",
+    "MostViolated",
+    "Permanent",
     "QuadraticRanking",
+    "Slates",
     "StarMarginals",
     "StarRanking",
     "StarResult",
+    "TiedSum",
+    "beam_slates",
+    "greedy_slates",
+    "iterated_slates",
     "linear_loss_ranking",
+    "most_violated",
+    "permanent",
     "quadratic_ranking",
+    "sample_matchings",
     "star_max_marginals",
     "star_permutation",
     "star_top_k",
+    "tied_log_sum",
+    "tied_permanent",
+    "with_unmatched",
 ]
 
 _HOMES = {
     "LinearRanking": "assignment",
+    "MatchingSamples": "samplers",
+    "MostViolated": "interleave",
+    "Permanent": "permanents",
     "QuadraticRanking": "quadratic",
+    "Slates": "slates",
     "StarMarginals": "star",
     "StarRanking": "star_permutation",
     "StarResult": "star",
+    "TiedSum": "tied",
+    "beam_slates": "slates",
+    "greedy_slates": "slates",
+    "iterated_slates": "slates",
     "linear_loss_ranking": "assignment",
+    "most_violated": "interleave",
+    "permanent": "permanents",
     "quadratic_ranking": "quadratic",
+    "sample_matchings": "samplers",
     "star_max_marginals": "star",
     "star_permutation": "star_permutation",
     "star_top_k": "star",
+    "tied_log_sum": "tied",
+    "tied_permanent": "permanents",
+    "with_unmatched": "permanents",
 }
 
 

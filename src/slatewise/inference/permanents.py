@@ -1,0 +1,168 @@
+"""Sums over matchings: the partition function of exponential-family matching (Petterson et al. 2009) and its marginals.
+
+    p(y) = exp(sum_i w[i, y(i)]) / Z,     Z = sum over one-to-one y = perm(exp(w)),     P_ij = Pr(y(i) = j)
+
+Every row is matched; with more columns than rows some columns stay free. Each result says what it is: *exact* up to
+rounding (:mod:`~slatewise.inference.permanent_exact`, :mod:`~slatewise.inference.permanent_sparse`), or a *bound* from
+below with approximate marginals (:mod:`~slatewise.inference.bethe`). Samples: :mod:`~slatewise.inference.samplers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slatewise.inference.bethe import by_bethe
+from slatewise.inference.permanent_exact import METHODS, MOST_BYTES, Float, Sums, chosen, log_permanents, table_bytes
+from slatewise.inference.permanent_sparse import by_candidates, most_sets, plan
+
+Method: TypeAlias = Literal["auto", "subsets", "glynn", "rows", "candidates", "bethe"]
+Kind: TypeAlias = Literal["exact", "bound"]
+
+MOST_EXACT_ROWS = 24
+"""Beyond this many rows (a second a matrix) "auto" takes few candidates, else the Bethe bound."""
+_MOST_SETS = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class Permanent:
+    """The sum over all matchings of one matrix, or of each of B matrices."""
+
+    log_z: float | Float
+    """A number, or (B,)."""
+    marginals: Float
+    """(M, N) or (B, M, N): the probability of each edge, the gradient of ``log_z`` by the log weights."""
+    method: str
+    kind: Kind
+    error: float | Float
+    """Exact: what rounding may do to ``log_z`` and to a marginal. Bound: how far log Z may lie above ``log_z``."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether only rounding separates the result from the truth."""
+        return self.kind == "exact"
+
+
+def permanent(log_weights: ArrayLike, method: Method = "auto", n_threads: int | None = None) -> Permanent:
+    """Return log Z and the probability of each edge.
+
+    Parameters
+    ----------
+    log_weights : (M, N) or (B, M, N), M <= N
+        -inf forbids an edge. A matrix without any matching (Z = 0) is an error: it has no marginals.
+    method : {"auto", "subsets", "glynn", "rows", "candidates", "bethe"}
+        Exact: ``"subsets"`` and ``"glynn"`` for square matrices, ``"rows"`` for more columns than rows,
+        ``"candidates"`` where most edges are forbidden. ``"glynn"`` hands matrices whose terms cancel to ``"subsets"``.
+        ``"bethe"`` is a bound for any size. ``"auto"`` takes the fastest exact one, and the bound where that would take
+        long: ``result.exact`` tells.
+    n_threads : int, optional
+        Threads over matrices, and over one large matrix; the result has the same bits with any number.
+
+    Examples
+    --------
+    >>> result = permanent(np.log([[1.0, 3.0], [1.0, 1.0]]))
+    >>> round(result.log_z, 6), result.exact
+    (1.386294, True)
+    >>> result.marginals
+    array([[0.25, 0.75],
+           [0.75, 0.25]])
+    """
+    if method not in ("auto", *_SOLVERS):
+        raise ValueError(f"method: expected one of auto, {', '.join(_SOLVERS)}, found {method!r}")
+    weights = checked_weights(log_weights)
+    name = _fastest(weights) if method == "auto" else method
+    square = weights.shape[1] == weights.shape[2]
+    if not square and name in ("subsets", "glynn"):
+        raise ValueError(f"method: expected 'rows', 'candidates' or 'bethe' for {weights.shape[1:]}, found {name!r}")
+    sums = _SOLVERS[name](weights, n_threads)
+    kind: Kind = "bound" if name == "bethe" else "exact"
+    if np.ndim(cast(Float, log_weights)) == 2:
+        return Permanent(float(sums.log_z[0]), sums.marginals[0], name, kind, float(sums.error[0]))
+    return Permanent(sums.log_z, sums.marginals, name, kind, sums.error)
+
+
+def with_unmatched(log_weights: ArrayLike, unmatched: ArrayLike) -> Float:
+    """Append one private column a row, which only that row can take: to take it is to stay unmatched.
+
+    (.., M, N) and log weights (.., M) of staying unmatched give (.., M, N + M). Dummy columns that rows share would
+    count a matching once for every way of dealing them out, and give wrong probabilities.
+
+    Examples
+    --------
+    >>> with_unmatched([[1.0, 2.0]], [0.5])
+    array([[1. , 2. , 0.5]])
+    """
+    weights = np.asarray(log_weights, dtype=np.float64)
+    if weights.ndim < 2:
+        raise ValueError(f"log_weights: expected shape (.., M, N), found {weights.shape}")
+    private = np.full((*weights.shape[:-1], weights.shape[-2]), -np.inf)
+    rows = np.arange(weights.shape[-2], dtype=np.int64)
+    private[..., rows, rows] = np.asarray(unmatched, dtype=np.float64)
+    return np.concatenate((weights, private), axis=-1)
+
+
+def tied_permanent(log_weights: ArrayLike, row_classes: ArrayLike, column_classes: ArrayLike) -> Permanent:
+    """Sum over the matchings that keep to classes: rows of a class on columns of the same class (block permanents).
+
+    Its ``log_z`` less that of all matchings is the log likelihood of ratings with ties.
+
+    Parameters
+    ----------
+    log_weights : (M, M)
+    row_classes, column_classes : (M,)
+        The class of each row and column; a class has as many of the one as of the other.
+
+    Examples
+    --------
+    >>> result = tied_permanent(np.zeros((3, 3)), [1, 0, 0], [1, 0, 0])
+    >>> np.exp(result.log_z).round(6), result.marginals[1]
+    (np.float64(2.0), array([0. , 0.5, 0.5]))
+    """
+    weights = checked_weights(log_weights)
+    if weights.shape != (1, len(weights[0]), len(weights[0])):
+        raise ValueError(f"log_weights: expected one square matrix, found shape {np.shape(weights)}")
+    rows, columns = np.asarray(row_classes), np.asarray(column_classes)
+    if rows.shape != (len(weights[0]),):
+        raise ValueError(f"row_classes: expected one class a row, {len(weights[0])}, found shape {rows.shape}")
+    if columns.shape != rows.shape or (np.sort(rows) != np.sort(columns)).any():
+        raise ValueError(f"column_classes: expected {rows.tolist()} in some order, found {columns.tolist()}")
+    log_z, error, marginals = 0.0, 0.0, np.zeros(weights.shape[1:])
+    for kept in np.unique(rows):
+        block = np.ix_(rows == kept, columns == kept)
+        part = permanent(weights[0][block])
+        log_z, error = log_z + float(part.log_z), error + float(part.error)
+        marginals[block] = part.marginals
+    return Permanent(log_z, marginals, "blocks", "exact", error)
+
+
+def checked_weights(log_weights: ArrayLike) -> Float:
+    """Return the weights as (B, M, N)."""
+    weights = np.asarray(log_weights, dtype=np.float64)
+    if weights.ndim not in (2, 3) or 0 in weights.shape[-2:] or weights.shape[-2] > weights.shape[-1]:
+        raise ValueError(f"log_weights: expected shape (M, N) or (B, M, N) with 1 <= M <= N, found {weights.shape}")
+    wrong = np.argwhere(np.isnan(weights) | np.isposinf(weights))
+    if len(wrong):
+        at = tuple(wrong[0].tolist())
+        raise ValueError(f"log_weights: expected finite numbers or -inf, found {weights[at]} at {list(at)}")
+    return np.ascontiguousarray(weights if weights.ndim == 3 else weights[None])
+
+
+def _fastest(weights: Float) -> str:
+    _, n_rows, n_columns = weights.shape
+    name = chosen(weights.shape)
+    possible = np.asarray((weights > -np.inf).any(axis=0))
+    if n_rows > 8 and not possible.all() and most_sets(plan(possible)) < min(_MOST_SETS, 2.0 ** (n_rows - 6)):
+        return "candidates"
+    steps = n_columns << n_rows if name == "rows" else 1 << n_rows
+    if table_bytes(name, weights.shape) > MOST_BYTES or steps > 1 << MOST_EXACT_ROWS + 3:
+        return "bethe"
+    return name
+
+
+_SOLVERS: dict[str, Callable[[Float, int | None], Sums]] = {**METHODS, "candidates": by_candidates, "bethe": by_bethe}
+
+__all__ = ["Permanent", "log_permanents", "permanent", "tied_permanent", "with_unmatched"]

@@ -1,0 +1,127 @@
+"""Sums over rankings when positions come in classes of equal weight: polynomial, so whole queries can be summed.
+
+    Z = sum over rankings of exp(sum_i c[pos_i] s_i),    c constant on classes of m_1 .. m_R positions
+
+Which item has which position inside a class makes no difference: Z is prod_r m_r! times a sum over the ways to deal the
+items out to the classes, O(R prod_r (m_r + 1)). See :mod:`slatewise.kernels.permanent_tied`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+MOST_STATES = 1 << 31
+"""More states than this are refused: minutes of work."""
+_SWEEPS = 12
+
+
+class TiedSum(NamedTuple):
+    """The sum over rankings with tied positions."""
+
+    log_z: float
+    marginals: Float
+    """(n, R) the probability that item i has one of class r's positions; one position of it has 1/m_r of that."""
+
+
+def tied_log_sum(scores: ArrayLike, class_sizes: ArrayLike, class_values: ArrayLike) -> TiedSum:
+    """Return log Z and the probability of each item's class.
+
+    Parameters
+    ----------
+    scores : (n,)
+        Item scores s.
+    class_sizes : (R,)
+        How many positions each class has; they add up to n.
+    class_values : (R,)
+        The weight c of a class's positions. The gradient of log Z by the scores is ``marginals @ class_values``.
+
+    Examples
+    --------
+    Three items for one position of weight 1 and two of weight 0:
+
+    >>> result = tied_log_sum(np.log([1.0, 2.0, 5.0]), [1, 2], [1.0, 0.0])
+    >>> np.exp(result.log_z).round(6), result.marginals[:, 0]
+    (np.float64(16.0), array([0.125, 0.25 , 0.625]))
+    """
+    s, sizes, values = _checked(scores, class_sizes, class_values)
+    n, kept = len(s), np.flatnonzero(sizes > 0)
+    marginals = np.zeros((n, len(sizes)))
+    # The largest class is not kept track of, the second largest lies along memory.
+    by_size = kept[np.argsort(-sizes[kept], kind="stable")]
+    order = np.concatenate((by_size[:1], by_size[2:], by_size[1:2]))
+    within = math.fsum(math.lgamma(size + 1) for size in sizes.tolist())
+    if len(order) == 1:
+        marginals[:, order[0]] = 1.0
+        return TiedSum(within + float(values[order[0]] * s.sum()), marginals)
+    log_z, marginals[:, order] = _sum(s, sizes[order], values[order])
+    return TiedSum(within + log_z, marginals)
+
+
+def _sum(s: Float, sizes: Int, values: Float) -> tuple[float, Float]:
+    from slatewise.kernels.permanent_tied import scale_classes, sum_classes
+
+    n = len(s)
+    prices = _prices(s, sizes, values)
+    log_x = np.outer(s, values) + prices
+    largest = log_x.max(axis=1)
+    x = np.exp(log_x - largest[:, None])
+    log_scale = float(largest.sum() - sizes @ prices) + scale_classes(x, sizes, _SWEEPS)
+    between = sizes[1:-1]
+    counts = _counts_of_all(between)
+    strides = np.array([math.prod((between[r + 1 :] + 1).tolist()) for r in range(len(between))], dtype=np.int64)
+    layer = len(counts) * (int(sizes[-1]) + 3)
+    stretch = math.isqrt(n // 4) + 1  # the layers of a stretch are used often and should stay in the cache
+    kept, layers, room = np.empty((-(-n // stretch), layer)), np.empty((stretch, layer)), np.empty((2, layer))
+    marginals = np.empty(x.shape)
+    z = sum_classes(x, sizes, counts, strides, kept, layers, room, marginals)
+    return math.log(z) + log_scale, marginals
+
+
+def _counts_of_all(sizes: Int) -> Int:
+    """Return every way to have 0 .. m_r items in each class, the last class fastest, and a last column with the sum."""
+    counts = np.zeros((1, 0), dtype=np.int64)
+    for size in sizes.tolist():
+        again = np.tile(np.arange(size + 1, dtype=np.int64), len(counts))
+        counts = np.column_stack((np.repeat(counts, size + 1, axis=0), again))
+    return np.ascontiguousarray(np.column_stack((counts, counts.sum(axis=1))))
+
+
+def _prices(s: Float, sizes: Int, values: Float) -> Float:
+    """Return what to add to a class's log weights so that no item gains by leaving its class in the best ranking.
+
+    The best ranking gives larger values to larger scores, so a class meets the next at one score.
+    """
+    order, ranked = np.argsort(-values, kind="stable"), -np.sort(-s)
+    ends = np.cumsum(sizes[order])[:-1]
+    meeting = (ranked[ends - 1] + ranked[ends]) / 2.0
+    prices = np.zeros(len(sizes))
+    prices[order[1:]] = np.cumsum((values[order[:-1]] - values[order[1:]]) * meeting)
+    return prices
+
+
+def _checked(scores: ArrayLike, class_sizes: ArrayLike, class_values: ArrayLike) -> tuple[Float, Int, Float]:
+    s = np.asarray(scores, dtype=np.float64)
+    if s.ndim != 1 or len(s) == 0 or not np.isfinite(s).all():
+        raise ValueError(f"scores: expected one finite number an item, found {_described(s)}")
+    sizes = np.asarray(class_sizes)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 0).any() or sizes.sum() != len(s):
+        raise ValueError(f"class_sizes: expected whole numbers >= 0 that add up to {len(s)}, found {sizes.tolist()}")
+    values = np.asarray(class_values, dtype=np.float64)
+    if values.shape != sizes.shape or not np.isfinite(values).all():
+        raise ValueError(f"class_values: expected {len(sizes)} finite numbers, found {_described(values)}")
+    states = math.prod((sizes + 1).tolist())
+    if states > MOST_STATES:
+        raise ValueError(f"class_sizes: expected at most {MOST_STATES} states, found {states}: {sizes.tolist()}")
+    return s, sizes.astype(np.int64), values
+
+
+def _described(array: Float) -> str:
+    finite = np.isfinite(array)
+    return f"shape {array.shape}" if finite.all() else f"{array[~finite][0]}"
