@@ -1,6 +1,6 @@
 """Slow, independent judges: every list, every ranking. They share no code with the package."""
 
-from itertools import combinations, permutations
+from itertools import permutations
 
 import numpy as np
 
@@ -12,37 +12,6 @@ def star_matrix(pair, core, n_items):
         G[item, :] = pair[a]
         G[:, item] = pair[a]
     return G
-
-
-def star_score(s, G, items):
-    """f of one list of items, every unordered pair once."""
-    return sum(s[i] for i in items) + sum(G[i, j] for i, j in combinations(items, 2))
-
-
-def all_star_lists(s, pair, core, k, known=None):
-    """Every list of k items that respects ``known``, with its score."""
-    n_items = len(s)
-    G = star_matrix(pair, core, n_items)
-    for items in combinations(range(n_items), k):
-        if known is None or all(
-            not (known[i] == 1 and i not in items) and not (known[i] == 0 and i in items) for i in range(n_items)
-        ):
-            yield items, star_score(s, G, items)
-
-
-def best_star(s, pair, core, k, known=None):
-    """The best score over all lists of k items."""
-    return max(score for _, score in all_star_lists(s, pair, core, k, known))
-
-
-def star_marginals(s, pair, core, k, known=None):
-    """The best score with each item in, and with it out; -inf where there is no such list."""
-    inside, outside = np.full(len(s), -np.inf), np.full(len(s), -np.inf)
-    for items, score in all_star_lists(s, pair, core, k, known):
-        for i in range(len(s)):
-            side = inside if i in items else outside
-            side[i] = max(side[i], score)
-    return inside, outside
 
 
 def all_rankings(n_items):

@@ -150,6 +150,7 @@ def reproduce(
     paper: Annotated[str, typer.Argument(help="Which published table: letor, cstar.")],
     data: Annotated[str | None, typer.Option(help="A data set's name or a path instead of the paper's own.")] = None,
     quick: QuickOption = False,
+    seed: Annotated[int | None, typer.Option(min=0, help="Cut the folds at random by this seed (cstar).")] = None,
     as_json: JsonOption = None,
 ) -> None:
     """Print a published table with our figures beside the printed ones.
@@ -162,7 +163,7 @@ def reproduce(
 
     _check_json(as_json)
     with _working(f"reproduce {paper}"):
-        result = run(paper, data, quick)
+        result = run(paper, data, quick, seed)
     rows = [
         [row.name, name, f"{value:.4f}", "" if row.paper is None or name not in row.paper else f"{row.paper[name]:.4f}"]
         for row in result.rows

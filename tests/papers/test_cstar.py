@@ -10,7 +10,8 @@ from scipy.sparse import csr_array
 
 from slatewise import data, datasets
 from slatewise.papers import Reproduction, reproduce
-from slatewise.papers.cstar_scores import BaseScores, KernelSvm, Logistic, chain_log_odds, fit_logistic
+from slatewise.papers.cstar import FOLD_SEED
+from slatewise.papers.cstar_scores import BaseScores, KernelSvm, Logistic, chain_log_odds, fit_logistic, folds
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +55,16 @@ def test_it_is_json(table: Reproduction) -> None:
 def test_an_unknown_name_is_named() -> None:
     with pytest.raises(ValueError, match="no_such_set: expected a file or one of the names"):
         reproduce("cstar", "no_such_set", quick=True)
+
+
+def test_a_seed_cuts_other_folds() -> None:
+    cuts = [[test.tolist() for _, test in folds(50, seed=seed)] for seed in (FOLD_SEED, FOLD_SEED, FOLD_SEED + 1)]
+    assert cuts[0] == cuts[1] != cuts[2]
+
+
+def test_fixed_folds_take_no_seed() -> None:
+    with pytest.raises(ValueError, match="seed: expected none for letor, whose folds are fixed, found 3"):
+        reproduce("letor", quick=True, seed=3)
 
 
 def test_logistic_regressions_equal_scikit_learns() -> None:

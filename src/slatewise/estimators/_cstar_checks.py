@@ -21,6 +21,10 @@ Floats: TypeAlias = NDArray[np.float64]
 def check_settings(ranker: CStarRanker, X: Floats, Y: Floats) -> None:
     """Raise ValueError unless the parameters make sense for these rows and labels."""
     check_choices(ranker)
+    if ranker.surrogate == "likelihood" and (ranker.scores != "pretrained" or ranker.k != "relevant"):
+        raise ValueError(
+            "surrogate: expected 'max-margin' unless scores is 'pretrained' and k is 'relevant', found 'likelihood'"
+        )
     if ranker.scores == "pretrained" and X.shape != Y.shape:
         raise ValueError(f"X: expected one given score a label, shape {Y.shape}, found {X.shape}")
     if ranker.k != "relevant" and not (isinstance(ranker.k, int) and 1 <= ranker.k <= Y.shape[1]):
@@ -37,6 +41,7 @@ def check_choices(ranker: CStarRanker) -> None:
     choices = {
         "scores": ("linear", "pretrained", *KERNELS),
         "core_by": ("information", "gain"),
+        "surrogate": ("max-margin", "likelihood"),
         "learner": (*LEARNERS,),
     }
     for name, allowed in choices.items():

@@ -14,13 +14,14 @@ from slatewise.estimators._checkpoint import Checkpoint
 from slatewise.estimators._cstar_checks import check_learned, check_settings
 from slatewise.estimators._sklearn import check_is_fitted, check_rows, check_weights
 from slatewise.estimators.saving import SavedEstimator, card_for
-from slatewise.inference.star import star_max_marginals, star_top_k
+from slatewise.inference.star import star_margins, star_top_k
 from slatewise.inference.star_pair import StarPair
+from slatewise.inference.star_sums import most_probable, star_log_odds
 from slatewise.learners.bcfw import DualState
 from slatewise.learners.result import Fit, Round
 from slatewise.learners.star_core_gain import gainful_core
-from slatewise.learners.star_prior import likelihood_fit
-from slatewise.learners.star_selection import PAIR_WEIGHTS, Choice, choose
+from slatewise.learners.star_likelihood import choose_likelihood, likelihood_fit, likely_core
+from slatewise.learners.star_selection import Choice, choose
 from slatewise.learners.star_training import LEARNERS, Settings, fixed_k_fit, relevant_hinge
 from slatewise.scores.core_labels import greedy_core
 from slatewise.scores.explanation import Explanation, explain_selection
@@ -41,6 +42,8 @@ from slatewise.surrogates.star_hinge import StarHinge, symmetric_pair
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
+Margins: TypeAlias = Callable[..., Floats]
+"""Of (s, pair, core, k, known), as :func:`slatewise.inference.star.star_margins`."""
 ScoreKind: TypeAlias = Literal["linear", "pretrained", "rbf", "chi2", "intersection", "precomputed"]
 
 
@@ -48,26 +51,32 @@ class CStarRanker(SavedEstimator):
     """Rank the labels of a row jointly: scores of single labels plus pair terms with a few core labels.
 
     ``f(t) = sum_i t_i s_i(x) + sum over pairs with a core label of t_i t_j G_ij``, maximised exactly over the sets t of
-    k labels, and trained so that the best set is the relevant one (structured hinge of precision at k).
+    k labels, and trained so that the best set is the relevant one (structured hinge of precision at k); or, with
+    ``surrogate="likelihood"``, so that the relevant set is probable, and then ranked by how probable each label is.
 
     Parameters
     ----------
     core : int or array of label indices
         How many labels interact with all others, or which. 0: independent labels.
     core_by : {"information", "gain"}
-        How a number of core labels is chosen: greedily by joint mutual information with all others, or by the gain in
-        break-even precision on inner folds (slower; may end with fewer).
+        How a number of core labels is chosen: greedily by joint mutual information with all others (with the
+        likelihood: or by what the given scores leave unexplained, whichever is better on inner folds), or by the gain
+        in break-even precision on inner folds (slower; may end with fewer).
     scores : {"linear", "pretrained", "rbf", "chi2", "intersection", "precomputed"}
         How single labels are scored. "pretrained": X is the (n, n_labels) matrix of given scores, of which a scale and
         a shift a label are learnt. "precomputed": X is a kernel matrix.
     k : "relevant" or int
         Labels selected in training: as many as are relevant (break-even precision, convex), or a fixed number.
+    surrogate : {"max-margin", "likelihood"}
+        What is minimised in training: the hinge, or minus the log-likelihood of the relevant set among all sets of as
+        many labels. The likelihood needs given scores that are log-odds, ``k="relevant"`` and a core of at most 10; it
+        helps more where labels are noisy.
     C : float or "auto"
-        Weight of the hinge against the regulariser; "auto": by inner validation, together with ``C_pair``.
+        Weight of the mean surrogate against the regulariser; "auto": by inner validation, together with ``C_pair``.
     C_pair : float, optional
         The same for the pair terms; default: ``C``.
     learner : {"bcfw", "bundle", "subgradient"}
-        The first two certify their result.
+        Of the hinge; the first two certify their result.
     tol : float
         Relative duality gap at which training ends.
     max_iter : int
@@ -94,9 +103,8 @@ class CStarRanker(SavedEstimator):
         Rounded mean number of relevant labels of a training row: how many ``rank`` and ``predict`` return.
     objective_, lower_bound_, n_iter_
         The certificate: no parameters have an objective below the bound. With a fixed k, of the last convex problem.
-    C_, C_pair_, damping_
-        What was given or chosen. ``C_ == 0``: ``C="auto"`` preferred the given scores, adjusted by ``damping_`` times a
-        pseudo-likelihood fit (0: as they are); the certificate is then of that likelihood, and damping is a gap in it.
+    C_, C_pair_
+        What was given or chosen. ``C_ == 0``: ``C="auto"`` left the given scores as they are.
     n_skipped_
         Rows without a relevant label (or of weight 0), which say nothing about break-even precision.
 
@@ -126,7 +134,6 @@ class CStarRanker(SavedEstimator):
         "count_coef_",
         "classes_",
         "C_",
-        "damping_",
         "C_pair_",
         "objective_",
         "lower_bound_",
@@ -156,6 +163,7 @@ class CStarRanker(SavedEstimator):
         gamma: float | None = None,
         n_components: int | None = None,
         core_by: Literal["information", "gain"] = "information",
+        surrogate: Literal["max-margin", "likelihood"] = "max-margin",
         callbacks: Sequence[Callable[[Round], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
@@ -172,6 +180,7 @@ class CStarRanker(SavedEstimator):
         self.gamma = gamma
         self.n_components = n_components
         self.core_by = core_by
+        self.surrogate = surrogate
         self.callbacks = callbacks
         self.checkpoint = checkpoint
         self.n_threads = n_threads
@@ -217,8 +226,15 @@ class CStarRanker(SavedEstimator):
         """Return what each label scores by itself, (n, n_labels): the model without its pair terms."""
         return self._scores(X)
 
+    @property
+    def label_margins(self) -> Margins:
+        """How ``decision_function`` is computed from label scores, ``pair_`` and ``core_``."""
+        return MARGINS[self.surrogate]
+
     def decision_function(self, X: ArrayLike, k: ArrayLike | None = None, known: ArrayLike | None = None) -> Floats:
         """Return, for each row and label, the best score with the label in minus the best with it out.
+
+        With the likelihood: the log-odds of the label, given that k are relevant and what is known.
 
         Parameters
         ----------
@@ -228,20 +244,27 @@ class CStarRanker(SavedEstimator):
             Labels to select: a number, or one a row; default ``k_``.
         known
             (n, n_labels): 1 yes, 0 no, -1 unknown; labels that are forced get +inf or -inf.
+
+        Notes
+        -----
+        With more than 16 core labels a best score may be the best found within a node limit: then an
+        :class:`~slatewise.inference.star.UnprovenWarning` says so, and
+        :func:`~slatewise.inference.star_max_marginals` on ``label_scores``, ``pair_`` and ``core_`` gives the bounds.
         """
         scores = self._scores(X)
         counts, answers = check_counts(k, self.k_, scores.shape), check_known(known, scores.shape)
-        best = star_max_marginals(scores, self.pair_, self.core_, counts, answers, n_threads=self.n_threads)
-        return best.inside - best.outside
+        return self.label_margins(scores, self.pair_, self.core_, counts, answers, n_threads=self.n_threads)
 
     def rank(self, X: ArrayLike, k: ArrayLike | None = None, known: ArrayLike | None = None) -> Ints | list[Ints]:
-        """Return the k labels of the best set of each row, best first; a list of arrays where k differs by row."""
+        """Return the k labels of the best set of each row, best first; a list of arrays where k differs by row.
+
+        With the likelihood: the k most probable labels, of which most are expected to be right.
+        """
         scores = self._scores(X)
         counts, answers = check_counts(k, self.k_, scores.shape), check_known(known, scores.shape)
         same = k is None or np.ndim(k) == 0
         number = int(counts[0]) if same and len(counts) else counts
-        found = star_top_k(scores, self.pair_, self.core_, number, known=answers, n_threads=self.n_threads)
-        return found.selected
+        return RANKINGS[self.surrogate](scores, self.pair_, self.core_, number, answers, self.n_threads)
 
     def predict(self, X: ArrayLike, k: ArrayLike | None = None) -> NDArray[Any]:
         """Return the selected labels as 0/1 rows; the class of each row where fit saw one class a row."""
@@ -264,14 +287,15 @@ class CStarRanker(SavedEstimator):
         labels, _ = check_labels(self._encoded(y), len(scores))
         weight = check_weights(sample_weight, len(scores)) * (labels.sum(axis=1) > 0)
         counts = labels.sum(axis=1).astype(np.int64)
-        found = star_top_k(scores, self.pair_, self.core_, counts, n_threads=self.n_threads).selected
+        found = RANKINGS[self.surrogate](scores, self.pair_, self.core_, counts, None, self.n_threads)
         hits = np.array([labels[row, chosen].mean() if len(chosen) else 0.0 for row, chosen in enumerate(found)])
         return float(np.average(hits, weights=weight))
 
     def next_question(self, X: ArrayLike, known: ArrayLike, k: ArrayLike | None = None) -> Ints:
         """Return the label to ask next in each row, -1 where none is left to ask: the answers decide all of them.
 
-        The label whose best score with it in is closest to the best with it out: where the model is least sure.
+        The label whose best score with it in is closest to the best with it out: where the model is least sure. What
+        ``decision_function`` says of more than 16 core labels holds here too.
         """
         margins = np.abs(self.decision_function(X, k, known))
         question = np.argmin(margins, axis=1).astype(np.int64)
@@ -296,6 +320,8 @@ class CStarRanker(SavedEstimator):
                 raise ValueError(f"core: expected a number from 0 to {Y.shape[1]} labels, found {self.core!r}")
             if self.core_by == "gain":
                 return gainful_core(hinge, Y, weight, int(core), LEARNERS[self.learner], settings)
+            if self.surrogate == "likelihood":
+                return likely_core(hinge, int(core), settings)
             return greedy_core(Y, int(core), weight)
         core = core.astype(np.int64) if core.size == 0 else core
         StarPair.of(np.zeros((len(core), Y.shape[1])), core)  # refuses labels that do not exist or stand twice
@@ -305,6 +331,8 @@ class CStarRanker(SavedEstimator):
         if self.scores == "linear":
             return prepare_linear(X, weight)
         if self.scores == "pretrained":
+            if self.surrogate == "likelihood":
+                return prepare_pretrained(X)
             size = Y.sum(axis=1) if self.k == "relevant" else np.full(len(Y), self.k)
             return prepare_pretrained(X, float(np.average(1.0 / size, weights=weight)))
         return prepare_kernel(KERNELS[self.scores].of(X, self.gamma), X, self.n_components)
@@ -317,11 +345,11 @@ class CStarRanker(SavedEstimator):
         alone = relevant_hinge(prepared, _never_empty(Y), weight, np.zeros(0, dtype=np.int64), self.n_threads)
         self.core_ = self._core(alone, Y, weight, settings)
         hinge = replace(alone, core=self.core_)
-        choice = self._strengths(hinge, settings, prepared.unit)
+        choice = self._strengths(hinge, settings)
         strength, rho = choice.C, choice.rho
-        self.C_, self.C_pair_, self.damping_ = strength, strength / rho, choice.damping
-        if strength == 0.0:
-            return likelihood_fit(hinge, prepared.unit, choice.damping)
+        self.C_, self.C_pair_ = strength, strength / rho
+        if strength == 0.0:  # nothing to gain: the minimum of the regulariser alone
+            return Fit(np.zeros(hinge.n_params), 0.0, 0.0, True, ())
         checkpoint = Checkpoint(self.checkpoint, f"{data_hash} {self._settings_text(seed)}")
 
         def tell(round_: Round, state: DualState | None) -> None:
@@ -331,6 +359,10 @@ class CStarRanker(SavedEstimator):
                 callback(round_)
 
         settings = replace(settings, C=strength, rho=rho, callback=tell)
+        if self.surrogate == "likelihood":
+            fit = likelihood_fit(hinge, settings)
+            tell(fit.history[-1], None)
+            return fit
         if self.k == "relevant":
             fit = learner(hinge, settings, checkpoint.start())
         else:
@@ -343,11 +375,12 @@ class CStarRanker(SavedEstimator):
             (self.core_.tolist(), self.scores, self.C_, self.C_pair_, self.learner, self.gamma, self.n_components, seed)
         )
 
-    def _strengths(self, hinge: StarHinge, settings: Settings, unit: float) -> Choice:
+    def _strengths(self, hinge: StarHinge, settings: Settings) -> Choice:
         """Return C and rho = C / C_pair, given or chosen."""
         if self.C == "auto":
-            rhos = PAIR_WEIGHTS if len(self.core_) else (1.0,)
-            return choose(hinge, LEARNERS[self.learner], settings, unit, rhos)
+            if self.surrogate == "likelihood":
+                return choose_likelihood(hinge, settings)
+            return choose(hinge, LEARNERS[self.learner], settings)
         return Choice(float(self.C), 1.0 if self.C_pair is None else float(self.C) / float(self.C_pair), 0.0)
 
     def _keep(self, fit: Fit, prepared: Prepared, X: Floats, Y: Floats, weight: Floats) -> None:
@@ -386,6 +419,16 @@ class CStarRanker(SavedEstimator):
         if unknown.any():
             raise ValueError(f"y: expected classes seen in fit, found {values[unknown][0]!r}")
         return (values[:, None] == self.classes_).astype(np.int64)
+
+
+def _best_set(
+    s: Floats, pair: Floats, core: Ints, k: ArrayLike, known: ArrayLike | None, n_threads: int | None
+) -> Ints | list[Ints]:
+    return star_top_k(s, pair, core, k, known=known, n_threads=n_threads).selected
+
+
+MARGINS: dict[str, Margins] = {"max-margin": star_margins, "likelihood": star_log_odds}
+RANKINGS = {"max-margin": _best_set, "likelihood": most_probable}
 
 
 def _never_empty(Y: Floats) -> Floats:

@@ -9,6 +9,7 @@ settings (:mod:`slatewise.kernels.star_enumerate`). Many: branch and bound (:mod
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
@@ -56,6 +57,19 @@ class StarMarginals:
     """(n, N), -inf where no list of k items has the item."""
     outside: Floats
     """(n, N), -inf where every list of k items has the item."""
+    inside_bound: Floats
+    """(n, N) no list with the item scores higher; equal to ``inside`` where that is proven best."""
+    outside_bound: Floats
+    """(n, N) no list without the item scores higher; equal to ``outside`` where that is proven best."""
+
+    @property
+    def proven(self) -> NDArray[np.bool_]:
+        """(n, N) where both are the best, and not only the best found within the node limit."""
+        return (self.inside == self.inside_bound) & (self.outside == self.outside_bound)
+
+
+class UnprovenWarning(UserWarning):
+    """Some max-marginals are the best found within the node limit, not proven best."""
 
 
 class Argmax(NamedTuple):
@@ -118,7 +132,7 @@ def star_top_k(
         outside = _walked_marginals(lists, star, counts, forced, n_threads).outside
         without = np.take_along_axis(outside, np.maximum(found.selected, 0), axis=1)
     else:
-        without = _other_side(lists, star, counts, forced, found.selected, found.selected, n_threads)
+        without = _other_side(lists, star, counts, forced, found.selected, found.selected, node_limit, n_threads).score
     without[found.selected < 0] = np.inf
     ordered = np.take_along_axis(found.selected, np.argsort(without, axis=1, kind="stable"), axis=1)
     selected = ordered if np.ndim(k) == 0 else [row[:count] for row, count in zip(ordered, counts, strict=True)]
@@ -131,11 +145,15 @@ def star_max_marginals(
     core: ArrayLike,
     k: ArrayLike,
     known: ArrayLike | None = None,
+    node_limit: int = NODE_LIMIT,
     n_threads: int | None = None,
 ) -> StarMarginals:
     """Return, for each list and item, the best score with the item in and the best with it out.
 
-    The parameters are those of :func:`star_top_k`.
+    The parameters are those of :func:`star_top_k`. Up to 16 core items all settings are walked and everything is exact.
+    Beyond, each item takes a branch and bound of at most ``node_limit`` nodes: where that was not enough, ``proven`` is
+    false, the values are the best found, ``inside_bound`` and ``outside_bound`` say how much better they could be, and
+    an :class:`UnprovenWarning` says how many.
 
     Examples
     --------
@@ -149,12 +167,38 @@ def star_max_marginals(
     counts, forced = checked_counts(lists, star, k, known)
     if star.n_core <= FEW_FOR_MARGINALS:
         return _walked_marginals(lists, star, counts, forced, n_threads)
-    best = argmax_block(lists, star, counts, forced, n_threads=n_threads)
+    best = argmax_block(lists, star, counts, forced, node_limit=node_limit, n_threads=n_threads)
     items = np.broadcast_to(np.arange(star.n_items), lists.shape)
-    other = _other_side(lists, star, counts, forced, best.selected, items, n_threads)
+    other = _other_side(lists, star, counts, forced, best.selected, items, node_limit, n_threads)
     is_in = _marked(best.selected, star.n_items)
-    score = best.score[:, None]
-    return StarMarginals(np.where(is_in, score, other), np.where(is_in, other, score))
+    score, bound = best.score[:, None], best.upper_bound[:, None]
+    marginals = StarMarginals(
+        np.where(is_in, score, other.score),
+        np.where(is_in, other.score, score),
+        np.where(is_in, bound, other.upper_bound),
+        np.where(is_in, other.upper_bound, bound),
+    )
+    n_open = int((~marginals.proven).sum())
+    if n_open:
+        warnings.warn(
+            f"{n_open} of {lists.size} max-marginals are not proven best within {node_limit} nodes: see their bounds",
+            UnprovenWarning,
+            stacklevel=2,
+        )
+    return marginals
+
+
+def star_margins(
+    s: ArrayLike,
+    pair: ArrayLike,
+    core: ArrayLike,
+    k: ArrayLike,
+    known: ArrayLike | None = None,
+    n_threads: int | None = None,
+) -> Floats:
+    """Return, for each list and item, the best score with the item in minus the best with it out."""
+    best = star_max_marginals(s, pair, core, k, known, n_threads=n_threads)
+    return best.inside - best.outside
 
 
 def argmax_block(
@@ -228,14 +272,28 @@ def _walked_marginals(s: Floats, pair: StarPair, k: Ints, known: Known | None, n
         max_marginals(s[rows], forced[rows], pair.arrays, k[rows], inside[rows], outside[rows])
 
     _over_blocks(fill, s, n_threads)
-    return StarMarginals(inside, outside)
+    return StarMarginals(inside, outside, inside, outside)
+
+
+class _Other(NamedTuple):
+    """Of each item the best score, and its bound, on the side where the best list does not have it."""
+
+    score: Floats
+    upper_bound: Floats
 
 
 def _other_side(
-    s: Floats, pair: StarPair, k: Ints, known: Known | None, selected: Ints, items: Ints, n_threads: int | None
-) -> Floats:
+    s: Floats,
+    pair: StarPair,
+    k: Ints,
+    known: Known | None,
+    selected: Ints,
+    items: Ints,
+    node_limit: int,
+    n_threads: int | None,
+) -> _Other:
     """Return the best score with each of ``items`` out if it is selected, in if it is not; -inf where impossible."""
-    other = np.full(items.shape, -np.inf)
+    other = _Other(np.full(items.shape, -np.inf), np.full(items.shape, -np.inf))
     is_in = _marked(selected, pair.n_items)
     for number, row in enumerate(items):
         now = np.full(pair.n_items, -1, dtype=np.int8) if known is None else known[number]
@@ -248,7 +306,8 @@ def _other_side(
         lists = np.repeat(s[number, None], len(flipped), axis=0)
         start = np.repeat(selected[number, None], len(flipped), axis=0)
         counts = np.full(len(flipped), k[number])
-        other[number, possible] = argmax_block(lists, pair, counts, forced, start, n_threads=n_threads).score
+        found = argmax_block(lists, pair, counts, forced, start, node_limit=node_limit, n_threads=n_threads)
+        other.score[number, possible], other.upper_bound[number, possible] = found.score, found.upper_bound
     return other
 
 

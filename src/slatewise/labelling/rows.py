@@ -7,13 +7,14 @@ The label scores do not depend on the answers, so they are computed once for a w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.inference.star import star_max_marginals
+from slatewise.inference.star import star_margins
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -37,6 +38,11 @@ class LabelRanker(Protocol):
 
     def label_scores(self, X: ArrayLike) -> Floats:
         """Return what each label scores by itself, (n, N)."""
+        ...
+
+    @property
+    def label_margins(self) -> Callable[..., Floats]:
+        """How margins are computed of (scores, pair, core, k, known)."""
         ...
 
 
@@ -67,6 +73,11 @@ class GivenScores:
         """Return the scores as they are."""
         return np.asarray(X, dtype=np.float64)
 
+    @property
+    def label_margins(self) -> Callable[..., Floats]:
+        """By the best sets."""
+        return star_margins
+
 
 @dataclass(frozen=True, eq=False)
 class LabelRows:
@@ -76,18 +87,19 @@ class LabelRows:
     pair: Floats
     core: Ints
     k: Ints
+    margins_of: Callable[..., Floats] = star_margins
+    """What turns them, with what is known, into margins."""
 
     @classmethod
     def of(cls, ranker: LabelRanker, X: ArrayLike, k: ArrayLike) -> LabelRows:
         """Score the labels of rows X, of which ``k`` are to be selected (a number, or one a row)."""
         scores = ranker.label_scores(X)
         counts = np.broadcast_to(np.asarray(k, dtype=np.int64), len(scores)).copy()
-        return cls(scores, ranker.pair_, ranker.core_, counts)
+        return cls(scores, ranker.pair_, ranker.core_, counts, ranker.label_margins)
 
     def margins(self, known: Known) -> Floats:
         """Return in minus out, (n, N); +inf and -inf where a label is decided."""
-        best = star_max_marginals(self.scores, self.pair, self.core, self.k, known)
-        return best.inside - best.outside
+        return self.margins_of(self.scores, self.pair, self.core, self.k, known)
 
     def without_pairs(self) -> LabelRows:
         """Return the same rows, their labels scored by themselves only."""

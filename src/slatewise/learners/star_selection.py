@@ -2,8 +2,7 @@
 
 For each weight of G a path of growing C, every fit started where the one before ended; a path ends when validation has
 fallen behind its best twice in a row. Where the scores were given (pre-trained), leaving them as they are is a
-candidate too, so the choice cannot end below them on the validation rows; and so is adjusting them by a fraction of
-what the pseudo-likelihood of the labels says (:mod:`slatewise.learners.star_prior`).
+candidate too, so the choice cannot end below them on the validation rows.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import numpy as np
 
 from slatewise.inference.star import argmax_block
 from slatewise.learners.result import ConvergenceWarning, Fit
-from slatewise.learners.star_prior import DAMPINGS, likelihood_fit
 from slatewise.learners.star_training import Floats, Ints, Learner, Settings, Start
 from slatewise.surrogates.star_hinge import StarHinge
 
@@ -31,25 +29,24 @@ _TOLERANCE, _ROUNDS = 1e-2, 60  # a rough fit is enough to choose by
 
 
 class Choice(NamedTuple):
-    """The chosen C and rho of the hinge, and what validation measured.
-
-    C = 0 stands for given scores: as they are, or adjusted by ``damping`` times the likelihood fit.
-    """
+    """The chosen C and rho, and what validation measured; C = 0 leaves given scores as they are."""
 
     C: float
     rho: float
     score: float
-    damping: float = 0.0
 
 
 def choose(
-    hinge: StarHinge, learner: Learner, settings: Settings, unit: float = 1.0, rhos: Sequence[float] = PAIR_WEIGHTS
+    hinge: StarHinge, learner: Learner, settings: Settings, pair_weights: Sequence[float] = PAIR_WEIGHTS
 ) -> Choice:
     """Return the candidate with the highest mean break-even precision on the inner folds."""
+    rhos = pair_weights if len(hinge.core) else (1.0,)
     strengths = [strength / _scale(hinge) for strength in STRENGTHS]
     rough = _rough(settings)
-    folds = _folds(hinge, settings.random_state)
-    best = Choice(0.0, rhos[0], -1.0) if hinge.offset is None else _best_damping(folds, unit, rhos[0])
+    folds = inner_folds(hinge, settings.random_state)
+    best = Choice(0.0, rhos[0], -1.0)
+    if hinge.offset is not None:
+        best = Choice(0.0, rhos[0], mean_over_folds(break_even(out, np.zeros(out.n_params)) for _, out in folds))
     for rho in rhos:
         starts: list[Start | None] = [None] * FOLDS
         path: list[float] = []
@@ -58,7 +55,7 @@ def choose(
                 _fit(learner, inner, replace(rough, C=C, rho=rho), start)
                 for (inner, _), start in zip(folds, starts, strict=True)
             ]
-            path.append(_mean(break_even(held_out, fit.params) for (_, held_out), fit in zip(folds, fits, strict=True)))
+            path.append(mean_over_folds(break_even(out, fit.params) for (_, out), fit in zip(folds, fits, strict=True)))
             if path[-1] > best.score:
                 best = Choice(C, rho, path[-1])
             if place + 1 == len(strengths) or max(path) > max(path[-_PATIENCE:]):
@@ -67,23 +64,11 @@ def choose(
     return best
 
 
-def _best_damping(folds: list[tuple[StarHinge, StarHinge]], unit: float, rho: float) -> Choice:
-    fits = [_quiet(lambda inner=inner: likelihood_fit(inner, unit)) for inner, _ in folds]
-    best = Choice(0.0, rho, -1.0)
-    for damping in (0.0, *DAMPINGS):
-        score = _mean(
-            break_even(held_out, damping * fit.params) for (_, held_out), fit in zip(folds, fits, strict=True)
-        )
-        if score > best.score:
-            best = Choice(0.0, rho, score, damping)
-    return best
-
-
 def held_out_precision(hinge: StarHinge, learner: Learner, settings: Settings) -> float:
     """Return the mean break-even precision on the inner folds of one rough fit each."""
     rough = _rough(settings)
-    folds = _folds(hinge, settings.random_state)
-    return _mean(break_even(held_out, _fit(learner, inner, rough, None).params) for inner, held_out in folds)
+    folds = inner_folds(hinge, settings.random_state)
+    return mean_over_folds(break_even(out, _fit(learner, inner, rough, None).params) for inner, out in folds)
 
 
 def typical_strength(hinge: StarHinge) -> float:
@@ -99,17 +84,18 @@ def _rough(settings: Settings) -> Settings:
     return replace(settings, tol=_TOLERANCE, max_iter=min(settings.max_iter, _ROUNDS), callback=None)
 
 
-def _folds(hinge: StarHinge, seed: int) -> list[tuple[StarHinge, StarHinge]]:
+def inner_folds(hinge: StarHinge, seed: int) -> list[tuple[StarHinge, StarHinge]]:
+    """Cut the lists at random: what to fit, and what to judge it by."""
     part = np.random.default_rng(seed).permutation(hinge.n_lists) % FOLDS
     return [(hinge.part(np.flatnonzero(part != f)), hinge.part(np.flatnonzero(part == f))) for f in range(FOLDS)]
 
 
 def _fit(learner: Learner, hinge: StarHinge, settings: Settings, start: Start | None) -> Fit:
-    return _quiet(lambda: learner(hinge, settings, start))
+    return quietly(lambda: learner(hinge, settings, start))
 
 
-def _quiet(fit: Callable[[], Fit]) -> Fit:
-    """A rough fit is enough to choose by: it need not say that it is one."""
+def quietly(fit: Callable[[], Fit]) -> Fit:
+    """Fit without a warning: a rough fit is enough to choose by, and need not say that it is one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return fit()
@@ -122,7 +108,8 @@ def _continued(fit: Fit, growth: float) -> Start | None:
     return Start(fit.state)
 
 
-def _mean(values: Iterable[float]) -> float:
+def mean_over_folds(values: Iterable[float]) -> float:
+    """Return the mean of one value a fold."""
     return sum(values) / FOLDS
 
 

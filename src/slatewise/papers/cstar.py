@@ -2,16 +2,17 @@
 
 Independent labels against a c-star, on pre-trained scores and on a kernel; labels asked by the margin rule and
 answered truthfully. The paper's figures are of ImageCLEF 2010; ours are of the data at hand, with two competitors under
-the same protocol: the base scores as they are, and an ensemble of classifier chains on them. Five folds; all choices
-are made inside the training part. All figures but ``_p`` are percentages; ``_se`` is the standard error over folds. Of
-a difference ``_low`` and ``_high`` end the 95% interval (paired bootstrap over rows), ``_p`` is the p value
-(randomisation).
+the same protocol: the base scores as they are, and an ensemble of classifier chains on them. "Likelihood" is not the
+paper's: the same model on the same scores, trained to make the relevant set probable and ranked by probability. Five
+folds; all choices are made inside the training part. All figures but ``_p`` are percentages; ``_se`` is the standard
+error over folds. Of a difference ``_low`` and ``_high`` end the 95% interval (paired bootstrap over rows), ``_p`` is
+the p value (randomisation).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,27 +35,36 @@ PAPER = {
     "kernel, independent": (67.8, 69.7, 76.1, 82.1),
     "kernel, c-star C=5": (68.6, 70.6, 77.2, 83.3),
 }
+LIKELY_INDEPENDENT, LIKELY_STRUCTURED = "likelihood, independent", "likelihood, c-star C=5"
 DIFFERENCES = (
     (STRUCTURED, INDEPENDENT),
-    (f"{STRUCTURED}, core by gain", INDEPENDENT),
     ("pre-trained, c-star C=8", INDEPENDENT),
     (STRUCTURED, "base scores"),
     (STRUCTURED, "classifier chains"),
     (STRUCTURED, f"{STRUCTURED}, random questions"),
+    (LIKELY_STRUCTURED, LIKELY_INDEPENDENT),
+    ("likelihood, c-star C=8", LIKELY_INDEPENDENT),
+    (LIKELY_STRUCTURED, "base scores"),
+    (LIKELY_STRUCTURED, "classifier chains"),
+    (LIKELY_STRUCTURED, STRUCTURED),
     ("kernel, c-star C=5", "kernel, independent"),
 )
 ORDERS, QUICK_ORDERS = 10, 2
+FOLD_SEED = 2011
+"""Of the folds that are reported. The learners' grids were settled on others (of seeds 0 and 7)."""
+MOST_ROUNDS = 2000
+"""Few rows that fit well take many passes to a certified gap, and little time."""
 MOST_BASIS_ROWS = 500
 """Of the kernel: more rows than this are approximated (Nystroem)."""
 
 
-def run(data: str | None = None, quick: bool = False) -> Reproduction:
+def run(data: str | None = None, quick: bool = False, seed: int = FOLD_SEED) -> Reproduction:
     """Run the table on a named data set or a multi-label file; ``quick``: one fold, fewer rows and labels."""
     problem = load_problem(data or "mulan_yeast")
     if quick:
         problem = problem.smaller()
     per_fold: dict[str, list[Floats]] = {}
-    for fold, (train, test) in enumerate(folds(len(problem.X))):
+    for fold, (train, test) in enumerate(folds(len(problem.X), seed=seed)):
         if quick and fold > 0:
             break
         for name, result in _systems(problem, train, test, QUICK_ORDERS if quick else ORDERS):
@@ -64,7 +74,7 @@ def run(data: str | None = None, quick: bool = False) -> Reproduction:
         Row(f"{one} minus {other}", _difference(per_fold[one], per_fold[other]), _published_gain(one, other))
         for one, other in DIFFERENCES
     ]
-    return Reproduction("c-star ranking, Table 1", problem.name, rows)
+    return Reproduction(f"c-star ranking, Table 1 (folds of seed {seed})", problem.name, rows)
 
 
 def _systems(problem: LabelProblem, train: Ints, test: Ints, n_orders: int) -> Iterator[tuple[str, SimulationResult]]:
@@ -86,11 +96,17 @@ def _systems(problem: LabelProblem, train: Ints, test: Ints, n_orders: int) -> I
 
 def _pretrained(n_labels: int) -> dict[str, CStarRanker]:
     five, eight = min(5, n_labels), min(8, n_labels)
+
+    def ranker(core: int, surrogate: Literal["max-margin", "likelihood"]) -> CStarRanker:
+        return CStarRanker(core, "pretrained", C="auto", surrogate=surrogate, max_iter=MOST_ROUNDS, random_state=0)
+
     return {
-        INDEPENDENT: CStarRanker(0, "pretrained", C="auto", random_state=0),
-        STRUCTURED: CStarRanker(five, "pretrained", C="auto", random_state=0),
-        f"{STRUCTURED}, core by gain": CStarRanker(five, "pretrained", C="auto", core_by="gain", random_state=0),
-        "pre-trained, c-star C=8": CStarRanker(eight, "pretrained", C="auto", random_state=0),
+        INDEPENDENT: ranker(0, "max-margin"),
+        STRUCTURED: ranker(five, "max-margin"),
+        "pre-trained, c-star C=8": ranker(eight, "max-margin"),
+        LIKELY_INDEPENDENT: ranker(0, "likelihood"),
+        LIKELY_STRUCTURED: ranker(five, "likelihood"),
+        "likelihood, c-star C=8": ranker(eight, "likelihood"),
     }
 
 

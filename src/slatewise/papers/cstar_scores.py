@@ -43,9 +43,9 @@ class BaseScorer(Protocol):
         ...
 
 
-def folds(n_rows: int, n_splits: int = INNER_FOLDS) -> Iterator[tuple[Ints, Ints]]:
-    """Cut rows at random, always alike."""
-    return _selection.KFold(n_splits, shuffle=True, random_state=0).split(np.zeros(n_rows))
+def folds(n_rows: int, n_splits: int = INNER_FOLDS, seed: int = 0) -> Iterator[tuple[Ints, Ints]]:
+    """Cut rows at random, the same way for the same seed."""
+    return _selection.KFold(n_splits, shuffle=True, random_state=seed).split(np.zeros(n_rows))
 
 
 @dataclass(frozen=True)

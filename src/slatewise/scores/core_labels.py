@@ -44,6 +44,35 @@ def greedy_core(Y: Floats, size: int, weight: Floats | None = None) -> Ints:
     return np.array(core, dtype=np.int64)
 
 
+def residual_label(Y: Floats, chance: Floats, core: Ints, weight: Floats) -> int:
+    """Return the label, not in the core, whose residuals ``Y - chance`` (n, N) go together with those of most others.
+
+    A label may say much about others that their own scores say already. What is left shows in the residuals: for each
+    pair the squared score statistic of its term in the likelihood, of which 1 is due to chance,
+
+        max( (sum_m r_mi r_mj)^2 / sum_m p_mi (1 - p_mi) p_mj (1 - p_mj)  -  1, 0 )
+
+    summed over the other labels.
+
+    Examples
+    --------
+    Label 0 is foreseen; labels 1 and 2 come together more often than they should.
+
+    >>> Y = np.array([[1, 1, 1], [1, 0, 0], [0, 1, 1], [0, 0, 0]] * 5, dtype=float)
+    >>> chance = np.column_stack([0.98 * Y[:, 0] + 0.01, np.full(20, 0.5), np.full(20, 0.5)])
+    >>> residual_label(Y, chance, np.zeros(0, dtype=np.int64), np.ones(20))
+    1
+    """
+    residual, variance = Y - chance, chance * (1.0 - chance)
+    expected = (variance * weight[:, None]).T @ variance
+    statistic = ((residual * weight[:, None]).T @ residual) ** 2 / np.maximum(expected, 1.0)
+    excess = np.maximum(statistic - 1.0, 0.0)
+    np.fill_diagonal(excess, 0.0)
+    gains = excess.sum(axis=1)
+    gains[core] = -1.0
+    return int(np.argmax(gains))
+
+
 def _information(Y: Floats, setting: Ints, others: Ints, weight: Floats) -> float:
     """Sum over ``others`` of the mutual information with the setting, in nats."""
     seen, row = np.unique(setting, return_inverse=True)

@@ -44,8 +44,6 @@ class Prepared:
     """(n, N) fixed part of the scores."""
     coefficients: Callable[[Floats], Coefficients]
     """Turns the learner's weights (N, d) into coefficients and intercepts."""
-    unit: float = 1.0
-    """What given scores were multiplied by to make the offset."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +88,16 @@ def prepare_linear(X: Floats, weight: Floats) -> Prepared:
     return Prepared(LinearScores(), phi, None, coefficients)
 
 
-def prepare_pretrained(X: Floats, typical_loss: float) -> Prepared:
-    """Give every label two features of its own, its score and 1; scaled, the scores spread as much as a loss does."""
+def prepare_pretrained(X: Floats, typical_loss: float | None = None) -> Prepared:
+    """Give every label two features of its own, its score and 1.
+
+    For the hinge the scores are scaled to spread as much as a loss does; without a loss they stay as they are.
+    """
     spread = float(X.std())
-    base = typical_loss / spread if spread > 0 else 1.0
+    base = 1.0 if typical_loss is None or spread == 0.0 else typical_loss / spread
     scaled = X * base
     phi = np.stack([scaled, np.ones_like(X)], axis=2).reshape(-1, 2)
-    return Prepared(PretrainedScores(), phi, scaled, lambda W: (base * (1.0 + W[:, 0]), W[:, 1].copy()), base)
+    return Prepared(PretrainedScores(), phi, scaled, lambda W: (base * (1.0 + W[:, 0]), W[:, 1].copy()))
 
 
 def prepare_kernel(kernel: RowKernel, X: Floats, n_components: int | None) -> Prepared:
