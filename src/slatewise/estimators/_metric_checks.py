@@ -1,0 +1,193 @@
+"""What a MetricRanker is given, at the door: parameters, labels or lists, and the arrays of a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from slatewise.estimators._transformer import check_classes
+from slatewise.inference.interleave import ORACLES, Oracle, require_few_states
+from slatewise.learners.metric_cone import Cone, Orthant, Psd
+from slatewise.learners.metric_cuts import Regulariser
+from slatewise.lists.checks import relevance_rows
+from slatewise.scores.label_sets import check_labels
+from slatewise.scores.mahalanobis import is_sparse, row_blocks
+from slatewise.scores.relevant_items import LEFT_OUT, MOST_GRADES, Listed, Relevance, SameClass, SharedLabel
+from slatewise.scores.row_kernels import KERNELS
+
+if TYPE_CHECKING:
+    from slatewise.estimators.metric import MetricRanker
+
+Ints: TypeAlias = NDArray[np.int64]
+Labels: TypeAlias = NDArray[Any]
+
+REGULARISERS: dict[str, tuple[Cone, Regulariser]] = {
+    "trace": (Psd(), Regulariser(1.0, 0.0)),
+    "frobenius": (Psd(), Regulariser(0.0, 1.0)),
+    "diagonal": (Orthant(), Regulariser(1.0, 0.0)),
+}
+NO_LABELS = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Labelling:
+    """What the items are known by, for scoring later: class numbers, 0/1 labels, or nothing."""
+
+    labels: Labels
+    classes: Labels
+    told: tuple[NDArray[Any], ...]
+    """All arrays that say what is relevant, for the hash of the data."""
+
+
+def check_settings(ranker: MetricRanker) -> None:
+    """Raise ValueError unless the parameters make sense."""
+    choices = {
+        "loss": ORACLES,
+        "regularizer": (*REGULARISERS,),
+        "kernel": ("linear", *KERNELS),
+        "unlisted": ("irrelevant", "ignored"),
+    }
+    for name, allowed in choices.items():
+        value = getattr(ranker, name)
+        if value not in allowed:
+            raise ValueError(f"{name}: expected one of {', '.join(allowed)}, found {value!r}")
+    for name in ("C", "tol"):
+        value = getattr(ranker, name)
+        if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
+            raise ValueError(f"{name}: expected a finite number > 0, found {value!r}")
+    for name in ("k", "max_iter"):
+        value = getattr(ranker, name)
+        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+            raise ValueError(f"{name}: expected a whole number >= 1, found {value!r}")
+    if ranker.n_components is not None and not (isinstance(ranker.n_components, Integral) and ranker.n_components >= 1):
+        raise ValueError(f"n_components: expected a whole number >= 1 or None, found {ranker.n_components!r}")
+    if ranker.gamma is not None and not (isinstance(ranker.gamma, Real) and 0 < float(ranker.gamma) < np.inf):
+        raise ValueError(f"gamma: expected a finite number > 0 or None, found {ranker.gamma!r}")
+    if ranker.threshold is not None and not (isinstance(ranker.threshold, Real) and np.isfinite(ranker.threshold)):
+        raise ValueError(f"threshold: expected a finite number or None, found {ranker.threshold!r}")
+
+
+def query_weights(weight: ArrayLike | None, n_queries: int) -> NDArray[np.float64]:
+    """Return one weight >= 0 a query; ones by default."""
+    if weight is None:
+        return np.ones(n_queries)
+    values = np.asarray(weight, dtype=np.float64)
+    if values.shape != (n_queries,) or not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError(f"query_weight: expected {n_queries} finite numbers >= 0, one a query, found {weight!r}")
+    return values
+
+
+def relevance_of(
+    ranker: MetricRanker, y: Any, relevance: Any, n_items: int, n_queries: int | None
+) -> tuple[Relevance, Labelling]:
+    """Say what is relevant in a fit; ``n_queries`` is None where the rows of X are the queries."""
+    if (y is None) == (relevance is None):
+        if y is None:
+            raise ValueError("y: this ranker requires y to be passed, but the target y is None (or pass relevance=)")
+        raise ValueError("relevance: expected None where y is given, found both")
+    if relevance is None:
+        if n_queries is not None:
+            raise ValueError("relevance: expected the relevance of every item for the queries given, found None")
+        return same_labels(y, n_items)
+    shape = (n_items if n_queries is None else n_queries, n_items)
+    own = np.arange(n_items) if n_queries is None else np.full(n_queries, -1)
+    lists = listed(ranker, relevance, shape, own)
+    told = (lists.lists.data, lists.lists.indices, lists.lists.indptr)
+    return lists, Labelling(NO_LABELS, NO_LABELS, told)
+
+
+def same_labels(y: Any, n_rows: int) -> tuple[Relevance, Labelling]:
+    """Read classes or 0/1 labels: rows are relevant to each other that share one."""
+    own = np.arange(n_rows)
+    told = y if is_sparse(y) else np.asarray(y)
+    if told.ndim < 2 or told.shape[1] == 1:
+        classes, numbers = np.unique(check_classes(told, n_rows), return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y: expected at least two classes, found 1 class ({classes[0]!r})")
+        numbers = numbers.astype(np.int64)
+        return SameClass(numbers, numbers, own), Labelling(numbers, classes, (numbers,))
+    labels = check_labels(told, n_rows)[0].astype(np.int8)
+    matrix = csr_array(labels.astype(np.int32))
+    return SharedLabel(matrix, matrix, own), Labelling(labels, NO_LABELS, (labels,))
+
+
+def listed(ranker: MetricRanker, relevance: Any, shape: tuple[int, int], own: Ints) -> Listed:
+    """Read a matrix of queries by items."""
+    matrix = relevance_rows(relevance if is_sparse(relevance) else csr_array(np.atleast_2d(np.asarray(relevance))))
+    if matrix.shape != shape:
+        raise ValueError(f"relevance: expected shape {shape} (queries, items), found {matrix.shape}")
+    values = matrix.data
+    if ranker.threshold is not None:
+        grades = values >= ranker.threshold
+    elif ranker.loss == "ndcg":
+        grades = np.maximum(values, 0)
+        wrong = np.flatnonzero((grades != np.floor(grades)) | (grades > MOST_GRADES))
+        if len(wrong):
+            raise ValueError(
+                f"relevance: expected whole grades up to {MOST_GRADES} for loss='ndcg' without a threshold, "
+                f"found {values[wrong[0]]}"
+            )
+    else:
+        grades = values > 0
+    grades = grades.astype(np.int8)
+    absent = 0 if ranker.unlisted == "irrelevant" else LEFT_OUT
+    return Listed(csr_array((grades, matrix.indices, matrix.indptr), shape=shape), absent, own.astype(np.int64))
+
+
+def oracle_for(loss: str, k: int, wanted: Relevance) -> Oracle:
+    """Return the loss's exact oracle; with grades, the one that tells them apart."""
+    oracle = Oracle(loss, k)
+    if loss != "ndcg":
+        return oracle
+    graded = False
+    for block in row_blocks(wanted.n_queries, wanted.n_items):
+        values = np.empty((block.stop - block.start, wanted.n_items), dtype=np.int8)
+        wanted.fill(block, values)
+        if values.max(initial=0) > 1:
+            graded = True
+            offsets = np.arange(len(values) + 1, dtype=np.int64) * wanted.n_items
+            require_few_states(values.ravel(), offsets, k)
+    return Oracle("graded_ndcg", k) if graded else oracle
+
+
+def labels_like(ranker: MetricRanker, y: Any, n_rows: int) -> Relevance:
+    """Read the labels of new rows by what fit saw: relevant are the catalogue's rows that share one."""
+    own = np.full(n_rows, -1, dtype=np.int64)
+    known = ranker.catalogue_labels_
+    if known.ndim == 1 and len(known):
+        values = check_classes(y, n_rows)
+        numbers = np.minimum(np.searchsorted(ranker.classes_, values), len(ranker.classes_) - 1)
+        return SameClass(np.where(ranker.classes_[numbers] == values, numbers, -1).astype(np.int64), known, own)
+    if known.ndim == 2:
+        labels = check_labels(y, n_rows)[0]
+        if labels.shape[1] != known.shape[1]:
+            raise ValueError(f"y: expected {known.shape[1]} labels, as in fit, found {labels.shape[1]}")
+        return SharedLabel(csr_array(labels.astype(np.int32)), csr_array(known.astype(np.int32)), own)
+    raise ValueError("relevance: expected the relevance of the catalogue's items, as fit had it, found None")
+
+
+def check_learned(ranker: MetricRanker) -> None:
+    """Raise ValueError unless the arrays of a file fit each other and the parameters."""
+    check_settings(ranker)
+    rank = len(ranker.components_)
+    width = ranker.n_features_in_ if ranker.kernel == "linear" else len(ranker.basis_)
+    items = len(ranker.catalogue_)
+    for name, shape in (("components_", (rank, width)), ("catalogue_", (items, rank))):
+        array = getattr(ranker, name)
+        if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
+            raise ValueError(f"{name}: expected finite numbers of shape {shape}")
+    if len(ranker.catalogue_labels_) not in (0, items):
+        raise ValueError(f"catalogue_labels_: expected {items} rows or none, found {len(ranker.catalogue_labels_)}")
+    if ranker.catalogue_labels_.dtype.kind != "i":
+        raise ValueError("catalogue_labels_: expected whole numbers")
+    if ranker.kernel == "precomputed":
+        columns = ranker.basis_
+        if columns.dtype.kind != "i" or ((columns < 0) | (columns >= ranker.n_features_in_)).any():
+            raise ValueError(f"basis_: expected columns of {ranker.n_features_in_}")
+    elif ranker.kernel != "linear" and ranker.basis_.shape[1:] != (ranker.n_features_in_,):
+        raise ValueError(f"basis_: expected rows of {ranker.n_features_in_} features")

@@ -1,0 +1,413 @@
+"""Learn a distance by which the right items come first: metric learning to rank (McFee and Lanckriet 2010)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from slatewise.estimators._metric_checks import (
+    REGULARISERS,
+    Labelling,
+    check_learned,
+    check_settings,
+    labels_like,
+    listed,
+    oracle_for,
+    query_weights,
+    relevance_of,
+)
+from slatewise.estimators._search_checkpoint import SearchCheckpoint
+from slatewise.estimators._sklearn import check_is_fitted
+from slatewise.estimators._transformer import Transforms, check_points
+from slatewise.estimators.saving import SavedEstimator, card_for
+from slatewise.learners.metric_cuts import Cuts
+from slatewise.learners.metric_fit import MetricProblem, MetricSearch, fit_metric
+from slatewise.learners.result import Fit, Round
+from slatewise.model_file import ModelCard
+from slatewise.scores.catalogue_precision import mean_average_precision
+from slatewise.scores.mahalanobis import is_sparse, nearest
+from slatewise.scores.point_features import PointFeatures, kernel_features, plain_features, span_features
+from slatewise.scores.relevant_items import askable
+from slatewise.scores.row_kernels import KERNELS
+from slatewise.surrogates.metric_hinge import MetricHinge
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Loss: TypeAlias = Literal["auc", "precision", "map", "mrr", "ndcg", "knn"]
+KernelName: TypeAlias = Literal["linear", "rbf", "chi2", "intersection", "precomputed"]
+
+
+class MetricRanker(Transforms, SavedEstimator):
+    """Learn a distance such that ranking by it puts relevant items first.
+
+    ``F(W) = tr(W) + C * mean over queries of the hinge of a ranking loss``, W positive semidefinite: the hinge bounds
+    the loss of ranking all items by ``(q - i)' W (q - i)``, and its maximum over rankings is found exactly. The minimum
+    is certified: no W has an objective below ``lower_bound_``.
+
+    Parameters
+    ----------
+    loss : {"auc", "precision", "map", "mrr", "ndcg", "knn"}
+        What a ranking loses: pairs in the wrong order, precision at k, average precision, reciprocal rank, NDCG at k,
+        or the majority of the k nearest.
+    k : int
+        Ranks that count in "precision", "ndcg" and "knn".
+    C : float
+        Weight of the hinge against the regulariser.
+    regularizer : {"trace", "frobenius", "diagonal"}
+        tr(W), which favours few directions; half the sum of squares of W; tr(W) of a diagonal W, a weight a feature.
+    tol : float
+        Relative certified gap at which training ends.
+    max_iter : int
+        Most passes over the queries.
+    kernel : {"linear", "rbf", "chi2", "intersection", "precomputed"}
+        Learn the distance between points, or between their images in the feature space of a kernel.
+    gamma : float, optional
+        Of the rbf and chi2 kernels.
+    n_components : int, optional
+        Most basis rows of a kernel; default: all that matter.
+    threshold : float, optional
+        The smallest ``relevance`` that counts as relevant; default: any > 0. Only loss "ndcg" without a threshold tells
+        grades apart: whole numbers g up to 127 with gain 2^g - 1.
+    unlisted : {"irrelevant", "ignored"}
+        What items count that ``relevance`` does not store for a query. "ignored": a query ranks what it stores only,
+        where an item of relevance <= 0 is irrelevant.
+    callbacks : sequence of callables, optional
+        Each is called with a :class:`slatewise.learners.result.Round` after every step.
+    checkpoint : path, optional
+        Where the state is kept after every step; fit goes on from there if the file is of the same data and settings,
+        with the same bits as if it had never stopped, and removes it at the end.
+    n_threads : int, optional
+        Threads over blocks of queries; the result has the same bits with any number.
+
+    Attributes
+    ----------
+    components_
+        L (rank, features) with W = L'L: a low-rank map to where the learned distance is Euclidean. With a kernel, a map
+        of the kernel values with ``basis_``.
+    metric_
+        W = L'L.
+    catalogue_
+        The mapped rows of X, which ``rank`` returns the numbers of.
+    objective_, lower_bound_, n_iter_
+        The certificate, and the passes over the queries it took.
+    n_skipped_
+        Queries that say nothing: without relevant or without irrelevant items, or of weight 0.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> from slatewise import MetricRanker
+    >>> X, y = load_wine(return_X_y=True)
+    >>> ranker = MetricRanker(loss="auc").fit(scale(X), y)
+    >>> ranker.transform(scale(X)).shape
+    (178, 2)
+    >>> bool(ranker.objective_ - ranker.lower_bound_ <= 1e-3 * ranker.objective_)
+    True
+    """
+
+    saved_attributes = (
+        "components_",
+        "basis_",
+        "gamma_",
+        "catalogue_",
+        "catalogue_labels_",
+        "classes_",
+        "objective_",
+        "lower_bound_",
+        "n_iter_",
+        "n_skipped_",
+    )
+    components_: Floats
+    basis_: NDArray[Any]
+    gamma_: float
+    catalogue_: NDArray[Any]
+    catalogue_labels_: NDArray[Any]
+    classes_: NDArray[Any]
+    objective_: float
+    lower_bound_: float
+    n_iter_: int
+    n_skipped_: int
+
+    def __init__(
+        self,
+        loss: Loss = "auc",
+        k: int = 3,
+        C: float = 1.0,
+        regularizer: Literal["trace", "frobenius", "diagonal"] = "trace",
+        tol: float = 1e-3,
+        max_iter: int = 2000,
+        kernel: KernelName = "linear",
+        gamma: float | None = None,
+        n_components: int | None = None,
+        threshold: float | None = None,
+        unlisted: Literal["irrelevant", "ignored"] = "irrelevant",
+        callbacks: Sequence[Callable[[Round], None]] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.k = k
+        self.C = C
+        self.regularizer = regularizer
+        self.tol = tol
+        self.max_iter = max_iter
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_components = n_components
+        self.threshold = threshold
+        self.unlisted = unlisted
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.n_threads = n_threads
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        relevance: Any = None,
+        queries: Any = None,
+        query_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from rows with labels, or from queries with lists of relevant rows.
+
+        Parameters
+        ----------
+        X
+            (n, d) the items, dense or sparse; without ``queries`` every row is a query as well, and ranks all others.
+        y
+            One class a row, or (n, labels) of 0 and 1: rows are relevant to each other that share a label.
+        relevance
+            Instead of y, (queries, n), usually sparse: what each query wants of the rows of X.
+        queries
+            (queries, d) points that ask but are no items; with ``relevance`` only.
+        query_weight
+            One weight >= 0 a query. (It is not called ``sample_weight``: a row given twice is also one more item to be
+            ranked, so weights of queries cannot stand for repeated rows.)
+
+        Returns
+        -------
+        self
+        """
+        task = self._task(X, y, relevance, queries, query_weight)
+        checkpoint = SearchCheckpoint(self.checkpoint, "metric checkpoint", f"{task.card.data_sha256} {self._text()}")
+
+        def tell(round_: Round, search: MetricSearch) -> None:
+            checkpoint.write(search.arrays())
+            for callback in self.callbacks or ():
+                callback(round_)
+
+        fit = fit_metric(
+            self._problem(task), tol=self.tol, max_iter=self.max_iter, resume=checkpoint.start(), callback=tell
+        )
+        checkpoint.remove()
+        return self._keep(task, fit)
+
+    def path(
+        self,
+        X: Any,
+        y: Any = None,
+        Cs: Iterable[float] = (0.1, 1.0, 10.0, 100.0),
+        *,
+        relevance: Any = None,
+        queries: Any = None,
+        query_weight: ArrayLike | None = None,
+    ) -> list[MetricRanker]:
+        """Fit one ranker for each C; each starts from the one before and from all cuts so far, which hold for any C.
+
+        Parameters
+        ----------
+        X, y, relevance, queries, query_weight
+            As in :meth:`fit`.
+        Cs
+            Numbers > 0, best in ascending order.
+
+        Returns
+        -------
+        list of MetricRanker
+            In the order of ``Cs``; parameters other than ``C`` are this ranker's, which stays as it is.
+        """
+        strengths = [float(C) for C in Cs]
+        params = {**self.get_params(deep=False), "checkpoint": None}
+        rankers = [MetricRanker(**cast("dict[str, Any]", {**params, "C": C})) for C in strengths]
+        for ranker in rankers:
+            check_settings(ranker)
+        if not rankers:
+            return []
+        task = rankers[0]._task(X, y, relevance, queries, query_weight)
+        cuts, start = None, None
+
+        def tell(round_: Round, search: MetricSearch) -> None:
+            for callback in self.callbacks or ():
+                callback(round_)
+
+        for ranker in rankers:
+            seen = {name: value for name, value in vars(rankers[0]).items() if name.endswith("_in_")}
+            vars(ranker).update(seen)
+            fit = fit_metric(
+                ranker._problem(task), tol=self.tol, max_iter=self.max_iter, cuts=cuts, start=start, callback=tell
+            )
+            cuts, start = cast("Cuts", fit.state.cuts), fit.params
+            ranker._keep(task, fit)
+        return rankers
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Map rows to where the learned distance is Euclidean, (n, rank); float32 stays float32."""
+        check_is_fitted(self)
+        rows = check_points(self, X, reset=False, sparse=self.kernel == "linear")
+        mapped = self._values(rows) @ self.components_.T
+        return np.asarray(mapped, dtype=rows.dtype)
+
+    @property
+    def metric_(self) -> Floats:
+        """W = L'L."""
+        return self.components_.T @ self.components_
+
+    def rank(self, queries: Any, k: int) -> Ints:
+        """Return the k nearest rows of fit's X for every query, (n, k) row numbers, nearest first.
+
+        A query that is one of these rows finds itself first.
+        """
+        points = np.asarray(self.transform(queries), dtype=np.float64)
+        if isinstance(k, bool) or not isinstance(cast("object", k), (int, np.integer)):
+            raise ValueError(f"k: expected a whole number, found {k!r}")
+        if not 1 <= k <= len(self.catalogue_):
+            raise ValueError(f"k: expected 1 to {len(self.catalogue_)}, the rows of fit, found {k}")
+        return nearest(points, self.catalogue_.astype(np.float64), int(k), self.n_threads)
+
+    def score(self, X: Any, y: Any = None, *, relevance: Any = None) -> float:
+        """Return the mean average precision with which rows of X, as queries, rank the rows of fit's X.
+
+        The same measure whatever ``loss`` and ``k`` are, so searches may compare them. Queries without a relevant row
+        are left out.
+
+        Parameters
+        ----------
+        X
+            Queries.
+        y
+            Their labels, where fit had labels.
+        relevance
+            (queries, rows of fit's X), where fit had that.
+        """
+        points = np.asarray(self.transform(X), dtype=np.float64)
+        items = self.catalogue_.astype(np.float64)
+        shape = (len(points), len(items))
+        wanted = (
+            labels_like(self, y, len(points))
+            if relevance is None
+            else listed(self, relevance, shape, np.full(len(points), -1, dtype=np.int64))
+        )
+        return mean_average_precision(points, items, wanted)
+
+    def check_learned(self) -> None:
+        """Raise ValueError unless the arrays of a file fit each other and the parameters."""
+        check_learned(self)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what fit takes."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = self.kernel == "linear"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def _task(self, X: Any, y: Any, relevance: Any, queries: Any, query_weight: ArrayLike | None) -> _Task:
+        check_settings(self)
+        sparse = self.kernel == "linear"
+        items = _as_float64(check_points(self, X, reset=True, sparse=sparse))
+        asked = items if queries is None else _as_float64(check_points(self, queries, reset=False, sparse=sparse))
+        if self.kernel == "precomputed" and queries is not None:
+            raise ValueError("queries: expected None for kernel='precomputed', found points")
+        n_items, n_queries = int(items.shape[0]), int(asked.shape[0])
+        wanted, labelling = relevance_of(self, y, relevance, n_items, None if queries is None else n_queries)
+        weight = query_weights(query_weight, n_queries)
+        used = np.flatnonzero((weight > 0) & askable(wanted))
+        if not len(used):
+            raise ValueError(
+                f"{'y' if relevance is None else 'relevance'}: expected a query with relevant and irrelevant items, "
+                f"found none among {n_queries} queries (n_samples={n_items})"
+            )
+        features, gamma = self._features(asked, items)
+        weight = weight[used]
+        everyone = len(used) == n_queries
+        hinge = MetricHinge(
+            features.queries if everyone else features.queries[used],
+            features.items,
+            wanted if everyone else wanted.some(used),
+            weight / weight.sum(),
+            oracle_for(self.loss, int(self.k), wanted),
+            REGULARISERS[self.regularizer][0],
+            self.n_threads,
+        )
+        card = card_for(n_queries, *_arrays(items), *_arrays(asked), *labelling.told, weight, used)
+        return _Task(hinge, features, gamma, labelling, n_queries - len(used), replace(card, n_rows=n_items))
+
+    def _features(self, queries: Any, items: Any) -> tuple[PointFeatures, float]:
+        if self.kernel != "linear":
+            kernel = KERNELS[self.kernel].of(items, self.gamma)
+            return kernel_features(kernel, queries, items, self.n_components), float(kernel.gamma)
+        points = items.shape[0] + (0 if queries is items else queries.shape[0])
+        # A diagonal W weighs the features themselves, so they must stay what they are.
+        if items.shape[1] > points and self.regularizer != "diagonal":
+            return span_features(queries, items), 1.0
+        return plain_features(queries, items), 1.0
+
+    def _text(self) -> str:
+        names = ("loss", "k", "C", "regularizer", "tol", "kernel", "gamma", "n_components", "threshold", "unlisted")
+        return repr([getattr(self, name) for name in names])
+
+    def _problem(self, task: _Task) -> MetricProblem:
+        return MetricProblem(task.hinge, *REGULARISERS[self.regularizer], float(self.C))
+
+    def _keep(self, task: _Task, fit: Fit) -> Self:
+        L = REGULARISERS[self.regularizer][0].components(fit.params)
+        self.components_ = task.features.components(L)
+        self.basis_, self.gamma_ = task.features.basis, task.gamma
+        self.catalogue_ = np.asarray(task.features.items @ L.T)
+        self.catalogue_labels_, self.classes_ = task.labelling.labels, task.labelling.classes
+        self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
+        self.n_iter_, self.n_skipped_ = fit.history[-1].round, task.n_skipped
+        self.model_card_ = replace(
+            task.card, objective=self.objective_, lower_bound=self.lower_bound_, converged=fit.converged
+        )
+        return self
+
+    def _values(self, rows: Any) -> Any:
+        if self.kernel == "linear":
+            return rows
+        return KERNELS[self.kernel](self.gamma_).compare(rows.astype(np.float64), self.basis_)
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What a fit works on, whatever C is."""
+
+    hinge: MetricHinge
+    features: PointFeatures
+    gamma: float
+    labelling: Labelling
+    n_skipped: int
+    card: ModelCard
+
+
+def _as_float64(rows: Any) -> Any:
+    return csr_array(rows).astype(np.float64) if is_sparse(rows) else rows.astype(np.float64)
+
+
+def _arrays(rows: Any) -> tuple[NDArray[Any], ...]:
+    return (rows.data, rows.indices, rows.indptr) if is_sparse(rows) else (rows,)
