@@ -235,7 +235,8 @@ def test_demo(tmp_path, run):
     text = (tmp_path / "deep" / "report.html").read_text()
     assert "<svg" in text
     for line in out.splitlines()[1:-1]:
-        assert line.split("\t")[0] in text
+        system, problem = line.split("\t")[:2]
+        assert f"{system}: {problem}" in text
 
 
 def test_datasets_lists_every_name(run):

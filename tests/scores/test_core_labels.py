@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slatewise.scores.core_labels import greedy_core
+from slatewise.scores.core_labels import greedy_core, residual_label
 from slatewise.scores.label_sets import merge_rows
 
 
@@ -53,3 +53,19 @@ def test_equal_rows_are_joined():
     rows, labels, weight = merge_rows(X, Y, np.array([1.0, 2.0, 3.0, 4.0]))
     found = {(float(x[0]), *map(int, y)): w for x, y, w in zip(rows, labels, weight, strict=True)}
     assert found == {(0.0, 1, 0): 4.0, (1.0, 1, 0): 2.0, (0.0, 0, 1): 4.0}
+
+
+def test_a_residual_label_has_the_largest_excess():
+    rng = np.random.default_rng(7)
+    Y, chance = (rng.random((60, 5)) < 0.4).astype(float), rng.uniform(0.1, 0.7, (60, 5))
+    Y[:, 3] = Y[:, 1]
+    weight = rng.random(60)
+    gains = np.zeros(5)
+    for i in range(5):
+        for j in set(range(5)) - {i}:
+            total = sum(w * (y[i] - p[i]) * (y[j] - p[j]) for w, y, p in zip(weight, Y, chance, strict=True))
+            spread = sum(w * p[i] * (1 - p[i]) * p[j] * (1 - p[j]) for w, p in zip(weight, chance, strict=True))
+            gains[i] += max(total**2 / max(spread, 1.0) - 1.0, 0.0)
+    first = residual_label(Y, chance, np.zeros(0, dtype=np.int64), weight)
+    assert first == np.argmax(gains)
+    assert residual_label(Y, chance, np.array([first]), weight) == np.argsort(-gains)[1]

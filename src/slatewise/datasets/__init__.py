@@ -9,7 +9,8 @@ from slatewise.datasets.make_interacting import InteractingLists, make_interacti
 from slatewise.datasets.make_queries import MadeQueries, make_queries
 from slatewise.datasets.make_scenes import LabelScenes, make_label_scenes
 from slatewise.datasets.make_sessions import MadeSessions, make_sessions
-from slatewise.datasets.make_silhouettes import Silhouettes, make_silhouettes
+from slatewise.datasets.make_silhouettes import Silhouettes, make_silhouettes, shear_points
+from slatewise.datasets.shape_context import edge_features, shape_context
 from slatewise.datasets.splits import Split, by_time, k_fold_by_list
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Split",
     "by_time",
     "describe",
+    "edge_features",
     "k_fold_by_list",
     "load",
     "load_official_runs",
@@ -32,4 +34,6 @@ __all__ = [
     "make_sessions",
     "make_silhouettes",
     "names",
+    "shape_context",
+    "shear_points",
 ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from slatewise.data.records import Float, Int
 from slatewise.datasets.splits import RandomState
@@ -62,12 +63,39 @@ def make_silhouettes(
     radius = np.exp((amplitude * np.cos(harmonic[:, None] * angle + phase)).sum(axis=1))
     source = radius[:, :, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
-    shear = np.broadcast_to(np.eye(2), (n_pairs, 2, 2)).copy()
-    along_x = rng.random(n_pairs) < 0.5
-    factor = rng.uniform(-largest_shear, largest_shear, size=n_pairs)
-    shear[:, 0, 1], shear[:, 1, 0] = np.where(along_x, factor, 0), np.where(along_x, 0, factor)
+    shear = random_shears(n_pairs, largest_shear, rng)
     moved = source @ shear.transpose(0, 2, 1) + noise * rng.normal(size=(n_pairs, n_points, 2))
     matches = np.argsort(rng.random((n_pairs, n_points)), axis=1)
     target = np.empty_like(moved)
     np.put_along_axis(target, matches[:, :, None], moved, axis=1)
     return Silhouettes(source, target, matches, shear)
+
+
+def random_shears(n: int, largest_shear: float, rng: np.random.Generator) -> Float:
+    """Draw 2 x 2 matrices that shear along x or along y by a factor of up to ``largest_shear``, (n, 2, 2)."""
+    shear = np.broadcast_to(np.eye(2), (n, 2, 2)).copy()
+    along_x = rng.random(n) < 0.5
+    factor = rng.uniform(-largest_shear, largest_shear, size=n)
+    shear[:, 0, 1], shear[:, 1, 0] = np.where(along_x, factor, 0), np.where(along_x, 0, factor)
+    return shear
+
+
+def shear_points(
+    outline: ArrayLike, n_images: int, n_points: int = 20, *, largest_shear: float, random_state: RandomState = None
+) -> Float:
+    """Take points of a given outline and shear them, once an image: (n_images, n_points, 2), the same points in each.
+
+    Examples
+    --------
+    >>> square = [[0, 0], [1, 0], [1, 1], [0, 1]]
+    >>> shear_points(square, 10, 3, largest_shear=0.5, random_state=0).shape
+    (10, 3, 2)
+    """
+    given = np.asarray(outline, dtype=np.float64)
+    if given.ndim != 2 or given.shape[1] != 2 or not 1 <= n_points <= len(given):
+        raise ValueError(f"outline: expected at least {n_points} points of a plane, found shape {given.shape}")
+    if not largest_shear >= 0:
+        raise ValueError(f"largest_shear: expected a number >= 0, found {largest_shear}")
+    rng = np.random.default_rng(random_state)
+    chosen = given[rng.choice(len(given), n_points, replace=False)]
+    return chosen @ random_shears(n_images, largest_shear, rng).transpose(0, 2, 1)

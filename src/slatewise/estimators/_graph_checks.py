@@ -1,0 +1,120 @@
+"""What a GraphMatcher refuses: graphs and matchings that do not fit each other, parameters that mean nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slatewise.lists.checks import numbers
+
+if TYPE_CHECKING:
+    from slatewise.estimators.graph_matcher import GraphMatcher
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+SURROGATES = ("likelihood", "max-margin")
+EXPECTATIONS = ("exact", "bethe", "sample")
+
+
+def check_graphs(edge_features: Iterable[ArrayLike], n_features: int | None = None) -> list[Floats]:
+    """Return contiguous (M, N, d) arrays of finite numbers, with the same d in all."""
+    graphs: list[Floats] = []
+    for place, given in enumerate(edge_features):
+        name = f"edge_features[{place}]"
+        graph = numbers(name, given, 3).astype(np.float64)
+        if 0 in graph.shape:
+            raise ValueError(f"{name}: expected at least one row, one column and one feature, found {graph.shape}")
+        n_features = graph.shape[2] if n_features is None else n_features
+        if graph.shape[2] != n_features:
+            raise ValueError(f"{name}: expected {n_features} features an edge, found {graph.shape[2]}")
+        if not np.isfinite(graph).all():
+            row, column, feature = np.argwhere(~np.isfinite(graph))[0].tolist()
+            found = graph[row, column, feature]
+            raise ValueError(f"{name}: expected finite numbers, found {found} at edge ({row}, {column})")
+        graphs.append(graph)
+    return graphs
+
+
+def check_matches(matches: Iterable[ArrayLike], graphs: list[Floats]) -> list[Ints]:
+    """Return one column a row, -1 where it has none; no column twice."""
+    given = list(matches)
+    if len(given) != len(graphs):
+        raise ValueError(f"matches: expected one matching a graph, {len(graphs)}, found {len(given)}")
+    return [_matching(f"matches[{place}]", one, graphs[place]) for place, one in enumerate(given)]
+
+
+def _matching(name: str, given: ArrayLike, graph: Floats) -> Ints:
+    n_rows, n_columns, _ = graph.shape
+    columns: NDArray[Any] = np.asarray(given)
+    if columns.shape != (n_rows,):
+        raise ValueError(f"{name}: expected one column a row, shape ({n_rows},), found shape {columns.shape}")
+    if columns.dtype.kind not in "iu":
+        raise ValueError(f"{name}: expected whole numbers, found dtype {columns.dtype}")
+    if columns.min() < -1 or columns.max() >= n_columns:
+        wrong = columns[(columns < -1) | (columns >= n_columns)][0]
+        raise ValueError(f"{name}: expected columns from 0 to {n_columns - 1}, or -1 for none, found {wrong}")
+    taken = np.bincount(columns[columns >= 0].astype(np.int64), minlength=n_columns)
+    if taken.max() > 1:
+        raise ValueError(f"{name}: expected each column at most once, found {taken.argmax()} for {taken.max()} rows")
+    return columns.astype(np.int64)
+
+
+def require_possible(graphs: list[Floats]) -> None:
+    """Refuse graphs with more rows than columns: for models in which no row may stay unmatched."""
+    for place, graph in enumerate(graphs):
+        if graph.shape[0] > graph.shape[1]:
+            raise ValueError(
+                f"edge_features[{place}]: expected no more rows than columns, because every row has to be matched, "
+                f"found {graph.shape[0]} and {graph.shape[1]}; with unmatched= a number rows may stay unmatched"
+            )
+
+
+def edge_weights(place: int, graph: Floats, coef: Floats) -> Floats:
+    """Return ``w = <x, theta>`` of one graph, and refuse features so large that it is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        weights = graph @ coef
+    if not np.isfinite(weights).all():
+        raise ValueError(f"edge_features[{place}]: expected finite weights <x, theta>, found {weights.max()}")
+    return weights
+
+
+def require_known(log_z: list[float]) -> Floats:
+    """Refuse an unknown log Z: a chain of swaps gives none."""
+    if np.isnan(log_z).any():
+        raise ValueError("expectation: expected 'exact' or 'bethe' for a likelihood of large graphs, found 'sample'")
+    return np.array(log_z)
+
+
+def check_settings(matcher: GraphMatcher) -> None:
+    """Raise ValueError unless the parameters make sense."""
+    for name, allowed in (("surrogate", SURROGATES), ("expectation", EXPECTATIONS)):
+        if getattr(matcher, name) not in allowed:
+            raise ValueError(f"{name}: expected one of {', '.join(allowed)}, found {getattr(matcher, name)!r}")
+    if matcher.l2 != "auto" and not (_is_number(matcher.l2) and float(matcher.l2) > 0):
+        raise ValueError(f"l2: expected 'auto' or a finite number > 0, found {matcher.l2!r}")
+    if matcher.unmatched != "auto" and not _is_number(matcher.unmatched):
+        raise ValueError(f"unmatched: expected 'auto' or a finite number, found {matcher.unmatched!r}")
+    for name, least in (("n_samples", 1), ("max_iter", 1)):
+        if not isinstance(getattr(matcher, name), Integral) or getattr(matcher, name) < least:
+            raise ValueError(f"{name}: expected a whole number >= {least}, found {getattr(matcher, name)!r}")
+    if matcher.points is not None and not (isinstance(matcher.points, Integral) and matcher.points >= 2):
+        raise ValueError(f"points: expected a whole number >= 2 or None, found {matcher.points!r}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and bool(np.isfinite(float(value)))
+
+
+def check_learned(matcher: GraphMatcher) -> None:
+    """Raise ValueError unless what a file says was learnt fits together."""
+    check_settings(matcher)
+    coef = matcher.coef_
+    if coef.shape != (matcher.n_features_in_,) or coef.dtype != np.float64 or not np.isfinite(coef).all():
+        raise ValueError(f"coef_: expected {matcher.n_features_in_} finite numbers")
+    if matcher.unmatched_ is not None and not _is_number(matcher.unmatched_):
+        raise ValueError(f"unmatched_: expected a finite number or None, found {matcher.unmatched_!r}")

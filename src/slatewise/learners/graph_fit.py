@@ -1,0 +1,157 @@
+"""Learn to match graphs:  P(theta) = l2/2 |theta|^2 + risk(theta) , the risk a likelihood or a hinge.
+
+*Likelihood*: L-BFGS, with ``P(theta) - |grad P(theta)|^2 / (2 l2)`` as the bound no parameters go below. An evaluation
+of large graphs is dear, so it stops as soon as the bound is close enough, and starts where the same likelihood among
+few rows ends: a thousand times cheaper, and nearly there.
+
+*Max-margin*: cutting planes, ``P = l2 (1/2 |theta|^2 + risk / l2)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.optimize import minimize
+
+from slatewise import parallel
+from slatewise.learners.active_cuts import ActiveCuts
+from slatewise.learners.bundle import one_slack
+from slatewise.learners.lbfgs import SmoothObjective
+from slatewise.learners.result import Fit, Params, Round, warn_unless_converged
+from slatewise.scores.graph_edges import EdgeScores, GraphBlock
+from slatewise.surrogates.graph_hinge import GraphHinge
+from slatewise.surrogates.graph_likelihood import GraphLikelihood, MatchingSum, among_few_rows
+from slatewise.surrogates.graph_sums import ExactSum
+
+FEW_ROWS = 10
+"""Graphs with more rows start from their likelihood among this many."""
+START_TOL = 1e-2
+PARTITIONS = 4
+"""How often ``points`` cuts a graph into parts."""
+
+
+class GraphLearner(Protocol):
+    """A way to learn from graphs."""
+
+    def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
+        """Return parameters with what is known about their objective."""
+        ...
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """Maximum a posteriori, with sums over matchings as given."""
+
+    sum_matchings: MatchingSum
+    tol: float = 1e-3
+    max_iter: int = 500
+    callback: Callable[[Round], None] | None = None
+
+    def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
+        """Minimise P to a relative certified gap of ``tol``."""
+        start = few_rows_start(blocks, scores, l2) if start is None else start
+        objective = GraphLikelihood(blocks, scores, self.sum_matchings)
+        return minimise(objective, l2, start, tol=self.tol, max_iter=self.max_iter, callback=self.callback)
+
+
+def few_rows_start(blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float) -> Params:
+    """Return where the exact likelihood among few rows ends; 0 where graphs have no more rows than that."""
+    start = np.zeros(scores.n_params)
+    if max(block.X.shape[1] for block in blocks) <= FEW_ROWS:
+        return start
+    fewer = among_few_rows(blocks, FEW_ROWS, 1, np.random.default_rng(0))
+    return minimise(GraphLikelihood(fewer, scores, ExactSum()), l2, start, tol=START_TOL).params
+
+
+@dataclass(frozen=True)
+class AmongFewRows:
+    """Another learner, on random parts of the graphs."""
+
+    learn: GraphLearner
+    points: int
+    """Most rows of a part."""
+    seed: int = 0
+
+    def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
+        """Cut the graphs, always alike, and learn from the parts."""
+        parts = among_few_rows(blocks, self.points, PARTITIONS, np.random.default_rng(self.seed))
+        return self.learn(parts, scores, l2, start)
+
+
+@dataclass(frozen=True)
+class MaxMargin:
+    """The hinge of the share of wrong matches."""
+
+    tol: float = 1e-3
+    max_iter: int = 500
+    callback: Callable[[Round], None] | None = None
+
+    def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
+        """Minimise P to a relative certified gap of ``tol``; a cutting plane has no use for a start."""
+
+        def rescaled(found: Round) -> Round:
+            return Round(found.round, l2 * found.objective, l2 * found.lower_bound)
+
+        def tell(found: Round) -> None:
+            if self.callback is not None:
+                self.callback(rescaled(found))
+
+        cuts = ActiveCuts(np.ones(scores.n_params))
+        with parallel.one_blas_thread():
+            fit = one_slack(
+                GraphHinge(blocks, scores), cuts, 1.0 / l2, tol=self.tol, max_iter=self.max_iter, callback=tell
+            )
+        history = tuple(rescaled(found) for found in fit.history)
+        return Fit(fit.params, l2 * fit.objective, l2 * fit.lower_bound, fit.converged, history)
+
+
+def minimise(
+    objective: SmoothObjective,
+    ridge: float,
+    start: Params,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = 500,
+    callback: Callable[[Round], None] | None = None,
+) -> Fit:
+    """Minimise ``ridge/2 |w|^2 + objective`` by L-BFGS until the certified gap is at most ``tol``."""
+    seen: list[tuple[Params, float, Params]] = []
+    history: list[Round] = []
+
+    def penalised(w: Params) -> tuple[float, Params]:
+        if not seen or not np.array_equal(seen[0][0], w):
+            value, gradient = objective.value_and_grad(w)
+            seen[:] = [(w.copy(), value + 0.5 * ridge * float(w @ w), gradient + ridge * w)]
+        return seen[0][1], seen[0][2]
+
+    def certified(w: Params) -> bool:
+        value, gradient = penalised(w)
+        history.append(Round(len(history) + 1, value, value - float(gradient @ gradient) / (2.0 * ridge)))
+        if callback is not None:
+            callback(history[-1])
+        return history[-1].gap <= tol
+
+    def stop_when_certified(xk: Params) -> None:
+        if certified(xk):
+            raise StopIteration
+
+    w = start
+    with parallel.one_blas_thread():
+        converged = certified(w)
+        if not converged:
+            found = minimize(
+                penalised,
+                w,
+                jac=True,
+                method="L-BFGS-B",
+                callback=stop_when_certified,
+                options={"maxiter": max_iter, "ftol": 0.0, "gtol": 0.0},
+            )
+            w = np.asarray(found.x, dtype=np.float64)
+            converged = certified(w)
+    last = history[-1]
+    warn_unless_converged(converged, last.gap, tol, last.round)
+    return Fit(w, last.objective, last.lower_bound, converged, tuple(history))

@@ -1,0 +1,91 @@
+"""Likelihood training by drawn matchings, for graphs whose sums nothing else can do: Newton steps on estimates.
+
+With phi(y) = dw(y)/dtheta, and mean and covariance over matchings drawn at theta,
+
+    g = l2 theta + sum_b omega_b (mean phi - phi(y_b)) ,   H = l2 I + sum_b omega_b cov phi ,   theta -= rate H^-1 g
+
+H is averaged over the last ten steps or so, the rate falls as 1/t in the second half, and no step is long. The start is
+the exact likelihood among few rows. There is no certificate: what is returned as the objective counts log Z by its
+Bethe bound, and 0 is the only bound it cannot go below.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from slatewise import parallel
+from slatewise.inference.bethe import BetheWarning
+from slatewise.learners.graph_fit import few_rows_start
+from slatewise.learners.result import Fit, Params, Round
+from slatewise.scores.graph_edges import EdgeScores, Floats, GraphBlock, feature_variance
+from slatewise.surrogates.graph_likelihood import GraphLikelihood
+from slatewise.surrogates.graph_sums import BetheSum, draw_matchings
+
+_MEMORY = 0.9
+"""Share of the old H in the new one."""
+MOST_STEPS = 60
+_MOST_CHANGE = 3.0
+"""Of the weights of edges in a step, about."""
+
+
+@dataclass(frozen=True)
+class SampledLikelihood:
+    """Maximum a posteriori by drawn matchings."""
+
+    n_samples: int
+    seed: int = 0
+    n_steps: int = MOST_STEPS
+    n_threads: int | None = None
+    callback: Callable[[Round], None] | None = None
+
+    def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
+        """Walk ``n_steps`` steps."""
+        rng = np.random.default_rng(self.seed)
+        longest = _MOST_CHANGE / np.sqrt(feature_variance(blocks))
+        w = few_rows_start(blocks, scores, l2) if start is None else start
+        curvature: Floats | None = None
+        with parallel.one_blas_thread():
+            for number in range(self.n_steps):
+                gradient, found = self._estimate(blocks, scores, w, rng)
+                curvature = found if curvature is None else _MEMORY * curvature + (1.0 - _MEMORY) * found
+                step = np.linalg.solve(curvature + l2 * np.eye(len(w)), gradient + l2 * w)
+                rate = 1.0 / max(1, number + 1 - self.n_steps // 2)
+                w = w - step * min(rate, longest / max(float(np.linalg.norm(step)), 1e-300))
+            objective = _bethe_value(blocks, scores, w) + 0.5 * l2 * float(w @ w)
+        last = Round(self.n_steps, objective, 0.0)
+        if self.callback is not None:
+            self.callback(last)
+        return Fit(w, last.objective, last.lower_bound, False, (last,))
+
+    def _estimate(
+        self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, w: Params, rng: np.random.Generator
+    ) -> tuple[Params, Floats]:
+        """Return the likelihood's gradient and its curvature, as drawn."""
+        unmatched = scores.unmatched_score(w)
+
+        def of_one(graph: tuple[GraphBlock, int, np.random.Generator]) -> tuple[Params, Floats]:
+            block, number, own = graph
+            X, weight = block.X[number], float(block.weight[number])
+            drawn = draw_matchings(X @ w[: scores.n_features], unmatched, self.n_samples, own)[1]
+            phi = scores.matching_features(X, np.vstack([block.target[number], drawn]))
+            mean = phi[1:].mean(axis=0)
+            spread = phi[1:] - mean
+            return weight * (mean - phi[0]), weight / self.n_samples * (spread.T @ spread)
+
+        every = [(block, number) for block in blocks for number in range(len(block.X))]
+        graphs = [(*graph, own) for graph, own in zip(every, rng.spawn(len(every)), strict=True)]
+        return parallel.sum_blocks(of_one, graphs, _add_both, self.n_threads)
+
+
+def _add_both(one: tuple[Params, Floats], other: tuple[Params, Floats]) -> tuple[Params, Floats]:
+    return one[0] + other[0], one[1] + other[1]
+
+
+def _bethe_value(blocks: tuple[GraphBlock, ...], scores: EdgeScores, w: Params) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BetheWarning)  # it is an estimate, and said to be one
+        return GraphLikelihood(blocks, scores, BetheSum()).value_and_grad(w)[0]
