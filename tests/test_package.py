@@ -23,7 +23,7 @@ def test_metrics_need_numpy_only():
     assert not loaded_after("from slatewise import metrics") & extra
 
 
-@pytest.mark.parametrize("name", ["BestFeatureRanker", "CStarRanker"])
+@pytest.mark.parametrize("name", [name for name in slatewise.__all__ if name[0].isupper()])
 def test_an_estimator_needs_scikit_learn_and_little_more(name):
     extra = loaded_after(f"from slatewise import {name}") - loaded_after("import sklearn.base")
     assert not extra & {"numba", "narwhals", "pyarrow", "pandas", "rich", "matplotlib", "pooch", "typer"}

@@ -1,0 +1,224 @@
+"""Rank the documents of a query by matchings with positions: RankMatch (Petterson et al. 2009), and DORM beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slatewise.estimators._matching_checks import MOST_DOCUMENTS, check_settings, position_weights
+from slatewise.estimators._sklearn import check_targets
+from slatewise.estimators.query_ranker import QueryRanker
+from slatewise.learners.matching_problems import slate_hinge, slate_likelihood, whole_hinge, whole_likelihood
+from slatewise.learners.matching_training import Pose, averaged_fit, choose_l2
+from slatewise.lists import group_rows
+from slatewise.surrogates.matching_slates import RatedLists, all_slates, fraction_of_slates
+
+Floats: TypeAlias = NDArray[np.float64]
+
+MOST_BY_DEFAULT = 6
+"""Documents of a slate where no M is given, however many ratings there are."""
+
+
+class MatchingRanker(QueryRanker):
+    """Rank documents by ``s_i = theta . x_i``, with theta the most likely under a distribution over rankings.
+
+    ``p(pi) ~ exp(sum_i s_i c[pi_i])`` with a weight c that falls from position to position. Training maximises the
+    exact likelihood of many small slates of each query (RankMatch), or of whole queries; ``surrogate="max-margin"``
+    instead bounds 1 - NDCG of the same slates (DORM). Both are convex and certified.
+
+    Parameters
+    ----------
+    M : int, optional
+        Documents of a slate, 2 to 20. Default: one of each rating, at most 6. Every slate shows all ratings where they
+        fit into M, otherwise M different ones.
+    c : {"linear", "rating"} or array
+        What positions weigh: ``M - 1, .., 1, 0``; the ratings of the slate; or M given numbers, never growing. With
+        ``subsets="whole"`` a weight belongs to a rating instead of a position: its number, itself, or given, for the
+        best rating first.
+    ties : {"random", "marginal"}
+        Documents of equal rating come in random order, or all their orders are summed. The sum is convex only where c
+        is constant inside a rating; otherwise fit warns, and ``lower_bound_`` is 0.
+    subsets : float, "all" or "whole"
+        How many slates a query of D documents gives: a fraction of ``D * M``, all there are, or none: the whole query
+        is summed at once, with c constant inside a rating.
+    repeats : int
+        How many times slates are drawn; theta is the mean over these fits. "all" and "whole" need one.
+    l2 : float or "auto"
+        Weight of the regulariser ``1/2 |theta|^2``; "auto": the one with the smallest loss on inner folds over lists.
+    surrogate : {"likelihood", "max-margin"}
+        RankMatch, or DORM.
+    tol : float, optional
+        Relative certified gap at which training ends. Default: 1e-5 for the likelihood, which is flat near its minimum
+        where l2 is small, 1e-3 for max-margin.
+    max_iter : int
+        Most iterations, or rounds.
+    n_threads : int, optional
+        The result has the same bits with any number.
+    random_state : int, optional
+        Of the slates and the inner folds.
+
+    Attributes
+    ----------
+    coef_
+        theta, one number a feature.
+    l2_, M_
+        What was given or chosen; ``M_`` is 0 with ``subsets="whole"``.
+    ratings_
+        The different ratings, rising.
+    objective_, lower_bound_, n_iter_
+        The certificate, a mean over the repeats: no theta has an objective below the bound.
+    n_skipped_
+        Lists that have no slate: fewer than M rows, or not all the ratings there are (not M, where there are more).
+        With ``subsets="whole"`` only lists of a single rating.
+
+    Notes
+    -----
+    Only differences inside a list count. Where features have another scale in every list, as in LETOR's raw
+    collections, scale them first with :func:`slatewise.data.minmax_per_query`.
+
+    Examples
+    --------
+    >>> from slatewise import MatchingRanker, datasets
+    >>> queries = datasets.make_queries(n_queries=40, random_state=0)
+    >>> ranker = MatchingRanker(M=3, repeats=2).fit(queries.X, queries.y, qid=queries.qid)
+    >>> ranker.predict(queries.X).shape == queries.y.shape
+    True
+    >>> bool(ranker.objective_ - ranker.lower_bound_ <= 1e-3 * ranker.objective_)
+    True
+    """
+
+    saved_attributes = (
+        "coef_",
+        "l2_",
+        "M_",
+        "ratings_",
+        "objective_",
+        "lower_bound_",
+        "n_iter_",
+        "n_skipped_",
+        "has_qid_",
+    )
+    coef_: Floats
+    ratings_: Floats
+    M_: int
+
+    def __init__(
+        self,
+        M: int | None = None,
+        c: Literal["linear", "rating"] | ArrayLike = "linear",
+        ties: Literal["random", "marginal"] = "random",
+        subsets: float | Literal["all", "whole"] = 0.4,
+        repeats: int = 5,
+        l2: float | Literal["auto"] = 0.01,
+        surrogate: Literal["likelihood", "max-margin"] = "likelihood",
+        tol: float | None = None,
+        max_iter: int = 1000,
+        n_threads: int | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.M = M
+        self.c = c
+        self.ties = ties
+        self.subsets = subsets
+        self.repeats = repeats
+        self.l2 = l2
+        self.surrogate = surrogate
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_threads = n_threads
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, qid: ArrayLike | None = None) -> Self:
+        """Learn from graded rows.
+
+        Parameters
+        ----------
+        X
+            Features, one row a document.
+        y
+            Rating of each row: a finite number, larger is better.
+        qid
+            The list each row belongs to: any dtype, rows in any order. None: all rows are one list.
+
+        Returns
+        -------
+        self
+        """
+        super().fit(X, y, qid)
+        gap = (self.objective_ - self.lower_bound_) / max(self.objective_, 1e-300)
+        self.model_card_ = replace(
+            self.model_card_,
+            objective=self.objective_,
+            lower_bound=self.lower_bound_,
+            converged=gap <= self._tolerance(),
+        )
+        return self
+
+    def check_learned(self) -> None:
+        """Raise ValueError unless there is one finite number a feature, and M and the ratings can be."""
+        super().check_learned()
+        if type(self.M_) is not int or not 0 <= self.M_ <= MOST_DOCUMENTS:
+            raise ValueError(f"M_: expected a whole number from 0 to {MOST_DOCUMENTS}, found {self.M_!r}")
+        if self.ratings_.ndim != 1 or not (np.diff(self.ratings_) > 0).all():
+            raise ValueError("ratings_: expected rising numbers, found others")
+        if self.coef_.shape != (self.n_features_in_,) or not np.isfinite(self.coef_).all():
+            raise ValueError(f"coef_: expected {self.n_features_in_} finite numbers, found shape {self.coef_.shape}")
+
+    def loss(self, X: ArrayLike, y: ArrayLike, qid: ArrayLike | None = None) -> float:
+        """Return the mean loss of the slates, or whole lists, of given rows: what ``l2`` is chosen by.
+
+        Parameters
+        ----------
+        X, y, qid
+            As for :meth:`fit`.
+        """
+        scores = self.predict(X)
+        lists = _rated_lists(scores[:, None], check_targets(scores, y), qid)
+        rng = np.random.default_rng([0 if self.random_state is None else self.random_state, 1])
+        return self._pose()(self._useful(lists), rng).loss(np.ones(1))
+
+    def _fit_lists(self, X: NDArray[Any], y: Floats, qid: NDArray[Any] | None) -> None:
+        check_settings(self, y)
+        everything = _rated_lists(X.astype(np.float64), y, qid)
+        self.ratings_ = np.unique(y)
+        by_default = int(np.clip(len(self.ratings_), 2, MOST_BY_DEFAULT))
+        self.M_ = 0 if self.subsets == "whole" else by_default if self.M is None else int(self.M)
+        lists = self._useful(everything)
+        self.n_skipped_ = len(everything) - len(lists)
+        pose, seed = self._pose(), 0 if self.random_state is None else int(self.random_state)
+        tol = self._tolerance()
+        self.l2_ = choose_l2(pose, lists, seed, tol, self.max_iter) if self.l2 == "auto" else float(self.l2)
+        repeats = 1 if isinstance(self.subsets, str) else self.repeats
+        fit = averaged_fit(pose, lists, self.l2_, repeats, seed, tol, self.max_iter)
+        self.coef_, self.objective_, self.lower_bound_ = fit.params, fit.objective, fit.lower_bound
+        self.n_iter_ = fit.history[-1].round if fit.history else 0
+
+    def _scores(self, X: NDArray[Any]) -> Floats:
+        return X.astype(np.float64) @ self.coef_
+
+    def _useful(self, lists: RatedLists) -> RatedLists:
+        return lists.useful(self.M_, min(self.M_, len(self.ratings_)))
+
+    def _tolerance(self) -> float:
+        by_default = 1e-3 if self.surrogate == "max-margin" else 1e-5
+        return by_default if self.tol is None else float(self.tol)
+
+    def _pose(self) -> Pose:
+        """Choose the problem."""
+        hinge = self.surrogate == "max-margin"
+        c = position_weights(self.c, self.M_ or len(self.ratings_))
+        if isinstance(self.subsets, str) and self.subsets == "whole":
+            weights = self.ratings_ if c is None else c[::-1]
+            return (whole_hinge if hinge else whole_likelihood)(self.ratings_, weights, self.n_threads)
+        draw = all_slates if isinstance(self.subsets, str) else fraction_of_slates(float(self.subsets))
+        if hinge:
+            return slate_hinge(self.M_, c, draw, float(self.ratings_[0]), self.n_threads)
+        return slate_likelihood(self.M_, c, draw, self.ties == "marginal", self.n_threads)
+
+
+def _rated_lists(X: Floats, y: Floats, qid: ArrayLike | None) -> RatedLists:
+    groups = group_rows(qid, len(X))
+    return RatedLists.of(groups.gather(X), groups.gather(y), groups.offsets)

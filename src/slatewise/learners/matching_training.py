@@ -1,0 +1,157 @@
+"""Training a ranker by matchings:  min over theta of  l2/2 |theta|^2 + mean loss ,  repeated over draws and averaged.
+
+The loss is a likelihood (L-BFGS; its gradient is the certificate) or a hinge (cutting planes). RankMatch draws its
+slates at random, so the fit is repeated over several draws and theta averaged. An l2 is judged by the loss on lists
+that were left out: unlike a measure of the ranking it changes smoothly, and few lists are enough to choose by.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from slatewise import parallel
+from slatewise.learners.active_cuts import ActiveCuts
+from slatewise.learners.bundle import CutObjective, Cuts, one_slack
+from slatewise.learners.graph_fit import minimise
+from slatewise.learners.lbfgs import SmoothObjective
+from slatewise.learners.result import ConvergenceWarning, Fit, Params
+from slatewise.surrogates.matching_slates import RatedLists
+
+STRENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
+"""l2 over the mean squared distance of a row from the centre of its list."""
+FOLDS = 5
+
+
+class Problem(ABC):
+    """A loss on some lists, to be minimised or only measured."""
+
+    @abstractmethod
+    def fit(self, l2: float, tol: float, max_iter: int, start: Params | None = None) -> Fit:
+        """Minimise l2/2 |theta|^2 + loss to a certified relative gap of ``tol``; ``start`` may save iterations."""
+
+    @abstractmethod
+    def loss(self, params: Params) -> float:
+        """Return the loss without the regulariser."""
+
+
+Pose: TypeAlias = Callable[[RatedLists, np.random.Generator], Problem]
+"""Makes a problem of lists, with the randomness of their slates."""
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothProblem(Problem):
+    """A likelihood."""
+
+    objective: SmoothObjective
+    convex: bool = True
+
+    def fit(self, l2: float, tol: float, max_iter: int, start: Params | None = None) -> Fit:
+        """Minimise; where the likelihood is not convex only 0 is a proven bound, and a small gradient ends it."""
+        if not self.convex:
+            warnings.warn(
+                "ties='marginal' with weights that fall inside a rating is not convex: the fit may be a local optimum; "
+                "c='rating' and ties='random' are convex",
+                UserWarning,
+                stacklevel=2,
+            )
+        first = np.zeros(self.objective.n_params) if start is None else start
+        fit = minimise(self.objective, l2, first, tol=tol, max_iter=max_iter)
+        return replace(fit, lower_bound=max(0.0, fit.lower_bound) if self.convex else 0.0)
+
+    def loss(self, params: Params) -> float:
+        """Return the mean of -log p."""
+        return self.objective.value_and_grad(params)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class HingeProblem(Problem):
+    """A hinge; its cuts serve every l2."""
+
+    objective: CutObjective
+    n_params: int
+    cuts: Cuts = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cuts", ActiveCuts(np.ones(self.n_params)))
+
+    def fit(self, l2: float, tol: float, max_iter: int, start: Params | None = None) -> Fit:
+        """Minimise by cutting planes, which know the objective divided by l2 and start from the cuts there are."""
+        del start
+        nothing = np.zeros(self.n_params)
+        with parallel.one_blas_thread():
+            offset, gradient = self.objective.cut(nothing)
+            if not gradient.any():  # the features cannot tell the rows apart
+                return Fit(nothing, offset, offset, True)
+            fit = one_slack(self.objective, self.cuts, 1.0 / l2, tol=tol, max_iter=max_iter)
+        return replace(fit, objective=l2 * fit.objective, lower_bound=l2 * fit.lower_bound)
+
+    def loss(self, params: Params) -> float:
+        """Return the mean hinge."""
+        offset, gradient = self.objective.cut(params)
+        return offset + float(gradient @ params)
+
+
+def averaged_fit(
+    pose: Pose, lists: RatedLists, l2: float, repeats: int, random_state: int, tol: float, max_iter: int
+) -> Fit:
+    """Fit one problem a repeat; parameters, objective and bound are means over the repeats."""
+    fits = [
+        pose(lists, np.random.default_rng([random_state, repeat])).fit(l2, tol, max_iter) for repeat in range(repeats)
+    ]
+    longest = max((fit.history for fit in fits), key=len)
+    return Fit(
+        np.mean([fit.params for fit in fits], axis=0),
+        float(np.mean([fit.objective for fit in fits])),
+        float(np.mean([fit.lower_bound for fit in fits])),
+        all(fit.converged for fit in fits),
+        longest,
+    )
+
+
+def choose_l2(pose: Pose, lists: RatedLists, random_state: int, tol: float, max_iter: int) -> float:
+    """Return the strength with the smallest mean loss over folds of the lists; the larger one among equals."""
+    if len(lists) < 2:
+        raise ValueError(f"l2: expected a number where there is one list to learn from, found 'auto' and {len(lists)}")
+    strengths = [strength * spread(lists) for strength in STRENGTHS]
+    part = np.random.default_rng(random_state).permutation(len(lists)) % FOLDS
+    losses = np.zeros(len(strengths))
+    for fold in range(min(FOLDS, len(lists))):
+        inner, held_out = (lists.part(np.flatnonzero(chosen)) for chosen in (part != fold, part == fold))
+        path = held_out_path(pose, inner, held_out, strengths, random_state, tol, max_iter)
+        losses += len(held_out) * np.array([loss for loss, _ in path])
+    return strengths[int(np.argmin(losses))]
+
+
+def held_out_path(
+    pose: Pose,
+    lists: RatedLists,
+    held_out: RatedLists,
+    strengths: Sequence[float],
+    random_state: int,
+    tol: float,
+    max_iter: int,
+) -> list[tuple[float, Params]]:
+    """Return, for each of falling l2, the loss on the lists left out and theta; a fit starts where the last ended."""
+    problem = pose(lists, np.random.default_rng([random_state, 0]))
+    judge = pose(held_out, np.random.default_rng([random_state, 1]))
+    found: list[tuple[float, Params]] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for l2 in strengths:
+            params = problem.fit(l2, tol, max_iter, found[-1][1] if found else None).params
+            found.append((judge.loss(params), params))
+    return found
+
+
+def spread(lists: RatedLists) -> float:
+    """Return the mean squared distance of a row from the centre of its list; 1 where nothing varies."""
+    starts, sizes = lists.offsets[:-1], np.diff(lists.offsets)
+    centre = np.add.reduceat(lists.X, starts, axis=0) / sizes[:, None]
+    away = lists.X - np.repeat(centre, sizes, axis=0)
+    return float(np.einsum("nd,nd->", away, away)) / len(away) or 1.0
