@@ -63,9 +63,12 @@ def demo(
 
 @app.command()
 def fit(
-    system: Annotated[str, typer.Argument(help="What to train: cstar, feature.")],
+    system: Annotated[str, typer.Argument(help="What to train: cstar, metric, margin, matching, latent, feature.")],
     data: Annotated[
-        str, typer.Argument(help="Rows with query ids (or with label sets, for cstar): a file, or a name.")
+        str,
+        typer.Argument(
+            help="Rows with query ids, with label sets (cstar) or with classes (metric): a file, or a name."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The model file to write (.safetensors).")],
     param: Annotated[
@@ -147,21 +150,21 @@ def evaluate(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Which published table: letor, cstar.")],
+    paper: Annotated[str, typer.Argument(help="Which published tables: cstar, mlr, rankmatch, lasr, letor.")],
     data: Annotated[str | None, typer.Option(help="A data set's name or a path instead of the paper's own.")] = None,
     quick: QuickOption = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="Cut the folds at random by this seed (cstar).")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Cut the folds at random by this seed (cstar, lasr).")] = None,
     as_json: JsonOption = None,
+    report: Annotated[Path | None, typer.Option(help="Write tables and figures to this HTML page.")] = None,
 ) -> None:
     """Print a published table with our figures beside the printed ones.
 
     Example: slatewise reproduce letor --json letor.json
     """
-    from dataclasses import asdict
-
     from slatewise.papers import reproduce as run
 
-    _check_json(as_json)
+    _check_target(as_json)
+    _check_target(report)
     with _working(f"reproduce {paper}"):
         result = run(paper, data, quick, seed)
     rows = [
@@ -170,7 +173,9 @@ def reproduce(
         for name, value in row.measured.items()
     ]
     _print_table(f"{result.paper} on {result.data}", ["row", "figure", "measured", "published"], rows)
-    _write_json(as_json, asdict(result))
+    _write_json(as_json, result.as_json())
+    if report is not None:
+        result.page().write(report)
 
 
 @app.command()
@@ -191,7 +196,10 @@ def datasets() -> None:
 
 @app.command()
 def bench(
-    what: Annotated[str, typer.Argument(help="What to measure: metrics, reader, star, quadratic, golden.")],
+    what: Annotated[
+        str,
+        typer.Argument(help="What to measure: metrics, reader, star, cstar, quadratic, metric, permanent, warp, topk."),
+    ],
     quick: QuickOption = False,
     as_json: JsonOption = None,
 ) -> None:
@@ -203,7 +211,7 @@ def bench(
 
     from slatewise.bench import run_benchmark
 
-    _check_json(as_json)
+    _check_target(as_json)
     with _working(f"bench {what}"):
         table = run_benchmark(what, quick)
     cells = [
@@ -275,7 +283,7 @@ def _print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str
     Console().print(table)
 
 
-def _check_json(path: Path | None) -> None:
+def _check_target(path: Path | None) -> None:
     """Refuse a place that cannot be written to before the work, not after."""
     if path is not None:
         from slatewise.files import check_target

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,8 @@ from scipy.sparse import csr_array
 
 from slatewise import data, datasets
 from slatewise.data._source import open_source
-from slatewise.data.records import MultiLabel, Qrels, Ranking, Run, Strings
-from slatewise.datasets.records import MultiLabelSet, RankingSet
+from slatewise.data.records import Float, Ids, MultiLabel, Pairs, Qrels, Ranking, Run, Strings
+from slatewise.datasets.records import LabelledSet, MultiLabelSet, RankingSet, SessionSet
 from slatewise.errors import DataError
 
 _TABLE_ENDINGS = (".parquet", ".arrow", ".feather")
@@ -52,6 +53,77 @@ def read_labels(name: str, n_features: int | None = None, n_labels: int | None =
     if n_labels is not None and rows.Y.shape[1] != n_labels:
         raise ValueError(f"{name}: expected the {n_labels} labels of the model, found {rows.Y.shape[1]}")
     return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Rows with one class each."""
+
+    X: Float
+    y: Ids
+
+
+def read_classes(name: str, n_features: int | None = None) -> Classes:
+    """Read rows with classes: CSV whose last column is the class, SVMlight, or a named data set.
+
+    A first line of CSV without a single number names the columns. ``n_features`` is how many a model knows: a sparse
+    file need not mention the last of them.
+    """
+    path = Path(name)
+    if ".csv" in path.suffixes[-2:]:
+        return _csv_classes(name)
+    if path.exists():
+        rows = data.read_svmlight(path, n_features=n_features, require_qid=False)
+        _require_rows(name, len(rows.y))
+        return Classes(rows.dense(), rows.y)
+    loaded = datasets.load(_known(name), LabelledSet)
+    return Classes(loaded.X, loaded.class_names[loaded.y])
+
+
+def read_interactions(name: str) -> Pairs:
+    """Read (query, item) pairs: CSV or TSV, the first two columns; a file of sessions or a named set of them.
+
+    Of sessions, every item asks for the one after it.
+    """
+    path = Path(name)
+    if {".csv", ".tsv"} & set(path.suffixes[-2:]):
+        pairs = data.read_pairs(path)
+    elif path.exists():
+        pairs = data.read_sessions(path).pairs()
+    else:
+        pairs = datasets.load(_known(name), SessionSet).train.pairs()
+    _require_rows(name, len(pairs.items))
+    return pairs
+
+
+def _csv_classes(name: str) -> Classes:
+    rows: list[list[float]] = []
+    classes: list[str] = []
+    width = 0
+    with open_source(name) as source:
+        for number, line in source.text_lines():
+            *fields, label = (field.strip() for field in line.split(","))
+            if not line.strip() or (not rows and not width and not any(map(_is_number, fields))):
+                width = len(fields)
+                continue
+            wrong = [place for place, field in enumerate(fields) if not _is_number(field)]
+            if wrong:
+                column = sum(len(field) + 1 for field in line.split(",")[: wrong[0]]) + 1
+                raise DataError(name, number, column, "a finite number", repr(fields[wrong[0]]))
+            width = width or len(fields)
+            if len(fields) != width or not width or not label:
+                raise DataError(name, number, 1, f"{max(width, 1)} numbers and a class", repr(line))
+            rows.append([float(field) for field in fields])
+            classes.append(label)
+    _require_rows(name, len(rows))
+    return Classes(np.array(rows), np.array(classes))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return bool(np.isfinite(float(text)))
+    except ValueError:
+        return False
 
 
 def read_run(name: str) -> Run:

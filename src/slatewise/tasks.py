@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from slatewise import BestFeatureRanker, CStarRanker, metrics
-from slatewise.data.records import MultiLabel, Run
-from slatewise.inputs import document_ids, read_labels, read_ranking
+from slatewise import BestFeatureRanker, CStarRanker, LatentRanker, MarginRanker, MatchingRanker, MetricRanker, metrics
+from slatewise.data.records import MultiLabel, Qrels, Run
+from slatewise.inputs import document_ids, read_classes, read_interactions, read_labels, read_ranking
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,70 @@ class LabelTask(Task):
         return values
 
 
-TASKS: dict[str, Task] = {"cstar": LabelTask(CStarRanker), "feature": DocumentTask(BestFeatureRanker)}
+class ExampleTask(Task):
+    """Rows that ask for rows like themselves: every row of the data ranks the rows of the training data."""
+
+    def fit(self, estimator: Any, data: str) -> None:
+        """Fit on rows with classes."""
+        rows = read_classes(data)
+        estimator.fit(rows.X, rows.y)
+
+    def run(self, model: Any, data: str, top: int) -> Run:
+        """Return the nearest training rows of every row; both are named by number, from 0."""
+        X = read_classes(data, model.n_features_in_).X
+        order = model.rank(X, min(top, len(model.catalogue_)))
+        scores = np.take_along_axis(self._scores(model, X), order, axis=1)
+        qid = np.repeat(np.arange(len(order)), order.shape[1]).astype(str)
+        return Run(qid, order.ravel().astype(np.str_), scores.ravel())
+
+    def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
+        """Measure where the training rows of a row's own class stand."""
+        rows = read_classes(data, model.n_features_in_)
+        relevance = rows.y[:, None] == model.classes_[model.catalogue_labels_]
+        scores = self._scores(model, rows.X)
+        return [measure(relevance.astype(np.float64), scores) for measure in measures]
+
+    def _scores(self, model: Any, X: Any) -> Any:
+        """Minus the squared learned distance to every training row."""
+        points, items = model.transform(X), model.catalogue_
+        squares = (points**2).sum(axis=1)[:, None] + (items**2).sum(axis=1)
+        return 2.0 * points @ items.T - squares
+
+
+class CatalogueTask(Task):
+    """Pairs of a query and an item: every query ranks all items."""
+
+    def fit(self, estimator: Any, data: str) -> None:
+        """Fit on observed pairs."""
+        pairs = read_interactions(data)
+        estimator.fit(pairs.queries, pairs.items, pairs.weights)
+
+    def run(self, model: Any, data: str, top: int) -> Run:
+        """Rank the items for every query of the data."""
+        queries = np.unique(read_interactions(data).queries)
+        ids, scores = model.rank(queries, min(top, len(model.item_ids_)))
+        qid = np.repeat(queries, ids.shape[1]).astype(np.str_)
+        return Run(qid, ids.ravel().astype(np.str_), scores.ravel().astype(np.float64))
+
+    def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
+        """Measure where the items observed with a query stand, among its best ``DEEPEST``."""
+        pairs = read_interactions(data)
+        both = np.stack([pairs.queries.astype(np.str_), pairs.items.astype(np.str_)], axis=1)
+        queries, items = np.unique(both, axis=0).T
+        observed = Qrels(queries, items, np.ones(len(items), dtype=np.int64))
+        return list(metrics.evaluate_run(measures, self.run(model, data, DEEPEST), observed).values())
+
+
+DEEPEST = 1000
+"""Places of a catalogue's ranking that are looked at."""
+TASKS: dict[str, Task] = {
+    "cstar": LabelTask(CStarRanker),
+    "feature": DocumentTask(BestFeatureRanker),
+    "latent": CatalogueTask(LatentRanker),
+    "margin": DocumentTask(MarginRanker),
+    "matching": DocumentTask(MatchingRanker),
+    "metric": ExampleTask(MetricRanker),
+}
 
 
 def task_named(system: str) -> Task:
@@ -109,7 +172,10 @@ def task_named(system: str) -> Task:
 
 def task_of(model: object) -> Task:
     """Return the task of a loaded model."""
-    return next(task for task in TASKS.values() if task.estimator is type(model))
+    for task in TASKS.values():
+        if task.estimator is type(model):
+            return task
+    raise ValueError(f"model: expected one of {', '.join(TASKS)}, found {type(model).__name__}: use it from Python")
 
 
 def _json_or_text(text: str) -> Any:

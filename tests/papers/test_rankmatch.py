@@ -11,7 +11,7 @@ from slatewise import data, datasets
 from slatewise.data.records import Ranking
 from slatewise.datasets.records import OfficialRun, Published
 from slatewise.papers import Row
-from slatewise.papers.rankmatch import run_with_figures
+from slatewise.papers.rankmatch import run
 from slatewise.papers.rankmatch_data import RankingProblem, load_ranking
 from slatewise.papers.rankmatch_ranking import BETTER, CHOSEN, DORM, RANKMATCH, consistency, figure_2, table_1
 
@@ -89,10 +89,10 @@ def test_training_is_timed_beside_the_published_seconds(small):
 
 def test_the_whole_of_a_file_has_rows_and_figures(queries, tmp_path):
     write_rows(tmp_path / "made.txt", queries, np.arange(len(queries.y)))
-    result, figures = run_with_figures(str(tmp_path / "made.txt"), quick=True)
+    result = run(str(tmp_path / "made.txt"), quick=True)
     assert {"training, M=3, likelihood"} <= {row.name for row in result.rows}
-    assert all(svg.startswith("<svg") for svg, _ in figures)
-    assert [caption.partition(": ")[2] for _, caption in figures][-1].startswith("NDCG@1 with a growing number")
+    assert all(svg.startswith("<svg") for svg, _ in result.figures)
+    assert [caption.partition(": ")[2] for _, caption in result.figures][-1].startswith("NDCG@1 with a growing number")
     json.dumps(asdict(result), allow_nan=False)
 
 

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
+from typing import TypeAlias
+
+from slatewise.report import Page
+
+Figure: TypeAlias = tuple[str, str]
+"""A drawing (SVG) and its caption."""
 
 SEEDED = ("cstar", "lasr")
 """Those that cut their folds at random, and take the seed as a third argument."""
@@ -26,6 +32,13 @@ class Row:
     measured: dict[str, float]
     paper: Mapping[str, float] | None
 
+    def cell(self, name: str) -> str:
+        """Return one figure as text, the published one in parentheses."""
+        if name not in self.measured:
+            return ""
+        published = "" if self.paper is None or name not in self.paper else f" ({self.paper[name]:.4g})"
+        return f"{self.measured[name]:.4g}{published}"
+
 
 @dataclass(frozen=True)
 class Reproduction:
@@ -35,6 +48,25 @@ class Reproduction:
     data: str
     rows: list[Row]
     seconds: float = 0.0
+    figures: Sequence[Figure] = ()
+
+    def as_json(self) -> dict[str, object]:
+        """Return what ``--json`` writes: everything but the drawings."""
+        rows = [asdict(row) for row in self.rows]
+        return {"paper": self.paper, "data": self.data, "seconds": self.seconds, "rows": rows}
+
+    def page(self) -> Page:
+        """Return the report: one table of all figures, published ones in parentheses, and the drawings."""
+        page = Page(f"{self.paper}: {self.data}")
+        columns = list(dict.fromkeys(name for row in self.rows for name in row.measured))
+        page.table(
+            "Measured, and in parentheses published",
+            ["", *columns],
+            [[row.name, *(row.cell(column) for column in columns)] for row in self.rows],
+        )
+        for svg, caption in self.figures:
+            page.figure(svg, caption)
+        return page
 
 
 def reproduce(paper: str, data: str | None = None, quick: bool = False, seed: int | None = None) -> Reproduction:
@@ -46,4 +78,4 @@ def reproduce(paper: str, data: str | None = None, quick: bool = False, seed: in
     start = time.perf_counter()
     run = import_module(PAPERS[paper]).run
     result: Reproduction = run(data, quick) if seed is None else run(data, quick, seed)
-    return Reproduction(result.paper, result.data, result.rows, time.perf_counter() - start)
+    return replace(result, seconds=time.perf_counter() - start)

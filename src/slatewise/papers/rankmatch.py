@@ -8,34 +8,19 @@ being the name of the image part.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
 
-from slatewise.papers._reproduction import Reproduction, Row
+from slatewise.papers._reproduction import Figure, Reproduction, Row
 from slatewise.papers.rankmatch_data import load_ranking
 from slatewise.papers.rankmatch_images import run_images
 from slatewise.papers.rankmatch_ranking import DEPTHS, consistency, figure_2, table_1
 from slatewise.report import lines
 
 MAIN, SECOND, IMAGES = "ohsumed25", "mq2007-85pct", "images"
-Figure: TypeAlias = tuple[str, str]
-"""A drawing and its caption."""
 _LINES = 5  # in one drawing: there are no more colours
 
 
-class Parts(NamedTuple):
-    """The rows of the tables, and the figures drawn from them."""
-
-    result: Reproduction
-    figures: list[Figure]
-
-
 def run(data: str | None = None, quick: bool = False) -> Reproduction:
-    """Run the tables; ``quick``: one fold, few lists, one draw."""
-    return run_with_figures(data, quick).result
-
-
-def run_with_figures(data: str | None = None, quick: bool = False) -> Parts:
-    """Run the tables and draw the figures."""
+    """Run the tables and draw the figures; ``quick``: one fold, few lists, one draw."""
     rows: list[Row] = []
     figures: list[Figure] = []
     for name in () if data == IMAGES else (MAIN, SECOND) if data is None else (data,):
@@ -53,7 +38,7 @@ def run_with_figures(data: str | None = None, quick: bool = False) -> Parts:
         rows += images.rows
         figures += images.figures
     where = f"{MAIN}, {SECOND}, {IMAGES}" if data is None else data
-    return Parts(Reproduction("RankMatch, Figures 2 and 3, Table 1", where, rows), figures)
+    return Reproduction("RankMatch, Figures 2 and 3, Table 1", where, rows, figures=figures)
 
 
 def _draw_depths(rows: Sequence[Row], collection: str) -> list[Figure]:
