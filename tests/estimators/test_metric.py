@@ -242,6 +242,17 @@ def test_single_precision_in_and_out(wine):
     assert ranker.objective_ == pytest.approx(MetricRanker().fit(X, y).objective_, rel=2e-3)
 
 
+@pytest.mark.parametrize("width", [13, 300])
+def test_the_catalogue_is_where_transform_puts_it(wine, width):
+    X, y = wine
+    far = 50.0 + np.hstack([X, np.zeros((len(X), width - X.shape[1]))])
+    ranker = MetricRanker(C=10.0).fit(far, y)
+    np.testing.assert_allclose(ranker.catalogue_, ranker.transform(far), atol=1e-9)
+    distances = euclidean_distances(ranker.transform(far))
+    assert (np.take_along_axis(distances, ranker.rank(far, 1), axis=1) < 1e-6).all()
+    assert ranker.score(far, y) == pytest.approx(MetricRanker(C=10.0).fit(X, y).score(X, y), abs=5e-3)
+
+
 def test_constant_features_and_shifts(wine):
     X, y = wine[0][::2], wine[1][::2]
     plain = MetricRanker(tol=1e-4).fit(X, y)

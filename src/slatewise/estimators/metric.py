@@ -275,12 +275,12 @@ class MetricRanker(Transforms, SavedEstimator):
 
         A query that is one of these rows finds itself first.
         """
-        points = np.asarray(self.transform(queries), dtype=np.float64)
+        points, items = self._placed(queries)
         if isinstance(k, bool) or not isinstance(cast("object", k), (int, np.integer)):
             raise ValueError(f"k: expected a whole number, found {k!r}")
         if not 1 <= k <= len(self.catalogue_):
             raise ValueError(f"k: expected 1 to {len(self.catalogue_)}, the rows of fit, found {k}")
-        return nearest(points, self.catalogue_.astype(np.float64), int(k), self.n_threads)
+        return nearest(points, items, int(k), self.n_threads)
 
     def score(self, X: Any, y: Any = None, *, relevance: Any = None) -> float:
         """Return the mean average precision with which rows of X, as queries, rank the rows of fit's X.
@@ -297,8 +297,7 @@ class MetricRanker(Transforms, SavedEstimator):
         relevance
             (queries, rows of fit's X), where fit had that.
         """
-        points = np.asarray(self.transform(X), dtype=np.float64)
-        items = self.catalogue_.astype(np.float64)
+        points, items = self._placed(X)
         shape = (len(points), len(items))
         wanted = (
             labels_like(self, y, len(points))
@@ -355,7 +354,7 @@ class MetricRanker(Transforms, SavedEstimator):
             self.n_threads,
         )
         card = card_for(n_queries, *_arrays(items), *_arrays(asked), *labelling.told, weight, used)
-        return _Task(hinge, features, gamma, labelling, n_queries - len(used), replace(card, n_rows=n_items))
+        return _Task(items, hinge, features, gamma, labelling, n_queries - len(used), replace(card, n_rows=n_items))
 
     def _features(self, queries: Any, items: Any) -> tuple[PointFeatures, float]:
         if self.kernel != "linear":
@@ -378,7 +377,8 @@ class MetricRanker(Transforms, SavedEstimator):
         L = REGULARISERS[self.regularizer][0].components(fit.params)
         self.components_ = task.features.components(L)
         self.basis_, self.gamma_ = task.features.basis, task.gamma
-        self.catalogue_ = np.asarray(task.features.items @ L.T)
+        # Not features.items @ L.T: features are centred where that helps training, and transform knows no centre.
+        self.catalogue_ = np.asarray(self._values(task.items) @ self.components_.T)
         self.catalogue_labels_, self.classes_ = task.labelling.labels, task.labelling.classes
         self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
         self.n_iter_, self.n_skipped_ = fit.history[-1].round, task.n_skipped
@@ -386,6 +386,12 @@ class MetricRanker(Transforms, SavedEstimator):
             task.card, objective=self.objective_, lower_bound=self.lower_bound_, converged=fit.converged
         )
         return self
+
+    def _placed(self, X: Any) -> tuple[Floats, Floats]:
+        """Map rows, and centre them and the catalogue alike, which keeps small differences of distances exact."""
+        items = self.catalogue_.astype(np.float64)
+        centre = items.mean(axis=0)
+        return np.asarray(self.transform(X), dtype=np.float64) - centre, items - centre
 
     def _values(self, rows: Any) -> Any:
         if self.kernel == "linear":
@@ -397,6 +403,7 @@ class MetricRanker(Transforms, SavedEstimator):
 class _Task:
     """What a fit works on, whatever C is."""
 
+    items: Any
     hinge: MetricHinge
     features: PointFeatures
     gamma: float

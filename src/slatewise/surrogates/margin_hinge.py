@@ -1,0 +1,105 @@
+"""The hinge of a linear ranker of documents (Joachims 2005; Yue et al. 2007), for any exact oracle over lists.
+
+    R(w) = sum_q omega_q  max over rankings m of [ Delta_q(m) + w.psi_q(m) - w.psi_q(best) ] ,     s = X w
+
+The oracle gives each list's loss and the coefficients a of its items' scores, so that a list's hinge is
+``loss - a.s``; the cut is then ``(sum_q omega_q loss_q, -X'(omega a))``: one product with X a round, whatever the loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise import parallel
+from slatewise.lists import BLOCK_BYTES
+from slatewise.lists.checks import cut_points
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+
+_FAR = 1e6
+
+
+class ListOracle(Protocol):
+    """Finds the most violated ranking of every list of a block."""
+
+    def most_violated_block(
+        self, scores: Floats, relevance: NDArray[Any], offsets: Ints, losses: Floats, weights: Floats
+    ) -> None:
+        """Fill the loss of each list and the coefficient of each item's score: hinge = loss - weights . scores."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class MarginHinge:
+    """Lists of rows with targets; all arrays are checked by the caller."""
+
+    X: Floats
+    """(n, d) rows in list order."""
+    relevance: NDArray[Any]
+    """(n,) as the oracle reads it."""
+    offsets: Ints
+    oracle: ListOracle
+    n_threads: int | None = None
+
+    @property
+    def n_lists(self) -> int:
+        """How many lists there are; each weighs the same."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_features(self) -> int:
+        """Length of w."""
+        return int(self.X.shape[1])
+
+    def cut(self, w: Floats) -> tuple[float, Floats]:
+        """Return (offset, gradient) of the plane that touches R at w."""
+        offset, gradient = parallel.sum_blocks(
+            lambda block: self._cut_of(w, *block), self._blocks, _add, self.n_threads
+        )
+        return offset / self.n_lists, gradient / self.n_lists
+
+    def ranking_loss(self, w: Floats) -> float:
+        """Return the mean loss of ranking by score; items that tie stand in the worst order.
+
+        Scores far enough apart outweigh any loss: the most violated ranking is then the ranking itself.
+        """
+        with parallel.one_blas_thread():
+            spread = float(np.std(self.X @ w))
+        return self.cut(w * (_FAR / spread) if spread > 0.0 else w)[0]
+
+    @property
+    def spread(self) -> float:
+        """Mean squared distance of a row from the centre of its list: what the hinge sees of the features."""
+        sums = np.add.reduceat(self.X, self.offsets[:-1], axis=0)
+        between = (sums**2).sum(axis=1) / np.diff(self.offsets)
+        return max(float((self.X**2).sum() - between.sum()) / len(self.X), 1e-300)
+
+    def part(self, kept: NDArray[np.bool_]) -> MarginHinge:
+        """Return the hinge of the lists that are kept."""
+        sizes = np.diff(self.offsets)
+        rows = np.repeat(kept, sizes)
+        offsets = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64)
+        return replace(self, X=self.X[rows], relevance=self.relevance[rows], offsets=offsets)
+
+    @cached_property
+    def _blocks(self) -> list[tuple[int, int]]:
+        return cut_points(self.offsets * (8 * self.n_features), BLOCK_BYTES)
+
+    def _cut_of(self, w: Floats, first: int, last: int) -> tuple[float, Floats]:
+        rows = slice(int(self.offsets[first]), int(self.offsets[last]))
+        X = self.X[rows]
+        losses, weights = np.empty(last - first), np.empty(len(X))
+        offsets = self.offsets[first : last + 1] - self.offsets[first]
+        self.oracle.most_violated_block(X @ w, self.relevance[rows], offsets, losses, weights)
+        return float(losses.sum()), -(weights @ X)
+
+
+def _add(one: tuple[float, Floats], other: tuple[float, Floats]) -> tuple[float, Floats]:
+    return one[0] + other[0], one[1] + other[1]
