@@ -14,11 +14,23 @@ if TYPE_CHECKING:
     from slatewise import data, datasets, inference, losses, metrics
     from slatewise.estimators.best_feature import BestFeatureRanker
     from slatewise.estimators.cstar import CStarRanker
+    from slatewise.estimators.graph_matcher import GraphMatcher
+    from slatewise.estimators.latent import LatentRanker
+    from slatewise.estimators.margin import MarginRanker
+    from slatewise.estimators.matching import MatchingRanker
+    from slatewise.estimators.metric import MetricRanker
     from slatewise.estimators.saving import load
+    from slatewise.estimators.structured_reranker import StructuredReranker
 
 __all__ = [
     "BestFeatureRanker",
     "CStarRanker",
+    "GraphMatcher",
+    "LatentRanker",
+    "MarginRanker",
+    "MatchingRanker",
+    "MetricRanker",
+    "StructuredReranker",
     "__version__",
     "data",
     "datasets",
@@ -32,6 +44,12 @@ _MODULES = frozenset({"data", "datasets", "inference", "losses", "metrics"})
 _HOMES = {
     "BestFeatureRanker": "slatewise.estimators.best_feature",
     "CStarRanker": "slatewise.estimators.cstar",
+    "GraphMatcher": "slatewise.estimators.graph_matcher",
+    "LatentRanker": "slatewise.estimators.latent",
+    "MarginRanker": "slatewise.estimators.margin",
+    "MatchingRanker": "slatewise.estimators.matching",
+    "MetricRanker": "slatewise.estimators.metric",
+    "StructuredReranker": "slatewise.estimators.structured_reranker",
     "load": "slatewise.estimators.saving",
 }
 

@@ -17,6 +17,10 @@ BENCHMARKS = {
     "star": "slatewise.bench.star",
     "cstar": "slatewise.bench.cstar",
     "quadratic": "slatewise.bench.quadratic",
+    "permanent": "slatewise.bench.permanent",
+    "metric": "slatewise.bench.metric",
+    "warp": "slatewise.bench.warp",
+    "topk": "slatewise.bench.topk",
     "golden": "slatewise.bench.golden_metrics",
 }
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from slatewise.data.arff import read_arff
     from slatewise.data.frames import from_frame
+    from slatewise.data.listening_log import ListeningLog, read_listening_log
     from slatewise.data.multilabel_svmlight import read_multilabel_svmlight
     from slatewise.data.npz import read_npz, write_npz
     from slatewise.data.pairs import read_pairs
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from slatewise.data.write import write_run_as
 
 __all__ = [
+    "ListeningLog",
     "MultiLabel",
     "Pairs",
     "Qrels",
@@ -34,6 +36,7 @@ __all__ = [
     "iter_svmlight",
     "minmax_per_query",
     "read_arff",
+    "read_listening_log",
     "read_multilabel_svmlight",
     "read_npz",
     "read_pairs",
@@ -51,6 +54,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ListeningLog": "listening_log",
     "MultiLabel": "records",
     "Pairs": "records",
     "Qrels": "records",
@@ -62,6 +66,7 @@ _HOMES = {
     "iter_svmlight": "svmlight",
     "minmax_per_query": "scaling",
     "read_arff": "arff",
+    "read_listening_log": "listening_log",
     "read_multilabel_svmlight": "multilabel_svmlight",
     "read_npz": "npz",
     "read_pairs": "pairs",

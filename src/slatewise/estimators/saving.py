@@ -22,6 +22,12 @@ from slatewise.model_file import Json, ModelCard, ModelState, raw_bytes, read_mo
 _HOMES = {
     "BestFeatureRanker": "slatewise.estimators.best_feature",
     "CStarRanker": "slatewise.estimators.cstar",
+    "GraphMatcher": "slatewise.estimators.graph_matcher",
+    "LatentRanker": "slatewise.estimators.latent",
+    "MarginRanker": "slatewise.estimators.margin",
+    "MatchingRanker": "slatewise.estimators.matching",
+    "MetricRanker": "slatewise.estimators.metric",
+    "StructuredReranker": "slatewise.estimators.structured_reranker",
 }
 _OPTIONAL = ("feature_names_in_",)
 _OF_ONE_RUN = ("callbacks", "checkpoint")

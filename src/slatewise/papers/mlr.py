@@ -104,7 +104,7 @@ def _methods(n_features: int, quick: bool) -> list[Method]:
 
 
 def _best_of_ours(chosen: Sequence[Chosen]) -> Chosen:
-    return min((choice for choice in chosen if choice.method.ours), key=lambda choice: (choice.error, choice.tie_break))
+    return min((choice for choice in chosen if choice.method.ours), key=lambda choice: choice.error)
 
 
 def _mean(values: Sequence[float]) -> dict[str, float]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -24,9 +25,9 @@ Ints: TypeAlias = NDArray[np.int64]
 
 UCI = ("uci-wine", "uci-wdbc", "digits", "uci-balance", "uci-isolet")
 SPLITS = 10
-INNER_FOLDS = 3
-MANY_ROWS = 1000
-"""With more training rows than this, one inner fold is enough to choose by."""
+INNER_FOLDS = 5
+MANY_ROWS, FEW_FOLDS = 1000, 2
+"""With more training rows than this, the first few of the inner folds are enough to choose by."""
 PCA_COMPONENTS = 170
 QUICK_ROWS = 120
 FEWEST_ROWS = 5
@@ -88,13 +89,11 @@ def inner_folds(fold: Fold) -> Iterator[Fold]:
         cuts = _selection.StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=0).split(fold.X, fold.y)
     else:
         cuts = _selection.GroupKFold(INNER_FOLDS).split(fold.X, fold.y, fold.speaker)
-    for kept, held_out in cuts:
+    for kept, held_out in islice(cuts, FEW_FOLDS if len(fold.y) > MANY_ROWS else None):
         if fold.speaker is None:
             yield standardised(fold.X[kept], fold.y[kept], fold.X[held_out], fold.y[held_out])
         else:
             yield Fold(fold.X[kept], fold.y[kept], fold.X[held_out], fold.y[held_out])
-        if len(fold.y) > MANY_ROWS and fold.speaker is None:
-            return
 
 
 def standardised(X: Floats, y: Ints, X_test: Floats, y_test: Ints) -> Fold:
