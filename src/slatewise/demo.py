@@ -34,7 +34,7 @@ from slatewise.datasets import (
     make_sessions,
     make_silhouettes,
 )
-from slatewise.report import Page, bars
+from slatewise.report import Page, bars, points
 
 Floats: TypeAlias = NDArray[np.float64]
 _datasets: Any = import_module("sklearn.datasets")
@@ -52,6 +52,8 @@ class DemoRow:
     structured: float
     best: float | None
     story: str
+    picture: str = ""
+    """An SVG, where people would rather look."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,8 @@ class Demo:
         for row in self.rows:
             page.heading(f"{row.system}: {row.problem}")
             page.paragraph(row.story)
+            if row.picture:
+                page.figure(row.picture, f"{row.problem}: test rows before and after.")
         return page
 
 
@@ -160,7 +164,17 @@ def _retrieval(name: str, load: Callable[..., Any], seed: int) -> DemoRow:
         "Every test row asks for the training rows of its class. Independent: by Euclidean distance of standardised "
         f"features. Structured: by a distance trained for average precision, which needs {len(learned.components_)} "
         "directions.",
+        _before_and_after(X[train], X[test], learned, [str(name) for name in data.target_names[y[test]]]),
     )
+
+
+def _before_and_after(X: Floats, X_test: Floats, learned: MetricRanker, classes: list[str]) -> str:
+    _, _, directions = np.linalg.svd(X, full_matrices=False)
+    panels = {
+        "two principal components": (X_test @ directions[:2].T).tolist(),
+        "two directions of the learned distance": np.pad(learned.transform(X_test), ((0, 0), (0, 2)))[:, :2].tolist(),
+    }
+    return points(panels, classes)
 
 
 def _queries(seed: int) -> list[DemoRow]:

@@ -19,7 +19,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from slatewise.papers._reproduction import Reproduction, Row
+from slatewise.estimators.metric import MetricRanker
+from slatewise.papers._reproduction import Figure, Reproduction, Row
 from slatewise.papers.mlr_data import UCI, ClassProblem, load_problem
 from slatewise.papers.mlr_documents import DOCUMENTS, document_rows
 from slatewise.papers.mlr_knn import (
@@ -35,6 +36,7 @@ from slatewise.papers.mlr_knn import (
     validation_folds,
 )
 from slatewise.papers.mlr_retrieval import RETRIEVAL, retrieval_rows
+from slatewise.report import points
 
 BEST = "MLR, best on validation"
 PAPER_COLUMNS = ("uci-balance", "uci-wdbc", "uci-wine", "uci-isolet")
@@ -59,6 +61,7 @@ def run(data: str | None = None, quick: bool = False) -> Reproduction:
     """Run the tables, or the one of a named data set or of a file of rows with classes; ``quick``: a part of each."""
     names = (*UCI, *RETRIEVAL, *DOCUMENTS) if data is None else (data,)
     rows: list[Row] = []
+    figures: list[Figure] = []
     for name in names:
         if name in RETRIEVAL:
             rows += retrieval_rows(name, quick)
@@ -66,8 +69,23 @@ def run(data: str | None = None, quick: bool = False) -> Reproduction:
             rows += document_rows(name, quick)
         else:
             problem = load_problem(name)
-            rows += knn_rows(problem.smaller() if quick else problem, quick)
-    return Reproduction("metric learning to rank, both tables", ", ".join(names), rows)
+            problem = problem.smaller() if quick else problem
+            rows += knn_rows(problem, quick)
+            figures.append(before_and_after(problem))
+    return Reproduction("metric learning to rank, both tables", ", ".join(names), rows, figures=figures)
+
+
+def before_and_after(problem: ClassProblem) -> Figure:
+    """Draw test rows of the first split in two dimensions: principal components, and the learned distance."""
+    fold = next(iter(problem.folds()))
+    learned = MetricRanker("auc", tol=1e-2).fit(fold.X, fold.y).transform(fold.X_test)
+    _, _, directions = np.linalg.svd(fold.X, full_matrices=False)
+    panels = {
+        "two principal components": (fold.X_test @ directions[:2].T).tolist(),
+        "two directions of the learned distance": np.pad(learned, ((0, 0), (0, 2)))[:, :2].tolist(),
+    }
+    classes = [str(label) for label in fold.y_test]
+    return points(panels, classes), f"{problem.name}: test rows before and after (MLR-AUC, C=1)."
 
 
 def knn_rows(problem: ClassProblem, quick: bool) -> list[Row]:

@@ -2,7 +2,8 @@
 
 A method is a list of settings and a way to learn one map of rows a setting; the learned distance is Euclidean after
 the map. A setting is judged on inner folds by the mean error of 1, 3 and 5 nearest neighbours, which varies less than
-that of 3 alone. Then the map is learnt again from all training rows, and its 3-neighbour error measured on the test rows.
+that of 3 alone. Then the map is learnt again from all training rows, and its error of 3 neighbours on the test rows is
+what the table shows.
 """
 
 from __future__ import annotations

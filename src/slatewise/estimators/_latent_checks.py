@@ -1,0 +1,80 @@
+"""What a LatentRanker refuses: parameters that mean nothing, and learned arrays that do not fit each other."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slatewise.warp.tables import Singles, padded
+
+if TYPE_CHECKING:
+    from slatewise.estimators.latent import LatentRanker
+
+
+def check_settings(ranker: LatentRanker, featured: bool) -> None:
+    """Raise ValueError unless the parameters make sense."""
+    for name, allowed in (("loss", ("warp", "auc")), ("engine", ("blocked", "sampled"))):
+        if getattr(ranker, name) not in allowed:
+            raise ValueError(f"{name}: expected one of {', '.join(allowed)}, found {getattr(ranker, name)!r}")
+    for name in ("n_components", "stages", "k", "epochs", "patience"):
+        _require_count(name, getattr(ranker, name))
+    for name in ("batch_size", "max_draws"):
+        if getattr(ranker, name) is not None:
+            _require_count(name, getattr(ranker, name))
+    if ranker.negatives != "catalogue":
+        _require_count("negatives", ranker.negatives, " or 'catalogue'")
+    for name in ("learning_rate", "max_norm", "stage_learning_rate", "stage_norm"):
+        value = getattr(ranker, name)
+        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+            raise ValueError(f"{name}: expected a finite number > 0, found {value!r}")
+    if not isinstance(ranker.validation_fraction, Real) or not 0 <= ranker.validation_fraction < 1:
+        raise ValueError(
+            f"validation_fraction: expected a number from 0 to below 1, found {ranker.validation_fraction!r}"
+        )
+    if featured and ranker.engine == "sampled":
+        raise ValueError("engine: expected 'blocked' for queries given by features, found 'sampled'")
+    position_weights(ranker)
+
+
+def position_weights(ranker: LatentRanker) -> Singles:
+    """Return w_1 to w_k of equations 2 and 4."""
+    given: Any = ranker.position_weights
+    if isinstance(given, str):
+        if given != "reciprocal":
+            raise ValueError(f"position_weights: expected 'reciprocal' or k numbers, found {given!r}")
+        return (1.0 / np.arange(1, ranker.k + 1)).astype(np.float32)
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != (ranker.k,) or not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(f"position_weights: expected {ranker.k} finite numbers >= 0, found {given!r}")
+    return weights.astype(np.float32)
+
+
+def check_learned(ranker: LatentRanker) -> None:
+    """Raise ValueError unless the arrays of a file fit each other and the parameters."""
+    check_settings(ranker, ranker.by_features_ is True)
+    if type(ranker.by_features_) is not bool or type(ranker.n_stages_) is not int or ranker.n_stages_ < 1:
+        raise ValueError("by_features_, n_stages_: expected a boolean and a number of stages >= 1")
+    n = ranker.n_components
+    width = padded(n + 1 if ranker.n_stages_ == 1 else 2 * n + 1)
+    rows = ranker.n_features_in_ if ranker.by_features_ else len(ranker.query_ids_)
+    for name, n_rows in (("query_factors_", rows), ("item_factors_", len(ranker.item_ids_))):
+        factors = getattr(ranker, name)
+        if factors.shape != (ranker.n_stages_, n_rows, width) or factors.dtype != np.float32:
+            raise ValueError(f"{name}: expected float32 of shape {(ranker.n_stages_, n_rows, width)}")
+        if not np.isfinite(factors).all():
+            raise ValueError(f"{name}: expected finite numbers")
+    for name, shape in (("query_steps_", (rows, 1)), ("item_steps_", (len(ranker.item_ids_), 2))):
+        steps = getattr(ranker, name)
+        if steps.shape != shape or steps.dtype != np.float32 or not (steps >= 0).all():
+            raise ValueError(f"{name}: expected float32 numbers >= 0 of shape {shape}")
+    for name in ("query_ids_", "item_ids_"):
+        ids = getattr(ranker, name)
+        if ids.ndim != 1 or ids.dtype.kind not in "iU" or (ids[1:] <= ids[:-1]).any():
+            raise ValueError(f"{name}: expected ascending ids")
+
+
+def _require_count(name: str, value: object, other: str = "") -> None:
+    if type(value) is bool or not isinstance(value, Integral) or int(value) < 1:
+        raise ValueError(f"{name}: expected a whole number >= 1{other}, found {value!r}")

@@ -1,0 +1,180 @@
+"""What a LatentRanker is given, in all its forms, as numbers: queries, items and weights of pairs.
+
+========================= ============================== =====================================================
+queries                   items                          a pair is
+========================= ============================== =====================================================
+ids (n,)                  ids (n,)                       row i of both
+matrix (queries, items)   None                           a stored entry > 0, which is its weight; ids are numbers
+features (n, d)           ids (n,)                       row i and its item
+features (n, d)           0/1 matrix (n, items)          row i and each of its items; ids are column numbers
+========================= ============================== =====================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slatewise.estimators._sklearn import BaseEstimator, check_rows, check_weights
+from slatewise.lists.checks import feature_rows, sparse_rows
+from slatewise.warp.queries import DenseQueries, IdQueries, Queries, SparseQueries
+from slatewise.warp.tables import Ints, Singles, Table
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Ids: TypeAlias = NDArray[Any]
+Features: TypeAlias = "Singles | csr_array"
+
+
+@dataclass(frozen=True, eq=False)
+class LatentPairs:
+    """Pairs by number; ``query_ids`` or ``features`` say what a query's number means."""
+
+    queries: Ints
+    items: Ints
+    weights: NDArray[np.float64]
+    item_ids: Ids
+    query_ids: Ids | None = None
+    features: Features | None = None
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries there are."""
+        known = self.query_ids if self.features is None else self.features
+        return 0 if known is None else int(known.shape[0])
+
+
+def check_pairs(
+    estimator: BaseEstimator, queries: Any, items: Any, sample_weight: ArrayLike | None, *, reset: bool = True
+) -> LatentPairs:
+    """Tell the forms apart, check, and number; pairs of weight 0 are left out. ``reset``: as in ``check_features``."""
+    matrix = sparse_rows(queries)
+    if items is None:
+        pairs = _interactions(queries if matrix is None else matrix, sample_weight)
+    elif matrix is not None or np.asarray(queries).ndim == 2:
+        pairs = _featured(estimator, queries if matrix is None else matrix, items, sample_weight, reset)
+    else:
+        asked, offered = check_ids("queries", queries), check_ids("items", items)
+        if len(asked) != len(offered):
+            raise ValueError(f"items: expected one a query, {len(asked)}, found {len(offered)}: inconsistent lengths")
+        query_ids, numbers = np.unique(asked, return_inverse=True)
+        item_ids, item_numbers = np.unique(offered, return_inverse=True)
+        weights = check_weights(sample_weight, len(asked))
+        pairs = LatentPairs(numbers.astype(np.int64), item_numbers.astype(np.int64), weights, item_ids, query_ids)
+    if pairs.features is None:
+        estimator.n_features_in_ = 1  # a query is one id
+    used = pairs.weights > 0
+    if not used.any():
+        raise ValueError(
+            "sample_weight: expected at least one pair of weight > 0, found none: all are zero, or no pairs"
+        )
+    if len(pairs.item_ids) < 2:
+        raise ValueError(f"items: expected at least two to rank, found {len(pairs.item_ids)}: one class is no ranking")
+    if used.all():
+        return pairs
+    return replace(pairs, queries=pairs.queries[used], items=pairs.items[used], weights=pairs.weights[used])
+
+
+def check_ids(name: str, values: Any) -> Ids:
+    """Return ids as int64 or strings."""
+    ids = np.asarray(values)
+    if ids.ndim != 1:
+        raise ValueError(f"{name}: expected a one-dimensional array of ids, found shape {ids.shape}")
+    if ids.dtype.kind == "O":
+        parts = cast("list[object]", ids.tolist())
+        kinds = {type(part) for part in parts}
+        if kinds == {str} or kinds == {int}:
+            ids = np.array(parts)
+    if ids.dtype.kind == "f" and np.isfinite(ids).all() and (ids == np.floor(ids)).all():
+        ids = ids.astype(np.int64)
+    if ids.dtype.kind not in "iuU":
+        raise ValueError(f"{name}: expected ids, all whole numbers or all strings, found dtype {ids.dtype}")
+    return ids if ids.dtype.kind == "U" else ids.astype(np.int64)
+
+
+def number_ids(name: str, values: Any, known: Ids) -> Ints:
+    """Return the place of each id among the known ones, which ascend; an unknown id is an error that names it."""
+    ids = check_ids(name, values)
+    if len(ids) and ids.dtype.kind != known.dtype.kind:
+        kind = "strings" if known.dtype.kind == "U" else "whole numbers"
+        raise ValueError(f"{name}: expected ids as in fit, {kind}, found dtype {ids.dtype}")
+    places = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+    unknown = np.flatnonzero(known[places] != ids)
+    if len(unknown):
+        place = int(unknown[0])
+        raise ValueError(f"{name}: expected ids seen in fit, found {ids[place].item()!r} at place {place}")
+    return places.astype(np.int64)
+
+
+def check_features(estimator: BaseEstimator, queries: Any, *, reset: bool) -> Features:
+    """Return finite float32 features, dense or CSR."""
+    matrix = sparse_rows(queries)
+    if matrix is None:
+        return check_rows(estimator, queries, reset=reset).astype(np.float32)
+    rows = cast("csr_array", feature_rows("queries", matrix))
+    if reset:
+        estimator.n_features_in_ = int(rows.shape[1])
+    elif rows.shape[1] != estimator.n_features_in_:
+        raise ValueError(f"queries: expected {estimator.n_features_in_} features, found {rows.shape[1]}")
+    return rows.astype(np.float32)
+
+
+def queries_of(features: Features | None, bias: int) -> Callable[[Table], Queries]:
+    """Return what makes queries from a table of U."""
+    if features is None:
+        return IdQueries
+    if isinstance(features, np.ndarray):
+        return lambda table: DenseQueries(features, table, bias)
+    return lambda table: SparseQueries(features, table, bias)
+
+
+def _interactions(queries: Any, sample_weight: ArrayLike | None) -> LatentPairs:
+    if sparse_rows(queries) is None and np.asarray(queries).ndim != 2:
+        raise ValueError("items: expected one item a query (y cannot be None), or queries as a matrix, found None")
+    from scipy.sparse import csr_array
+
+    if sample_weight is not None:
+        raise ValueError("sample_weight: expected None, the entries of the matrix are the weights, found some")
+    matrix = cast("csr_array", csr_array(cast("Any", feature_rows("queries", queries))))
+    if (matrix.data < 0).any():
+        raise ValueError(f"queries: expected entries >= 0, found {matrix.data.min()}")
+    rows, columns = matrix.nonzero()
+    return LatentPairs(
+        np.asarray(rows, dtype=np.int64),
+        np.asarray(columns, dtype=np.int64),
+        np.asarray(matrix[rows, columns], dtype=np.float64).reshape(-1),
+        np.arange(matrix.shape[1]),
+        np.arange(matrix.shape[0]),
+    )
+
+
+def _featured(
+    estimator: BaseEstimator, queries: Any, items: Any, sample_weight: ArrayLike | None, reset: bool
+) -> LatentPairs:
+    features = check_features(estimator, queries, reset=reset)
+    n_rows = int(features.shape[0])
+    weights = check_weights(sample_weight, n_rows)
+    marks = sparse_rows(items)
+    if marks is None and np.asarray(items).ndim == 2:
+        marks = _sparse(np.asarray(items))
+    if marks is None:
+        offered = check_ids("items", items)
+        if len(offered) != n_rows:
+            raise ValueError(f"items: expected one a row, {n_rows}, found {len(offered)}: inconsistent lengths")
+        item_ids, numbers = np.unique(offered, return_inverse=True)
+        return LatentPairs(np.arange(n_rows), numbers.astype(np.int64), weights, item_ids, features=features)
+    if marks.shape[0] != n_rows or not np.isin(marks.data, (0, 1)).all():
+        raise ValueError(f"items: expected zeros and ones of {n_rows} rows, found others, shape {marks.shape}")
+    rows, columns = (np.asarray(part, dtype=np.int64) for part in marks.nonzero())
+    return LatentPairs(rows, columns, weights[rows], np.arange(marks.shape[1]), features=features)
+
+
+def _sparse(dense: NDArray[Any]) -> csr_array:
+    from scipy.sparse import csr_array
+
+    return csr_array(dense)

@@ -1,0 +1,223 @@
+"""Whom a block of pairs is compared with: the whole catalogue, or a few items drawn for the step.
+
+whole catalogue    every violator is counted; the gradient averages over all of them, or over a systematic sample
+drawn              count in the query's list + scaled count among the drawn items
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from slatewise.warp.engine import Factors
+from slatewise.warp.pairs import Block, TrainingPairs
+from slatewise.warp.tables import Entries, Ints, Singles
+from slatewise.warp.top_k import top_items
+
+ITEMS_A_TILE = 2048
+"""Scores of a block against so many items are in memory at once."""
+VIOLATORS_A_PAIR = 64
+"""Violators whose mean is the gradient; of more, half to all of so many are taken systematically."""
+
+
+@dataclass(frozen=True, eq=False)
+class BlockGradient:
+    """What a block asks for, and what it saw."""
+
+    queries: Singles
+    """A row for each row of the block."""
+    items: Entries
+    """Sources are rows of the block."""
+    drawn: Singles | None
+    """A row for each item drawn for the step."""
+    loss: float
+    violated: int
+
+
+class StepNegatives(Protocol):
+    """Negatives of one step."""
+
+    @property
+    def drawn(self) -> Ints:
+        """The items that all blocks of the step share."""
+        ...
+
+    def gradient(self, block: Block, vectors: Singles, items: Singles, rank_weight: Singles) -> BlockGradient:
+        """Compare a block, whose query vectors are given, with the negatives."""
+        ...
+
+
+class EpochNegatives(Protocol):
+    """Makes the negatives of a step."""
+
+    def draw(self, n_items: int, rng: np.random.Generator) -> StepNegatives:
+        """Draw for one step."""
+        ...
+
+
+class Negatives(Protocol):
+    """Gets ready for an epoch."""
+
+    def prepare(self, factors: Factors, pairs: TrainingPairs, n_threads: int | None) -> EpochNegatives:
+        """Look at the factors once, before the epoch."""
+        ...
+
+
+@dataclass(frozen=True)
+class WholeCatalogue:
+    """Every item is a negative; nothing is drawn, so it serves every step itself."""
+
+    most: int = VIOLATORS_A_PAIR
+
+    @property
+    def drawn(self) -> Ints:
+        """No items."""
+        return np.empty(0, dtype=np.int64)
+
+    def prepare(self, factors: Factors, pairs: TrainingPairs, n_threads: int | None) -> EpochNegatives:
+        """Return itself."""
+        return self
+
+    def draw(self, n_items: int, rng: np.random.Generator) -> StepNegatives:
+        """Return itself."""
+        return self
+
+    def gradient(self, block: Block, vectors: Singles, items: Singles, rank_weight: Singles) -> BlockGradient:
+        """Scan the catalogue tile by tile."""
+        from slatewise.kernels.warp_violators import catalogue_gradient, scan_tile
+
+        n_pairs, tile = len(block.positives), min(ITEMS_A_TILE, len(items))
+        rows = np.repeat(np.arange(len(block.ends)), np.diff(block.ends, prepend=0))
+        bars = np.einsum("pf,pf->p", vectors[rows], items[block.positives]) - np.float32(1.0)
+        counts, kept = np.zeros(n_pairs, dtype=np.int64), np.zeros(n_pairs, dtype=np.int64)
+        strides = np.empty(n_pairs, dtype=np.int64)
+        found = np.empty((n_pairs, self.most), dtype=np.int64)
+        found_scores = np.empty((n_pairs, self.most), dtype=np.float32)
+        room = np.empty((len(vectors), tile), dtype=np.float32)
+        for first in range(0, len(items), tile):
+            part = items[first : first + tile]
+            scores = room if len(part) == tile else np.empty((len(vectors), len(part)), dtype=np.float32)
+            np.matmul(vectors, part.T, out=scores)
+            scan_tile(
+                scores,
+                first,
+                len(items),
+                block.ends,
+                block.positives,
+                bars,
+                block.starts,
+                counts,
+                strides,
+                kept,
+                found,
+                found_scores,
+            )
+        gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
+        n_entries = int(kept.sum()) + int((kept > 0).sum())
+        entries = _room_for(n_entries)
+        catalogue_gradient(
+            items,
+            block.ends,
+            block.positives,
+            block.weights,
+            rank_weight,
+            bars,
+            counts,
+            kept,
+            found,
+            found_scores,
+            gradient,
+            entries.rows,
+            entries.coefficients,
+            entries.sources,
+            totals,
+        )
+        return BlockGradient(gradient, entries, None, float(totals[0]), int(totals[1]))
+
+
+@dataclass(frozen=True)
+class SharedNegatives:
+    """Items drawn uniformly for each step, beside each query's k best items at the start of the epoch.
+
+    Without such lists (k = 0) drawn items rarely hit the top of a large catalogue.
+    """
+
+    number: int
+    k: int
+
+    def prepare(self, factors: Factors, pairs: TrainingPairs, n_threads: int | None) -> EpochNegatives:
+        """Rank the catalogue for every query of the pairs."""
+        lists = np.full((int(pairs.queries.max()) + 1, self.k), -1, dtype=np.int64)
+        if self.k:
+            asked = np.unique(pairs.queries)
+            k = min(self.k, len(factors.items.values))
+            lists[asked, :k] = top_items(factors.queries, asked, factors.items.values, k, n_threads=n_threads).items
+        return SharedWithLists(self.number, lists)
+
+
+@dataclass(frozen=True, eq=False)
+class SharedWithLists:
+    """Items drawn for each step, and a list a query."""
+
+    number: int
+    lists: Ints
+    """(queries, k) items, -1 after the last."""
+
+    def prepare(self, factors: Factors, pairs: TrainingPairs, n_threads: int | None) -> EpochNegatives:
+        """Return itself: the lists stay."""
+        return self
+
+    def draw(self, n_items: int, rng: np.random.Generator) -> StepNegatives:
+        """Draw without repeats."""
+        chosen = rng.choice(n_items, min(self.number, n_items), replace=False, shuffle=False)
+        return _Drawn(np.sort(chosen.astype(np.int64)), self.lists)
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    items: Ints
+    lists: Ints
+
+    @property
+    def drawn(self) -> Ints:
+        return self.items
+
+    def gradient(self, block: Block, vectors: Singles, items: Singles, rank_weight: Singles) -> BlockGradient:
+        from slatewise.kernels.warp_shared import shared_gradient
+
+        rows = items[self.items]
+        scores = vectors @ rows.T
+        lists = self.lists[block.queries]
+        coefficients = np.zeros(scores.shape, dtype=np.float32)
+        gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
+        entries = _room_for(len(block.positives) * (1 + lists.shape[1]))
+        n_entries = shared_gradient(
+            items,
+            vectors,
+            scores,
+            self.items,
+            lists,
+            block.ends,
+            block.positives,
+            block.weights,
+            rank_weight,
+            coefficients,
+            gradient,
+            entries.rows,
+            entries.coefficients,
+            entries.sources,
+            totals,
+        )
+        gradient += coefficients @ rows
+        used = Entries(entries.rows[:n_entries], entries.coefficients[:n_entries], entries.sources[:n_entries])
+        return BlockGradient(gradient, used, coefficients.T @ vectors, float(totals[0]), int(totals[1]))
+
+
+def _room_for(n_entries: int) -> Entries:
+    return Entries(
+        np.empty(n_entries, dtype=np.int64),
+        np.empty(n_entries, dtype=np.float32),
+        np.empty(n_entries, dtype=np.int64),
+    )

@@ -1,0 +1,220 @@
+"""Stages on top of scores that came from elsewhere: f(q, d) = b(q, d) + p_q . (S d), p_q made of q's list.
+
+b is any scorer's, the list the k best items of the stage before (of b itself, at first), and only the pair term is
+learnt. The base is asked for whole rows, a block of queries at a time, so its scores are never all in memory unless it
+keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from slatewise import parallel
+from slatewise.warp.blocked import BlockedEngine
+from slatewise.warp.engine import Factors
+from slatewise.warp.negatives import VIOLATORS_A_PAIR, BlockGradient, EpochNegatives, StepNegatives
+from slatewise.warp.pair_terms import PairTerm, Silent
+from slatewise.warp.pairs import Block, TrainingPairs
+from slatewise.warp.rank_weights import rank_weights
+from slatewise.warp.tables import Entries, Ints, Singles, Table, padded
+from slatewise.warp.top_k import TopItems
+from slatewise.warp.training import EpochReport, Schedule, Validation
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+QUERIES_A_BLOCK = 128
+
+
+class BaseScores(Protocol):
+    """Scores of all items for queries that are called by number; asked from several threads."""
+
+    def rows(self, queries: Ints) -> Singles:
+        """Return a fresh array (queries, items)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class OnBase:
+    """Every item is a negative, scored by the base and the vectors together; serves every step itself."""
+
+    base: BaseScores
+
+    @property
+    def drawn(self) -> Ints:
+        """No items."""
+        return np.empty(0, dtype=np.int64)
+
+    def prepare(self, factors: Factors, pairs: TrainingPairs, n_threads: int | None) -> EpochNegatives:
+        """Return itself."""
+        return self
+
+    def draw(self, n_items: int, rng: np.random.Generator) -> StepNegatives:
+        """Return itself."""
+        return self
+
+    def gradient(self, block: Block, vectors: Singles, items: Singles, rank_weight: Singles) -> BlockGradient:
+        """Count the violators of whole rows; the base's part of a score has no gradient."""
+        from slatewise.kernels.warp_violators import catalogue_gradient, scan_tile
+
+        scores = self.base.rows(block.queries)
+        scores += vectors @ items.T
+        n_pairs, most = len(block.positives), VIOLATORS_A_PAIR
+        rows = np.repeat(np.arange(len(block.ends)), np.diff(block.ends, prepend=0))
+        bars = scores[rows, block.positives] - np.float32(1.0)
+        counts, kept = np.zeros(n_pairs, dtype=np.int64), np.zeros(n_pairs, dtype=np.int64)
+        found, strides = np.empty((n_pairs, most), dtype=np.int64), np.empty(n_pairs, dtype=np.int64)
+        found_scores = np.empty((n_pairs, most), dtype=np.float32)
+        scan_tile(
+            scores,
+            0,
+            len(items),
+            block.ends,
+            block.positives,
+            bars,
+            block.starts,
+            counts,
+            strides,
+            kept,
+            found,
+            found_scores,
+        )
+        n_entries = int(kept.sum()) + int((kept > 0).sum())
+        gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
+        entries = Entries(
+            np.empty(n_entries, dtype=np.int64),
+            np.empty(n_entries, dtype=np.float32),
+            np.empty(n_entries, dtype=np.int64),
+        )
+        catalogue_gradient(
+            items,
+            block.ends,
+            block.positives,
+            block.weights,
+            rank_weight,
+            bars,
+            counts,
+            kept,
+            found,
+            found_scores,
+            gradient,
+            entries.rows,
+            entries.coefficients,
+            entries.sources,
+            totals,
+        )
+        return BlockGradient(gradient, entries, None, float(totals[0]), int(totals[1]))
+
+
+def top_on_base(
+    base: BaseScores,
+    factors: Factors,
+    numbers: Ints,
+    k: int,
+    exclude: csr_array | None = None,
+    n_threads: int | None = None,
+) -> TopItems:
+    """Rank all items by the base and the factors together; arguments as in :func:`slatewise.warp.top_k.top_items`."""
+    from slatewise.kernels.catalogue_topk import keep_best
+
+    best = np.full((len(numbers), k), -np.inf, dtype=np.float32)
+    names = np.full((len(numbers), k), -1, dtype=np.int64)
+
+    def rank(first: int) -> None:
+        part = slice(first, first + QUERIES_A_BLOCK)
+        scores = base.rows(numbers[part])
+        scores += factors.queries.vectors(numbers[part]) @ factors.items.values.T
+        if exclude is not None:
+            hidden = exclude[part].tocoo()
+            scores[hidden.row, hidden.col] = -np.inf
+        keep_best(scores, 0, best[part], names[part])
+
+    with parallel.one_blas_thread():
+        for _ in parallel.map_blocks(rank, range(0, len(numbers), QUERIES_A_BLOCK), n_threads):
+            pass
+    return TopItems(names, best)
+
+
+def base_alone(n_items: int) -> Factors:
+    """Return factors that add nothing: the stage that is the base itself."""
+    return Factors(Silent(padded(1)), Table.zeros(n_items, padded(1), ()))
+
+
+def next_factors(
+    base: BaseScores,
+    before: Factors,
+    table: Table,
+    pair: PairTerm,
+    n_queries: int,
+    weights: Singles,
+    n_threads: int | None = None,
+) -> Factors:
+    """Return the factors of a stage whose lists the stage ``before`` makes."""
+    k = min(len(weights), len(table.values))
+    lists = top_on_base(base, before, np.arange(n_queries), k, n_threads=n_threads).items
+    return Factors(pair.queries(table, lists, weights[:k]), table)
+
+
+@dataclass(frozen=True, eq=False)
+class StagesOnBase:
+    """How the stages of one fit are trained."""
+
+    base: BaseScores
+    n_queries: int
+    n_items: int
+    pair: PairTerm
+    pairs: TrainingPairs
+    validation: Validation | None
+    schedule: Schedule
+    weights: Singles
+    """w_1 to w_k."""
+    step_pairs: int
+    n_threads: int | None = None
+
+    def fit(self, n_stages: int, watch: Callable[[EpochReport], None]) -> tuple[list[Table], list[int]]:
+        """Train S of stage after stage, until one does not raise recall; return them and their epochs."""
+        before = base_alone(self.n_items)
+        reached = -np.inf if self.validation is None else self._recall(before, self.validation)
+        tables: list[Table] = []
+        epochs: list[int] = []
+        for stage in range(1, n_stages + 1):
+            rng = np.random.default_rng((self.schedule.seed, stage))
+            segments = self.pair.segments
+            table = Table.zeros(self.n_items, padded(segments[-1].stop), segments)
+            size = (self.n_items, segments[-1].stop)
+            table.values[:, : size[1]] = rng.normal(0, 0.1 / np.sqrt(segments[0].stop), size)
+            factors = next_factors(self.base, before, table, self.pair, self.n_queries, self.weights, self.n_threads)
+            best, best_epoch, reached = self._train(stage, factors, reached, watch)
+            if best is None:
+                break
+            table.values[:] = best
+            tables.append(table)
+            epochs.append(best_epoch)
+            before = factors
+        return tables, epochs
+
+    def _train(
+        self, stage: int, factors: Factors, reached: float, watch: Callable[[EpochReport], None]
+    ) -> tuple[Singles | None, int, float]:
+        """Return the best S, its epoch and its recall; None where no epoch raised recall."""
+        engine = BlockedEngine(OnBase(self.base), rank_weights(self.n_items), self.step_pairs, self.n_threads)
+        best, best_epoch = None, 0
+        for epoch in range(1, self.schedule.epochs + 1):
+            seen = engine.epoch(factors, self.pairs, np.random.default_rng((self.schedule.seed, stage, epoch)))
+            recall = None if self.validation is None else self._recall(factors, self.validation)
+            if recall is None or recall > reached:
+                best, best_epoch, reached = factors.items.values.copy(), epoch, recall or reached
+            watch(EpochReport(stage, epoch, seen.loss, seen.violated, recall))
+            if epoch - best_epoch >= self.schedule.patience:
+                break
+        return best, best_epoch, reached
+
+    def _recall(self, factors: Factors, held: Validation) -> float:
+        k = min(held.k, self.n_items)
+        distinct, own = np.unique(held.queries, return_inverse=True)
+        lists = top_on_base(self.base, factors, distinct, k, n_threads=self.n_threads).items
+        return float((lists[own] == held.items[:, None]).any(axis=1).mean())

@@ -1,0 +1,185 @@
+"""Stages of a latent structured ranker, each on top of the lists of the one before (Weston and Blitzer, eq. 8).
+
+    t = 0:  f(q, d) = (U q).(V d) + b_d
+    t > 0:  f(q, d) = (U q).(V d) + b_d + sum_{j <= k} w_j (S d).(S dbar_j),    dbar = the k best items of stage t - 1
+
+With p_q = sum_j w_j S dbar_j this is ``[U q ; 1 ; p_q].[V d ; b_d ; S d]``: one inner product. A stage begins at the U,
+V, b and S of the one before (the first S: small random numbers) and is kept only if recall on held-out pairs rose. S
+overfits soon, so it has its own step and norm, and U, V and b stay as they are.
+
+Where queries come with features, a list made by a model that was trained on its query is better than any list of a new
+query will be. Such lists are cross-fitted: those of a fold's queries come from a model trained without the fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from slatewise.warp.engine import Factors, WarpEngine
+from slatewise.warp.pairs import TrainingPairs
+from slatewise.warp.queries import ListedQueries, Queries
+from slatewise.warp.tables import Ints, Segment, Singles, Table, padded
+from slatewise.warp.top_k import top_items
+from slatewise.warp.training import EpochReport, Schedule, StageState, Validation, train_stage
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes, steps and norms of the tables."""
+
+    n_components: int
+    n_queries: int
+    """Rows of U: queries, or features of queries."""
+    n_items: int
+    step: float
+    max_norm: float
+    bias_step: float
+    pair_step: float
+    pair_norm: float
+    by_id: bool = True
+    """Whether rows of U are the queries' own, and hold the 1 that multiplies the bias."""
+
+    def width(self, stage: int) -> int:
+        """Return how many numbers a row takes."""
+        return padded(self.n_components + 1 if stage == 0 else 2 * self.n_components + 1)
+
+    @property
+    def pair(self) -> Segment:
+        """The columns of S."""
+        return Segment(self.n_components + 1, 2 * self.n_components + 1, self.pair_step, self.pair_norm)
+
+    def tables(self, stage: int) -> tuple[Table, Table]:
+        """Return tables of zeros for U and for the items."""
+        n = self.n_components
+        own = Segment(0, n, self.step, self.max_norm)
+        bias = Segment(n, n + 1, self.bias_step)
+        frozen = replace(own, step=0.0), replace(bias, step=0.0)
+        parts = ((own,), (own, bias)) if stage == 0 else (frozen[:1], (*frozen, self.pair))
+        queries = Table.zeros(self.n_queries, self.width(stage), parts[0])
+        queries.values[:, n] = self.by_id
+        return queries, Table.zeros(self.n_items, self.width(stage), parts[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Stages:
+    """How the stages of one fit are trained."""
+
+    shape: Shape
+    queries: Callable[[Table], Queries]
+    """Makes the queries that pairs call by number from a table of U."""
+    n_queries: int
+    """How many of them there are."""
+    pairs: TrainingPairs
+    validation: Validation | None
+    schedule: Schedule
+    position_weights: Singles
+    """w_1 to w_k."""
+    engine: Callable[[StageState, Ints], WarpEngine]
+    """Makes the engine that trains a stage, which may use the lists handed over to it; they are empty for stage 0."""
+    folds: Ints | None = None
+    """The fold of every query, -1 where it is in none; None: lists are not cross-fitted."""
+    n_threads: int | None = None
+
+    def fit(
+        self,
+        n_stages: int,
+        done: tuple[StageState, ...],
+        going: StageState | None,
+        watch: Callable[[tuple[StageState, ...], EpochReport, StageState], None],
+    ) -> tuple[StageState, ...]:
+        """Train the stages after those ``done``, going on with ``going``; stop where one does not raise recall."""
+        for stage in range(len(done), n_stages):
+            state = self.start(stage, done) if going is None else going
+            going = None
+            queries, lists = self.queries(state.queries), np.empty((self.n_queries, 0), dtype=np.int64)
+            if stage > 0:
+                lists = self.hand_over(done)
+                weights = self.position_weights[: lists.shape[1]]
+                queries = ListedQueries(queries, state.items, self.shape.pair, lists, weights)
+            train_stage(
+                state,
+                Factors(queries, state.items),
+                self.pairs,
+                self.engine(state, lists),
+                self.schedule,
+                self.validation,
+                self.n_threads,
+                partial(watch, done),
+            )
+            if state.best is None:
+                break
+            best_queries, best_items = state.best
+            done = (*done, replace(state, queries=best_queries, items=best_items, best=None))
+        return done
+
+    def hand_over(self, done: tuple[StageState, ...]) -> Ints:
+        """Return the lists of the last stage for every query, (queries, k)."""
+        lists = self._lists(done, np.arange(self.n_queries))
+        if self.folds is not None:
+            for fold in range(int(self.folds.max()) + 1):
+                inside = self.folds == fold
+                others = replace(self, pairs=self.pairs.without(inside), folds=None)
+                apart = others.fit(len(done), (), None, lambda done, report, state: None)
+                lists[inside] = self._lists(apart, np.flatnonzero(inside))
+        return lists
+
+    def _lists(self, done: tuple[StageState, ...], numbers: Ints) -> Ints:
+        tables = [(state.queries, state.items) for state in done]
+        weights, threads = self.position_weights, self.n_threads
+        factors = stage_factors(self.queries, self.n_queries, tables, self.shape.pair, weights, threads)
+        k = min(len(weights), self.shape.n_items)
+        return top_items(factors.queries, numbers, factors.items.values, k, n_threads=threads).items
+
+    def start(self, stage: int, done: tuple[StageState, ...]) -> StageState:
+        """Return the tables that a stage begins with."""
+        rng = np.random.default_rng((self.schedule.seed, stage))
+        queries, items = self.shape.tables(stage)
+        n = self.shape.n_components
+        if stage == 0:
+            for table in (queries, items):
+                table.values[:, :n] = rng.normal(0, 1 / np.sqrt(n), (len(table.values), n))
+            return StageState(stage, queries, items)
+        last = done[-1]
+        queries.values[:, : n + 1] = last.queries.values[:, : n + 1]
+        width = last.items.values.shape[1]
+        items.values[:, :width] = last.items.values
+        if stage == 1:
+            pair = self.shape.pair
+            items.values[:, pair.start : pair.stop] = rng.normal(0, 0.1 / np.sqrt(n), (len(items.values), n))
+        return StageState(stage, queries, items, best_recall=last.best_recall)
+
+
+def stage_factors(
+    queries: Callable[[Table], Queries],
+    n_queries: int,
+    tables: Sequence[tuple[Table, Table]],
+    pair: Segment,
+    position_weights: Singles,
+    n_threads: int | None = None,
+) -> Factors:
+    """Return the factors of the last stage: each stage's lists are made by the one before.
+
+    Parameters
+    ----------
+    queries, n_queries
+        Makes queries from a table of U, and how many they are.
+    tables
+        U and the items' table of every stage.
+    pair
+        The columns of S.
+    position_weights
+        w_1 to w_k.
+    n_threads
+        Threads over blocks of queries.
+    """
+    first, *later = tables
+    factors = Factors(queries(first[0]), first[1])
+    numbers, k = np.arange(n_queries), min(len(position_weights), len(first[1].values))
+    for own, items in later:
+        lists = top_items(factors.queries, numbers, factors.items.values, k, n_threads=n_threads).items
+        factors = Factors(ListedQueries(queries(own), items, pair, lists, position_weights[:k]), items)
+    return factors

@@ -1,0 +1,404 @@
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import slatewise
+from slatewise import LatentRanker, datasets
+from slatewise.data.records import Sessions
+from slatewise.errors import ModelFileError
+from slatewise.model_file import read_model, write_model
+
+EXPECTED_FAILURES = {
+    "check_fit_score_takes_y": "the second argument is called items",
+    "check_sample_weight_equivalence_on_dense_data": "passes the items as y",
+    "check_sample_weight_equivalence_on_sparse_data": "passes the items as y",
+}
+SMALL = {"n_components": 8, "epochs": 6, "random_state": 0}
+
+
+@parametrize_with_checks([LatentRanker(n_components=4, epochs=2)], expected_failed_checks=lambda _: EXPECTED_FAILURES)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def made():
+    return datasets.make_sessions(600, 60, n_clusters=6, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def pairs(made):
+    return made.sessions.pairs()
+
+
+@pytest.fixture(scope="module")
+def ranker(pairs):
+    return LatentRanker(**SMALL).fit(pairs.queries, pairs.items)
+
+
+@pytest.fixture(scope="module")
+def staged(pairs):
+    return LatentRanker(**{**SMALL, "stages": 2, "validation_fraction": 0.0}).fit(pairs.queries, pairs.items)
+
+
+def scores_of(ranker, stage=0):
+    """Every query against every item, from the formula."""
+    n = ranker.n_components
+    U, V = ranker.query_factors_[0][:, :n], ranker.item_factors_[0]
+    scores = U @ V[:, :n].T + V[:, n]
+    for t in range(1, stage + 1):
+        before = np.argsort(-scores, axis=1, kind="stable")[:, : ranker.k]
+        U, Z = ranker.query_factors_[t][:, :n], ranker.item_factors_[t]
+        S = Z[:, n + 1 : 2 * n + 1]
+        p = np.einsum("j,qjf->qf", 1 / np.arange(1, before.shape[1] + 1), S[before])
+        scores = U @ Z[:, :n].T + Z[:, n] + p @ S.T
+    return scores
+
+
+@pytest.mark.parametrize("stage", [0, 1])
+def test_rank_is_the_order_of_the_scores(staged, stage):
+    scores = scores_of(staged, stage)
+    ids, values = staged.rank(staged.query_ids_, k=7, stage=stage)
+    np.testing.assert_allclose(values, -np.sort(-scores, axis=1)[:, :7], atol=1e-4)
+    places = np.searchsorted(staged.item_ids_, ids)
+    np.testing.assert_allclose(np.take_along_axis(scores, places, axis=1), values, atol=1e-4)
+
+
+def test_it_finds_most_of_what_can_be_found(made, pairs, ranker):
+    best = made.best_next(pairs.queries, 10)
+    reachable = np.mean((best == pairs.items[:, None]).any(axis=1))
+    assert ranker.recall(pairs.queries, pairs.items, [10])[10] > 0.85 * reachable
+
+
+@pytest.mark.parametrize("stage", [0, 1, None])
+def test_recall_is_that_of_rank(pairs, staged, stage):
+    ids, _ = staged.rank(pairs.queries, k=5, stage=stage)
+    hits = (ids == pairs.items[:, None]).any(axis=1)
+    found = staged.recall(pairs.queries, pairs.items, [5, 1000], stage=stage)
+    assert found == {5: pytest.approx(hits.mean()), 1000: 1.0}
+
+
+def test_strings_rank_as_numbers_do(pairs):
+    def name(number):
+        return f"artist {number:03d}"
+
+    numbers = LatentRanker(**SMALL).fit(pairs.queries, pairs.items)
+    names = LatentRanker(**SMALL).fit([name(q) for q in pairs.queries], [name(d) for d in pairs.items])
+    ids, scores = numbers.rank([3, 25], k=4)
+    named, same = names.rank([name(3), name(25)], k=4)
+    np.testing.assert_array_equal(same, scores)
+    assert named.tolist() == [[name(d) for d in row] for row in ids]
+
+
+def test_objects_are_ids_if_they_are_all_of_a_kind(pairs):
+    objects = np.array([str(q) for q in pairs.queries], dtype=object)
+    ranker = LatentRanker(**{**SMALL, "epochs": 1}).fit(objects, pairs.items)
+    assert ranker.query_ids_.dtype.kind == "U"
+
+
+def test_interactions_are_weighted_pairs(pairs):
+    keys, counts = np.unique(np.stack([pairs.queries, pairs.items]), axis=1, return_counts=True)
+    matrix = csr_array((counts, (keys[0], keys[1])), shape=(60, 60))
+    settings = {**SMALL, "validation_fraction": 0.0, "epochs": 2}
+    given = LatentRanker(**settings).fit(matrix)
+    listed = LatentRanker(**settings).fit(keys[0], keys[1], sample_weight=counts)
+    for query in (0, 25):
+        np.testing.assert_allclose(given.rank([query], 5)[1], listed.rank([query], 5)[1], atol=1e-4)
+    np.testing.assert_array_equal(given.item_ids_, np.arange(60))
+    np.testing.assert_array_equal(LatentRanker(**settings).fit(matrix.toarray()).item_factors_, given.item_factors_)
+
+
+def test_pairs_of_weight_zero_do_not_count(pairs):
+    weight = np.ones(len(pairs.queries))
+    weight[1000:] = 0
+    settings = {**SMALL, "validation_fraction": 0.0, "epochs": 1}
+    weighted = LatentRanker(**settings).fit(pairs.queries, pairs.items, sample_weight=weight)
+    asked = weighted.query_steps_[:, 0] > 0
+    assert set(weighted.query_ids_[asked]) <= set(pairs.queries[:1000].tolist())
+    assert len(weighted.query_ids_) == len(np.unique(pairs.queries))
+
+
+def test_a_repeated_pair_counts_twice(pairs):
+    settings = {**SMALL, "validation_fraction": 0.0, "epochs": 1, "batch_size": 100_000}
+    twice = LatentRanker(**settings).fit(np.tile(pairs.queries, 2), np.tile(pairs.items, 2))
+    once = LatentRanker(**settings).fit(pairs.queries, pairs.items)
+    # One step in all: twice the gradient, which AdaGrad's first step does not see.
+    np.testing.assert_allclose(twice.item_factors_, once.item_factors_, atol=2e-4)
+
+
+def blobs(n=300, n_labels=6, seed=0):
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(n_labels, 10))
+    labels = rng.integers(0, n_labels, n)
+    return centres[labels] + 0.3 * rng.normal(size=(n, 10)), labels
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("stages", [1, 2])
+def test_features_against_items(sparse, stages):
+    X, labels = blobs()
+    X = csr_array(X) if sparse else X
+    ranker = LatentRanker(n_components=6, stages=stages, k=3, epochs=10, validation_fraction=0.1)
+    ranker.fit(X[:200], labels[:200])
+    assert ranker.recall(X[200:], labels[200:], [1])[1] > 0.9
+    assert ranker.rank(X[200:], k=2)[0].shape == (100, 2)
+
+
+def test_features_against_sets_of_items():
+    X, labels = blobs()
+    Y = np.eye(6, dtype=int)[labels]
+    Y[:, 0] = 1
+    ranker = LatentRanker(n_components=6, epochs=10).fit(X, csr_array(Y))
+    dense = LatentRanker(n_components=6, epochs=10).fit(X, Y)
+    np.testing.assert_array_equal(dense.item_factors_, ranker.item_factors_)
+    top, _ = ranker.rank(X, k=2)
+    assert np.mean([Y[row, items].sum() == min(2, Y[row].sum()) for row, items in enumerate(top)]) > 0.9
+
+
+@pytest.mark.parametrize("settings", [{"loss": "auc"}, {"engine": "sampled"}, {"negatives": 20, "stages": 2}])
+def test_other_engines_and_losses_learn_too(pairs, ranker, settings):
+    other = LatentRanker(**{**SMALL, **settings}).fit(pairs.queries, pairs.items)
+    bar = 0.8 * ranker.recall(pairs.queries, pairs.items, [10])[10]
+    assert other.recall(pairs.queries, pairs.items, [10])[10] > bar
+
+
+def test_excluded_items_do_not_show(ranker):
+    ids, _ = ranker.rank([3, 25], k=5)
+    rest, _ = ranker.rank([3, 25], k=3, exclude=[ids[0, :2], []])
+    assert rest[0].tolist() == ids[0, 2:].tolist()
+    assert rest[1].tolist() == ids[1, :3].tolist()
+    hidden = np.zeros((2, len(ranker.item_ids_)))
+    hidden[0, np.searchsorted(ranker.item_ids_, ids[0, :2])] = 1
+    np.testing.assert_array_equal(ranker.rank([3, 25], k=3, exclude=csr_array(hidden))[0], rest)
+
+
+def test_similar_items_are_those_of_the_largest_cosine(ranker):
+    V = ranker.item_factors_[0][:, : ranker.n_components]
+    V = V / np.linalg.norm(V, axis=1, keepdims=True)
+    cosine = V @ V.T
+    np.fill_diagonal(cosine, -np.inf)
+    ids, scores = ranker.similar_items(ranker.item_ids_, k=4)
+    np.testing.assert_allclose(scores, -np.sort(-cosine, axis=1)[:, :4], atol=1e-5)
+    assert not np.any(ids == ranker.item_ids_[:, None])
+
+
+def test_the_best_epoch_is_kept_and_stages_only_where_they_help(pairs):
+    reports = []
+    ranker = LatentRanker(**{**SMALL, "stages": 3, "epochs": 8}, callbacks=[reports.append])
+    ranker.fit(pairs.queries, pairs.items)
+    assert [report.stage for report in reports] == sorted(report.stage for report in reports)
+    best = [max(r.recall for r in reports if r.stage == stage) for stage in range(ranker.n_stages_)]
+    assert best == sorted(best)
+    for stage, epochs in enumerate(ranker.n_epochs_):
+        own = [r.recall for r in reports if r.stage == stage]
+        assert own[epochs - 1] == max(own)
+    assert all(0 <= report.violated <= 1 and report.loss >= 0 for report in reports)
+
+
+def test_sessions_without_a_pair_say_nothing():
+    sessions = Sessions(np.array([1, 2, 5, 2, 1]), np.array([0, 2, 2, 3, 5]))  # one is empty, one has one item
+    pairs = sessions.pairs()
+    ranker = LatentRanker(n_components=2, epochs=1).fit(pairs.queries, pairs.items)
+    assert ranker.item_ids_.tolist() == [1, 2]
+
+
+def test_partial_fit_learns_new_ids(pairs):
+    old = (pairs.queries < 40) & (pairs.items < 40)
+    ranker = LatentRanker(**SMALL).fit(pairs.queries[old], pairs.items[old])
+    before = ranker.rank([3], k=40)
+    for _ in range(6):
+        ranker.partial_fit(pairs.queries, pairs.items)
+    assert set(ranker.item_ids_) == set(pairs.items.tolist())
+    assert before[0].shape == (1, 40)
+    whole = LatentRanker(**SMALL).fit(pairs.queries, pairs.items)
+    reached = ranker.recall(pairs.queries, pairs.items, [10])[10]
+    assert reached > 0.9 * whole.recall(pairs.queries, pairs.items, [10])[10]
+
+
+def test_partial_fit_alone_is_a_fit_of_one_epoch(pairs):
+    settings = {**SMALL, "validation_fraction": 0.0, "epochs": 1}
+    part = LatentRanker(**settings).partial_fit(pairs.queries, pairs.items)
+    whole = LatentRanker(**settings).fit(pairs.queries, pairs.items)
+    np.testing.assert_array_equal(part.item_factors_, whole.item_factors_)
+
+
+NAN = np.zeros((4, 2))
+NAN[1, 1] = np.nan
+BAD = [
+    ({"loss": "hinge"}, {}, "loss: expected one of warp, auc"),
+    ({"engine": "gpu"}, {}, "engine: expected one of blocked, sampled"),
+    ({"n_components": 0}, {}, "n_components: expected a whole number >= 1"),
+    ({"stages": 1.5}, {}, "stages"),
+    ({"k": 0}, {}, "k: expected"),
+    ({"epochs": 0}, {}, "epochs"),
+    ({"patience": 0}, {}, "patience"),
+    ({"negatives": "all"}, {}, "negatives: expected a whole number >= 1 or 'catalogue'"),
+    ({"negatives": 0}, {}, "negatives"),
+    ({"batch_size": 0}, {}, "batch_size"),
+    ({"max_draws": 0}, {}, "max_draws"),
+    ({"learning_rate": 0}, {}, "learning_rate: expected a finite number > 0"),
+    ({"max_norm": np.inf}, {}, "max_norm"),
+    ({"stage_norm": -1}, {}, "stage_norm"),
+    ({"stage_learning_rate": "fast"}, {}, "stage_learning_rate"),
+    ({"validation_fraction": 1.0}, {}, "validation_fraction"),
+    ({"position_weights": "equal"}, {}, "position_weights"),
+    ({"position_weights": [1.0]}, {}, "position_weights: expected 20"),
+    ({"engine": "sampled"}, {"queries": np.eye(4)}, "engine: expected 'blocked'"),
+    ({}, {"queries": [], "items": []}, "at least one pair"),
+    ({}, {"queries": [1, 2], "items": [5, 5]}, "items: expected at least two"),
+    ({}, {"queries": [1, 2]}, "inconsistent"),
+    ({}, {"queries": [1.5, 2, 3, 4]}, "queries: expected ids"),
+    ({}, {"queries": [1, np.nan, 3, 4]}, "queries: expected ids"),
+    ({}, {"queries": np.array([1, "a", None, 2], dtype=object)}, "queries: expected ids"),
+    ({}, {"items": np.zeros((2, 2, 2))}, "one-dimensional"),
+    ({}, {"items": None}, "items: expected one item a query"),
+    ({}, {"queries": NAN}, "NaN"),
+    ({}, {"queries": csr_array(NAN)}, "queries: expected finite numbers, found nan"),
+    ({}, {"queries": csr_array(NAN), "items": None}, "queries: expected finite numbers"),
+    ({}, {"queries": -np.eye(4), "items": None}, "queries: expected entries >= 0"),
+    ({}, {"queries": np.eye(4), "items": None, "sample_weight": np.ones(4)}, "sample_weight"),
+    ({}, {"queries": np.eye(4), "items": np.full((4, 3), 2)}, "zeros and ones"),
+    ({}, {"queries": np.eye(4), "items": [1, 2]}, "inconsistent"),
+    ({}, {"sample_weight": [-1, 1, 1, 1]}, "sample_weight"),
+    ({}, {"sample_weight": np.zeros(4)}, "at least one pair of weight > 0"),
+]
+
+
+@pytest.mark.parametrize(("settings", "arguments", "message"), BAD)
+def test_bad_input_to_fit(settings, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        LatentRanker(**settings).fit(**{"queries": [1, 2, 3, 4], "items": [1, 2, 3, 1], **arguments})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: r.rank([3, 999]), "queries: expected ids seen in fit, found 999 at place 1"),
+        (lambda r: r.rank(["3"]), "queries: expected ids as in fit, whole numbers"),
+        (lambda r: r.rank([3], k=0), "k: expected"),
+        (lambda r: r.rank([3], k=61), "k: expected a whole number from 1 to the 60 items left"),
+        (lambda r: r.rank([3], k=60, exclude=[[5]]), "to the 59 items left"),
+        (lambda r: r.rank([3], stage=1), "stage: expected a number from 0 to 0"),
+        (lambda r: r.rank([3], exclude=[[999]]), "exclude: expected ids seen in fit"),
+        (lambda r: r.rank([3], exclude=[[5], [6]]), "exclude: expected a sequence of ids for each of 1"),
+        (lambda r: r.rank([3], exclude=csr_array((1, 3))), "exclude: expected shape"),
+        (lambda r: r.similar_items([999]), "ids: expected ids seen in fit"),
+        (lambda r: r.recall([3], [999]), "items: expected ids seen in fit"),
+        (lambda r: r.recall([3, 4], [5]), "items: expected one a query"),
+        (lambda r: r.recall([], []), "at least one"),
+        (lambda r: r.recall([3], [5], ks=[0]), "ks: expected"),
+        (lambda r: r.partial_fit(["a", "b"], [1, 2]), "queries: expected ids as in fit"),
+        (lambda r: r.partial_fit(np.eye(3, 1), [1, 2, 3]), "queries: expected ids or features as in fit"),
+    ],
+)
+def test_bad_input_to_a_fitted_ranker(ranker, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(ranker)
+
+
+@pytest.mark.parametrize("settings", [{}, {"stages": 2, "validation_fraction": 0.0}, {"engine": "sampled"}])
+def test_saved_and_loaded_it_ranks_the_same(tmp_path, pairs, settings):
+    ranker = LatentRanker(**{**SMALL, "epochs": 2, **settings}).fit([f"q{q}" for q in pairs.queries], pairs.items)
+    ranker.save(tmp_path / "model.safetensors")
+    back = slatewise.load(tmp_path / "model.safetensors")
+    for stage in range(ranker.n_stages_):
+        for one, other in zip(ranker.rank(["q3"], stage=stage), back.rank(["q3"], stage=stage), strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert back.n_epochs_ == ranker.n_epochs_
+
+
+def test_a_ranker_of_features_is_saved_too(tmp_path):
+    X, labels = blobs()
+    ranker = LatentRanker(n_components=4, epochs=2, position_weights=[1.0] * 3, k=3).fit(X, labels)
+    ranker.save(tmp_path / "m")
+    np.testing.assert_array_equal(slatewise.load(tmp_path / "m").rank(X, k=3)[1], ranker.rank(X, k=3)[1])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"item_factors_": np.zeros((1, 3, 16), dtype=np.float32)},
+        {"item_factors_": np.full((1, 60, 16), np.nan, dtype=np.float32)},
+        {"query_factors_": np.zeros((1, 60, 16))},
+        {"query_ids_": np.zeros(60, dtype=np.int64)},
+        {"item_steps_": np.full((60, 2), -1, dtype=np.float32)},
+        {"n_stages_": 2},
+        {"by_features_": "no"},
+    ],
+)
+def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, ranker, change):
+    ranker.save(tmp_path / "m")
+    state = read_model(tmp_path / "m")
+    arrays = {**state.arrays, **{name: value for name, value in change.items() if name in state.arrays}}
+    values = {**state.values, **{name: value for name, value in change.items() if name in state.values}}
+    write_model(tmp_path / "m", replace(state, arrays=arrays, values=values))
+    with pytest.raises(ModelFileError):
+        slatewise.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("settings", [{"stages": 2}, {"negatives": 16}])
+def test_same_bits_with_any_number_of_threads(pairs, settings):
+    one, two = (
+        LatentRanker(**{**SMALL, "epochs": 3, "n_threads": threads, **settings}).fit(pairs.queries, pairs.items)
+        for threads in (1, 2)
+    )
+    np.testing.assert_array_equal(one.item_factors_, two.item_factors_)
+    np.testing.assert_array_equal(one.query_factors_, two.query_factors_)
+
+
+FIT = textwrap.dedent("""
+    import os, signal, sys
+    from slatewise import LatentRanker, datasets
+    pairs = datasets.make_sessions(300, 40, random_state=0).sessions.pairs()
+    stop_at, out = int(sys.argv[1]), sys.argv[2]
+    seen = []
+    def watch(report):
+        seen.append(report)
+        if len(seen) == stop_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+    ranker = LatentRanker(6, stages=3, k=5, epochs=4, validation_fraction=0.1,
+                          checkpoint="state", callbacks=[watch])
+    ranker.fit(pairs.queries, pairs.items).save(out)
+""")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
+def test_killed_and_resumed_it_gives_the_same_bits(tmp_path):
+    def fit(stop_at, out):
+        command = [sys.executable, "-c", FIT, str(stop_at), out]
+        return subprocess.run(command, cwd=tmp_path, check=False).returncode
+
+    assert fit(-1, "whole") == 0
+    assert not (tmp_path / "state").exists()
+    assert fit(2, "part") == -signal.SIGKILL
+    assert (tmp_path / "state").exists()
+    assert fit(3, "part") == -signal.SIGKILL  # in the second stage by now
+    assert fit(-1, "part") == 0
+    whole, part = (slatewise.load(tmp_path / name) for name in ("whole", "part"))
+    np.testing.assert_array_equal(whole.item_factors_, part.item_factors_)
+    np.testing.assert_array_equal(whole.query_factors_, part.query_factors_)
+    assert whole.n_epochs_ == part.n_epochs_
+
+
+def test_a_checkpoint_of_other_data_is_refused(tmp_path, pairs):
+    path = tmp_path / "state"
+
+    def stop(report):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        LatentRanker(**SMALL, checkpoint=path, callbacks=[stop]).fit(pairs.queries, pairs.items)
+    with pytest.raises(ValueError, match="checkpoint"):
+        LatentRanker(**SMALL, checkpoint=path).fit(pairs.queries[:100], pairs.items[:100])
+    with pytest.raises(ValueError, match="checkpoint"):
+        LatentRanker(**{**SMALL, "max_norm": 1.0}, checkpoint=path).fit(pairs.queries, pairs.items)
+    LatentRanker(**SMALL, checkpoint=path, n_threads=2).fit(pairs.queries, pairs.items)
+    assert not os.path.exists(path)

@@ -1,0 +1,145 @@
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from slatewise.kernels.warp_sampled import sampled_epoch
+from slatewise.warp.engine import Factors
+from slatewise.warp.pairs import TrainingPairs
+from slatewise.warp.queries import IdQueries
+from slatewise.warp.rank_weights import rank_weights
+from slatewise.warp.recall import recall_at
+from slatewise.warp.sampled import SampledEngine
+from slatewise.warp.tables import Segment, Table, aligned_zeros, padded
+from tests.warp.reference import adagrad
+
+N = 5
+SEGMENTS = (Segment(0, N, 0.3, 1.5), Segment(N, N + 1, 0.2))
+
+
+def tables(n_queries, n_items, seed=0):
+    rng = np.random.default_rng(seed)
+    queries, items = Table.zeros(n_queries, padded(N + 1), SEGMENTS[:1]), Table.zeros(n_items, padded(N + 1), SEGMENTS)
+    queries.values[:, :N], queries.values[:, N] = rng.normal(0, 0.5, (n_queries, N)), 1
+    items.values[:, :N] = rng.normal(0, 0.5, (n_items, N))
+    return queries, items
+
+
+def visit(queries, items, pairs, max_draws, step=0.3, seed=7):
+    totals = np.zeros(2)
+    sampled_epoch(
+        queries.values,
+        queries.accumulators,
+        items.values,
+        items.accumulators,
+        N,
+        step,
+        1.5,
+        0.2,
+        np.array([q for q, _ in pairs]),
+        np.arange(1, len(pairs) + 1),
+        np.array([d for _, d in pairs]),
+        np.ones(len(pairs), dtype=np.float32),
+        rank_weights(len(items.values)),
+        max_draws,
+        seed,
+        totals,
+    )
+    return totals
+
+
+def expected_weight(rank, n_items, max_draws):
+    """Sum over N of P(first violator at draw N) L(floor((D - 1) / N)) / L(D)."""
+    weight = rank_weights(n_items).astype(float)
+    draws = np.arange(1, max_draws + 1)
+    chance = rank / (n_items - 1)
+    return float(np.sum(chance * (1 - chance) ** (draws - 1) * weight[(n_items - 1) // draws]))
+
+
+@pytest.mark.parametrize("rank", [1, 2, 5, 20, 100, 1000])
+def test_the_mean_update_weight_is_near_that_of_the_true_rank(rank):
+    n_items, repeats = 100_000, 300 if rank < 5 else 1500
+    queries, items = tables(1, n_items)
+    queries.values[0] = np.eye(1, queries.values.shape[1])
+    items.values[:] = 0
+    items.values[1:, 0] = -2
+    items.values[1 : rank + 1, 0] = 0  # every violator exceeds the bar by 1, so the loss is the weight
+    totals = visit(queries, items, [(0, 0)] * repeats, n_items - 1, step=0.0)
+    found = totals[0] / repeats
+    assert found == pytest.approx(expected_weight(rank, n_items, n_items - 1), rel=0.2 if rank < 5 else 0.12)
+    true = float(rank_weights(n_items)[rank])
+    assert 0.8 * true < found < 1.8 * true  # at rank 1 and 2 one lucky draw weighs much
+    if rank >= 20:
+        assert found < 1.25 * true
+
+
+def test_few_draws_lose_the_top():
+    assert expected_weight(20, 177_000, 100) < 0.05 * rank_weights(177_000)[20]
+
+
+def test_an_update_is_the_slow_one():
+    queries, items = tables(1, 2)
+    x, good, bad = (values.astype(float) for values in (queries.values[0], items.values[0], items.values[1]))
+    amount = float(rank_weights(2)[1])
+    assert visit(queries, items, [(0, 0)], 1)[1] == 1
+    columns = [(part.start, part.stop, part.step, part.max_norm) for part in SEGMENTS]
+    new_x, _ = adagrad(x[None], np.zeros((1, 1)), amount * (good - bad)[None], columns[:1])
+    new_z, steps = adagrad(np.stack([good, bad]), np.zeros((2, 2)), amount * np.stack([x, -x]), columns)
+    np.testing.assert_allclose(queries.values, new_x, atol=1e-6)
+    np.testing.assert_allclose(items.values, new_z, atol=1e-6)
+    np.testing.assert_allclose(items.accumulators, steps, rtol=1e-5)
+
+
+def test_draws_are_spread_evenly_and_never_hit_the_positive():
+    queries, items = tables(1, 7)
+    queries.values[:] = 0
+    counts = np.zeros(7)
+    for seed in range(1, 2001):
+        before = items.accumulators[:, 1].copy()
+        visit(queries, items, [(0, 3)], 6, step=0.0, seed=seed * 7919)
+        counts += items.accumulators[:, 1] > before
+    assert counts[3] == 2000
+    others = np.delete(counts, 3)
+    assert np.abs(others - 2000 / 6).max() < 6 * np.sqrt(2000 / 6)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_it_learns(threads):
+    rng = np.random.default_rng(0)
+    wanted = rng.integers(0, 40, 30)
+    pairs = TrainingPairs.of(np.repeat(np.arange(30), 20), np.repeat(wanted, 20), np.ones(600, dtype=np.float32))
+    queries, items = tables(30, 40)
+    factors = Factors(IdQueries(queries), items)
+    engine = SampledEngine(queries, rank_weights(40), 39, threads)
+    losses = [engine.epoch(factors, pairs, np.random.default_rng(epoch)).loss for epoch in range(10)]
+    assert losses[-1] < 0.6 * losses[0]
+    assert recall_at(factors, np.arange(30), wanted, (3,))[3] > 0.9
+    assert np.linalg.norm(items.values[:, :N], axis=1).max() <= 1.5 * (1 + 1e-5)
+
+
+def test_one_thread_repeats_itself():
+    results = []
+    for _ in range(2):
+        queries, items = tables(30, 40)
+        pairs = TrainingPairs.of(np.arange(30), np.arange(30), np.ones(30, dtype=np.float32))
+        SampledEngine(queries, rank_weights(40), 39, 1).epoch(
+            Factors(IdQueries(queries), items), pairs, np.random.default_rng(3)
+        )
+        results.append(items.values)
+    np.testing.assert_array_equal(*results)
+
+
+def test_rows_start_at_cache_lines():
+    assert all(aligned_zeros(n, 64).ctypes.data % 64 == 0 for n in (1, 3, 1000))
+
+
+def test_with_the_jit_off_the_kernel_is_plain_python():
+    code = (
+        "import numpy as np; from slatewise.kernels._prefetch import prefetch_row;"
+        "prefetch_row(np.zeros((2, 16), dtype=np.float32), 1); print('ran')"
+    )
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "ran"

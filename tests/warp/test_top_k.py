@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array, random_array
+
+from slatewise.warp.engine import Factors
+from slatewise.warp.queries import IdQueries
+from slatewise.warp.recall import pair_ranks, recall_at
+from slatewise.warp.tables import Table
+from slatewise.warp.top_k import top_items
+
+
+def table_of(values):
+    return Table(np.ascontiguousarray(values, dtype=np.float32), np.zeros((len(values), 0), dtype=np.float32), ())
+
+
+def by_sorting(X, Z, k, hidden=None):
+    scores = (X @ Z.T).astype(float)
+    if hidden is not None:
+        scores[hidden] = -np.inf
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    return order, np.take_along_axis(scores, order, axis=1)
+
+
+@pytest.mark.parametrize(("n_items", "k"), [(1, 1), (5, 5), (70, 3), (2048, 20), (5000, 50), (4097, 200)])
+@pytest.mark.parametrize("ties", [True, False])
+def test_the_best_items_are_those_of_a_full_sort(n_items, k, ties):
+    rng = np.random.default_rng(n_items)
+    X, Z = rng.normal(size=(150, 16)), rng.normal(size=(n_items, 16))
+    if ties:  # whole numbers: many equal scores, all exact
+        X, Z = rng.integers(-2, 3, X.shape), rng.integers(-2, 3, Z.shape)
+    X, Z = X.astype(np.float32), Z.astype(np.float32)
+    found = top_items(IdQueries(table_of(X)), np.arange(150), Z, k)
+    items, scores = by_sorting(X, Z, k)
+    if ties:
+        np.testing.assert_array_equal(found.items, items)
+        np.testing.assert_array_equal(found.scores, scores)
+    else:
+        np.testing.assert_allclose(found.scores, scores, atol=1e-5)
+        np.testing.assert_allclose(np.einsum("qf,qkf->qk", X, Z[found.items]), found.scores, atol=1e-5)
+        assert all(len(set(row)) == k for row in found.items)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.9])
+def test_hidden_items_do_not_show(share):
+    rng = np.random.default_rng(0)
+    X, Z = (rng.integers(-2, 3, (n, 16)).astype(np.float32) for n in (140, 3000))
+    hidden = csr_array(random_array((140, 3000), density=share, rng=1))
+    found = top_items(IdQueries(table_of(X)), np.arange(140), Z, 30, hidden)
+    items, scores = by_sorting(X, Z, 30, hidden.toarray() > 0)
+    np.testing.assert_array_equal(found.items, items)
+    np.testing.assert_array_equal(found.scores, scores)
+
+
+def test_where_too_few_are_left_places_stay_empty():
+    X, Z = np.ones((2, 16), dtype=np.float32), np.ones((4, 16), dtype=np.float32)
+    hidden = csr_array(np.array([[1, 0, 1, 1], [0, 0, 0, 0]]))
+    found = top_items(IdQueries(table_of(X)), np.arange(2), Z, 3, hidden)
+    assert found.items.tolist() == [[1, -1, -1], [0, 1, 2]]
+    assert found.scores[0, 1] == -np.inf
+
+
+def test_queries_are_called_by_number_and_threads_change_nothing():
+    rng = np.random.default_rng(0)
+    X, Z = (rng.normal(size=(n, 32)).astype(np.float32) for n in (900, 2500))
+    numbers = rng.integers(0, 900, 400)
+    one, two = (top_items(IdQueries(table_of(X)), numbers, Z, 10, n_threads=threads) for threads in (1, 2))
+    np.testing.assert_array_equal(one.items, two.items)
+    np.testing.assert_array_equal(one.scores, two.scores)
+    np.testing.assert_array_equal(one.items, by_sorting(X[numbers], Z, 10)[0])
+
+
+@given(st.integers(1, 300), st.integers(1, 12), st.integers(0, 1000))
+def test_renumbered_items_are_the_same_items(n_items, k, seed):
+    rng = np.random.default_rng(seed)
+    X, Z = (rng.normal(size=(n, 16)).astype(np.float32) for n in (3, n_items))
+    order = rng.permutation(n_items)
+    k = min(k, n_items)
+    here = top_items(IdQueries(table_of(X)), np.arange(3), Z, k)
+    there = top_items(IdQueries(table_of(X)), np.arange(3), Z[order], k)
+    np.testing.assert_array_equal(order[there.items], here.items)
+
+
+def test_recall_is_that_of_a_slow_loop():
+    rng = np.random.default_rng(0)
+    X, Z = (rng.normal(size=(n, 16)).astype(np.float32) for n in (30, 80))
+    queries, items = rng.integers(0, 30, 500), rng.integers(0, 80, 500)
+    factors = Factors(IdQueries(table_of(X)), table_of(Z))
+    ranks = [int(np.sum(Z @ X[q] > (Z @ X[q])[d])) for q, d in zip(queries, items, strict=True)]
+    np.testing.assert_array_equal(pair_ranks(factors, queries, items, 80), ranks)
+    found = recall_at(factors, queries, items, (1, 7, 1000))
+    assert found == {1: np.mean(np.array(ranks) < 1), 7: np.mean(np.array(ranks) < 7), 1000: 1.0}
