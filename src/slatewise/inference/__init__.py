@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from slatewise.inference.quadratic import QuadraticRanking, quadratic_ranking
     from slatewise.inference.samplers import MatchingSamples, sample_matchings
     from slatewise.inference.slates import Slates, beam_slates, greedy_slates, iterated_slates
-    from slatewise.inference.star import StarMarginals, StarResult, star_max_marginals, star_top_k
+    from slatewise.inference.star import StarMarginals, StarResult, UnprovenWarning, star_max_marginals, star_top_k
     from slatewise.inference.star_permutation import StarRanking, star_permutation
+    from slatewise.inference.star_sums import star_log_odds
     from slatewise.inference.tied import TiedSum, tied_log_sum
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "permanent",
     "quadratic_ranking",
     "sample_matchings",
+    "star_log_odds",
     "star_max_marginals",
     "star_permutation",
     "star_top_k",
@@ -54,6 +56,7 @@ _HOMES = {
     "StarRanking": "star_permutation",
     "StarResult": "star",
     "TiedSum": "tied",
+    "UnprovenWarning": "star",
     "beam_slates": "slates",
     "greedy_slates": "slates",
     "iterated_slates": "slates",
@@ -62,6 +65,7 @@ _HOMES = {
     "permanent": "permanents",
     "quadratic_ranking": "quadratic",
     "sample_matchings": "samplers",
+    "star_log_odds": "star_sums",
     "star_max_marginals": "star",
     "star_permutation": "star_permutation",
     "star_top_k": "star",
