@@ -168,7 +168,7 @@ def reproduce(
     with _working(f"reproduce {paper}"):
         result = run(paper, data, quick, seed)
     rows = [
-        [row.name, name, f"{value:.4f}", "" if row.paper is None or name not in row.paper else f"{row.paper[name]:.4f}"]
+        [row.name, name, _figure(value), "" if row.paper is None or name not in row.paper else _figure(row.paper[name])]
         for row in result.rows
         for name, value in row.measured.items()
     ]
@@ -281,6 +281,11 @@ def _print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str
     for row in rows:
         table.add_row(*row)
     Console().print(table)
+
+
+def _figure(value: float) -> str:
+    """Four decimals, or what is left of a number too small for them."""
+    return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.2g}"
 
 
 def _check_target(path: Path | None) -> None:

@@ -28,6 +28,7 @@ __all__ = [
     "StarRanking",
     "StarResult",
     "TiedSum",
+    "UnprovenWarning",
     "beam_slates",
     "greedy_slates",
     "iterated_slates",

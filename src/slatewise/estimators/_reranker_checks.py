@@ -1,0 +1,49 @@
+"""What a StructuredReranker refuses, and its pairs by number."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slatewise.estimators._base_scorer import is_matrix
+from slatewise.estimators._latent_input import Ids, LatentPairs, check_pairs
+
+if TYPE_CHECKING:
+    from slatewise.estimators.structured_reranker import StructuredReranker
+
+
+def check_settings(reranker: StructuredReranker, pair_terms: Collection[str]) -> None:
+    """Raise ValueError unless the parameters make sense."""
+    if reranker.pair not in pair_terms:
+        raise ValueError(f"pair: expected one of {', '.join(pair_terms)}, found {reranker.pair!r}")
+    for name in ("n_components", "stages", "k", "epochs", "patience"):
+        value = getattr(reranker, name)
+        if type(value) is bool or not isinstance(value, Integral) or int(value) < 1:
+            raise ValueError(f"{name}: expected a whole number >= 1, found {value!r}")
+    for name in ("base_scale", "learning_rate", "max_norm"):
+        value = getattr(reranker, name)
+        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+            raise ValueError(f"{name}: expected a finite number > 0, found {value!r}")
+    fraction = reranker.validation_fraction
+    if not 0 <= fraction < 1:
+        raise ValueError(f"validation_fraction: expected a number from 0 to below 1, found {fraction!r}")
+
+
+def pairs_for(reranker: StructuredReranker, queries: Ids, items: Ids, sample_weight: ArrayLike | None) -> LatentPairs:
+    """Number the pairs; a matrix brings its whole catalogue with it."""
+    if not is_matrix(reranker.base):
+        return check_pairs(reranker, queries, items, sample_weight)
+    n_items = int(np.shape(reranker.base)[1])
+    for name, ids in (("queries", queries), ("items", items)):
+        if ids.dtype.kind != "i":
+            raise ValueError(f"{name}: expected row and column numbers of the base's matrix, found {ids.dtype}")
+    if len(items) and (int(items.min()) < 0 or int(items.max()) >= n_items):
+        wrong = next(number for number in items.tolist() if not 0 <= number < n_items)
+        raise ValueError(f"items: expected column numbers below {n_items}, the base's columns, found {wrong}")
+    pairs = check_pairs(reranker, queries, items, sample_weight)
+    return replace(pairs, items=pairs.item_ids[pairs.items], item_ids=np.arange(n_items))

@@ -1,0 +1,275 @@
+"""Learn which items belong together, on top of any scorer (the outlook of Weston and Blitzer 2012)."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slatewise.estimators._base_scorer import Scaled, rows_of
+from slatewise.estimators._latent_input import Ids, check_ids, number_ids
+from slatewise.estimators._latent_lists import check_depths, check_exclude, check_k
+from slatewise.estimators._latent_validation import hold_out
+from slatewise.estimators._reranker_checks import check_settings, pairs_for
+from slatewise.estimators._sklearn import check_is_fitted
+from slatewise.estimators.saving import SavedEstimator, card_for
+from slatewise.warp.blocked import step_size
+from slatewise.warp.engine import Factors
+from slatewise.warp.on_base import BaseScores, StagesOnBase, base_alone, next_factors, top_on_base
+from slatewise.warp.pair_terms import Bilinear, Gram, PairTerm
+from slatewise.warp.pairs import TrainingPairs
+from slatewise.warp.tables import Segment, Singles, Table, padded
+from slatewise.warp.training import EpochReport, Schedule
+
+_PAIR_TERMS: dict[str, Callable[[Segment], PairTerm]] = {"gram": Gram, "bilinear": Bilinear}
+
+
+class StructuredReranker(SavedEstimator):
+    """Rerank all items of any scorer by ``f(q, d) = b(q, d) + sum_j w_j (S d).(S dbar_j)``.
+
+    b is the base's score, dbar its k best items for the query and w_j = 1/j; S is learnt from observed pairs (WARP), or
+    S and T with ``(S d).(T dbar_j)``. Further stages take the lists of the one before. A stage is kept only if recall
+    on held-out pairs rose.
+
+    Parameters
+    ----------
+    base : matrix or object
+        Scores (queries, items), whose row and column numbers are then the ids; or an object whose
+        ``score(queries, items)`` returns such a matrix for given ids. A base that knows the pairs of fit by heart shows
+        lists there that are better than any it will show later: fit it on other pairs.
+    n_components : int
+        Width of S, and of T.
+    stages : int
+        How many stages to train at most on top of the base, which is stage 0.
+    pair : {"gram", "bilinear"}
+        S'S, which can only say that items belong together, or S'T, which can also say that they do not.
+    k : int
+        Items of a list, and the depth of the recall that is watched.
+    base_scale : float
+        How many margins lie between the best and the k-th item of the base's lists on average: the base's own unit
+        means nothing here. Larger: S can move less.
+    learning_rate, max_norm : float
+        AdaGrad's step, and the largest norm of a row, of S and T.
+    epochs : int
+        Most passes over the pairs, a stage.
+    validation_fraction : float
+        Share of the pairs (at most 20,000), all those of some queries, held out to decide when a stage ends. 0: all
+        epochs are run.
+    patience : int
+        Epochs without a better recall after which a stage ends.
+    batch_size : int, optional
+        Pairs of a step; default: a hundredth of them, between 64 and 2,048.
+    callbacks : sequence of callables, optional
+        Each is called with a :class:`slatewise.warp.training.EpochReport` after every epoch.
+    n_threads : int, optional
+        Threads over blocks of pairs or queries; the result has the same bits with any number.
+    random_state : int, optional
+        Start of S and order of the pairs.
+
+    Attributes
+    ----------
+    item_ids_
+        Ids in ascending order: all columns of a matrix, or the items seen in fit.
+    pair_factors_
+        (stages, items, columns): S, and T after it, of every stage kept. Columns of zeros fill up to cache lines.
+    base_unit_
+        What the base's scores are divided by.
+    n_stages_, n_epochs_
+        Stages kept, 0 where none helped, and how many epochs each was trained before it was best.
+
+    Notes
+    -----
+    A saved file has no base: after loading, ``set_params(base=...)`` gives it back.
+
+    Examples
+    --------
+    >>> from slatewise import StructuredReranker, datasets
+    >>> pairs = datasets.make_sessions(300, 40, random_state=0).sessions.pairs()
+    >>> popularity = np.tile(np.bincount(pairs.items, minlength=40), (40, 1))
+    >>> reranker = StructuredReranker(popularity, n_components=8, k=5, epochs=3).fit(pairs.queries, pairs.items)
+    >>> reranker.rank([25, 3], k=4)[0].shape
+    (2, 4)
+    """
+
+    saved_attributes = ("item_ids_", "pair_factors_", "base_unit_", "n_stages_", "n_epochs_")
+    item_ids_: Ids
+    pair_factors_: Singles
+    base_unit_: float
+    n_stages_: int
+    n_epochs_: list[int]
+
+    def __init__(
+        self,
+        base: Any = None,
+        n_components: int = 50,
+        stages: int = 1,
+        pair: Literal["gram", "bilinear"] = "gram",
+        k: int = 20,
+        base_scale: float = 4.0,
+        learning_rate: float = 0.1,
+        max_norm: float = 1.0,
+        epochs: int = 12,
+        validation_fraction: float = 0.05,
+        patience: int = 3,
+        batch_size: int | None = None,
+        callbacks: Sequence[Callable[[EpochReport], None]] | None = None,
+        n_threads: int | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.base = base
+        self.n_components = n_components
+        self.stages = stages
+        self.pair = pair
+        self.k = k
+        self.base_scale = base_scale
+        self.learning_rate = learning_rate
+        self.max_norm = max_norm
+        self.epochs = epochs
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.batch_size = batch_size
+        self.callbacks = callbacks
+        self.n_threads = n_threads
+        self.random_state = random_state
+
+    def fit(self, queries: ArrayLike, items: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from observed pairs.
+
+        Parameters
+        ----------
+        queries, items
+            Ids, one a pair.
+        sample_weight
+            One weight >= 0 a pair.
+        """
+        check_settings(self, _PAIR_TERMS)
+        pairs = pairs_for(self, check_ids("queries", queries), check_ids("items", items), sample_weight)
+        seed = 0 if self.random_state is None else int(self.random_state)
+        self.item_ids_ = pairs.item_ids
+        query_ids = cast("Ids", pairs.query_ids)
+        base = rows_of(self.base, query_ids, pairs.item_ids)
+        self.base_unit_ = self._unit(base, len(query_ids))
+        # A base scores queries that were never seen, as it does features: all pairs of a query are held out together.
+        rows = replace(pairs, features=np.empty((len(query_ids), 0), dtype=np.float32))
+        used, validation = hold_out(rows, self.validation_fraction, self.k, seed)
+        training = TrainingPairs.of(used.queries, used.items, (used.weights / used.weights.mean()).astype(np.float32))
+        stages = StagesOnBase(
+            Scaled(base, self.base_unit_),
+            len(query_ids),
+            len(pairs.item_ids),
+            self._pair(),
+            training,
+            validation,
+            Schedule(self.epochs, self.patience, seed),
+            self._weights(),
+            self.batch_size or step_size(len(training)),
+            self.n_threads,
+        )
+        tables, self.n_epochs_ = stages.fit(self.stages, self._report)
+        self.n_stages_ = len(tables)
+        shape = (len(tables), len(pairs.item_ids), self._width())
+        self.pair_factors_ = np.array([table.values for table in tables], dtype=np.float32).reshape(shape)
+        self.model_card_ = card_for(pairs.n_queries, pairs.queries, pairs.items, pairs.weights)
+        return self
+
+    def rank(
+        self, queries: ArrayLike, k: int = 10, stage: int | None = None, exclude: Any = None
+    ) -> tuple[Ids, Singles]:
+        """Return the ids and scores of the k best items of each query, best first; equal scores in the order of ids.
+
+        Parameters
+        ----------
+        queries
+            Ids that the base can score, seen in fit or not.
+        k
+            How many items.
+        stage
+            Which stage ranks, 0 being the base itself; default: the last.
+        exclude
+            Items not to show: a sequence of ids for each query, or a sparse matrix (queries, items) in the order of
+            ``item_ids_``.
+        """
+        base, factors, n_queries = self._factors(check_ids("queries", queries), stage)
+        hidden = check_exclude(exclude, n_queries, self.item_ids_)
+        check_k(k, len(self.item_ids_), hidden)
+        found = top_on_base(base, factors, np.arange(n_queries), k, hidden, self.n_threads)
+        return self.item_ids_[found.items], found.scores
+
+    def recall(
+        self, queries: ArrayLike, items: ArrayLike, ks: Sequence[int] = (5, 10, 30, 50), stage: int | None = None
+    ) -> dict[int, float]:
+        """Return, for each k, the share of pairs whose item is among the k best of all items for its query."""
+        check_is_fitted(self)
+        numbers = number_ids("items", items, self.item_ids_)
+        asked, own = np.unique(check_ids("queries", queries), return_inverse=True)
+        if len(own) != len(numbers) or not len(own):
+            raise ValueError(f"items: expected one a query and at least one, found {len(numbers)} for {len(own)}")
+        depths = check_depths(ks)
+        base, factors, _ = self._factors(asked, stage)
+        deepest = min(max(depths), len(self.item_ids_))
+        lists = top_on_base(base, factors, np.arange(len(asked)), deepest, n_threads=self.n_threads).items
+        hits = lists[own] == numbers[:, None]
+        return {k: float(hits[:, :k].any(axis=1).mean()) for k in depths}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything but the base to one ``.safetensors`` file.
+
+        Parameters
+        ----------
+        path
+            Where to write; a file already there is replaced.
+        """
+        check_is_fitted(self)
+        without = copy.copy(self)
+        without.base = None
+        super(StructuredReranker, without).save(path)
+
+    def check_learned(self) -> None:
+        """Raise ValueError unless the arrays of a file fit each other and the parameters."""
+        check_settings(self, _PAIR_TERMS)
+        shape = (self.n_stages_, len(self.item_ids_), self._width())
+        if self.pair_factors_.shape != shape or self.pair_factors_.dtype != np.float32:
+            raise ValueError(f"pair_factors_: expected float32 of shape {shape}, found {self.pair_factors_.shape}")
+        if not np.isfinite(self.pair_factors_).all():
+            raise ValueError("pair_factors_: expected finite numbers")
+        if self.item_ids_.ndim != 1 or (self.item_ids_[1:] <= self.item_ids_[:-1]).any():
+            raise ValueError("item_ids_: expected ascending ids")
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    def _unit(self, base: BaseScores, n_queries: int) -> float:
+        """Return the mean gap between the best and the k-th item, over ``base_scale``; 1 where there is none."""
+        k = min(self.k, len(self.item_ids_))
+        found = top_on_base(base, base_alone(len(self.item_ids_)), np.arange(n_queries), k, n_threads=self.n_threads)
+        gap = float((found.scores[:, 0] - found.scores[:, -1]).mean())
+        return gap / float(self.base_scale) if gap > 0 else 1.0
+
+    def _pair(self) -> PairTerm:
+        return _PAIR_TERMS[self.pair](Segment(0, self.n_components, float(self.learning_rate), float(self.max_norm)))
+
+    def _width(self) -> int:
+        return padded(self._pair().segments[-1].stop)
+
+    def _weights(self) -> Singles:
+        return (1.0 / np.arange(1, self.k + 1)).astype(np.float32)
+
+    def _report(self, seen: EpochReport) -> None:
+        for callback in self.callbacks or ():
+            callback(seen)
+
+    def _factors(self, query_ids: Ids, stage: int | None) -> tuple[BaseScores, Factors, int]:
+        check_is_fitted(self)
+        last = self.n_stages_ if stage is None else stage
+        if type(last) is not int or not 0 <= last <= self.n_stages_:
+            raise ValueError(f"stage: expected a number from 0 (the base) to {self.n_stages_}, found {stage!r}")
+        base = Scaled(rows_of(self.base, query_ids, self.item_ids_), self.base_unit_)
+        factors = base_alone(len(self.item_ids_))
+        for values in self.pair_factors_[:last]:
+            table = Table(np.ascontiguousarray(values), np.empty((len(values), 0), dtype=np.float32), ())
+            factors = next_factors(base, factors, table, self._pair(), len(query_ids), self._weights(), self.n_threads)
+        return base, factors, len(query_ids)

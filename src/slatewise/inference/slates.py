@@ -1,0 +1,237 @@
+"""The best slate of a whole catalogue whose items attract each other (Weston and Blitzer 2012, eqs. 3 to 9).
+
+    f(d_1 .. d_k) = sum_i w_i s[d_i] + sum_ij w_i w_j v[d_i] . v[d_j] = s.t + |V' t|^2 ,      w_1 >= ... >= w_k >= 0
+
+``v[d] = S d`` is an item's row of the pair term S'S and t_d the weight of the position of item d, 0 outside the slate.
+The best slate is a quadratic assignment, so it is searched:
+
+greedy     position after position, the item that adds most: w_p s_d + 2 w_p v_d . P + w_p^2 |v_d|^2,  P = sum so far
+beam       the same with several slates kept at every position
+iterated   t <- the sorted list of s + 2 V V' t, until f no longer rises
+
+f is convex in t and ``s + 2 V V' t`` its gradient, so a step never loses; with the paper's factor 1 all but the first
+may. Nothing here is larger than queries by items: V V' is never formed. An upper bound comes with every slate: by
+convexity ``|sum_j w_j v_j|^2 <= W sum_j w_j |v_j|^2`` with W = sum_j w_j, and the right side is maximised by a sort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slatewise import parallel
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+_VALUES_A_BLOCK = 1 << 21
+"""Scores in memory at once, a thread."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slates:
+    """A slate for each query."""
+
+    items: Ints
+    """(queries, k), best position first."""
+    score: Floats
+    """(queries,) their f."""
+    upper_bound: Floats
+    """(queries,) no slate scores more."""
+
+
+def iterated_slates(
+    s: ArrayLike, factors: ArrayLike, weights: ArrayLike, start: ArrayLike | None = None, n_threads: int | None = None
+) -> Slates:
+    """Climb from the list sorted by ``s``, or from given slates, until no step raises f.
+
+    Parameters
+    ----------
+    s : array-like of shape (queries, items) or (items,)
+        Scores of the items by themselves.
+    factors : array-like of shape (items, r)
+        The row v of every item.
+    weights : array-like of shape (k,)
+        Position weights, never rising and not negative.
+    start : array-like of shape (queries, k), optional
+        Slates to begin with, such as those of :func:`beam_slates`.
+    n_threads : int, optional
+        Threads over blocks of queries; the result has the same bits with any number.
+
+    Examples
+    --------
+    Items 1 and 2 belong together and beat item 0, which is the best by itself:
+
+    >>> found = iterated_slates([1.0, 0.9, 0.8], [[0.0], [1.0], [1.0]], [1.0, 0.5])
+    >>> found.items.tolist(), found.score.round(2).tolist()
+    ([[1, 2]], [3.55])
+    """
+    model = _Model.of(s, factors, weights)
+    begin = model.sorted(model.s, n_threads) if start is None else model.checked_start(start)
+
+    def climb(rows: slice) -> Ints:
+        return _climb(model.block(rows), begin[rows])
+
+    return model.result(climb, 1, n_threads)
+
+
+def beam_slates(
+    s: ArrayLike, factors: ArrayLike, weights: ArrayLike, width: int = 8, n_threads: int | None = None
+) -> Slates:
+    """Fill the positions from the top, keeping the ``width`` best slates so far; one is the greedy search.
+
+    Parameters
+    ----------
+    s, factors, weights, n_threads
+        As in :func:`iterated_slates`.
+    width : int
+        Slates kept a query.
+
+    Examples
+    --------
+    >>> beam_slates([1.0, 0.9, 0.8], [[0.0], [1.0], [1.0]], [1.0, 0.5], width=2).items.tolist()
+    [[1, 2]]
+    """
+    if width < 1:
+        raise ValueError(f"width: expected a whole number >= 1, found {width}")
+    model = _Model.of(s, factors, weights)
+
+    def fill(rows: slice) -> Ints:
+        return _fill(model.block(rows), width)
+
+    return model.result(fill, width, n_threads)
+
+
+def greedy_slates(s: ArrayLike, factors: ArrayLike, weights: ArrayLike, n_threads: int | None = None) -> Slates:
+    """Fill the positions from the top, each with the item that adds most to f: a beam of width 1.
+
+    Parameters
+    ----------
+    s, factors, weights, n_threads
+        As in :func:`iterated_slates`.
+    """
+    return beam_slates(s, factors, weights, 1, n_threads)
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """s (queries, items), v (items, r), |v|^2 and w of some queries."""
+
+    s: Floats
+    factors: Floats
+    norms: Floats
+    weights: Floats
+
+    @classmethod
+    def of(cls, s: ArrayLike, factors: ArrayLike, weights: ArrayLike) -> _Model:
+        scores = np.atleast_2d(np.asarray(s, dtype=np.float64))
+        rows, w = np.asarray(factors, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+        n_items = scores.shape[-1]
+        if scores.ndim != 2 or not scores.size:
+            raise ValueError(f"s: expected shape (queries, items) or (items,), found {np.shape(s)}")
+        if rows.ndim != 2 or len(rows) != n_items:
+            raise ValueError(f"factors: expected a row for each of {n_items} items, found shape {rows.shape}")
+        if w.ndim != 1 or not 1 <= len(w) <= n_items:
+            raise ValueError(f"weights: expected from 1 to {n_items} numbers, one a position, found shape {w.shape}")
+        for name, values in (("s", scores), ("factors", rows), ("weights", w)):
+            if not np.isfinite(values).all():
+                raise ValueError(f"{name}: expected finite numbers, found NaN or infinity")
+        if (np.diff(w) > 0).any() or w[-1] < 0:
+            raise ValueError(f"weights: expected numbers >= 0 that never rise, found {w.tolist()}")
+        return cls(np.ascontiguousarray(scores), np.ascontiguousarray(rows), (rows**2).sum(axis=1), w)
+
+    def block(self, rows: slice) -> _Model:
+        """Return the model of some queries."""
+        return _Model(self.s[rows], self.factors, self.norms, self.weights)
+
+    def checked_start(self, start: ArrayLike) -> Ints:
+        slates = np.atleast_2d(np.asarray(start))
+        shape = (len(self.s), len(self.weights))
+        if slates.shape != shape or slates.dtype.kind not in "iu":
+            raise ValueError(f"start: expected item numbers of shape {shape}, found {slates.dtype} {slates.shape}")
+        ordered = np.sort(slates, axis=1)
+        if ordered.min() < 0 or ordered.max() >= self.s.shape[1] or (np.diff(ordered, axis=1) == 0).any():
+            raise ValueError(f"start: expected {shape[1]} different numbers below {self.s.shape[1]} a slate")
+        return slates.astype(np.int64)
+
+    def sums(self, slates: Ints) -> Floats:
+        """Return P = V' t of each slate."""
+        return np.einsum("p,qpr->qr", self.weights, self.factors[slates])
+
+    def score(self, slates: Ints) -> Floats:
+        """Return f of each slate."""
+        own = np.take_along_axis(self.s, slates, axis=1) @ self.weights
+        return own + (self.sums(slates) ** 2).sum(axis=1)
+
+    def sorted(self, values: Floats, n_threads: int | None) -> Ints:
+        """Return the items with the k largest values of each row."""
+        k = len(self.weights)
+        blocks = _blocks(len(values), values.shape[1])
+        return np.concatenate(list(parallel.map_blocks(lambda rows: _largest(values[rows], k), blocks, n_threads)))
+
+    def result(self, search: Callable[[slice], Ints], copies: int, n_threads: int | None) -> Slates:
+        """Search block after block, and score what was found; ``copies`` rows of scores are needed a query."""
+        total = float(self.weights.sum())
+
+        def solve(rows: slice) -> tuple[Ints, Floats, Floats]:
+            block = self.block(rows)
+            slates = search(rows)
+            alone = block.s + total * self.norms
+            best = np.take_along_axis(alone, _largest(alone, len(self.weights)), axis=1)
+            return slates, block.score(slates), best @ self.weights
+
+        with parallel.one_blas_thread():
+            blocks = _blocks(len(self.s), copies * self.s.shape[1])
+            found = list(parallel.map_blocks(solve, blocks, n_threads))
+        slates, scores, bounds = (np.concatenate(part) for part in zip(*found, strict=True))
+        return Slates(slates, scores, np.maximum(bounds, scores))  # they may be equal but for rounding
+
+
+def _blocks(n_queries: int, values: int) -> list[slice]:
+    step = max(1, _VALUES_A_BLOCK // values)
+    return [slice(first, first + step) for first in range(0, n_queries, step)]
+
+
+def _climb(model: _Model, slates: Ints) -> Ints:
+    slates, scores, active = slates.copy(), model.score(slates), np.arange(len(slates))
+    while len(active):
+        rising = _Model(model.s[active], model.factors, model.norms, model.weights)
+        slopes = rising.s + 2.0 * rising.sums(slates[active]) @ model.factors.T
+        new = _largest(slopes, len(model.weights))
+        reached = rising.score(new)
+        higher = reached > scores[active]
+        active = active[higher]
+        slates[active], scores[active] = new[higher], reached[higher]
+    return slates
+
+
+def _fill(model: _Model, width: int) -> Ints:
+    """Search; axes of the arrays below are queries, slates kept, and positions, components or items."""
+    n_queries, n_items = len(model.s), int(model.s.shape[1])
+    slates, scores = np.empty((n_queries, 1, 0), dtype=np.int64), np.zeros((n_queries, 1))
+    sums = np.zeros((n_queries, 1, model.factors.shape[1]))
+    each = np.arange(n_queries).reshape(-1, 1)
+    for weight in model.weights:
+        gains = 2.0 * weight * (sums.reshape(-1, sums.shape[2]) @ model.factors.T)
+        reached = gains.reshape(n_queries, -1, n_items) + weight * (model.s + weight * model.norms)[:, None]
+        reached += scores[:, :, None]
+        np.put_along_axis(reached, slates, -np.inf, axis=2)
+        kept = min(width, slates.shape[1] * (n_items - slates.shape[2]))
+        parents, items = np.divmod(_largest(reached.reshape(n_queries, -1), kept), n_items)
+        scores = reached[each, parents, items]
+        slates = np.concatenate([slates[each, parents], items[:, :, None]], axis=2)
+        sums = sums[each, parents] + weight * model.factors[items]
+    return slates[:, 0]
+
+
+def _largest(values: Floats, k: int) -> Ints:
+    """Return the columns of the k largest values of each row, largest first; of equals the first column."""
+    out = np.empty((len(values), k), dtype=np.int64)
+    for row, of in enumerate(values):
+        at_least = np.flatnonzero(of >= np.partition(of, len(of) - k)[len(of) - k])
+        out[row] = at_least[np.argsort(-of[at_least], kind="stable")[:k]]
+    return out

@@ -1,0 +1,74 @@
+"""Weston and Blitzer (2012), latent structured ranking: music (Tables 1 to 3) and annotation (Tables 4 and 5).
+
+The default data are next artists of the very listeners the paper learnt from, as far as they can be had. ``--data``
+names other sessions, a file of sessions, the original listening log (``.tsv``, one day in five for testing), rows with
+labels for the annotation tables (omniglot901, mulan_delicious, corel5k_tagprop, hetrec2011_lastfm_2k, an npz or ARFF
+file), or ``generated``: sessions of the paper's size, with seconds and peak memory. Figures are percentages except MAP,
+mean rank, p values, seconds and counts.
+"""
+
+from __future__ import annotations
+
+from slatewise.papers import lasr_music as music
+from slatewise.papers._reproduction import Reproduction, Row
+from slatewise.papers.lasr_annotation import annotation_tables
+from slatewise.papers.lasr_data import GENERATED, PAPER_ARTISTS, PAPER_SESSIONS, generated_music, load_music
+from slatewise.papers.lasr_labels import is_annotation
+from slatewise.report import Page
+
+MAIN = "lastfm1k_artist_sessions"
+SEED = 2012
+QUICK_SESSIONS, QUICK_ARTISTS = 1500, 120
+NEGATIVES = 2048
+"""Drawn a step at the paper's size, beside each query's list."""
+_LISTS = ("Table 3", "Table 4")
+
+
+def run(data: str | None = None, quick: bool = False, seed: int = SEED) -> Reproduction:
+    """Run the tables; ``quick``: few generated sessions, few pairs or few rows, and one setting of all."""
+    if data is not None and is_annotation(data):
+        return Reproduction("latent structured ranking, Tables 4 and 5", data, annotation_tables(data, quick, seed))
+    if data == GENERATED and not quick:
+        problem = generated_music(PAPER_SESSIONS, PAPER_ARTISTS, seed)
+        rows = music.at_scale(problem, music.FULL.n_components, NEGATIVES, music.FULL.epochs, seed)
+        return Reproduction("latent structured ranking, Table 1 at its size", problem.name, rows)
+    if quick and data in (None, GENERATED):
+        problem = generated_music(QUICK_SESSIONS, QUICK_ARTISTS, seed)
+    else:
+        problem = load_music(data or MAIN, seed)
+        problem = problem.smaller() if quick else problem
+    rows = music.tables(problem, music.QUICK if quick else music.FULL, seed)
+    return Reproduction(f"latent structured ranking, Tables 1 to 3 (split by seed {seed})", problem.name, rows)
+
+
+def page(result: Reproduction) -> Page:
+    """Set the figures in tables, lists side by side."""
+    drawn = Page(f"{result.paper}: {result.data}")
+    shown = [row for row in result.rows if not row.name.startswith(_LISTS)]
+    for caption, rows in _groups(shown).items():
+        columns = list(dict.fromkeys(name for row in rows for name in row.measured))
+        cells = [[row.name, *(_cell(row, column) for column in columns)] for row in rows]
+        drawn.table(caption, ["", *columns], cells)
+    for row in result.rows:
+        if row.name.startswith(_LISTS):
+            head, _, entries = row.name.partition(": ")
+            totals = ", ".join(f"{name} {value:g}" for name, value in row.measured.items())
+            drawn.table(
+                f"{head} ({totals})", ["place", ""], [[f"{i}.", e] for i, e in enumerate(entries.split("; "), 1)]
+            )
+    return drawn
+
+
+def _groups(rows: list[Row]) -> dict[str, list[Row]]:
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        caption = "Differences" if " minus " in row.name else "Figures; published ones in parentheses"
+        groups.setdefault(caption, []).append(row)
+    return groups
+
+
+def _cell(row: Row, column: str) -> str:
+    if column not in row.measured:
+        return ""
+    figure = f"{row.measured[column]:.4g}"
+    return figure if row.paper is None or column not in row.paper else f"{figure} ({row.paper[column]:g})"

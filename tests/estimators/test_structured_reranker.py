@@ -1,0 +1,239 @@
+"""StructuredReranker: what it ranks, that it helps, ids, files, refusals."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from slatewise import StructuredReranker, datasets, load
+from slatewise.errors import ModelFileError
+
+
+class Named:
+    """A scorer of strings, which remembers how much it was asked for at once."""
+
+    def __init__(self, scores, queries, items):
+        self.scores, self.queries, self.items = scores, list(queries), list(items)
+        self.largest = 0
+
+    def score(self, queries, items):
+        self.largest = max(self.largest, len(queries))
+        rows, columns = [self.queries.index(q) for q in queries], [self.items.index(d) for d in items]
+        return self.scores[np.ix_(rows, columns)]
+
+
+@pytest.fixture(scope="module")
+def sessions():
+    """Two halves of pairs of sessions in clusters, and a base that knows the first half only."""
+    pairs = datasets.make_sessions(3000, 120, n_clusters=12, follow=0.0, stay=0.8, random_state=0).sessions.pairs()
+    first = np.random.default_rng(0).random(len(pairs.queries)) < 0.15
+    counts = np.zeros((120, 120))
+    np.add.at(counts, (pairs.queries[first], pairs.items[first]), 1.0)
+    rest = np.flatnonzero(~first)
+    train, test = rest[: len(rest) // 2], rest[len(rest) // 2 :]
+    base = np.log1p(counts) + 0.3 * np.random.default_rng(1).normal(size=counts.shape)
+    return base, (pairs.queries[train], pairs.items[train]), (pairs.queries[test], pairs.items[test])
+
+
+SMALL = {"n_components": 8, "k": 10, "base_scale": 2.0, "epochs": 6, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def fitted(sessions):
+    base, train, _ = sessions
+    return StructuredReranker(base, stages=2, **SMALL).fit(*train)
+
+
+def test_it_finds_what_the_base_does_not_know(sessions, fitted):
+    _, _, test = sessions
+    before, after = fitted.recall(*test, stage=0), fitted.recall(*test)
+    assert fitted.n_stages_ >= 1
+    assert after[10] > before[10] * 1.1
+
+
+def test_lists_are_those_of_the_formula(sessions, fitted):
+    base, _, _ = sessions
+    scaled = base / fitted.base_unit_
+    ids, scores = fitted.rank([3, 77], k=120, stage=1)
+    S = fitted.pair_factors_[0].astype(float)
+    for place, query in enumerate((3, 77)):
+        listed = np.argsort(-scaled[query], kind="stable")[:10]
+        expected = scaled[query] + S @ sum(S[j] / (r + 1) for r, j in enumerate(listed))
+        np.testing.assert_allclose(scores[place], expected[ids[place]], atol=1e-3)
+        np.testing.assert_allclose(scores[place], -np.sort(-expected), atol=1e-3)
+    assert fitted.rank([3], k=5, stage=0)[0].tolist() == [np.argsort(-base[3], kind="stable")[:5].tolist()]
+
+
+def test_the_unit_makes_the_gap_of_the_lists_the_scale(sessions, fitted):
+    base, (queries, _), _ = sessions
+    best = -np.sort(-base[np.unique(queries)], axis=1)
+    assert fitted.base_unit_ == pytest.approx((best[:, 0] - best[:, 9]).mean() / 2.0, rel=1e-5)
+    doubled = StructuredReranker(2.0 * base, stages=2, **SMALL).fit(*sessions[1])
+    np.testing.assert_allclose(doubled.pair_factors_, fitted.pair_factors_, atol=1e-5)
+
+
+def test_recall_counts_pairs(sessions, fitted):
+    queries, items = sessions[2][0][:200], sessions[2][1][:200]
+    ids, _ = fitted.rank(queries, k=10)
+    hits = [item in row[:5] for item, row in zip(items.tolist(), ids.tolist(), strict=True)]
+    assert fitted.recall(queries, items, (5,))[5] == pytest.approx(np.mean(hits))
+
+
+def test_hidden_items_do_not_show(fitted):
+    ids, _ = fitted.rank([3, 4], k=5)
+    hidden = csr_array((np.ones(2), ([0, 1], [ids[0, 0], ids[1, 2]])), shape=(2, 120))
+    for exclude in ([[ids[0, 0]], [ids[1, 2]]], hidden):
+        without, _ = fitted.rank([3, 4], k=4, exclude=exclude)
+        assert without.tolist() == [ids[0, 1:].tolist(), [ids[1, 0], ids[1, 1], ids[1, 3], ids[1, 4]]]
+
+
+def test_a_scorer_of_strings_is_the_matrix_again(sessions, fitted, monkeypatch):
+    base, (queries, items), (test_queries, test_items) = sessions
+    names = np.array([f"a{i:03d}" for i in range(120)])
+    scorer = Named(base, names, names)
+    seen = np.unique(items)
+    assert len(seen) == 120  # so that both catalogues are the same
+    named = StructuredReranker(scorer, stages=2, **SMALL).fit(names[queries], names[items])
+    assert named.pair_factors_.tobytes() == fitted.pair_factors_.tobytes()
+    assert named.recall(names[test_queries], names[test_items]) == fitted.recall(test_queries, test_items)
+    # A table that is too large to keep is asked for block by block, with the same result.
+    monkeypatch.setattr("slatewise.estimators._base_scorer.MOST_KEPT", 0)
+    scorer.largest = 0
+    again = StructuredReranker(scorer, stages=2, n_threads=2, **SMALL).fit(names[queries], names[items])
+    assert scorer.largest <= 128
+    assert again.pair_factors_.tobytes() == fitted.pair_factors_.tobytes()
+
+
+def test_threads_change_no_bit(sessions, fitted):
+    base, train, _ = sessions
+    for n_threads in (1, 2):
+        again = StructuredReranker(base, stages=2, n_threads=n_threads, **SMALL).fit(*train)
+        assert again.pair_factors_.tobytes() == fitted.pair_factors_.tobytes()
+
+
+def test_a_stage_that_does_not_help_is_left_out(sessions):
+    base, (queries, items), (test_queries, test_items) = sessions
+    perfect = np.zeros(base.shape)
+    np.add.at(perfect, (queries, items), 1.0)
+    reranker = StructuredReranker(perfect, stages=3, **SMALL | {"base_scale": 500.0}).fit(queries, items)
+    assert reranker.n_stages_ == 0
+    assert reranker.recall(test_queries, test_items) == reranker.recall(test_queries, test_items, stage=0)
+
+
+def test_only_a_bilinear_pair_term_can_say_not_together(tmp_path):
+    """The base puts an item's own kind first; what is right is always of the other kind."""
+    rng = np.random.default_rng(0)
+    kind = np.arange(40) % 2
+    base = 1.0 * (kind[:, None] == kind) + 0.5 * rng.random((40, 40))
+    queries = rng.integers(0, 40, 1500)
+    items = 2 * rng.integers(0, 20, 1500) + 1 - kind[queries]
+    settings = SMALL | {"k": 5, "learning_rate": 0.3, "max_norm": 4.0, "base_scale": 0.2, "epochs": 15}
+    fitted = {
+        pair: StructuredReranker(base, pair=pair, **settings).fit(queries, items) for pair in ("gram", "bilinear")
+    }
+    recall = {pair: reranker.recall(queries, items, (20,))[20] for pair, reranker in fitted.items()}
+    assert recall["bilinear"] > 0.95
+    assert recall["gram"] < 0.7
+    fitted["bilinear"].save(tmp_path / "model.safetensors")
+    again = load(tmp_path / "model.safetensors").set_params(base=base)
+    assert again.recall(queries, items, (20,))[20] == recall["bilinear"]
+
+
+def test_epochs_are_reported_and_without_held_out_pairs_all_are_run(sessions):
+    base, train, _ = sessions
+    reports = []
+    settings = SMALL | {"validation_fraction": 0.0, "epochs": 3, "callbacks": [reports.append]}
+    reranker = StructuredReranker(base, **settings).fit(*train)
+    assert [(report.stage, report.epoch, report.recall) for report in reports] == [
+        (1, 1, None),
+        (1, 2, None),
+        (1, 3, None),
+    ]
+    assert reranker.n_epochs_ == [3]
+
+
+def test_saved_without_its_base(sessions, fitted, tmp_path):
+    base, _, test = sessions
+    path = tmp_path / "reranker.safetensors"
+    fitted.save(path)
+    again = load(path)
+    assert again.base is None
+    with pytest.raises(ValueError, match="base: expected a matrix of scores"):
+        again.rank([3])
+    again.set_params(base=base)
+    assert again.recall(*test) == fitted.recall(*test)
+    assert fitted.base is base
+
+
+def test_a_file_that_does_not_fit_is_refused(fitted, tmp_path):
+    path = tmp_path / "reranker.safetensors"
+    kept = fitted.pair_factors_
+    try:
+        fitted.pair_factors_ = kept[:, :5]
+        fitted.save(path)
+    finally:
+        fitted.pair_factors_ = kept
+    with pytest.raises(ModelFileError, match="pair_factors_: expected float32 of shape"):
+        load(path)
+
+
+def test_clone_and_parameters(sessions):
+    reranker = StructuredReranker(sessions[0], k=7)
+    again = clone(reranker)
+    assert again.get_params()["k"] == 7
+    with pytest.raises(NotFittedError):
+        again.rank([1])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"base": None}, "base: expected a matrix of scores"),
+        ({"base": [1.0, 2.0]}, "base: expected a matrix of scores"),
+        ({"base": np.full((120, 120), np.nan)}, r"base: expected finite scores, found nan at \[0, 0\]"),
+        ({"pair": "any"}, "pair: expected one of gram, bilinear, found 'any'"),
+        ({"k": 0}, "k: expected a whole number >= 1, found 0"),
+        ({"stages": True}, "stages: expected a whole number >= 1, found True"),
+        ({"base_scale": 0.0}, "base_scale: expected a finite number > 0, found 0.0"),
+        ({"max_norm": np.inf}, "max_norm: expected a finite number > 0, found inf"),
+        ({"validation_fraction": 1.0}, "validation_fraction: expected a number from 0 to below 1, found 1.0"),
+    ],
+)
+def test_bad_parameters_are_named(sessions, change, message):
+    base, train, _ = sessions
+    with pytest.raises(ValueError, match=message):
+        StructuredReranker(**{"base": base, **SMALL, **change}).fit(*train)
+
+
+def test_bad_ids_are_named(sessions, fitted):
+    base, (queries, items), _ = sessions
+    reranker = StructuredReranker(base, **SMALL)
+    for arguments, message in [
+        ((queries, items[:-1]), "items: expected one a query"),
+        ((queries, np.where(items == 0, 120, items)), "items: expected column numbers below 120, .*, found 120"),
+        ((np.where(queries == 0, -1, queries), items), "queries: expected row numbers below 120, .*, found -1"),
+        ((queries.astype(str), items), "queries: expected row and column numbers"),
+        ((np.zeros((3, 2)), items), "queries: expected a one-dimensional array"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            reranker.fit(*arguments)
+    with pytest.raises(ValueError, match=r"queries: expected row numbers below 120, .*, found 500"):
+        fitted.rank([500])
+    with pytest.raises(ValueError, match="stage: expected a number from 0"):
+        fitted.rank([3], stage=9)
+    with pytest.raises(ValueError, match="items: expected one a query and at least one"):
+        fitted.recall([3, 4], [5])
+    with pytest.raises(ValueError, match="items: expected ids seen in fit, found 999"):
+        fitted.recall([3], [999])
+
+
+def test_a_scorer_that_returns_another_shape_is_told(sessions):
+    _, train, _ = sessions
+
+    class Wrong:
+        def score(self, queries, items):
+            return np.zeros(len(queries))
+
+    with pytest.raises(ValueError, match=r"base: expected scores of shape \(\d+, \d+\) \(queries, items\), found"):
+        StructuredReranker(Wrong(), **SMALL).fit(*train)

@@ -1,0 +1,264 @@
+"""The tables of latent structured ranking on generated data: rows, figures, splits, the way recall is counted."""
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from slatewise import LatentRanker, data, datasets
+from slatewise.papers import Reproduction, reproduce
+from slatewise.papers.lasr import page
+from slatewise.papers.lasr_annotation import per_row
+from slatewise.papers.lasr_baselines import log_counts, nmf, one_vs_rest, popularity, rank_svm, rocchio, svd
+from slatewise.papers.lasr_data import ArtistPairs, generated_music, load_music, of_log, of_sessions
+from slatewise.papers.lasr_labels import kernel_components, load_annotation, stroke_histograms
+from slatewise.papers.lasr_lists import Ranks, by_frequency, difference, ranks_of
+from slatewise.papers.lasr_music import at_scale
+
+
+@pytest.fixture(scope="module")
+def music():
+    return generated_music(400, 70, seed=1)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    sessions = datasets.make_sessions(400, 70, n_clusters=7, random_state=0).sessions
+    path = tmp_path_factory.mktemp("sessions") / "sessions.txt"
+    data.write_sessions(path, sessions)
+    return reproduce("lasr", str(path), quick=True, seed=3)
+
+
+@pytest.fixture(scope="module")
+def annotated(tmp_path_factory):
+    scenes = datasets.make_label_scenes(300, n_labels=12, random_state=0)
+    path = tmp_path_factory.mktemp("scenes") / "scenes.npz"
+    names = np.array([f"tag{i}" for i in range(12)])
+    data.write_npz(path, data.MultiLabel(scenes.X, csr_array(scenes.Y.astype(float)), names))
+    return reproduce("lasr", str(path), quick=True)
+
+
+def test_rows_and_figures_of_the_music_tables(table: Reproduction):
+    rows = {row.name: row for row in table.rows}
+    for name in ("popularity", "NMF", "SVD", "LaSR (t=0), AUC loss", "LaSR (t=0)", "LaSR (t=1)", "LaSR (t=2)"):
+        recall = [rows[name].measured[f"R@{k}"] for k in (5, 10, 30, 50)]
+        assert 0 < recall[0] <= recall[1] <= recall[2] <= recall[3] <= 100
+        assert 0 < rows[name].measured["R@5 no self"] <= 100
+    for name in ("Rocchio on t=0 (S = V)", "SVD, reranked (t=1)", "LaSR (t=0), n=16", "Table 2, SVD, n=4"):
+        assert name in rows
+    gain = rows["LaSR (t=1) minus LaSR (t=0)"].measured
+    assert gain["R@5"] == pytest.approx(rows["LaSR (t=1)"].measured["R@5"] - rows["LaSR (t=0)"].measured["R@5"])
+    assert 0 < gain["R@5_p"] <= 1
+    assert any(name.startswith("LaSR (t=1) minus LaSR (t=0), query seen 1 to 10 times") for name in rows)
+    assert rows["Table 2, SVD, n=8"].measured == rows["SVD"].measured
+
+
+def test_the_papers_figures_stand_beside(table: Reproduction):
+    rows = {row.name: row.paper for row in table.rows}
+    assert rows["LaSR (t=1)"] == {"R@5": 6.65, "R@10": 10.73, "R@30": 20.1, "R@50": 26.7}
+    assert rows["LaSR (t=1) minus LaSR (t=0)"]["R@5_relative"] == pytest.approx(18.8)
+    assert rows["popularity"] is None
+
+
+def test_lists_stand_side_by_side_with_counts(table: Reproduction):
+    lists = [row for row in table.rows if row.name.startswith("Table 3")]
+    assert len(lists) == 4
+    for row in lists:
+        entries = row.name.partition(": ")[2].split("; ")
+        assert len(entries) == 20
+        counts = np.array([json.loads(entry[entry.index("[") :]) for entry in entries])
+        assert counts.sum(axis=0).tolist() == [row.measured["train"], row.measured["test"]]
+
+
+def test_rows_and_figures_of_the_annotation_tables(annotated: Reproduction):
+    rows = {row.name: row for row in annotated.rows}
+    crossed = "LaSR (t=1), cross-fitted lists, S'T"
+    for name in ("One-vs-Rest", "Rank SVM", "WSABIE", "LaSR (t=1)", crossed):
+        measured = rows[name].measured
+        assert 0 < measured["r@1"] <= measured["r@5"] <= measured["r@10"] <= 100
+        assert 0 < measured["MAP"] <= 1 <= measured["mean rank"] <= 12
+    assert rows["LaSR (t=1)"].paper["mean rank"] == 523
+    assert rows["LaSR (t=1) minus WSABIE"].paper["r@1"] == pytest.approx(1.06)
+    assert rows[f"{crossed} minus WSABIE"].paper is None
+
+
+@pytest.mark.parametrize("which", ["table", "annotated"])
+def test_it_is_json_and_a_page(which, request):
+    result = request.getfixturevalue(which)
+    assert {"paper", "data", "seconds", "rows"} <= set(json.loads(json.dumps(asdict(result), allow_nan=False)))
+    html = page(result).html()
+    assert "LaSR (t=1)" in html
+    assert "(523)" in html or "(6.65)" in html
+
+
+def test_names_that_mean_nothing_are_told(tmp_path):
+    with pytest.raises(ValueError, match="name: expected one of"):
+        reproduce("lasr", "no_such_set", quick=True)
+    path = tmp_path / "few.txt"
+    path.write_text("1,2\n")
+    with pytest.raises(ValueError, match="expected enough pairs of known artists"):
+        reproduce("lasr", str(path), quick=True)
+
+
+def test_sessions_are_cut_whole_and_by_the_seed():
+    sessions = datasets.make_sessions(300, 50, random_state=2).sessions
+    problem, again, other = (of_sessions("made", sessions, seed) for seed in (5, 5, 6))
+    assert problem.test.items.tolist() == again.test.items.tolist() != other.test.items.tolist()
+    assert set(problem.test.queries) <= set(problem.train.queries)
+    assert set(problem.test.items) <= set(problem.train.items)
+    everything = sessions.pairs()
+    known = {(str(q), str(d)) for q, d in zip(everything.queries, everything.items, strict=True)}
+    for part in (problem.train, problem.validation, problem.test):
+        assert {(problem.names[q], problem.names[d]) for q, d in zip(part.queries, part.items, strict=True)} <= known
+    total = sum(len(part) for part in (problem.train, problem.validation, problem.test))
+    assert 0.9 * len(everything.queries) < total <= len(everything.queries)
+
+
+def test_a_smaller_problem_keeps_frequent_artists():
+    problem = generated_music(8000, 900, seed=0)
+    small = problem.smaller()
+    assert small.n_artists <= 200
+    assert 1000 < len(small.train) <= 6000
+    known = set(zip(problem.train.queries.tolist(), problem.train.items.tolist(), strict=True))
+    number = {name: artist for artist, name in enumerate(problem.names)}
+    for query, item in zip(small.train.queries, small.train.items, strict=True):
+        assert (number[small.names[query]], number[small.names[item]]) in known
+
+
+def test_public_data_have_the_sizes_that_are_told(shared_data):
+    problem = load_music("lastfm1k_artist_sessions", 2012)
+    assert 30_000 < problem.n_artists < 31_864
+    assert len(problem.train) + len(problem.validation) + len(problem.test) < 936_028
+    assert 0.18 < len(problem.test) / len(problem.train) < 0.3
+    corel = load_annotation("corel5k_tagprop", 20, True, 0)
+    assert corel.train.X.shape[1] == 20
+    assert corel.train.Y.shape[1] == len(corel.label_names) <= 30
+
+
+def test_a_listening_log_is_cut_by_days():
+    rng = np.random.default_rng(0)
+    users = np.sort(rng.integers(0, 5, 3000))
+    seconds = rng.integers(0, 40 * 86400, 3000)
+    log = data.ListeningLog(
+        users, seconds[np.lexsort((seconds, users))], rng.integers(0, 12, 3000), tuple("abcdefghijkl")
+    )
+    problem = of_log("log", log, 0)
+    train, test = log.split_by_day()
+    assert len(problem.train) + len(problem.validation) == len(train.queries)
+    assert len(problem.test) == len(test.queries)
+    assert problem.names == tuple("abcdefghijkl")
+
+
+def slow_recall(lists, pairs, k, drop_self):
+    hits = []
+    for query, item in zip(pairs.queries.tolist(), pairs.items.tolist(), strict=True):
+        if drop_self and query == item:
+            continue
+        ranked = [one for one in lists[query] if not (drop_self and one == query)]
+        hits.append(item in ranked[:k])
+    return 100 * np.mean(hits)
+
+
+def test_recall_is_counted_pair_by_pair():
+    rng = np.random.default_rng(3)
+    lists = np.array([rng.permutation(80) for _ in range(80)])
+    pairs = ArtistPairs(rng.integers(0, 20, 500), rng.integers(0, 80, 500))
+    found = ranks_of(lambda numbers, k: lists[numbers][:, :k], pairs, 80).recall()
+    for k in (5, 10, 30, 50):
+        assert found[f"R@{k}"] == pytest.approx(slow_recall(lists, pairs, k, False))
+        assert found[f"R@{k} no self"] == pytest.approx(slow_recall(lists, pairs, k, True))
+
+
+def test_differences_are_means_over_pairs_whoever_asks():
+    rng = np.random.default_rng(4)
+    pairs = ArtistPairs(rng.integers(0, 15, 400), rng.integers(0, 60, 400))
+    ranks = [Ranks(pairs, rng.integers(0, top, 400), np.zeros(400, dtype=int)) for top in (30, 60)]
+    gain = difference(ranks[0], ranks[1])
+    assert gain["R@5"] == pytest.approx(ranks[0].recall()["R@5"] - ranks[1].recall()["R@5"])
+    assert gain["R@30_p"] < 0.05
+    assert difference(ranks[0], ranks[0])["R@5_p"] == 1.0
+    train = ArtistPairs(np.repeat(np.arange(15), 4 * np.arange(1, 16)), np.zeros(480, dtype=int))
+    bins = by_frequency(ranks[0], ranks[1], train, 60)
+    sizes = {"1 to 10 times": [0, 1], "11 to 50 times": range(2, 12), "51 to 200 times": [12, 13, 14]}
+    assert set(bins) == set(sizes)
+    total = sum(bins[name]["R@5"] * np.isin(pairs.queries, list(of)).sum() for name, of in sizes.items())
+    assert total / 400 == pytest.approx(gain["R@5"])
+
+
+def test_baselines_rank_by_what_they_say(music):
+    counts = np.zeros((music.n_artists, music.n_artists))
+    np.add.at(counts, (music.train.queries, music.train.items), 1.0)
+    np.testing.assert_allclose(log_counts(music.train, music.n_artists).toarray(), np.log1p(counts))
+    left, values, right = np.linalg.svd(np.log1p(counts))
+    approximation = (left[:, :6] * values[:6]) @ right[:6]
+    numbers = np.arange(music.n_artists)
+    found = svd(music.train, music.n_artists, 6)
+    np.testing.assert_allclose(found.score(numbers, numbers), approximation, atol=1e-8)
+    np.testing.assert_array_equal(found.lists(numbers[:9], 5), np.argsort(-approximation[:9], kind="stable")[:, :5])
+    top = popularity(music.train, music.n_artists).lists(numbers[:2], 3)
+    assert top.tolist() == [np.argsort(-counts.sum(axis=0), kind="stable")[:3].tolist()] * 2
+    factors = nmf(music.train, music.n_artists, 6)
+    assert factors.query_rows.min() >= 0
+    assert factors.item_rows.min() >= 0
+    error = np.linalg.norm(np.log1p(counts) - factors.score(numbers, numbers))
+    assert error < 1.1 * np.linalg.norm(np.log1p(counts) - approximation)
+
+
+def test_rocchio_moves_a_query_towards_its_list(music):
+    ranker = LatentRanker(6, epochs=3, random_state=0).fit(music.train.queries, music.train.items)
+    query = ranker.query_ids_[4]
+    same = rocchio(ranker, 0.0, music.n_artists)(np.array([query]), 12)[0]
+    assert same.tolist() == ranker.rank([query], 12)[0][0].tolist()
+    U, V = ranker.query_factors_[0][4], ranker.item_factors_[0]
+    listed = np.argsort(-(V @ U), kind="stable")[:20]
+    moved = U[:6] + 0.3 * sum(V[j, :6] / (place + 1) for place, j in enumerate(listed))
+    expected = ranker.item_ids_[np.argsort(-(V[:, :6] @ moved + V[:, 6]), kind="stable")[:12]]
+    assert rocchio(ranker, 0.3, music.n_artists)(np.array([query]), 12)[0].tolist() == expected.tolist()
+
+
+def test_label_scorers_separate_what_can_be_separated():
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 4, 200)
+    X = np.eye(4)[y] + 0.05 * rng.normal(size=(200, 4))
+    Y = np.eye(4)[y]
+    for scores in (one_vs_rest(X, Y, 10.0), rank_svm(X, Y, 0.1, 10.0, epochs=5)):
+        assert (scores(X).argmax(axis=1) == y).all()
+
+
+def test_measures_of_a_row_by_hand():
+    found = per_row(np.array([[2, 0, 1, 3]]), np.array([[0.0, 1.0, 1.0, 0.0]]))
+    assert found["r@1"].tolist() == [50.0]
+    assert found["r@5"].tolist() == [100.0]
+    assert found["MAP"] == pytest.approx([(1 + 2 / 3) / 2])
+    assert found["mean rank"].tolist() == [2.0]
+
+
+def test_strokes_are_counted_by_direction_and_place():
+    images = np.zeros((2, 105, 105), dtype=np.uint8)
+    images[0, 50:54, 10:95] = 1  # a horizontal bar: gradients point up and down
+    images[1, 10:95, 50:54] = 1
+    across, upright = (row.reshape(7, 7, 8) for row in stroke_histograms(images))
+    np.testing.assert_allclose([across.sum(), upright.sum()], 1.0)
+    assert across[3].sum() > 0.9
+    assert upright[:, 3].sum() > 0.9
+    assert across.sum(axis=(0, 1)).argmax() == 4
+    assert upright.sum(axis=(0, 1)).argmax() in (0, 7)
+
+
+def test_kernel_components_are_the_kernel():
+    rng = np.random.default_rng(6)
+    X = rng.dirichlet(np.ones(9), 40)
+    train = np.arange(40) < 30
+    features = kernel_components(X, train, 30)
+    kernel = np.minimum(X[:, None], X[None]).sum(axis=2)
+    np.testing.assert_allclose((features @ features.T)[:, :30], kernel[:, :30], atol=1e-6)
+
+
+def test_the_papers_size_reports_what_it_costs(music):
+    *stages, cost = at_scale(music, 6, 32, 2, 0)
+    assert [row.name for row in stages] == ["LaSR (t=0)", "LaSR (t=1)", "LaSR (t=2)"]
+    assert cost.measured["train_pairs"] == len(music.train) + len(music.validation)
+    assert cost.measured["all_seconds"] >= cost.measured["fit_seconds"] > 0
+    assert cost.measured["peak_megabytes"] > 10
