@@ -90,8 +90,6 @@ class MetricRanker(Transforms, SavedEstimator):
     components_
         L (rank, features) with W = L'L: a low-rank map to where the learned distance is Euclidean. With a kernel, a map
         of the kernel values with ``basis_``.
-    metric_
-        W = L'L.
     catalogue_
         The mapped rows of X, which ``rank`` returns the numbers of.
     objective_, lower_bound_, n_iter_
