@@ -252,6 +252,8 @@ def test_bad_graphs_are_named(graphs, matches, message):
         ({"points": 1}, "points: expected a whole number >= 2"),
         ({"unmatched": np.inf}, "unmatched: expected 'auto' or a finite number"),
         ({"n_samples": 0}, "n_samples: expected a whole number >= 1"),
+        ({"tol": -1.0}, "tol: expected a finite number >= 0"),
+        ({"tol": float("nan")}, "tol: expected a finite number >= 0"),
         ({"max_iter": 0.5}, "max_iter: expected a whole number >= 1"),
     ],
 )

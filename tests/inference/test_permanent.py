@@ -253,6 +253,21 @@ def test_tied_ratings_are_block_permanents():
     np.testing.assert_allclose(result.marginals, marginals, atol=1e-13)
 
 
+def test_tied_ratings_of_large_blocks_are_bounds():
+    result = tied_permanent(np.random.default_rng(0).normal(size=(30, 30)), [0] * 30, [0] * 30)
+    assert result.kind == "bound"
+    assert not result.exact
+
+
+def test_a_dominant_term_far_below_the_diagonal_is_found():
+    weights = np.full((8, 8), -np.inf)
+    weights[np.arange(8), np.arange(8)] = 75.0
+    weights[0, 0] = -746.0
+    weights[np.arange(8), (np.arange(8) + 1) % 8] = -229.0 / 8
+    expected = np.logaddexp(7 * 75.0 - 746.0, -229.0)
+    assert permanent(weights, "subsets").log_z == pytest.approx(expected, abs=1e-9)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (4, 4), (9, 9), (3, 8)], ids=str)
 def test_duals_are_those_of_the_best_assignment(shape):
     w = random_weights(np.random.default_rng(10), 5, *shape, 50.0, 0.3)

@@ -5,7 +5,7 @@ import pytest
 from tests.inference.test_star_exact import KINDS, all_sets, possible_scores, small_lists, small_model
 
 from slatewise.inference.star_pair import StarPair
-from slatewise.inference.star_sums import star_log_odds, star_sums
+from slatewise.inference.star_sums import most_probable, star_log_odds, star_sums
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -58,3 +58,18 @@ def test_no_lists_and_too_many_core_items():
     assert star_log_odds(np.empty((0, 3)), np.empty((0, 3)), [], 2).shape == (0, 3)
     with pytest.raises(ValueError, match="core: expected at most 10 items to sum over all settings, found 13"):
         star_log_odds(np.zeros(20), np.zeros((13, 20)), np.arange(13), 3)
+
+
+def test_sure_items_come_by_score():
+    s = np.array([[60.0, 55.0, 50.0, -20.0, -30.0, -40.0]])
+    found = most_probable(s[:, ::-1].copy(), np.zeros((1, 6)), [0], 3)
+    assert np.asarray(found).tolist() == [[5, 4, 3]]
+
+
+def test_pair_terms_beyond_exp_are_refused():
+    rng = np.random.default_rng(1)
+    pair = rng.normal(size=(1, 6)) * 500.0
+    pair[0, 0] = 0.0
+    with pytest.raises(ValueError, match="pair: expected terms whose exponentials can be summed"):
+        star_log_odds(rng.normal(size=(5, 6)), pair, [0], 3)
+    assert np.isfinite(star_log_odds(rng.normal(size=(5, 6)), 0.2 * pair, [0], 3)).all()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -27,13 +27,13 @@ def check_settings(ranker: CStarRanker, X: Floats, Y: Floats) -> None:
         )
     if ranker.scores == "pretrained" and X.shape != Y.shape:
         raise ValueError(f"X: expected one given score a label, shape {Y.shape}, found {X.shape}")
-    if ranker.k != "relevant" and not (isinstance(ranker.k, int) and 1 <= ranker.k <= Y.shape[1]):
+    if ranker.k != "relevant" and not (isinstance(ranker.k, Integral) and 1 <= ranker.k <= Y.shape[1]):
         raise ValueError(f"k: expected 'relevant' or a number from 1 to {Y.shape[1]} labels, found {ranker.k!r}")
-    for name, value in (("C", ranker.C), ("C_pair", ranker.C_pair)):
-        if value in ("auto", None):
-            continue
-        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-            raise ValueError(f"{name}: expected a finite number > 0, found {value!r}")
+    for name, value, other in (("C", ranker.C, "auto"), ("C_pair", ranker.C_pair, None)):
+        if value != other and (not isinstance(value, Real) or not 0 < float(value) < np.inf):
+            raise ValueError(f"{name}: expected a finite number > 0 or {other!r}, found {value!r}")
+    if not 0 <= ranker.tol < np.inf:
+        raise ValueError(f"tol: expected a finite number >= 0, found {ranker.tol!r}")
 
 
 def check_choices(ranker: CStarRanker) -> None:

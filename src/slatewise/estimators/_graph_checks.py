@@ -102,6 +102,8 @@ def check_settings(matcher: GraphMatcher) -> None:
     for name, least in (("n_samples", 1), ("max_iter", 1)):
         if not isinstance(getattr(matcher, name), Integral) or getattr(matcher, name) < least:
             raise ValueError(f"{name}: expected a whole number >= {least}, found {getattr(matcher, name)!r}")
+    if not (_is_number(matcher.tol) and float(matcher.tol) >= 0):
+        raise ValueError(f"tol: expected a finite number >= 0, found {matcher.tol!r}")
     if matcher.points is not None and not (isinstance(matcher.points, Integral) and matcher.points >= 2):
         raise ValueError(f"points: expected a whole number >= 2 or None, found {matcher.points!r}")
 

@@ -286,6 +286,8 @@ class CStarRanker(SavedEstimator):
         scores = self._scores(X)
         labels, _ = check_labels(self._encoded(y), len(scores))
         weight = check_weights(sample_weight, len(scores)) * (labels.sum(axis=1) > 0)
+        if not weight.any():
+            raise ValueError("y: expected a row of weight > 0 with a relevant label, found none")
         counts = labels.sum(axis=1).astype(np.int64)
         found = RANKINGS[self.surrogate](scores, self.pair_, self.core_, counts, None, self.n_threads)
         hits = np.array([labels[row, chosen].mean() if len(chosen) else 0.0 for row, chosen in enumerate(found)])

@@ -184,6 +184,8 @@ class GraphMatcher(SavedEstimator):
         check_is_fitted(self)
         graphs = check_graphs(edge_features, self.n_features_in_)
         targets = check_matches(matches, graphs)
+        if not graphs:
+            raise ValueError("edge_features: expected at least one graph, found none")
         found = self.predict(graphs)
         return float(np.mean([(one == other).mean() for one, other in zip(found, targets, strict=True)]))
 

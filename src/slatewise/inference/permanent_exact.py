@@ -33,7 +33,7 @@ MOST_BYTES = 1 << 31
 MOST_SIGNS = 32
 """So are sums over 2^32 signs: minutes become hours."""
 _EPSILON = float(np.finfo(np.float64).eps)
-_SMALL, _LARGE = 1e-100, 600.0  # a Z below may have lost terms to underflow; a product of exp(600) is in range
+_SMALL, _LARGE = 1e-40, 600.0  # a Z below may have lost terms to underflow; a product of exp(600) is in range
 _SWEEPS = 10
 _BLOCK_COLUMNS, _THREADED_SIGNS = 4, 17  # from 17 rows on threads share one matrix, in 16 blocks of signs
 

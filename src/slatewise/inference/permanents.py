@@ -25,6 +25,8 @@ Kind: TypeAlias = Literal["exact", "bound"]
 
 MOST_EXACT_ROWS = 24
 """Beyond this many rows (a second a matrix) "auto" takes few candidates, else the Bethe bound."""
+MOST_STEPS = 1 << 27
+"""The same with more columns than rows: columns times sets of them."""
 _MOST_SETS = 1 << 18
 
 
@@ -131,12 +133,14 @@ def tied_permanent(log_weights: ArrayLike, row_classes: ArrayLike, column_classe
     if columns.shape != rows.shape or (np.sort(rows) != np.sort(columns)).any():
         raise ValueError(f"column_classes: expected {rows.tolist()} in some order, found {columns.tolist()}")
     log_z, error, marginals = 0.0, 0.0, np.zeros(weights.shape[1:])
+    kind: Kind = "exact"
     for kept in np.unique(rows):
         block = np.ix_(rows == kept, columns == kept)
         part = permanent(weights[0][block])
         log_z, error = log_z + float(part.log_z), error + float(part.error)
         marginals[block] = part.marginals
-    return Permanent(log_z, marginals, "blocks", "exact", error)
+        kind = kind if part.exact else part.kind
+    return Permanent(log_z, marginals, "blocks", kind, error)
 
 
 def checked_weights(log_weights: ArrayLike) -> Float:
@@ -157,8 +161,8 @@ def _fastest(weights: Float) -> str:
     possible = np.asarray((weights > -np.inf).any(axis=0))
     if n_rows > 8 and not possible.all() and most_sets(plan(possible)) < min(_MOST_SETS, 2.0 ** (n_rows - 6)):
         return "candidates"
-    steps = n_columns << n_rows if name == "rows" else 1 << n_rows
-    if table_bytes(name, weights.shape) > MOST_BYTES or steps > 1 << MOST_EXACT_ROWS + 3:
+    too_long = n_columns << n_rows > MOST_STEPS if name == "rows" else n_rows > MOST_EXACT_ROWS
+    if table_bytes(name, weights.shape) > MOST_BYTES or too_long:
         return "bethe"
     return name
 

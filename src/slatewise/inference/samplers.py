@@ -87,16 +87,23 @@ def sample_matchings(
     name = method if method != "auto" else _fitting(n_rows, n_columns)
     if name == "huber-law" and n_rows != n_columns:
         raise ValueError(f"method: expected 'tables' or 'chain' for shape {(n_rows, n_columns)}, found {name!r}")
-    if name == "tables" and _fitting(n_rows, n_columns) != "tables":
+    if name == "tables" and not tables_fit(n_rows, n_columns):
         raise ValueError(f"method: expected tables of at most {MOST_STATES} numbers, found {n_rows} x {n_columns}")
     seed = np.random.default_rng(random_state).integers(1, 2**63, size=1).astype(np.uint64)
     return _SAMPLERS[name](weights, n, seed, depth)
 
 
-def _fitting(n_rows: int, n_columns: int) -> str:
+def tables_fit(n_rows: int, n_columns: int) -> bool:
+    """Say whether the tables for exact samples are small enough."""
     if n_rows == n_columns:
-        return "tables" if _deepest(n_rows) == n_rows else "huber-law"
-    return "tables" if (n_columns + 1) << n_rows <= 8 * MOST_STATES else "chain"
+        return _deepest(n_rows) == n_rows
+    return (n_columns + 1) << n_rows <= 8 * MOST_STATES
+
+
+def _fitting(n_rows: int, n_columns: int) -> str:
+    if tables_fit(n_rows, n_columns):
+        return "tables"
+    return "huber-law" if n_rows == n_columns else "chain"
 
 
 def _deepest(size: int) -> int:

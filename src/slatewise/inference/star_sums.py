@@ -65,7 +65,8 @@ def star_sums(
     bits = np.ascontiguousarray(bits[:, few_first], dtype=np.float64)
     among = 0.5 * np.einsum("as,ab,bs->s", bits, pair.arrays.inner, bits, optimize=True)
     terms = pair.arrays.outer.T @ bits
-    shift = terms.mean(axis=0) if len(terms) else np.zeros(len(few_first))
+    # Midway, so that neither end of the range leaves what exp can hold.
+    shift = 0.5 * (terms.max(axis=0) + terms.min(axis=0)) if len(terms) else np.zeros(len(few_first))
     core = CoreSettings(bits, bits.sum(axis=0).astype(np.int64), among, np.exp(terms - shift), shift)
 
     def joint(rows: slice) -> Floats:
@@ -87,11 +88,12 @@ def most_probable(
     known: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> Ints | list[Ints]:
-    """Return the k items of each list with the largest log-odds, most probable first; equal ones as they come.
+    """Return the k items of each list with the largest log-odds, most probable first; equal ones by their score.
 
     An array (n, k), or a list of arrays if k differs by list.
     """
-    order = np.argsort(-star_log_odds(s, pair, core, k, known, n_threads), axis=1, kind="stable")
+    log_odds = star_log_odds(s, pair, core, k, known, n_threads)
+    order = np.lexsort((-checked_scores(s), -log_odds), axis=1)
     if np.ndim(k) == 0:
         return order[:, : int(np.asarray(k))]
     return [row[:count] for row, count in zip(order, np.asarray(k), strict=True)]
@@ -118,6 +120,9 @@ def star_log_odds(
     star, lists = StarPair.of(pair, core), checked_scores(s)
     counts, forced = checked_counts(lists, star, k, known)
     chance = star_sums(lists, star, counts, np.ones(len(lists)), forced, n_threads).item
+    if np.isnan(chance).any():
+        largest = float(np.abs(star.arrays.outer).max(initial=0.0))
+        raise ValueError(f"pair: expected terms whose exponentials can be summed, found some as large as {largest:.4g}")
     sure = np.clip(chance, _SMALLEST, 1.0 - _SMALLEST)
     log_odds = np.log(sure) - np.log1p(-sure)
     answers = np.full(lists.shape, -1, dtype=np.int8) if forced is None else forced

@@ -4,9 +4,9 @@ Independent labels against a c-star, on pre-trained scores and on a kernel; labe
 answered truthfully. The paper's figures are of ImageCLEF 2010; ours are of the data at hand, with two competitors under
 the same protocol: the base scores as they are, and an ensemble of classifier chains on them. "Likelihood" is not the
 paper's: the same model on the same scores, trained to make the relevant set probable and ranked by probability. Five
-folds; all choices are made inside the training part. All figures but ``_p`` are percentages; ``_se`` is the standard
-error over folds. Of a difference ``_low`` and ``_high`` end the 95% interval (paired bootstrap over rows), ``_p`` is
-the p value (randomisation).
+folds; all choices are made inside the training part, from grids that were settled on other folds of the same rows. All
+figures but ``_p`` are percentages; ``_se`` is the standard error over folds. Of a difference ``_low`` and ``_high`` end
+the 95% interval (paired bootstrap over rows), ``_p`` is the p value (randomisation).
 """
 
 from __future__ import annotations

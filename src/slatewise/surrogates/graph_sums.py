@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from slatewise.inference.bethe import by_bethe
 from slatewise.inference.permanent_exact import log_permanents
 from slatewise.inference.permanents import with_unmatched
-from slatewise.inference.samplers import sample_matchings
+from slatewise.inference.samplers import sample_matchings, tables_fit
 from slatewise.scores.graph_edges import indicator
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -79,7 +79,7 @@ def draw_matchings(weights: Floats, unmatched: float | None, n: int, rng: np.ran
     """Return log Z (NaN where it is not known) and n matchings of one graph, (n, M), -1 for an unmatched row."""
     n_rows, n_columns = weights.shape
     log_weights = weights if unmatched is None else with_unmatched(weights, np.full(n_rows, unmatched))
-    method = "tables" if n_rows <= MOST_TABLE_ROWS else "chain"
+    method = "tables" if n_rows <= MOST_TABLE_ROWS and tables_fit(*log_weights.shape) else "chain"
     drawn = sample_matchings(log_weights, n, rng, method)
     return drawn.log_z, np.where(drawn.matchings < n_columns, drawn.matchings, -1)
 
