@@ -34,6 +34,27 @@ def test_rows_rank_the_training_rows(rows: str, tmp_path: Path) -> None:
     assert 0 < mean <= 1
 
 
+def test_distances_of_rows_far_from_zero_are_not_lost(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = np.column_stack([3.0 * y + rng.normal(size=40), rng.normal(size=40)])
+    lines = [f"{a + 1.7e9:.6f},{b:.6f},{'red' if label else 'blue'}" for (a, b), label in zip(X, y, strict=True)]
+    path = tmp_path / "far.csv"
+    path.write_text("\n".join(["time,width,class", *lines]) + "\n")
+    task = task_named("metric")
+    model = task.make(["C=10"])
+    task.fit(model, str(path))
+    run = task.run(model, str(path), 5)
+    order = run.doc_ids.astype(int).reshape(40, 5)
+    differences = X[:, None] - X[order]
+    expected = -np.einsum("qid,de,qie->qi", differences, model.metric_, differences)
+    np.testing.assert_allclose(run.scores.reshape(40, 5), expected, atol=1e-5)
+    assert order[:, 0].tolist() == list(range(40))
+    assert (np.diff(run.scores.reshape(40, 5), axis=1) <= 0).all()
+    (mean,) = task.evaluate(model, str(path), [metrics.AP()])
+    assert mean == pytest.approx(MetricRanker(C=10).fit(X, y).score(X, y), abs=0.02)
+
+
 def test_documents_rank(tmp_path: Path) -> None:
     path = tmp_path / "rows.txt"
     path.write_text("1 qid:1 1:2\n0 qid:1 1:1\n0 qid:2 1:5\n1 qid:2 1:8\n")

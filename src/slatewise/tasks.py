@@ -108,8 +108,9 @@ class ExampleTask(Task):
     def run(self, model: Any, data: str, top: int) -> Run:
         """Return the nearest training rows of every row; both are named by number, from 0."""
         X = read_classes(data, model.n_features_in_).X
-        order = model.rank(X, min(top, len(model.catalogue_)))
-        scores = np.take_along_axis(self._scores(model, X), order, axis=1)
+        distances = model.distances(X)
+        order = np.argsort(distances, axis=1, kind="stable")[:, :top]
+        scores = 0.0 - np.take_along_axis(distances, order, axis=1)
         qid = np.repeat(np.arange(len(order)), order.shape[1]).astype(str)
         return Run(qid, order.ravel().astype(np.str_), scores.ravel())
 
@@ -117,14 +118,8 @@ class ExampleTask(Task):
         """Measure where the training rows of a row's own class stand."""
         rows = read_classes(data, model.n_features_in_)
         relevance = rows.y[:, None] == model.classes_[model.catalogue_labels_]
-        scores = self._scores(model, rows.X)
+        scores = -model.distances(rows.X)
         return [measure(relevance.astype(np.float64), scores) for measure in measures]
-
-    def _scores(self, model: Any, X: Any) -> Any:
-        """Minus the squared learned distance to every training row."""
-        points, items = model.transform(X), model.catalogue_
-        squares = (points**2).sum(axis=1)[:, None] + (items**2).sum(axis=1)
-        return 2.0 * points @ items.T - squares
 
 
 class CatalogueTask(Task):

@@ -96,6 +96,40 @@ def test_auto_strength_is_chosen_and_reproducible(rows):
     np.testing.assert_array_equal(one.coef_, given.coef_)
 
 
+def test_auto_strength_does_not_see_where_a_list_lies(rows):
+    X, y, qid = rows
+    shift = 1e6 * np.random.default_rng(3).integers(-3, 4, (30, 4))[qid]
+    one, two = (MarginRanker(C="auto").fit(some, y, qid) for some in (X, X + shift))
+    np.testing.assert_allclose(one.C_, two.C_)
+
+
+def test_one_list_cannot_choose_a_strength(rows):
+    X, y, qid = rows
+    with pytest.raises(ValueError, match="C: expected a number where there is one list to learn from, found 'auto'"):
+        MarginRanker(C="auto").fit(X[qid == 0], y[qid == 0])
+
+
+@pytest.mark.parametrize("C", [1, 1.0, "auto"])
+def test_features_that_say_nothing_are_certified_at_once(rows, C):
+    X, y, qid = rows
+    with pytest.warns(UserWarning, match="nothing was learnt"):
+        ranker = MarginRanker(C=C).fit(np.full_like(X, 0.1), y, qid)
+    assert ranker.model_card_.converged
+    assert ranker.n_iter_ <= 2
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e4])
+def test_the_scale_of_the_features_does_not_stop_training(scale):
+    queries = datasets.make_queries(n_queries=12, random_state=0)
+    ranker = MarginRanker(max_iter=250).fit(scale * queries.X, queries.y, queries.qid)
+    assert 0 <= ranker.objective_ - ranker.lower_bound_ <= 1e-3 * ranker.objective_
+
+
+def test_any_whole_number_of_ranks_is_taken(rows):
+    one, two = (MarginRanker("ndcg", k=k, C=10.0).fit(*rows) for k in (5, np.int64(5)))
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
 def test_threads_do_not_change_a_bit(rows, monkeypatch):
     X, y, qid = rows
     monkeypatch.setattr("slatewise.surrogates.margin_hinge.BLOCK_BYTES", 1000)

@@ -234,6 +234,32 @@ def test_sparse_points(wine, regularizer):
     np.testing.assert_allclose(sparse.transform(csr_array(X)), sparse.transform(X), atol=1e-12)
 
 
+@pytest.mark.parametrize("regularizer", ["trace", "frobenius", "diagonal"])
+@pytest.mark.parametrize("shift", [1e8, 1.7e9])
+def test_sparse_points_far_from_zero(wine, shift, regularizer):
+    X, y = wine[0][::3], wine[1][::3]
+    far = X + shift * np.eye(X.shape[1])[0]
+    near = MetricRanker(C=5, regularizer=regularizer).fit(X, y)
+    ranker = MetricRanker(C=5, regularizer=regularizer).fit(csr_array(far), y)
+    assert ranker.lower_bound_ <= near.objective_ * (1 + 1e-6)
+    assert near.lower_bound_ <= ranker.objective_ * (1 + 1e-6)
+    assert ranker.model_card_.converged
+    assert ranker.score(csr_array(far), y) == pytest.approx(near.score(X, y), abs=5e-3)
+
+
+def test_distances_far_from_zero(wine, ranker):
+    X, y = wine
+    expected = euclidean_distances(ranker.transform(X[:9]), ranker.catalogue_, squared=True)
+    np.testing.assert_allclose(ranker.distances(X[:9]), expected, atol=1e-9)
+    shift = 1e7 * np.arange(X.shape[1])
+    far = MetricRanker(C=10).fit(X + shift, y)
+    found, W = far.distances(X + shift), far.metric_
+    differences = X[:, None] - X
+    exact = np.einsum("qid,de,qie->qi", differences, W, differences)
+    np.testing.assert_allclose(found, exact, atol=1e-5 * exact.max())
+    assert (found >= 0).all()
+
+
 def test_single_precision_in_and_out(wine):
     X, y = wine
     ranker = MetricRanker().fit(X.astype(np.float32), y)
@@ -261,6 +287,8 @@ def test_constant_features_and_shifts(wine):
     assert np.abs(more.components_[:, -1]).max() < 1e-9
     wide = MetricRanker().fit(np.ones((6, 9)), [0, 0, 0, 1, 1, 1])
     assert wide.transform(np.ones((4, 9))).shape == (4, 0)
+    tenths = MetricRanker().fit(np.full((6, 2), 0.1), [0, 0, 0, 1, 1, 1])
+    assert tenths.components_.shape == (0, 2)
     nothing = MetricRanker().fit(np.ones((6, 2)), [0, 0, 0, 1, 1, 1])
     assert nothing.components_.shape == (0, 2)
     assert nothing.transform(np.ones((4, 2))).shape == (4, 0)
@@ -299,6 +327,7 @@ BAD = [
     ({}, {"y": None, "relevance": np.ones((20, 20))}, "relevance: expected a query with relevant"),
     ({}, {"y": None, "relevance": csr_array((20, 3))}, "relevance: expected shape"),
     ({}, {"y": None, "relevance": csr_array(np.full((20, 20), np.nan))}, "relevance: expected finite"),
+    ({"unlisted": "ignored"}, {"y": None, "relevance": np.eye(20)}, "relevance: expected a SciPy sparse matrix"),
     ({}, {"queries": np.zeros((2, 3))}, "relevance: expected the relevance"),
     ({}, {"y": None, "relevance": csr_array((2, 20)), "queries": np.zeros((2, 5))}, "features"),
     ({}, {"query_weight": -np.ones(20)}, "query_weight: expected"),
@@ -325,6 +354,8 @@ def test_bad_input_to_rank_and_score(wine, ranker):
     lists = MetricRanker().fit(X, relevance=csr_array((same_class(y) == 1).astype(float)))
     with pytest.raises(ValueError, match="relevance: expected"):
         lists.score(X, y)
+    with pytest.raises(ValueError, match="relevance: expected a SciPy sparse matrix"):
+        lists.set_params(unlisted="ignored").score(X, relevance=y[:, None] == y)
     labelled = MetricRanker().fit(X, np.eye(3)[y])
     with pytest.raises(ValueError, match="labels"):
         labelled.score(X, np.eye(4)[y])

@@ -82,6 +82,15 @@ def test_max_margin_encloses_the_optimum(l2, partial):
     assert fit.history[-1].objective == fit.objective
 
 
+@pytest.mark.parametrize("scale", [0.0, 1e-6, 1e4])
+def test_max_margin_is_certified_at_any_scale_of_the_features(scale):
+    graphs, matches = noisy_copies(np.random.default_rng(9), 4, 5)
+    constant = [np.full_like(graph, 3.0) for graph in graphs] if scale == 0.0 else [scale * graph for graph in graphs]
+    fit = MaxMargin()(gather_blocks(constant, matches), EdgeScores(4, None), 1.0, None)
+    assert fit.converged
+    assert 0.0 <= fit.gap <= 1e-3
+
+
 def test_forgetting_cuts_changes_no_certificate():
     graphs, matches = noisy_copies(np.random.default_rng(2), 12, 8, n_features=12, noise=2.0)
     blocks, scores = gather_blocks(graphs, matches), EdgeScores(12, None)

@@ -43,6 +43,24 @@ def test_optimum_of_the_ranking_svm():
     assert fit.objective == pytest.approx(0.5 * w @ w + C * omega @ np.maximum(0, 1 - 2 * D @ w), rel=1e-9)
 
 
+def test_a_whole_number_is_a_strength():
+    one, two = (fit_margin(made(), C, 1e-3, 1000) for C in (5, 5.0))
+    np.testing.assert_array_equal(one.params, two.params)
+    assert one.lower_bound == two.lower_bound
+
+
+def test_scaling_features_and_strength_leaves_the_optimum():
+    """w / s and C / s^2 for features times s: the objective is divided by s^2."""
+    hinge = made()
+    fit = fit_margin(hinge, 5.0, 1e-5, 1000)
+    for scale in (1e-5, 1e5):
+        scaled = fit_margin(
+            MarginHinge(scale * hinge.X, hinge.relevance, hinge.offsets, hinge.oracle), 5.0 / scale**2, 1e-5, 1000
+        )
+        assert scale**2 * scaled.objective == pytest.approx(fit.objective, rel=2e-5)
+        assert scale**2 * scaled.lower_bound == pytest.approx(fit.lower_bound, rel=2e-5)
+
+
 def test_separable_lists_end_without_loss():
     hinge = made(noise=0.0)
     y = np.zeros(len(hinge.X), dtype=np.int8)

@@ -62,15 +62,35 @@ def test_held_out_losses_and_parameters_follow_the_path(lists):
     assert [params[0] for _, params in path] == [1.0, 0.1]
 
 
-def test_repeats_draw_anew_and_are_averaged(lists):
+@dataclass
+class Parabola(Problem):
+    """The loss is half the squared distance to a target, so the minimum of every l2 is known."""
+
+    target: np.ndarray
+
+    def fit(self, l2, tol, max_iter, start=None):
+        params = self.target / (1 + l2)
+        value = 0.5 * l2 * params @ params + self.loss(params)
+        return Fit(params, value, value, l2 < 0.5, (Round(1, value, value),))
+
+    def loss(self, params):
+        return 0.5 * np.sum((params - self.target) ** 2)
+
+
+def test_repeats_draw_anew_and_the_objective_is_that_of_their_mean(lists):
     drawn = []
 
     def pose(lists, rng):
-        drawn.append(rng.random())
-        return KnownProblem(1.0)
+        drawn.append(rng.normal(size=2))
+        return Parabola(drawn[-1])
 
     fit = averaged_fit(pose, lists, 0.3, 3, 7, 1e-3, 10)
-    assert len(set(drawn)) == 3
-    np.testing.assert_allclose(fit.params, [0.3, 1.0])
-    assert (fit.objective, fit.lower_bound, fit.converged) == (2.0, 1.0, True)
+    targets = np.array(drawn)
+    assert len(np.unique(targets, axis=0)) == 3
+    mean = targets.mean(axis=0) / 1.3
+    np.testing.assert_allclose(fit.params, mean)
+    assert fit.objective == pytest.approx(0.15 * mean @ mean + 0.5 * np.mean(((mean - targets) ** 2).sum(axis=1)))
+    assert fit.lower_bound == pytest.approx(0.5 * 0.3 / 1.3 * np.mean((targets**2).sum(axis=1)))
+    assert fit.lower_bound < fit.objective
+    assert fit.converged
     assert not averaged_fit(pose, lists, 0.9, 2, 7, 1e-3, 10).converged

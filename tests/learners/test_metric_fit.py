@@ -251,6 +251,25 @@ def test_constant_features_leave_nothing_to_learn():
     assert fit.lower_bound == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize("regulariser", [TRACE, FROBENIUS])
+@pytest.mark.parametrize(("seed", "shift"), [(5, 1e8), (5, 1.7e9), (2, 1.7e9)])
+def test_numbers_that_are_rounding_certify_nothing(seed, shift, regulariser):
+    X, y = two_classes(seed, n=30, d=4)
+    with pytest.warns(ConvergenceWarning, match="nothing is certified"):
+        fit = fit_metric(problem(X + shift * np.eye(4)[0], y, 5.0, regulariser=regulariser), max_iter=300)
+    assert not fit.converged
+    assert fit.lower_bound == 0.0
+
+
+@pytest.mark.parametrize("shift", [1e4, 1e6])
+def test_a_moderate_shift_stays_certified(shift):
+    X, y = two_classes(5, n=30, d=4)
+    here, there = (fit_metric(problem(points, y, 5.0)) for points in (X, X + shift * np.eye(4)[0]))
+    assert there.lower_bound <= here.objective
+    assert here.lower_bound <= there.objective
+    assert there.converged
+
+
 def test_not_converged_is_a_warning():
     X, y = two_classes(5, n=30, d=4)
     with pytest.warns(ConvergenceWarning, match="max_iter"):

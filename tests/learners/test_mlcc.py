@@ -85,6 +85,15 @@ def test_threads_do_not_change_a_bit(rows, monkeypatch):
     assert one.params.tobytes() == two.params.tobytes()
 
 
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e9 + 0.1])
+def test_rows_that_are_all_the_same_leave_nothing_to_learn(value):
+    X, y = np.full((7, 2), value), np.array([0, 0, 0, 1, 1, 1, 1])
+    fit = collapse_classes(X, y, 3.0)
+    assert fit.converged
+    assert fit.params.shape == (0, 2)
+    assert fit.objective == fit.lower_bound == pytest.approx(3.0 * divergence(X, y, np.zeros((2, 2))))
+
+
 def test_an_early_end_is_a_warning(rows):
     with pytest.warns(ConvergenceWarning, match="certified gap"):
         fit = collapse_classes(*rows, C=1e3, max_iter=2)

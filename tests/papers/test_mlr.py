@@ -14,7 +14,7 @@ from slatewise.inputs import read_classes
 from slatewise.papers import Reproduction, reproduce
 from slatewise.papers.mlr_data import Fold, inner_folds, load_problem, standardised
 from slatewise.papers.mlr_knn import Method, Setting, choose, error_on_test
-from slatewise.papers.mlr_retrieval import Lists
+from slatewise.papers.mlr_retrieval import Lists, Retrieval
 
 
 @pytest.fixture(scope="module")
@@ -98,11 +98,21 @@ def test_scores_of_pairs_are_distances() -> None:
     assert lists.useful().query.tolist() == [0, 0]
 
 
-@pytest.mark.parametrize(("name", "least"), [("speed-dating", 0.45), ("omniglot901", 0.7)])
-def test_retrieval_table(shared_data: Path, name: str, least: float) -> None:
+def test_items_of_one_table_are_counted_once_and_of_two_apart() -> None:
+    X, relevant = np.zeros((6, 2)), np.array([True, False, True])
+    train = Lists(X, np.array([0, 0, 1]), np.array([1, 2, 2]), relevant)
+    test = Lists(X, np.array([3, 3, 4]), np.array([2, 4, 5]), relevant)
+    assert Retrieval(train, train, train, test).n_items == 4
+    other = Lists(X.copy(), test.query, test.item, relevant)
+    assert Retrieval(train, train, train, other).n_items == 5
+
+
+@pytest.mark.parametrize(("name", "least", "users"), [("speed-dating", 0.45, 551), ("omniglot901", 0.7, 32 * 12)])
+def test_retrieval_table(shared_data: Path, name: str, least: float, users: int) -> None:
     table = reproduce("mlr", name, quick=True)
     sizes, *rows = table.rows
     assert set(sizes.measured) == {"train", "test", "users", "queries"}
+    assert sizes.measured["users"] == users
     assert [row.name.removeprefix(f"{name}: ") for row in rows] == [
         "MLR-AUC",
         "MLR-MAP",

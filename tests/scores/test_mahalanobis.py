@@ -50,6 +50,28 @@ def test_mean_average_precision_of_a_catalogue(monkeypatch):
     assert found == pytest.approx(np.mean(each))
 
 
+def test_sparse_points_are_centred_where_all_store_a_value():
+    X = np.array([[1e9 + 1, 5.0, 0.0, 7.0], [1e9 + 4, 5.0, 2.0, 8.0], [1e9 + 7, 5.0, 0.0, 9.0]])
+    Q = np.array([[1e9, 6.0, 0.0, 0.0], [1e9 + 2, 0.1, 3.0, 1.0]])
+    items, queries = csr_array(X), csr_array(Q)
+    alone = plain_features(items, items)
+    assert alone.queries is alone.items
+    assert alone.items.toarray().tolist() == [[-3, 0, 0, -1], [0, 0, 2, 0], [3, 0, 0, 1]]
+    apart = plain_features(queries, items)  # the last column is not stored by every query
+    assert apart.items.toarray().tolist() == [[-3, 0, 0, 7], [0, 0, 2, 8], [3, 0, 0, 9]]
+    np.testing.assert_array_equal(apart.queries.toarray(), [[-4, 1, 0, 0], [-2, 0.1 - 5, 3, 1]])
+    assert apart.items.nnz == items.nnz
+    assert (items.toarray() == X).all()
+    assert (queries.toarray() == Q).all()
+
+
+def test_an_entry_stored_in_two_parts_is_one_entry():
+    twice = csr_array((np.array([1.0, 2.0, 6.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    assert plain_features(twice, twice).items.toarray().tolist() == [[3, 0], [0, 6]]
+    span = span_features(twice, twice)
+    assert len(span.queries) == len(span.items) == 2
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_the_span_of_the_points_keeps_all_distances(sparse):
     rng = np.random.default_rng(0)

@@ -69,6 +69,23 @@ def test_ranking_loss_is_the_measure(loss):
     assert hinge.ranking_loss(w) == pytest.approx(1 - MEASURES[loss](hinge.relevance, hinge.X @ w, qid))
 
 
+@pytest.mark.parametrize("loss", list(MEASURES))
+def test_ranking_loss_does_not_see_where_a_list_lies(loss):
+    """Lists far from each other and narrow inside: only the inside is ranked."""
+    hinge, w = made(loss, n_lists=30, seed=2), np.array([0.2, 0.9, -0.5])
+    place = np.repeat(np.random.default_rng(3).integers(-4, 5, (30, 3)), 5, axis=0)
+    moved = replace(hinge, X=1e-4 * hinge.X + 1e5 * place)
+    assert moved.ranking_loss(w) == pytest.approx(hinge.ranking_loss(w))
+    assert moved.spread == pytest.approx(1e-8 * hinge.spread, rel=1e-5)
+
+
+def test_equal_rows_have_the_worst_loss_and_no_spread():
+    hinge, w = made("auc"), np.array([0.2, 0.9, -0.5])
+    flat = replace(hinge, X=np.full_like(hinge.X, 0.1))
+    assert flat.spread == 1.0
+    assert flat.ranking_loss(w) == 1.0
+
+
 def test_blocks_and_threads_do_not_change_a_bit(monkeypatch):
     monkeypatch.setattr(margin_hinge, "BLOCK_BYTES", 500)
     hinge, w = made("map", n_lists=50), np.array([0.5, -0.2, 0.8])

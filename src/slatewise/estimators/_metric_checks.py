@@ -118,6 +118,11 @@ def same_labels(y: Any, n_rows: int) -> tuple[Relevance, Labelling]:
 
 def listed(ranker: MetricRanker, relevance: Any, shape: tuple[int, int], own: Ints) -> Listed:
     """Read a matrix of queries by items."""
+    if ranker.unlisted == "ignored" and not is_sparse(relevance):
+        raise ValueError(
+            "relevance: expected a SciPy sparse matrix for unlisted='ignored' (what it does not store is unlisted), "
+            f"found {type(relevance).__name__}"
+        )
     matrix = relevance_rows(relevance if is_sparse(relevance) else csr_array(np.atleast_2d(np.asarray(relevance))))
     if matrix.shape != shape:
         raise ValueError(f"relevance: expected shape {shape} (queries, items), found {matrix.shape}")

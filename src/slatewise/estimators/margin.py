@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -37,7 +37,8 @@ class MarginRanker(QueryRanker):
     k : int
         Ranks that count for "ndcg" and "precision".
     C : float or "auto"
-        Weight of the hinge against the regulariser; "auto": by the same loss on inner folds over lists.
+        Weight of the hinge against the regulariser; "auto": by the same loss on inner folds over lists, of which
+        there must then be two.
     threshold : float, optional
         The smallest relevance that counts as relevant. Default: all that is above the smallest relevance in training
         (in LETOR's grades 0, 1, 2: 1 and 2); for "auc" every pair of rows of different relevance counts instead.
@@ -116,7 +117,7 @@ class MarginRanker(QueryRanker):
         X
             Features, one row a document.
         y
-            Relevance of each row: a finite number, larger is better.
+            Relevance of each row: a finite number, larger is better; ``score`` needs numbers >= 0.
         qid
             The list each row belongs to: any dtype, rows in any order. None: all rows are one list.
 
@@ -176,7 +177,7 @@ class MarginRanker(QueryRanker):
         rows = np.ascontiguousarray(groups.gather(X)[kept])
         if self.loss == "auc":
             return MarginHinge(rows, levels[kept], offsets, OrderedPairs(), self.n_threads)
-        oracle = Oracle(self.loss, self.k)
+        oracle = Oracle(self.loss, int(self.k))
         return MarginHinge(rows, levels[kept].astype(np.int8), offsets, oracle, self.n_threads)
 
     def _levels(self, y: Floats) -> NDArray[np.int64]:
@@ -193,7 +194,7 @@ class MarginRanker(QueryRanker):
     def _check_settings(self) -> None:
         if self.loss not in LOSSES:
             raise ValueError(f"loss: expected one of {', '.join(LOSSES)}, found {self.loss!r}")
-        if type(self.k) is not int or self.k < 1:
+        if not isinstance(self.k, Integral) or self.k is True or self.k < 1:
             raise ValueError(f"k: expected a whole number >= 1, found {self.k!r}")
         given = {"C": self.C, "tol": self.tol, "max_iter": self.max_iter}
         for name, value in given.items():

@@ -31,7 +31,7 @@ from slatewise.learners.metric_fit import MetricProblem, MetricSearch, fit_metri
 from slatewise.learners.result import Fit, Round
 from slatewise.model_file import ModelCard
 from slatewise.scores.catalogue_precision import mean_average_precision
-from slatewise.scores.mahalanobis import is_sparse, nearest
+from slatewise.scores.mahalanobis import catalogue_scores, is_sparse, nearest, squares
 from slatewise.scores.point_features import PointFeatures, kernel_features, plain_features, span_features
 from slatewise.scores.relevant_items import askable
 from slatewise.scores.row_kernels import KERNELS
@@ -49,6 +49,9 @@ class MetricRanker(Transforms, SavedEstimator):
     ``F(W) = tr(W) + C * mean over queries of the hinge of a ranking loss``, W positive semidefinite: the hinge bounds
     the loss of ranking all items by ``(q - i)' W (q - i)``, and its maximum over rankings is found exactly. The minimum
     is certified: no W has an objective below ``lower_bound_``.
+
+    Standardise the features first. Regularisers charge a feature by its unit, and where units differ by orders of
+    magnitude training often runs all its passes without a certificate.
 
     Parameters
     ----------
@@ -76,7 +79,7 @@ class MetricRanker(Transforms, SavedEstimator):
         grades apart: whole numbers g up to 127 with gain 2^g - 1.
     unlisted : {"irrelevant", "ignored"}
         What items count that ``relevance`` does not store for a query. "ignored": a query ranks what it stores only,
-        where an item of relevance <= 0 is irrelevant.
+        where an item of relevance <= 0 is irrelevant; ``relevance`` must be sparse then, as a dense one lists all.
     callbacks : sequence of callables, optional
         Each is called with a :class:`slatewise.learners.result.Round` after every step.
     checkpoint : path, optional
@@ -279,6 +282,11 @@ class MetricRanker(Transforms, SavedEstimator):
         if not 1 <= k <= len(self.catalogue_):
             raise ValueError(f"k: expected 1 to {len(self.catalogue_)}, the rows of fit, found {k}")
         return nearest(points, items, int(k), self.n_threads)
+
+    def distances(self, X: Any) -> Floats:
+        """Return the squared learned distance of every row of X to every row of fit's X, (n, rows of fit)."""
+        points, items = self._placed(X)
+        return np.maximum(squares(points)[:, None] - catalogue_scores(points, items, squares(items)), 0.0)
 
     def score(self, X: Any, y: Any = None, *, relevance: Any = None) -> float:
         """Return the mean average precision with which rows of X, as queries, rank the rows of fit's X.

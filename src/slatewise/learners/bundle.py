@@ -47,14 +47,24 @@ class Cuts:
         self.offsets = np.append(self.offsets, offset)
 
     def best_weights(self, C: float) -> tuple[NDArray[np.float64], float]:
-        """Return a feasible alpha, close to the best, and the lower bound it proves."""
+        """Return a feasible alpha, close to the best, and the lower bound it proves.
+
+        The solver's tolerances are absolute, so the program is posed in ``alpha / unit`` and divided by ``unit`` times
+        the largest offset: no number in it then grows or vanishes with the scale of the features or of C.
+        """
         size = len(self.offsets)
-        ridge = 1e-12 * max(float(np.trace(self.products)), 1e-300)
-        upper = np.append(np.full(size, C), C)
+        largest = float(np.abs(self.offsets).max()) or 1.0
+        unit = largest / max(float(self.products.diagonal().max()), largest / C)
+        products = self.products * (unit / largest)
+        ridge = 1e-12 * max(float(np.trace(products)), 1e-3)
         solution = daqp.solve(
-            self.products + ridge * np.eye(size), -self.offsets, np.ones((1, size)), upper, np.zeros(size + 1)
+            products + ridge * np.eye(size),
+            -self.offsets / largest,
+            np.ones((1, size)),
+            np.full(size + 1, C / unit),
+            np.zeros(size + 1),
         )[0]
-        alpha = np.maximum(np.nan_to_num(solution), 0.0)
+        alpha = unit * np.maximum(np.nan_to_num(solution), 0.0)
         alpha *= min(1.0, C / max(float(alpha.sum()), 1e-300))
         return alpha, float(self.offsets @ alpha - 0.5 * alpha @ self.products @ alpha)
 

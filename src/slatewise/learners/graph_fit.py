@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.optimize import minimize
 
 from slatewise import parallel
 from slatewise.learners.active_cuts import ActiveCuts
 from slatewise.learners.bundle import one_slack
-from slatewise.learners.lbfgs import SmoothObjective
-from slatewise.learners.result import Fit, Params, Round, warn_unless_converged
+from slatewise.learners.lbfgs import minimise
+from slatewise.learners.result import Fit, Params, Round
 from slatewise.scores.graph_edges import EdgeScores, GraphBlock
 from slatewise.surrogates.graph_hinge import GraphHinge
 from slatewise.surrogates.graph_likelihood import GraphLikelihood, MatchingSum, among_few_rows
@@ -106,52 +105,3 @@ class MaxMargin:
             )
         history = tuple(rescaled(found) for found in fit.history)
         return Fit(fit.params, l2 * fit.objective, l2 * fit.lower_bound, fit.converged, history)
-
-
-def minimise(
-    objective: SmoothObjective,
-    ridge: float,
-    start: Params,
-    *,
-    tol: float = 1e-3,
-    max_iter: int = 500,
-    callback: Callable[[Round], None] | None = None,
-) -> Fit:
-    """Minimise ``ridge/2 |w|^2 + objective`` by L-BFGS until the certified gap is at most ``tol``."""
-    seen: list[tuple[Params, float, Params]] = []
-    history: list[Round] = []
-
-    def penalised(w: Params) -> tuple[float, Params]:
-        if not seen or not np.array_equal(seen[0][0], w):
-            value, gradient = objective.value_and_grad(w)
-            seen[:] = [(w.copy(), value + 0.5 * ridge * float(w @ w), gradient + ridge * w)]
-        return seen[0][1], seen[0][2]
-
-    def certified(w: Params) -> bool:
-        value, gradient = penalised(w)
-        history.append(Round(len(history) + 1, value, value - float(gradient @ gradient) / (2.0 * ridge)))
-        if callback is not None:
-            callback(history[-1])
-        return history[-1].gap <= tol
-
-    def stop_when_certified(xk: Params) -> None:
-        if certified(xk):
-            raise StopIteration
-
-    w = start
-    with parallel.one_blas_thread():
-        converged = certified(w)
-        if not converged:
-            found = minimize(
-                penalised,
-                w,
-                jac=True,
-                method="L-BFGS-B",
-                callback=stop_when_certified,
-                options={"maxiter": max_iter, "ftol": 0.0, "gtol": 0.0},
-            )
-            w = np.asarray(found.x, dtype=np.float64)
-            converged = certified(w)
-    last = history[-1]
-    warn_unless_converged(converged, last.gap, tol, last.round)
-    return Fit(w, last.objective, last.lower_bound, converged, tuple(history))

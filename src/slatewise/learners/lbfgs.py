@@ -2,15 +2,16 @@
 
     P(w) = lambda/2 |w|^2 + L(w) ,      P(w*) >= P(w) - |grad P(w)|^2 / (2 lambda)
 
-The bound holds for any strongly convex P, so a small gradient is a certificate.
+The bound holds for any strongly convex P, so a small gradient is a certificate, and ends the search.
 """
 
 from __future__ import annotations
 
-from typing import Protocol, cast
+from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
-from scipy.optimize import fmin_l_bfgs_b
+from scipy.optimize import minimize
 
 from slatewise import parallel
 from slatewise.learners.result import Fit, Params, Round, warn_unless_converged
@@ -29,18 +30,50 @@ class SmoothObjective(Protocol):
         ...
 
 
-def lbfgs(objective: SmoothObjective, ridge: float = 1.0, *, tol: float = 1e-3, max_iter: int = 500) -> Fit:
-    """Minimise P to a relative certified gap of ``tol``."""
+def minimise(
+    objective: SmoothObjective,
+    ridge: float,
+    start: Params,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = 500,
+    callback: Callable[[Round], None] | None = None,
+) -> Fit:
+    """Minimise P, with ``ridge`` for lambda, until the relative certified gap is at most ``tol``."""
+    seen: list[tuple[Params, float, Params]] = []
+    history: list[Round] = []
 
     def penalised(w: Params) -> tuple[float, Params]:
-        value, gradient = objective.value_and_grad(w)
-        return value + 0.5 * ridge * float(w @ w), gradient + ridge * w
+        if not seen or not np.array_equal(seen[0][0], w):
+            value, gradient = objective.value_and_grad(w)
+            seen[:] = [(w.copy(), value + 0.5 * ridge * float(w @ w), gradient + ridge * w)]
+        return seen[0][1], seen[0][2]
 
-    with parallel.one_blas_thread():
-        found = fmin_l_bfgs_b(penalised, np.zeros(objective.n_params), maxiter=max_iter, pgtol=0.0, factr=10.0)
-        w = cast("Params", found[0])
+    def certified(w: Params) -> bool:
         value, gradient = penalised(w)
-    rounds = int(found[2]["nit"])
-    last = Round(rounds, value, value - float(gradient @ gradient) / (2.0 * ridge))
-    warn_unless_converged(last.gap <= tol, last.gap, tol, rounds)
-    return Fit(w, last.objective, last.lower_bound, bool(last.gap <= tol), (last,))
+        history.append(Round(len(history) + 1, value, value - float(gradient @ gradient) / (2.0 * ridge)))
+        if callback is not None:
+            callback(history[-1])
+        return history[-1].gap <= tol
+
+    def stop_when_certified(xk: Params) -> None:
+        if certified(xk):
+            raise StopIteration
+
+    w = start
+    with parallel.one_blas_thread():
+        converged = certified(w)
+        if not converged:
+            found = minimize(
+                penalised,
+                w,
+                jac=True,
+                method="L-BFGS-B",
+                callback=stop_when_certified,
+                options={"maxiter": max_iter, "ftol": 0.0, "gtol": 0.0},
+            )
+            w = np.asarray(found.x, dtype=np.float64)
+            converged = certified(w)
+    last = history[-1]
+    warn_unless_converged(converged, last.gap, tol, last.round)
+    return Fit(w, last.objective, last.lower_bound, converged, tuple(history))

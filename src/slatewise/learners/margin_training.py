@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from slatewise import parallel
-from slatewise.learners.bundle import Cuts, one_slack
+from slatewise.learners.active_cuts import ActiveCuts
+from slatewise.learners.bundle import one_slack
 from slatewise.learners.result import ConvergenceWarning, Fit, Round
 from slatewise.surrogates.margin_hinge import MarginHinge
 
@@ -27,16 +28,16 @@ def fit_margin(
     hinge: MarginHinge, C: float, tol: float, max_iter: int, callback: Callable[[Round], None] | None = None
 ) -> Fit:
     """Minimise to a certified relative gap of ``tol``."""
-    nothing = np.zeros(hinge.n_features)
     with parallel.one_blas_thread():
-        offset, gradient = hinge.cut(nothing)
-        if not gradient.any():  # the features cannot tell the rows apart
-            return Fit(nothing, C * offset, C * offset, True)
-        return one_slack(hinge, Cuts(np.ones(hinge.n_features)), C, tol=tol, max_iter=max_iter, callback=callback)
+        return one_slack(hinge, ActiveCuts(np.ones(hinge.n_features)), C, tol=tol, max_iter=max_iter, callback=callback)
 
 
 def choose_strength(hinge: MarginHinge, random_state: int) -> float:
     """Return the C with the smallest mean loss on folds of the lists; of equals the smallest."""
+    if hinge.n_lists < 2:
+        raise ValueError(
+            f"C: expected a number where there is one list to learn from, found 'auto' and {hinge.n_lists}"
+        )
     strengths = [strength / hinge.spread for strength in STRENGTHS]
     part = np.random.default_rng(random_state).permutation(hinge.n_lists) % FOLDS
     totals = np.zeros(len(strengths))
@@ -48,7 +49,7 @@ def choose_strength(hinge: MarginHinge, random_state: int) -> float:
 
 def path_losses(hinge: MarginHinge, held_out: MarginHinge, strengths: Sequence[float]) -> list[float]:
     """Return the mean loss on the lists left out, for each C of a growing path."""
-    cuts = Cuts(np.ones(hinge.n_features))
+    cuts = ActiveCuts(np.ones(hinge.n_features))
     with parallel.one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fits = [one_slack(hinge, cuts, C, tol=_TOLERANCE, max_iter=_ROUNDS) for C in strengths]

@@ -18,8 +18,7 @@ import numpy as np
 from slatewise import parallel
 from slatewise.learners.active_cuts import ActiveCuts
 from slatewise.learners.bundle import CutObjective, Cuts, one_slack
-from slatewise.learners.graph_fit import minimise
-from slatewise.learners.lbfgs import SmoothObjective
+from slatewise.learners.lbfgs import SmoothObjective, minimise
 from slatewise.learners.result import ConvergenceWarning, Fit, Params
 from slatewise.surrogates.matching_slates import RatedLists
 
@@ -62,7 +61,8 @@ class SmoothProblem(Problem):
             )
         first = np.zeros(self.objective.n_params) if start is None else start
         fit = minimise(self.objective, l2, first, tol=tol, max_iter=max_iter)
-        return replace(fit, lower_bound=max(0.0, fit.lower_bound) if self.convex else 0.0)
+        bound = max(0.0, fit.lower_bound) if self.convex else 0.0
+        return replace(fit, lower_bound=bound, converged=fit.converged and self.convex)
 
     def loss(self, params: Params) -> float:
         """Return the mean of -log p."""
@@ -83,11 +83,7 @@ class HingeProblem(Problem):
     def fit(self, l2: float, tol: float, max_iter: int, start: Params | None = None) -> Fit:
         """Minimise by cutting planes, which know the objective divided by l2 and start from the cuts there are."""
         del start
-        nothing = np.zeros(self.n_params)
         with parallel.one_blas_thread():
-            offset, gradient = self.objective.cut(nothing)
-            if not gradient.any():  # the features cannot tell the rows apart
-                return Fit(nothing, offset, offset, True)
             fit = one_slack(self.objective, self.cuts, 1.0 / l2, tol=tol, max_iter=max_iter)
         return replace(fit, objective=l2 * fit.objective, lower_bound=l2 * fit.lower_bound)
 
@@ -100,17 +96,18 @@ class HingeProblem(Problem):
 def averaged_fit(
     pose: Pose, lists: RatedLists, l2: float, repeats: int, random_state: int, tol: float, max_iter: int
 ) -> Fit:
-    """Fit one problem a repeat; parameters, objective and bound are means over the repeats."""
-    fits = [
-        pose(lists, np.random.default_rng([random_state, repeat])).fit(l2, tol, max_iter) for repeat in range(repeats)
-    ]
-    longest = max((fit.history for fit in fits), key=len)
+    """Solve one problem a repeat and take the mean theta; its objective, and the bound, are means over the problems."""
+    problems = [pose(lists, np.random.default_rng([random_state, repeat])) for repeat in range(repeats)]
+    fits = [problem.fit(l2, tol, max_iter) for problem in problems]
+    params = np.mean([fit.params for fit in fits], axis=0)
+    with parallel.one_blas_thread():
+        risk = float(np.mean([problem.loss(params) for problem in problems]))
     return Fit(
-        np.mean([fit.params for fit in fits], axis=0),
-        float(np.mean([fit.objective for fit in fits])),
+        params,
+        0.5 * l2 * float(params @ params) + risk,
         float(np.mean([fit.lower_bound for fit in fits])),
         all(fit.converged for fit in fits),
-        longest,
+        max((fit.history for fit in fits), key=len),
     )
 
 

@@ -7,10 +7,15 @@ Every evaluation of R yields a cut (:mod:`slatewise.learners.metric_cuts`). Whil
 against the gap, the multipliers of the best combination of recent cuts are sought, which usually closes it. Should the
 descent end at a kink, a proximal bundle goes on from there with the same cuts: its proximal weight falls until the
 model expects a fair share of the gap, and rises when the step went too far.
+
+F is never negative, no bound lies above it, and scores are wrong by about the machine's precision times the square of
+the largest mapped point. Numbers that contradict the former, or a gap smaller than the latter, are rounding: points lie
+so far from each other, or from 0, that their differences are lost. Then nothing is proven, and the fit says so.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +27,8 @@ from slatewise import parallel
 from slatewise.learners.metric_cone import Cone
 from slatewise.learners.metric_cuts import Cuts, Proposal, Regulariser
 from slatewise.learners.metric_descent import Descent
-from slatewise.learners.result import Fit, Round, warn_unless_converged
-from slatewise.scores.mahalanobis import Floats
+from slatewise.learners.result import ConvergenceWarning, Fit, Round, warn_unless_converged
+from slatewise.scores.mahalanobis import Floats, squares
 from slatewise.surrogates.metric_hinge import MetricHinge
 
 SLOW, SLOW_STEPS = 0.3, 2
@@ -36,6 +41,8 @@ FIRST_RHO = 200.0
 """A step of a tenth of W's size costs the gap."""
 LEAST_RHO = 1e-4
 """Of what the regulariser is worth: below, the proximal term no longer moves anything."""
+ROUNDING = 1e-6
+"""Share of the objective by which rounding may lift the bound of an optimal point above it."""
 LOOSEN, TIGHTEN = 0.3, 2.0
 MOST_PROPOSALS = 6
 PRUNED = 1e-3
@@ -80,13 +87,28 @@ class MetricSearch:
 
     @property
     def last_round(self) -> Round:
-        """The certificate so far; rounding may lift the bound of an optimal point above its objective."""
-        return Round(self.passes, self.objective, min(self.bound, self.objective))
+        """The certificate so far; of numbers that are not sound only F >= 0 is left."""
+        return Round(self.passes, self.objective, min(self.bound, self.objective) if self.sound else 0.0)
+
+    @property
+    def sound(self) -> bool:
+        """Whether objective and bound can both be true."""
+        return self.objective >= 0.0 and self.bound <= self.objective * (1.0 + ROUNDING)
+
+    def trusted(self) -> bool:
+        """Whether the numbers are sound, and rounding of the scores at the best point is smaller than the gap."""
+        hinge, cone = self.problem.hinge, self.problem.cone
+        factor = cone.project(self.best).factor
+        items, queries = (
+            float(np.sqrt(squares(cone.embed(rows, factor)).max())) for rows in (hinge.items, hinge.queries)
+        )
+        lost = self.problem.C * float(np.finfo(np.float64).eps) * items * max(items, queries)
+        return self.sound and lost <= max(self.tol, self.last_round.gap) * self.objective
 
     @property
     def certified(self) -> bool:
         """Whether the gap is small enough."""
-        return self.last_round.gap <= self.tol
+        return self.sound and self.last_round.gap <= self.tol
 
     def evaluate(self, factor: Floats) -> tuple[float, Floats]:
         """Return F and its gradient for the factor; keep the cut, and the point if it is the best."""
@@ -217,12 +239,23 @@ def fit_metric(
         search.restore(resume)
     history: list[Round] = []
     with parallel.one_blas_thread():
-        while search.passes == 0 or (not search.certified and search.passes < max_iter):
+        while search.passes == 0 or (search.sound and not search.certified and search.passes < max_iter):
             history.append(search.round())
             if callback is not None:
                 callback(history[-1], search)
-        search.prune()
+        if search.sound:
+            search.prune()
+        trusted = search.trusted()
     last = search.last_round
+    if not trusted:
+        last = Round(search.passes, search.objective, 0.0)
+        warnings.warn(
+            f"nothing is certified: distances are lost in rounding (objective {search.objective:.6g}, lower bound "
+            f"{search.bound:.6g}): standardise the features",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+        return Fit(search.best, last.objective, last.lower_bound, False, (*history, last), search)
     warn_unless_converged(search.certified, last.gap, tol, search.passes)
     return Fit(search.best, last.objective, last.lower_bound, search.certified, (*history, last), search)
 

@@ -128,6 +128,7 @@ def collapse_classes(
     for name, number in (("C", C), ("tol", tol), ("max_iter", max_iter)):
         if not 0 < number < np.inf:
             raise ValueError(f"{name}: expected a finite number > 0, found {number}")
+    rows -= rows[0]  # so that a constant column becomes exactly 0
     objective = CollapseObjective(rows - rows.mean(axis=0), codes.astype(np.int64), n_threads)
     with parallel.one_blas_thread():
         return _minimise(objective, C, tol, max_iter)
@@ -135,7 +136,11 @@ def collapse_classes(
 
 def _minimise(objective: CollapseObjective, C: float, tol: float, max_iter: int) -> Fit:
     width = objective.X.shape[1]
-    scale = max(float(np.einsum("nd,nd->", objective.X, objective.X)) / len(objective.X), 1e-300)
+    scale = float(np.einsum("nd,nd->", objective.X, objective.X)) / len(objective.X)
+    if scale == 0.0:  # all rows are the same: no W changes the divergence, so 0 is the best
+        nothing = np.zeros((0, width))
+        value = C * objective.value_and_grad(nothing)[0]
+        return Fit(nothing, value, value, True, (Round(0, value, value),))
 
     def flat(values: Floats) -> tuple[float, Floats]:
         L = values.reshape(-1, width)

@@ -93,6 +93,13 @@ class Retrieval(NamedTuple):
     train: Lists
     test: Lists
 
+    @property
+    def n_items(self) -> int:
+        """Items of the training and test lists; those of one table may stand in both."""
+        if self.train.X is self.test.X:
+            return len(np.union1d(self.train.item, self.test.item))
+        return len(np.unique(self.train.item)) + len(np.unique(self.test.item))
+
 
 class Learned(NamedTuple):
     """W, and the rounds it took."""
@@ -107,7 +114,7 @@ def retrieval_rows(name: str, quick: bool) -> list[Row]:
     sizes = {
         "train": float(data.train.relevant.sum()),
         "test": float(data.test.relevant.sum()),
-        "users": float(len(np.unique(np.concatenate([data.train.item, data.test.item])))),
+        "users": float(data.n_items),
         "queries": float(len(np.unique(data.test.query))),
     }
     rows = [Row(f"{name}: relevant pairs, users, queries", sizes, PAPER_SIZES)]

@@ -1,6 +1,6 @@
 """Points as a metric learner sees them, and the way back.
 
-    linear    x itself, centred where it is dense: distances do not change
+    linear    x itself, centred in every column that is stored in full: distances do not change
     basis     phi(x) with phi phi' = K, by pivoted Cholesky: K = k(x, x') of a kernel, or x.x' where features are more
               than points. A metric that regularises the trace never leaves the span of the points, so nothing is lost
 
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from slatewise.scores.kernel_basis import kernel_basis
@@ -33,10 +34,19 @@ class PointFeatures:
 
 
 def plain_features(queries: Rows, items: Rows) -> PointFeatures:
-    """Take the points as they are; dense ones are centred, which keeps small differences exact."""
+    """Take the points as they are, but centred, which keeps small differences exact.
+
+    Sparse points are centred in the columns that all of them store, so they stay as sparse as they were.
+    """
     if is_sparse(items) or is_sparse(queries):
-        return PointFeatures(csr_array(queries), csr_array(items), _same, np.empty((0, 0)))
-    centre = items.mean(axis=0)
+        rows = _own_csr(items)
+        asked = rows if queries is items else _own_csr(queries)
+        centre = np.where(_stored_in_full(rows) & _stored_in_full(asked), _mean(rows), 0.0)
+        for table in (rows,) if asked is rows else (rows, asked):
+            table.data -= centre[table.indices]
+        return PointFeatures(asked, rows, _same, np.empty((0, 0)))
+    # Not the mean at once: a constant column becomes exactly 0.
+    centre = items[0] + (items - items[0]).mean(axis=0)
     centred = np.ascontiguousarray(items - centre)
     asked = centred if queries is items else np.ascontiguousarray(queries - centre)
     return PointFeatures(asked, centred, _same, np.empty((0, 0)))
@@ -83,6 +93,25 @@ def _stacked(queries: Rows, items: Rows) -> Rows:
     if queries is items:
         return items
     return csr_array(vstack([items, queries])) if is_sparse(items) else np.vstack([items, queries])
+
+
+def _own_csr(rows: Rows) -> csr_array:
+    """A copy to write to, with every entry stored once."""
+    copy = csr_array(rows).astype(np.float64)
+    copy.sum_duplicates()
+    return copy
+
+
+def _stored_in_full(rows: csr_array) -> NDArray[np.bool_]:
+    n_rows, width = rows.shape
+    return np.bincount(rows.indices, minlength=width) == n_rows
+
+
+def _mean(rows: csr_array) -> Floats:
+    """The mean of every column stored in full; of a constant one it is exact."""
+    n_rows, width = rows.shape
+    first = dense(rows[[0]]).ravel()
+    return first + np.bincount(rows.indices, rows.data - first[rows.indices], width) / n_rows
 
 
 def _same(L: Floats) -> Floats:

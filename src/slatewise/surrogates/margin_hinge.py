@@ -68,18 +68,17 @@ class MarginHinge:
     def ranking_loss(self, w: Floats) -> float:
         """Return the mean loss of ranking by score; items that tie stand in the worst order.
 
-        Scores far enough apart outweigh any loss: the most violated ranking is then the ranking itself.
+        Scores far enough apart in their list outweigh any loss: the most violated ranking is then the ranking itself.
         """
         with parallel.one_blas_thread():
-            spread = float(np.std(self.X @ w))
+            scores = self.X @ w
+        spread = np.sqrt(self._mean_square_from_centre(scores[:, None]))
         return self.cut(w * (_FAR / spread) if spread > 0.0 else w)[0]
 
     @property
     def spread(self) -> float:
-        """Mean squared distance of a row from the centre of its list: what the hinge sees of the features."""
-        sums = np.add.reduceat(self.X, self.offsets[:-1], axis=0)
-        between = (sums**2).sum(axis=1) / np.diff(self.offsets)
-        return max(float((self.X**2).sum() - between.sum()) / len(self.X), 1e-300)
+        """Mean squared distance of a row from the centre of its list, all the hinge sees of the features; 1 if 0."""
+        return self._mean_square_from_centre(self.X) or 1.0
 
     def part(self, kept: NDArray[np.bool_]) -> MarginHinge:
         """Return the hinge of the lists that are kept."""
@@ -87,6 +86,12 @@ class MarginHinge:
         rows = np.repeat(kept, sizes)
         offsets = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64)
         return replace(self, X=self.X[rows], relevance=self.relevance[rows], offsets=offsets)
+
+    def _mean_square_from_centre(self, values: Floats) -> float:
+        starts, sizes = self.offsets[:-1], np.diff(self.offsets)
+        away = values - np.repeat(values[starts], sizes, axis=0)  # of equal rows exactly 0, which a mean would not give
+        away -= np.repeat(np.add.reduceat(away, starts, axis=0) / sizes[:, None], sizes, axis=0)
+        return float(np.einsum("nd,nd->", away, away)) / len(away)
 
     @cached_property
     def _blocks(self) -> list[tuple[int, int]]:
