@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.inference.interleave import Oracle
@@ -109,34 +108,15 @@ class MarginRanker(QueryRanker):
         self.n_threads = n_threads
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, qid: ArrayLike | None = None) -> Self:
-        """Learn from graded rows.
-
-        Parameters
-        ----------
-        X
-            Features, one row a document.
-        y
-            Relevance of each row: a finite number, larger is better; ``score`` needs numbers >= 0.
-        qid
-            The list each row belongs to: any dtype, rows in any order. None: all rows are one list.
-
-        Returns
-        -------
-        self
-        """
-        super().fit(X, y, qid)
-        gap = (self.objective_ - self.lower_bound_) / max(self.objective_, 1e-300)
-        self.model_card_ = replace(
-            self.model_card_, objective=self.objective_, lower_bound=self.lower_bound_, converged=gap <= self.tol
-        )
-        return self
-
     def check_learned(self) -> None:
         """Raise ValueError unless there is one finite weight a feature."""
         super().check_learned()
         if self.coef_.shape != (self.n_features_in_,) or not np.isfinite(self.coef_).all():
             raise ValueError(f"coef_: expected {self.n_features_in_} finite numbers, found shape {self.coef_.shape}")
+
+    def _certificate(self) -> dict[str, Any]:
+        gap = (self.objective_ - self.lower_bound_) / max(self.objective_, 1e-300)
+        return {"objective": self.objective_, "lower_bound": self.lower_bound_, "converged": gap <= self.tol}
 
     def _fit_lists(self, X: NDArray[Any], y: Floats, qid: NDArray[Any] | None) -> None:
         self._check_settings()
@@ -157,7 +137,7 @@ class MarginRanker(QueryRanker):
                 f"nothing was learnt: the hinge of loss={self.loss!r} is smallest where all weights are 0; "
                 "'map' and 'auc', or a larger k, look at more of a list",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
 
     def _hinge(self, X: Floats, y: Floats, qid: NDArray[Any] | None) -> MarginHinge:

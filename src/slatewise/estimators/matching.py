@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -133,28 +132,6 @@ class MatchingRanker(QueryRanker):
         self.n_threads = n_threads
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, qid: ArrayLike | None = None) -> Self:
-        """Learn from graded rows.
-
-        Parameters
-        ----------
-        X
-            Features, one row a document.
-        y
-            Rating of each row: a finite number, larger is better.
-        qid
-            The list each row belongs to: any dtype, rows in any order. None: all rows are one list.
-
-        Returns
-        -------
-        self
-        """
-        super().fit(X, y, qid)
-        self.model_card_ = replace(
-            self.model_card_, objective=self.objective_, lower_bound=self.lower_bound_, converged=self._converged
-        )
-        return self
-
     def check_learned(self) -> None:
         """Raise ValueError unless there is one finite number a feature, and M and the ratings can be."""
         super().check_learned()
@@ -177,6 +154,9 @@ class MatchingRanker(QueryRanker):
         lists = _rated_lists(scores[:, None], check_targets(scores, y), qid)
         rng = np.random.default_rng([0 if self.random_state is None else self.random_state, 1])
         return self._pose()(self._useful(lists), rng).loss(np.ones(1))
+
+    def _certificate(self) -> dict[str, Any]:
+        return {"objective": self.objective_, "lower_bound": self.lower_bound_, "converged": self._converged}
 
     def _fit_lists(self, X: NDArray[Any], y: Floats, qid: NDArray[Any] | None) -> None:
         check_settings(self, y)

@@ -36,7 +36,7 @@ class QueryRanker(SavedEstimator):
         X
             Features, one row a document.
         y
-            Relevance of each row: a finite number, larger is better.
+            Relevance of each row: a finite number, larger is better; :meth:`score` needs numbers >= 0.
         qid
             The list each row belongs to: any dtype, rows in any order. None: all rows are one list.
 
@@ -49,7 +49,7 @@ class QueryRanker(SavedEstimator):
         groups = group_rows(qid, len(rows))
         self._fit_lists(rows, relevance, None if qid is None else np.asarray(qid))
         self.has_qid_ = qid is not None
-        self.model_card_ = card_for(len(groups.ids), rows, relevance, groups.offsets)
+        self.model_card_ = card_for(len(groups.ids), rows, relevance, groups.offsets, **self._certificate())
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -95,6 +95,10 @@ class QueryRanker(SavedEstimator):
         """Raise ValueError unless ``has_qid_`` is a boolean."""
         if type(self.has_qid_) is not bool:
             raise ValueError(f"has_qid_: expected a boolean, found {self.has_qid_!r}")
+
+    def _certificate(self) -> dict[str, Any]:
+        """Return what the model card says of the objective; nothing where a ranker minimises none."""
+        return {}
 
     @abstractmethod
     def _fit_lists(self, X: NDArray[Any], y: NDArray[np.float64], qid: NDArray[Any] | None) -> None: ...

@@ -6,6 +6,7 @@ drawn              count in the query's list + scaled count among the drawn item
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -86,55 +87,71 @@ class WholeCatalogue:
 
     def gradient(self, block: Block, vectors: Singles, items: Singles, rank_weight: Singles) -> BlockGradient:
         """Scan the catalogue tile by tile."""
-        from slatewise.kernels.warp_violators import catalogue_gradient, scan_tile
-
-        n_pairs, tile = len(block.positives), min(ITEMS_A_TILE, len(items))
         rows = np.repeat(np.arange(len(block.ends)), np.diff(block.ends, prepend=0))
         bars = np.einsum("pf,pf->p", vectors[rows], items[block.positives]) - np.float32(1.0)
-        counts, kept = np.zeros(n_pairs, dtype=np.int64), np.zeros(n_pairs, dtype=np.int64)
-        strides = np.empty(n_pairs, dtype=np.int64)
-        found = np.empty((n_pairs, self.most), dtype=np.int64)
-        found_scores = np.empty((n_pairs, self.most), dtype=np.float32)
-        room = np.empty((len(vectors), tile), dtype=np.float32)
-        for first in range(0, len(items), tile):
-            part = items[first : first + tile]
-            scores = room if len(part) == tile else np.empty((len(vectors), len(part)), dtype=np.float32)
-            np.matmul(vectors, part.T, out=scores)
-            scan_tile(
-                scores,
-                first,
-                len(items),
-                block.ends,
-                block.positives,
-                bars,
-                block.starts,
-                counts,
-                strides,
-                kept,
-                found,
-                found_scores,
-            )
-        gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
-        n_entries = int(kept.sum()) + int((kept > 0).sum())
-        entries = _room_for(n_entries)
-        catalogue_gradient(
-            items,
+        return gradient_of_scan(block, vectors, items, rank_weight, bars, _tiles(vectors, items), self.most)
+
+
+def _tiles(vectors: Singles, items: Singles) -> Iterator[tuple[int, Singles]]:
+    tile = min(ITEMS_A_TILE, len(items))
+    room = np.empty((len(vectors), tile), dtype=np.float32)
+    for first in range(0, len(items), tile):
+        part = items[first : first + tile]
+        scores = room if len(part) == tile else np.empty((len(vectors), len(part)), dtype=np.float32)
+        yield first, np.matmul(vectors, part.T, out=scores)
+
+
+def gradient_of_scan(
+    block: Block,
+    vectors: Singles,
+    items: Singles,
+    rank_weight: Singles,
+    bars: Singles,
+    tiles: Iterable[tuple[int, Singles]],
+    most: int,
+) -> BlockGradient:
+    """Count the items above each pair's bar in tiles of scores, (first item, scores), and average over some of them."""
+    from slatewise.kernels.warp_violators import catalogue_gradient, scan_tile
+
+    n_pairs = len(block.positives)
+    counts, kept = np.zeros(n_pairs, dtype=np.int64), np.zeros(n_pairs, dtype=np.int64)
+    found, strides = np.empty((n_pairs, most), dtype=np.int64), np.empty(n_pairs, dtype=np.int64)
+    found_scores = np.empty((n_pairs, most), dtype=np.float32)
+    for first, scores in tiles:
+        scan_tile(
+            scores,
+            first,
+            len(items),
             block.ends,
             block.positives,
-            block.weights,
-            rank_weight,
             bars,
+            block.starts,
             counts,
+            strides,
             kept,
             found,
             found_scores,
-            gradient,
-            entries.rows,
-            entries.coefficients,
-            entries.sources,
-            totals,
         )
-        return BlockGradient(gradient, entries, None, float(totals[0]), int(totals[1]))
+    gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
+    entries = _room_for(int(kept.sum()) + int((kept > 0).sum()))
+    catalogue_gradient(
+        items,
+        block.ends,
+        block.positives,
+        block.weights,
+        rank_weight,
+        bars,
+        counts,
+        kept,
+        found,
+        found_scores,
+        gradient,
+        entries.rows,
+        entries.coefficients,
+        entries.sources,
+        totals,
+    )
+    return BlockGradient(gradient, entries, None, float(totals[0]), int(totals[1]))
 
 
 @dataclass(frozen=True)

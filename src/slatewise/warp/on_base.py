@@ -16,11 +16,11 @@ import numpy as np
 from slatewise import parallel
 from slatewise.warp.blocked import BlockedEngine
 from slatewise.warp.engine import Factors
-from slatewise.warp.negatives import VIOLATORS_A_PAIR, BlockGradient, EpochNegatives, StepNegatives
+from slatewise.warp.negatives import VIOLATORS_A_PAIR, BlockGradient, EpochNegatives, StepNegatives, gradient_of_scan
 from slatewise.warp.pair_terms import PairTerm, Silent
 from slatewise.warp.pairs import Block, TrainingPairs
 from slatewise.warp.rank_weights import rank_weights
-from slatewise.warp.tables import Entries, Ints, Singles, Table, padded
+from slatewise.warp.tables import Ints, Singles, Table, padded
 from slatewise.warp.top_k import TopItems
 from slatewise.warp.training import EpochReport, Schedule, Validation
 
@@ -59,55 +59,11 @@ class OnBase:
 
     def gradient(self, block: Block, vectors: Singles, items: Singles, rank_weight: Singles) -> BlockGradient:
         """Count the violators of whole rows; the base's part of a score has no gradient."""
-        from slatewise.kernels.warp_violators import catalogue_gradient, scan_tile
-
         scores = self.base.rows(block.queries)
         scores += vectors @ items.T
-        n_pairs, most = len(block.positives), VIOLATORS_A_PAIR
         rows = np.repeat(np.arange(len(block.ends)), np.diff(block.ends, prepend=0))
         bars = scores[rows, block.positives] - np.float32(1.0)
-        counts, kept = np.zeros(n_pairs, dtype=np.int64), np.zeros(n_pairs, dtype=np.int64)
-        found, strides = np.empty((n_pairs, most), dtype=np.int64), np.empty(n_pairs, dtype=np.int64)
-        found_scores = np.empty((n_pairs, most), dtype=np.float32)
-        scan_tile(
-            scores,
-            0,
-            len(items),
-            block.ends,
-            block.positives,
-            bars,
-            block.starts,
-            counts,
-            strides,
-            kept,
-            found,
-            found_scores,
-        )
-        n_entries = int(kept.sum()) + int((kept > 0).sum())
-        gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
-        entries = Entries(
-            np.empty(n_entries, dtype=np.int64),
-            np.empty(n_entries, dtype=np.float32),
-            np.empty(n_entries, dtype=np.int64),
-        )
-        catalogue_gradient(
-            items,
-            block.ends,
-            block.positives,
-            block.weights,
-            rank_weight,
-            bars,
-            counts,
-            kept,
-            found,
-            found_scores,
-            gradient,
-            entries.rows,
-            entries.coefficients,
-            entries.sources,
-            totals,
-        )
-        return BlockGradient(gradient, entries, None, float(totals[0]), int(totals[1]))
+        return gradient_of_scan(block, vectors, items, rank_weight, bars, [(0, scores)], VIOLATORS_A_PAIR)
 
 
 def top_on_base(
