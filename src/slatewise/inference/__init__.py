@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from slatewise.inference.samplers import MatchingSamples, sample_matchings
     from slatewise.inference.slates import Slates, beam_slates, greedy_slates, iterated_slates
     from slatewise.inference.star import StarMarginals, StarResult, UnprovenWarning, star_max_marginals, star_top_k
-    from slatewise.inference.star_permutation import StarRanking, star_permutation
+    from slatewise.inference.star_rankings import StarRanking, star_permutation
     from slatewise.inference.star_sums import star_log_odds
     from slatewise.inference.tied import TiedSum, tied_log_sum
 
@@ -54,7 +54,7 @@ _HOMES = {
     "QuadraticRanking": "quadratic",
     "Slates": "slates",
     "StarMarginals": "star",
-    "StarRanking": "star_permutation",
+    "StarRanking": "star_rankings",
     "StarResult": "star",
     "TiedSum": "tied",
     "UnprovenWarning": "star",
@@ -68,7 +68,7 @@ _HOMES = {
     "sample_matchings": "samplers",
     "star_log_odds": "star_sums",
     "star_max_marginals": "star",
-    "star_permutation": "star_permutation",
+    "star_permutation": "star_rankings",
     "star_top_k": "star",
     "tied_log_sum": "tied",
     "tied_permanent": "permanents",
