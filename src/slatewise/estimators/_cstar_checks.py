@@ -27,7 +27,7 @@ def check_settings(ranker: CStarRanker, X: Floats, Y: Floats) -> None:
         )
     if ranker.scores == "pretrained" and X.shape != Y.shape:
         raise ValueError(f"X: expected one given score a label, shape {Y.shape}, found {X.shape}")
-    if ranker.k != "relevant" and not (isinstance(ranker.k, Integral) and 1 <= ranker.k <= Y.shape[1]):
+    if ranker.k != "relevant" and not (isinstance(ranker.k, Integral) and 1 <= int(ranker.k) <= Y.shape[1]):
         raise ValueError(f"k: expected 'relevant' or a number from 1 to {Y.shape[1]} labels, found {ranker.k!r}")
     for name, value, other in (("C", ranker.C, "auto"), ("C_pair", ranker.C_pair, None)):
         if value != other and (not isinstance(value, Real) or not 0 < float(value) < np.inf):
