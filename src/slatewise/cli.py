@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -18,7 +19,9 @@ from typer.exceptions import TyperException
 from slatewise._version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
+
+    from rich.progress import Progress, TaskID
 
 app = typer.Typer(
     name="slatewise",
@@ -167,12 +170,20 @@ def reproduce(
     _check_target(report)
     with _working(f"reproduce {paper}"):
         result = run(paper, data, quick, seed)
-    rows = [
-        [row.name, name, _figure(value), "" if row.paper is None or name not in row.paper else _figure(row.paper[name])]
-        for row in result.rows
-        for name, value in row.measured.items()
-    ]
-    _print_table(f"{result.paper} on {result.data}", ["row", "figure", "measured", "published"], rows)
+    if sys.stdout.isatty():
+        _print_table(f"{result.paper} on {result.data} (in parentheses: published)", *result.table())
+    else:
+        rows = [
+            [
+                row.name,
+                name,
+                _figure(value),
+                _figure(row.paper[name]) if row.paper is not None and name in row.paper else "",
+            ]
+            for row in result.rows
+            for name, value in row.measured.items()
+        ]
+        _print_table(result.paper, ["row", "figure", "measured", "published"], rows)
     _write_json(as_json, result.as_json())
     if report is not None:
         result.page().write(report)
@@ -261,11 +272,42 @@ def _one_line(error: Exception) -> str:
     return " ".join(text.split())
 
 
-def _working(what: str) -> Any:
-    """Show a spinner on stderr while a person waits; nothing when piped."""
+@contextmanager
+def _working(what: str) -> Generator[None]:
+    """Show on stderr how far the work is while a person waits; nothing when piped."""
     from rich.console import Console
 
-    return Console(stderr=True).status(what)
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from slatewise.progress import listening
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bars, listening(_Bars(bars, what)):
+        yield
+
+
+class _Bars:
+    """A listener that draws a bar a loop under the command's own line."""
+
+    def __init__(self, bars: Progress, what: str) -> None:
+        self.bars, self.what = bars, what
+        self.command = bars.add_task(what, total=None)
+
+    def begin(self, what: str, total: int | None) -> int:
+        return int(self.bars.add_task(what, total=total))
+
+    def advance(self, loop: int) -> None:
+        self.bars.advance(cast("TaskID", loop))
+
+    def end(self, loop: int) -> None:
+        self.bars.remove_task(cast("TaskID", loop))
+
+    def tell(self, text: str) -> None:
+        self.bars.update(self.command, description=f"{self.what}: {text}")
 
 
 def _print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

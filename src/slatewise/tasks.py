@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 from slatewise import BestFeatureRanker, CStarRanker, LatentRanker, MarginRanker, MatchingRanker, MetricRanker, metrics
 from slatewise.data.records import MultiLabel, Qrels, Run
 from slatewise.inputs import document_ids, read_classes, read_interactions, read_labels, read_ranking
+from slatewise.progress import tell
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,10 @@ class Task(ABC):
     estimator: type[Any]
 
     def make(self, params: Sequence[str]) -> Any:
-        """Build the estimator with ``name=value`` parameters (JSON values, or plain text)."""
+        """Build the estimator with ``name=value`` parameters (JSON values, or plain text); it tells of its rounds."""
         chosen = self.estimator()
+        if "callbacks" in chosen.get_params():
+            chosen.set_params(callbacks=[tell])
         for text in params:
             name, equals, value = text.partition("=")
             if not equals or name not in chosen.get_params():

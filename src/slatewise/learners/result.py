@@ -29,6 +29,9 @@ class Round:
         """(objective - lower bound) / objective: what is certainly not lost."""
         return (self.objective - self.lower_bound) / max(abs(self.objective), 1e-300)
 
+    def __str__(self) -> str:
+        return f"round {self.round}, objective {self.objective:.6g}, gap {100 * self.gap:.3g}%"
+
 
 @dataclass(frozen=True, eq=False)
 class Fit:

@@ -22,6 +22,8 @@ PAPERS = {
     "mlr": "slatewise.papers.mlr",
     "rankmatch": "slatewise.papers.rankmatch",
 }
+_BESIDE = ("_se", "_low", "_high", "_p")
+"""Ends of the names of figures that say how sure another figure is."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,17 @@ class Row:
     paper: Mapping[str, float] | None
 
     def cell(self, name: str) -> str:
-        """Return one figure as text, the published one in parentheses."""
+        """Return one figure as text with what belongs to it, the published one in parentheses."""
         if name not in self.measured:
             return ""
-        published = "" if self.paper is None or name not in self.paper else f" ({self.paper[name]:.4g})"
-        return f"{self.measured[name]:.4g}{published}"
+        figure = f"{self.measured[name]:.4g}"
+        if f"{name}_se" in self.measured:
+            figure += f" ± {self.measured[f'{name}_se']:.2g}"
+        if f"{name}_low" in self.measured:
+            figure += f" [{self.measured[f'{name}_low']:.3g}, {self.measured[f'{name}_high']:.3g}]"
+        if f"{name}_p" in self.measured:
+            figure += f", p {self.measured[f'{name}_p']:.2g}"
+        return figure if self.paper is None or name not in self.paper else f"{figure} ({self.paper[name]:.4g})"
 
 
 @dataclass(frozen=True)
@@ -55,15 +63,16 @@ class Reproduction:
         rows = [asdict(row) for row in self.rows]
         return {"paper": self.paper, "data": self.data, "seconds": self.seconds, "rows": rows}
 
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Return columns and rows to look at: a figure's error, interval and p value stand in its own cell."""
+        names = dict.fromkeys(name for row in self.rows for name in row.measured)
+        columns = [name for name in names if not name.endswith(_BESIDE)]
+        return ["", *columns], [[row.name, *(row.cell(column) for column in columns)] for row in self.rows]
+
     def page(self) -> Page:
         """Return the report: one table of all figures, published ones in parentheses, and the drawings."""
         page = Page(f"{self.paper}: {self.data}")
-        columns = list(dict.fromkeys(name for row in self.rows for name in row.measured))
-        page.table(
-            "Measured, and in parentheses published",
-            ["", *columns],
-            [[row.name, *(row.cell(column) for column in columns)] for row in self.rows],
-        )
+        page.table("Measured, and in parentheses published", *self.table())
         for svg, caption in self.figures:
             page.figure(svg, caption)
         return page
