@@ -26,12 +26,13 @@ def model(tmp_path):
     return path
 
 
+@pytest.mark.parametrize("mmap", [False, True])
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "i2", "i1", "u1", "?", ">f8"])
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0), (2, 3)])
-def test_arrays_come_back(tmp_path, dtype, shape):
+def test_arrays_come_back(tmp_path, dtype, shape, mmap):
     array = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
     write_model(tmp_path / "m", some_state(a=array, b=array.T))
-    back = read_model(tmp_path / "m").arrays
+    back = read_model(tmp_path / "m", mmap).arrays
     np.testing.assert_array_equal(back["a"], array)
     np.testing.assert_array_equal(back["b"], array.T)
     assert back["a"].dtype == array.dtype.newbyteorder("<")
@@ -64,23 +65,25 @@ def test_same_model_same_bytes(tmp_path, model):
     assert (tmp_path / "again").read_bytes() == model.read_bytes()
 
 
-def test_every_flipped_byte_is_refused(tmp_path, model):
+@pytest.mark.parametrize("mmap", [False, True])
+def test_every_flipped_byte_is_refused(tmp_path, model, mmap):
     whole = model.read_bytes()
     damaged = tmp_path / "damaged"
     for place in range(len(whole)):
         for flip in (0x01, 0x20, 0x80, 0xFF):
             damaged.write_bytes(whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :])
             with pytest.raises(ModelFileError, match="damaged"):
-                read_model(damaged)
+                read_model(damaged, mmap)
 
 
-def test_every_truncation_and_extension_is_refused(tmp_path, model):
+@pytest.mark.parametrize("mmap", [False, True])
+def test_every_truncation_and_extension_is_refused(tmp_path, model, mmap):
     whole = model.read_bytes()
     damaged = tmp_path / "damaged"
     for text in [whole[:length] for length in range(len(whole))] + [whole + b"\0", whole + whole]:
         damaged.write_bytes(text)
         with pytest.raises(ModelFileError, match="damaged"):
-            read_model(damaged)
+            read_model(damaged, mmap)
 
 
 def hostile(path, entries, metadata=None, data=b""):
@@ -194,6 +197,21 @@ def test_reading_allocates_at_most_twice_the_file(tmp_path, array):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak <= 2 * (tmp_path / "big").stat().st_size
+
+
+def test_a_mapped_file_takes_no_memory_and_cannot_be_written_to(tmp_path):
+    path = tmp_path / "big"
+    write_model(path, some_state(a=np.arange(1 << 19), b=np.array(["x", "yz"]), c=np.zeros(3, np.uint8), d=np.ones(2)))
+    tracemalloc.start()
+    back = read_model(path, mmap=True).arrays
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
+    assert not back["a"].flags.writeable
+    assert back["b"].tolist() == ["x", "yz"]
+    assert back["d"].flags.aligned  # three bytes stand before it in the file
+    write_model(path, some_state(a=np.zeros(1)))
+    assert back["a"][-1] == (1 << 19) - 1  # the file that was mapped, not the one that took its place
 
 
 def test_failed_write_leaves_the_old_file(model):

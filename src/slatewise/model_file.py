@@ -5,7 +5,8 @@ end to end. Ours adds, under ``__metadata__``, a ``slatewise`` entry (format ver
 card, sha256 of every tensor) and a ``sha256`` entry over the rest of the header. The header must be the exact bytes
 we would write, and the tensors must tile the file without gaps, so no flipped byte goes unnoticed.
 
-Nothing in a file is ever executed, and reading allocates the file's own size plus a header of bounded size.
+Nothing in a file is ever executed, and reading allocates the file's own size plus a header of bounded size; a file that
+is mapped instead allocates no more than the header.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from io import BufferedReader
 from typing import Any, TypeAlias, cast
@@ -104,14 +105,18 @@ def write_model(path: str | os.PathLike[str], state: ModelState) -> None:
             file.write(raw_bytes(tensor))
 
 
-def read_model(path: str | os.PathLike[str]) -> ModelState:
-    """Read and check everything; a damaged, foreign or newer file is a ModelFileError that says which."""
+def read_model(path: str | os.PathLike[str], mmap: bool = False) -> ModelState:
+    """Read and check everything; a damaged, foreign or newer file is a ModelFileError that says which.
+
+    With ``mmap`` the arrays are read-only views of the file itself. They are checked all the same, which reads the file
+    once, but takes no memory that the system cannot have back or share with other processes.
+    """
     name = os.fspath(path)
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         header = _read_header(file, size, name)
         metadata = _checked_metadata(header, name)
-        tensors = _read_tensors(file, header, size - file.tell(), name)
+        tensors = _read_tensors(file, header, size - file.tell(), name, _mapped if mmap else _in_memory)
     if metadata["sha256"].keys() != tensors.keys():
         raise ModelFileError(
             f"{name}: expected a checksum for every tensor, found them for {sorted(metadata['sha256'])}"
@@ -256,21 +261,43 @@ def _check_types(values: dict[str, Any], types: Mapping[str, tuple[type, ...]], 
             raise ModelFileError(f"{where}: expected {wanted} as {key}, found {str(value)[:80]!r}")
 
 
-def _read_tensors(file: BufferedReader, header: dict[str, Any], data_bytes: int, name: str) -> dict[str, Array]:
+def _read_tensors(
+    file: BufferedReader,
+    header: dict[str, Any],
+    data_bytes: int,
+    name: str,
+    take: Callable[[BufferedReader, np.dtype[Any], tuple[int, ...]], Array | None],
+) -> dict[str, Array]:
     tensors: dict[str, Array] = {}
     position = 0
     for tensor_name, entry in sorted(header.items()):
         if tensor_name == "__metadata__":
             continue
         dtype, shape, end = _checked_entry(entry, position, data_bytes, f"{name}: tensor {tensor_name!r}")
-        tensor = np.empty(shape, dtype=dtype)
-        if file.readinto(raw_bytes(tensor)) != tensor.nbytes:
-            raise ModelFileError(f"{name}: expected {tensor.nbytes} bytes for tensor {tensor_name!r}, found fewer")
+        tensor = take(file, dtype, shape)
+        if tensor is None:
+            raise ModelFileError(f"{name}: expected {end - position} bytes for tensor {tensor_name!r}, found fewer")
         tensors[tensor_name] = tensor
         position = end
     if position != data_bytes:
         raise ModelFileError(f"{name}: expected {position} bytes of tensors, found {data_bytes}")
     return tensors
+
+
+def _in_memory(file: BufferedReader, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array | None:
+    """Read the next tensor; None where the file ends too soon."""
+    tensor = np.empty(shape, dtype=dtype)
+    return tensor if file.readinto(raw_bytes(tensor)) == tensor.nbytes else None
+
+
+def _mapped(file: BufferedReader, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array | None:
+    """Map the next tensor; what is empty, or lies where numbers of its size cannot be read in one go, is copied."""
+    start = file.tell()
+    if not math.prod(shape) or start % dtype.itemsize:
+        return _in_memory(file, dtype, shape)
+    tensor = np.memmap(file, dtype, "r", start, shape)
+    file.seek(start + tensor.nbytes)
+    return tensor.view(np.ndarray)
 
 
 def _checked_entry(

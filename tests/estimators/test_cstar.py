@@ -1,8 +1,4 @@
 import os
-import signal
-import subprocess
-import sys
-import textwrap
 from dataclasses import replace
 from itertools import combinations
 
@@ -358,37 +354,6 @@ def test_callbacks_see_the_gap_close(scenes):
     rounds = []
     CStarRanker(core=2, C=10, callbacks=[rounds.append]).fit(scenes.X, scenes.Y)
     assert rounds[-1].gap <= 1e-3 <= rounds[0].gap
-
-
-FIT = textwrap.dedent("""
-    import os, signal, sys
-    from slatewise import CStarRanker, datasets
-    scenes = datasets.make_label_scenes(240, n_labels=8, random_state=1)
-    stop_at, out = int(sys.argv[1]), sys.argv[2]
-    seen = []
-    def watch(round_):
-        seen.append(round_)
-        if len(seen) == stop_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-    CStarRanker(core=3, C=30, checkpoint="state", callbacks=[watch]).fit(scenes.X, scenes.Y).save(out)
-""")
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
-def test_killed_and_resumed_it_gives_the_same_bits(tmp_path):
-    def fit(stop_at, out):
-        return subprocess.run([sys.executable, "-c", FIT, str(stop_at), out], cwd=tmp_path, check=False).returncode
-
-    assert fit(-1, "whole") == 0
-    assert not (tmp_path / "state").exists()
-    assert fit(2, "part") == -signal.SIGKILL
-    assert (tmp_path / "state").exists()
-    assert fit(1, "part") == -signal.SIGKILL
-    assert fit(-1, "part") == 0
-    whole, part = (slatewise.load(tmp_path / name) for name in ("whole", "part"))
-    np.testing.assert_array_equal(whole.coef_, part.coef_)
-    np.testing.assert_array_equal(whole.pair_, part.pair_)
-    assert (whole.objective_, whole.lower_bound_) == (part.objective_, part.lower_bound_)
 
 
 def test_a_checkpoint_of_other_data_is_refused(tmp_path, scenes):

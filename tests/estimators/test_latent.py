@@ -170,6 +170,16 @@ def test_other_engines_and_losses_learn_too(pairs, ranker, settings):
     assert other.recall(pairs.queries, pairs.items, [10])[10] > bar
 
 
+def test_alpha_0_is_the_auc_loss(pairs):
+    settings = {**SMALL, "epochs": 2}
+    flat, auc, steep = (
+        LatentRanker(**settings, **change).fit(pairs.queries, pairs.items)
+        for change in ({"alpha": 0}, {"loss": "auc"}, {"alpha": 1.5})
+    )
+    np.testing.assert_array_equal(flat.item_factors_, auc.item_factors_)
+    assert not np.array_equal(steep.item_factors_, flat.item_factors_)
+
+
 def test_excluded_items_do_not_show(ranker):
     ids, _ = ranker.rank([3, 25], k=5)
     rest, _ = ranker.rank([3, 25], k=3, exclude=[ids[0, :2], []])
@@ -235,6 +245,9 @@ NAN[1, 1] = np.nan
 BAD = [
     ({"loss": "hinge"}, {}, "loss: expected one of warp, auc"),
     ({"engine": "gpu"}, {}, "engine: expected one of blocked, sampled"),
+    ({"alpha": -1}, {}, "alpha: expected a finite number >= 0, found -1"),
+    ({"alpha": np.nan}, {}, "alpha"),
+    ({"pair": "cosine"}, {}, "pair: expected one of gram, bilinear"),
     ({"n_components": 0}, {}, "n_components: expected a whole number >= 1"),
     ({"stages": 1.5}, {}, "stages"),
     ({"k": 0}, {}, "k: expected"),
@@ -244,7 +257,7 @@ BAD = [
     ({"negatives": 0}, {}, "negatives"),
     ({"batch_size": 0}, {}, "batch_size"),
     ({"max_draws": 0}, {}, "max_draws"),
-    ({"learning_rate": 0}, {}, "learning_rate: expected a finite number > 0"),
+    ({"learning_rate": 0}, {}, "learning_rate: expected a finite number > 0 or 'auto', found 0"),
     ({"max_norm": np.inf}, {}, "max_norm"),
     ({"stage_norm": -1}, {}, "stage_norm"),
     ({"stage_learning_rate": "fast"}, {}, "stage_learning_rate"),
@@ -288,7 +301,7 @@ def test_bad_input_to_fit(settings, arguments, message):
         (lambda r: r.rank([3], k=60, exclude=[[5]]), "to the 59 items left"),
         (lambda r: r.rank([3], stage=1), "stage: expected a number from 0 to 0"),
         (lambda r: r.rank([3], exclude=[[999]]), "exclude: expected ids seen in fit"),
-        (lambda r: r.rank([3], exclude=[[5], [6]]), "exclude: expected a sequence of ids for each of 1"),
+        (lambda r: r.rank([3], exclude=[[5], [6]]), "exclude: expected items for each of 1 queries, found 2"),
         (lambda r: r.rank([3], exclude=csr_array((1, 3))), "exclude: expected shape"),
         (lambda r: r.similar_items([999]), "ids: expected ids seen in fit"),
         (lambda r: r.recall([3], [999]), "items: expected ids seen in fit"),
@@ -331,6 +344,8 @@ def test_a_ranker_of_features_is_saved_too(tmp_path):
         {"query_ids_": np.zeros(60, dtype=np.int64)},
         {"item_steps_": np.full((60, 2), -1, dtype=np.float32)},
         {"n_stages_": 2},
+        {"max_norm_": 0.0},
+        {"stage_norm_": "auto"},
         {"by_features_": "no"},
     ],
 )
@@ -344,7 +359,7 @@ def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, ranker, change):
         slatewise.load(tmp_path / "m")
 
 
-@pytest.mark.parametrize("settings", [{"stages": 2}, {"negatives": 16}])
+@pytest.mark.parametrize("settings", [{"stages": 2}, {"negatives": 16}, {"stages": 2, "pair": "bilinear"}])
 def test_same_bits_with_any_number_of_threads(pairs, settings):
     one, two = (
         LatentRanker(**{**SMALL, "epochs": 3, "n_threads": threads, **settings}).fit(pairs.queries, pairs.items)

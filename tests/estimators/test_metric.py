@@ -1,8 +1,4 @@
 import os
-import signal
-import subprocess
-import sys
-import textwrap
 from dataclasses import replace
 from itertools import pairwise
 
@@ -404,38 +400,6 @@ def test_callbacks_see_the_gap_close(wine):
     MetricRanker(callbacks=[rounds.append]).fit(*wine)
     assert rounds[-1].gap <= 1e-3 <= rounds[0].gap
     assert all(later.lower_bound >= earlier.lower_bound for earlier, later in pairwise(rounds))
-
-
-FIT = textwrap.dedent("""
-    import os, signal, sys
-    from sklearn.datasets import load_wine
-    from sklearn.preprocessing import scale
-    from slatewise import MetricRanker
-    X, y = load_wine(return_X_y=True)
-    stop_at, out = int(sys.argv[1]), sys.argv[2]
-    seen = []
-    def watch(round_):
-        seen.append(round_)
-        if len(seen) == stop_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-    MetricRanker("precision", C=100, checkpoint="state", callbacks=[watch]).fit(scale(X), y).save(out)
-""")
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
-def test_killed_and_resumed_it_gives_the_same_bits(tmp_path):
-    def fit(stop_at, out):
-        return subprocess.run([sys.executable, "-c", FIT, str(stop_at), out], cwd=tmp_path, check=False).returncode
-
-    assert fit(-1, "whole") == 0
-    assert not (tmp_path / "state").exists()
-    assert fit(20, "part") == -signal.SIGKILL
-    assert (tmp_path / "state").exists()
-    assert fit(-1, "part") == 0
-    whole, part = (slatewise.load(tmp_path / name) for name in ("whole", "part"))
-    np.testing.assert_array_equal(whole.components_, part.components_)
-    assert (whole.objective_, whole.lower_bound_) == (part.objective_, part.lower_bound_)
-    assert whole.n_iter_ == part.n_iter_
 
 
 def test_a_checkpoint_of_other_data_is_refused(tmp_path, wine):

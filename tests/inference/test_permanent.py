@@ -41,6 +41,38 @@ def test_equal_to_every_matching(shape, spread):
             assert off <= result.error[number] + 1e-13, method  # the judge rounds too
 
 
+@pytest.mark.parametrize("forbidden", range(0, 512, 7))
+def test_threes_with_any_edges_forbidden(forbidden):
+    w = np.random.default_rng(forbidden).normal(size=(3, 3))
+    w.flat[[k for k in range(9) if forbidden >> k & 1]] = -np.inf
+    if np.isneginf(w[np.arange(3), all_matchings(3, 3)].sum(axis=1)).all():
+        with pytest.raises(ValueError, match="found none in matrix 0"):
+            permanent(w)
+        return
+    log_z, marginals = log_sum_and_marginals(w)
+    result = permanent(w)
+    assert result.log_z == pytest.approx(log_z, abs=1e-14)
+    np.testing.assert_allclose(result.marginals, marginals, atol=1e-14)
+
+
+@pytest.mark.parametrize("size", [1e4, 1e8])
+def test_rounding_of_large_threes_is_admitted(size):
+    """A large number a row and a column changes nothing in the marginals but their rounding."""
+    rng = np.random.default_rng(11)
+    w, a, b = rng.normal(size=(200, 3, 3)), *(size * rng.normal(size=(2, 200, 3)))
+    before, after = permanent(w), permanent(w + a[:, :, None] + b[:, None, :])
+    off = np.abs(after.marginals - before.marginals).max(axis=(1, 2))
+    assert (off <= after.error).all()
+    assert (after.error <= 1e-13 * size).all()
+
+
+def test_a_three_without_a_matching_is_named_in_a_large_batch():
+    w = np.zeros((9000, 3, 3))
+    w[7001, 2] = -np.inf
+    with pytest.raises(ValueError, match="found none in matrix 7001"):
+        permanent(w)
+
+
 @pytest.mark.parametrize("size", [9, 12, 13, 16, 17, 19])
 @pytest.mark.parametrize("spread", [1.0, 20.0, 300.0])
 def test_subsets_and_glynn_agree(size, spread):

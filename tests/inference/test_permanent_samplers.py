@@ -56,6 +56,37 @@ def test_the_chain_approaches_the_distribution(shape):
     assert np.isnan(samples.log_z)
 
 
+@pytest.mark.parametrize("elsewhere", [-np.inf, -400.0])
+@pytest.mark.parametrize("shape", [(5, 5), (4, 6)], ids=str)
+def test_the_chain_reaches_matchings_that_swaps_do_not(shape, elsewhere):
+    """Two candidates a row, around a circle: no exchange of two rows is possible in a square matrix."""
+    n_rows, n_columns = shape
+    w, rows = np.full(shape, elsewhere), np.arange(n_rows)
+    w[rows, rows] = w[rows, (rows + 1) % (n_rows if n_rows == n_columns else n_columns)] = 0.0
+    w += np.random.default_rng(7).uniform(-0.5, 0.5, shape)
+    samples = sample_matchings(w, 40_000, 0, "chain")
+    assert len(np.unique(samples.matchings, axis=0)) > 1
+    assert chi_square(w, samples.matchings[::20]) > 1e-4
+
+
+def test_the_chain_walks_long_bands():
+    size = 40
+    w = np.random.default_rng(8).normal(size=(size, size))
+    w[np.abs(np.subtract.outer(np.arange(size), np.arange(size))) > 3] = -np.inf
+    matchings = sample_matchings(w, 2000, 0, "chain").matchings
+    assert np.isfinite(w[np.arange(size), matchings]).all()
+    frequency = np.stack([(matchings == j).mean(axis=0) for j in range(size)], axis=1)
+    np.testing.assert_allclose(frequency, permanent(w).marginals, atol=0.12)
+
+
+def test_the_chain_gives_up_in_words(monkeypatch):
+    monkeypatch.setattr(samplers, "MOST_WALKED", 0)
+    with pytest.raises(
+        ValueError, match="method: expected 'tables' or 'huber-law', as the chain drew 0 matchings in 0"
+    ):
+        sample_matchings(np.zeros((3, 3)), 5, 0, "chain")
+
+
 @pytest.mark.parametrize(("method", "depth"), [("tables", None), ("huber-law", 8), ("chain", None)])
 def test_marginals_of_larger_matrices(method, depth):
     w = np.random.default_rng(3).normal(size=(12, 12))

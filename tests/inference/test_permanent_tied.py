@@ -1,12 +1,14 @@
 """Rankings with tied positions against every ranking, and against permanents with equal columns."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.matchings import log_sum_and_marginals
 
-from slatewise.inference import permanent, tied_log_sum
+from slatewise.inference import permanent, tied, tied_log_sum
 
 
 def by_every_ranking(scores, sizes, values):
@@ -73,6 +75,71 @@ def test_wide_scores_neither_overflow_nor_vanish(spread):
     if spread >= 100.0:
         assert result.log_z == pytest.approx(best, rel=1e-13)
         np.testing.assert_allclose(result.marginals, np.repeat(np.eye(3), 20, axis=0), atol=1e-12)
+
+
+MANY = [[150, 140, 110], [300, 40, 5], [90, 60, 50, 3], [120, 1, 1, 1]]
+
+
+@pytest.mark.parametrize("spread", [0.3, 3.0, 30.0])
+@pytest.mark.parametrize("sizes", MANY, ids=str)
+def test_what_is_left_out_is_known(sizes, spread, monkeypatch):
+    rng = np.random.default_rng(3)
+    scores, values = spread * rng.normal(size=sum(sizes)), np.arange(len(sizes), dtype=float)
+    found = tied_log_sum(scores, sizes, values)
+    assert 0.0 <= found.error <= 1e-13
+    monkeypatch.setattr(tied, "TAIL", 0.0)
+    whole = tied_log_sum(scores, sizes, values)
+    assert whole.error == 0.0
+    assert found.log_z == pytest.approx(whole.log_z, rel=1e-14, abs=1e-12)
+    np.testing.assert_allclose(found.marginals, whole.marginals, atol=1e-13)
+    # A coarse tail, so that the difference is more than rounding.
+    monkeypatch.setattr(tied, "TAIL", 1e-5)
+    monkeypatch.setattr(tied, "MOST_LEFT_OUT", np.inf)
+    coarse = tied_log_sum(scores, sizes, values)
+    assert 0.0 <= whole.log_z - coarse.log_z + 1e-10 <= coarse.error + 2e-10
+    assert np.abs(whole.marginals - coarse.marginals).max() <= coarse.error + 1e-10
+    if spread < 30.0 and min(sizes[:3]) > 1:
+        assert coarse.error > 1e-5
+
+
+def test_where_too_much_would_be_left_out_nothing_is(monkeypatch):
+    scores, sizes, values = np.random.default_rng(4).normal(size=90), [40, 30, 20], [2.0, 1.0, 0.0]
+    monkeypatch.setattr(tied, "MOST_LEFT_OUT", 0.0)
+    found = tied_log_sum(scores, sizes, values)
+    monkeypatch.setattr(tied, "TAIL", 0.0)
+    whole = tied_log_sum(scores, sizes, values)
+    assert found.error == whole.error == 0.0
+    assert found.log_z == whole.log_z
+    assert found.marginals.tobytes() == whole.marginals.tobytes()
+
+
+@pytest.mark.parametrize("tail", [0.0, 1e-3, 0.05, 0.2])
+@pytest.mark.parametrize("sizes", [[3, 2, 2], [4, 1, 2], [2, 2, 2, 1], [3, 1, 1, 1, 1]], ids=str)
+def test_the_walk_sums_every_deal_between_the_bounds(sizes, tail):
+    """Every way to deal the items out to the classes; those that leave the bounds weigh at most as said."""
+    rng, n = np.random.default_rng(5), sum(sizes)
+    x = rng.dirichlet(np.ones(len(sizes)), size=n)
+    sizes = np.array(sizes)
+    left_out, lows, highs = tied._counts(x, sizes, tail)
+    assert (np.diff(lows) >= 0).all()
+    assert (np.diff(lows) <= 1).all()
+    assert (np.diff(highs) >= 0).all()
+    assert (np.diff(highs) <= 1).all()
+    inside = outside = 0.0
+    marginals = np.zeros(x.shape)
+    for deal in set(permutations(np.repeat(np.arange(len(sizes)), sizes).tolist())):
+        weight = np.prod(x[np.arange(n), deal])
+        counts = np.cumsum(np.eye(len(sizes), dtype=int)[list(deal)], axis=0).T
+        if ((lows[:, 1:] <= counts) & (counts <= highs[:, 1:])).all():
+            inside += weight
+            marginals[np.arange(n), deal] += weight
+        else:
+            outside += weight
+    assert outside <= left_out * (1 + 1e-12)
+    assert outside > 0 if tail >= 0.05 else outside <= tail
+    z, found = tied._walk(x, sizes, lows, highs)
+    assert z == pytest.approx(inside, rel=1e-13)
+    np.testing.assert_allclose(found, marginals / inside, atol=1e-13)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ class KnownProblem(Problem):
     wanted: float
     asked: list = field(default_factory=list)
 
-    def fit(self, l2, tol, max_iter, start=None):
+    def fit(self, l2, tol, max_iter, start=None, callback=None):
         self.asked.append(l2)
         return Fit(np.array([l2, 1.0]), 2.0, 1.0, l2 < 0.5, (Round(1, 2.0, 1.0),))
 
@@ -68,7 +68,7 @@ class Parabola(Problem):
 
     target: np.ndarray
 
-    def fit(self, l2, tol, max_iter, start=None):
+    def fit(self, l2, tol, max_iter, start=None, callback=None):
         params = self.target / (1 + l2)
         value = 0.5 * l2 * params @ params + self.loss(params)
         return Fit(params, value, value, l2 < 0.5, (Round(1, value, value),))

@@ -2,19 +2,19 @@
 
 import json
 from dataclasses import asdict
+from html import unescape
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from slatewise import LatentRanker, data, datasets
+from slatewise import data, datasets
 from slatewise.papers import Reproduction, reproduce
-from slatewise.papers.lasr import page
 from slatewise.papers.lasr_annotation import per_row
 from slatewise.papers.lasr_baselines import log_counts, nmf, one_vs_rest, popularity, rank_svm, rocchio, svd
 from slatewise.papers.lasr_data import ArtistPairs, generated_music, load_music, of_log, of_sessions
 from slatewise.papers.lasr_labels import kernel_components, load_annotation, stroke_histograms
-from slatewise.papers.lasr_lists import Ranks, by_frequency, difference, ranks_of
+from slatewise.papers.lasr_lists import Factored, Ranks, by_frequency, difference, ranks_of
 from slatewise.papers.lasr_music import at_scale
 
 
@@ -66,16 +66,15 @@ def test_lists_stand_side_by_side_with_counts(table: Reproduction):
     lists = [row for row in table.rows if row.name.startswith("Table 3")]
     assert len(lists) == 4
     for row in lists:
-        entries = row.name.partition(": ")[2].split("; ")
-        assert len(entries) == 20
-        counts = np.array([json.loads(entry[entry.index("[") :]) for entry in entries])
+        assert len(row.entries) == 20
+        counts = np.array([json.loads(entry[entry.index("[") :]) for entry in row.entries])
         assert counts.sum(axis=0).tolist() == [row.measured["train"], row.measured["test"]]
 
 
 def test_rows_and_figures_of_the_annotation_tables(annotated: Reproduction):
     rows = {row.name: row for row in annotated.rows}
-    crossed = "LaSR (t=1), cross-fitted lists, S'T"
-    for name in ("One-vs-Rest", "Rank SVM", "WSABIE", "LaSR (t=1)", crossed):
+    crossed = "LaSR (t=1), cross-fitted, S'T"
+    for name in ("One-vs-Rest", "Rank SVM", "WSABIE", "LaSR (t=1)", "LaSR (t=1), S'T", crossed):
         measured = rows[name].measured
         assert 0 < measured["r@1"] <= measured["r@5"] <= measured["r@10"] <= 100
         assert 0 < measured["MAP"] <= 1 <= measured["mean rank"] <= 12
@@ -88,9 +87,14 @@ def test_rows_and_figures_of_the_annotation_tables(annotated: Reproduction):
 def test_it_is_json_and_a_page(which, request):
     result = request.getfixturevalue(which)
     assert {"paper", "data", "seconds", "rows"} <= set(json.loads(json.dumps(asdict(result), allow_nan=False)))
-    html = page(result).html()
+    html = result.page().html()
     assert "LaSR (t=1)" in html
     assert "(523)" in html or "(6.65)" in html
+    lists = [row for row in result.rows if row.entries]
+    assert len(lists) == 2 * html.count('<td class="number">1.</td>')  # two stand side by side
+    assert all(entry in unescape(html) for row in lists for entry in row.entries)
+    rows = json.loads(json.dumps(result.as_json()))["rows"]
+    assert [row.get("entries") for row in rows] == [list(row.entries) or None for row in result.rows]
 
 
 def test_names_that_mean_nothing_are_told(tmp_path):
@@ -206,16 +210,17 @@ def test_baselines_rank_by_what_they_say(music):
     assert error < 1.1 * np.linalg.norm(np.log1p(counts) - approximation)
 
 
-def test_rocchio_moves_a_query_towards_its_list(music):
-    ranker = LatentRanker(6, epochs=3, random_state=0).fit(music.train.queries, music.train.items)
-    query = ranker.query_ids_[4]
-    same = rocchio(ranker, 0.0, music.n_artists)(np.array([query]), 12)[0]
-    assert same.tolist() == ranker.rank([query], 12)[0][0].tolist()
-    U, V = ranker.query_factors_[0][4], ranker.item_factors_[0]
-    listed = np.argsort(-(V @ U), kind="stable")[:20]
-    moved = U[:6] + 0.3 * sum(V[j, :6] / (place + 1) for place, j in enumerate(listed))
-    expected = ranker.item_ids_[np.argsort(-(V[:, :6] @ moved + V[:, 6]), kind="stable")[:12]]
-    assert rocchio(ranker, 0.3, music.n_artists)(np.array([query]), 12)[0].tolist() == expected.tolist()
+def test_rocchio_moves_a_query_towards_its_list():
+    rng = np.random.default_rng(6)
+    U, V = rng.normal(size=(30, 7)), rng.normal(size=(70, 7))
+    U[:, 6] = 1.0
+    first = Factored(U, V)
+    same = rocchio(first, 0.0)(np.array([4]), 12)[0]
+    assert same.tolist() == np.argsort(-(V @ U[4]), kind="stable")[:12].tolist()
+    listed = np.argsort(-(V @ U[4]), kind="stable")[:20]
+    moved = U[4, :6] + 0.3 * sum(V[j, :6] / (place + 1) for place, j in enumerate(listed))
+    expected = np.argsort(-(V[:, :6] @ moved + V[:, 6]), kind="stable")[:12]
+    assert rocchio(first, 0.3)(np.array([4]), 12)[0].tolist() == expected.tolist()
 
 
 def test_label_scorers_separate_what_can_be_separated():
@@ -262,3 +267,4 @@ def test_the_papers_size_reports_what_it_costs(music):
     assert cost.measured["train_pairs"] == len(music.train) + len(music.validation)
     assert cost.measured["all_seconds"] >= cost.measured["fit_seconds"] > 0
     assert cost.measured["peak_megabytes"] > 10
+    assert [cost.measured[f"epochs_t{t}"] for t in range(3)] == [2, 2, 2]

@@ -1,6 +1,7 @@
 """The tables of metric learning to rank: rows, figures and choices, on small and on generated data."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from slatewise import datasets
 from slatewise.datasets.records import RankingSet
 from slatewise.inputs import read_classes
 from slatewise.papers import Reproduction, reproduce
-from slatewise.papers.mlr_data import Fold, inner_folds, load_problem, standardised
-from slatewise.papers.mlr_knn import Method, Setting, choose, error_on_test
+from slatewise.papers.mlr_data import Fold, inner_folds, load_problem
+from slatewise.papers.mlr_knn import JUDGED_NEIGHBOURS, Judged, Method, Setting, error_on_test, judge, scaled_each_way
 from slatewise.papers.mlr_retrieval import Lists, Retrieval
+from slatewise.papers.mlr_scaling import Map, common, standard, unscaled
 
 
 @pytest.fixture(scope="module")
@@ -51,29 +53,85 @@ def test_the_papers_figures_stand_beside() -> None:
     assert published["uci-wine: MLR, best on validation"] is None
 
 
-def test_the_choice_is_by_three_neighbours_and_looks_at_no_test_row() -> None:
+def _given(maps: dict[float, np.ndarray]) -> Method:
+    """A method that learns nothing: C says which matrix."""
+
+    def learn(X: np.ndarray, y: np.ndarray, settings: Sequence[Setting]) -> list[Map]:
+        return [lambda rows, matrix=maps[setting.C]: rows @ matrix for setting in settings]
+
+    settings = tuple(Setting(C) for C in maps)
+    return Method("given", settings, settings[0], learn)
+
+
+@pytest.fixture
+def rows() -> Fold:
+    """The first feature tells the classes, the second is louder."""
     rng = np.random.default_rng(1)
     y = np.arange(80) % 2
     X = np.column_stack([y + 0.1 * rng.normal(size=80), 10 * rng.normal(size=80)])
-    fold = Fold(X[:60], y[:60], np.full((20, 2), np.nan), y[60:])
-    maps = {1.0: np.eye(2), 2.0: np.diag([1.0, 0.0]), 3.0: np.diag([0.0, 1.0])}
-    given = {C: lambda rows, matrix=matrix: rows @ matrix for C, matrix in maps.items()}
-    method = Method("given", tuple(Setting(C) for C in maps), lambda X, y, settings: [given[one.C] for one in settings])
-    chosen = choose(method, [Fold(X[:40], y[:40], X[40:60], y[40:60])])
-    assert chosen.setting.C == 2.0
-    knn = KNeighborsClassifier(3).fit(X[:40] @ maps[2.0], y[:40])
-    assert chosen.error == pytest.approx(100 * (1 - knn.score(X[40:60] @ maps[2.0], y[40:60])))
-    assert error_on_test(chosen, fold._replace(X_test=X[60:])) == 0.0
+    return Fold(X[:60], y[:60], X[60:], y[60:])
 
 
-def test_scaling_is_by_the_training_rows() -> None:
-    rng = np.random.default_rng(2)
-    X = 5.0 + 3.0 * rng.normal(size=(30, 2))
-    X[:, 1] = 7.0
-    fold = standardised(X[:20], np.zeros(20, dtype=np.int64), X[20:], np.zeros(10, dtype=np.int64))
-    assert fold.X.mean(axis=0) == pytest.approx(0, abs=1e-12)
-    assert fold.X[:, 0].std() == pytest.approx(1)
-    assert (fold.X_test[:, 1] == 0).all()
+MAPS = {1.0: np.eye(2), 2.0: np.diag([1.0, 0.0]), 3.0: np.diag([0.0, 1.0])}
+
+
+def test_settings_are_judged_on_the_folds_they_are_given(rows: Fold) -> None:
+    inner = Fold(rows.X[:40], rows.y[:40], rows.X[40:], rows.y[40:])
+    judged = judge(_given(MAPS), [{unscaled: inner}])
+    assert judged[0].setting.C == 2.0
+    assert [one.others for one in judged] == sorted(one.others for one in judged)
+    learned = [one for one in judged if not one.setting.beside]
+    assert len(learned) == len(judged) / 2 == len(MAPS)
+    for one in learned:
+        matrix = MAPS[one.setting.C]
+        distances = [np.linalg.norm((inner.X - row) @ matrix, axis=1) for row in inner.X_test]
+        nearest = [inner.y[np.argsort(row)[:JUDGED_NEIGHBOURS]] for row in distances]
+        shares = [np.mean(classes != label) for classes, label in zip(nearest, inner.y_test, strict=True)]
+        assert one.others == pytest.approx(100 * np.mean(shares))
+    assert error_on_test(judged[:1], {unscaled: rows}) == 0.0
+
+
+def test_the_scaling_is_chosen_by_the_typical_setting(rows: Fold) -> None:
+    inner = Fold(rows.X[:40], rows.y[:40], rows.X[40:], rows.y[40:])
+    judged = judge(_given({1.0: np.eye(2), 3.0: MAPS[3.0]}), [scaled_each_way(inner, [common, standard])])
+    assert {(one.setting.C, one.setting.scaling) for one in judged} == {(1.0, standard), (3.0, standard)}
+
+
+def test_the_mean_distance_is_of_the_mean_matrix(rows: Fold) -> None:
+    rng = np.random.default_rng(4)
+    maps = {C: rng.normal(size=(2, 2)) for C in (1.0, 2.0, 3.0)}
+    method = _given(maps)
+    chosen = [Judged(method, setting._replace(scaling=unscaled), 0.0) for setting in method.settings]
+    pairs = [(a, b) for a in rows.X for b in rows.X]
+    W = sum(
+        matrix @ matrix.T / np.mean([((a - b) @ matrix) @ ((a - b) @ matrix) for a, b in pairs])
+        for matrix in maps.values()
+    )
+    knn = KNeighborsClassifier(3, metric="mahalanobis", metric_params={"VI": W}, algorithm="brute")
+    error = 1 - knn.fit(rows.X, rows.y).score(rows.X_test, rows.y_test)
+    assert error > 0
+    assert error_on_test(chosen, {unscaled: rows}) == pytest.approx(100 * error)
+
+
+def test_the_distance_before_learning_has_half_a_say(rows: Fold) -> None:
+    method = _given({1.0: MAPS[3.0]})
+    scaled = scaled_each_way(rows, [standard])
+    before, _ = judge(_given({1.0: np.eye(2)}), [scaled])
+    beside, learned = judge(method, [scaled])
+    assert beside.setting.beside
+    assert not learned.setting.beside
+    assert before.others < beside.others < learned.others
+    spread = rows.X.std(axis=0)
+    half = np.diag(np.sqrt([0.5, 1.5]) / spread)  # of both features one half, and of the second one again
+    knn = KNeighborsClassifier(3).fit(rows.X @ half, rows.y)
+    assert error_on_test([beside], scaled) == pytest.approx(100 * (1 - knn.score(rows.X_test @ half, rows.y_test)))
+
+
+def test_another_seed_cuts_other_splits(csv: Path) -> None:
+    problem = load_problem(str(csv))
+    first, again, other = (next(problem.folds(seed)) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.X, again.X)
+    assert (first.X != other.X).any()
 
 
 def test_folds_of_speakers_share_no_speaker(shared_data: Path) -> None:

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from slatewise import data, datasets
 from slatewise.data.records import Ranking
 from slatewise.datasets.records import OfficialRun, Published
-from slatewise.papers import Row
+from slatewise.papers import Row, rankmatch_ranking
 from slatewise.papers.rankmatch import run
 from slatewise.papers.rankmatch_data import RankingProblem, load_ranking
 from slatewise.papers.rankmatch_ranking import BETTER, CHOSEN, DORM, RANKMATCH, consistency, figure_2, table_1
@@ -49,6 +49,24 @@ def small(problem) -> RankingProblem:
 @pytest.fixture(scope="module")
 def rows(small) -> dict[str, Row]:
     return {row.name.removeprefix("made: "): row for row in figure_2(small, quick=True)}
+
+
+@pytest.mark.parametrize(("most_repeated", "draws"), [(10**6, 5), (0, 1)])
+def test_large_collections_are_drawn_from_once_and_say_so(small, monkeypatch, most_repeated, draws):
+    seeds = []
+
+    def by_first_feature(fold, seed):
+        seeds.append(seed)
+        return fold.test.X[:, 0]
+
+    monkeypatch.setattr(rankmatch_ranking, "MOST_REPEATED", most_repeated)
+    named = [(RANKMATCH, True, by_first_feature), (DORM, True, by_first_feature), ("ListNet", False, by_first_feature)]
+    monkeypatch.setattr(rankmatch_ranking, "_systems", lambda _: named)
+    names = [row.name for row in figure_2(small)]
+    assert len(seeds) == 2 * draws + 1
+    said = ", one draw" if draws == 1 else ""
+    assert names[:3] == [f"made: {RANKMATCH}{said}", f"made: {DORM}{said}", "made: ListNet"]
+    assert f"made: {RANKMATCH}{said} minus {DORM}{said}" in names
 
 
 def test_every_system_is_measured_with_both_discounts(rows):

@@ -65,7 +65,7 @@ def test_a_step_over_drawn_negatives_is_the_slow_one(k):
     if k:
         lists[4, 3:] = -1
     negatives = SharedWithLists(40, lists)
-    drawn = negatives.draw(200, np.random.default_rng(5))
+    drawn = negatives.draw(Z, np.random.default_rng(5))
     pushed = [
         shares(X[q].astype(float), Z.astype(float), d, drawn=drawn.drawn, listed=[j for j in lists[q] if j >= 0])
         for q, d in zip(pairs.queries, pairs.items, strict=True)
@@ -76,7 +76,7 @@ def test_a_step_over_drawn_negatives_is_the_slow_one(k):
         def prepare(self, factors, pairs, n_threads):
             return self
 
-        def draw(self, n_items, rng):
+        def draw(self, items, rng):
             return drawn
 
     BlockedEngine(Fixed(), rank_weights(200), 1000, n_threads=1).epoch(factors, pairs, np.random.default_rng(0))
@@ -191,7 +191,7 @@ def test_update_weights_with_drawn_negatives_and_lists():
     negatives = SharedWithLists(2048, lists)
     rng, total = np.random.default_rng(0), np.zeros(1000)
     for _ in range(100):
-        drawn = negatives.draw(n_items, rng)
+        drawn = negatives.draw(Z, rng)
         total += update_weights(drawn.gradient(block_of(ranks, 1), X, Z, table), 1000)
     ratio = total / 100 / table[ranks]
     np.testing.assert_allclose(ratio[:20], 1, rtol=1e-5)  # inside the list: exact
@@ -200,8 +200,18 @@ def test_update_weights_with_drawn_negatives_and_lists():
     # Without lists the top of the list is hardly ever updated.
     none = SharedWithLists(2048, np.empty((1000, 0), dtype=np.int64))
     few = block_of(ranks[:3], 1)
-    bare = sum(update_weights(none.draw(n_items, rng).gradient(few, X[:3], Z, table), 3) for _ in range(100))
+    bare = sum(update_weights(none.draw(Z, rng).gradient(few, X[:3], Z, table), 3) for _ in range(100))
     assert bare.mean() / 100 < 0.2 * table[1]
+
+
+def test_queries_with_few_pairs_get_no_list():
+    n_items, counts = 3000, np.arange(1, 13)  # 8 pairs x 8 x 50 drawn items are the first to outweigh 3,000
+    factors, owners = make_factors(12, n_items), np.repeat(np.arange(12), counts)
+    pairs = TrainingPairs.of(owners, np.arange(len(owners)), np.ones(len(owners), dtype=np.float32))
+    lists = SharedNegatives(50, 5).prepare(factors, pairs, 1).lists
+    best = np.argsort(-(factors.queries.table.values @ factors.items.values.T), axis=1, kind="stable")[:, :5]
+    np.testing.assert_array_equal(lists[:7], -1)
+    np.testing.assert_array_equal(lists[7:], best[7:])
 
 
 def test_auc_weights_count_all_ranks_alike():

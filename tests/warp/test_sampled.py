@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from slatewise.kernels.warp_sampled import sampled_epoch
+from slatewise.kernels.warp_screen import half_size, largest_score, screen_row
 from slatewise.warp.engine import Factors
 from slatewise.warp.pairs import TrainingPairs
 from slatewise.warp.queries import IdQueries
 from slatewise.warp.rank_weights import rank_weights
 from slatewise.warp.recall import recall_at
-from slatewise.warp.sampled import SampledEngine
+from slatewise.warp.sampled import SampledEngine, screen_of
 from slatewise.warp.tables import Segment, Table, aligned_zeros, padded
 from tests.warp.reference import adagrad
 
@@ -34,6 +35,7 @@ def visit(queries, items, pairs, max_draws, step=0.3, seed=7):
         queries.accumulators,
         items.values,
         items.accumulators,
+        screen_of(items.values, N + 1),
         N,
         step,
         1.5,
@@ -103,6 +105,39 @@ def test_draws_are_spread_evenly_and_never_hit_the_positive():
     assert counts[3] == 2000
     others = np.delete(counts, 3)
     assert np.abs(others - 2000 / 6).max() < 6 * np.sqrt(2000 / 6)
+
+
+@pytest.mark.parametrize("n_columns", [1, 51, 63, 64, 101])
+@pytest.mark.parametrize("scale", [0.0, 1e-30, 1e-3, 1.0, 1e20])
+def test_bytes_bound_a_score_from_above_and_closely(n_columns, scale):
+    rng = np.random.default_rng(n_columns)
+    rows = aligned_zeros(300, padded(n_columns))
+    rows[:, :n_columns] = rng.normal(0, scale, (300, n_columns))
+    rows[::7, 0] = np.float32(127 / 128) * scale  # at the edge between two exponents
+    rows[0] = 0
+    screen = screen_of(rows, n_columns)
+    assert screen.shape[1] % 64 == 0
+    assert screen.ctypes.data % 64 == 0
+    vector = np.zeros(screen.shape[1], dtype=np.float32)
+    vector[:n_columns] = rng.normal(size=n_columns)
+    true = rows[:, :n_columns].astype(float) @ vector[:n_columns].astype(float)
+    slack = half_size(vector)
+    bounds = np.array([largest_score(screen, row, vector, slack) for row in range(300)])
+    largest = np.abs(rows[:, :n_columns]).astype(float).max(axis=1)
+    rounding = 1e-4 * np.abs(vector).sum() * largest
+    assert np.all(bounds >= true - rounding)
+    # A byte is at most a 63rd of the largest number, and a bound off by one byte in every column.
+    assert np.all(bounds <= true + np.abs(vector).sum() * largest / 63 + rounding + 1e-36)
+
+
+def test_a_row_in_bytes_follows_its_row():
+    rng = np.random.default_rng(0)
+    rows = aligned_zeros(5, 16)
+    rows[:, :6] = rng.normal(size=(5, 6))
+    screen = screen_of(rows, 6)
+    rows[3, :6] *= 100
+    screen_row(rows, 3, 6, screen)
+    np.testing.assert_array_equal(screen, screen_of(rows, 6))
 
 
 @pytest.mark.parametrize("threads", [1, 2])

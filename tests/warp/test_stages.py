@@ -34,7 +34,7 @@ def test_a_later_stage_scores_by_the_formula():
     for queries, items, columns in ((*first, N + 1), (*second, 2 * N + 1)):
         filled(items, rng, columns)
         filled(queries, rng, N)
-    factors = stage_factors(IdQueries, 6, [first, second], sizes.pair, WEIGHTS)
+    factors = stage_factors(IdQueries, 6, [first, second], sizes.pair_term, WEIGHTS)
     U0, V0 = first[0].values, first[1].values
     U, V, b, S = second[0].values[:, :N], second[1].values[:, :N], second[1].values[:, N], second[1].values[:, N + 1 :]
     found = factors.queries.vectors(np.arange(6)) @ factors.items.values.T
@@ -113,13 +113,14 @@ def test_feature_queries_step_along_the_product_with_their_features(sparse):
 class Scripted:
     """An engine that plays recalls: after epoch e the first ``hits[e]`` queries find their item."""
 
-    def __init__(self, hits):
+    def __init__(self, table, hits):
+        self.table = table
         self.hits = hits
         self.epochs = 0
 
     def epoch(self, factors, pairs, rng):
-        good = np.arange(len(factors.queries.table.values)) < self.hits[self.epochs]
-        factors.queries.table.values[:, 0] = np.where(good, 1, -1)
+        good = np.arange(len(self.table.values)) < self.hits[self.epochs]
+        self.table.values[:, 0] = np.where(good, 1, -1)
         self.epochs += 1
         return EpochStats(1.0 / self.epochs, 0.5)
 
@@ -127,12 +128,12 @@ class Scripted:
 def test_a_stage_ends_when_recall_is_flat_and_keeps_its_best():
     queries, items = shape(10, 4).tables(0)
     items.values[:, 0] = [1, 0, 0, 0]
-    state, engine, seen = StageState(0, queries, items), Scripted([2, 5, 4, 5, 3, 9]), []
+    state, engine, seen = StageState(0, queries, items), Scripted(queries, [2, 5, 4, 5, 3, 9]), []
     pairs = TrainingPairs.of(np.arange(10), np.zeros(10, dtype=np.int64), np.ones(10, dtype=np.float32))
     validation = Validation(np.arange(10), np.zeros(10, dtype=np.int64), 1)
     train_stage(
-        state, Factors(IdQueries(queries), items), pairs, engine, Schedule(20, 3, 0), validation, 1,
-        lambda report, state: seen.append(report),
+        state, lambda queries, items: Factors(IdQueries(queries), items), pairs, engine, Schedule(20, 3, 0), validation,
+        1, lambda report, state: seen.append(report),
     )  # fmt: skip
     assert [report.recall for report in seen] == [0.2, 0.5, 0.4, 0.5, 0.3]
     assert (state.best_epoch, state.best_recall) == (2, 0.5)

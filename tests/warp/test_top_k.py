@@ -7,7 +7,7 @@ from scipy.sparse import csr_array, random_array
 from slatewise.warp.engine import Factors
 from slatewise.warp.queries import IdQueries
 from slatewise.warp.recall import pair_ranks, recall_at
-from slatewise.warp.tables import Table
+from slatewise.warp.tables import Table, without_padding
 from slatewise.warp.top_k import top_items
 
 
@@ -91,3 +91,10 @@ def test_recall_is_that_of_a_slow_loop():
     np.testing.assert_array_equal(pair_ranks(factors, queries, items, 80), ranks)
     found = recall_at(factors, queries, items, (1, 7, 1000))
     assert found == {1: np.mean(np.array(ranks) < 1), 7: np.mean(np.array(ranks) < 7), 1000: 1.0}
+
+
+def test_padding_is_cut_off_but_not_columns_that_some_vector_uses():
+    vectors = np.zeros((3, 16), dtype=np.float32)
+    assert without_padding(vectors).shape == (3, 1)
+    vectors[1, 4] = -1
+    np.testing.assert_array_equal(without_padding(vectors), vectors[:, :5])

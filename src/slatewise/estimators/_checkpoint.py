@@ -1,45 +1,71 @@
-"""A learner's state on disk: written whole or not at all, and only ever continued on the same data and settings."""
+"""The state of a fit on disk: written whole or not at all, and only ever continued on the same data and settings."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any
+
+from numpy.typing import NDArray
 
 from slatewise._version import __version__
-from slatewise.learners.bcfw import DualState
-from slatewise.learners.star_training import Start
+from slatewise.estimators._sklearn import BaseEstimator
+from slatewise.learners.answers import Answers, keeping
+from slatewise.learners.result import Round
 from slatewise.model_file import ModelCard, ModelState, read_model, write_model
 
-_KIND = "bcfw checkpoint"
+_OF_ONE_RUN = ("callbacks", "checkpoint", "max_iter", "n_threads")
+"""Parameters that may be others when a fit goes on."""
 
 
 class Checkpoint:
-    """A file that a fit continues from; without a path it does nothing."""
+    """The file an estimator's ``checkpoint`` names; without one it does nothing."""
 
-    def __init__(self, path: str | os.PathLike[str] | None, belongs_to: str) -> None:
-        self._path = None if path is None else Path(path)
-        self._belongs_to = belongs_to
+    def __init__(self, estimator: BaseEstimator, data_sha256: str) -> None:
+        params = estimator.get_params(deep=False)
+        path = params.get("checkpoint")
+        self.path = None if path is None else Path(path)
+        self._kind = f"{type(estimator).__name__} checkpoint"
+        settings = {name: value for name, value in params.items() if name not in _OF_ONE_RUN}
+        self._belongs_to = f"{data_sha256} {settings}"
 
-    def write(self, state: DualState, epoch: int) -> None:
-        """Replace the file by the state after ``epoch``."""
-        if self._path is not None:
+    def write(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Replace the file by these arrays."""
+        if self.path is not None:
             card = ModelCard(f"slatewise {__version__}", 0, 0, self._belongs_to)
-            write_model(self._path, ModelState(_KIND, {}, {"epoch": epoch}, state.arrays(), card))
+            write_model(self.path, ModelState(self._kind, {}, {}, dict(arrays), card))
 
-    def start(self) -> Start | None:
-        """Return the state on disk; None where there is no file."""
-        if self._path is None or not self._path.exists():
+    def start(self) -> dict[str, NDArray[Any]] | None:
+        """Return the arrays on disk; None where there is no file."""
+        if self.path is None or not self.path.exists():
             return None
-        saved = read_model(self._path)
-        if saved.estimator != _KIND or saved.card.data_sha256 != self._belongs_to:
+        saved = read_model(self.path)
+        if saved.estimator != self._kind or saved.card.data_sha256 != self._belongs_to:
             raise ValueError(
-                f"checkpoint: expected the state of this data and these settings, found another one in {self._path}; "
+                f"checkpoint: expected the state of this data and these settings, found another one in {self.path}; "
                 "remove the file or name another"
             )
-        return Start(DualState(**saved.arrays), cast("int", saved.values["epoch"]))
+        return saved.arrays
 
     def remove(self) -> None:
         """Forget the state: the fit is done."""
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+@contextmanager
+def resumed(estimator: BaseEstimator, data_sha256: str) -> Generator[Callable[[Round], None]]:
+    """Keep what learners ask in here in the checkpoint; yield what tells the callbacks of a round not told before."""
+    checkpoint = Checkpoint(estimator, data_sha256)
+    answers = None if checkpoint.path is None else Answers(checkpoint.start(), checkpoint.write)
+    callbacks = estimator.get_params(deep=False).get("callbacks") or ()
+
+    def tell(found: Round) -> None:
+        if answers is None or not answers.replaying:
+            for callback in callbacks:
+                callback(found)
+
+    with keeping(answers):
+        yield tell
+    checkpoint.remove()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,17 @@ def check_choices(ranker: CStarRanker) -> None:
         value = getattr(ranker, name)
         if value not in allowed:
             raise ValueError(f"{name}: expected one of {', '.join(allowed)}, found {value!r}")
+
+
+def encoded(y: Any, classes: NDArray[Any]) -> Any:
+    """Encode one class a row by the classes of fit; anything else is left as it is."""
+    if not len(classes) or np.ndim(y) != 1:
+        return y
+    values = np.asarray(y)
+    unknown = ~np.isin(values, classes)
+    if unknown.any():
+        raise ValueError(f"y: expected classes seen in fit, found {values[unknown][0]!r}")
+    return (values[:, None] == classes).astype(np.int64)
 
 
 def check_learned(ranker: CStarRanker) -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slatewise.warp.tables import Singles, padded
+from slatewise.estimators._latent_search import GRIDS
+from slatewise.warp.pair_terms import Bilinear, Gram, PairTerm
+from slatewise.warp.tables import Segment, Singles, padded
 
 if TYPE_CHECKING:
     from slatewise.estimators.latent import LatentRanker
 
+PAIR_TERMS: Mapping[str, Callable[[Segment], PairTerm]] = {"gram": Gram, "bilinear": Bilinear}
+
 
 def check_settings(ranker: LatentRanker, featured: bool) -> None:
     """Raise ValueError unless the parameters make sense."""
-    for name, allowed in (("loss", ("warp", "auc")), ("engine", ("blocked", "sampled"))):
+    for name, allowed in (("loss", ("warp", "auc")), ("engine", ("blocked", "sampled")), ("pair", PAIR_TERMS)):
         if getattr(ranker, name) not in allowed:
             raise ValueError(f"{name}: expected one of {', '.join(allowed)}, found {getattr(ranker, name)!r}")
     for name in ("n_components", "stages", "k", "epochs", "patience"):
@@ -25,10 +30,14 @@ def check_settings(ranker: LatentRanker, featured: bool) -> None:
             _require_count(name, getattr(ranker, name))
     if ranker.negatives != "catalogue":
         _require_count("negatives", ranker.negatives, " or 'catalogue'")
-    for name in ("learning_rate", "max_norm", "stage_learning_rate", "stage_norm"):
+    for name in GRIDS:
         value = getattr(ranker, name)
-        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-            raise ValueError(f"{name}: expected a finite number > 0, found {value!r}")
+        if value != "auto" and not _is_positive(value):
+            raise ValueError(f"{name}: expected a finite number > 0 or 'auto', found {value!r}")
+        if value == "auto" and ranker.checkpoint is not None:
+            raise ValueError(f"{name}: expected a number for a fit with a checkpoint, found 'auto'")
+    if not isinstance(ranker.alpha, Real) or not 0 <= float(ranker.alpha) < np.inf:
+        raise ValueError(f"alpha: expected a finite number >= 0, found {ranker.alpha!r}")
     if not isinstance(ranker.validation_fraction, Real) or not 0 <= ranker.validation_fraction < 1:
         raise ValueError(
             f"validation_fraction: expected a number from 0 to below 1, found {ranker.validation_fraction!r}"
@@ -51,13 +60,21 @@ def position_weights(ranker: LatentRanker) -> Singles:
     return weights.astype(np.float32)
 
 
+def pair_term(ranker: LatentRanker) -> PairTerm:
+    """Return how a list moves an item, and where in a row S and T stand: after V and the bias."""
+    n = ranker.n_components
+    return PAIR_TERMS[ranker.pair](Segment(n + 1, 2 * n + 1, 0.0))
+
+
 def check_learned(ranker: LatentRanker) -> None:
     """Raise ValueError unless the arrays of a file fit each other and the parameters."""
     check_settings(ranker, ranker.by_features_ is True)
     if type(ranker.by_features_) is not bool or type(ranker.n_stages_) is not int or ranker.n_stages_ < 1:
         raise ValueError("by_features_, n_stages_: expected a boolean and a number of stages >= 1")
-    n = ranker.n_components
-    width = padded(n + 1 if ranker.n_stages_ == 1 else 2 * n + 1)
+    for name in GRIDS:
+        if not _is_positive(getattr(ranker, f"{name}_")):
+            raise ValueError(f"{name}_: expected a finite number > 0, found {getattr(ranker, f'{name}_')!r}")
+    width = padded(pair_term(ranker).S.start if ranker.n_stages_ == 1 else pair_term(ranker).segments[-1].stop)
     rows = ranker.n_features_in_ if ranker.by_features_ else len(ranker.query_ids_)
     for name, n_rows in (("query_factors_", rows), ("item_factors_", len(ranker.item_ids_))):
         factors = getattr(ranker, name)
@@ -73,6 +90,10 @@ def check_learned(ranker: LatentRanker) -> None:
         ids = getattr(ranker, name)
         if ids.ndim != 1 or ids.dtype.kind not in "iU" or (ids[1:] <= ids[:-1]).any():
             raise ValueError(f"{name}: expected ascending ids")
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, Real) and 0 < float(value) < np.inf
 
 
 def _require_count(name: str, value: object, other: str = "") -> None:

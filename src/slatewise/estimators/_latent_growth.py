@@ -1,14 +1,62 @@
-"""Tables of a fitted LatentRanker with rows for ids that were not there before."""
+"""A further epoch of a LatentRanker, whose tables get rows for ids that were not there before."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from slatewise.estimators._latent_input import Ids
+from slatewise.estimators._latent_input import Ids, LatentPairs, queries_of
+from slatewise.estimators._latent_search import Learned, Steps, left_open
+from slatewise.estimators._latent_training import engine_of, seed_of, shape_of, stages_of, training_pairs
+from slatewise.warp.engine import Factors
 from slatewise.warp.tables import Ints, Singles, Table
+from slatewise.warp.training import StageState
+
+if TYPE_CHECKING:
+    from slatewise.estimators.latent import LatentRanker
 
 
-def joined_ids(name: str, old: Ids, new: Ids) -> tuple[Ids, Ints, Ints]:
+def one_more_epoch(ranker: LatentRanker, fresh: LatentPairs, fitted: bool) -> tuple[LatentPairs, Learned]:
+    """Train on further pairs; return them numbered among all ids, and the tables with rows for all of those."""
+    if ranker.stages != 1 or (fitted and ranker.n_stages_ != 1):
+        raise ValueError("stages: expected 1 for partial_fit, found more; use fit")
+    if fitted:
+        steps = Steps(ranker.learning_rate_, ranker.max_norm_, ranker.stage_learning_rate_, ranker.stage_norm_)
+        pairs, state = _grown(ranker, fresh, steps)
+    else:
+        if left_open(ranker):
+            raise ValueError(f"{left_open(ranker)[0]}: expected a number before the first fit, found 'auto'")
+        steps = Steps.of(ranker)
+        pairs, state = fresh, stages_of(ranker, fresh, shape_of(ranker, fresh, steps)).start(0, ())
+    training = training_pairs(pairs)
+    factors = Factors(queries_of(pairs.features, ranker.n_components)(state.queries), state.items)
+    nothing = np.empty((pairs.n_queries, 0), dtype=np.int64)
+    rng = np.random.default_rng((seed_of(ranker), 0, state.epoch))
+    engine_of(ranker, state, nothing, len(training)).epoch(factors, training, rng)
+    return pairs, Learned((replace(state, epoch=state.epoch + 1, best_epoch=state.epoch + 1),), steps)
+
+
+def _grown(ranker: LatentRanker, fresh: LatentPairs, steps: Steps) -> tuple[LatentPairs, StageState]:
+    if ranker.by_features_ != (fresh.features is not None):
+        raise ValueError("queries: expected ids or features as in fit, found the other kind")
+    item_ids, old_items, new_items = _joined_ids("items", ranker.item_ids_, fresh.item_ids)
+    pairs = replace(fresh, items=new_items[fresh.items], item_ids=item_ids)
+    old_queries = np.arange(ranker.n_features_in_)
+    if pairs.query_ids is not None:
+        query_ids, old_queries, new_queries = _joined_ids("queries", ranker.query_ids_, pairs.query_ids)
+        pairs = replace(pairs, queries=new_queries[pairs.queries], query_ids=query_ids)
+    queries, items = shape_of(ranker, pairs, steps).tables(0)
+    epoch = sum(ranker.n_epochs_)
+    rng = np.random.default_rng((seed_of(ranker), 0, epoch, len(item_ids)))
+    n = ranker.n_components
+    _fill_rows(queries, n, old_queries, ranker.query_factors_[0], ranker.query_steps_, rng)
+    _fill_rows(items, n, old_items, ranker.item_factors_[0], ranker.item_steps_, rng)
+    return pairs, StageState(0, queries, items, epoch=epoch)
+
+
+def _joined_ids(name: str, old: Ids, new: Ids) -> tuple[Ids, Ints, Ints]:
     """Return all ids in ascending order, and where the old and the new ones are among them."""
     if old.dtype.kind != new.dtype.kind:
         raise ValueError(f"{name}: expected ids as in fit, dtype {old.dtype}, found {new.dtype}")
@@ -16,7 +64,7 @@ def joined_ids(name: str, old: Ids, new: Ids) -> tuple[Ids, Ints, Ints]:
     return together, np.searchsorted(together, old), np.searchsorted(together, new)
 
 
-def fill_rows(table: Table, n: int, places: Ints, values: Singles, steps: Singles, rng: np.random.Generator) -> None:
+def _fill_rows(table: Table, n: int, places: Ints, values: Singles, steps: Singles, rng: np.random.Generator) -> None:
     """Put learned rows into their places of an empty table, and random ones, as fit begins with, into the rest."""
     new = np.ones(len(table.values), dtype=bool)
     new[places] = False

@@ -1,4 +1,4 @@
-"""What is asked of a LatentRanker's lists: how deep, and without which items."""
+"""What is asked of a LatentRanker's lists: how deep, without which items, for whom."""
 
 from __future__ import annotations
 
@@ -32,23 +32,30 @@ def check_depths(ks: Sequence[int]) -> tuple[int, ...]:
 
 def check_exclude(exclude: Any, n_queries: int, item_ids: Ids) -> csr_array | None:
     """Return what is hidden from each query as CSR (queries, items), each item once."""
-    from scipy.sparse import csr_array
-
     if exclude is None:
         return None
-    shape = (n_queries, len(item_ids))
-    matrix = sparse_rows(exclude)
+    matrix = check_sets("exclude", exclude, item_ids)
+    if matrix.shape[0] != n_queries:
+        raise ValueError(f"exclude: expected items for each of {n_queries} queries, found {matrix.shape[0]}")
+    return matrix
+
+
+def check_sets(name: str, sets: Any, item_ids: Ids) -> csr_array:
+    """Return sets of items, sequences of ids or rows of a sparse matrix, as CSR (sets, items) with counts."""
+    from scipy.sparse import csr_array
+
+    matrix = sparse_rows(sets)
     if matrix is None:
-        rows = [np.asarray(row).reshape(-1) for row in exclude]
-        if len(rows) != n_queries:
-            raise ValueError(f"exclude: expected a sequence of ids for each of {n_queries} queries, found {len(rows)}")
+        rows = [np.asarray(row) for row in sets]
+        if any(row.ndim != 1 for row in rows):
+            raise ValueError(f"{name}: expected a sequence of ids for each query, found one that is none")
         named = [row for row in rows if len(row)]
-        numbers = number_ids("exclude", np.concatenate(named), item_ids) if named else np.empty(0, dtype=np.int64)
-        owners = np.repeat(np.arange(n_queries), [len(row) for row in rows])
-        matrix = csr_array((np.ones(len(numbers)), (owners, numbers)), shape=shape)
-    if matrix.shape != shape:
-        raise ValueError(f"exclude: expected shape {shape} (queries, items), found {matrix.shape}")
-    matrix = matrix.copy()
+        numbers = number_ids(name, np.concatenate(named), item_ids) if named else np.empty(0, dtype=np.int64)
+        owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+        matrix = csr_array((np.ones(len(numbers)), (owners, numbers)), shape=(len(rows), len(item_ids)))
+    if matrix.shape[1] != len(item_ids):
+        raise ValueError(f"{name}: expected shape (queries, {len(item_ids)}), a column an item, found {matrix.shape}")
+    matrix = matrix.astype(np.float64)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return matrix

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
@@ -11,16 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.estimators._base_scorer import is_matrix
+from slatewise.estimators._latent_checks import PAIR_TERMS
 from slatewise.estimators._latent_input import Ids, LatentPairs, check_pairs
 
 if TYPE_CHECKING:
     from slatewise.estimators.structured_reranker import StructuredReranker
 
 
-def check_settings(reranker: StructuredReranker, pair_terms: Collection[str]) -> None:
+def check_settings(reranker: StructuredReranker) -> None:
     """Raise ValueError unless the parameters make sense."""
-    if reranker.pair not in pair_terms:
-        raise ValueError(f"pair: expected one of {', '.join(pair_terms)}, found {reranker.pair!r}")
+    if reranker.pair not in PAIR_TERMS:
+        raise ValueError(f"pair: expected one of {', '.join(PAIR_TERMS)}, found {reranker.pair!r}")
     for name in ("n_components", "stages", "k", "epochs", "patience"):
         value = getattr(reranker, name)
         if type(value) is bool or not isinstance(value, Integral) or int(value) < 1:

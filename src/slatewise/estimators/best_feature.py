@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from slatewise import metrics
 from slatewise.estimators.query_ranker import QueryRanker
+from slatewise.learners.result import Round
 
 
 class BestFeatureRanker(QueryRanker):
@@ -44,7 +46,10 @@ class BestFeatureRanker(QueryRanker):
     def __init__(self, measure: str = "ndcg@10") -> None:
         self.measure = measure
 
-    def _fit_lists(self, X: NDArray[Any], y: NDArray[np.float64], qid: NDArray[Any] | None) -> None:
+    def _fit_lists(
+        self, X: NDArray[Any], y: NDArray[np.float64], qid: NDArray[Any] | None, tell: Callable[[Round], None]
+    ) -> None:
+        del tell  # there are no rounds
         measure = metrics.parse(self.measure)
         choices = [(feature, sign) for feature in range(X.shape[1]) for sign in (1.0, -1.0)]
         values = [measure(y, sign * X[:, feature].astype(np.float64), qid) for feature, sign in choices]

@@ -10,20 +10,13 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.estimators._checkpoint import Checkpoint
-from slatewise.estimators._cstar_checks import check_learned, check_settings
+from slatewise.estimators._cstar_checks import check_learned, check_settings, encoded
+from slatewise.estimators._cstar_training import Trained, prepare, train
 from slatewise.estimators._sklearn import check_is_fitted, check_rows, check_weights
 from slatewise.estimators.saving import SavedEstimator, card_for
 from slatewise.inference.star import star_margins, star_top_k
-from slatewise.inference.star_pair import StarPair
 from slatewise.inference.star_sums import most_probable, star_log_odds
-from slatewise.learners.bcfw import DualState
-from slatewise.learners.result import Fit, Round
-from slatewise.learners.star_core_gain import gainful_core
-from slatewise.learners.star_likelihood import choose_likelihood, likelihood_fit, likely_core
-from slatewise.learners.star_selection import Choice, choose
-from slatewise.learners.star_training import LEARNERS, Settings, fixed_k_fit, relevant_hinge
-from slatewise.scores.core_labels import greedy_core
+from slatewise.learners.result import Round
 from slatewise.scores.explanation import Explanation, explain_selection
 from slatewise.scores.label_count import fit_label_count, predict_label_count
 from slatewise.scores.label_scores import (
@@ -32,13 +25,10 @@ from slatewise.scores.label_scores import (
     LinearScores,
     Prepared,
     PretrainedScores,
-    prepare_kernel,
-    prepare_linear,
-    prepare_pretrained,
 )
 from slatewise.scores.label_sets import check_counts, check_known, check_labels, merge_rows
 from slatewise.scores.row_kernels import KERNELS
-from slatewise.surrogates.star_hinge import StarHinge, symmetric_pair
+from slatewise.surrogates.star_hinge import symmetric_pair
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -88,8 +78,9 @@ class CStarRanker(SavedEstimator):
     callbacks : sequence of callables, optional
         Each is called with a :class:`slatewise.learners.result.Round` whenever the gap is certified.
     checkpoint : path, optional
-        Where bcfw keeps its state; fit goes on from there if the file is of the same data and settings, with the same
-        bits as if it had never stopped, and removes it at the end.
+        Where bcfw keeps its state (not with a fixed k), and the bundle and the likelihood what was computed so far; fit
+        goes on from there if the file is of the same data and settings, with the same bits as if it had never stopped,
+        and removes it at the end.
     n_threads : int, optional
         Threads over blocks of rows; the result has the same bits with any number.
     random_state : int, optional
@@ -209,16 +200,16 @@ class CStarRanker(SavedEstimator):
         self.classes_ = np.empty(0, dtype=np.int64) if classes is None else classes
         card = card_for(len(rows), rows, labels, weight)
         if self.scores == "precomputed":
-            prepared = self._prepare(rows, labels, weight)
+            prepared = prepare(self, rows, labels, weight)
             prepared = replace(prepared, phi=prepared.phi[used])
             rows, labels, weight = rows[used], labels[used], weight[used]
         else:
             rows, labels, weight = merge_rows(rows[used], labels[used], weight[used])
-            prepared = self._prepare(rows, labels, weight)
-        fit = self._train(prepared, labels, weight, card.data_sha256)
-        self._keep(fit, prepared, rows, labels, weight)
+            prepared = prepare(self, rows, labels, weight)
+        trained = train(self, prepared, labels, weight, card.data_sha256)
+        self._keep(trained, prepared, rows, labels, weight)
         self.model_card_ = replace(
-            card, objective=self.objective_, lower_bound=self.lower_bound_, converged=fit.converged
+            card, objective=self.objective_, lower_bound=self.lower_bound_, converged=trained.fit.converged
         )
         return self
 
@@ -284,7 +275,7 @@ class CStarRanker(SavedEstimator):
     def score(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the break-even precision: k is a row's number of relevant labels; rows without any are left out."""
         scores = self._scores(X)
-        labels, _ = check_labels(self._encoded(y), len(scores))
+        labels, _ = check_labels(encoded(y, self.classes_), len(scores))
         weight = check_weights(sample_weight, len(scores)) * (labels.sum(axis=1) > 0)
         if not weight.any():
             raise ValueError("y: expected a row of weight > 0 with a relevant label, found none")
@@ -315,77 +306,8 @@ class CStarRanker(SavedEstimator):
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
-    def _core(self, hinge: StarHinge, Y: Floats, weight: Floats, settings: Settings) -> Ints:
-        core = np.asarray(self.core)
-        if core.ndim == 0:
-            if core.dtype.kind not in "iu" or not 0 <= int(core) <= Y.shape[1]:
-                raise ValueError(f"core: expected a number from 0 to {Y.shape[1]} labels, found {self.core!r}")
-            if self.core_by == "gain":
-                return gainful_core(hinge, Y, weight, int(core), LEARNERS[self.learner], settings)
-            if self.surrogate == "likelihood":
-                return likely_core(hinge, int(core), settings)
-            return greedy_core(Y, int(core), weight)
-        core = core.astype(np.int64) if core.size == 0 else core
-        StarPair.of(np.zeros((len(core), Y.shape[1])), core)  # refuses labels that do not exist or stand twice
-        return core.astype(np.int64)
-
-    def _prepare(self, X: Floats, Y: Floats, weight: Floats) -> Prepared:
-        if self.scores == "linear":
-            return prepare_linear(X, weight)
-        if self.scores == "pretrained":
-            if self.surrogate == "likelihood":
-                return prepare_pretrained(X)
-            size = Y.sum(axis=1) if self.k == "relevant" else np.full(len(Y), self.k)
-            return prepare_pretrained(X, float(np.average(1.0 / size, weights=weight)))
-        return prepare_kernel(KERNELS[self.scores].of(X, self.gamma), X, self.n_components)
-
-    def _train(self, prepared: Prepared, Y: Floats, weight: Floats, data_hash: str) -> Fit:
-        learner = LEARNERS[self.learner]
-        seed = 0 if self.random_state is None else int(self.random_state)
-        settings = Settings(1.0, 1.0, self.tol, self.max_iter, seed)
-        # A row without labels is here only with a fixed k; for the inner validation it counts as all right.
-        alone = relevant_hinge(prepared, _never_empty(Y), weight, np.zeros(0, dtype=np.int64), self.n_threads)
-        self.core_ = self._core(alone, Y, weight, settings)
-        hinge = replace(alone, core=self.core_)
-        choice = self._strengths(hinge, settings)
-        strength, rho = choice.C, choice.rho
-        self.C_, self.C_pair_ = strength, strength / rho
-        if strength == 0.0:  # nothing to gain: the minimum of the regulariser alone
-            return Fit(np.zeros(hinge.n_params), 0.0, 0.0, True, ())
-        checkpoint = Checkpoint(self.checkpoint, f"{data_hash} {self._settings_text(seed)}")
-
-        def tell(round_: Round, state: DualState | None) -> None:
-            if state is not None and self.k == "relevant":
-                checkpoint.write(state, round_.round)
-            for callback in self.callbacks or ():
-                callback(round_)
-
-        settings = replace(settings, C=strength, rho=rho, callback=tell)
-        if self.surrogate == "likelihood":
-            fit = likelihood_fit(hinge, settings)
-            tell(fit.history[-1], None)
-            return fit
-        if self.k == "relevant":
-            fit = learner(hinge, settings, checkpoint.start())
-        else:
-            fit = fixed_k_fit(prepared, Y, weight, self.core_, int(self.k), learner, settings, self.n_threads)
-        checkpoint.remove()
-        return fit
-
-    def _settings_text(self, seed: int) -> str:
-        return repr(
-            (self.core_.tolist(), self.scores, self.C_, self.C_pair_, self.learner, self.gamma, self.n_components, seed)
-        )
-
-    def _strengths(self, hinge: StarHinge, settings: Settings) -> Choice:
-        """Return C and rho = C / C_pair, given or chosen."""
-        if self.C == "auto":
-            if self.surrogate == "likelihood":
-                return choose_likelihood(hinge, settings)
-            return choose(hinge, LEARNERS[self.learner], settings)
-        return Choice(float(self.C), 1.0 if self.C_pair is None else float(self.C) / float(self.C_pair), 0.0)
-
-    def _keep(self, fit: Fit, prepared: Prepared, X: Floats, Y: Floats, weight: Floats) -> None:
+    def _keep(self, trained: Trained, prepared: Prepared, X: Floats, Y: Floats, weight: Floats) -> None:
+        fit, self.core_, self.C_, self.C_pair_ = trained
         n_labels = Y.shape[1]
         split = n_labels * prepared.phi.shape[1]
         W, G = fit.params[:split].reshape(n_labels, -1), fit.params[split:].reshape(len(self.core_), n_labels)
@@ -412,16 +334,6 @@ class CStarRanker(SavedEstimator):
         rows = check_rows(self, X, reset=False).astype(np.float64)
         return np.ascontiguousarray(self._label_scores().scores(rows, self.coef_, self.intercept_))
 
-    def _encoded(self, y: Any) -> Any:
-        """Encode one class a row by the classes of fit; anything else is left as it is."""
-        if not len(self.classes_) or np.ndim(y) != 1:
-            return y
-        values = np.asarray(y)
-        unknown = ~np.isin(values, self.classes_)
-        if unknown.any():
-            raise ValueError(f"y: expected classes seen in fit, found {values[unknown][0]!r}")
-        return (values[:, None] == self.classes_).astype(np.int64)
-
 
 def _best_set(
     s: Floats, pair: Floats, core: Ints, k: ArrayLike, known: ArrayLike | None, n_threads: int | None
@@ -431,7 +343,3 @@ def _best_set(
 
 MARGINS: dict[str, Margins] = {"max-margin": star_margins, "likelihood": star_log_odds}
 RANKINGS = {"max-margin": _best_set, "likelihood": most_probable}
-
-
-def _never_empty(Y: Floats) -> Floats:
-    return np.maximum(Y, (Y.sum(axis=1) == 0)[:, None])

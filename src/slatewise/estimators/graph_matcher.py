@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, Self, TypeAlias
@@ -9,6 +10,7 @@ from typing import Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.estimators._checkpoint import resumed
 from slatewise.estimators._graph_checks import (
     check_graphs,
     check_learned,
@@ -62,6 +64,9 @@ class GraphMatcher(SavedEstimator):
         Most rounds of the learner.
     callbacks : sequence of callables, optional
         Each is called with a :class:`slatewise.learners.result.Round` after every round.
+    checkpoint : path, optional
+        Where what was computed so far is kept; fit goes on from there if the file is of the same data and settings,
+        with the same bits as if it had never stopped, and removes it at the end.
     n_threads : int, optional
         Threads over graphs; the result has the same bits with any number.
     random_state : int, optional
@@ -106,6 +111,7 @@ class GraphMatcher(SavedEstimator):
         tol: float = 1e-3,
         max_iter: int = 500,
         callbacks: Sequence[Callable[[Round], None]] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -118,6 +124,7 @@ class GraphMatcher(SavedEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.n_threads = n_threads
         self.random_state = random_state
 
@@ -144,10 +151,11 @@ class GraphMatcher(SavedEstimator):
         learnt = self.unmatched == "auto" and any(int(target.min()) < 0 for target in targets)
         given = None if self.unmatched == "auto" else float(self.unmatched)
         scores = EdgeScores(self.n_features_in_, given, learnt)
-        self.l2_ = choose_l2(graphs, targets, scores, self._learner(None)) if self.l2 == "auto" else float(self.l2)
-        fit = self._learner(self._tell)(gather_blocks(graphs, targets), scores, self.l2_, None)
-        self._keep(fit, scores)
         card = card_for(len(graphs), np.concatenate(targets), *graphs)
+        with resumed(self, card.data_sha256) as tell:
+            self.l2_ = choose_l2(graphs, targets, scores, self._learner(None)) if self.l2 == "auto" else float(self.l2)
+            fit = self._learner(tell)(gather_blocks(graphs, targets), scores, self.l2_, None)
+        self._keep(fit, scores)
         self.model_card_ = replace(
             card, objective=self.objective_, lower_bound=self.lower_bound_, converged=fit.converged
         )
@@ -220,10 +228,6 @@ class GraphMatcher(SavedEstimator):
 
     def _seed(self) -> int:
         return 0 if self.random_state is None else int(self.random_state)
-
-    def _tell(self, found: Round) -> None:
-        for callback in self.callbacks or ():
-            callback(found)
 
     def _keep(self, fit: Fit, scores: EdgeScores) -> None:
         self.coef_, self.unmatched_ = fit.params[: scores.n_features], scores.unmatched_score(fit.params)

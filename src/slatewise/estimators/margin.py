@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
@@ -47,6 +48,9 @@ class MarginRanker(QueryRanker):
         Most rounds.
     callbacks : sequence of callables, optional
         Each is called with a :class:`slatewise.learners.result.Round` every round.
+    checkpoint : path, optional
+        Where what was computed so far is kept; fit goes on from there if the file is of the same data and settings,
+        with the same bits as if it had never stopped, and removes it at the end.
     n_threads : int, optional
         Threads over blocks of lists; the result has the same bits with any number.
     random_state : int, optional
@@ -95,6 +99,7 @@ class MarginRanker(QueryRanker):
         tol: float = 1e-3,
         max_iter: int = 1000,
         callbacks: Sequence[Callable[[Round], None]] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -105,6 +110,7 @@ class MarginRanker(QueryRanker):
         self.tol = tol
         self.max_iter = max_iter
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.n_threads = n_threads
         self.random_state = random_state
 
@@ -118,16 +124,11 @@ class MarginRanker(QueryRanker):
         gap = (self.objective_ - self.lower_bound_) / max(self.objective_, 1e-300)
         return {"objective": self.objective_, "lower_bound": self.lower_bound_, "converged": gap <= self.tol}
 
-    def _fit_lists(self, X: NDArray[Any], y: Floats, qid: NDArray[Any] | None) -> None:
+    def _fit_lists(self, X: NDArray[Any], y: Floats, qid: NDArray[Any] | None, tell: Callable[[Round], None]) -> None:
         self._check_settings()
         hinge = self._hinge(X.astype(np.float64), y, qid)
         seed = 0 if self.random_state is None else int(self.random_state)
         self.C_ = choose_strength(hinge, seed) if self.C == "auto" else float(self.C)
-
-        def tell(round_: Round) -> None:
-            for callback in self.callbacks or ():
-                callback(round_)
-
         fit = fit_margin(hinge, self.C_, self.tol, self.max_iter, tell)
         self.coef_ = fit.params
         self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,6 +14,7 @@ from slatewise.estimators._sklearn import check_targets
 from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.learners.matching_problems import slate_hinge, slate_likelihood, whole_hinge, whole_likelihood
 from slatewise.learners.matching_training import Pose, averaged_fit, choose_l2
+from slatewise.learners.result import Round
 from slatewise.lists import group_rows
 from slatewise.surrogates.matching_slates import RatedLists, all_slates, fraction_of_slates
 
@@ -54,6 +57,11 @@ class MatchingRanker(QueryRanker):
         where l2 is small, 1e-3 for max-margin.
     max_iter : int
         Most iterations, or rounds.
+    callbacks : sequence of callables, optional
+        Each is called with a :class:`slatewise.learners.result.Round` every round, of one repeat after the other.
+    checkpoint : path, optional
+        Where what was computed so far is kept; fit goes on from there if the file is of the same data and settings,
+        with the same bits as if it had never stopped, and removes it at the end.
     n_threads : int, optional
         The result has the same bits with any number.
     random_state : int, optional
@@ -117,6 +125,8 @@ class MatchingRanker(QueryRanker):
         surrogate: Literal["likelihood", "max-margin"] = "likelihood",
         tol: float | None = None,
         max_iter: int = 1000,
+        callbacks: Sequence[Callable[[Round], None]] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -129,6 +139,8 @@ class MatchingRanker(QueryRanker):
         self.surrogate = surrogate
         self.tol = tol
         self.max_iter = max_iter
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.n_threads = n_threads
         self.random_state = random_state
 
@@ -158,7 +170,7 @@ class MatchingRanker(QueryRanker):
     def _certificate(self) -> dict[str, Any]:
         return {"objective": self.objective_, "lower_bound": self.lower_bound_, "converged": self._converged}
 
-    def _fit_lists(self, X: NDArray[Any], y: Floats, qid: NDArray[Any] | None) -> None:
+    def _fit_lists(self, X: NDArray[Any], y: Floats, qid: NDArray[Any] | None, tell: Callable[[Round], None]) -> None:
         check_settings(self, y)
         everything = _rated_lists(X.astype(np.float64), y, qid)
         self.ratings_ = np.unique(y)
@@ -170,7 +182,7 @@ class MatchingRanker(QueryRanker):
         tol = self._tolerance()
         self.l2_ = choose_l2(pose, lists, seed, tol, self.max_iter) if self.l2 == "auto" else float(self.l2)
         repeats = 1 if isinstance(self.subsets, str) else self.repeats
-        fit = averaged_fit(pose, lists, self.l2_, repeats, seed, tol, self.max_iter)
+        fit = averaged_fit(pose, lists, self.l2_, repeats, seed, tol, self.max_iter, tell)
         self.coef_, self.objective_, self.lower_bound_ = fit.params, fit.objective, fit.lower_bound
         self._converged = fit.converged
         self.n_iter_ = len(fit.history)

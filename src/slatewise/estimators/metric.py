@@ -4,38 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
-from slatewise.estimators._metric_checks import (
-    REGULARISERS,
-    Labelling,
-    check_learned,
-    check_settings,
-    labels_like,
-    listed,
-    oracle_for,
-    query_weights,
-    relevance_of,
-)
-from slatewise.estimators._search_checkpoint import SearchCheckpoint
+from slatewise.estimators._checkpoint import Checkpoint
+from slatewise.estimators._metric_checks import REGULARISERS, check_learned, check_settings, labels_like, listed
+from slatewise.estimators._metric_task import Task, make_task
 from slatewise.estimators._sklearn import check_is_fitted
 from slatewise.estimators._transformer import Transforms, check_points
-from slatewise.estimators.saving import SavedEstimator, card_for
+from slatewise.estimators.saving import SavedEstimator
 from slatewise.learners.metric_cuts import Cuts
 from slatewise.learners.metric_fit import MetricProblem, MetricSearch, fit_metric
 from slatewise.learners.result import Fit, Round
-from slatewise.model_file import ModelCard
 from slatewise.scores.catalogue_precision import mean_average_precision
-from slatewise.scores.mahalanobis import catalogue_scores, is_sparse, nearest, squares
-from slatewise.scores.point_features import PointFeatures, kernel_features, plain_features, span_features
-from slatewise.scores.relevant_items import askable
+from slatewise.scores.mahalanobis import catalogue_scores, nearest, squares
 from slatewise.scores.row_kernels import KERNELS
-from slatewise.surrogates.metric_hinge import MetricHinge
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -197,8 +183,8 @@ class MetricRanker(Transforms, SavedEstimator):
         -------
         self
         """
-        task = self._task(X, y, relevance, queries, query_weight)
-        checkpoint = SearchCheckpoint(self.checkpoint, "metric checkpoint", f"{task.card.data_sha256} {self._text()}")
+        task = make_task(self, X, y, relevance, queries, query_weight)
+        checkpoint = Checkpoint(self, task.card.data_sha256)
 
         def tell(round_: Round, search: MetricSearch) -> None:
             checkpoint.write(search.arrays())
@@ -242,7 +228,7 @@ class MetricRanker(Transforms, SavedEstimator):
             check_settings(ranker)
         if not rankers:
             return []
-        task = rankers[0]._task(X, y, relevance, queries, query_weight)
+        task = make_task(rankers[0], X, y, relevance, queries, query_weight)
         cuts, start = None, None
 
         def tell(round_: Round, search: MetricSearch) -> None:
@@ -331,55 +317,10 @@ class MetricRanker(Transforms, SavedEstimator):
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def _task(self, X: Any, y: Any, relevance: Any, queries: Any, query_weight: ArrayLike | None) -> _Task:
-        check_settings(self)
-        sparse = self.kernel == "linear"
-        items = _as_float64(check_points(self, X, reset=True, sparse=sparse))
-        asked = items if queries is None else _as_float64(check_points(self, queries, reset=False, sparse=sparse))
-        if self.kernel == "precomputed" and queries is not None:
-            raise ValueError("queries: expected None for kernel='precomputed', found points")
-        n_items, n_queries = int(items.shape[0]), int(asked.shape[0])
-        wanted, labelling = relevance_of(self, y, relevance, n_items, None if queries is None else n_queries)
-        weight = query_weights(query_weight, n_queries)
-        used = np.flatnonzero((weight > 0) & askable(wanted))
-        if not len(used):
-            raise ValueError(
-                f"{'y' if relevance is None else 'relevance'}: expected a query with relevant and irrelevant items, "
-                f"found none among {n_queries} queries (n_samples={n_items})"
-            )
-        features, gamma = self._features(asked, items)
-        weight = weight[used]
-        everyone = len(used) == n_queries
-        hinge = MetricHinge(
-            features.queries if everyone else features.queries[used],
-            features.items,
-            wanted if everyone else wanted.some(used),
-            weight / weight.sum(),
-            oracle_for(self.loss, int(self.k), wanted),
-            REGULARISERS[self.regularizer][0],
-            self.n_threads,
-        )
-        card = card_for(n_queries, *_arrays(items), *_arrays(asked), *labelling.told, weight, used)
-        return _Task(items, hinge, features, gamma, labelling, n_queries - len(used), replace(card, n_rows=n_items))
-
-    def _features(self, queries: Any, items: Any) -> tuple[PointFeatures, float]:
-        if self.kernel != "linear":
-            kernel = KERNELS[self.kernel].of(items, self.gamma)
-            return kernel_features(kernel, queries, items, self.n_components), float(kernel.gamma)
-        points = items.shape[0] + (0 if queries is items else queries.shape[0])
-        # A diagonal W weighs the features themselves, so they must stay what they are.
-        if items.shape[1] > points and self.regularizer != "diagonal":
-            return span_features(queries, items), 1.0
-        return plain_features(queries, items), 1.0
-
-    def _text(self) -> str:
-        names = ("loss", "k", "C", "regularizer", "tol", "kernel", "gamma", "n_components", "threshold", "unlisted")
-        return repr([getattr(self, name) for name in names])
-
-    def _problem(self, task: _Task) -> MetricProblem:
+    def _problem(self, task: Task) -> MetricProblem:
         return MetricProblem(task.hinge, *REGULARISERS[self.regularizer], float(self.C))
 
-    def _keep(self, task: _Task, fit: Fit) -> Self:
+    def _keep(self, task: Task, fit: Fit) -> Self:
         L = REGULARISERS[self.regularizer][0].components(fit.params)
         self.components_ = task.features.components(L)
         self.basis_, self.gamma_ = task.features.basis, task.gamma
@@ -403,24 +344,3 @@ class MetricRanker(Transforms, SavedEstimator):
         if self.kernel == "linear":
             return rows
         return KERNELS[self.kernel](self.gamma_).compare(rows.astype(np.float64), self.basis_)
-
-
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """What a fit works on, whatever C is."""
-
-    items: Any
-    hinge: MetricHinge
-    features: PointFeatures
-    gamma: float
-    labelling: Labelling
-    n_skipped: int
-    card: ModelCard
-
-
-def _as_float64(rows: Any) -> Any:
-    return csr_array(rows).astype(np.float64) if is_sparse(rows) else rows.astype(np.float64)
-
-
-def _arrays(rows: Any) -> tuple[NDArray[Any], ...]:
-    return (rows.data, rows.indices, rows.indptr) if is_sparse(rows) else (rows,)

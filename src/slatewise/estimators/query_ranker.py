@@ -8,13 +8,17 @@ score without, instead of taking all rows for one list.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.estimators._checkpoint import resumed
 from slatewise.estimators._sklearn import check_is_fitted, check_rows, check_targets, check_weights
 from slatewise.estimators.saving import SavedEstimator, card_for
+from slatewise.learners.result import Round
 from slatewise.lists import group_rows
 from slatewise.metrics import NDCG
 from slatewise.rankings import Rankings, rank_rows
@@ -47,9 +51,12 @@ class QueryRanker(SavedEstimator):
         rows = check_rows(self, X, reset=True)
         relevance = check_targets(rows, y)
         groups = group_rows(qid, len(rows))
-        self._fit_lists(rows, relevance, None if qid is None else np.asarray(qid))
+        order = np.arange(len(rows)) if groups.order is None else groups.order
+        card = card_for(len(groups.ids), rows, relevance, groups.offsets, order)
+        with resumed(self, card.data_sha256) as tell:
+            self._fit_lists(rows, relevance, None if qid is None else np.asarray(qid), tell)
         self.has_qid_ = qid is not None
-        self.model_card_ = card_for(len(groups.ids), rows, relevance, groups.offsets, **self._certificate())
+        self.model_card_ = replace(card, **self._certificate())
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -101,7 +108,9 @@ class QueryRanker(SavedEstimator):
         return {}
 
     @abstractmethod
-    def _fit_lists(self, X: NDArray[Any], y: NDArray[np.float64], qid: NDArray[Any] | None) -> None: ...
+    def _fit_lists(
+        self, X: NDArray[Any], y: NDArray[np.float64], qid: NDArray[Any] | None, tell: Callable[[Round], None]
+    ) -> None: ...
 
     @abstractmethod
     def _scores(self, X: NDArray[Any]) -> NDArray[np.float64]: ...

@@ -83,7 +83,7 @@ class SavedEstimator(BaseEstimator):
         """Raise ValueError unless what a file said was learned has types and sizes that fit together."""
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], mmap: bool = False) -> Any:
     """Read a model file and return its estimator, ready to predict.
 
     Every byte is checked against the file's own checksums first; nothing in the file is executed.
@@ -92,13 +92,17 @@ def load(path: str | os.PathLike[str]) -> Any:
     ----------
     path
         A file written by an estimator's ``save``.
+    mmap
+        Leave the arrays in the file: they are read-only and shared by all processes that load it. The checksums are
+        compared here too, which reads the file once. ``save`` puts a new file in its place and leaves this one to those
+        who have it; nothing else may write to it meanwhile.
 
     Returns
     -------
     estimator
         An instance of the class that was saved, with its model card in ``model_card_``.
     """
-    state = read_model(path)
+    state = read_model(path, mmap)
     if state.estimator not in _HOMES:
         raise ModelFileError(f"{os.fspath(path)}: expected one of {sorted(_HOMES)}, found {state.estimator!r}")
     estimator_class = cast("type[SavedEstimator]", getattr(import_module(_HOMES[state.estimator]), state.estimator))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.estimators._base_scorer import Scaled, rows_of
+from slatewise.estimators._latent_checks import PAIR_TERMS
 from slatewise.estimators._latent_input import Ids, check_ids, number_ids
 from slatewise.estimators._latent_lists import check_depths, check_exclude, check_k
 from slatewise.estimators._latent_validation import hold_out
@@ -20,13 +21,13 @@ from slatewise.estimators._sklearn import check_is_fitted
 from slatewise.estimators.saving import SavedEstimator, card_for
 from slatewise.warp.blocked import step_size
 from slatewise.warp.engine import Factors
+from slatewise.warp.explanation import SlateExplanation, moved_by_list
 from slatewise.warp.on_base import BaseScores, StagesOnBase, base_alone, next_factors, top_on_base
-from slatewise.warp.pair_terms import Bilinear, Gram, PairTerm
+from slatewise.warp.pair_terms import PairTerm
 from slatewise.warp.pairs import TrainingPairs
 from slatewise.warp.tables import Segment, Singles, Table, padded
+from slatewise.warp.top_k import TopItems
 from slatewise.warp.training import EpochReport, Schedule
-
-_PAIR_TERMS: dict[str, Callable[[Segment], PairTerm]] = {"gram": Gram, "bilinear": Bilinear}
 
 
 class StructuredReranker(SavedEstimator):
@@ -147,7 +148,7 @@ class StructuredReranker(SavedEstimator):
         sample_weight
             One weight >= 0 a pair.
         """
-        check_settings(self, _PAIR_TERMS)
+        check_settings(self)
         pairs = pairs_for(self, check_ids("queries", queries), check_ids("items", items), sample_weight)
         seed = 0 if self.random_state is None else int(self.random_state)
         self.item_ids_ = pairs.item_ids
@@ -194,11 +195,28 @@ class StructuredReranker(SavedEstimator):
             Items not to show: a sequence of ids for each query, or a sparse matrix (queries, items) in the order of
             ``item_ids_``.
         """
-        base, factors, n_queries = self._factors(check_ids("queries", queries), stage)
-        hidden = check_exclude(exclude, n_queries, self.item_ids_)
-        check_k(k, len(self.item_ids_), hidden)
-        found = top_on_base(base, factors, np.arange(n_queries), k, hidden, self.n_threads)
+        found = self._top(check_ids("queries", queries), k, stage, exclude)
         return self.item_ids_[found.items], found.scores
+
+    def explain(
+        self, queries: ArrayLike, k: int = 10, stage: int | None = None, exclude: Any = None
+    ) -> SlateExplanation:
+        """Return the k best items of each query with the parts of their scores: who moved them, and by how much.
+
+        Parameters
+        ----------
+        queries, k, stage, exclude
+            As in :meth:`rank`.
+        """
+        ids = check_ids("queries", queries)
+        items = self._top(ids, k, stage, exclude).items
+        last = self._last(stage)
+        lists, moved = np.empty((len(ids), 0), dtype=np.int64), np.zeros((*items.shape, 0))
+        if last:
+            lists = self._top(ids, min(self.k, len(self.item_ids_)), last - 1).items
+            moved = moved_by_list(self.pair_factors_[last - 1], self._pair(), items, lists, self._weights())
+        own = np.take_along_axis(self._base(ids).rows(np.arange(len(ids))), items, axis=1).astype(np.float64)
+        return SlateExplanation(self.item_ids_[items], own, np.zeros(own.shape), self.item_ids_[lists], moved)
 
     def recall(
         self, queries: ArrayLike, items: ArrayLike, ks: Sequence[int] = (5, 10, 30, 50), stage: int | None = None
@@ -210,7 +228,7 @@ class StructuredReranker(SavedEstimator):
         if len(own) != len(numbers) or not len(own):
             raise ValueError(f"items: expected one a query and at least one, found {len(numbers)} for {len(own)}")
         depths = check_depths(ks)
-        base, factors, _ = self._factors(asked, stage)
+        base, factors = self._factors(asked, stage)
         deepest = min(max(depths), len(self.item_ids_))
         lists = top_on_base(base, factors, np.arange(len(asked)), deepest, n_threads=self.n_threads).items
         hits = lists[own] == numbers[:, None]
@@ -231,7 +249,7 @@ class StructuredReranker(SavedEstimator):
 
     def check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-        check_settings(self, _PAIR_TERMS)
+        check_settings(self)
         shape = (self.n_stages_, len(self.item_ids_), self._width())
         if self.pair_factors_.shape != shape or self.pair_factors_.dtype != np.float32:
             raise ValueError(f"pair_factors_: expected float32 of shape {shape}, found {self.pair_factors_.shape}")
@@ -250,7 +268,7 @@ class StructuredReranker(SavedEstimator):
         return gap / float(self.base_scale) if gap > 0 else 1.0
 
     def _pair(self) -> PairTerm:
-        return _PAIR_TERMS[self.pair](Segment(0, self.n_components, float(self.learning_rate), float(self.max_norm)))
+        return PAIR_TERMS[self.pair](Segment(0, self.n_components, float(self.learning_rate), float(self.max_norm)))
 
     def _width(self) -> int:
         return padded(self._pair().segments[-1].stop)
@@ -262,14 +280,26 @@ class StructuredReranker(SavedEstimator):
         for callback in self.callbacks or ():
             callback(seen)
 
-    def _factors(self, query_ids: Ids, stage: int | None) -> tuple[BaseScores, Factors, int]:
-        check_is_fitted(self)
+    def _last(self, stage: int | None) -> int:
         last = self.n_stages_ if stage is None else stage
         if type(last) is not int or not 0 <= last <= self.n_stages_:
             raise ValueError(f"stage: expected a number from 0 (the base) to {self.n_stages_}, found {stage!r}")
-        base = Scaled(rows_of(self.base, query_ids, self.item_ids_), self.base_unit_)
+        return last
+
+    def _base(self, query_ids: Ids) -> BaseScores:
+        return Scaled(rows_of(self.base, query_ids, self.item_ids_), self.base_unit_)
+
+    def _top(self, query_ids: Ids, k: int, stage: int | None, exclude: Any = None) -> TopItems:
+        base, factors = self._factors(query_ids, stage)
+        hidden = check_exclude(exclude, len(query_ids), self.item_ids_)
+        check_k(k, len(self.item_ids_), hidden)
+        return top_on_base(base, factors, np.arange(len(query_ids)), k, hidden, self.n_threads)
+
+    def _factors(self, query_ids: Ids, stage: int | None) -> tuple[BaseScores, Factors]:
+        check_is_fitted(self)
+        last, base = self._last(stage), self._base(query_ids)
         factors = base_alone(len(self.item_ids_))
         for values in self.pair_factors_[:last]:
             table = Table(np.ascontiguousarray(values), np.empty((len(values), 0), dtype=np.float32), ())
             factors = next_factors(base, factors, table, self._pair(), len(query_ids), self._weights(), self.n_threads)
-        return base, factors, len(query_ids)
+        return base, factors

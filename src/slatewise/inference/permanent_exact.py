@@ -35,6 +35,7 @@ MOST_SIGNS = 32
 _EPSILON = float(np.finfo(np.float64).eps)
 _SMALL, _LARGE = 1e-40, 600.0  # a Z below may have lost terms to underflow; a product of exp(600) is in range
 _SWEEPS = 10
+_SIX_AT_ONCE = 4096  # matrices of three, whose parts then stay in the cache
 _BLOCK_COLUMNS, _THREADED_SIGNS = 4, 17  # from 17 rows on threads share one matrix, in 16 blocks of signs
 
 
@@ -111,14 +112,20 @@ def scale(log_weights: Float, numbers: Int | None = None) -> Scaled:
     u, v, best = np.empty((count, n_rows)), np.empty((count, n_columns)), np.empty((count, n_rows), dtype=np.int64)
     at = assign_all(np.ascontiguousarray(log_weights), u, v, best)
     if at >= 0:
-        number = at if numbers is None else int(numbers[at])
-        raise ValueError(f"log_weights: expected a matching with finite weight, found none in matrix {number}")
+        raise no_matching(at if numbers is None else int(numbers[at]))
     return Scaled(np.exp(log_weights - u[:, :, None] - v[:, None, :]), u, v, best)
+
+
+def no_matching(number: int) -> ValueError:
+    """Return the error for a matrix with Z = 0: it has no marginals."""
+    return ValueError(f"log_weights: expected a matching with finite weight, found none in matrix {number}")
 
 
 def by_subsets(log_weights: Float, n_threads: int | None = None) -> Sums:
     """Walk the subsets of columns; weights are scaled by the duals only where their products leave the range."""
     count, size, _ = log_weights.shape
+    if size == 3:
+        return _by_six(log_weights, n_threads)
     _check_memory("subsets", log_weights.shape)
     (z, offset, lost), marginals = np.zeros((3, count)), np.empty(log_weights.shape)
 
@@ -141,6 +148,25 @@ def by_subsets(log_weights: Float, n_threads: int | None = None) -> Sums:
     _all_slices(by_duals, len(underflown), width, n_threads)
     log_z = np.log(z) + offset
     return Sums(log_z, marginals, np.maximum(lost, _rounding(size, np.abs(log_z))))
+
+
+def _by_six(log_weights: Float, n_threads: int | None) -> Sums:
+    """Write out the six permutations of three."""
+    from slatewise.kernels.permanent_threes import sum_threes, weigh_threes
+
+    count = len(log_weights)
+    (log_z, z, sizes), marginals = np.empty((3, count)), np.empty(log_weights.shape)
+
+    def fill(block: slice) -> None:
+        parts = np.empty((len(z[block]), 6))
+        at = weigh_threes(log_weights[block], parts, log_z[block], sizes[block])
+        if at >= 0:
+            raise no_matching(block.start + at)
+        sum_threes(np.exp(parts, out=parts), z[block], marginals[block])
+
+    _all_slices(fill, count, _SIX_AT_ONCE, n_threads)
+    log_z += np.log(z, out=z)
+    return Sums(log_z, marginals, _rounding(3, sizes))
 
 
 def by_glynn(log_weights: Float, n_threads: int | None = None) -> Sums:
@@ -218,11 +244,8 @@ METHODS: dict[str, Callable[[Float, int | None], Sums]] = {"subsets": by_subsets
 def _sum_subsets(matrices: Float, z: Float) -> None:
     """Fill Z (G,), and put marginals in the place of the weights (G, M, M)."""
     from slatewise.kernels.permanent_subsets import FEW as FEW_MATRICES
-    from slatewise.kernels.permanent_subsets import LANES, sum_few, sum_many, sum_threes
+    from slatewise.kernels.permanent_subsets import LANES, sum_few, sum_many
 
-    if matrices.shape[1] == 3:
-        sum_threes(matrices, z)
-        return
     few = len(matrices) < FEW_MATRICES or matrices.shape[1] > FEW
     alpha, beta = np.empty((2, 1 << matrices.shape[1], 1 if few else LANES))
     (sum_few if few else sum_many)(matrices, alpha, beta, z)

@@ -27,7 +27,7 @@ MOST_EXACT_ROWS = 24
 """Beyond this many rows (a second a matrix) "auto" takes few candidates, else the Bethe bound."""
 MOST_STEPS = 1 << 27
 """The same with more columns than rows: columns times sets of them."""
-_MOST_SETS = 1 << 18
+_MOST_SETS, _FEW_ROWS = 1 << 18, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +148,8 @@ def checked_weights(log_weights: ArrayLike) -> Float:
     weights = np.asarray(log_weights, dtype=np.float64)
     if weights.ndim not in (2, 3) or 0 in weights.shape[-2:] or weights.shape[-2] > weights.shape[-1]:
         raise ValueError(f"log_weights: expected shape (M, N) or (B, M, N) with 1 <= M <= N, found {weights.shape}")
-    wrong = np.argwhere(np.isnan(weights) | np.isposinf(weights))
-    if len(wrong):
-        at = tuple(wrong[0].tolist())
+    if not weights.max(initial=-np.inf) < np.inf:  # NaN is the largest of all
+        at = tuple(np.argwhere(~(weights < np.inf))[0].tolist())
         raise ValueError(f"log_weights: expected finite numbers or -inf, found {weights[at]} at {list(at)}")
     return np.ascontiguousarray(weights if weights.ndim == 3 else weights[None])
 
@@ -158,9 +157,10 @@ def checked_weights(log_weights: ArrayLike) -> Float:
 def _fastest(weights: Float) -> str:
     _, n_rows, n_columns = weights.shape
     name = chosen(weights.shape)
-    possible = np.asarray((weights > -np.inf).any(axis=0))
-    if n_rows > 8 and not possible.all() and most_sets(plan(possible)) < min(_MOST_SETS, 2.0 ** (n_rows - 6)):
-        return "candidates"
+    if n_rows > _FEW_ROWS:
+        possible = np.asarray((weights > -np.inf).any(axis=0))
+        if not possible.all() and most_sets(plan(possible)) < min(_MOST_SETS, 2.0 ** (n_rows - 6)):
+            return "candidates"
     too_long = n_columns << n_rows > MOST_STEPS if name == "rows" else n_rows > MOST_EXACT_ROWS
     if table_bytes(name, weights.shape) > MOST_BYTES or too_long:
         return "bethe"

@@ -2,7 +2,9 @@
 
 - *tables*: exact, from the tables of the sum over all matchings.
 - *huber-law*: exact by rejection, square matrices; a table over the first rows makes rejection rarer ("deep").
-- *chain*: swaps from the best matching on, any size; only approximately p.
+- *chain*: swaps from the best matching on, any size; only approximately p. It walks through impossible edges, without
+  drawing there, so that every matching is within reach; still, where p has several peaks with nothing between them, it
+  may stay at the one it starts from. A small ``acceptance`` says either that, or that one matching is nearly all of p.
 
 See :mod:`slatewise.kernels.matching_sampler`, :mod:`~slatewise.kernels.permanent_rows` and
 :mod:`~slatewise.kernels.swap_chain`.
@@ -18,7 +20,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slatewise.inference.permanent_exact import Float, Int, scale
+from slatewise.inference.permanent_exact import Float, Int, Scaled, scale
 from slatewise.inference.permanents import checked_weights
 
 Method: TypeAlias = Literal["auto", "tables", "huber-law", "chain"]
@@ -27,6 +29,9 @@ MOST_STATES = 1 << 22
 """Tables hold at most this many numbers (32 MiB)."""
 MOST_TRIES = 1000
 """Huber-Law gives up after this many rejections a sample, and a million on top."""
+MOST_WALKED = 50
+"""The chain gives up when fewer than one in so many of its steps are at possible matchings."""
+_NOTHING = 40.0  # exp(-40) of p is too little to be drawn
 _SWEEPS = 200
 
 
@@ -165,10 +170,33 @@ def _chain(weights: Float, n: int, seed: Seed, _depth: int | None) -> MatchingSa
 
     _, n_rows, n_columns = weights.shape
     drawn = np.empty((n, n_rows), dtype=np.int64)
+    scaled = scale(weights)
+    walked, closed = _walkable(weights[0], scaled)
     # A sweep proposes every edge once on average: ten of them to forget the start, one between samples.
     sweep = n_rows * n_columns
-    accepted = walk_matchings(weights[0], scale(weights).best[0], 10 * sweep, sweep, seed, drawn)
-    return MatchingSamples(drawn, "chain", False, accepted / ((n + 10) * sweep), math.nan, math.nan)
+    most = MOST_WALKED * (n + 10) * sweep
+    found, accepted, steps = walk_matchings(walked, closed, scaled.best[0], 10 * sweep, sweep, most, seed, drawn)
+    if found < n:
+        raise ValueError(
+            f"method: expected 'tables' or 'huber-law', as the chain drew {found} matchings in {steps} steps here, "
+            "found 'chain'"
+        )
+    return MatchingSamples(drawn, "chain", False, accepted / steps if steps else 1.0, math.nan, math.nan)
+
+
+def _walkable(weights: Float, scaled: Scaled) -> tuple[Float, Int]:
+    """Return weights with a price for edges that no matching to speak of has, and which edges those are, (M, N).
+
+    The best matching weighs 1 after scaling, so all matchings through an edge below exp(-40) over their number together
+    have less than exp(-40) of p. Their price is about one step out a sweep. A column that a single row can take is left
+    to it: its row can always go there, so nobody has to walk through it.
+    """
+    n_rows, n_columns = weights.shape
+    most_matchings = math.lgamma(n_columns + 1) - math.lgamma(n_columns - n_rows + 1)
+    shifts = scaled.u[0][:, None] + scaled.v[0]
+    hopeless = weights - shifts < -_NOTHING - most_matchings
+    closed = hopeless & ((~hopeless).sum(axis=0) > 1)
+    return np.where(closed, shifts - math.log(n_rows * n_columns), weights), closed.astype(np.int64)
 
 
 Seed: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]

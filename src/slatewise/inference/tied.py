@@ -3,7 +3,9 @@
     Z = sum over rankings of exp(sum_i c[pos_i] s_i),    c constant on classes of m_1 .. m_R positions
 
 Which item has which position inside a class makes no difference: Z is prod_r m_r! times a sum over the ways to deal the
-items out to the classes, O(R prod_r (m_r + 1)). See :mod:`slatewise.kernels.permanent_tied`.
+items out to the classes, O(R prod_r (m_r + 1)). See :mod:`slatewise.kernels.permanent_tied`. With three classes and
+more, counts too unlikely to matter are left out, some sqrt(n) of n counts of a class remain, and what that may cost is
+known (:mod:`slatewise.kernels.tied_counts`).
 """
 
 from __future__ import annotations
@@ -19,6 +21,10 @@ Int = NDArray[np.int64]
 
 MOST_STATES = 1 << 31
 """More states than this are refused: minutes of work."""
+TAIL = 1e-19
+"""Counts of a class are left out, from below and from above, that weigh no more than this together."""
+MOST_LEFT_OUT = 1e-13
+"""If that may be more of Z than this, nothing is left out."""
 _SWEEPS = 12
 
 
@@ -28,6 +34,8 @@ class TiedSum(NamedTuple):
     log_z: float
     marginals: Float
     """(n, R) the probability that item i has one of class r's positions; one position of it has 1/m_r of that."""
+    error: float
+    """How much ``log_z`` and a marginal can be off by what was left out; rounding comes on top."""
 
 
 def tied_log_sum(scores: ArrayLike, class_sizes: ArrayLike, class_values: ArrayLike) -> TiedSum:
@@ -59,29 +67,55 @@ def tied_log_sum(scores: ArrayLike, class_sizes: ArrayLike, class_values: ArrayL
     within = math.fsum(math.lgamma(size + 1) for size in sizes.tolist())
     if len(order) == 1:
         marginals[:, order[0]] = 1.0
-        return TiedSum(within + float(values[order[0]] * s.sum()), marginals)
-    log_z, marginals[:, order] = _sum(s, sizes[order], values[order])
-    return TiedSum(within + log_z, marginals)
+        return TiedSum(within + float(values[order[0]] * s.sum()), marginals, 0.0)
+    log_z, marginals[:, order], error = _sum(s, sizes[order], values[order])
+    return TiedSum(within + log_z, marginals, error)
 
 
-def _sum(s: Float, sizes: Int, values: Float) -> tuple[float, Float]:
-    from slatewise.kernels.permanent_tied import scale_classes, sum_classes
+def _sum(s: Float, sizes: Int, values: Float) -> TiedSum:
+    from slatewise.kernels.permanent_tied import scale_classes
 
-    n = len(s)
     prices = _prices(s, sizes, values)
     log_x = np.outer(s, values) + prices
     largest = log_x.max(axis=1)
     x = np.exp(log_x - largest[:, None])
     log_scale = float(largest.sum() - sizes @ prices) + scale_classes(x, sizes, _SWEEPS)
-    between = sizes[1:-1]
+    # Of two classes the likely counts are as much work as the walk.
+    left_out, *bounds = _counts(x, sizes, TAIL if len(sizes) > 2 else 0.0)
+    z, marginals = _walk(x, sizes, *bounds)
+    if left_out > MOST_LEFT_OUT * z:
+        left_out, *bounds = _counts(x, sizes, 0.0)
+        z, marginals = _walk(x, sizes, *bounds)
+    return TiedSum(math.log(z) + log_scale, marginals, left_out / z)
+
+
+def _counts(x: Float, sizes: Int, tail: float) -> tuple[float, Int, Int]:
+    """Return the lowest and the highest count of each class after each item, (R, n + 1), and what others weigh."""
+    from slatewise.kernels.tied_counts import likely_counts
+
+    n, left_out = len(x), 0.0
+    after, all_of_class = np.arange(n + 1, dtype=np.int64), sizes[:, None]
+    lows, highs = np.maximum(0, all_of_class - (n - after)), np.minimum(all_of_class, after)
+    if tail > 0.0:
+        for r, size in enumerate(sizes.tolist()):
+            inside, others = np.ascontiguousarray(x[:, r]), np.delete(x, r, axis=1).sum(axis=1)
+            ahead, behind = np.empty((n + 1, size + 2)), np.empty((2, size + 2))
+            left_out += likely_counts(inside, others, tail, ahead, behind, lows[r], highs[r])
+    return left_out, lows, highs
+
+
+def _walk(x: Float, sizes: Int, lows: Int, highs: Int) -> tuple[float, Float]:
+    """Return Z and the marginals, from the counts between the bounds."""
+    from slatewise.kernels.permanent_tied import longest_layer, sum_classes
+
+    n, between = len(x), sizes[1:-1]
     counts = _counts_of_all(between)
     strides = np.array([math.prod((between[r + 1 :] + 1).tolist()) for r in range(len(between))], dtype=np.int64)
-    layer = len(counts) * (int(sizes[-1]) + 3)
+    layer = longest_layer(counts, strides, lows, highs)
     stretch = math.isqrt(n // 4) + 1  # the layers of a stretch are used often and should stay in the cache
     kept, layers, room = np.empty((-(-n // stretch), layer)), np.empty((stretch, layer)), np.empty((2, layer))
     marginals = np.empty(x.shape)
-    z = sum_classes(x, sizes, counts, strides, kept, layers, room, marginals)
-    return math.log(z) + log_scale, marginals
+    return sum_classes(x, counts, strides, lows, highs, kept, layers, room, marginals), marginals
 
 
 def _counts_of_all(sizes: Int) -> Int:

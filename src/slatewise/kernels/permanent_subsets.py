@@ -125,21 +125,3 @@ def sum_many(matrices: Float, alpha: Float, beta: Float, z: Float) -> None:
             for i in range(size):
                 for j in range(size):
                     matrices[first + lane, i, j] *= sums[i, j, lane] * inverse
-
-
-@kernel
-def sum_threes(matrices: Float, z: Float) -> None:
-    """Do the same for M = 3, one document a rating, written out: P_ij = B_ij perm(B without row i and column j) / Z."""
-    for number in range(len(matrices)):
-        m = matrices[number]
-        a, b, c = m[0, 0], m[0, 1], m[0, 2]
-        d, e, f = m[1, 0], m[1, 1], m[1, 2]
-        g, h, i = m[2, 0], m[2, 1], m[2, 2]
-        without_a, without_b, without_c = e * i + f * h, d * i + f * g, d * h + e * g
-        total = a * without_a + b * without_b + c * without_c
-        inverse = 1.0 / total if total > 0.0 else 0.0
-        z[number] = total
-        a, b, c = a * inverse, b * inverse, c * inverse
-        m[0, 0], m[0, 1], m[0, 2] = a * without_a, b * without_b, c * without_c
-        m[1, 0], m[1, 1], m[1, 2] = d * (b * i + c * h), e * (a * i + c * g), f * (a * h + b * g)
-        m[2, 0], m[2, 1], m[2, 2] = g * (b * f + c * e), h * (a * f + c * d), i * (a * e + b * d)

@@ -4,14 +4,14 @@
     g_n = [k = m],    g_i[k]     = sum_r x_ir g_{i+1}[k + e_r]
     Z = f_n[m],       P_ir = x_ir sum_k f_i[k] g_{i+1}[k + e_r] / Z
 
-After i items the counts add up to i, so class 0 is not kept. The last class lies along a row of memory, in a window
-that leaves out counts from which class 0 would overflow or be negative:
+Of every class only counts from ``lows[r, i]`` to ``highs[r, i]`` are walked after i items; both grow by 0 or 1 an item.
+After i items the counts add up to i, so class 0 is not kept. The last class lies along a row of memory, in a window:
 
-    i - m_0 - q <= b <= i - q,     b the last class's count, q that of the classes between
+    max(low_last, i - high_0 - q) <= b <= min(high_last, i - low_0 - q),     q the items of the classes between
 
-A zero on each side of the window stands for what it leaves out. With x scaled so that rows sum to 1 and columns to m_r,
-f and g are probabilities and Z is not small. The walk up is kept where each stretch of items begins, and done again for
-a stretch when the walk down gets there: all of it at once would be far from the processor.
+A zero on each side of a window, and a row of zeros on each side of the rows, stand for what is left out: from layer to
+layer no bound moves further. The walk up is kept where each stretch of items begins, and done again for a stretch when
+the walk down gets there: all of it at once would be far from the processor.
 """
 
 from __future__ import annotations
@@ -30,7 +30,13 @@ def scale_classes(x: Float, sizes: Int, sweeps: int) -> float:
     """Divide rows and columns in turn, towards row sums 1 and column sums m_r; return the logarithm taken off."""
     n, n_classes = x.shape
     taken, sums = 0.0, np.empty(n_classes)
-    for _ in range(sweeps):
+    for sweep in range(sweeps):
+        if sweep:
+            for r in range(n_classes):
+                factor = sizes[r] / sums[r]
+                taken -= sizes[r] * np.log(factor)
+                for i in range(n):
+                    x[i, r] *= factor
         sums[:] = 0.0
         for i in range(n):
             total = 0.0
@@ -40,18 +46,49 @@ def scale_classes(x: Float, sizes: Int, sweeps: int) -> float:
             for r in range(n_classes):
                 x[i, r] /= total
                 sums[r] += x[i, r]
-        for r in range(n_classes):
-            factor = sizes[r] / sums[r]
-            taken -= sizes[r] * np.log(factor)
-            for i in range(n):
-                x[i, r] *= factor
     return taken
 
 
 @kernel
-def window(i: int, q: int, sizes: Int) -> tuple[int, int]:
-    """Return the lowest and highest count of the last class after i items, q of them in the classes between."""
-    return max(0, i - sizes[0] - q), min(sizes[-1], i - q)
+def rows_at(i: int, counts: Int, strides: Int, lows: Int, highs: Int) -> tuple[int, int]:
+    """Return the rows among which those of layer i are: from the first to before the last."""
+    if len(strides) == 0:
+        return 0, 1
+    return max(0, lows[1, i] - 1) * strides[0], min(len(counts), (highs[1, i] + 2) * strides[0])
+
+
+@kernel
+def lay_out(i: int, counts: Int, strides: Int, lows: Int, highs: Int, places: Int) -> int:
+    """Put the windows of layer i in line; return how much room they take.
+
+    ``places[row]`` gets where its count 0 would lie, its lowest count, the number of counts (-1: no room at all), and
+    whether any is walked. ``counts[row]`` are those of the classes between, and their sum.
+    """
+    used = 0
+    first, last = rows_at(i, counts, strides, lows, highs)
+    for row in range(first, last):
+        count, walked, there = counts[row], 1, True
+        for r in range(len(strides)):
+            if count[r] < lows[r + 1, i] or count[r] > highs[r + 1, i]:
+                walked = 0
+                there = there and lows[r + 1, i] - 1 <= count[r] <= highs[r + 1, i] + 1
+        low, high = max(lows[-1, i], i - highs[0, i] - count[-1]), min(highs[-1, i], i - lows[0, i] - count[-1])
+        place, size = places[row], max(0, high - low + 1)
+        if there and high >= low - 2:  # another layer's window may be one wider to each side
+            place[0], place[1], place[2], place[3] = used + 1 - low, low, size, walked and size > 0
+            used += size + 2
+        else:
+            place[2] = -1
+    return used
+
+
+@kernel
+def longest_layer(counts: Int, strides: Int, lows: Int, highs: Int) -> int:
+    """Return the room that the largest layer takes."""
+    places, most = np.empty((len(counts), 4), np.int64), 0
+    for i in range(lows.shape[1]):
+        most = max(most, lay_out(i, counts, strides, lows, highs, places))
+    return most
 
 
 @kernel
@@ -92,65 +129,41 @@ def mix_and_meet(
 
 
 @kernel
-def copy_layer(layer: Float, starts: Int, sizes: Int, out: Float) -> None:
-    """Copy as much of a layer as is in use."""
-    used = min(len(layer), starts.max() + sizes[-1] + 2)
-    for k in range(used):
-        out[k] = layer[k]
-
-
-@kernel
-def lay_out(i: int, sizes: Int, counts: Int, starts: Int) -> None:
-    """Fill where each row's window begins in layer i, -1 where it has none: windows stand in line, between zeros."""
-    place = 0
-    for row in range(len(counts)):
-        low, high = window(i, counts[row, -1], sizes)
-        if high < -1 or low > sizes[-1] + 1:
-            starts[row] = -1
-        else:
-            starts[row] = place + 1
-            place += high - low + 3
-
-
-@kernel
 def step_up(
-    i: int, x: Float, sizes: Int, counts: Int, strides: Int, here: Int, there: Int, now: Float, then: Float
+    x: Float, counts: Int, strides: Int, rows: tuple[int, int], here: Int, there: Int, now: Float, then: Float
 ) -> None:
-    """Fill layer i + 1 from layer i; ``counts[row]`` are those of the classes between, and their sum.
-
-    ``here`` and ``there`` are where the windows of the two layers begin.
-    """
-    for row in range(len(counts)):
-        start = there[row]
-        if start < 0:
+    """Fill layer i + 1 (``then``, laid out as ``there`` in ``rows``) from layer i."""
+    for row in range(rows[0], rows[1]):
+        base, low, size = there[row, 0], there[row, 1], there[row, 2]
+        if size < 0:
             continue
-        q = counts[row, -1]
-        low, high = window(i + 1, q, sizes)
-        size, same_start = high - low + 1, here[row] + (low > 0)  # a window that has left 0 moves up by one a layer
-        if size > 0:
-            out, same = then[start : start + size], now[same_start : same_start + size]
-            less = now[same_start - 1 : same_start + size - 1]
+        start = base + low
+        out = then[start : start + size]
+        if there[row, 3]:
+            at = here[row, 0] + low
+            same, less = now[at : at + size], now[at - 1 : at + size - 1]
             # Most often three classes: the first between goes with the others in one pass, with weight 0 at the edge.
             third, weight = same, 0.0
             if len(strides) and counts[row, 0] > 0:
-                from_ = here[row - strides[0]]
-                third, weight = now[from_ : from_ + size], x[1]
+                at = here[row - strides[0], 0] + low
+                third, weight = now[at : at + size], x[1]
             mix(out, x[0], same, x[-1], less, weight, third)
             for r in range(1, len(strides)):
                 if counts[row, r] > 0:
-                    from_ = here[row - strides[r]]
-                    add_row(out, x[r + 1], now[from_ : from_ + size])
+                    at = here[row - strides[r], 0] + low
+                    add_row(out, x[r + 1], now[at : at + size])
+        else:
+            out[:] = 0.0
         then[start - 1] = 0.0
         then[start + size] = 0.0
 
 
 @kernel
 def step_down(
-    i: int,
     x: Float,
-    sizes: Int,
     counts: Int,
     strides: Int,
+    rows: tuple[int, int],
     here: Int,
     there: Int,
     f: Float,
@@ -160,79 +173,83 @@ def step_down(
 ) -> None:
     """Fill layer i of g (``now``) from layer i + 1; ``sums[r]`` gets sum_k f_i[k] g_{i+1}[k + e_r]."""
     sums[:] = 0.0
-    for row in range(len(counts)):
-        start = here[row]
-        if start < 0:
+    for row in range(rows[0], rows[1]):
+        base, low, size = here[row, 0], here[row, 1], here[row, 2]
+        if size < 0:
             continue
-        q = counts[row, -1]
-        low, high = window(i, q, sizes)
-        size, same_start = high - low + 1, there[row] - (i + 1 - sizes[0] - q > 0)
-        if size > 0:
-            out, before, same = now[start : start + size], f[start : start + size], then[same_start : same_start + size]
-            more, third, weight = then[same_start + 1 : same_start + size + 1], same, 0.0
-            if len(strides) and counts[row, 0] < sizes[1]:
-                to = there[row + strides[0]]
-                third, weight = then[to : to + size], x[1]
+        start = base + low
+        out = now[start : start + size]
+        if here[row, 3]:
+            at = there[row, 0] + low
+            before, same, more = f[start : start + size], then[at : at + size], then[at + 1 : at + size + 1]
+            third, weight = same, 0.0
+            if len(strides) and row + strides[0] < len(counts):
+                at = there[row + strides[0], 0] + low
+                third, weight = then[at : at + size], x[1]
             with_first, with_last, with_third = mix_and_meet(out, x[0], same, x[-1], more, weight, third, before)
             sums[0] += with_first
             sums[-1] += with_last
             if weight > 0.0:
                 sums[1] += with_third
             for r in range(1, len(strides)):
-                if counts[row, r] < sizes[r + 1]:
-                    to = there[row + strides[r]]
-                    add_row(out, x[r + 1], then[to : to + size])
-                    sums[r + 1] += meet(before, then[to : to + size])
+                if counts[row, r] < counts[-1, r]:
+                    at = there[row + strides[r], 0] + low
+                    add_row(out, x[r + 1], then[at : at + size])
+                    sums[r + 1] += meet(before, then[at : at + size])
+        else:
+            out[:] = 0.0
         now[start - 1] = 0.0
         now[start + size] = 0.0
 
 
 @kernel
 def sum_classes(
-    x: Float, sizes: Int, counts: Int, strides: Int, kept: Float, layers: Float, room: Float, marginals: Float
+    x: Float,
+    counts: Int,
+    strides: Int,
+    lows: Int,
+    highs: Int,
+    kept: Float,
+    layers: Float,
+    room: Float,
+    marginals: Float,
 ) -> float:
     """Return Z, and fill ``marginals`` (n, R).
 
     ``kept`` is room for f where each stretch of items begins, ``layers`` for f in one stretch, ``room`` for two layers.
     """
     n, stretch = len(x), len(layers)
-    starts, sums = np.empty((2, len(counts)), np.int64), np.empty(len(sizes))
-    lay_out(0, sizes, counts, starts[0])
-    room[0] = 0.0
-    room[0, starts[0, 0]] = 1.0
+    places, sums = np.empty((2, len(counts), 4), np.int64), np.empty(x.shape[1])
+    used = lay_out(0, counts, strides, lows, highs, places[0])
+    room[0, :used] = 0.0
+    room[0, places[0, 0, 0]] = 1.0
     for i in range(n):
         if i % stretch == 0:
-            copy_layer(room[i % 2], starts[i % 2], sizes, kept[i // stretch])
-        lay_out(i + 1, sizes, counts, starts[(i + 1) % 2])
-        step_up(i, x[i], sizes, counts, strides, starts[i % 2], starts[(i + 1) % 2], room[i % 2], room[(i + 1) % 2])
-    end = starts[n % 2, -1]
-    z = room[n % 2, end]
-    room[n % 2, : end + 2] = 0.0
+            kept[i // stretch, :used] = room[i % 2, :used]
+        here, there = places[i % 2], places[(i + 1) % 2]
+        used = lay_out(i + 1, counts, strides, lows, highs, there)
+        rows = rows_at(i + 1, counts, strides, lows, highs)
+        step_up(x[i], counts, strides, rows, here, there, room[i % 2], room[(i + 1) % 2])
+    end = places[n % 2, -1, 0] + highs[-1, n]
+    z = float(room[n % 2, end])
+    room[n % 2, :used] = 0.0
     room[n % 2, end] = 1.0
     for i in range(n - 1, -1, -1):
+        here, there = places[i % 2], places[(i + 1) % 2]
         if i % stretch == stretch - 1 or i == n - 1:  # walk the stretch that ends here again
             first = i - i % stretch
-            lay_out(first, sizes, counts, starts[first % 2])
-            copy_layer(kept[first // stretch], starts[first % 2], sizes, layers[0])
+            used = lay_out(first, counts, strides, lows, highs, places[first % 2])
+            layers[0, :used] = kept[first // stretch, :used]
             for k in range(first, i):
-                lay_out(k + 1, sizes, counts, starts[(k + 1) % 2])
-                up = k - first
-                step_up(k, x[k], sizes, counts, strides, starts[k % 2], starts[(k + 1) % 2], layers[up], layers[up + 1])
-            lay_out(i + 1, sizes, counts, starts[(i + 1) % 2])
-        lay_out(i, sizes, counts, starts[i % 2])
-        step_down(
-            i,
-            x[i],
-            sizes,
-            counts,
-            strides,
-            starts[i % 2],
-            starts[(i + 1) % 2],
-            layers[i % stretch],
-            room[(i + 1) % 2],
-            room[i % 2],
-            sums,
-        )
-        for r in range(len(sizes)):
+                this, other = places[k % 2], places[(k + 1) % 2]
+                lay_out(k + 1, counts, strides, lows, highs, other)
+                rows = rows_at(k + 1, counts, strides, lows, highs)
+                step_up(x[k], counts, strides, rows, this, other, layers[k - first], layers[k + 1 - first])
+            lay_out(i + 1, counts, strides, lows, highs, there)
+        lay_out(i, counts, strides, lows, highs, here)
+        f, then, now = layers[i % stretch], room[(i + 1) % 2], room[i % 2]
+        rows = rows_at(i, counts, strides, lows, highs)
+        step_down(x[i], counts, strides, rows, here, there, f, then, now, sums)
+        for r in range(len(sums)):
             marginals[i, r] = x[i, r] * sums[r] / z
     return z

@@ -7,7 +7,8 @@ e_r is the elementary symmetric polynomial, the sum over all sets of r other ite
     E_i+1[j] = E_i[j] + x_i E_i[j-1] ,      x_i d e_r / d x_i  by the same recursion backwards
 
 Only positive numbers are added and multiplied, so nothing cancels. All settings go through the recursion side by side,
-so that the innermost loops are plain sums of arrays; what a setting multiplies the items by is the same for all lists.
+those with few items first, so that the innermost loops are plain sums of arrays; a setting that fills all but r places
+needs no sums over more than r others. What a setting multiplies the items by is the same for all lists.
 """
 
 from __future__ import annotations
@@ -35,34 +36,60 @@ class CoreSettings(NamedTuple):
     """(S,)."""
 
 
-@loose_sums
-def grow(old: Floats, new: Floats, factor: Floats, base: float, size: int) -> None:
-    """Add an item to the sums of one setting a column: ``new[j] = old[j] + base factor old[j-1]``."""
-    for s in range(size):
-        new[0, s] = 1.0
-    for j in range(1, len(new)):
-        for s in range(size):
-            new[j, s] = old[j, s] + base * factor[s] * old[j - 1, s]
+@kernel
+def count_settings(n_in: Ints, left: int, first: Ints) -> None:
+    """Fill where the settings that leave room for j other items stand: ``first[j]`` to ``first[j + 1]``."""
+    first[0] = 0
+    for j in range(left + 1):
+        first[j + 1] = first[j] + np.searchsorted(n_in, left - j, side="right")
 
 
 @loose_sums
-def shrink(old: Floats, back: Floats, factor: Floats, base: float, size: int, share: Floats) -> None:
-    """Take an item away again; ``share`` gets how likely it is together with each setting."""
-    for s in range(size):
-        share[s] = 0.0
-    for j in range(len(old) - 1):
-        for s in range(size):
-            share[s] += old[j, s] * back[j + 1, s]
-            back[j, s] += base * factor[s] * back[j + 1, s]
-    for s in range(size):
-        share[s] *= base * factor[s]
+def grow(table: Floats, factor: Floats, base: Floats, first: Ints, left: int) -> None:
+    """Add one item after the other: ``E_i+1[j] = E_i[j] + base factor E_i[j-1]``, for each setting with room for j."""
+    for i in range(len(base)):
+        old, new = table[i], table[i + 1]
+        new[: first[1]] = 1.0
+        for j in range(1, left + 1):
+            less, same, grown = old[first[j - 1] :], old[first[j] :], new[first[j] : first[j + 1]]
+            for s in range(len(grown)):
+                grown[s] = same[s] + base[i] * factor[i, s] * less[s]
 
 
 @loose_sums
-def dot(one: Floats, two: Floats, size: int) -> float:
+def shrink(
+    table: Floats,
+    factor: Floats,
+    base: Floats,
+    first: Ints,
+    left: int,
+    back: Floats,
+    weight: float,
+    share: Floats,
+    together: Floats,
+    chance: Floats,
+) -> None:
+    """Take them away again; fill how likely each item is, and add to ``together`` how likely with each setting."""
+    for i in range(len(base) - 1, -1, -1):
+        share[:] = 0.0
+        for j in range(left):
+            others, less, more = table[i, first[j] :], back[first[j] :], back[first[j + 1] : first[j + 2]]
+            for s in range(len(more)):
+                part = base[i] * factor[i, s] * more[s]
+                share[s] += others[s] * part
+                less[s] += part
+        total = 0.0
+        for s in range(len(share)):
+            total += share[s]
+            together[i, s] += weight * share[s]
+        chance[i] = total
+
+
+@loose_sums
+def dot(one: Floats, two: Floats) -> float:
     """Return the sum of products."""
     total = 0.0
-    for s in range(size):
+    for s in range(len(one)):
         total += one[s] * two[s]
     return total
 
@@ -94,13 +121,21 @@ def split_rest(s: Floats, known: Bytes, pair: Pair, k: int, base: Floats, top: F
 
 @kernel
 def weigh(
-    s: Floats, known: Bytes, pair: Pair, core: CoreSettings, left: int, level: float, sums: Floats, log_weight: Floats
+    s: Floats,
+    known: Bytes,
+    pair: Pair,
+    core: CoreSettings,
+    left: int,
+    level: float,
+    sums: Floats,
+    first: Ints,
+    log_weight: Floats,
 ) -> float:
-    """Fill the log of each setting's part of Z, ``sums`` holding e_j for all j; return log Z."""
+    """Fill the log of each setting's part of Z, ``sums`` holding e_j from ``first[j]`` on; return log Z."""
     best = -np.inf
     for a in range(len(log_weight)):
         r = left - core.n_in[a]
-        value = np.log(sums[r, a]) if sums[r, a] > 0.0 else -np.inf
+        value = np.log(sums[first[r] + a]) if sums[first[r] + a] > 0.0 else -np.inf
         value += r * (level + core.shift[a]) + core.inner[a]
         for c in range(len(pair.core)):
             value += core.bits[c, a] * s[pair.core[c]]
@@ -135,45 +170,42 @@ def star_sums(
     A pair of core items is added once, in the row of the one that comes first in the core.
     """
     n_core, n_rest = pair.outer.shape
-    n_settings = len(core.n_in)
-    most = 0
+    n_settings, most = len(core.n_in), 0
     for number in range(len(k)):
         most = max(most, k[number])
-    table, back = np.zeros((n_rest + 1, most + 1, n_settings)), np.empty((most + 1, n_settings))
-    for a in range(n_settings):
-        table[0, 0, a] = 1.0
+    first = np.empty(most + 2, np.int64)
+    count_settings(core.n_in, most, first)
+    table, back = np.empty((n_rest + 1, first[most + 1])), np.empty(first[most + 1])
     base, top, chance, share = np.empty(n_rest), np.empty(n_rest), np.empty(n_settings), np.empty(n_settings)
+    together = np.zeros((n_core + n_rest, n_settings))
     nothing = np.empty(0, np.int8)
     for number in range(len(s)):
         forced = known[number] if len(known) else nothing
         n_in, level = split_rest(s[number], forced, pair, k[number], base, top)
         left = k[number] - n_in
-        size = 0
-        while size < n_settings and core.n_in[size] <= left:
-            size += 1
-        for i in range(n_rest):
-            grow(table[i, : left + 1], table[i + 1, : left + 1], core.factor[i], base[i], size)
-        log_z[number] = weigh(s[number], forced, pair, core, left, level, table[n_rest], chance[:size])
+        count_settings(core.n_in, left, first)
+        size, n_open = first[1], first[2] - first[1] if left else 0
+        table[0], table[0, :size], back[:] = 0.0, 1.0, 0.0
+        grow(table, core.factor, base, first, left)
+        log_z[number] = weigh(s[number], forced, pair, core, left, level, table[n_rest], first, chance[:size])
         for a in range(size):
             chance[a] = np.exp(chance[a] - log_z[number])
-            for j in range(left + 1):
-                back[j, a] = 0.0
-            r = left - core.n_in[a]
-            back[r, a] = chance[a] / table[n_rest, r, a] if chance[a] > 0.0 else 0.0
+            place = first[left - core.n_in[a]] + a
+            back[place] = chance[a] / table[n_rest, place] if chance[a] > 0.0 else 0.0
         for c in range(n_core):
-            item[number, pair.core[c]] = dot(core.bits[c], chance, size)
-            for d in range(c + 1, n_core):
-                for a in range(size):
-                    joint[c, pair.core[d]] += weight[number] * core.bits[c, a] * core.bits[d, a] * chance[a]
-        for i in range(n_rest - 1, -1, -1):
-            shrink(table[i, : left + 1], back, core.factor[i], base[i], size, share)
-            total = 0.0
+            item[number, pair.core[c]] = dot(core.bits[c, :size], chance)
             for a in range(size):
-                total += share[a]
+                together[c, a] += weight[number] * core.bits[c, a] * chance[a]
+        shrink(table, core.factor, base, first, left, back, weight[number], share[:n_open], together[n_core:], top)
+        for i in range(n_rest):
+            item[number, pair.rest[i]] = top[i]
             if len(forced) and forced[pair.rest[i]] == 1:
-                total = 1.0
+                item[number, pair.rest[i]] = 1.0
                 for a in range(size):
-                    share[a] = chance[a]
-            item[number, pair.rest[i]] = total
-            for c in range(n_core):
-                joint[c, pair.rest[i]] += weight[number] * dot(core.bits[c], share, size)
+                    together[n_core + i, a] += weight[number] * chance[a]
+    # Which core items a setting holds is the same in all lists: summed over lists it is asked once.
+    for c in range(n_core):
+        for d in range(c + 1, n_core):
+            joint[c, pair.core[d]] += dot(core.bits[c], together[d])
+        for i in range(n_rest):
+            joint[c, pair.rest[i]] += dot(core.bits[c], together[n_core + i])

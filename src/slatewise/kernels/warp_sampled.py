@@ -2,8 +2,9 @@
 
     N draws until s_j + 1 > s_d:    rank ~ floor((D - 1) / N),    weight L(rank) / L(D)
 
-Items are drawn in groups, so that their rows come from memory side by side. Other threads write the same tables at the
-same time: a row may be read half-written, which this way of training is known to bear.
+Items are drawn in groups, so that their rows come from memory side by side, and looked at in bytes first, because
+memory is what takes the time. Other threads write the same tables at the same time: a row may be read half-written,
+which this way of training is known to bear.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.kernels._kernel import kernel, loose_sums
-from slatewise.kernels._prefetch import prefetch_row
+from slatewise.kernels._prefetch import prefetch_line, prefetch_row
 from slatewise.kernels.singles import Number, Singles
+from slatewise.kernels.warp_screen import Bytes, half_size, largest_score, screen_row
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -37,7 +39,7 @@ def _next(state: np.uint64) -> np.uint64:
 def _score(table: Singles, row: int, vector: Singles) -> Number:
     # Indexed, not sliced: a view counts references, which threads would fight over.
     total = np.float32(0.0)
-    for f in range(len(vector)):
+    for f in range(table.shape[1]):
         total += table[row, f] * vector[f]
     return total
 
@@ -98,12 +100,12 @@ def _pulls(
 
 
 @kernel
-def _draw(state: np.uint64, size: np.uint64, table: Singles, drawn: Ints) -> np.uint64:
-    """Fill a group of uniform items and send for their rows."""
+def _draw(state: np.uint64, size: np.uint64, screen: Bytes, drawn: Ints) -> np.uint64:
+    """Fill a group of uniform items and send for their bytes."""
     for i in range(len(drawn)):
         state = _next(state)
         drawn[i] = np.int64(((state >> _32) * size) >> _32)
-        prefetch_row(table, int(drawn[i]))
+        prefetch_line(screen, int(drawn[i]))
     return state
 
 
@@ -113,6 +115,7 @@ def sampled_epoch(
     query_accumulators: Singles,
     item_table: Singles,
     item_accumulators: Singles,
+    screen: Bytes,
     n: int,
     step: float,
     norm: float,
@@ -129,16 +132,17 @@ def sampled_epoch(
     """Visit runs of pairs: those of ``queries[r]`` end at ``ends[r]``.
 
     ``totals`` gets the loss and the number of pairs for which a violator was found. Columns up to n are the factors,
-    column n holds 1 in queries and the bias in items.
+    column n holds 1 in queries and the bias in items. ``screen`` has the items' rows in bytes and is kept up to date;
+    it is at least as wide as they are.
     """
     n_items, width = item_table.shape
     state, size = np.uint64(seed) * _SPREAD, np.uint64(n_items)
     # While one group is scored the rows of the other are on their way.
     drawn, coming = np.empty(GROUP, np.int64), np.empty(GROUP, np.int64)
     scores = np.empty(GROUP, np.float32)
-    vector = np.empty(width, np.float32)
+    vector = np.zeros(screen.shape[1], np.float32)
     pull, up, down = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
-    state = _draw(state, size, item_table, coming)
+    state = _draw(state, size, screen, coming)
     pair = 0
     for run in range(len(queries)):
         query = int(queries[run])
@@ -151,20 +155,23 @@ def sampled_epoch(
             for f in range(width):
                 vector[f] = query_table[query, f]
             bar = np.float32(_score(item_table, good, vector) - 1.0)
+            slack = half_size(vector)
             draws, bad, excess = 0, -1, 0.0
             while bad < 0 and draws < max_draws:
                 drawn, coming = coming, drawn
-                state = _draw(state, size, item_table, coming)
+                state = _draw(state, size, screen, coming)
                 group = min(GROUP, max_draws - draws)
                 for i in range(group):
-                    scores[i] = _score(item_table, int(drawn[i]), vector)
+                    scores[i] = largest_score(screen, int(drawn[i]), vector, slack)
                 for i in range(group):
                     if drawn[i] == good:
                         continue
                     draws += 1
                     if scores[i] > bar:
-                        bad, excess = int(drawn[i]), scores[i] - bar
-                        break
+                        score = _score(item_table, int(drawn[i]), vector)
+                        if score > bar:
+                            bad, excess = int(drawn[i]), score - bar
+                            break
             if bad >= 0:
                 amount = np.float32(weights[pair] * rank_weight[max((n_items - 1) // draws, 1)])
                 of_query, of_item = _pulls(item_table, good, bad, vector, amount, n, pull, up, down)
@@ -173,6 +180,8 @@ def sampled_epoch(
                 _move(item_table, item_accumulators, bad, down, of_item, n, step, norm)
                 _move_bias(item_table, item_accumulators, good, amount, n, bias_step)
                 _move_bias(item_table, item_accumulators, bad, -amount, n, bias_step)
+                screen_row(item_table, good, n + 1, screen)
+                screen_row(item_table, bad, n + 1, screen)
                 totals[0] += amount * excess
                 totals[1] += 1.0
             pair += 1

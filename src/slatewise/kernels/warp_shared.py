@@ -50,11 +50,13 @@ def shared_gradient(
 ) -> int:
     """Fill ``coefficients`` (rows, negatives), and add positives and lists to ``gradient`` and the entries.
 
+    The pairs of a row share its list, so an item of the list gets one entry a row, for all of them.
+
     ``negatives`` ascend; ``lists`` has a row of items a query, -1 after the last. ``scores`` of negatives that are in
     the list become -inf. Return the number of entries; ``totals`` gets the loss and the number of pairs violated.
     """
     width, n_items = table.shape[1], len(table)
-    listed = np.empty(lists.shape[1], np.float32)
+    listed, pushed = np.empty(lists.shape[1], np.float32), np.empty(lists.shape[1], np.float32)
     entry = 0
     for row in range(len(ends)):
         vector, values, step = vectors[row], scores[row], gradient[row]
@@ -65,6 +67,7 @@ def shared_gradient(
             if place >= 0:
                 values[place] = -np.inf
                 outside -= 1
+            pushed[n_listed] = 0.0
             n_listed += 1
         for pair in range(ends[row - 1] if row else 0, ends[row]):
             positive = positives[pair]
@@ -95,12 +98,7 @@ def shared_gradient(
                         coefficients[row, j] -= far if values[j] > bar else none
                 for i in range(n_listed):
                     if listed[i] > bar and lists[row, i] != positive:
-                        bad = table[lists[row, i]]
-                        for f in range(width):
-                            step[f] -= share * bad[f]
-                        entry_items[entry], entry_coefficients[entry] = lists[row, i], -share
-                        entry_rows[entry] = row
-                        entry += 1
+                        pushed[i] += share
                 for f in range(width):
                     step[f] += amount * good[f]
                 entry_items[entry], entry_coefficients[entry], entry_rows[entry] = positive, amount, row
@@ -109,4 +107,11 @@ def shared_gradient(
                 totals[1] += 1.0
             if place >= 0:
                 values[place] = own
+        for i in range(n_listed):
+            if pushed[i] > 0.0:
+                bad = table[lists[row, i]]
+                for f in range(width):
+                    step[f] -= pushed[i] * bad[f]
+                entry_items[entry], entry_coefficients[entry], entry_rows[entry] = lists[row, i], -pushed[i], row
+                entry += 1
     return entry

@@ -87,18 +87,18 @@ def bcfw(
     max_iter: int = 500,
     random_state: int = 0,
     state: DualState | None = None,
-    first_epoch: int = 0,
+    after: Round | None = None,
     callback: Callable[[Round, DualState], None] | None = None,
 ) -> Fit:
     """Minimise P to a relative gap of ``tol``.
 
-    The order of the lists in epoch e depends on ``random_state`` and e only, so a run continued from ``state`` at
-    ``first_epoch`` takes the same steps as one that was never interrupted.
+    The order of the lists in epoch e depends on ``random_state`` and e only, so a run continued from the ``state``
+    ``after`` a round takes the same steps as one that was never interrupted.
     """
     state = DualState.start(hinge) if state is None else state
     visit = _Visit(hinge, C * hinge.weight, rho, state)
-    history: list[Round] = []
-    gap, epoch, next_check = np.inf, first_epoch, first_epoch
+    history = [] if after is None else [after]
+    gap, epoch, next_check = (np.inf, 0, 0) if after is None else (after.gap, after.round, _next_check(after, tol))
     with parallel.one_blas_thread():
         while gap > tol and epoch < max_iter:
             rng = np.random.default_rng((random_state, epoch))
@@ -108,13 +108,17 @@ def bcfw(
                 continue
             history.append(Round(epoch, visit.objective(C), visit.lower_bound()))
             gap = history[-1].gap
-            # A certificate costs about an epoch: look rarely while the gap is wide.
-            next_check = epoch + (1 if gap < 4 * tol else 2 if gap < 16 * tol else 4)
+            next_check = _next_check(history[-1], tol)
             if callback is not None:
                 callback(history[-1], state)
     last = history[-1]
     warn_unless_converged(gap <= tol, gap, tol, epoch)
     return Fit(state.params.copy(), last.objective, last.lower_bound, bool(gap <= tol), tuple(history), state)
+
+
+def _next_check(last: Round, tol: float) -> int:
+    """A certificate costs about an epoch: look rarely while the gap is wide."""
+    return last.round + (1 if last.gap < 4 * tol else 2 if last.gap < 16 * tol else 4)
 
 
 class _Visit:

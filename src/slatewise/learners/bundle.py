@@ -18,6 +18,8 @@ import daqp
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise import parallel
+from slatewise.learners.answers import answered
 from slatewise.learners.result import Fit, Params, Round, warn_unless_converged
 
 
@@ -85,14 +87,14 @@ def one_slack(
     """Minimise to a relative gap of ``tol``; the parameters returned are the best ones seen."""
     best, best_objective, bound = np.zeros(len(cuts.weights)), np.inf, -np.inf
     history: list[Round] = []
-    converged = False
+    cut, converged = answered(objective.cut), False
     while not converged and len(history) < max_iter:
         w = best
         if len(cuts.offsets):
             alpha, proven = cuts.best_weights(C)
             bound = max(bound, proven)
             w = cuts.minimiser(alpha)
-        offset, gradient = objective.cut(w)
+        offset, gradient = cut(w)
         value = 0.5 * float(w @ (cuts.weights * w)) + C * (offset + float(gradient @ w))
         cuts.add(offset, gradient)
         if value < best_objective:
@@ -104,3 +106,27 @@ def one_slack(
         converged = history[-1].gap <= tol
     warn_unless_converged(converged, history[-1].gap, tol, len(history))
     return Fit(best, best_objective, bound, converged, tuple(history))
+
+
+def with_ridge(
+    objective: CutObjective,
+    cuts: Cuts,
+    l2: float,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+    callback: Callable[[Round], None] | None = None,
+) -> Fit:
+    """Minimise ``l2/2 |w|^2 + R(w)``: the same problem divided by l2, told of in its own unit."""
+
+    def rescaled(found: Round) -> Round:
+        return Round(found.round, l2 * found.objective, l2 * found.lower_bound)
+
+    def tell(found: Round) -> None:
+        if callback is not None:
+            callback(rescaled(found))
+
+    with parallel.one_blas_thread():
+        fit = one_slack(objective, cuts, 1.0 / l2, tol=tol, max_iter=max_iter, callback=tell)
+    history = tuple(rescaled(found) for found in fit.history)
+    return Fit(fit.params, l2 * fit.objective, l2 * fit.lower_bound, fit.converged, history)

@@ -4,7 +4,7 @@
 of large graphs is dear, so it stops as soon as the bound is close enough, and starts where the same likelihood among
 few rows ends: a thousand times cheaper, and nearly there.
 
-*Max-margin*: cutting planes, ``P = l2 (1/2 |theta|^2 + risk / l2)``.
+*Max-margin*: cutting planes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from typing import Protocol
 
 import numpy as np
 
-from slatewise import parallel
 from slatewise.learners.active_cuts import ActiveCuts
-from slatewise.learners.bundle import one_slack
+from slatewise.learners.bundle import with_ridge
 from slatewise.learners.lbfgs import minimise
 from slatewise.learners.result import Fit, Params, Round
 from slatewise.scores.graph_edges import EdgeScores, GraphBlock
@@ -90,18 +89,6 @@ class MaxMargin:
 
     def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
         """Minimise P to a relative certified gap of ``tol``; a cutting plane has no use for a start."""
-
-        def rescaled(found: Round) -> Round:
-            return Round(found.round, l2 * found.objective, l2 * found.lower_bound)
-
-        def tell(found: Round) -> None:
-            if self.callback is not None:
-                self.callback(rescaled(found))
-
-        cuts = ActiveCuts(np.ones(scores.n_params))
-        with parallel.one_blas_thread():
-            fit = one_slack(
-                GraphHinge(blocks, scores), cuts, 1.0 / l2, tol=self.tol, max_iter=self.max_iter, callback=tell
-            )
-        history = tuple(rescaled(found) for found in fit.history)
-        return Fit(fit.params, l2 * fit.objective, l2 * fit.lower_bound, fit.converged, history)
+        del start
+        hinge, cuts = GraphHinge(blocks, scores), ActiveCuts(np.ones(scores.n_params))
+        return with_ridge(hinge, cuts, l2, tol=self.tol, max_iter=self.max_iter, callback=self.callback)

@@ -14,11 +14,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from operator import add
 
 import numpy as np
 
 from slatewise import parallel
 from slatewise.inference.bethe import BetheWarning
+from slatewise.learners.answers import answered
 from slatewise.learners.graph_fit import few_rows_start
 from slatewise.learners.result import Fit, Params, Round
 from slatewise.scores.graph_edges import EdgeScores, Floats, GraphBlock, feature_variance
@@ -48,9 +51,12 @@ class SampledLikelihood:
         longest = _MOST_CHANGE / np.sqrt(feature_variance(blocks))
         w = few_rows_start(blocks, scores, l2) if start is None else start
         curvature: Floats | None = None
+        graphs = [(block, number) for block in blocks for number in range(len(block.X))]
         with parallel.one_blas_thread():
             for number in range(self.n_steps):
-                gradient, found = self._estimate(blocks, scores, w, rng)
+                streams = rng.spawn(len(graphs))  # also where the answer is known, so that the next step draws its own
+                _, estimate = answered(partial(self._estimate, graphs, streams, scores))(w)
+                gradient, found = estimate[: len(w)], estimate[len(w) :].reshape(len(w), -1)
                 curvature = found if curvature is None else _MEMORY * curvature + (1.0 - _MEMORY) * found
                 step = np.linalg.solve(curvature + l2 * np.eye(len(w)), gradient + l2 * w)
                 rate = 1.0 / max(1, number + 1 - self.n_steps // 2)
@@ -62,27 +68,21 @@ class SampledLikelihood:
         return Fit(w, last.objective, last.lower_bound, False, (last,))
 
     def _estimate(
-        self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, w: Params, rng: np.random.Generator
-    ) -> tuple[Params, Floats]:
-        """Return the likelihood's gradient and its curvature, as drawn."""
+        self, graphs: list[tuple[GraphBlock, int]], streams: list[np.random.Generator], scores: EdgeScores, w: Params
+    ) -> tuple[float, Params]:
+        """Return the likelihood's gradient and then its curvature, as drawn; there is no value."""
         unmatched = scores.unmatched_score(w)
 
-        def of_one(graph: tuple[GraphBlock, int, np.random.Generator]) -> tuple[Params, Floats]:
-            block, number, own = graph
+        def of_one(graph: tuple[tuple[GraphBlock, int], np.random.Generator]) -> Params:
+            (block, number), own = graph
             X, weight = block.X[number], float(block.weight[number])
             drawn = draw_matchings(X @ w[: scores.n_features], unmatched, self.n_samples, own)[1]
             phi = scores.matching_features(X, np.vstack([block.target[number], drawn]))
             mean = phi[1:].mean(axis=0)
             spread = phi[1:] - mean
-            return weight * (mean - phi[0]), weight / self.n_samples * (spread.T @ spread)
+            return np.append(weight * (mean - phi[0]), weight / self.n_samples * (spread.T @ spread))
 
-        every = [(block, number) for block in blocks for number in range(len(block.X))]
-        graphs = [(*graph, own) for graph, own in zip(every, rng.spawn(len(every)), strict=True)]
-        return parallel.sum_blocks(of_one, graphs, _add_both, self.n_threads)
-
-
-def _add_both(one: tuple[Params, Floats], other: tuple[Params, Floats]) -> tuple[Params, Floats]:
-    return one[0] + other[0], one[1] + other[1]
+        return 0.0, parallel.sum_blocks(of_one, zip(graphs, streams, strict=True), add, self.n_threads)
 
 
 def _bethe_value(blocks: tuple[GraphBlock, ...], scores: EdgeScores, w: Params) -> float:

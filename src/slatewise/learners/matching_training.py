@@ -17,21 +17,24 @@ import numpy as np
 
 from slatewise import parallel
 from slatewise.learners.active_cuts import ActiveCuts
-from slatewise.learners.bundle import CutObjective, Cuts, one_slack
+from slatewise.learners.bundle import CutObjective, Cuts, with_ridge
 from slatewise.learners.lbfgs import SmoothObjective, minimise
-from slatewise.learners.result import ConvergenceWarning, Fit, Params
+from slatewise.learners.result import ConvergenceWarning, Fit, Params, Round
 from slatewise.surrogates.matching_slates import RatedLists
 
 STRENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
 """l2 over the mean squared distance of a row from the centre of its list."""
 FOLDS = 5
+Callback: TypeAlias = Callable[[Round], None]
 
 
 class Problem(ABC):
     """A loss on some lists, to be minimised or only measured."""
 
     @abstractmethod
-    def fit(self, l2: float, tol: float, max_iter: int, start: Params | None = None) -> Fit:
+    def fit(
+        self, l2: float, tol: float, max_iter: int, start: Params | None = None, callback: Callback | None = None
+    ) -> Fit:
         """Minimise l2/2 |theta|^2 + loss to a certified relative gap of ``tol``; ``start`` may save iterations."""
 
     @abstractmethod
@@ -50,7 +53,9 @@ class SmoothProblem(Problem):
     objective: SmoothObjective
     convex: bool = True
 
-    def fit(self, l2: float, tol: float, max_iter: int, start: Params | None = None) -> Fit:
+    def fit(
+        self, l2: float, tol: float, max_iter: int, start: Params | None = None, callback: Callback | None = None
+    ) -> Fit:
         """Minimise; where the likelihood is not convex only 0 is a proven bound, and a small gradient ends it."""
         if not self.convex:
             warnings.warn(
@@ -60,7 +65,7 @@ class SmoothProblem(Problem):
                 stacklevel=2,
             )
         first = np.zeros(self.objective.n_params) if start is None else start
-        fit = minimise(self.objective, l2, first, tol=tol, max_iter=max_iter)
+        fit = minimise(self.objective, l2, first, tol=tol, max_iter=max_iter, callback=callback)
         bound = max(0.0, fit.lower_bound) if self.convex else 0.0
         return replace(fit, lower_bound=bound, converged=fit.converged and self.convex)
 
@@ -80,12 +85,12 @@ class HingeProblem(Problem):
     def __post_init__(self) -> None:
         object.__setattr__(self, "cuts", ActiveCuts(np.ones(self.n_params)))
 
-    def fit(self, l2: float, tol: float, max_iter: int, start: Params | None = None) -> Fit:
-        """Minimise by cutting planes, which know the objective divided by l2 and start from the cuts there are."""
+    def fit(
+        self, l2: float, tol: float, max_iter: int, start: Params | None = None, callback: Callback | None = None
+    ) -> Fit:
+        """Minimise by cutting planes, which start from the cuts there are."""
         del start
-        with parallel.one_blas_thread():
-            fit = one_slack(self.objective, self.cuts, 1.0 / l2, tol=tol, max_iter=max_iter)
-        return replace(fit, objective=l2 * fit.objective, lower_bound=l2 * fit.lower_bound)
+        return with_ridge(self.objective, self.cuts, l2, tol=tol, max_iter=max_iter, callback=callback)
 
     def loss(self, params: Params) -> float:
         """Return the mean hinge."""
@@ -94,11 +99,18 @@ class HingeProblem(Problem):
 
 
 def averaged_fit(
-    pose: Pose, lists: RatedLists, l2: float, repeats: int, random_state: int, tol: float, max_iter: int
+    pose: Pose,
+    lists: RatedLists,
+    l2: float,
+    repeats: int,
+    random_state: int,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None = None,
 ) -> Fit:
     """Solve one problem a repeat and take the mean theta; its objective, and the bound, are means over the problems."""
     problems = [pose(lists, np.random.default_rng([random_state, repeat])) for repeat in range(repeats)]
-    fits = [problem.fit(l2, tol, max_iter) for problem in problems]
+    fits = [problem.fit(l2, tol, max_iter, None, callback) for problem in problems]
     params = np.mean([fit.params for fit in fits], axis=0)
     with parallel.one_blas_thread():
         risk = float(np.mean([problem.loss(params) for problem in problems]))

@@ -8,16 +8,13 @@ are noisy the hinge of precision sees little to gain from a pair; the likelihood
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from importlib import import_module
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slatewise import parallel
 from slatewise.inference.star_sums import star_sums
-from slatewise.learners.result import Fit, Round, warn_unless_converged
+from slatewise.learners.lbfgs import minimise
+from slatewise.learners.result import Fit, Round
 from slatewise.learners.star_selection import Choice, inner_folds, mean_over_folds, quietly
 from slatewise.learners.star_training import Floats, Ints, Settings
 from slatewise.scores.core_labels import greedy_core, residual_label
@@ -25,11 +22,28 @@ from slatewise.surrogates.star_adjusted import AdjustedScores
 from slatewise.surrogates.star_hinge import StarHinge, indicator
 from slatewise.surrogates.star_likelihood import StarLikelihood
 
-_optimize: Any = import_module("scipy.optimize")
 STRENGTHS = (0.1, 0.3, 1.0)
 """The C to choose from, for each row there is."""
 _MIDDLE = STRENGTHS[1]
 _ROUGH = 10.0  # a gap so much larger is enough to choose by
+
+
+@dataclass(frozen=True, eq=False)
+class _Weighed:
+    """C L, in the coordinates u of the norm."""
+
+    likelihood: StarLikelihood
+    C: float
+    root: Floats
+    """u / w."""
+
+    @property
+    def n_params(self) -> int:
+        return self.likelihood.n_params
+
+    def value_and_grad(self, params: Floats) -> tuple[float, Floats]:
+        value, gradient = self.likelihood.value_and_grad(params / self.root)
+        return self.C * value, self.C * gradient / self.root
 
 
 def likelihood_fit(hinge: StarHinge, settings: Settings, start: Floats | None = None) -> Fit:
@@ -40,50 +54,21 @@ def likelihood_fit(hinge: StarHinge, settings: Settings, start: Floats | None = 
     likelihood = StarLikelihood(model, indicator(hinge.target, hinge.n_items), hinge.weight, hinge.n_threads)
     root = np.ones(model.n_params)
     model.unpack(root)[2][:] = np.sqrt(settings.rho)
-
-    def objective(u: Floats) -> tuple[float, Floats]:
-        value, gradient = likelihood.value_and_grad(u / root)
-        return settings.C * value + 0.5 * float(u @ u), settings.C * gradient / root + u
-
     first = np.zeros(model.n_params)
     if start is not None:
         W, G = hinge.unpack(start)
         first = root * np.concatenate([W[:, 0], W[:, 1], G.ravel()])
-    with parallel.one_blas_thread():
-        u, last = _descend(objective, first, settings)
-    warn_unless_converged(last.gap <= settings.tol, last.gap, settings.tol, last.round)
+
+    def tell(found: Round) -> None:
+        if settings.callback is not None:
+            settings.callback(found, None)
+
+    objective = _Weighed(likelihood, settings.C, root)
+    fit = minimise(objective, 1.0, first, tol=settings.tol, max_iter=settings.max_iter, callback=tell)
     params = np.zeros(hinge.n_params)
     W, G = hinge.unpack(params)
-    W[:, 0], W[:, 1], G[:] = model.unpack(u / root)
-    return Fit(params, last.objective, last.lower_bound, last.gap <= settings.tol, (last,))
-
-
-def _descend(
-    objective: Callable[[Floats], tuple[float, Floats]], start: Floats, settings: Settings
-) -> tuple[Floats, Round]:
-    """Take L-BFGS steps until the certified gap is below tol."""
-    seen = [Round(0, np.inf, -np.inf)]
-
-    def evaluated(u: Floats) -> tuple[float, Floats]:
-        value, gradient = objective(u)
-        seen[0] = Round(0, value, value - 0.5 * float(gradient @ gradient))
-        return value, gradient
-
-    def stop_when_certified(_: Floats) -> None:
-        if seen[0].gap <= settings.tol:  # of the last point evaluated, the one the step ended at
-            raise StopIteration
-
-    found = _optimize.minimize(
-        evaluated,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        callback=stop_when_certified,
-        options={"maxiter": settings.max_iter, "gtol": 0.0, "ftol": 0.0},
-    )
-    u = np.asarray(found.x, dtype=np.float64)
-    evaluated(u)
-    return u, replace(seen[0], round=int(found.nit))
+    W[:, 0], W[:, 1], G[:] = model.unpack(fit.params / root)
+    return replace(fit, params=params)
 
 
 def choose_likelihood(hinge: StarHinge, settings: Settings) -> Choice:
@@ -139,7 +124,7 @@ def unexplained_core(hinge: StarHinge, size: int, settings: Settings) -> Ints:
 
 
 def _rough(settings: Settings, C: float) -> Settings:
-    return replace(settings, C=C, rho=1.0, tol=_ROUGH * settings.tol)
+    return replace(settings, C=C, rho=1.0, tol=_ROUGH * settings.tol, callback=None)
 
 
 def _params(hinge: StarHinge, settings: Settings, start: Floats) -> Floats:

@@ -44,10 +44,10 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where to go on: a state of the dual, and the epoch it was reached in."""
+    """Where to go on: a state of the dual, and the round it was reached in, if that was of the same problem."""
 
     state: DualState
-    epoch: int = 0
+    after: Round | None = None
 
 
 def by_bcfw(hinge: StarHinge, settings: Settings, start: Start | None = None) -> Fit:
@@ -60,7 +60,7 @@ def by_bcfw(hinge: StarHinge, settings: Settings, start: Start | None = None) ->
         max_iter=settings.max_iter,
         random_state=settings.random_state,
         state=None if start is None else start.state,
-        first_epoch=0 if start is None else start.epoch,
+        after=None if start is None else start.after,
         callback=settings.callback,
     )
 

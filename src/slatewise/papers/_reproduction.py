@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
+from itertools import zip_longest
 from typing import TypeAlias
 
 from slatewise.report import Page
@@ -13,7 +14,7 @@ from slatewise.report import Page
 Figure: TypeAlias = tuple[str, str]
 """A drawing (SVG) and its caption."""
 
-SEEDED = ("cstar", "lasr")
+SEEDED = ("cstar", "lasr", "mlr")
 """Those that cut their folds at random, and take the seed as a third argument."""
 PAPERS = {
     "cstar": "slatewise.papers.cstar",
@@ -33,6 +34,8 @@ class Row:
     name: str
     measured: dict[str, float]
     paper: Mapping[str, float] | None
+    entries: tuple[str, ...] = ()
+    """A list, best first, where the row is one; the report sets lists whose names differ at the end side by side."""
 
     def cell(self, name: str) -> str:
         """Return one figure as text with what belongs to it, the published one in parentheses."""
@@ -60,7 +63,7 @@ class Reproduction:
 
     def as_json(self) -> dict[str, object]:
         """Return what ``--json`` writes: everything but the drawings."""
-        rows = [asdict(row) for row in self.rows]
+        rows = [{name: value for name, value in asdict(row).items() if value != ()} for row in self.rows]
         return {"paper": self.paper, "data": self.data, "seconds": self.seconds, "rows": rows}
 
     def table(self) -> tuple[list[str], list[list[str]]]:
@@ -70,12 +73,35 @@ class Reproduction:
         return ["", *columns], [[row.name, *(row.cell(column) for column in columns)] for row in self.rows]
 
     def page(self) -> Page:
-        """Return the report: one table of all figures, published ones in parentheses, and the drawings."""
+        """Return the report: tables of all figures, published ones in parentheses, lists side by side, the drawings."""
         page = Page(f"{self.paper}: {self.data}")
-        page.table("Measured, and in parentheses published", *self.table())
+        figures = [row for row in self.rows if not row.entries]
+        for caption, rows in (
+            ("Measured, and in parentheses published", [row for row in figures if " minus " not in row.name]),
+            ("Differences, and in parentheses published", [row for row in figures if " minus " in row.name]),
+        ):
+            columns = list(dict.fromkeys(name for row in rows for name in row.measured))
+            if rows:
+                page.table(caption, ["", *columns], [[row.name, *map(row.cell, columns)] for row in rows])
+        for caption, lists in _side_by_side(self.rows).items():
+            heads = [
+                f"{head} ({', '.join(f'{name} {row.cell(name)}' for name in row.measured)})" for head, row in lists
+            ]
+            places = zip_longest(*(row.entries for _, row in lists), fillvalue="")
+            page.table(caption, ["", *heads], [[f"{place}.", *entries] for place, entries in enumerate(places, 1)])
         for svg, caption in self.figures:
             page.figure(svg, caption)
         return page
+
+
+def _side_by_side(rows: Sequence[Row]) -> dict[str, list[tuple[str, Row]]]:
+    """Group lists by their names up to the last comma; what follows it heads the column."""
+    groups: dict[str, list[tuple[str, Row]]] = {}
+    for row in rows:
+        if row.entries:
+            caption, _, head = row.name.rpartition(", ")
+            groups.setdefault(caption, []).append((head, row))
+    return groups
 
 
 def reproduce(paper: str, data: str | None = None, quick: bool = False, seed: int | None = None) -> Reproduction:

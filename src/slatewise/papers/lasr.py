@@ -10,18 +10,16 @@ mean rank, p values, seconds and counts.
 from __future__ import annotations
 
 from slatewise.papers import lasr_music as music
-from slatewise.papers._reproduction import Reproduction, Row
+from slatewise.papers._reproduction import Reproduction
 from slatewise.papers.lasr_annotation import annotation_tables
 from slatewise.papers.lasr_data import GENERATED, PAPER_ARTISTS, PAPER_SESSIONS, generated_music, load_music
 from slatewise.papers.lasr_labels import is_annotation
-from slatewise.report import Page
 
 MAIN = "lastfm1k_artist_sessions"
 SEED = 2012
 QUICK_SESSIONS, QUICK_ARTISTS = 1500, 120
 NEGATIVES = 2048
 """Drawn a step at the paper's size, beside each query's list."""
-_LISTS = ("Table 3", "Table 4")
 
 
 def run(data: str | None = None, quick: bool = False, seed: int = SEED) -> Reproduction:
@@ -39,36 +37,3 @@ def run(data: str | None = None, quick: bool = False, seed: int = SEED) -> Repro
         problem = problem.smaller() if quick else problem
     rows = music.tables(problem, music.QUICK if quick else music.FULL, seed)
     return Reproduction(f"latent structured ranking, Tables 1 to 3 (split by seed {seed})", problem.name, rows)
-
-
-def page(result: Reproduction) -> Page:
-    """Set the figures in tables, lists side by side."""
-    drawn = Page(f"{result.paper}: {result.data}")
-    shown = [row for row in result.rows if not row.name.startswith(_LISTS)]
-    for caption, rows in _groups(shown).items():
-        columns = list(dict.fromkeys(name for row in rows for name in row.measured))
-        cells = [[row.name, *(_cell(row, column) for column in columns)] for row in rows]
-        drawn.table(caption, ["", *columns], cells)
-    for row in result.rows:
-        if row.name.startswith(_LISTS):
-            head, _, entries = row.name.partition(": ")
-            totals = ", ".join(f"{name} {value:g}" for name, value in row.measured.items())
-            drawn.table(
-                f"{head} ({totals})", ["place", ""], [[f"{i}.", e] for i, e in enumerate(entries.split("; "), 1)]
-            )
-    return drawn
-
-
-def _groups(rows: list[Row]) -> dict[str, list[Row]]:
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        caption = "Differences" if " minus " in row.name else "Figures; published ones in parentheses"
-        groups.setdefault(caption, []).append(row)
-    return groups
-
-
-def _cell(row: Row, column: str) -> str:
-    if column not in row.measured:
-        return ""
-    figure = f"{row.measured[column]:.4g}"
-    return figure if row.paper is None or column not in row.paper else f"{figure} ({row.paper[column]:g})"

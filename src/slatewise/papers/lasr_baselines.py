@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 
-from slatewise.estimators.latent import LatentRanker
 from slatewise.papers.cstar_scores import fit_logistic
 from slatewise.papers.lasr_data import ArtistPairs
 from slatewise.papers.lasr_lists import Factored, Ints, Lists
@@ -63,22 +62,15 @@ def nmf(train: ArtistPairs, n_artists: int, n_components: int) -> Factored:
     return Factored(left, model.components_.T)
 
 
-def rocchio(ranker: LatentRanker, beta: float, n_artists: int, k: int = 20) -> Lists:
-    """Add the mean of each query's own list to its vector; ``ranker`` is one of artist numbers."""
-    n = ranker.n_components
-    rows, items = (np.zeros((n_artists, n + 1), dtype=np.float32) for _ in range(2))
-    rows[ranker.query_ids_] = ranker.query_factors_[0][:, : n + 1]
-    items[ranker.item_ids_] = ranker.item_factors_[0][:, : n + 1]
-    unseen = np.ones(n_artists, dtype=bool)
-    unseen[ranker.item_ids_] = False
-    items[unseen, n] = -1e6  # never came next
+def rocchio(first: Factored, beta: float, k: int = 20) -> Lists:
+    """Add the mean of each query's own list to its vector; the last columns are 1 and the biases."""
     weights = (1.0 / np.arange(1, k + 1)).astype(np.float32)
 
     def lists(numbers: Ints, length: int) -> Ints:
-        first = Factored(rows, items).lists(numbers, k)
-        moved = rows[numbers]
-        moved[:, :n] += beta * np.einsum("j,qjf->qf", weights[: first.shape[1]], items[first][:, :, :n])
-        return Factored(moved, items).lists(np.arange(len(numbers)), length)
+        listed = first.item_rows[first.lists(numbers, k)][:, :, :-1]
+        moved = first.query_rows[numbers]
+        moved[:, :-1] += beta * np.einsum("j,qjf->qf", weights[: listed.shape[1]], listed)
+        return Factored(moved, first.item_rows).lists(np.arange(len(numbers)), length)
 
     return lists
 

@@ -47,8 +47,8 @@ class Ranks:
         return shares
 
     def quality(self) -> float:
-        """Return what validation chooses by: the mean recall over the depths."""
-        return float(np.mean([np.mean(self.rank < k) for k in DEPTHS]))
+        """Return what validation chooses by: the geometric mean of the recalls, in which a percent of each is alike."""
+        return float(np.exp(np.mean([np.log(max(np.mean(self.rank < k), 1e-9)) for k in DEPTHS])))
 
 
 def ranks_of(system: Lists, pairs: ArtistPairs, n_artists: int) -> Ranks:

@@ -158,18 +158,17 @@ def silhouette_choices(quick: bool) -> Choices:
     """Return fresh matchers for graphs of 20 points."""
     strengths = (0.01,) if quick else (0.01, 0.001, 1e-4)
     parts = [GraphMatcher(l2, points=N_POINTS // 2, tol=1e-2, random_state=0) for l2 in strengths]
-    return Choices(_margin_choices(quick), parts)
+    return Choices(_margin_choices((0.1,) if quick else (10.0, 1.0, 0.1, 0.01)), parts)
 
 
 def house_choices(quick: bool) -> Choices:
     """Return fresh matchers for graphs of 30 points."""
     strengths, steps = ((0.001,), 10) if quick else ((0.01, 0.001, 1e-4), 60)
     sampled = [GraphMatcher(l2, expectation="sample", max_iter=steps, random_state=0) for l2 in strengths]
-    return Choices(_margin_choices(quick), sampled)
+    return Choices(_margin_choices((0.1,) if quick else (10.0, 1.0, 0.1)), sampled)
 
 
-def _margin_choices(quick: bool) -> list[GraphMatcher]:
-    strengths = (0.1,) if quick else (10.0, 1.0, 0.1)
+def _margin_choices(strengths: Sequence[float]) -> list[GraphMatcher]:
     return [GraphMatcher(l2, "max-margin", tol=1e-2, max_iter=2000) for l2 in strengths]
 
 

@@ -8,6 +8,7 @@ to every cell, so that a setting seen once does not look like knowledge.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -31,12 +32,12 @@ def greedy_core(Y: Floats, size: int, weight: Floats | None = None) -> Ints:
     True
     """
     n, n_labels = len(Y), int(Y.shape[1])
-    weight = np.ones(n) if weight is None else weight
     core: list[int] = []
     setting = np.zeros(n, dtype=np.int64)
     while len(core) < size:
+        counts = _Counts.of(Y, setting, np.ones(n) if weight is None else weight)
         rest = np.setdiff1d(np.arange(n_labels), np.array(core, dtype=np.int64))
-        gains = [_information(Y, 2 * setting + Y[:, c].astype(np.int64), rest[rest != c], weight) for c in rest]
+        gains = [counts.information(int(c), rest[rest != c]) for c in rest]
         chosen = int(rest[int(np.argmax(gains))])
         # Settings that never occur need no row in the table: number those that do.
         setting = np.unique(2 * setting + Y[:, chosen].astype(np.int64), return_inverse=True)[1]
@@ -73,13 +74,36 @@ def residual_label(Y: Floats, chance: Floats, core: Ints, weight: Floats) -> int
     return int(np.argmax(gains))
 
 
-def _information(Y: Floats, setting: Ints, others: Ints, weight: Floats) -> float:
-    """Sum over ``others`` of the mutual information with the setting, in nats."""
-    seen, row = np.unique(setting, return_inverse=True)
-    count = np.bincount(row, weights=weight, minlength=len(seen))
-    ones = np.zeros((len(seen), len(others)))
-    np.add.at(ones, row, weight[:, None] * Y[:, others])
-    table = np.stack([count[:, None] - ones, ones]) + _SMOOTHING
-    table /= table.sum(axis=(0, 1))
-    outer = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True)
-    return float((table * np.log(table / outer)).sum())
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """How often labels come with each setting of the core; most rows lack a label, and are counted once for all."""
+
+    Y: Floats
+    weight: Floats
+    member: Floats
+    """(n, S) 1 in the column of a row's setting."""
+    rows: Floats
+    """(S,) how many rows have the setting."""
+    total: Floats
+    """(S,) their weight."""
+    ones: Floats
+    """(S, N) the weight of those with the label."""
+
+    @classmethod
+    def of(cls, Y: Floats, setting: Ints, weight: Floats) -> _Counts:
+        member = np.equal.outer(setting, np.arange(int(setting.max(initial=0)) + 1)).astype(np.float64)
+        return cls(Y, weight, member, member.sum(axis=0), weight @ member, member.T @ (weight[:, None] * Y))
+
+    def information(self, label: int, others: Ints) -> float:
+        """Sum over ``others`` of the mutual information with the setting and the label, in nats."""
+        rows = np.flatnonzero(self.Y[:, label])
+        member, weight = self.member[rows], self.weight[rows]
+        n_rows, count = member.sum(axis=0), weight @ member
+        ones = member.T @ (weight[:, None] * self.Y[np.ix_(rows, others)])
+        seen = np.column_stack([self.rows - n_rows, n_rows]).ravel() > 0
+        count = np.column_stack([self.total - count, count]).ravel()[seen]
+        ones = np.stack([self.ones[:, others] - ones, ones], axis=1).reshape(len(seen), -1)[seen]
+        table = np.stack([count[:, None] - ones, ones]) + _SMOOTHING
+        table /= table.sum(axis=(0, 1))
+        outer = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True)
+        return float((table * np.log(table / outer)).sum())

@@ -37,13 +37,13 @@ class BlockedEngine:
 
     def epoch(self, factors: Factors, pairs: TrainingPairs, rng: np.random.Generator) -> EpochStats:
         """Visit every pair once, a step at a time."""
-        n_items = len(factors.items.values)
+        values = factors.items.values
         blocks = shuffled_blocks(pairs, -(-self.step_pairs // BLOCKS_A_STEP), rng)
         negatives = self.negatives.prepare(factors, pairs, self.n_threads)
         loss, violated = 0.0, 0
         with parallel.one_blas_thread():
             for first in range(0, len(blocks), BLOCKS_A_STEP):
-                seen = self._step(factors, blocks[first : first + BLOCKS_A_STEP], negatives.draw(n_items, rng))
+                seen = self._step(factors, blocks[first : first + BLOCKS_A_STEP], negatives.draw(values, rng))
                 loss, violated = loss + seen[0], violated + seen[1]
         return EpochStats(loss / len(pairs), violated / len(pairs))
 

@@ -14,13 +14,15 @@ import numpy as np
 
 from slatewise.warp.engine import Factors
 from slatewise.warp.pairs import Block, TrainingPairs
-from slatewise.warp.tables import Entries, Ints, Singles
+from slatewise.warp.tables import Entries, Ints, Singles, without_padding
 from slatewise.warp.top_k import top_items
 
 ITEMS_A_TILE = 2048
 """Scores of a block against so many items are in memory at once."""
 VIOLATORS_A_PAIR = 64
 """Violators whose mean is the gradient; of more, half to all of so many are taken systematically."""
+RANKING_A_PAIR = 8
+"""A query gets a list where ranking the catalogue costs at most so many times its pairs' scores of drawn items."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +55,8 @@ class StepNegatives(Protocol):
 class EpochNegatives(Protocol):
     """Makes the negatives of a step."""
 
-    def draw(self, n_items: int, rng: np.random.Generator) -> StepNegatives:
-        """Draw for one step."""
+    def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
+        """Draw for one step from the items' rows as they are now."""
         ...
 
 
@@ -81,7 +83,7 @@ class WholeCatalogue:
         """Return itself."""
         return self
 
-    def draw(self, n_items: int, rng: np.random.Generator) -> StepNegatives:
+    def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
         """Return itself."""
         return self
 
@@ -93,10 +95,10 @@ class WholeCatalogue:
 
 
 def _tiles(vectors: Singles, items: Singles) -> Iterator[tuple[int, Singles]]:
-    tile = min(ITEMS_A_TILE, len(items))
+    tile, vectors = min(ITEMS_A_TILE, len(items)), without_padding(vectors)
     room = np.empty((len(vectors), tile), dtype=np.float32)
     for first in range(0, len(items), tile):
-        part = items[first : first + tile]
+        part = items[first : first + tile, : vectors.shape[1]]
         scores = room if len(part) == tile else np.empty((len(vectors), len(part)), dtype=np.float32)
         yield first, np.matmul(vectors, part.T, out=scores)
 
@@ -158,19 +160,21 @@ def gradient_of_scan(
 class SharedNegatives:
     """Items drawn uniformly for each step, beside each query's k best items at the start of the epoch.
 
-    Without such lists (k = 0) drawn items rarely hit the top of a large catalogue.
+    Without such lists (k = 0) drawn items rarely hit the top of a large catalogue. Of 176,948 artists and 2,048 drawn,
+    a quarter have the 11 pairs that a list takes, and nine tenths of all pairs.
     """
 
     number: int
     k: int
 
     def prepare(self, factors: Factors, pairs: TrainingPairs, n_threads: int | None) -> EpochNegatives:
-        """Rank the catalogue for every query of the pairs."""
+        """Rank the catalogue for the queries that have enough pairs."""
         lists = np.full((int(pairs.queries.max()) + 1, self.k), -1, dtype=np.int64)
         if self.k:
-            asked = np.unique(pairs.queries)
-            k = min(self.k, len(factors.items.values))
-            lists[asked, :k] = top_items(factors.queries, asked, factors.items.values, k, n_threads=n_threads).items
+            items = factors.items.values
+            asked = np.flatnonzero(np.bincount(pairs.queries) * RANKING_A_PAIR * self.number >= len(items))
+            k = min(self.k, len(items))
+            lists[asked, :k] = top_items(factors.queries, asked, items, k, n_threads=n_threads).items
         return SharedWithLists(self.number, lists)
 
 
@@ -186,35 +190,33 @@ class SharedWithLists:
         """Return itself: the lists stay."""
         return self
 
-    def draw(self, n_items: int, rng: np.random.Generator) -> StepNegatives:
+    def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
         """Draw without repeats."""
-        chosen = rng.choice(n_items, min(self.number, n_items), replace=False, shuffle=False)
-        return _Drawn(np.sort(chosen.astype(np.int64)), self.lists)
+        chosen = rng.choice(len(items), min(self.number, len(items)), replace=False, shuffle=False)
+        chosen = np.sort(chosen.astype(np.int64))
+        return _Drawn(chosen, items[chosen], self.lists)
 
 
 @dataclass(frozen=True, eq=False)
 class _Drawn:
-    items: Ints
+    drawn: Ints
+    rows: Singles
+    """Those of the drawn items, taken together once for all blocks of the step."""
     lists: Ints
-
-    @property
-    def drawn(self) -> Ints:
-        return self.items
 
     def gradient(self, block: Block, vectors: Singles, items: Singles, rank_weight: Singles) -> BlockGradient:
         from slatewise.kernels.warp_shared import shared_gradient
 
-        rows = items[self.items]
-        scores = vectors @ rows.T
+        scores = vectors @ self.rows.T
         lists = self.lists[block.queries]
         coefficients = np.zeros(scores.shape, dtype=np.float32)
         gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
-        entries = _room_for(len(block.positives) * (1 + lists.shape[1]))
+        entries = _room_for(len(block.positives) + lists.size)
         n_entries = shared_gradient(
             items,
             vectors,
             scores,
-            self.items,
+            self.drawn,
             lists,
             block.ends,
             block.positives,
@@ -227,7 +229,7 @@ class _Drawn:
             entries.sources,
             totals,
         )
-        gradient += coefficients @ rows
+        gradient += coefficients @ self.rows
         used = Entries(entries.rows[:n_entries], entries.coefficients[:n_entries], entries.sources[:n_entries])
         return BlockGradient(gradient, used, coefficients.T @ vectors, float(totals[0]), int(totals[1]))
 

@@ -53,7 +53,7 @@ class OnBase:
         """Return itself."""
         return self
 
-    def draw(self, n_items: int, rng: np.random.Generator) -> StepNegatives:
+    def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
         """Return itself."""
         return self
 
@@ -112,7 +112,7 @@ def next_factors(
     """Return the factors of a stage whose lists the stage ``before`` makes."""
     k = min(len(weights), len(table.values))
     lists = top_on_base(base, before, np.arange(n_queries), k, n_threads=n_threads).items
-    return Factors(pair.queries(table, lists, weights[:k]), table)
+    return Factors(pair.queries(Silent(int(table.values.shape[1])), table, lists, weights[:k]), table)
 
 
 @dataclass(frozen=True, eq=False)

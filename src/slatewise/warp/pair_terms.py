@@ -37,12 +37,22 @@ class PairTerm(Protocol):
     """How an item's row and the rows of a list make a score."""
 
     @property
+    def S(self) -> Segment:
+        """The columns of the item that is moved."""
+        ...
+
+    @property
     def segments(self) -> tuple[Segment, ...]:
         """The columns of the items' table."""
         ...
 
-    def queries(self, table: Table, lists: Ints, weights: Singles) -> Queries:
-        """Return queries whose vectors come from their lists."""
+    @property
+    def listed(self) -> Segment:
+        """The columns of a listed item that meet those of S."""
+        ...
+
+    def queries(self, inner: Queries, table: Table, lists: Ints, weights: Singles) -> Queries:
+        """Return the inner queries with p_q in the columns of S."""
         ...
 
 
@@ -57,9 +67,14 @@ class Gram:
         """S alone."""
         return (self.S,)
 
-    def queries(self, table: Table, lists: Ints, weights: Singles) -> Queries:
+    @property
+    def listed(self) -> Segment:
+        """S again."""
+        return self.S
+
+    def queries(self, inner: Queries, table: Table, lists: Ints, weights: Singles) -> Queries:
         """Sum rows of S."""
-        return ListedQueries(Silent(int(table.values.shape[1])), table, self.S, lists, weights)
+        return ListedQueries(inner, table, self.S, lists, weights)
 
 
 @dataclass(frozen=True)
@@ -71,12 +86,16 @@ class Bilinear:
     @property
     def segments(self) -> tuple[Segment, ...]:
         """S and T, alike in step and norm."""
-        return self.S, replace(self.S, start=self.S.stop, stop=2 * self.S.stop)
+        return self.S, self.listed
 
-    def queries(self, table: Table, lists: Ints, weights: Singles) -> Queries:
+    @property
+    def listed(self) -> Segment:
+        """T."""
+        return replace(self.S, start=self.S.stop, stop=2 * self.S.stop - self.S.start)
+
+    def queries(self, inner: Queries, table: Table, lists: Ints, weights: Singles) -> Queries:
         """Sum rows of T, to be multiplied with those of S."""
-        S, T = self.segments
-        return _Crossed(ListedQueries(Silent(int(table.values.shape[1])), table, T, lists, weights), S, T)
+        return _Crossed(ListedQueries(inner, table, self.listed, lists, weights), self.S, self.listed)
 
 
 @dataclass(frozen=True, eq=False)

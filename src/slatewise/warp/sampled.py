@@ -7,13 +7,17 @@ engine.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slatewise import parallel
 from slatewise.warp.engine import EpochStats, Factors
 from slatewise.warp.pairs import Block, TrainingPairs, shuffled_blocks
-from slatewise.warp.tables import Singles, Table
+from slatewise.warp.tables import Singles, Table, aligned_zeros, padded
+
+Bytes: TypeAlias = NDArray[np.int8]
 
 PAIRS_A_TASK = 1 << 15
 
@@ -33,6 +37,7 @@ class SampledEngine:
         from slatewise.kernels.warp_sampled import sampled_epoch
 
         items, own, bias = factors.items, factors.items.segments[0], factors.items.segments[1]
+        screen = screen_of(items.values, bias.stop)
 
         def visit(task: tuple[Block, int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
             block, seed = task
@@ -42,6 +47,7 @@ class SampledEngine:
                 self.queries.accumulators,
                 items.values,
                 items.accumulators,
+                screen,
                 own.stop,
                 own.step,
                 own.max_norm,
@@ -61,3 +67,12 @@ class SampledEngine:
         seeds = rng.integers(1, 1 << 62, size=len(blocks)).tolist()
         loss, violated = sum(parallel.map_blocks(visit, zip(blocks, seeds, strict=True), self.n_threads), np.zeros(2))
         return EpochStats(float(loss) / len(pairs), float(violated) / len(pairs))
+
+
+def screen_of(rows: Singles, n_columns: int) -> Bytes:
+    """Return the first columns of all rows in bytes, with a byte for the exponent, in whole cache lines."""
+    from slatewise.kernels.warp_screen import screen_rows
+
+    screen = aligned_zeros(len(rows), padded(n_columns // 4 + 1)).view(np.int8)
+    screen_rows(rows, n_columns, screen)
+    return screen

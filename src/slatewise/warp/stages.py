@@ -3,9 +3,10 @@
     t = 0:  f(q, d) = (U q).(V d) + b_d
     t > 0:  f(q, d) = (U q).(V d) + b_d + sum_{j <= k} w_j (S d).(S dbar_j),    dbar = the k best items of stage t - 1
 
-With p_q = sum_j w_j S dbar_j this is ``[U q ; 1 ; p_q].[V d ; b_d ; S d]``: one inner product. A stage begins at the U,
-V, b and S of the one before (the first S: small random numbers) and is kept only if recall on held-out pairs rose. S
-overfits soon, so it has its own step and norm, and U, V and b stay as they are.
+With p_q = sum_j w_j S dbar_j this is ``[U q ; 1 ; p_q].[V d ; b_d ; S d]``: one inner product; a bilinear pair term has
+``T dbar_j`` instead. A stage begins at the U, V, b and S of the one before (the first S: small random numbers) and is
+kept only if recall on held-out pairs rose. S overfits soon, so it has its own step and norm, and U, V and b stay as
+they are.
 
 Where queries come with features, a list made by a model that was trained on its query is better than any list of a new
 query will be. Such lists are cross-fitted: those of a fold's queries come from a model trained without the fold.
@@ -20,8 +21,9 @@ from functools import partial
 import numpy as np
 
 from slatewise.warp.engine import Factors, WarpEngine
+from slatewise.warp.pair_terms import Gram, PairTerm
 from slatewise.warp.pairs import TrainingPairs
-from slatewise.warp.queries import ListedQueries, Queries
+from slatewise.warp.queries import Queries
 from slatewise.warp.tables import Ints, Segment, Singles, Table, padded
 from slatewise.warp.top_k import top_items
 from slatewise.warp.training import EpochReport, Schedule, StageState, Validation, train_stage
@@ -42,15 +44,21 @@ class Shape:
     pair_norm: float
     by_id: bool = True
     """Whether rows of U are the queries' own, and hold the 1 that multiplies the bias."""
+    term: Callable[[Segment], PairTerm] = Gram
 
     def width(self, stage: int) -> int:
         """Return how many numbers a row takes."""
-        return padded(self.n_components + 1 if stage == 0 else 2 * self.n_components + 1)
+        return padded(self.n_components + 1 if stage == 0 else self.pair_term.segments[-1].stop)
 
     @property
     def pair(self) -> Segment:
         """The columns of S."""
         return Segment(self.n_components + 1, 2 * self.n_components + 1, self.pair_step, self.pair_norm)
+
+    @property
+    def pair_term(self) -> PairTerm:
+        """How a list moves an item."""
+        return self.term(self.pair)
 
     def tables(self, stage: int) -> tuple[Table, Table]:
         """Return tables of zeros for U and for the items."""
@@ -58,7 +66,7 @@ class Shape:
         own = Segment(0, n, self.step, self.max_norm)
         bias = Segment(n, n + 1, self.bias_step)
         frozen = replace(own, step=0.0), replace(bias, step=0.0)
-        parts = ((own,), (own, bias)) if stage == 0 else (frozen[:1], (*frozen, self.pair))
+        parts = ((own,), (own, bias)) if stage == 0 else (frozen[:1], (*frozen, *self.pair_term.segments))
         queries = Table.zeros(self.n_queries, self.width(stage), parts[0])
         queries.values[:, n] = self.by_id
         return queries, Table.zeros(self.n_items, self.width(stage), parts[1])
@@ -95,29 +103,43 @@ class Stages:
         for stage in range(len(done), n_stages):
             state = self.start(stage, done) if going is None else going
             going = None
-            queries, lists = self.queries(state.queries), np.empty((self.n_queries, 0), dtype=np.int64)
-            if stage > 0:
-                lists = self.hand_over(done)
-                weights = self.position_weights[: lists.shape[1]]
-                queries = ListedQueries(queries, state.items, self.shape.pair, lists, weights)
-            train_stage(
-                state,
-                Factors(queries, state.items),
-                self.pairs,
-                self.engine(state, lists),
-                self.schedule,
-                self.validation,
-                self.n_threads,
-                partial(watch, done),
-            )
-            if state.best is None:
+            learned = self.train(state, self.hand_over(done), partial(watch, done))
+            if learned is None:
                 break
-            best_queries, best_items = state.best
-            done = (*done, replace(state, queries=best_queries, items=best_items, best=None))
+            done = (*done, learned)
         return done
 
+    def train(
+        self, state: StageState, lists: Ints, watch: Callable[[EpochReport, StageState], None]
+    ) -> StageState | None:
+        """Train one stage on the lists of the one before; None where it does not raise recall."""
+
+        def factors(own: Table, items: Table) -> Factors:
+            queries = self.queries(own)
+            if state.stage > 0:
+                weights = self.position_weights[: lists.shape[1]]
+                queries = self.shape.pair_term.queries(queries, items, lists, weights)
+            return Factors(queries, items)
+
+        train_stage(
+            state,
+            factors,
+            self.pairs,
+            self.engine(state, lists),
+            self.schedule,
+            self.validation,
+            self.n_threads,
+            watch,
+        )
+        if state.best is None:
+            return None
+        best_queries, best_items = state.best
+        return replace(state, queries=best_queries, items=best_items, best=None)
+
     def hand_over(self, done: tuple[StageState, ...]) -> Ints:
-        """Return the lists of the last stage for every query, (queries, k)."""
+        """Return the lists of the last stage for every query, (queries, k); empty ones before the first."""
+        if not done:
+            return np.empty((self.n_queries, 0), dtype=np.int64)
         lists = self._lists(done, np.arange(self.n_queries))
         if self.folds is not None:
             for fold in range(int(self.folds.max()) + 1):
@@ -130,7 +152,7 @@ class Stages:
     def _lists(self, done: tuple[StageState, ...], numbers: Ints) -> Ints:
         tables = [(state.queries, state.items) for state in done]
         weights, threads = self.position_weights, self.n_threads
-        factors = stage_factors(self.queries, self.n_queries, tables, self.shape.pair, weights, threads)
+        factors = stage_factors(self.queries, self.n_queries, tables, self.shape.pair_term, weights, threads)
         k = min(len(weights), self.shape.n_items)
         return top_items(factors.queries, numbers, factors.items.values, k, n_threads=threads).items
 
@@ -148,8 +170,8 @@ class Stages:
         width = last.items.values.shape[1]
         items.values[:, :width] = last.items.values
         if stage == 1:
-            pair = self.shape.pair
-            items.values[:, pair.start : pair.stop] = rng.normal(0, 0.1 / np.sqrt(n), (len(items.values), n))
+            for part in self.shape.pair_term.segments:
+                items.values[:, part.start : part.stop] = rng.normal(0, 0.1 / np.sqrt(n), (len(items.values), n))
         return StageState(stage, queries, items, best_recall=last.best_recall)
 
 
@@ -157,7 +179,7 @@ def stage_factors(
     queries: Callable[[Table], Queries],
     n_queries: int,
     tables: Sequence[tuple[Table, Table]],
-    pair: Segment,
+    pair: PairTerm,
     position_weights: Singles,
     n_threads: int | None = None,
 ) -> Factors:
@@ -170,7 +192,7 @@ def stage_factors(
     tables
         U and the items' table of every stage.
     pair
-        The columns of S.
+        How a list moves an item.
     position_weights
         w_1 to w_k.
     n_threads
@@ -181,5 +203,5 @@ def stage_factors(
     numbers, k = np.arange(n_queries), min(len(position_weights), len(first[1].values))
     for own, items in later:
         lists = top_items(factors.queries, numbers, factors.items.values, k, n_threads=n_threads).items
-        factors = Factors(ListedQueries(queries(own), items, pair, lists, position_weights[:k]), items)
+        factors = Factors(pair.queries(queries(own), items, lists, position_weights[:k]), items)
     return factors

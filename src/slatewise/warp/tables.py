@@ -22,7 +22,7 @@ Ints: TypeAlias = NDArray[np.int64]
 
 LINE = 16
 """Numbers in a cache line."""
-ROWS_A_TASK = 1024
+ROWS_A_TASK = 512
 """Touched rows that one thread steps at a time."""
 
 
@@ -92,6 +92,12 @@ def aligned_zeros(n_rows: int, width: int) -> Singles:
     return room[skip : skip + n_rows * width].reshape(n_rows, width)
 
 
+def without_padding(vectors: Singles) -> Singles:
+    """Cut the columns off after the last in which a vector has something: products need not multiply padding."""
+    used = np.flatnonzero(vectors.any(axis=0))
+    return vectors[:, : int(used[-1]) + 1 if len(used) else 1]
+
+
 def step_rows(table: Table, entries: Entries, vectors: Singles, n_threads: int | None = None) -> None:
     """Move the rows that have entries by one AdaGrad step along their sums, and project them."""
     from slatewise.kernels.warp_update import order_by_row, update_rows
@@ -123,5 +129,6 @@ def step_rows(table: Table, entries: Entries, vectors: Singles, n_threads: int |
             np.empty(int(table.values.shape[1]), dtype=np.float32),
         )
 
-    for _ in parallel.map_blocks(step, range(0, len(touched), ROWS_A_TASK), n_threads):
+    threads = n_threads if len(touched) > ROWS_A_TASK else 1  # a step is too short to start threads for one task
+    for _ in parallel.map_blocks(step, range(0, len(touched), ROWS_A_TASK), threads):
         pass

@@ -15,7 +15,7 @@ import numpy as np
 
 from slatewise import parallel
 from slatewise.warp.queries import Queries
-from slatewise.warp.tables import Ints, Singles
+from slatewise.warp.tables import Ints, Singles, without_padding
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -68,21 +68,23 @@ def top_items(
     def rank(first: int) -> None:
         last = min(first + QUERIES_A_BLOCK, len(numbers))
         rows = slice(first, last)
-        vectors = queries.vectors(numbers[rows])
+        vectors = without_padding(queries.vectors(numbers[rows]))
+        width = vectors.shape[1]
         tile = min(SCORES_A_TILE // len(vectors), MOST_ITEMS_A_TILE, len(items))
         room = np.empty((len(vectors), tile), dtype=np.float32)
         offsets, hidden = _hidden(exclude, first, last)
         places = offsets[:-1].copy()
         for start in range(0, len(items), tile):
-            part = items[start : start + tile]
+            part = items[start : start + tile, :width]
             scores = room if len(part) == tile else np.empty((len(vectors), len(part)), dtype=np.float32)
             np.matmul(vectors, part.T, out=scores)
             if len(hidden):
                 hide_items(scores, start, offsets, hidden, places)
             keep_best(scores, start, best[rows], names[rows])
 
+    threads = n_threads if len(numbers) > QUERIES_A_BLOCK else 1  # one query should not wait for threads to start
     with parallel.one_blas_thread():
-        for _ in parallel.map_blocks(rank, range(0, len(numbers), QUERIES_A_BLOCK), n_threads):
+        for _ in parallel.map_blocks(rank, range(0, len(numbers), QUERIES_A_BLOCK), threads):
             pass
     return TopItems(names, best)
 

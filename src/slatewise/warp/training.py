@@ -1,4 +1,7 @@
-"""Training of one stage: epochs of an engine, recall on held-out pairs after each, the best parameters kept."""
+"""Training of one stage: epochs of an engine, recall on held-out pairs after each, the best parameters kept.
+
+After the first epochs, which are still on their way, what is judged and kept is the mean of the tables over an epoch.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slatewise.warp.averaging import CountedQueries, EpochMean
 from slatewise.warp.engine import Factors, WarpEngine
 from slatewise.warp.pairs import TrainingPairs
 from slatewise.warp.recall import recall_at
 from slatewise.warp.tables import Ints, Table
+
+PLAIN_EPOCHS = 2
 
 
 @dataclass(frozen=True)
@@ -23,6 +29,10 @@ class EpochReport:
     violated: float
     recall: float | None
     """Recall on the held-out pairs; None where none are held out."""
+
+    def __str__(self) -> str:
+        held_out = "" if self.recall is None else f", recall {self.recall:.4f}"
+        return f"stage {self.stage}, epoch {self.epoch}, loss {self.loss:.4g}{held_out}"
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,7 @@ class StageState:
 
 def train_stage(
     state: StageState,
-    factors: Factors,
+    factors: Callable[[Table, Table], Factors],
     pairs: TrainingPairs,
     engine: WarpEngine,
     schedule: Schedule,
@@ -70,19 +80,22 @@ def train_stage(
 ) -> None:
     """Go on from ``state`` until recall is flat or the epochs are used up; ``state.best`` has the result.
 
-    ``factors`` are made of the tables of ``state``. What an epoch does depends on the seed and its number only.
+    ``factors`` makes factors of the queries' and the items' table. What an epoch does depends on the seed and its
+    number only.
     """
+    moving = factors(state.queries, state.items)
     while state.epoch < schedule.epochs and (validation is None or state.epoch - state.best_epoch < schedule.patience):
         rng = np.random.default_rng((schedule.seed, state.stage, state.epoch))
-        seen = engine.epoch(factors, pairs, rng)
+        mean = EpochMean(state.queries, state.items, len(pairs.offsets) - 1)
+        averaged = state.epoch >= PLAIN_EPOCHS
+        queries = CountedQueries(moving.queries, mean) if averaged else moving.queries
+        seen = engine.epoch(Factors(queries, moving.items), pairs, rng)
         state.epoch += 1
-        recall = None
-        if validation is None:
-            state.best, state.best_epoch = (state.queries, state.items), state.epoch
-        else:
-            found = recall_at(factors, validation.queries, validation.items, (validation.k,), n_threads)
-            recall = found[validation.k]
-            if recall > state.best_recall:
-                state.best_recall, state.best_epoch = recall, state.epoch
-                state.best = state.queries.copy(), state.items.copy()
+        found, recall = mean.tables(), None
+        if validation is not None:
+            k = validation.k
+            recall = recall_at(factors(*found), validation.queries, validation.items, (k,), n_threads)[k]
+        if recall is None or recall > state.best_recall:
+            state.best, state.best_epoch = found, state.epoch
+            state.best_recall = state.best_recall if recall is None else recall
         watch(EpochReport(state.stage, state.epoch, seen.loss, seen.violated, recall), state)

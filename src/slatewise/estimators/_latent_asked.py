@@ -1,0 +1,136 @@
+"""What a fitted LatentRanker is asked about: queries in all their forms, numbered as given, at some stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slatewise.estimators._latent_checks import pair_term, position_weights
+from slatewise.estimators._latent_input import Ids, check_features, number_ids, queries_of
+from slatewise.estimators._latent_lists import check_exclude, check_k
+from slatewise.estimators._sklearn import check_is_fitted
+from slatewise.warp.engine import Factors
+from slatewise.warp.explanation import SlateExplanation, explain_slates
+from slatewise.warp.index_vectors import against_equally_long
+from slatewise.warp.pair_terms import PairTerm
+from slatewise.warp.queries import IdQueries, Queries
+from slatewise.warp.stages import stage_factors
+from slatewise.warp.tables import Ints, Singles, Table
+from slatewise.warp.top_k import TopItems, top_items
+
+if TYPE_CHECKING:
+    from slatewise.estimators.latent import LatentRanker
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Queries, and the tables of every stage up to the one that answers."""
+
+    make: Callable[[Table], Queries]
+    n_queries: int
+    tables: tuple[tuple[Table, Table], ...]
+    pair: PairTerm
+    position_weights: Singles
+    item_ids: Ids
+    n_threads: int | None
+
+    @property
+    def width(self) -> int:
+        """How many numbers of a vector make its score: [U q | 1] with [V d | b], and p_q with S d at later stages."""
+        return self.pair.S.start if len(self.tables) == 1 else self.pair.S.stop
+
+    def factors(self) -> Factors:
+        """Return the factors of the last stage."""
+        tables, weights = self.tables, self.position_weights
+        return stage_factors(self.make, self.n_queries, tables, self.pair, weights, self.n_threads)
+
+    def vectors(self) -> Singles:
+        """Return a vector a query."""
+        return against_equally_long(self.factors().queries.vectors(np.arange(self.n_queries))[:, : self.width])
+
+    def top(self, k: int, exclude: Any = None) -> TopItems:
+        """Rank the catalogue without the items that a query excludes."""
+        hidden = check_exclude(exclude, self.n_queries, self.item_ids)
+        check_k(k, len(self.item_ids), hidden)
+        factors = self.factors()
+        return top_items(factors.queries, np.arange(self.n_queries), factors.items.values, k, hidden, self.n_threads)
+
+    def explain(self, k: int, exclude: Any = None) -> SlateExplanation:
+        """Rank, and take the scores apart."""
+        items, (own, table) = self.top(k, exclude).items, self.tables[-1]
+        lists = np.empty((self.n_queries, 0), dtype=np.int64)
+        if len(self.tables) > 1:
+            length = min(len(self.position_weights), len(self.item_ids))
+            lists = replace(self, tables=self.tables[:-1]).top(length).items
+        vectors = self.make(own).vectors(np.arange(self.n_queries))
+        weights = self.position_weights[: lists.shape[1]]
+        return explain_slates(vectors, table.values, self.pair, items, lists, weights, self.item_ids)
+
+
+def asked_of(ranker: LatentRanker, queries: Any, stage: int | None) -> Asked:
+    """Find the rows of ids; multiply features; take rows of :meth:`LatentRanker.fold_in` as they are."""
+    check_is_fitted(ranker)
+    last = check_stage(ranker, stage)
+    features, own = None, ranker.query_factors_
+    if ranker.by_features_:
+        features = check_features(ranker, queries, reset=False)
+        n_queries = int(features.shape[0])
+    else:
+        own = _folded(ranker, queries, last) if is_folded(queries) else _rows(ranker, queries, last)
+        n_queries = int(own.shape[1])
+    return Asked(
+        queries_of(features, ranker.n_components),
+        n_queries,
+        tuple((_as_table(own[t]), _as_table(ranker.item_factors_[t])) for t in range(last + 1)),
+        pair_term(ranker),
+        position_weights(ranker),
+        ranker.item_ids_,
+        ranker.n_threads,
+    )
+
+
+def check_stage(ranker: LatentRanker, stage: int | None) -> int:
+    """Return the number of the stage asked for, by default the last."""
+    last = ranker.n_stages_ - 1 if stage is None else stage
+    if type(last) is not int or not 0 <= last < ranker.n_stages_:
+        raise ValueError(f"stage: expected a number from 0 to {ranker.n_stages_ - 1}, found {stage!r}")
+    return last
+
+
+def is_folded(queries: Any) -> bool:
+    """Tell rows of fold_in from ids, which have one dimension."""
+    return np.ndim(queries) == 2
+
+
+def most_similar(ranker: LatentRanker, numbers: Ints, k: int) -> TopItems:
+    """Rank the other items by the cosine of their rows of V with an item's."""
+    hidden = check_exclude(ranker.item_ids_[numbers, None], len(numbers), ranker.item_ids_)
+    check_k(k, len(ranker.item_ids_), hidden)
+    rows = ranker.item_factors_[0].copy()
+    rows[:, ranker.n_components :] = 0.0
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-12))
+    return top_items(IdQueries(_as_table(rows)), numbers, rows, k, hidden, ranker.n_threads)
+
+
+def _as_table(values: Singles) -> Table:
+    return Table(np.ascontiguousarray(values), np.empty((len(values), 0), dtype=np.float32), ())
+
+
+def _rows(ranker: LatentRanker, queries: Any, last: int) -> Singles:
+    """Return (stages, queries, width) of known ids."""
+    return ranker.query_factors_[: last + 1, number_ids("queries", queries, ranker.query_ids_)]
+
+
+def _folded(ranker: LatentRanker, queries: Any, last: int) -> Singles:
+    """Return (stages, queries, width) of new queries: U and V are the same at all stages, so one row serves all."""
+    n, rows = ranker.n_components, np.asarray(queries)
+    if rows.dtype.kind != "f" or rows.shape[1] != n or not np.isfinite(rows).all():
+        raise ValueError(
+            f"queries: expected ids, or finite rows of {n} numbers from fold_in, found {rows.dtype} {rows.shape}"
+        )
+    own = np.zeros((last + 1, len(rows), ranker.query_factors_.shape[2]), dtype=np.float32)
+    own[:, :, :n], own[:, :, n] = rows, 1.0
+    return own

@@ -1,0 +1,35 @@
+"""New queries of a LatentRanker from the items they were seen with."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slatewise.estimators._latent_lists import check_sets
+from slatewise.learners.result import ConvergenceWarning
+from slatewise.warp.fold_in import TOLERANCE, fold_in
+from slatewise.warp.tables import Singles
+
+if TYPE_CHECKING:
+    from slatewise.estimators.latent import LatentRanker
+
+
+def folded_in(ranker: LatentRanker, items: Any) -> Singles:
+    """Return a row of U a query, for the items as stage 0 has them."""
+    if ranker.by_features_:
+        raise ValueError("items: expected a ranker of query ids, found one of features, which rank takes as they are")
+    seen = check_sets("items", items, ranker.item_ids_)
+    if not (np.isfinite(seen.data) & (seen.data > 0)).all():
+        raise ValueError("items: expected finite weights >= 0, found others")
+    n, table = ranker.n_components, ranker.item_factors_[0]
+    factors = np.ascontiguousarray(table[:, :n])
+    found = fold_in(seen, factors, table[:, n], ranker.max_norm_, ranker.n_threads)
+    if found.gap > TOLERANCE:
+        warnings.warn(
+            f"fold_in stopped with a certified gap of {found.gap:.1e} (asked for {TOLERANCE:.0e})",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return found.rows.astype(np.float32)

@@ -1,0 +1,116 @@
+"""How a LatentRanker's parameters become the parts of a fit: tables, engine, schedule, stages."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slatewise.estimators._latent_checkpoint import LatentCheckpoint
+from slatewise.estimators._latent_checks import PAIR_TERMS, position_weights
+from slatewise.estimators._latent_input import LatentPairs, queries_of
+from slatewise.estimators._latent_search import Learned, Steps, left_open, search
+from slatewise.estimators._latent_validation import cross_folds, hold_out
+from slatewise.warp.blocked import BlockedEngine, step_size
+from slatewise.warp.engine import WarpEngine
+from slatewise.warp.negatives import Negatives, SharedNegatives, SharedWithLists, WholeCatalogue
+from slatewise.warp.pairs import TrainingPairs
+from slatewise.warp.rank_weights import rank_weights
+from slatewise.warp.sampled import SampledEngine
+from slatewise.warp.stages import Shape, Stages
+from slatewise.warp.tables import Ints
+from slatewise.warp.training import EpochReport, Schedule, StageState
+
+if TYPE_CHECKING:
+    from slatewise.estimators.latent import LatentRanker
+
+
+def fit_stages(ranker: LatentRanker, pairs: LatentPairs, data_hash: str) -> Learned:
+    """Train all stages, going on from a checkpoint, or search for the steps and norms that are left open."""
+
+    def tell(report: EpochReport) -> None:
+        for callback in ranker.callbacks or ():
+            callback(report)
+
+    def watch(done: tuple[StageState, ...], report: EpochReport, state: StageState) -> None:
+        checkpoint.write(done, state)
+        tell(report)
+
+    steps, names = Steps.of(ranker), left_open(ranker)
+    shape = shape_of(ranker, pairs, steps)
+    stages = stages_of(ranker, pairs, shape)
+    if names:
+        if stages.validation is None:
+            raise ValueError(f"{names[0]}: expected a number where no pairs are held out to judge by, found 'auto'")
+        return search(stages, lambda steps: shape_of(ranker, pairs, steps), steps, names, ranker.stages, tell)
+    checkpoint = LatentCheckpoint.of(ranker.checkpoint, _belongs_to(ranker, data_hash))
+    done, going = checkpoint.read(shape)
+    learned = stages.fit(ranker.stages, done, going, watch)
+    checkpoint.remove()
+    return Learned(learned, steps)
+
+
+def seed_of(ranker: LatentRanker) -> int:
+    """Return the seed of everything random."""
+    return 0 if ranker.random_state is None else int(ranker.random_state)
+
+
+def shape_of(ranker: LatentRanker, pairs: LatentPairs, steps: Steps) -> Shape:
+    """Return the sizes of the tables, and how they move."""
+    return Shape(
+        ranker.n_components,
+        pairs.n_queries if pairs.features is None else int(pairs.features.shape[1]),
+        len(pairs.item_ids),
+        steps.learning_rate,
+        steps.max_norm,
+        steps.learning_rate,
+        steps.stage_learning_rate,
+        steps.stage_norm,
+        by_id=pairs.features is None,
+        term=PAIR_TERMS[ranker.pair],
+    )
+
+
+def stages_of(ranker: LatentRanker, pairs: LatentPairs, shape: Shape) -> Stages:
+    """Hold pairs out and put the parts of a fit together."""
+    seed = seed_of(ranker)
+    used, validation = hold_out(pairs, ranker.validation_fraction, ranker.k, seed)
+    training = training_pairs(used)
+    return Stages(
+        shape,
+        queries_of(pairs.features, ranker.n_components),
+        pairs.n_queries,
+        training,
+        validation,
+        Schedule(ranker.epochs, ranker.patience, seed),
+        position_weights(ranker),
+        lambda state, lists: engine_of(ranker, state, lists, len(training)),
+        cross_folds(pairs, validation, seed) if ranker.stages > 1 else None,
+        ranker.n_threads,
+    )
+
+
+def training_pairs(pairs: LatentPairs) -> TrainingPairs:
+    """Sort the pairs, with weights of mean 1."""
+    return TrainingPairs.of(pairs.queries, pairs.items, (pairs.weights / pairs.weights.mean()).astype(np.float32))
+
+
+def engine_of(ranker: LatentRanker, state: StageState, lists: Ints, n_pairs: int) -> WarpEngine:
+    """Return what trains a stage on so many pairs."""
+    n_items = len(state.items.values)
+    weight = rank_weights(n_items, float(ranker.alpha) if ranker.loss == "warp" else 0.0)
+    if ranker.engine == "sampled" and state.stage == 0:
+        return SampledEngine(state.queries, weight, ranker.max_draws or n_items - 1, ranker.n_threads)
+    negatives: Negatives = WholeCatalogue()
+    if ranker.negatives != "catalogue":
+        # A later stage begins at the lists it was handed, and moves little.
+        drawn = int(ranker.negatives)
+        negatives = SharedWithLists(drawn, lists) if state.stage else SharedNegatives(drawn, ranker.k)
+    return BlockedEngine(negatives, weight, ranker.batch_size or step_size(n_pairs), ranker.n_threads)
+
+
+def _belongs_to(ranker: LatentRanker, data_hash: str) -> str:
+    free = ("callbacks", "checkpoint", "n_threads")
+    settings = {name: value for name, value in ranker.get_params(deep=False).items() if name not in free}
+    return hashlib.sha256(f"{data_hash}{sorted(settings.items())}".encode()).hexdigest()

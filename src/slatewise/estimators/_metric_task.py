@@ -1,0 +1,97 @@
+"""What a MetricRanker's fit works on: checked points, relevance and features as one hinge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from slatewise.estimators._metric_checks import (
+    REGULARISERS,
+    Labelling,
+    check_settings,
+    oracle_for,
+    query_weights,
+    relevance_of,
+)
+from slatewise.estimators._transformer import check_points
+from slatewise.estimators.saving import card_for
+from slatewise.model_file import ModelCard
+from slatewise.scores.mahalanobis import is_sparse
+from slatewise.scores.point_features import PointFeatures, kernel_features, plain_features, span_features
+from slatewise.scores.relevant_items import askable
+from slatewise.scores.row_kernels import KERNELS
+from slatewise.surrogates.metric_hinge import MetricHinge
+
+if TYPE_CHECKING:
+    from slatewise.estimators.metric import MetricRanker
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a fit works on, whatever C is."""
+
+    items: Any
+    hinge: MetricHinge
+    features: PointFeatures
+    gamma: float
+    labelling: Labelling
+    n_skipped: int
+    card: ModelCard
+
+
+def make_task(
+    ranker: MetricRanker, X: Any, y: Any, relevance: Any, queries: Any, query_weight: ArrayLike | None
+) -> Task:
+    """Check everything, and leave out the queries that say nothing."""
+    check_settings(ranker)
+    sparse = ranker.kernel == "linear"
+    items = _as_float64(check_points(ranker, X, reset=True, sparse=sparse))
+    asked = items if queries is None else _as_float64(check_points(ranker, queries, reset=False, sparse=sparse))
+    if ranker.kernel == "precomputed" and queries is not None:
+        raise ValueError("queries: expected None for kernel='precomputed', found points")
+    n_items, n_queries = int(items.shape[0]), int(asked.shape[0])
+    wanted, labelling = relevance_of(ranker, y, relevance, n_items, None if queries is None else n_queries)
+    weight = query_weights(query_weight, n_queries)
+    used = np.flatnonzero((weight > 0) & askable(wanted))
+    if not len(used):
+        raise ValueError(
+            f"{'y' if relevance is None else 'relevance'}: expected a query with relevant and irrelevant items, "
+            f"found none among {n_queries} queries (n_samples={n_items})"
+        )
+    features, gamma = _features(ranker, asked, items)
+    weight = weight[used]
+    everyone = len(used) == n_queries
+    hinge = MetricHinge(
+        features.queries if everyone else features.queries[used],
+        features.items,
+        wanted if everyone else wanted.some(used),
+        weight / weight.sum(),
+        oracle_for(ranker.loss, int(ranker.k), wanted),
+        REGULARISERS[ranker.regularizer][0],
+        ranker.n_threads,
+    )
+    card = card_for(n_queries, *_arrays(items), *_arrays(asked), *labelling.told, weight, used)
+    return Task(items, hinge, features, gamma, labelling, n_queries - len(used), replace(card, n_rows=n_items))
+
+
+def _features(ranker: MetricRanker, queries: Any, items: Any) -> tuple[PointFeatures, float]:
+    if ranker.kernel != "linear":
+        kernel = KERNELS[ranker.kernel].of(items, ranker.gamma)
+        return kernel_features(kernel, queries, items, ranker.n_components), float(kernel.gamma)
+    points = items.shape[0] + (0 if queries is items else queries.shape[0])
+    # A diagonal W weighs the features themselves, so they must stay what they are.
+    if items.shape[1] > points and ranker.regularizer != "diagonal":
+        return span_features(queries, items), 1.0
+    return plain_features(queries, items), 1.0
+
+
+def _as_float64(rows: Any) -> Any:
+    return csr_array(rows).astype(np.float64) if is_sparse(rows) else rows.astype(np.float64)
+
+
+def _arrays(rows: Any) -> tuple[NDArray[Any], ...]:
+    return (rows.data, rows.indices, rows.indptr) if is_sparse(rows) else (rows,)

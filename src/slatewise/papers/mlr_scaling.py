@@ -1,0 +1,48 @@
+"""Scales of features, learnt from training rows; which one suits is a setting, and every method may choose.
+
+- *standard*: (x - mean) / spread, each feature by itself;
+- *common*: (x - mean) / root of the mean variance: for features of one unit, like pixels, whose spreads tell;
+- *power*: standard, then the power of each feature that makes it most like a normal one (Yeo and Johnson 2000).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Map: TypeAlias = Callable[[Floats], Floats]
+Scaling: TypeAlias = Callable[[Floats], Map]
+_preprocessing: Any = import_module("sklearn.preprocessing")
+
+
+def unscaled(X: Floats) -> Map:
+    """Leave the rows as they are."""
+    return np.asarray
+
+
+def standard(X: Floats) -> Map:
+    """Bring features to mean 0 and spread 1; a constant one becomes 0."""
+    mean, spread = X.mean(axis=0), X.std(axis=0)
+    spread[spread == 0.0] = 1.0
+    return lambda rows: (rows - mean) / spread
+
+
+def common(X: Floats) -> Map:
+    """Bring features to mean 0 and, all by one factor, to a mean variance of 1."""
+    mean, spread = X.mean(axis=0), np.sqrt(X.var(axis=0).mean()) or 1.0
+    return lambda rows: (rows - mean) / spread
+
+
+def power(X: Floats) -> Map:
+    """Bring features to mean 0 and spread 1, each by the power that makes it most like a normal one."""
+    scaled = standard(X)  # the powers are of 1 + x, so the unit matters
+    known = scaled(X)
+    powers = _preprocessing.PowerTransformer().fit(known)
+    # Beyond the rows they were learnt from, steep powers lead anywhere.
+    low, high = known.min(axis=0), known.max(axis=0)
+    return lambda rows: powers.transform(np.clip(scaled(rows), low, high))

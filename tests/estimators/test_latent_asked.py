@@ -1,0 +1,237 @@
+"""What a fitted LatentRanker can be asked beside its lists: new queries, reasons, vectors, an index, a mapped file."""
+
+import doctest
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.exceptions import NotFittedError
+
+import slatewise
+from slatewise import LatentRanker, StructuredReranker, datasets
+
+SMALL = {"n_components": 8, "epochs": 6, "random_state": 0, "validation_fraction": 0.0}
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return datasets.make_sessions(1500, 120, n_clusters=8, random_state=0).sessions.pairs()
+
+
+@pytest.fixture(scope="module")
+def ranker(pairs):
+    return LatentRanker(**SMALL).fit(pairs.queries, pairs.items)
+
+
+@pytest.fixture(scope="module", params=["gram", "bilinear"])
+def staged(request, pairs):
+    return LatentRanker(**SMALL, stages=3, k=6, pair=request.param).fit(pairs.queries, pairs.items)
+
+
+# --- new queries -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+def test_a_new_query_is_ranked_almost_as_if_it_had_been_there(pairs, stages):
+    rng = np.random.default_rng(0)
+    new = pairs.queries % 5 == 0
+    seen = new & (rng.random(len(new)) < 0.5)
+    asked = new & ~seen
+    without = LatentRanker(**SMALL, stages=stages).fit(pairs.queries[~new], pairs.items[~new])
+    names = np.unique(pairs.queries[new])
+    rows = without.fold_in([pairs.items[seen & (pairs.queries == name)] for name in names])
+    assert rows.shape == (len(names), 8)
+    assert (np.linalg.norm(rows, axis=1) <= 2.5 + 1e-5).all()
+    own = np.searchsorted(names, pairs.queries[asked])
+    recall = without.recall(rows[own], pairs.items[asked], [10])[10]
+    popular = np.argsort(-np.bincount(pairs.items[~new], minlength=120), kind="stable")[:10]
+    assert recall > 2 * np.isin(pairs.items[asked], popular).mean()
+    # What training would have made of the same pairs.
+    there = LatentRanker(**SMALL, stages=stages).fit(pairs.queries[~asked], pairs.items[~asked])
+    assert recall > 0.9 * there.recall(pairs.queries[asked], pairs.items[asked], [10])[10]
+
+
+def test_the_same_items_give_the_same_row_however_they_are_given(ranker):
+    rows = ranker.fold_in([[5, 7, 7], [9]])
+    assert rows.dtype == np.float32
+    weights = csr_array(([2.0, 4.0, 3.0], ([0, 0, 1], np.searchsorted(ranker.item_ids_, [5, 7, 9]))), shape=(2, 120))
+    np.testing.assert_allclose(ranker.fold_in(weights), rows, atol=1e-5)
+    np.testing.assert_array_equal(ranker.fold_in([[5, 7, 7], [9]]), rows)
+    ids, scores = ranker.rank(rows, k=4, exclude=[[5, 7], [9]])
+    assert ids.shape == scores.shape == (2, 4)
+    assert not np.isin(ids[0], [5, 7]).any()
+
+
+def test_a_query_that_saw_nothing_gets_the_order_of_the_biases(ranker):
+    ids, scores = ranker.rank(ranker.fold_in([[]]), k=120)
+    bias = ranker.item_factors_[0][:, 8]
+    np.testing.assert_array_equal(ids[0], ranker.item_ids_[np.argsort(-bias, kind="stable")])
+    np.testing.assert_allclose(scores[0], -np.sort(-bias), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: r.fold_in([3, 5]), "items: expected a sequence of ids for each query"),
+        (lambda r: r.fold_in([[3, 999]]), "items: expected ids seen in fit, found 999"),
+        (lambda r: r.fold_in(csr_array((1, 3))), "items: expected shape"),
+        (lambda r: r.fold_in(csr_array(-np.eye(120))), "items: expected finite weights >= 0"),
+        (lambda r: r.fold_in(csr_array(np.eye(120) * np.nan)), "items: expected finite weights >= 0"),
+        (lambda r: r.rank(np.zeros((2, 3))), "queries: expected ids, or finite rows of 8 numbers from fold_in"),
+        (lambda r: r.rank(np.full((2, 8), np.nan)), "queries: expected ids, or finite rows"),
+        (lambda r: r.rank(np.ones((2, 8), dtype=int)), "queries: expected ids, or finite rows"),
+    ],
+)
+def test_what_cannot_be_folded_in_is_named(ranker, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(ranker)
+
+
+def test_features_need_no_folding():
+    ranker = LatentRanker(2, epochs=1).fit(np.eye(6), [0, 1, 0, 1, 0, 1])
+    with pytest.raises(ValueError, match="items: expected a ranker of query ids, found one of features"):
+        ranker.fold_in([[0]])
+
+
+# --- reasons ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", [0, 1, 2])
+def test_the_parts_are_those_of_the_formula_and_add_up(staged, stage):
+    queries = staged.query_ids_[:5]
+    why = staged.explain(queries, k=7, stage=stage)
+    ids, scores = staged.rank(queries, k=7, stage=stage)
+    np.testing.assert_array_equal(why.items, ids)
+    np.testing.assert_allclose(why.score, scores, atol=1e-5)
+    np.testing.assert_array_equal(why.score, why.own + why.bias + why.moved_by.sum(axis=2))
+    U, Z = staged.query_factors_[stage][:5, :8], staged.item_factors_[stage]
+    S, T = Z[:, 9:17], Z[:, 17:25] if staged.pair == "bilinear" else Z[:, 9:17]
+    number = {name: place for place, name in enumerate(staged.item_ids_.tolist())}
+    if stage == 0:
+        assert why.neighbours.shape == (5, 0)
+    else:
+        np.testing.assert_array_equal(why.neighbours, staged.rank(queries, k=6, stage=stage - 1)[0])
+    for q in range(5):
+        for place, item in enumerate(ids[q].tolist()):
+            assert why.own[q, place] == pytest.approx(U[q] @ Z[number[item], :8], abs=1e-5)
+            assert why.bias[q, place] == Z[number[item], 8]
+            for j, other in enumerate(why.neighbours[q].tolist()):
+                share = S[number[item]] @ T[number[other]] / (j + 1)
+                assert why.moved_by[q, place, j] == pytest.approx(share, abs=1e-5)
+
+
+def test_reasons_for_features_and_for_new_queries(staged):
+    rows = staged.fold_in([[5, 7]])
+    np.testing.assert_allclose(staged.explain(rows, k=3).score, staged.rank(rows, k=3)[1], atol=1e-5)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), rng.integers(0, 5, 60)
+    other = LatentRanker(3, stages=2, k=3, epochs=2, validation_fraction=0.0, pair=staged.pair).fit(X, y)
+    np.testing.assert_allclose(other.explain(X, k=5).score, other.rank(X, k=5)[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("pair", ["gram", "bilinear"])
+def test_reasons_of_a_reranker(pairs, pair):
+    base = np.zeros((120, 120))
+    np.add.at(base, (pairs.queries, pairs.items), 1.0)
+    settings = {"stages": 2, "pair": pair, "k": 5, "epochs": 2, "validation_fraction": 0.0}
+    reranker = StructuredReranker(base, 4, **settings).fit(pairs.queries, pairs.items)
+    for stage in (0, 1, 2):
+        why = reranker.explain([3, 77], k=6, stage=stage)
+        ids, scores = reranker.rank([3, 77], k=6, stage=stage)
+        np.testing.assert_array_equal(why.items, ids)
+        np.testing.assert_allclose(why.score, scores, atol=1e-5)
+        np.testing.assert_allclose(why.own[1], base[77, ids[1]] / reranker.base_unit_, rtol=1e-5)
+        assert why.neighbours.shape == (2, 5 if stage else 0)
+        if stage:
+            np.testing.assert_array_equal(why.neighbours, reranker.rank([3, 77], k=5, stage=stage - 1)[0])
+            S = reranker.pair_factors_[stage - 1][:, :4]
+            T = reranker.pair_factors_[stage - 1][:, 4:8] if pair == "bilinear" else S
+            expected = S[ids[0, 2]] @ T[why.neighbours[0, 1]] / 2
+            assert why.moved_by[0, 2, 1] == pytest.approx(expected, abs=1e-5)
+
+
+# --- vectors and an index of them ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", [0, 1, 2, None])
+def test_scores_are_inner_products_of_vectors(staged, stage):
+    scores = staged.query_vectors(staged.query_ids_, stage) @ staged.item_vectors(stage).T
+    lengths = np.linalg.norm(staged.item_vectors(stage), axis=1)
+    np.testing.assert_allclose(lengths, lengths[0], rtol=1e-5)
+    assert staged.item_vectors(stage).shape == (120, 10 if stage == 0 else 18)
+    np.testing.assert_allclose(-np.sort(-scores)[:, :5], staged.rank(staged.query_ids_, 5, stage)[1], atol=1e-5)
+
+
+def test_vectors_are_asked_of_a_fitted_ranker(ranker):
+    with pytest.raises(ValueError, match="stage: expected a number from 0 to 0, found 1"):
+        ranker.item_vectors(1)
+    for call in (lambda r: r.item_vectors(), lambda r: r.query_vectors([3]), lambda r: r.fold_in([[3]])):
+        with pytest.raises(NotFittedError):
+            call(LatentRanker())
+
+
+@pytest.mark.parametrize("stage", [0, 2])
+def test_an_index_finds_most_of_what_rank_finds(tmp_path, staged, stage):
+    usearch = pytest.importorskip("usearch.index")
+    staged.export_index(tmp_path / "items.usearch", stage)
+    index = usearch.Index.restore(str(tmp_path / "items.usearch"))
+    assert len(index) == 120
+    keys = index.search(staged.query_vectors(staged.query_ids_, stage), 10).keys.astype(np.int64)
+    exact, _ = staged.rank(staged.query_ids_, k=10, stage=stage)
+    found = [np.isin(row, staged.item_ids_[own]).mean() for row, own in zip(exact, keys, strict=True)]
+    assert np.mean(found) > 0.95
+
+
+def test_an_index_has_the_same_bytes_with_one_thread(tmp_path, pairs):
+    pytest.importorskip("usearch.index")
+    ranker = LatentRanker(**SMALL, n_threads=1).fit(pairs.queries, pairs.items)
+    for name in ("one", "two"):
+        ranker.export_index(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_without_usearch_the_extra_is_named(tmp_path, ranker, monkeypatch):
+    monkeypatch.setitem(sys.modules, "usearch.index", None)
+    with pytest.raises(ImportError, match=r"pip install 'slatewise\[ann\]'"):
+        ranker.export_index(tmp_path / "items")
+    assert not (tmp_path / "items").exists()
+
+
+# --- a mapped file ---------------------------------------------------------------------------------------------------
+
+
+def test_a_mapped_model_ranks_with_the_same_bits(tmp_path, staged):
+    staged.save(tmp_path / "model.safetensors")
+    back = slatewise.load(tmp_path / "model.safetensors", mmap=True)
+    for factors in (back.item_factors_, back.query_factors_):
+        assert not factors.flags.writeable
+    for stage in (0, 1, 2):
+        for one, other in zip(
+            staged.rank(staged.query_ids_, stage=stage), back.rank(staged.query_ids_, stage=stage), strict=True
+        ):
+            assert one.tobytes() == other.tobytes()
+    assert back.similar_items([3])[1].tobytes() == staged.similar_items([3])[1].tobytes()
+    assert back.fold_in([[3, 5]]).tobytes() == staged.fold_in([[3, 5]]).tobytes()
+    assert back.explain([3], k=4).score.tobytes() == staged.explain([3], k=4).score.tobytes()
+
+
+def test_a_mapped_model_with_names_goes_on_learning(tmp_path, pairs):
+    names = np.array([f"artist {number}" for number in range(120)])
+    ranker = LatentRanker(**SMALL).fit(names[pairs.queries], names[pairs.items])
+    ranker.save(tmp_path / "m")
+    back = slatewise.load(tmp_path / "m", mmap=True)
+    assert back.rank(["artist 7"])[0].tolist() == ranker.rank(["artist 7"])[0].tolist()
+    for one in (back, ranker):
+        one.partial_fit(["new", "new"], ["artist 3", "newer"])
+    assert back.rank(["new"])[1].tobytes() == ranker.rank(["new"])[1].tobytes()
+
+
+def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
+    pytest.importorskip("usearch.index")
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).parents[2] / "docs" / "latent.rst"
+    failed, tried = doctest.testfile(str(page), module_relative=False)
+    assert not failed
+    assert tried > 20

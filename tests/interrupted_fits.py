@@ -1,0 +1,77 @@
+"""Fits that can be killed from inside, each in its own process: python -m tests.interrupted_fits NAME STATE ROUND."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from functools import cache
+
+import numpy as np
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import scale
+
+from slatewise import CStarRanker, GraphMatcher, MarginRanker, MatchingRanker, MetricRanker, datasets
+from tests.matched_graphs import noisy_copies
+
+
+@cache
+def queries():
+    made = datasets.make_queries(n_queries=24, random_state=0)
+    return made.X, made.y, made.qid
+
+
+@cache
+def copies():
+    return noisy_copies(np.random.default_rng(0), 12, 6)
+
+
+@cache
+def scored_labels():
+    scenes = datasets.make_label_scenes(90, n_labels=7, random_state=1)
+    return scenes.Y + np.random.default_rng(0).normal(size=scenes.Y.shape), scenes.Y
+
+
+@cache
+def scenes():
+    made = datasets.make_label_scenes(120, n_labels=6, random_state=1)
+    return made.X, made.Y
+
+
+@cache
+def wine():
+    X, y = load_wine(return_X_y=True)
+    return scale(X), y
+
+
+FITS = {
+    "margin": (MarginRanker("map", C=100.0, tol=1e-4), queries),
+    "margin, C chosen": (MarginRanker("auc", C="auto"), queries),
+    "matching": (MatchingRanker(M=3, repeats=2, subsets=0.1), queries),
+    "matching, l2 chosen": (MatchingRanker(M=3, repeats=1, subsets=0.1, l2="auto"), queries),
+    "matching, max-margin": (MatchingRanker(M=3, repeats=2, subsets=0.1, l2=0.1, surrogate="max-margin"), queries),
+    "graphs": (GraphMatcher(l2=1e-3, tol=1e-6), copies),
+    "graphs, l2 chosen": (GraphMatcher(l2="auto", points=3), copies),
+    "graphs, max-margin": (GraphMatcher(l2=1e-3, surrogate="max-margin"), copies),
+    "graphs, drawn": (GraphMatcher(expectation="sample", n_samples=20, max_iter=12), copies),
+    "labels": (CStarRanker(2, C=10.0), scenes),
+    "labels, likelihood": (CStarRanker(2, "pretrained", C="auto", surrogate="likelihood"), scored_labels),
+    "labels, bundle": (CStarRanker(2, C=30.0, learner="bundle", tol=0.1), scenes),
+    "points": (MetricRanker("precision", C=100.0), wine),
+}
+
+
+def main(name, state, stop_at):
+    estimator, data = FITS[name]
+    seen = []
+
+    def watch(round_):
+        seen.append(round_)
+        if len(seen) == int(stop_at):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    estimator.set_params(checkpoint=state, callbacks=[watch]).fit(*data())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
