@@ -156,7 +156,9 @@ def reproduce(
     paper: Annotated[str, typer.Argument(help="Which published tables: cstar, mlr, rankmatch, lasr, letor.")],
     data: Annotated[str | None, typer.Option(help="A data set's name or a path instead of the paper's own.")] = None,
     quick: QuickOption = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="Cut the folds at random by this seed (cstar, lasr).")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Cut the folds at random by this seed (cstar, lasr, mlr).")
+    ] = None,
     as_json: JsonOption = None,
     report: Annotated[Path | None, typer.Option(help="Write tables and figures to this HTML page.")] = None,
 ) -> None:

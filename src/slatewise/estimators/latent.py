@@ -52,7 +52,8 @@ class LatentRanker(SavedEstimator):
         "blocked": exact counts by matrix products, the same bits with any number of threads. "sampled": draws items
         until one violates; not reproducible with more than one thread; stages after the first are blocked all the same.
     negatives : "catalogue" or int
-        Whom "blocked" compares a pair with: every item, or so many drawn for each step and the k best of the query.
+        Whom "blocked" compares a pair with: every item, or so many drawn for each step, and the k best of a query that
+        has enough pairs to learn from them.
     learning_rate, max_norm : float or "auto"
         AdaGrad's step, and the largest norm of a row, of U and V. "auto": a few are tried, and the one with the best
         recall on the held-out pairs is kept.

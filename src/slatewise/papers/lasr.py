@@ -12,14 +12,14 @@ from __future__ import annotations
 from slatewise.papers import lasr_music as music
 from slatewise.papers._reproduction import Reproduction
 from slatewise.papers.lasr_annotation import annotation_tables
-from slatewise.papers.lasr_data import GENERATED, PAPER_ARTISTS, PAPER_SESSIONS, generated_music, load_music
+from slatewise.papers.lasr_data import GENERATED, GENERATED_ARTISTS, GENERATED_SESSIONS, generated_music, load_music
 from slatewise.papers.lasr_labels import is_annotation
 
 MAIN = "lastfm1k_artist_sessions"
 SEED = 2012
 QUICK_SESSIONS, QUICK_ARTISTS = 1500, 120
-NEGATIVES = 2048
-"""Drawn a step at the paper's size, beside each query's list."""
+NEGATIVES, EPOCHS = 2048, 4
+"""At the paper's size: drawn a step beside the lists, and epochs a stage."""
 
 
 def run(data: str | None = None, quick: bool = False, seed: int = SEED) -> Reproduction:
@@ -27,8 +27,8 @@ def run(data: str | None = None, quick: bool = False, seed: int = SEED) -> Repro
     if data is not None and is_annotation(data):
         return Reproduction("latent structured ranking, Tables 4 and 5", data, annotation_tables(data, quick, seed))
     if data == GENERATED and not quick:
-        problem = generated_music(PAPER_SESSIONS, PAPER_ARTISTS, seed)
-        rows = music.at_scale(problem, music.FULL.n_components, NEGATIVES, music.FULL.epochs, seed)
+        problem = generated_music(GENERATED_SESSIONS, GENERATED_ARTISTS, seed)
+        rows = music.at_scale(problem, music.FULL.n_components, NEGATIVES, EPOCHS, seed)
         return Reproduction("latent structured ranking, Table 1 at its size", problem.name, rows)
     if quick and data in (None, GENERATED):
         problem = generated_music(QUICK_SESSIONS, QUICK_ARTISTS, seed)

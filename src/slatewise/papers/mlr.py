@@ -23,7 +23,7 @@ import numpy as np
 
 from slatewise.estimators.metric import MetricRanker
 from slatewise.papers._reproduction import Figure, Reproduction, Row
-from slatewise.papers.mlr_data import SEED, UCI, ClassProblem, Fold, inner_folds, load_problem
+from slatewise.papers.mlr_data import SEED, SPLITS, UCI, ClassProblem, Fold, inner_folds, load_problem
 from slatewise.papers.mlr_documents import DOCUMENTS, document_rows
 from slatewise.papers.mlr_knn import (
     Method,
@@ -38,6 +38,7 @@ from slatewise.papers.mlr_knn import (
 )
 from slatewise.papers.mlr_retrieval import RETRIEVAL, retrieval_rows
 from slatewise.papers.mlr_scaling import Scaling
+from slatewise.progress import track
 from slatewise.report import points
 
 BEST = "MLR, best on validation"
@@ -69,7 +70,7 @@ def run(data: str | None = None, quick: bool = False, seed: int = SEED) -> Repro
     names = (*UCI, *RETRIEVAL, *DOCUMENTS) if data is None else (data,)
     rows: list[Row] = []
     figures: list[Figure] = []
-    for name in names:
+    for name in track(names, "data set"):
         if name in RETRIEVAL:
             rows += retrieval_rows(name, quick)
         elif name in DOCUMENTS:
@@ -99,7 +100,7 @@ def before_and_after(problem: ClassProblem) -> Figure:
 def knn_rows(problem: ClassProblem, quick: bool, seed: int) -> list[Row]:
     """Return one row a method: its error on the test rows, and what the paper printed."""
     errors: dict[str, list[float]] = {}
-    for fold in problem.folds(seed):
+    for fold in track(problem.folds(seed), f"{problem.name}: split", SPLITS):
         for name, error in errors_of_split(fold, problem.scalings, quick).items():
             errors.setdefault(name, []).append(error)
     if _published(problem.name, "LMNN") is not None:

@@ -24,6 +24,7 @@ from slatewise.papers import rankmatch_systems as systems
 from slatewise.papers._reproduction import Row
 from slatewise.papers.rankmatch_data import Floats, Fold, RankingProblem, Rows
 from slatewise.papers.rankmatch_systems import Surrogate, System
+from slatewise.progress import track
 
 DEPTHS = range(1, 11)
 REPEATS = 5
@@ -69,7 +70,10 @@ def figure_2(problem: RankingProblem, quick: bool = False) -> list[Row]:
     large = len(problem.folds[0].train.y) > MOST_REPEATED
     draws = 1 if quick or large else REPEATS
     found_by = _systems(problem)
-    measured = {name: _measure(problem, system, draws if drawn else 1) for name, drawn, system in found_by}
+    measured = {
+        name: _measure(problem, system, draws if drawn else 1)
+        for name, drawn, system in track(found_by, f"{problem.name}: system")
+    }
     shown = {name: f"{name}, one draw" if drawn and large else name for name, drawn, _ in found_by}
     official, published = _official(problem), problem.mean_published()
     rows = [Row(shown[name], found.means(), published.get(name)) for name, found in measured.items()]
@@ -86,7 +90,7 @@ def figure_2(problem: RankingProblem, quick: bool = False) -> list[Row]:
 def consistency(problem: RankingProblem, quick: bool = False) -> list[Row]:
     """NDCG@1 of both estimators with growing numbers of slates."""
     rows: list[Row] = []
-    for fraction in QUICK_FRACTIONS if quick else FRACTIONS:
+    for fraction in track(QUICK_FRACTIONS if quick else FRACTIONS, "number of slates"):
         for name, system in (
             ("RankMatch", systems.rankmatch(fraction)),
             ("DORM", systems.dorm(fraction)),
@@ -100,7 +104,7 @@ def consistency(problem: RankingProblem, quick: bool = False) -> list[Row]:
 def table_1(problem: RankingProblem, quick: bool = False) -> list[Row]:
     """Seconds of a whole training run, divided by its number of slates; at M = 20 one slate a query of a few."""
     rows: list[Row] = []
-    for (size, surrogate), published in TABLE_1.items():
+    for (size, surrogate), published in track(TABLE_1.items(), "size of slates"):
         fold = problem.folds[0]
         train = _with_slates(fold.train, size)
         if size == 20:
