@@ -287,7 +287,7 @@ def _working(what: str) -> Generator[None]:
 
     from slatewise.progress import listening
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(20), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bars, listening(_Bars(bars, what)):
         yield
 
@@ -319,11 +319,12 @@ def _print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str
             print("\t".join(row))
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(*columns, title=title, title_justify="left")
+    table = Table(*map(escape, columns), title=escape(title), title_justify="left")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     Console().print(table)
 
 

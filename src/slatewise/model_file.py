@@ -16,7 +16,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from io import BufferedReader
 from typing import Any, TypeAlias, cast
 
@@ -79,6 +79,11 @@ class ModelCard:
     lower_bound: float | None = None
     converged: bool | None = None
     note: str = ""
+
+    def after(self, earlier: ModelCard) -> ModelCard:
+        """Return the card of a model that saw the data of ``earlier`` first and then this card's."""
+        both = hashlib.sha256(f"{earlier.data_sha256}{self.data_sha256}".encode()).hexdigest()
+        return replace(self, n_rows=earlier.n_rows + self.n_rows, data_sha256=both)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 from tests.interrupted_fits import FITS, queries
 
-from slatewise import MarginRanker
+from slatewise import CStarRanker, MarginRanker, MatchingRanker, datasets
 from slatewise.estimators import _checkpoint
 from slatewise.model_file import read_model, write_model
 
@@ -139,3 +139,26 @@ def test_a_file_holds_the_answers_alone(tmp_path):
     assert saved.estimator == "MarginRanker checkpoint"
     assert set(saved.arrays) == {"questions", "sizes", "numbers"}
     assert saved.arrays["sizes"].tolist() == [queries()[0].shape[1] + 1]
+
+
+def test_settings_are_compared_in_all_their_digits_however_they_print(tmp_path):
+    path, data = tmp_path / "state", queries()
+    interrupted(MatchingRanker(M=3, c=np.array([2.0, 1.0, 0.0])), path, data)
+    with np.printoptions(precision=1), pytest.raises(ValueError, match="checkpoint: expected the state of this data"):
+        MatchingRanker(M=3, c=np.array([2.0, 1.0 + 1e-9, 0.0]), checkpoint=path).fit(*data)
+    MatchingRanker(M=3, c=[2.0, 1.0, 0.0], checkpoint=path).fit(*data)  # the same in other words
+
+
+def test_a_state_that_other_rounds_of_validation_led_to_is_refused(tmp_path):
+    scenes = datasets.make_label_scenes(n_rows=40, random_state=0)
+    path = tmp_path / "state"
+    interrupted(CStarRanker(core=1, C="auto", max_iter=2), path, (scenes.X, scenes.Y))
+    with pytest.raises(ValueError, match="checkpoint: expected the state of this data and these settings"):
+        CStarRanker(core=1, C="auto", max_iter=60, checkpoint=path).fit(scenes.X, scenes.Y)
+
+
+@pytest.mark.parametrize("params", [{"k": 2}, {"learner": "subgradient"}])
+def test_where_no_state_is_kept_a_checkpoint_is_refused(params, tmp_path):
+    scenes = datasets.make_label_scenes(n_rows=40, random_state=0)
+    with pytest.raises(ValueError, match="checkpoint: expected None"):
+        CStarRanker(core=1, checkpoint=tmp_path / "state", **params).fit(scenes.X, scenes.Y)

@@ -72,6 +72,10 @@ def test_rank_is_the_order_of_the_scores(staged, stage):
     np.testing.assert_allclose(np.take_along_axis(scores, places, axis=1), values, atol=1e-4)
 
 
+def test_a_stage_may_be_a_number_of_numpy(staged):
+    np.testing.assert_array_equal(staged.rank([3], stage=np.int64(1))[0], staged.rank([3], stage=1)[0])
+
+
 def test_it_finds_most_of_what_can_be_found(made, pairs, ranker):
     best = made.best_next(pairs.queries, 10)
     reachable = np.mean((best == pairs.items[:, None]).any(axis=1))
@@ -114,6 +118,16 @@ def test_interactions_are_weighted_pairs(pairs):
         np.testing.assert_allclose(given.rank([query], 5)[1], listed.rank([query], 5)[1], atol=1e-4)
     np.testing.assert_array_equal(given.item_ids_, np.arange(60))
     np.testing.assert_array_equal(LatentRanker(**settings).fit(matrix.toarray()).item_factors_, given.item_factors_)
+
+
+def test_entries_of_a_matrix_that_are_stored_twice_add_up(pairs):
+    settings = {**SMALL, "validation_fraction": 0.0, "epochs": 1}
+    once = csr_array(([3.0, 1.0, 2.0], [1, 0, 2], [0, 1, 3]), shape=(2, 3))
+    twice = csr_array(([1.0, 2.0, 0.0, 1.0, 2.0], [1, 1, 0, 0, 2], [0, 3, 5]), shape=(2, 3))
+    one, other = (LatentRanker(**settings).fit(matrix) for matrix in (once, twice))
+    np.testing.assert_array_equal(other.item_factors_, one.item_factors_)
+    assert other.model_card_ == one.model_card_
+    assert twice.data.tolist() == [1.0, 2.0, 0.0, 1.0, 2.0]  # the caller's own is left as it was
 
 
 def test_pairs_of_weight_zero_do_not_count(pairs):
@@ -213,6 +227,36 @@ def test_the_best_epoch_is_kept_and_stages_only_where_they_help(pairs):
     assert all(0 <= report.violated <= 1 and report.loss >= 0 for report in reports)
 
 
+def test_the_recall_of_a_small_catalogue_says_something(pairs):
+    few = (pairs.queries < 12) & (pairs.items < 12)
+    reports = []
+    settings = {**SMALL, "validation_fraction": 0.2, "callbacks": [reports.append]}
+    LatentRanker(**settings).fit(pairs.queries[few] % 4, pairs.items[few])  # k is more than there are items
+    assert all(report.recall < 1 for report in reports)
+    assert len({report.recall for report in reports}) > 1
+
+
+def test_few_rows_are_held_out_whole_but_never_most_pairs():
+    marks = np.zeros((4, 30), dtype=int)
+    marks[0] = 1
+    marks[1:, :5] = 1
+    for seed in range(6):
+        reports = []
+        settings = {"n_components": 2, "epochs": 1, "validation_fraction": 0.05, "random_state": seed}
+        LatentRanker(**settings, callbacks=[reports.append]).fit(np.eye(4), marks)
+        assert reports[0].recall in {0, 0.2, 0.4, 0.6, 0.8, 1}  # five pairs of one of the small rows
+
+
+def test_rows_without_items_are_in_no_fold():
+    marks = np.zeros((30, 4), dtype=int)
+    marks[:7] = np.eye(4, dtype=int)[np.arange(7) % 4]
+    settings = {"n_components": 2, "stages": 2, "k": 2, "epochs": 2, "validation_fraction": 0.0}
+    for seed in range(10):
+        for n_marked in (1, 5, 7):
+            marked = marks * (np.arange(30) < n_marked)[:, None]
+            assert LatentRanker(**settings, random_state=seed).fit(np.eye(30), marked).n_stages_ == 2
+
+
 def test_sessions_without_a_pair_say_nothing():
     sessions = Sessions(np.array([1, 2, 5, 2, 1]), np.array([0, 2, 2, 3, 5]))  # one is empty, one has one item
     pairs = sessions.pairs()
@@ -240,8 +284,40 @@ def test_partial_fit_alone_is_a_fit_of_one_epoch(pairs):
     np.testing.assert_array_equal(part.item_factors_, whole.item_factors_)
 
 
+def test_a_refused_partial_fit_leaves_a_ranker_as_it_was():
+    X, labels = blobs()
+    ranker = LatentRanker(n_components=4, epochs=1).fit(X, labels)
+    with pytest.raises(ValueError, match="queries: expected ids or features as in fit"):
+        ranker.partial_fit([1, 2], [1, 2])
+    assert ranker.rank(X, k=3)[0].shape == (300, 3)
+
+
+def test_the_card_tells_data_apart_and_adds_them_up(pairs):
+    settings = {**SMALL, "epochs": 1}
+    X, labels = blobs(40)
+    fits = [
+        (pairs.queries, pairs.items),
+        (pairs.queries + 1, pairs.items),
+        (pairs.queries, pairs.items + 1),
+        (X, labels),
+        (X + 1, labels),
+        (csr_array(X), labels),
+        (csr_array(X + 1), labels),
+        (csr_array(X[:, ::-1]), labels),
+    ]
+    cards = [LatentRanker(**settings).fit(*data).model_card_ for data in fits]
+    assert len({card.data_sha256 for card in cards}) == len(fits)
+    for (queries, items), card, n_lists in ((fits[0], cards[0], cards[0].n_lists), (fits[3], cards[3], 80)):
+        both = LatentRanker(**settings).fit(queries, items).partial_fit(queries, items).model_card_
+        assert (both.n_rows, both.n_lists) == (2 * card.n_rows, n_lists)
+        assert both.data_sha256 != card.data_sha256
+        alone = LatentRanker(**settings).partial_fit(queries, items).model_card_
+        assert alone == card
+
+
 NAN = np.zeros((4, 2))
 NAN[1, 1] = np.nan
+LARGE = np.where(np.isnan(NAN), 1e300, NAN)
 BAD = [
     ({"loss": "hinge"}, {}, "loss: expected one of warp, auc"),
     ({"engine": "gpu"}, {}, "engine: expected one of blocked, sampled"),
@@ -281,6 +357,16 @@ BAD = [
     ({}, {"queries": np.eye(4), "items": np.full((4, 3), 2)}, "zeros and ones"),
     ({}, {"queries": np.eye(4), "items": [1, 2]}, "inconsistent"),
     ({}, {"sample_weight": [-1, 1, 1, 1]}, "sample_weight"),
+    ({}, {"queries": LARGE}, r"queries: expected finite float32 numbers, found 1e\+300 at row 1, column 1"),
+    ({}, {"queries": csr_array(LARGE)}, r"queries: expected finite float32 numbers, found 1e\+300 at row 1, column 1"),
+    (
+        {},
+        {"queries": np.array([1, 2, 2**63, 4], dtype=np.uint64)},
+        "queries: expected ids up to 9.*, found 9.* at place 2",
+    ),
+    ({}, {"items": [1, -1e17, 2, 3]}, r"items: expected ids up to 9007199254740992 .*, found -1e\+17 at place 1"),
+    ({"random_state": -1}, {}, "random_state: expected a whole number >= 0 or None, found -1"),
+    ({"random_state": "seed"}, {}, "random_state: expected a whole number >= 0 or None, found 'seed'"),
     ({}, {"sample_weight": np.zeros(4)}, "at least one pair of weight > 0"),
 ]
 
@@ -297,10 +383,13 @@ def test_bad_input_to_fit(settings, arguments, message):
         (lambda r: r.rank([3, 999]), "queries: expected ids seen in fit, found 999 at place 1"),
         (lambda r: r.rank(["3"]), "queries: expected ids as in fit, whole numbers"),
         (lambda r: r.rank([3], k=0), "k: expected"),
+        (lambda r: r.rank([3], k=True), "k: expected a whole number from 1 to the 60 items .*, found True"),
+        (lambda r: r.rank([3], stage=False), "stage: expected a number from 0 to 0, found False"),
         (lambda r: r.rank([3], k=61), "k: expected a whole number from 1 to the 60 items left"),
         (lambda r: r.rank([3], k=60, exclude=[[5]]), "to the 59 items left"),
         (lambda r: r.rank([3], stage=1), "stage: expected a number from 0 to 0"),
-        (lambda r: r.rank([3], exclude=[[999]]), "exclude: expected ids seen in fit"),
+        (lambda r: r.rank([3, 4], exclude=[[5], [6, 999]]), "exclude: .* found 999 at place 1 of query 1"),
+        (lambda r: r.rank([3], exclude=np.eye(1, 60)), "exclude: expected a sequence of ids .*, found a dense matrix"),
         (lambda r: r.rank([3], exclude=[[5], [6]]), "exclude: expected items for each of 1 queries, found 2"),
         (lambda r: r.rank([3], exclude=csr_array((1, 3))), "exclude: expected shape"),
         (lambda r: r.similar_items([999]), "ids: expected ids seen in fit"),
@@ -308,6 +397,8 @@ def test_bad_input_to_fit(settings, arguments, message):
         (lambda r: r.recall([3, 4], [5]), "items: expected one a query"),
         (lambda r: r.recall([], []), "at least one"),
         (lambda r: r.recall([3], [5], ks=[0]), "ks: expected"),
+        (lambda r: r.recall([3], [5], ks=5), "ks: expected whole numbers >= 1, found 5"),
+        (lambda r: r.recall([3], [5], ks=[True]), "ks: expected"),
         (lambda r: r.partial_fit(["a", "b"], [1, 2]), "queries: expected ids as in fit"),
         (lambda r: r.partial_fit(np.eye(3, 1), [1, 2, 3]), "queries: expected ids or features as in fit"),
     ],
@@ -413,6 +504,8 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path, pairs):
         LatentRanker(**SMALL, checkpoint=path, callbacks=[stop]).fit(pairs.queries, pairs.items)
     with pytest.raises(ValueError, match="checkpoint"):
         LatentRanker(**SMALL, checkpoint=path).fit(pairs.queries[:100], pairs.items[:100])
+    with pytest.raises(ValueError, match="checkpoint"):  # the same pairs by number
+        LatentRanker(**SMALL, checkpoint=path).fit(pairs.queries + 1, pairs.items)
     with pytest.raises(ValueError, match="checkpoint"):
         LatentRanker(**{**SMALL, "max_norm": 1.0}, checkpoint=path).fit(pairs.queries, pairs.items)
     LatentRanker(**SMALL, checkpoint=path, n_threads=2).fit(pairs.queries, pairs.items)

@@ -11,6 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 import slatewise
 from slatewise import LatentRanker, StructuredReranker, datasets
+from slatewise.learners.result import ConvergenceWarning
+from slatewise.warp.fold_in import FoldedIn
 
 SMALL = {"n_components": 8, "epochs": 6, "random_state": 0, "validation_fraction": 0.0}
 
@@ -64,6 +66,33 @@ def test_the_same_items_give_the_same_row_however_they_are_given(ranker):
     assert not np.isin(ids[0], [5, 7]).any()
 
 
+def test_a_row_does_not_depend_on_whom_it_is_asked_with(ranker):
+    sets = [[5], [7, 9, 11], list(range(40)), [80, 80, 80, 2]]
+    together = ranker.fold_in(sets)
+    for row, items in zip(together, sets, strict=True):
+        np.testing.assert_allclose(ranker.fold_in([items])[0], row, atol=1e-5)
+
+
+def test_weights_of_any_size_are_shares(ranker):
+    places = np.searchsorted(ranker.item_ids_, [5, 7])
+    for size in (1e308, 1e-320):
+        seen = csr_array(([size, size], ([0, 0], places)), shape=(1, 120))
+        np.testing.assert_allclose(ranker.fold_in(seen), ranker.fold_in([[5, 7]]), atol=1e-5)
+
+
+def test_names_that_are_as_many_as_the_items_are_names():
+    ranker = LatentRanker(2, epochs=1, validation_fraction=0.0).fit(["p", "q"], ["a", "b"])
+    np.testing.assert_array_equal(ranker.fold_in(np.array([["a", "b"]])), ranker.fold_in([["b", "a"]]))
+    assert not ranker.fold_in([[], []]).any()
+
+
+def test_a_row_that_is_not_certified_is_told(ranker, monkeypatch):
+    unknown = FoldedIn(np.zeros((1, 8)), np.array([np.nan]), np.zeros(1))
+    monkeypatch.setattr("slatewise.estimators._latent_fold_in.fold_in", lambda *_: unknown)
+    with pytest.warns(ConvergenceWarning, match="certified gap of nan"):
+        ranker.fold_in([[5]])
+
+
 def test_a_query_that_saw_nothing_gets_the_order_of_the_biases(ranker):
     ids, scores = ranker.rank(ranker.fold_in([[]]), k=120)
     bias = ranker.item_factors_[0][:, 8]
@@ -75,7 +104,11 @@ def test_a_query_that_saw_nothing_gets_the_order_of_the_biases(ranker):
     ("call", "message"),
     [
         (lambda r: r.fold_in([3, 5]), "items: expected a sequence of ids for each query"),
-        (lambda r: r.fold_in([[3, 999]]), "items: expected ids seen in fit, found 999"),
+        (lambda r: r.fold_in([[3, 999]]), "items: expected ids seen in fit, found 999 at place 1 of query 0"),
+        (
+            lambda r: r.fold_in(np.eye(2, 120)),
+            "items: expected a sequence of ids .* sparse matrix, found a dense matrix",
+        ),
         (lambda r: r.fold_in(csr_array((1, 3))), "items: expected shape"),
         (lambda r: r.fold_in(csr_array(-np.eye(120))), "items: expected finite weights >= 0"),
         (lambda r: r.fold_in(csr_array(np.eye(120) * np.nan)), "items: expected finite weights >= 0"),

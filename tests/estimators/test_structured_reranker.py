@@ -191,12 +191,17 @@ def test_clone_and_parameters(sessions):
     [
         ({"base": None}, "base: expected a matrix of scores"),
         ({"base": [1.0, 2.0]}, "base: expected a matrix of scores"),
-        ({"base": np.full((120, 120), np.nan)}, r"base: expected finite scores, found nan at \[0, 0\]"),
+        ({"base": np.full((120, 120), np.nan)}, r"base: expected finite float32 numbers, found nan at \[0, 0\]"),
+        ({"base": np.diag([1e300] * 120)}, r"base: expected finite float32 numbers, found 1e\+300 at \[0, 0\]"),
         ({"pair": "any"}, "pair: expected one of gram, bilinear, found 'any'"),
         ({"k": 0}, "k: expected a whole number >= 1, found 0"),
         ({"stages": True}, "stages: expected a whole number >= 1, found True"),
+        ({"batch_size": 0}, "batch_size: expected a whole number >= 1, found 0"),
+        ({"batch_size": "all"}, "batch_size: expected a whole number >= 1, found 'all'"),
+        ({"random_state": -1}, "random_state: expected a whole number >= 0 or None, found -1"),
         ({"base_scale": 0.0}, "base_scale: expected a finite number > 0, found 0.0"),
         ({"max_norm": np.inf}, "max_norm: expected a finite number > 0, found inf"),
+        ({"validation_fraction": "some"}, "validation_fraction: expected a number from 0 to below 1, found 'some'"),
         ({"validation_fraction": 1.0}, "validation_fraction: expected a number from 0 to below 1, found 1.0"),
     ],
 )
@@ -226,6 +231,26 @@ def test_bad_ids_are_named(sessions, fitted):
         fitted.recall([3, 4], [5])
     with pytest.raises(ValueError, match="items: expected ids seen in fit, found 999"):
         fitted.recall([3], [999])
+
+
+def test_a_catalogue_may_be_shorter_than_the_lists():
+    rng = np.random.default_rng(0)
+    queries, items = rng.integers(0, 6, 200), rng.integers(0, 4, 200)
+    settings = SMALL | {"validation_fraction": 0.0, "epochs": 1}
+    reranker = StructuredReranker(rng.normal(size=(6, 4)), **settings).fit(queries, items)
+    why = reranker.explain([1, 2], k=3)
+    assert why.moved_by.shape == (2, 3, 4)
+    np.testing.assert_allclose(why.score, reranker.rank([1, 2], k=3)[1], atol=1e-4)
+    np.testing.assert_array_equal(why.items, reranker.rank([1, 2], k=3, stage=np.int64(1))[0])
+
+
+def test_a_base_of_large_numbers_has_a_unit():
+    base = np.where(np.eye(6), 3e38, -3e38)
+    queries = np.repeat(np.arange(6), 20)
+    settings = SMALL | {"epochs": 1, "validation_fraction": 0.0}
+    reranker = StructuredReranker(base, **settings).fit(queries, np.roll(queries, 7))
+    assert reranker.base_unit_ == pytest.approx(3e38, rel=1e-6)
+    assert np.isfinite(reranker.rank([1], k=6)[1]).all()
 
 
 def test_a_scorer_that_returns_another_shape_is_told(sessions):

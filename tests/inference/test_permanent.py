@@ -313,6 +313,15 @@ def test_duals_are_those_of_the_best_assignment(shape):
         assert set(scaled.best[number]) <= set(all_matchings(1, shape[1])[:, 0])
 
 
+@pytest.mark.parametrize("size", [1e300, -1e300])
+@pytest.mark.parametrize("shape", [(3, 3), (4, 4), (10, 10), (3, 5)], ids=str)
+def test_the_largest_weights_stay_in_range(shape, size):
+    for method in ("auto", "candidates"):
+        result = permanent(np.full(shape, size), method)
+        assert result.log_z == pytest.approx(shape[0] * size, rel=1e-13)
+        np.testing.assert_allclose(result.marginals, 1 / shape[1], atol=1e-13)
+
+
 IMPOSSIBLE = np.zeros((2, 3, 3))
 IMPOSSIBLE[1, :2, :2] = -np.inf
 
@@ -340,6 +349,8 @@ def test_no_matching_is_an_error_in_larger_matrices():
         (np.zeros((0, 0)), r"log_weights: expected shape .* found \(0, 0\)"),
         ([[0.0, np.nan]], r"log_weights: expected finite numbers or -inf, found nan at \[0, 1\]"),
         ([[np.inf, 0.0]], r"log_weights: expected finite numbers or -inf, found inf at \[0, 0\]"),
+        (np.full((3, 3), 1e308), r"log_weights: expected at most 1e\+300 in size, found 1e\+308 at \[0, 0\]"),
+        ([[-np.inf, -1e301]], r"log_weights: expected at most 1e\+300 in size, found -1e\+301 at \[0, 1\]"),
     ],
 )
 def test_bad_weights(weights, message):

@@ -81,10 +81,16 @@ def test_the_chain_walks_long_bands():
 
 def test_the_chain_gives_up_in_words(monkeypatch):
     monkeypatch.setattr(samplers, "MOST_WALKED", 0)
-    with pytest.raises(
-        ValueError, match="method: expected 'tables' or 'huber-law', as the chain drew 0 matchings in 0"
-    ):
+    drew = "found that the chain drew 0 matchings in 0 steps"
+    with pytest.raises(ValueError, match=f"method: expected 'tables' or 'huber-law' here, {drew}"):
         sample_matchings(np.zeros((3, 3)), 5, 0, "chain")
+    with pytest.raises(ValueError, match=f"method: expected 'tables' here, {drew}"):
+        sample_matchings(np.zeros((3, 4)), 5, 0, "chain")
+    with pytest.raises(ValueError, match=f"method: expected 'huber-law' here, {drew}"):
+        sample_matchings(np.zeros((30, 30)), 5, 0, "chain")
+    alone = f"log_weights: expected more possible edges, as only the chain takes 30 x 31, {drew}"
+    with pytest.raises(ValueError, match=alone):
+        sample_matchings(np.zeros((30, 31)), 5, 0)
 
 
 @pytest.mark.parametrize(("method", "depth"), [("tables", None), ("huber-law", 8), ("chain", None)])
@@ -125,9 +131,7 @@ def test_auto_by_size():
 
 def test_huber_law_gives_up_in_words(monkeypatch):
     monkeypatch.setattr(samplers, "MOST_TRIES", -1000)
-    with pytest.raises(
-        ValueError, match="method: expected 'chain', as Huber-Law accepted 0 of 0 here, found 'huber-law'"
-    ):
+    with pytest.raises(ValueError, match="method: expected 'chain' here, found that Huber-Law accepted 0 of 0"):
         sample_matchings(np.zeros((5, 5)), 1000, 0, "huber-law", 0)
 
 

@@ -1,6 +1,8 @@
 """Rankings with tied positions against every ranking, and against permanents with equal columns."""
 
+import tracemalloc
 from itertools import permutations
+from math import lgamma
 
 import numpy as np
 import pytest
@@ -77,7 +79,7 @@ def test_wide_scores_neither_overflow_nor_vanish(spread):
         np.testing.assert_allclose(result.marginals, np.repeat(np.eye(3), 20, axis=0), atol=1e-12)
 
 
-MANY = [[150, 140, 110], [300, 40, 5], [90, 60, 50, 3], [120, 1, 1, 1]]
+MANY = [[150, 140, 110], [300, 40, 15], [90, 60, 50, 3], [120, 1, 1, 1]]
 
 
 @pytest.mark.parametrize("spread", [0.3, 3.0, 30.0])
@@ -111,6 +113,34 @@ def test_where_too_much_would_be_left_out_nothing_is(monkeypatch):
     assert found.error == whole.error == 0.0
     assert found.log_z == whole.log_z
     assert found.marginals.tobytes() == whole.marginals.tobytes()
+
+
+def test_one_large_class_takes_no_square_of_room():
+    """One item each of weights 2 and 1: every pair of items less those that are the same item twice."""
+    s = np.random.default_rng(6).normal(size=20_000)
+    tied_log_sum(s[:5], [3, 1, 1], [0.0, 2.0, 1.0])  # compiles
+    tracemalloc.start()
+    result = tied_log_sum(s, [19_998, 1, 1], [0.0, 2.0, 1.0])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 32 << 20
+    pairs = np.exp(2.0 * s).sum() * np.exp(s).sum() - np.exp(3.0 * s).sum()
+    assert result.log_z == pytest.approx(np.log(pairs) + lgamma(19_999), rel=1e-14)
+    np.testing.assert_allclose(result.marginals.sum(axis=0), [19_998, 1, 1], rtol=1e-10)
+
+
+def test_classes_too_large_to_narrow_are_walked_whole(monkeypatch):
+    rng, sizes = np.random.default_rng(7), np.array([60, 40, 30])
+    scores, values = rng.normal(size=130), np.array([2.0, 1.0, 0.0])
+    narrowed = tied_log_sum(scores, sizes, values)
+    monkeypatch.setattr(tied, "MOST_ROOM", 131 * 32)
+    x = rng.dirichlet(np.ones(3), size=130)
+    (_, lows, highs), (_, whole_lows, whole_highs) = tied._counts(x, sizes, 1e-19), tied._counts(x, sizes, 0.0)
+    assert (highs[:2] - lows[:2] == whole_highs[:2] - whole_lows[:2]).all()
+    assert (highs[2] - lows[2] < whole_highs[2] - whole_lows[2]).any()
+    found = tied_log_sum(scores, sizes, values)
+    assert found.log_z == pytest.approx(narrowed.log_z, rel=1e-14)
+    np.testing.assert_allclose(found.marginals, narrowed.marginals, atol=1e-13)
 
 
 @pytest.mark.parametrize("tail", [0.0, 1e-3, 0.05, 0.2])

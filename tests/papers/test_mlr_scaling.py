@@ -34,6 +34,15 @@ def test_power_takes_the_skew_away(X: np.ndarray) -> None:
     assert scaled.std(axis=0) == pytest.approx([1, 1, 0])
 
 
+@pytest.mark.parametrize("scaling", [standard, common, power])
+def test_a_constant_whose_mean_is_rounded_becomes_zero(scaling: Scaling) -> None:
+    constant = np.full((60, 1), 0.1)
+    assert constant.std() > 0
+    learned = scaling(constant)
+    assert (learned(constant) == 0).all()
+    assert abs(learned(np.array([[0.2]]))).max() <= 0.1
+
+
 @pytest.mark.parametrize("scaling", [standard, common, power, unscaled])
 def test_rows_are_mapped_one_by_one_and_stay_finite(X: np.ndarray, scaling: Scaling) -> None:
     learned = scaling(X[:40])

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,13 +8,13 @@ from slatewise.scores.core_labels import greedy_core, residual_label
 from slatewise.scores.label_sets import merge_rows
 
 
-def information(Y, core, other):
+def information(Y, core, other, weight=None):
     """I(z_other ; z_core) by counting every cell that occurs, with half a count more in each."""
     cells = {}
-    for row in Y:
+    for row, times in zip(Y, np.ones(len(Y)) if weight is None else weight, strict=True):
         for value in (0, 1):
             cells.setdefault((tuple(row[core]), value), 0.5)
-        cells[tuple(row[core]), row[other]] += 1
+        cells[tuple(row[core]), row[other]] += times
     total = sum(cells.values())
     value = 0.0
     for (setting, label), count in cells.items():
@@ -45,6 +47,27 @@ def test_weights_count_as_rows():
     weight = rng.integers(1, 4, 20).astype(float)
     repeated = np.repeat(Y, weight.astype(int), axis=0)
     np.testing.assert_array_equal(greedy_core(Y, 3, weight), greedy_core(repeated, 3))
+
+
+@given(st.integers(0, 10_000))
+def test_what_large_weights_round_away_is_never_less_than_nothing(seed):
+    rng = np.random.default_rng(seed)
+    Y = (rng.random((25, 4)) < rng.random(4)).astype(float)
+    weight = 1e17 * rng.random(25)
+    gains = [sum(information(Y, [c], i, weight) for i in range(4) if i != c) for c in range(4)]
+    core = greedy_core(Y, 3, weight)
+    assert len(set(core)) == 3
+    assert gains[core[0]] >= max(gains) - 1e-9
+
+
+def test_many_settings_take_little_room():
+    Y = (np.random.default_rng(1).random((4000, 13)) < 0.5).astype(float)
+    tracemalloc.start()
+    core = greedy_core(Y, 12)  # some 1500 settings at the end
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(set(core)) == 12
+    assert peak < 8 << 20
 
 
 def test_equal_rows_are_joined():

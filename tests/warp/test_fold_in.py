@@ -62,6 +62,14 @@ def test_order_of_items_scale_of_weights_and_a_common_bias_change_nothing(seed):
     np.testing.assert_allclose(other.rows, one.rows, atol=1e-6)
 
 
+def test_a_row_is_the_same_alone_and_among_others():
+    seen, factors, biases = problem(5, n_queries=12)
+    together = fold_in(csr_array(seen), factors, biases, 3.0)
+    alone = np.concatenate([fold_in(csr_array(seen[q : q + 1]), factors, biases, 3.0).rows for q in range(12)])
+    np.testing.assert_allclose(together.rows, alone, atol=1e-9)
+    assert together.gap <= TOLERANCE
+
+
 def test_who_saw_nothing_gets_zeros():
     seen, factors, biases = problem(3)
     seen[1] = 0.0

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.estimators._latent_input import Ids
+from slatewise.estimators._latent_input import Ids, as_singles
 from slatewise.warp.on_base import BaseScores
 from slatewise.warp.tables import Ints, Singles
 
@@ -95,7 +95,4 @@ class _Asked:
 def _checked(scores: NDArray[Any], shape: tuple[int, int]) -> Singles:
     if scores.shape != shape:
         raise ValueError(f"base: expected scores of shape {shape} (queries, items), found {scores.shape}")
-    if not np.isfinite(scores).all():
-        row, column = np.argwhere(~np.isfinite(scores))[0].tolist()
-        raise ValueError(f"base: expected finite scores, found {scores[row, column]} at [{row}, {column}]")
-    return scores.astype(np.float32)
+    return as_singles("base", scores, lambda place: str([*divmod(place, shape[1])]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from slatewise._version import __version__
 from slatewise.estimators._sklearn import BaseEstimator
+from slatewise.estimators.saving import as_json
 from slatewise.learners.answers import Answers, keeping
 from slatewise.learners.result import Round
 from slatewise.model_file import ModelCard, ModelState, read_model, write_model
@@ -27,8 +29,7 @@ class Checkpoint:
         path = params.get("checkpoint")
         self.path = None if path is None else Path(path)
         self._kind = f"{type(estimator).__name__} checkpoint"
-        settings = {name: value for name, value in params.items() if name not in _OF_ONE_RUN}
-        self._belongs_to = f"{data_sha256} {settings}"
+        self._belongs_to = "" if path is None else f"{__version__} {data_sha256} {_settings(params)}"
 
     def write(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Replace the file by these arrays."""
@@ -54,9 +55,17 @@ class Checkpoint:
             self.path.unlink(missing_ok=True)
 
 
+def _settings(params: Mapping[str, Any]) -> str:
+    kept = {name: as_json(value, name) for name, value in params.items() if name not in _OF_ONE_RUN}
+    return json.dumps(kept, sort_keys=True)
+
+
 @contextmanager
 def resumed(estimator: BaseEstimator, data_sha256: str) -> Generator[Callable[[Round], None]]:
-    """Keep what learners ask in here in the checkpoint; yield what tells the callbacks of a round not told before."""
+    """Keep what learners ask in here in the checkpoint; yield what tells the callbacks of a round.
+
+    After a kill only new rounds are told, and those that the file had not seen yet once more.
+    """
     checkpoint = Checkpoint(estimator, data_sha256)
     answers = None if checkpoint.path is None else Answers(checkpoint.start(), checkpoint.write)
     callbacks = estimator.get_params(deep=False).get("callbacks") or ()

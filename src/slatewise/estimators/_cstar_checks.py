@@ -32,6 +32,13 @@ def check_settings(ranker: CStarRanker, X: Floats, Y: Floats) -> None:
     for name, value, other in (("C", ranker.C, "auto"), ("C_pair", ranker.C_pair, None)):
         if value != other and (not isinstance(value, Real) or not 0 < float(value) < np.inf):
             raise ValueError(f"{name}: expected a finite number > 0 or {other!r}, found {value!r}")
+    if ranker.checkpoint is not None and ranker.surrogate == "max-margin":
+        if ranker.learner == "subgradient":
+            raise ValueError(
+                "checkpoint: expected None with learner='subgradient', whose state is not kept, found a path"
+            )
+        if ranker.learner == "bcfw" and ranker.k != "relevant":
+            raise ValueError("checkpoint: expected None with a fixed k unless learner is 'bundle', found a path")
     if not 0 <= ranker.tol < np.inf:
         raise ValueError(f"tol: expected a finite number >= 0, found {ranker.tol!r}")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slatewise.estimators._latent_checks import pair_term, position_weights
+from slatewise.estimators._latent_checks import is_whole, pair_term, position_weights
 from slatewise.estimators._latent_input import Ids, check_features, number_ids, queries_of
 from slatewise.estimators._latent_lists import check_exclude, check_k
 from slatewise.estimators._sklearn import check_is_fitted
@@ -95,9 +95,9 @@ def asked_of(ranker: LatentRanker, queries: Any, stage: int | None) -> Asked:
 def check_stage(ranker: LatentRanker, stage: int | None) -> int:
     """Return the number of the stage asked for, by default the last."""
     last = ranker.n_stages_ - 1 if stage is None else stage
-    if type(last) is not int or not 0 <= last < ranker.n_stages_:
+    if not is_whole(last) or not 0 <= last < ranker.n_stages_:
         raise ValueError(f"stage: expected a number from 0 to {ranker.n_stages_ - 1}, found {stage!r}")
-    return last
+    return int(last)
 
 
 def is_folded(queries: Any) -> bool:

@@ -24,12 +24,13 @@ def check_settings(ranker: LatentRanker, featured: bool) -> None:
         if getattr(ranker, name) not in allowed:
             raise ValueError(f"{name}: expected one of {', '.join(allowed)}, found {getattr(ranker, name)!r}")
     for name in ("n_components", "stages", "k", "epochs", "patience"):
-        _require_count(name, getattr(ranker, name))
+        require_count(name, getattr(ranker, name))
     for name in ("batch_size", "max_draws"):
         if getattr(ranker, name) is not None:
-            _require_count(name, getattr(ranker, name))
+            require_count(name, getattr(ranker, name))
+    require_seed(ranker.random_state)
     if ranker.negatives != "catalogue":
-        _require_count("negatives", ranker.negatives, " or 'catalogue'")
+        require_count("negatives", ranker.negatives, " or 'catalogue'")
     for name in GRIDS:
         value = getattr(ranker, name)
         if value != "auto" and not _is_positive(value):
@@ -80,8 +81,7 @@ def check_learned(ranker: LatentRanker) -> None:
         factors = getattr(ranker, name)
         if factors.shape != (ranker.n_stages_, n_rows, width) or factors.dtype != np.float32:
             raise ValueError(f"{name}: expected float32 of shape {(ranker.n_stages_, n_rows, width)}")
-        if not np.isfinite(factors).all():
-            raise ValueError(f"{name}: expected finite numbers")
+        require_finite_factors(name, factors)
     for name, shape in (("query_steps_", (rows, 1)), ("item_steps_", (len(ranker.item_ids_), 2))):
         steps = getattr(ranker, name)
         if steps.shape != shape or steps.dtype != np.float32 or not (steps >= 0).all():
@@ -92,10 +92,28 @@ def check_learned(ranker: LatentRanker) -> None:
             raise ValueError(f"{name}: expected ascending ids")
 
 
+def require_seed(random_state: Any) -> None:
+    """Raise ValueError unless it can begin random numbers."""
+    if random_state is not None and (not is_whole(random_state) or random_state < 0):
+        raise ValueError(f"random_state: expected a whole number >= 0 or None, found {random_state!r}")
+
+
+def require_finite_factors(name: str, factors: Singles) -> None:
+    """Raise ValueError if one is not; unlike a mask, the extremes take no memory, which a mapped file would notice."""
+    if not np.isfinite((factors.min(initial=0.0), factors.max(initial=0.0))).all():
+        raise ValueError(f"{name}: expected finite numbers")
+
+
 def _is_positive(value: object) -> bool:
     return isinstance(value, Real) and 0 < float(value) < np.inf
 
 
-def _require_count(name: str, value: object, other: str = "") -> None:
-    if type(value) is bool or not isinstance(value, Integral) or int(value) < 1:
+def is_whole(value: object) -> bool:
+    """Tell a whole number, of Python's or NumPy's, from everything else."""
+    return type(value) is not bool and isinstance(value, Integral)
+
+
+def require_count(name: str, value: Any, other: str = "") -> None:
+    """Raise ValueError unless a parameter is a whole number >= 1."""
+    if not is_whole(value) or value < 1:
         raise ValueError(f"{name}: expected a whole number >= 1{other}, found {value!r}")

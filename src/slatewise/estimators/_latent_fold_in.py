@@ -26,7 +26,7 @@ def folded_in(ranker: LatentRanker, items: Any) -> Singles:
     n, table = ranker.n_components, ranker.item_factors_[0]
     factors = np.ascontiguousarray(table[:, :n])
     found = fold_in(seen, factors, table[:, n], ranker.max_norm_, ranker.n_threads)
-    if found.gap > TOLERANCE:
+    if not found.gap <= TOLERANCE:
         warnings.warn(
             f"fold_in stopped with a certified gap of {found.gap:.1e} (asked for {TOLERANCE:.0e})",
             ConvergenceWarning,

@@ -10,6 +10,8 @@ import numpy as np
 from slatewise.estimators._latent_input import Ids, LatentPairs, queries_of
 from slatewise.estimators._latent_search import Learned, Steps, left_open
 from slatewise.estimators._latent_training import engine_of, seed_of, shape_of, stages_of, training_pairs
+from slatewise.estimators.saving import card_for
+from slatewise.model_file import ModelCard
 from slatewise.warp.engine import Factors
 from slatewise.warp.tables import Ints, Singles, Table
 from slatewise.warp.training import StageState
@@ -36,6 +38,13 @@ def one_more_epoch(ranker: LatentRanker, fresh: LatentPairs, fitted: bool) -> tu
     rng = np.random.default_rng((seed_of(ranker), 0, state.epoch))
     engine_of(ranker, state, nothing, len(training)).epoch(factors, training, rng)
     return pairs, Learned((replace(state, epoch=state.epoch + 1, best_epoch=state.epoch + 1),), steps)
+
+
+def grown_card(ranker: LatentRanker, pairs: LatentPairs, fitted: bool) -> ModelCard:
+    """Describe the data of every fit so far; rows of features are new each time, ids may be old ones."""
+    before = ranker.model_card_.n_lists if fitted and ranker.by_features_ else 0
+    card = card_for(before + pairs.n_queries, *pairs.arrays())
+    return card.after(ranker.model_card_) if fitted else card
 
 
 def _grown(ranker: LatentRanker, fresh: LatentPairs, steps: Steps) -> tuple[LatentPairs, StageState]:

@@ -48,6 +48,15 @@ class LatentPairs:
         known = self.query_ids if self.features is None else self.features
         return 0 if known is None else int(known.shape[0])
 
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return all that a fit learns from, for its hash."""
+        known: list[NDArray[Any]] = [] if self.query_ids is None else [self.query_ids]
+        if isinstance(self.features, np.ndarray):
+            known = [self.features]
+        elif self.features is not None:
+            known = [np.asarray(part) for part in (self.features.data, self.features.indices, self.features.indptr)]
+        return [self.queries, self.items, self.weights, self.item_ids, *known]
+
 
 def check_pairs(
     estimator: BaseEstimator, queries: Any, items: Any, sample_weight: ArrayLike | None, *, reset: bool = True
@@ -66,7 +75,7 @@ def check_pairs(
         item_ids, item_numbers = np.unique(offered, return_inverse=True)
         weights = check_weights(sample_weight, len(asked))
         pairs = LatentPairs(numbers.astype(np.int64), item_numbers.astype(np.int64), weights, item_ids, query_ids)
-    if pairs.features is None:
+    if reset and pairs.features is None:
         estimator.n_features_in_ = 1  # a query is one id
     used = pairs.weights > 0
     if not used.any():
@@ -90,6 +99,8 @@ def check_ids(name: str, values: Any) -> Ids:
         kinds = {type(part) for part in parts}
         if kinds == {str} or kinds == {int}:
             ids = np.array(parts)
+    if ids.dtype.kind in "uf":
+        _require_exact(name, ids)
     if ids.dtype.kind == "f" and np.isfinite(ids).all() and (ids == np.floor(ids)).all():
         ids = ids.astype(np.int64)
     if ids.dtype.kind not in "iuU":
@@ -97,7 +108,19 @@ def check_ids(name: str, values: Any) -> Ids:
     return ids if ids.dtype.kind == "U" else ids.astype(np.int64)
 
 
-def number_ids(name: str, values: Any, known: Ids) -> Ints:
+def _require_exact(name: str, ids: Ids) -> None:
+    """Refuse numbers that int64 has not, or that stand for several whole numbers."""
+    most = 2**53 if ids.dtype.kind == "f" else 2**63 - 1
+    sizes = np.abs(ids.astype(np.float64)) if ids.dtype.kind == "f" else ids
+    wrong = np.flatnonzero(sizes > most)
+    if len(wrong):
+        place = int(wrong[0])
+        raise ValueError(
+            f"{name}: expected ids up to {most} where they are {ids.dtype}, found {ids[place]} at place {place}"
+        )
+
+
+def number_ids(name: str, values: Any, known: Ids, place_of: Callable[[int], str] = "place {}".format) -> Ints:
     """Return the place of each id among the known ones, which ascend; an unknown id is an error that names it."""
     ids = check_ids(name, values)
     if len(ids) and ids.dtype.kind != known.dtype.kind:
@@ -106,8 +129,8 @@ def number_ids(name: str, values: Any, known: Ids) -> Ints:
     places = np.minimum(np.searchsorted(known, ids), len(known) - 1)
     unknown = np.flatnonzero(known[places] != ids)
     if len(unknown):
-        place = int(unknown[0])
-        raise ValueError(f"{name}: expected ids seen in fit, found {ids[place].item()!r} at place {place}")
+        first = int(unknown[0])
+        raise ValueError(f"{name}: expected ids seen in fit, found {ids[first].item()!r} at {place_of(first)}")
     return places.astype(np.int64)
 
 
@@ -115,13 +138,33 @@ def check_features(estimator: BaseEstimator, queries: Any, *, reset: bool) -> Fe
     """Return finite float32 features, dense or CSR."""
     matrix = sparse_rows(queries)
     if matrix is None:
-        return check_rows(estimator, queries, reset=reset).astype(np.float32)
+        dense = check_rows(estimator, queries, reset=reset)
+        return as_singles("queries", dense, lambda place: "row {}, column {}".format(*divmod(place, dense.shape[1])))
     rows = cast("csr_array", feature_rows("queries", matrix))
     if reset:
         estimator.n_features_in_ = int(rows.shape[1])
     elif rows.shape[1] != estimator.n_features_in_:
         raise ValueError(f"queries: expected {estimator.n_features_in_} features, found {rows.shape[1]}")
-    return rows.astype(np.float32)
+    from scipy.sparse import csr_array
+
+    columns = cast("Ints", rows.indices)
+
+    def place_of(entry: int) -> str:
+        return f"row {int(np.searchsorted(rows.indptr, entry, side='right')) - 1}, column {columns[entry]}"
+
+    singles = as_singles("queries", rows.data, place_of)
+    return csr_array((singles, columns.copy(), rows.indptr.copy()), shape=rows.shape)
+
+
+def as_singles(name: str, values: NDArray[Any], place_of: Callable[[int], str]) -> Singles:
+    """Return finite numbers as float32; what is too large for it is an error that names the place."""
+    with np.errstate(over="ignore"):
+        singles = values.astype(np.float32)
+    if not np.isfinite(singles).all():
+        first = int(np.flatnonzero(~np.isfinite(singles))[0])
+        found = values.reshape(-1)[first]
+        raise ValueError(f"{name}: expected finite float32 numbers, found {found} at {place_of(first)}")
+    return singles
 
 
 def queries_of(features: Features | None, bias: int) -> Callable[[Table], Queries]:
@@ -140,14 +183,16 @@ def _interactions(queries: Any, sample_weight: ArrayLike | None) -> LatentPairs:
 
     if sample_weight is not None:
         raise ValueError("sample_weight: expected None, the entries of the matrix are the weights, found some")
-    matrix = cast("csr_array", csr_array(cast("Any", feature_rows("queries", queries))))
+    matrix = cast("csr_array", csr_array(cast("Any", feature_rows("queries", queries)), copy=True))
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
     if (matrix.data < 0).any():
         raise ValueError(f"queries: expected entries >= 0, found {matrix.data.min()}")
-    rows, columns = matrix.nonzero()
+    entries = matrix.tocoo()
     return LatentPairs(
-        np.asarray(rows, dtype=np.int64),
-        np.asarray(columns, dtype=np.int64),
-        np.asarray(matrix[rows, columns], dtype=np.float64).reshape(-1),
+        np.asarray(entries.row, dtype=np.int64),
+        np.asarray(entries.col, dtype=np.int64),
+        np.asarray(entries.data, dtype=np.float64),
         np.arange(matrix.shape[1]),
         np.arange(matrix.shape[0]),
     )

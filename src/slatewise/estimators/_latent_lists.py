@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from numbers import Integral
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from slatewise.estimators._latent_checks import is_whole
 from slatewise.estimators._latent_input import Ids, number_ids
 from slatewise.lists.checks import sparse_rows
 
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 def check_k(k: int, n_items: int, hidden: csr_array | None) -> None:
     """Raise ValueError unless every query has k items to show."""
     most = n_items - (0 if hidden is None or not len(hidden.indptr[1:]) else int(np.diff(hidden.indptr).max()))
-    if not isinstance(cast("object", k), Integral) or not 1 <= k <= most:
+    if not is_whole(k) or not 1 <= k <= most:
         raise ValueError(f"k: expected a whole number from 1 to the {most} items left to show, found {k!r}")
 
 
-def check_depths(ks: Sequence[int]) -> tuple[int, ...]:
+def check_depths(ks: Any) -> tuple[int, ...]:
     """Return the depths of recall."""
-    depths = tuple(ks)
-    if not depths or any(not isinstance(cast("object", k), Integral) or k < 1 for k in depths):
+    depths = tuple(cast("Iterable[int]", ks)) if isinstance(ks, Iterable) else ()
+    if not depths or any(not is_whole(k) or k < 1 for k in depths):
         raise ValueError(f"ks: expected whole numbers >= 1, found {ks!r}")
     return depths
 
@@ -46,12 +47,26 @@ def check_sets(name: str, sets: Any, item_ids: Ids) -> csr_array:
 
     matrix = sparse_rows(sets)
     if matrix is None:
+        # Zeros and ones would pass for ids. An array of names, or of another width, can be nothing else.
+        given = cast("NDArray[Any]", sets)
+        if (
+            isinstance(sets, np.ndarray)
+            and given.ndim == 2
+            and given.dtype.kind in "biuf"
+            and given.shape[1] == len(item_ids)
+        ):
+            raise ValueError(
+                f"{name}: expected a sequence of ids for each query or a sparse matrix, found a dense matrix"
+            )
         rows = [np.asarray(row) for row in sets]
         if any(row.ndim != 1 for row in rows):
             raise ValueError(f"{name}: expected a sequence of ids for each query, found one that is none")
         named = [row for row in rows if len(row)]
-        numbers = number_ids(name, np.concatenate(named), item_ids) if named else np.empty(0, dtype=np.int64)
-        owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+        sizes = np.array([len(row) for row in rows], dtype=np.int64)
+        owners = np.repeat(np.arange(len(rows)), sizes)
+        within = np.arange(len(owners)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        together = np.concatenate(named) if named else item_ids[:0]
+        numbers = number_ids(name, together, item_ids, lambda i: f"place {within[i]} of query {owners[i]}")
         matrix = csr_array((np.ones(len(numbers)), (owners, numbers)), shape=(len(rows), len(item_ids)))
     if matrix.shape[1] != len(item_ids):
         raise ValueError(f"{name}: expected shape (queries, {len(item_ids)}), a column an item, found {matrix.shape}")

@@ -86,7 +86,7 @@ def stages_of(ranker: LatentRanker, pairs: LatentPairs, shape: Shape) -> Stages:
         Schedule(ranker.epochs, ranker.patience, seed),
         position_weights(ranker),
         lambda state, lists: engine_of(ranker, state, lists, len(training)),
-        cross_folds(pairs, validation, seed) if ranker.stages > 1 else None,
+        cross_folds(used, seed) if ranker.stages > 1 else None,
         ranker.n_threads,
     )
 

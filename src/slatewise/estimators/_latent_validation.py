@@ -20,7 +20,8 @@ def hold_out(pairs: LatentPairs, fraction: float, k: int, seed: int) -> tuple[La
     """Cut a share of the pairs off; None where too few are left to choose from.
 
     Of ids, only pairs whose query and item occur elsewhere too are held out: nothing else is known about them. Of
-    features, all pairs of a row go together.
+    features, all pairs of a row go together. The recall that is watched looks at no more than a quarter of the
+    catalogue: among all items, everybody finds everything.
     """
     wanted = min(int(fraction * len(pairs.queries)), MOST_PAIRS)
     rng = np.random.default_rng((seed, _STREAM))
@@ -33,23 +34,26 @@ def hold_out(pairs: LatentPairs, fraction: float, k: int, seed: int) -> tuple[La
     else:
         order = rng.permutation(pairs.n_queries)
         size = np.bincount(pairs.queries, minlength=pairs.n_queries)[order]
+        fair = 2 * size <= len(pairs.queries)  # a row with most of the pairs is for training
+        order, size = order[fair], size[fair]
         rows = np.zeros(pairs.n_queries, dtype=bool)
-        rows[order[np.cumsum(size) <= wanted]] = True
+        rows[order[np.cumsum(size) - size < wanted]] = True
         held = rows[pairs.queries]
     if not held.any() or held.all():
         return pairs, None
     used = replace(pairs, queries=pairs.queries[~held], items=pairs.items[~held], weights=pairs.weights[~held])
-    return used, Validation(pairs.queries[held], pairs.items[held], k)
+    depth = min(k, max(1, len(pairs.item_ids) // 4))
+    return used, Validation(pairs.queries[held], pairs.items[held], depth)
 
 
-def cross_folds(pairs: LatentPairs, validation: Validation | None, seed: int) -> Ints | None:
-    """Return a fold for every query given by features, -1 where it is held out anyway; None for ids.
+def cross_folds(pairs: LatentPairs, seed: int) -> Ints | None:
+    """Return a fold for every query given by features, -1 where it has no pairs; None for ids, or where these are few.
 
     The lists of ids need no folds: a query of the future is one of the past.
     """
-    if pairs.features is None or pairs.n_queries < 2 * FOLDS:
+    taught = np.unique(pairs.queries)
+    if pairs.features is None or len(taught) < 2 * FOLDS:
         return None
-    folds = np.random.default_rng((seed, _STREAM + 1)).permutation(pairs.n_queries) % FOLDS
-    if validation is not None:
-        folds[validation.queries] = -1
+    folds = np.full(pairs.n_queries, -1, dtype=np.int64)
+    folds[taught] = np.random.default_rng((seed, _STREAM + 1)).permutation(len(taught)) % FOLDS
     return folds

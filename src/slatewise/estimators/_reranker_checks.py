@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.estimators._base_scorer import is_matrix
-from slatewise.estimators._latent_checks import PAIR_TERMS
+from slatewise.estimators._latent_checks import PAIR_TERMS, require_count, require_seed
 from slatewise.estimators._latent_input import Ids, LatentPairs, check_pairs
 
 if TYPE_CHECKING:
@@ -22,15 +22,16 @@ def check_settings(reranker: StructuredReranker) -> None:
     if reranker.pair not in PAIR_TERMS:
         raise ValueError(f"pair: expected one of {', '.join(PAIR_TERMS)}, found {reranker.pair!r}")
     for name in ("n_components", "stages", "k", "epochs", "patience"):
-        value = getattr(reranker, name)
-        if type(value) is bool or not isinstance(value, Integral) or int(value) < 1:
-            raise ValueError(f"{name}: expected a whole number >= 1, found {value!r}")
+        require_count(name, getattr(reranker, name))
+    if reranker.batch_size is not None:
+        require_count("batch_size", reranker.batch_size)
+    require_seed(reranker.random_state)
     for name in ("base_scale", "learning_rate", "max_norm"):
         value = getattr(reranker, name)
         if not isinstance(value, Real) or not 0 < float(value) < np.inf:
             raise ValueError(f"{name}: expected a finite number > 0, found {value!r}")
-    fraction = reranker.validation_fraction
-    if not 0 <= fraction < 1:
+    fraction: Any = reranker.validation_fraction
+    if not isinstance(fraction, Real) or not 0 <= float(fraction) < 1:
         raise ValueError(f"validation_fraction: expected a number from 0 to below 1, found {fraction!r}")
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from slatewise.estimators._latent_asked import asked_of, check_stage, is_folded, most_similar
 from slatewise.estimators._latent_checks import check_learned, check_settings, pair_term
 from slatewise.estimators._latent_fold_in import folded_in
-from slatewise.estimators._latent_growth import one_more_epoch
+from slatewise.estimators._latent_growth import grown_card, one_more_epoch
 from slatewise.estimators._latent_index import write_index
 from slatewise.estimators._latent_input import Ids, LatentPairs, check_ids, check_pairs, number_ids
 from slatewise.estimators._latent_lists import check_depths
@@ -43,7 +43,8 @@ class LatentRanker(SavedEstimator):
         How many stages to train at most; 1 is the plain latent ranker. A stage is kept only if recall on held-out pairs
         rose.
     k : int
-        Items of a list handed over to the next stage, and the depth of the recall that is watched.
+        Items of a list handed over to the next stage, and the depth of the recall that is watched, though never more
+        than a quarter of the catalogue.
     loss : {"warp", "auc"}
         Weight of a pair by the rank of its item: the top of the list matters most, or all ranks alike.
     alpha : float
@@ -67,7 +68,8 @@ class LatentRanker(SavedEstimator):
     epochs : int
         Most passes over the pairs, a stage.
     validation_fraction : float
-        Share of the pairs (at most 20,000 pairs) held out to decide when a stage ends. 0: all epochs are run.
+        Share of the pairs (at most 20,000 pairs) held out to decide when a stage ends. 0, or pairs too few to
+        spare any: all epochs are run.
     patience : int
         Epochs without a better recall after which a stage ends.
     batch_size : int, optional
@@ -75,7 +77,8 @@ class LatentRanker(SavedEstimator):
     max_draws : int, optional
         Of "sampled"; default: as many as there are other items.
     callbacks : sequence of callables, optional
-        Each is called with a :class:`slatewise.warp.training.EpochReport` after every epoch.
+        Each is called with a :class:`slatewise.warp.training.EpochReport` after every epoch of fit; partial_fit calls
+        none.
     checkpoint : path, optional
         Where fit keeps its state after every epoch; it goes on from there if the file is of the same data and settings,
         and removes it at the end. With "blocked" the bits are those of a fit that never stopped.
@@ -202,7 +205,7 @@ class LatentRanker(SavedEstimator):
         """
         pairs = check_pairs(self, queries, items, sample_weight)
         check_settings(self, pairs.features is not None)
-        card = card_for(pairs.n_queries, pairs.queries, pairs.items, pairs.weights)
+        card = card_for(pairs.n_queries, *pairs.arrays())
         return self._keep(pairs, fit_stages(self, pairs, card.data_sha256), card)
 
     def partial_fit(self, queries: Any, items: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -217,7 +220,7 @@ class LatentRanker(SavedEstimator):
         fresh = check_pairs(self, queries, items, sample_weight, reset=not fitted)
         check_settings(self, fresh.features is not None)
         pairs, learned = one_more_epoch(self, fresh, fitted)
-        return self._keep(pairs, learned, card_for(pairs.n_queries, pairs.queries, pairs.items, pairs.weights))
+        return self._keep(pairs, learned, grown_card(self, pairs, fitted))
 
     def rank(self, queries: Any, k: int = 10, stage: int | None = None, exclude: Any = None) -> tuple[Ids, Singles]:
         """Return the ids and scores of the k best items of each query, best first; equal scores in the order of ids.

@@ -52,9 +52,9 @@ class SavedEstimator(BaseEstimator):
         names = [*self.saved_attributes, "n_features_in_", *(name for name in _OPTIONAL if name in vars(self))]
         learned: dict[str, Any] = {name: getattr(self, name) for name in names}
         arrays: dict[str, NDArray[Any]] = {k: value for k, value in learned.items() if isinstance(value, np.ndarray)}
-        values = {name: _as_json(value, name) for name, value in learned.items() if name not in arrays}
+        values = {name: as_json(value, name) for name, value in learned.items() if name not in arrays}
         given = {name: value for name, value in self.get_params(deep=False).items() if name not in _OF_ONE_RUN}
-        params = {name: _as_json(value, name) for name, value in given.items()}
+        params = {name: as_json(value, name) for name, value in given.items()}
         write_model(path, ModelState(type(self).__name__, params, values, arrays, self.model_card_))
 
     @classmethod
@@ -124,7 +124,8 @@ def card_for(n_lists: int, *arrays: NDArray[Any], **certificate: Any) -> ModelCa
     )
 
 
-def _as_json(value: object, name: str) -> Json:
+def as_json(value: object, name: str) -> Json:
+    """Return a parameter as JSON has it, all digits kept; ``name`` is for the message."""
     match value:
         case None | bool() | int() | float() | str():
             return value
@@ -133,6 +134,6 @@ def _as_json(value: object, name: str) -> Json:
         case np.ndarray():
             return cast("Json", value.tolist())
         case list() | tuple():
-            return [_as_json(part, name) for part in cast("list[object]", value)]
+            return [as_json(part, name) for part in cast("list[object]", value)]
         case _:
             raise ModelFileError(f"{name}: expected a number, a string or a list to save, found {type(value).__name__}")

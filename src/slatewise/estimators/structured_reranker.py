@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.estimators._base_scorer import Scaled, rows_of
-from slatewise.estimators._latent_checks import PAIR_TERMS
+from slatewise.estimators._latent_checks import PAIR_TERMS, is_whole, require_finite_factors
 from slatewise.estimators._latent_input import Ids, check_ids, number_ids
 from slatewise.estimators._latent_lists import check_depths, check_exclude, check_k
 from slatewise.estimators._latent_validation import hold_out
@@ -50,7 +50,7 @@ class StructuredReranker(SavedEstimator):
     pair : {"gram", "bilinear"}
         S'S, which can only say that items belong together, or S'T, which can also say that they do not.
     k : int
-        Items of a list, and the depth of the recall that is watched.
+        Items of a list, and the depth of the recall that is watched, though never more than a quarter of the catalogue.
     base_scale : float
         How many margins lie between the best and the k-th item of the base's lists on average: the base's own unit
         means nothing here. Larger: S can move less.
@@ -59,8 +59,8 @@ class StructuredReranker(SavedEstimator):
     epochs : int
         Most passes over the pairs, a stage.
     validation_fraction : float
-        Share of the pairs (at most 20,000), all those of some queries, held out to decide when a stage ends. 0: all
-        epochs are run.
+        Share of the pairs (at most 20,000), all those of some queries, held out to decide when a stage ends. 0, or
+        queries too few to spare any: all epochs are run.
     patience : int
         Epochs without a better recall after which a stage ends.
     batch_size : int, optional
@@ -175,7 +175,7 @@ class StructuredReranker(SavedEstimator):
         self.n_stages_ = len(tables)
         shape = (len(tables), len(pairs.item_ids), self._width())
         self.pair_factors_ = np.array([table.values for table in tables], dtype=np.float32).reshape(shape)
-        self.model_card_ = card_for(pairs.n_queries, pairs.queries, pairs.items, pairs.weights)
+        self.model_card_ = card_for(pairs.n_queries, *pairs.arrays())
         return self
 
     def rank(
@@ -214,7 +214,8 @@ class StructuredReranker(SavedEstimator):
         lists, moved = np.empty((len(ids), 0), dtype=np.int64), np.zeros((*items.shape, 0))
         if last:
             lists = self._top(ids, min(self.k, len(self.item_ids_)), last - 1).items
-            moved = moved_by_list(self.pair_factors_[last - 1], self._pair(), items, lists, self._weights())
+            weights = self._weights()[: lists.shape[1]]
+            moved = moved_by_list(self.pair_factors_[last - 1], self._pair(), items, lists, weights)
         own = np.take_along_axis(self._base(ids).rows(np.arange(len(ids))), items, axis=1).astype(np.float64)
         return SlateExplanation(self.item_ids_[items], own, np.zeros(own.shape), self.item_ids_[lists], moved)
 
@@ -253,8 +254,7 @@ class StructuredReranker(SavedEstimator):
         shape = (self.n_stages_, len(self.item_ids_), self._width())
         if self.pair_factors_.shape != shape or self.pair_factors_.dtype != np.float32:
             raise ValueError(f"pair_factors_: expected float32 of shape {shape}, found {self.pair_factors_.shape}")
-        if not np.isfinite(self.pair_factors_).all():
-            raise ValueError("pair_factors_: expected finite numbers")
+        require_finite_factors("pair_factors_", self.pair_factors_)
         if self.item_ids_.ndim != 1 or (self.item_ids_[1:] <= self.item_ids_[:-1]).any():
             raise ValueError("item_ids_: expected ascending ids")
 
@@ -264,7 +264,8 @@ class StructuredReranker(SavedEstimator):
         """Return the mean gap between the best and the k-th item, over ``base_scale``; 1 where there is none."""
         k = min(self.k, len(self.item_ids_))
         found = top_on_base(base, base_alone(len(self.item_ids_)), np.arange(n_queries), k, n_threads=self.n_threads)
-        gap = float((found.scores[:, 0] - found.scores[:, -1]).mean())
+        ends = found.scores[:, [0, -1]].astype(np.float64)  # a gap of float32 numbers need not be one
+        gap = float((ends[:, 0] - ends[:, 1]).mean())
         return gap / float(self.base_scale) if gap > 0 else 1.0
 
     def _pair(self) -> PairTerm:
@@ -282,9 +283,9 @@ class StructuredReranker(SavedEstimator):
 
     def _last(self, stage: int | None) -> int:
         last = self.n_stages_ if stage is None else stage
-        if type(last) is not int or not 0 <= last <= self.n_stages_:
+        if not is_whole(last) or not 0 <= last <= self.n_stages_:
             raise ValueError(f"stage: expected a number from 0 (the base) to {self.n_stages_}, found {stage!r}")
-        return last
+        return int(last)
 
     def _base(self, query_ids: Ids) -> BaseScores:
         return Scaled(rows_of(self.base, query_ids, self.item_ids_), self.base_unit_)

@@ -27,6 +27,8 @@ MOST_EXACT_ROWS = 24
 """Beyond this many rows (a second a matrix) "auto" takes few candidates, else the Bethe bound."""
 MOST_STEPS = 1 << 27
 """The same with more columns than rows: columns times sets of them."""
+LARGEST = 1e300
+"""Finite log weights beyond, of either sign, are refused: their sums would leave the range of numbers."""
 _MOST_SETS, _FEW_ROWS = 1 << 18, 8
 
 
@@ -55,7 +57,8 @@ def permanent(log_weights: ArrayLike, method: Method = "auto", n_threads: int | 
     Parameters
     ----------
     log_weights : (M, N) or (B, M, N), M <= N
-        -inf forbids an edge. A matrix without any matching (Z = 0) is an error: it has no marginals.
+        -inf forbids an edge; other weights are at most 1e300 in size. A matrix without any matching (Z = 0) is an
+        error: it has no marginals.
     method : {"auto", "subsets", "glynn", "rows", "candidates", "bethe"}
         Exact: ``"subsets"`` and ``"glynn"`` for square matrices, ``"rows"`` for more columns than rows,
         ``"candidates"`` where most edges are forbidden. ``"glynn"`` hands matrices whose terms cancel to ``"subsets"``.
@@ -151,6 +154,11 @@ def checked_weights(log_weights: ArrayLike) -> Float:
     if not weights.max(initial=-np.inf) < np.inf:  # NaN is the largest of all
         at = tuple(np.argwhere(~(weights < np.inf))[0].tolist())
         raise ValueError(f"log_weights: expected finite numbers or -inf, found {weights[at]} at {list(at)}")
+    if weights.max(initial=0.0) > LARGEST or weights.min(initial=0.0) < -LARGEST:
+        beyond = np.argwhere((np.abs(weights) > LARGEST) & (weights > -np.inf)).tolist()
+        if beyond:
+            at = tuple(beyond[0])
+            raise ValueError(f"log_weights: expected at most {LARGEST} in size, found {weights[at]} at {list(at)}")
     return np.ascontiguousarray(weights if weights.ndim == 3 else weights[None])
 
 

@@ -158,7 +158,7 @@ def _rejection(weights: Float, n: int, seed: Seed, depth: int, name: str) -> Mat
     most = n if depth == size else 1_000_000 + MOST_TRIES * n
     accepted, tried = draw_all(matrix, bounds, depth, choose, starts, table, seed, most, drawn)
     if accepted < n:
-        raise ValueError(f"method: expected 'chain', as Huber-Law accepted {accepted} of {tried} here, found {name!r}")
+        raise ValueError(f"method: expected 'chain' here, found that Huber-Law accepted {accepted} of {tried}")
     rate = accepted / tried if tried else 1.0
     log_z = math.log(table[0]) + float(log_scale[0]) + float(np.log(largest).sum()) + math.log(rate)
     error = math.sqrt((1.0 - rate) / accepted) if accepted else 0.0
@@ -177,9 +177,12 @@ def _chain(weights: Float, n: int, seed: Seed, _depth: int | None) -> MatchingSa
     most = MOST_WALKED * (n + 10) * sweep
     found, accepted, steps = walk_matchings(walked, closed, scaled.best[0], 10 * sweep, sweep, most, seed, drawn)
     if found < n:
+        fitting = ["'tables'"] * tables_fit(n_rows, n_columns) + ["'huber-law'"] * (n_rows == n_columns)
+        drew = f"found that the chain drew {found} matchings in {steps} steps"
+        if fitting:
+            raise ValueError(f"method: expected {' or '.join(fitting)} here, {drew}")
         raise ValueError(
-            f"method: expected 'tables' or 'huber-law', as the chain drew {found} matchings in {steps} steps here, "
-            "found 'chain'"
+            f"log_weights: expected more possible edges, as only the chain takes {n_rows} x {n_columns}, {drew}"
         )
     return MatchingSamples(drawn, "chain", False, accepted / steps if steps else 1.0, math.nan, math.nan)
 

@@ -4,8 +4,8 @@
 
 Which item has which position inside a class makes no difference: Z is prod_r m_r! times a sum over the ways to deal the
 items out to the classes, O(R prod_r (m_r + 1)). See :mod:`slatewise.kernels.permanent_tied`. With three classes and
-more, counts too unlikely to matter are left out, some sqrt(n) of n counts of a class remain, and what that may cost is
-known (:mod:`slatewise.kernels.tied_counts`).
+more, where it saves work, counts too unlikely to matter are left out, some sqrt(n) of n counts of a class remain, and
+what that may cost is known (:mod:`slatewise.kernels.tied_counts`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ TAIL = 1e-19
 """Counts of a class are left out, from below and from above, that weigh no more than this together."""
 MOST_LEFT_OUT = 1e-13
 """If that may be more of Z than this, nothing is left out."""
+MOST_ROOM = 1 << 24
+"""Nor of a class whose likely counts take more numbers than this to find (128 MiB)."""
 _SWEEPS = 12
 
 
@@ -80,8 +82,9 @@ def _sum(s: Float, sizes: Int, values: Float) -> TiedSum:
     largest = log_x.max(axis=1)
     x = np.exp(log_x - largest[:, None])
     log_scale = float(largest.sum() - sizes @ prices) + scale_classes(x, sizes, _SWEEPS)
-    # Of two classes the likely counts are as much work as the walk.
-    left_out, *bounds = _counts(x, sizes, TAIL if len(sizes) > 2 else 0.0)
+    # An item's work: with two classes, or one large and others tiny, the walk is done before the likely counts are.
+    walk, narrowing = math.prod((sizes[1:] + 1).tolist()), int((sizes + 2).sum())
+    left_out, *bounds = _counts(x, sizes, TAIL if len(sizes) > 2 and walk > narrowing else 0.0)
     z, marginals = _walk(x, sizes, *bounds)
     if left_out > MOST_LEFT_OUT * z:
         left_out, *bounds = _counts(x, sizes, 0.0)
@@ -98,6 +101,8 @@ def _counts(x: Float, sizes: Int, tail: float) -> tuple[float, Int, Int]:
     lows, highs = np.maximum(0, all_of_class - (n - after)), np.minimum(all_of_class, after)
     if tail > 0.0:
         for r, size in enumerate(sizes.tolist()):
+            if (n + 1) * (size + 2) > MOST_ROOM:
+                continue
             inside, others = np.ascontiguousarray(x[:, r]), np.delete(x, r, axis=1).sum(axis=1)
             ahead, behind = np.empty((n + 1, size + 2)), np.empty((2, size + 2))
             left_out += likely_counts(inside, others, tail, ahead, behind, lows[r], highs[r])

@@ -38,7 +38,7 @@ else:
 
     @import_module("numba.extending").intrinsic
     def prefetch_row(typing: Any, table: Any, row: Any) -> Any:
-        """Start loading ``table[row]``: at least its first four cache lines."""
+        """Start loading ``table[row]``: exactly four cache lines, however long it is."""
         return _fetch(4, table, row)
 
     @import_module("numba.extending").intrinsic

@@ -43,6 +43,7 @@ def minimise(
     """Minimise P, with ``ridge`` for lambda, until the relative certified gap is at most ``tol``."""
     seen: list[tuple[Params, float, Params]] = []
     history: list[Round] = []
+    told: list[Params] = []
     ask = answered(objective.value_and_grad)
 
     def penalised(w: Params) -> tuple[float, Params]:
@@ -53,6 +54,7 @@ def minimise(
 
     def certified(w: Params) -> bool:
         value, gradient = penalised(w)
+        told[:] = [w.copy()]
         history.append(Round(len(history) + 1, value, value - float(gradient @ gradient) / (2.0 * ridge)))
         if callback is not None:
             callback(history[-1])
@@ -74,7 +76,7 @@ def minimise(
                 options={"maxiter": max_iter, "ftol": 0.0, "gtol": 0.0},
             )
             w = np.asarray(found.x, dtype=np.float64)
-            if history[-1].gap > tol:
+            if history[-1].gap > tol and not np.array_equal(told[0], w):
                 certified(w)  # where the search gave up may be another point than where it last was told of
     last = history[-1]
     warn_unless_converged(last.gap <= tol, last.gap, tol, last.round)

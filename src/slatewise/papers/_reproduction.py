@@ -68,9 +68,7 @@ class Reproduction:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return columns and rows to look at: a figure's error, interval and p value stand in its own cell."""
-        names = dict.fromkeys(name for row in self.rows for name in row.measured)
-        columns = [name for name in names if not name.endswith(_BESIDE)]
-        return ["", *columns], [[row.name, *(row.cell(column) for column in columns)] for row in self.rows]
+        return _table(self.rows)
 
     def page(self) -> Page:
         """Return the report: tables of all figures, published ones in parentheses, lists side by side, the drawings."""
@@ -80,9 +78,8 @@ class Reproduction:
             ("Measured, and in parentheses published", [row for row in figures if " minus " not in row.name]),
             ("Differences, and in parentheses published", [row for row in figures if " minus " in row.name]),
         ):
-            columns = list(dict.fromkeys(name for row in rows for name in row.measured))
             if rows:
-                page.table(caption, ["", *columns], [[row.name, *map(row.cell, columns)] for row in rows])
+                page.table(caption, *_table(rows))
         for caption, lists in _side_by_side(self.rows).items():
             heads = [
                 f"{head} ({', '.join(f'{name} {row.cell(name)}' for name in row.measured)})" for head, row in lists
@@ -92,6 +89,12 @@ class Reproduction:
         for svg, caption in self.figures:
             page.figure(svg, caption)
         return page
+
+
+def _table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    names = dict.fromkeys(name for row in rows for name in row.measured)
+    columns = [name for name in names if not name.endswith(_BESIDE)]
+    return ["", *columns], [[row.name, *map(row.cell, columns)] for row in rows]
 
 
 def _side_by_side(rows: Sequence[Row]) -> dict[str, list[tuple[str, Row]]]:

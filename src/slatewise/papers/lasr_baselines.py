@@ -63,7 +63,7 @@ def nmf(train: ArtistPairs, n_artists: int, n_components: int) -> Factored:
 
 
 def rocchio(first: Factored, beta: float, k: int = 20) -> Lists:
-    """Add the mean of each query's own list to its vector; the last columns are 1 and the biases."""
+    """Add a weighted sum over each query's own list to its vector; the last columns are 1 and the biases."""
     weights = (1.0 / np.arange(1, k + 1)).astype(np.float32)
 
     def lists(numbers: Ints, length: int) -> Ints:

@@ -259,7 +259,9 @@ def _stage(ranker: LatentRanker, stage: int) -> Lists:
 
 def _cost(learned: Learned) -> dict[str, float]:
     settings = learned.settings
-    notes = {"fit_seconds": learned.seconds, "alpha": settings.alpha, "max_norm": settings.max_norm}
+    # Later stages are fitted after a first one that has a row of its own.
+    seconds = "fit_seconds" if len(learned.states) == 1 else "later_stages_seconds"
+    notes = {seconds: learned.seconds, "alpha": settings.alpha, "max_norm": settings.max_norm}
     if len(learned.states) > 1:
         notes |= {"stage_norm": settings.pair_norm, "S'T": float(settings.term is Bilinear)}
     return notes | {f"epochs_t{t}": float(epochs) for t, epochs in enumerate(learned.epochs)}

@@ -23,7 +23,7 @@ import numpy as np
 
 from slatewise.estimators.metric import MetricRanker
 from slatewise.papers._reproduction import Figure, Reproduction, Row
-from slatewise.papers.mlr_data import SEED, SPLITS, UCI, ClassProblem, Fold, inner_folds, load_problem
+from slatewise.papers.mlr_data import SEED, UCI, ClassProblem, Fold, inner_folds, load_problem
 from slatewise.papers.mlr_documents import DOCUMENTS, document_rows
 from slatewise.papers.mlr_knn import (
     Method,
@@ -65,7 +65,7 @@ QUICK = (1.0, 10.0)
 def run(data: str | None = None, quick: bool = False, seed: int = SEED) -> Reproduction:
     """Run the tables, or the one of a named data set or of a file of rows with classes; ``quick``: a part of each.
 
-    The seed is that of the splits of rows with classes.
+    The seed is that of the splits of rows with classes; the other tables have their own.
     """
     names = (*UCI, *RETRIEVAL, *DOCUMENTS) if data is None else (data,)
     rows: list[Row] = []
@@ -79,18 +79,18 @@ def run(data: str | None = None, quick: bool = False, seed: int = SEED) -> Repro
             problem = load_problem(name)
             problem = problem.smaller() if quick else problem
             rows += knn_rows(problem, quick, seed)
-            figures.append(before_and_after(problem))
+            figures.append(before_and_after(problem, seed))
     return Reproduction("metric learning to rank, both tables", ", ".join(names), rows, figures=figures)
 
 
-def before_and_after(problem: ClassProblem) -> Figure:
+def before_and_after(problem: ClassProblem, seed: int) -> Figure:
     """Draw test rows of the first split in two dimensions: principal components, and the learned distance."""
-    fold = next(iter(problem.folds()))
+    fold = next(iter(problem.folds(seed)))
     fold = fold.mapped(problem.scalings[0](fold.X))
     learned = MetricRanker("auc", tol=1e-2).fit(fold.X, fold.y).transform(fold.X_test)
     _, _, directions = np.linalg.svd(fold.X, full_matrices=False)
     panels = {
-        "two principal components": (fold.X_test @ directions[:2].T).tolist(),
+        "two principal components": np.pad(fold.X_test @ directions[:2].T, ((0, 0), (0, 2)))[:, :2].tolist(),
         "two directions of the learned distance": np.pad(learned, ((0, 0), (0, 2)))[:, :2].tolist(),
     }
     classes = [str(label) for label in fold.y_test]
@@ -100,7 +100,7 @@ def before_and_after(problem: ClassProblem) -> Figure:
 def knn_rows(problem: ClassProblem, quick: bool, seed: int) -> list[Row]:
     """Return one row a method: its error on the test rows, and what the paper printed."""
     errors: dict[str, list[float]] = {}
-    for fold in track(problem.folds(seed), f"{problem.name}: split", SPLITS):
+    for fold in track(problem.folds(seed), f"{problem.name}: split", problem.n_splits):
         for name, error in errors_of_split(fold, problem.scalings, quick).items():
             errors.setdefault(name, []).append(error)
     if _published(problem.name, "LMNN") is not None:

@@ -27,14 +27,15 @@ def unscaled(X: Floats) -> Map:
 
 def standard(X: Floats) -> Map:
     """Bring features to mean 0 and spread 1; a constant one becomes 0."""
-    mean, spread = X.mean(axis=0), X.std(axis=0)
-    spread[spread == 0.0] = 1.0
+    mean, variance = _moments(X)
+    spread = np.where(variance == 0.0, 1.0, np.sqrt(variance))
     return lambda rows: (rows - mean) / spread
 
 
 def common(X: Floats) -> Map:
     """Bring features to mean 0 and, all by one factor, to a mean variance of 1."""
-    mean, spread = X.mean(axis=0), np.sqrt(X.var(axis=0).mean()) or 1.0
+    mean, variance = _moments(X)
+    spread = np.sqrt(variance.mean()) or 1.0
     return lambda rows: (rows - mean) / spread
 
 
@@ -46,3 +47,11 @@ def power(X: Floats) -> Map:
     # Beyond the rows they were learnt from, steep powers lead anywhere.
     low, high = known.min(axis=0), known.max(axis=0)
     return lambda rows: powers.transform(np.clip(scaled(rows), low, high))
+
+
+def _moments(X: Floats) -> tuple[Floats, Floats]:
+    """Return each feature's mean and variance; a constant one has variance 0, which rounding of the mean would hide."""
+    mean, variance = X.mean(axis=0), X.var(axis=0)
+    constant = (X[0] == X).all(axis=0)
+    mean[constant], variance[constant] = X[0, constant], 0.0
+    return mean, variance

@@ -79,10 +79,10 @@ class _Counts:
     """How often labels come with each setting of the core; most rows lack a label, and are counted once for all."""
 
     Y: Floats
+    setting: Ints
+    """(n,) in ascending order."""
     weight: Floats
-    member: Floats
-    """(n, S) 1 in the column of a row's setting."""
-    rows: Floats
+    rows: Ints
     """(S,) how many rows have the setting."""
     total: Floats
     """(S,) their weight."""
@@ -91,19 +91,37 @@ class _Counts:
 
     @classmethod
     def of(cls, Y: Floats, setting: Ints, weight: Floats) -> _Counts:
-        member = np.equal.outer(setting, np.arange(int(setting.max(initial=0)) + 1)).astype(np.float64)
-        return cls(Y, weight, member, member.sum(axis=0), weight @ member, member.T @ (weight[:, None] * Y))
+        order = np.argsort(setting, kind="stable")
+        Y, setting, weight = Y[order], setting[order], weight[order]
+        n_settings = int(setting.max(initial=0)) + 1
+        return cls(Y, setting, weight, *_summed(Y, setting, weight, n_settings))
 
     def information(self, label: int, others: Ints) -> float:
         """Sum over ``others`` of the mutual information with the setting and the label, in nats."""
         rows = np.flatnonzero(self.Y[:, label])
-        member, weight = self.member[rows], self.weight[rows]
-        n_rows, count = member.sum(axis=0), weight @ member
-        ones = member.T @ (weight[:, None] * self.Y[np.ix_(rows, others)])
+        n_rows, count, ones = _summed(
+            self.Y[np.ix_(rows, others)], self.setting[rows], self.weight[rows], len(self.rows)
+        )
         seen = np.column_stack([self.rows - n_rows, n_rows]).ravel() > 0
-        count = np.column_stack([self.total - count, count]).ravel()[seen]
-        ones = np.stack([self.ones[:, others] - ones, ones], axis=1).reshape(len(seen), -1)[seen]
-        table = np.stack([count[:, None] - ones, ones]) + _SMOOTHING
+        count = np.column_stack([_less(self.total, count), count]).ravel()[seen]
+        ones = np.stack([_less(self.ones[:, others], ones), ones], axis=1).reshape(len(seen), -1)[seen]
+        table = np.stack([_less(count[:, None], ones), ones]) + _SMOOTHING
         table /= table.sum(axis=(0, 1))
         outer = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True)
         return float((table * np.log(table / outer)).sum())
+
+
+def _summed(Y: Floats, setting: Ints, weight: Floats, n_settings: int) -> tuple[Ints, Floats, Floats]:
+    """Return the number of rows of each setting, their weight, and that of those with each label; settings ascend."""
+    rows = np.bincount(setting, minlength=n_settings)
+    weights = np.bincount(setting, weight, n_settings).astype(np.float64)
+    ones, present = np.zeros((n_settings, int(Y.shape[1]))), rows > 0
+    if present.any():
+        starts = np.cumsum(rows)[present] - rows[present]
+        ones[present] = np.add.reduceat(weight[:, None] * Y, starts, axis=0)
+    return rows, weights, ones
+
+
+def _less(whole: Floats, part: Floats) -> Floats:
+    """Return what is left; by rounding, a part can be a little more than its whole."""
+    return np.maximum(whole - part, 0.0)

@@ -76,8 +76,12 @@ def fold_in(
     >>> found.rows.round(3).tolist(), found.gap < 1e-3
     ([[2.0]], True)
     """
-    from scipy.sparse import diags_array
+    from scipy.sparse import csr_array, diags_array
 
+    # In units of the largest, no sum of weights is infinite and none is too small to divide by.
+    most = seen.max(axis=1).toarray().reshape(-1)
+    weights = seen.data / np.repeat(np.where(most > 0, most, 1.0), np.diff(seen.indptr))
+    seen = csr_array((weights, seen.indices, seen.indptr), shape=seen.shape)
     sums = np.asarray(seen.sum(axis=1)).reshape(-1)
     asked = np.flatnonzero(sums > 0)
     largest = max(float((factors**2).sum(axis=1).max()), 1e-12)
@@ -123,6 +127,8 @@ def _descend(wanted: Wanted, factors: Floats, biases: Floats, max_norm: float, l
         _, slope = cost_and_gradient(ahead, wanted, factors, biases)
         moved = ahead - slope / largest
         moved *= np.minimum(1.0, max_norm / np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-12))
+        # Whoever is done stays, so that no row depends on whom it was asked together with.
+        moved = np.where((gap <= TOLERANCE)[:, None], u, moved)
         faster = (1.0 + math.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
         ahead = moved + (momentum - 1.0) / faster * (moved - u)
         u, momentum = moved, faster

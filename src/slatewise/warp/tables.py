@@ -55,12 +55,6 @@ class Table:
         values[:] = self.values
         return Table(values, self.accumulators.copy(), self.segments)
 
-    def grown(self, more: Singles) -> Table:
-        """Return a table with further rows, whose accumulators start at 0."""
-        values = aligned_zeros(len(self.values) + len(more), self.values.shape[1])
-        values[: len(self.values)], values[len(self.values) :] = self.values, more
-        return Table(values, np.pad(self.accumulators, ((0, len(more)), (0, 0))), self.segments)
-
 
 @dataclass(frozen=True, eq=False)
 class Entries:
