@@ -29,7 +29,7 @@ from slatewise.progress import track
 DEPTHS = range(1, 11)
 REPEATS = 5
 MOST_REPEATED = 20_000
-"""With more training rows than this there is one draw, to be done in minutes."""
+"""With more training rows than this there is one draw."""
 RANKMATCH, DORM, BETTER = "RankMatch, one document a rating", "DORM, the same slates", "the better official run"
 CHOSEN, WHOLE = "RankMatch, M by validation", "RankMatch, whole queries"
 SIZES = (3, 4, 5)
