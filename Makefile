@@ -9,7 +9,7 @@ demo: .venv/installed-plain
 	$(BIN)/slatewise demo --out demo/report.html
 
 test: .venv/installed-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: .venv/installed-check
 	$(BIN)/ruff check .

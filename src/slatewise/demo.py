@@ -233,11 +233,11 @@ def _keypoints(seed: int) -> DemoRow:
 
 
 def _sessions(seed: int) -> DemoRow:
-    made = make_sessions(n_sessions=8000, n_items=500, random_state=seed)
+    made = make_sessions(n_sessions=8000, n_items=500, n_clusters=40, random_state=seed)
     pairs = made.sessions.pairs()
     cut = int(0.8 * len(pairs.queries))
     train, test = slice(0, cut), slice(cut, None)
-    ranker = LatentRanker(n_components=16, stages=2, random_state=seed).fit(pairs.queries[train], pairs.items[train])
+    ranker = LatentRanker(n_components=8, stages=2, random_state=seed).fit(pairs.queries[train], pairs.items[train])
     queries, items = pairs.queries[test], pairs.items[test]
     best = np.any(made.best_next(queries, k=10) == items[:, None], axis=1)
     return DemoRow(

@@ -355,6 +355,7 @@ BAD = [
     ({}, {"queries": -np.eye(4), "items": None}, "queries: expected entries >= 0"),
     ({}, {"queries": np.eye(4), "items": None, "sample_weight": np.ones(4)}, "sample_weight"),
     ({}, {"queries": np.eye(4), "items": np.full((4, 3), 2)}, "zeros and ones"),
+    ({}, {"queries": np.eye(4), "items": csr_array((np.ones(2), ([1, 1], [0, 0])), shape=(4, 3))}, "zeros and ones"),
     ({}, {"queries": np.eye(4), "items": [1, 2]}, "inconsistent"),
     ({}, {"sample_weight": [-1, 1, 1, 1]}, "sample_weight"),
     ({}, {"queries": LARGE}, r"queries: expected finite float32 numbers, found 1e\+300 at row 1, column 1"),

@@ -213,6 +213,8 @@ def _featured(
             raise ValueError(f"items: expected one a row, {n_rows}, found {len(offered)}: inconsistent lengths")
         item_ids, numbers = np.unique(offered, return_inverse=True)
         return LatentPairs(np.arange(n_rows), numbers.astype(np.int64), weights, item_ids, features=features)
+    marks = marks.copy()
+    marks.sum_duplicates()  # an entry stored twice is a 2
     if marks.shape[0] != n_rows or not np.isin(marks.data, (0, 1)).all():
         raise ValueError(f"items: expected zeros and ones of {n_rows} rows, found others, shape {marks.shape}")
     rows, columns = (np.asarray(part, dtype=np.int64) for part in marks.nonzero())
