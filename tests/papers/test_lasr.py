@@ -12,10 +12,14 @@ from slatewise import data, datasets
 from slatewise.papers import Reproduction, reproduce
 from slatewise.papers.lasr_annotation import per_row
 from slatewise.papers.lasr_baselines import log_counts, nmf, one_vs_rest, popularity, rank_svm, rocchio, svd
+from slatewise.papers.lasr_counts import Counts
 from slatewise.papers.lasr_data import ArtistPairs, generated_music, load_music, of_log, of_sessions
 from slatewise.papers.lasr_labels import kernel_components, load_annotation, stroke_histograms
 from slatewise.papers.lasr_lists import Factored, Ranks, by_frequency, difference, ranks_of
 from slatewise.papers.lasr_music import at_scale
+from slatewise.warp.engine import Factors
+from slatewise.warp.queries import IdQueries
+from slatewise.warp.tables import Table
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +50,7 @@ def test_rows_and_figures_of_the_music_tables(table: Reproduction):
         recall = [rows[name].measured[f"R@{k}"] for k in (5, 10, 30, 50)]
         assert 0 < recall[0] <= recall[1] <= recall[2] <= recall[3] <= 100
         assert 0 < rows[name].measured["R@5 no self"] <= 100
-    for name in ("Rocchio on t=0 (S = V)", "SVD, reranked (t=1)", "LaSR (t=0), n=16", "Table 2, SVD, n=4"):
+    for name in ("Rocchio on t=0 (S = V)", "SVD, reranked (t=1)", "LaSR (t=0), n=16", "Table 2, SVD, n=4", "counts"):
         assert name in rows
     gain = rows["LaSR (t=1) minus LaSR (t=0)"].measured
     assert gain["R@5"] == pytest.approx(rows["LaSR (t=1)"].measured["R@5"] - rows["LaSR (t=0)"].measured["R@5"])
@@ -95,6 +99,28 @@ def test_it_is_json_and_a_page(which, request):
     assert all(entry in unescape(html) for row in lists for entry in row.entries)
     rows = json.loads(json.dumps(result.as_json()))["rows"]
     assert [row.get("entries") for row in rows] == [list(row.entries) or None for row in result.rows]
+
+
+def test_counts_rank_as_counting_by_hand():
+    rng = np.random.default_rng(0)
+    pairs = ArtistPairs(*rng.integers(0, 9, size=(2, 60)))
+    table = np.zeros((9, 9))
+    for q, d in zip(pairs.queries, pairs.items, strict=True):
+        table[q, d] += 1
+    popular = table.sum(axis=0) / 60
+    vectors, items = rng.normal(size=(2, 9, 16)).astype(np.float32)
+    numbers = np.array([4, 0, 7])
+    for reverse in (0.0, 0.3):
+        scores = np.log(1 + table + reverse * table.T + popular)
+        counts = Counts.of(pairs, 9, reverse)
+        assert counts.lists(numbers, 20).tolist() == np.argsort(-scores[numbers], kind="stable").tolist()
+        mixed = counts.with_factors(lambda asked: Factors(IdQueries(_rows(vectors[asked])), _rows(items)), strength=2.0)
+        together = 2 * scores + vectors @ items.T
+        assert mixed(numbers, 9).tolist() == np.argsort(-together[numbers], kind="stable").tolist()
+
+
+def _rows(values):
+    return Table(values, np.empty((len(values), 0), dtype=np.float32), ())
 
 
 def test_names_that_mean_nothing_are_told(tmp_path):

@@ -10,6 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from slatewise.estimators.latent import LatentRanker
 from slatewise.estimators.structured_reranker import StructuredReranker
 from slatewise.papers._reproduction import Row
 from slatewise.papers.lasr_baselines import nmf, popularity, rocchio, svd
+from slatewise.papers.lasr_counts import Counts, choose_counts, choose_strength
 from slatewise.papers.lasr_data import ArtistPairs, MusicProblem
 from slatewise.papers.lasr_lists import DEPTHS, Factored, Ints, Lists, Ranks, by_frequency, difference, ranks_of
 from slatewise.papers.lasr_stages import (
@@ -45,6 +48,8 @@ TABLE_2: Mapping[str, Mapping[int, float]] = {
     "LaSR (t=0)": {25: 5.23, 50: 5.60, 100: 6.24, 200: 6.42},
 }
 BETAS = (0.02, 0.05, 0.1, 0.2, 0.4)
+_System: TypeAlias = tuple[Lists, Mapping[str, float]]
+"""What ranks, and notes on it."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,8 @@ def table_1(problem: MusicProblem, effort: Effort, seed: int) -> tuple[list[Row]
     auc = refit(problem, choose_first(problem, _norms(Settings(n, 0.0), effort), effort.epochs, seed), seed)
     wide = _wider(problem, effort, seed, 2 * n, first.settings)
     approximation, reranked, scale = _on_svd(problem, effort, seed, n)
-    systems: dict[str, tuple[Lists, Mapping[str, float]]] = {
+    counts, counted = _with_counts(problem, trial, stages)
+    systems: dict[str, _System] = {
         "popularity": (popularity(known, n_artists).lists, {}),
         "NMF": (nmf(known, n_artists, n).lists, {}),
         "SVD": (approximation.lists, {}),
@@ -100,6 +106,8 @@ def table_1(problem: MusicProblem, effort: Effort, seed: int) -> tuple[list[Row]
         "Rocchio on t=0 (S = V)": (rocchio(first.first, beta), {"beta": beta}),
         **{f"LaSR (t={t})": (stages.lists(t), _cost(stages)) for t in (1, 2)},
         "SVD, reranked (t=1)": (reranked, {} if scale is None else {"base_scale": scale}),
+        "counts": counts,
+        **counted,
     }
     ranks = {
         name: ranks_of(lists, problem.test, n_artists)
@@ -120,6 +128,9 @@ def gains(problem: MusicProblem, ranks: Mapping[str, Ranks]) -> list[Row]:
         Row("LaSR (t=2) minus LaSR (t=1)", difference(two, one), _published_gain(2, 1)),
         Row("LaSR (t=1) minus Rocchio", difference(one, ranks["Rocchio on t=0 (S = V)"]), None),
         Row("SVD, reranked (t=1) minus SVD", difference(ranks["SVD, reranked (t=1)"], ranks["SVD"]), None),
+        Row("LaSR (t=1) minus counts", difference(one, ranks["counts"]), None),
+        Row("LaSR (t=1) + counts minus counts", difference(ranks["LaSR (t=1) + counts"], ranks["counts"]), None),
+        Row("LaSR (t=1) + counts minus LaSR (t=1)", difference(ranks["LaSR (t=1) + counts"], one), None),
     ]
     binned = by_frequency(one, zero, problem.known, problem.n_artists)
     return rows + [Row(f"LaSR (t=1) minus LaSR (t=0), query seen {bin_}", gain, None) for bin_, gain in binned.items()]
@@ -240,6 +251,18 @@ def _on_svd(problem: MusicProblem, effort: Effort, seed: int, n: int) -> tuple[F
     if chosen is None:
         return approximation, approximation.lists, None
     return approximation, _reranked(problem.known, approximation, effort, seed, chosen), chosen
+
+
+def _with_counts(problem: MusicProblem, trial: Learned, stages: Learned) -> tuple[_System, dict[str, _System]]:
+    """Return the counts alone, and added to t=0 and t=1; r and g are chosen with the ``trial`` on training pairs."""
+    reverse = choose_counts(problem)
+    counts = Counts.of(problem.known, problem.n_artists, reverse)
+    counted: dict[str, _System] = {}
+    for t in (0, 1):
+        strength = choose_strength(problem, reverse, partial(trial.factors, stage=t))
+        lists = counts.with_factors(partial(stages.factors, stage=t), strength)
+        counted[f"LaSR (t={t}) + counts"] = (lists, {"reversed": reverse, "strength": strength})
+    return (counts.lists, {"reversed": reverse}), counted
 
 
 def _reranked(pairs: ArtistPairs, base: Factored, effort: Effort, seed: int, scale: float) -> Lists:

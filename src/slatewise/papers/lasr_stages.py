@@ -19,6 +19,7 @@ from slatewise.papers.lasr_data import ArtistPairs, MusicProblem
 from slatewise.papers.lasr_lists import Factored, Ints, Lists, ranks_of
 from slatewise.progress import tell, track
 from slatewise.warp.blocked import BlockedEngine, step_size
+from slatewise.warp.engine import Factors
 from slatewise.warp.negatives import WholeCatalogue
 from slatewise.warp.pair_terms import Gram, PairTerm
 from slatewise.warp.pairs import TrainingPairs
@@ -67,15 +68,18 @@ class Learned:
         queries, items = self.states[0].queries.values, self.states[0].items.values
         return Factored(queries[:, :width], items[:, :width])
 
-    def lists(self, stage: int | None = None) -> Lists:
-        """Rank by a stage, or by the last one before it that there is."""
+    def factors(self, numbers: Ints, stage: int | None = None) -> Factors:
+        """Return the factors of a stage, or of the last one before it that there is; queries in the order asked."""
         last = len(self.states) - 1
         states = self.states[: 1 + (last if stage is None else min(stage, last))]
-        pair = _shape(self.settings, 0).pair_term
+        tables = [(_rows(state.queries, numbers), state.items) for state in states]
+        return stage_factors(IdQueries, len(numbers), tables, _shape(self.settings, 0).pair_term, POSITION_WEIGHTS)
+
+    def lists(self, stage: int | None = None) -> Lists:
+        """Rank by the factors of a stage."""
 
         def rank(numbers: Ints, k: int) -> Ints:
-            tables = [(_rows(state.queries, numbers), state.items) for state in states]
-            factors = stage_factors(IdQueries, len(numbers), tables, pair, POSITION_WEIGHTS)
+            factors = self.factors(numbers, stage)
             return top_items(factors.queries, np.arange(len(numbers)), factors.items.values, k).items
 
         return rank
