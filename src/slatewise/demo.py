@@ -237,7 +237,7 @@ def _sessions(seed: int) -> DemoRow:
     pairs = made.sessions.pairs()
     cut = int(0.8 * len(pairs.queries))
     train, test = slice(0, cut), slice(cut, None)
-    ranker = LatentRanker(n_components=8, stages=2, random_state=seed).fit(pairs.queries[train], pairs.items[train])
+    ranker = LatentRanker(n_components=16, stages=2, random_state=seed).fit(pairs.queries[train], pairs.items[train])
     queries, items = pairs.queries[test], pairs.items[test]
     best = np.any(made.best_next(queries, k=10) == items[:, None], axis=1)
     return DemoRow(

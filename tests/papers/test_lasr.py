@@ -16,7 +16,7 @@ from slatewise.papers.lasr_counts import Counts
 from slatewise.papers.lasr_data import ArtistPairs, generated_music, load_music, of_log, of_sessions
 from slatewise.papers.lasr_labels import kernel_components, load_annotation, stroke_histograms
 from slatewise.papers.lasr_lists import Factored, Ranks, by_frequency, difference, ranks_of
-from slatewise.papers.lasr_music import at_scale
+from slatewise.papers.lasr_music import BOTH_WAYS, at_scale
 from slatewise.warp.engine import Factors
 from slatewise.warp.queries import IdQueries
 from slatewise.warp.tables import Table
@@ -50,7 +50,14 @@ def test_rows_and_figures_of_the_music_tables(table: Reproduction):
         recall = [rows[name].measured[f"R@{k}"] for k in (5, 10, 30, 50)]
         assert 0 < recall[0] <= recall[1] <= recall[2] <= recall[3] <= 100
         assert 0 < rows[name].measured["R@5 no self"] <= 100
-    for name in ("Rocchio on t=0 (S = V)", "SVD, reranked (t=1)", "LaSR (t=0), n=16", "Table 2, SVD, n=4", "counts"):
+    for name in (
+        "Rocchio on t=0 (S = V)",
+        "SVD, reranked (t=1)",
+        "LaSR (t=0), n=16",
+        "Table 2, SVD, n=4",
+        "counts",
+        BOTH_WAYS,
+    ):
         assert name in rows
     gain = rows["LaSR (t=1) minus LaSR (t=0)"].measured
     assert gain["R@5"] == pytest.approx(rows["LaSR (t=1)"].measured["R@5"] - rows["LaSR (t=0)"].measured["R@5"])

@@ -46,6 +46,8 @@ class Settings:
     term: Callable[[Segment], PairTerm] = Gram
     pair_step: float = 0.1
     pair_norm: float = 0.7
+    reverse: float = 0.0
+    """Weight of every pair in the other direction, learnt from besides."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +131,7 @@ def quality(problem: MusicProblem, lists: Lists) -> float:
 def _stages(
     problem: MusicProblem, pairs: ArtistPairs, settings: Settings, watched: bool, epochs: int, seed: int
 ) -> Stages:
-    training = TrainingPairs.of(pairs.queries, pairs.items, np.ones(len(pairs), dtype=np.float32))
+    training = _training(pairs, settings.reverse)
     weight = rank_weights(problem.n_artists, settings.alpha)
     engine = BlockedEngine(WholeCatalogue(), weight, step_size(len(training)))
     return Stages(
@@ -141,6 +143,17 @@ def _stages(
         Schedule(epochs, PATIENCE, seed),
         POSITION_WEIGHTS,
         lambda state, lists: engine,
+    )
+
+
+def _training(pairs: ArtistPairs, reverse: float) -> TrainingPairs:
+    weights = np.ones(len(pairs), dtype=np.float32)
+    if not reverse:
+        return TrainingPairs.of(pairs.queries, pairs.items, weights)
+    return TrainingPairs.of(
+        np.concatenate([pairs.queries, pairs.items]),
+        np.concatenate([pairs.items, pairs.queries]),
+        np.concatenate([weights, np.float32(reverse) * weights]),
     )
 
 
