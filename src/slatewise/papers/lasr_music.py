@@ -117,10 +117,7 @@ def table_1(problem: MusicProblem, effort: Effort, seed: int) -> tuple[list[Row]
         _System("LaSR (t=0)", first.lists(), _cost(first)),
         _System(f"LaSR (t=0), n={2 * n}", wide.lists(), _cost(wide)),
         _System("Rocchio on t=0 (S = V)", rocchio(first.first, beta), {"beta": beta}),
-        *[
-            _System(f"LaSR (t={t})", stages.lists(t), _cost(stages) | {"kept": float(len(stages.states) > t)})
-            for t in (1, 2)
-        ],
+        *[_System(f"LaSR (t={t})", stages.lists(t), _later_cost(stages, t)) for t in (1, 2)],
         _System("SVD, reranked (t=1)", reranked, {} if scale is None else {"base_scale": scale}),
         *_with_counts(problem, trial, stages, effort, seed),
     ]
@@ -325,6 +322,10 @@ def _cost(learned: Learned) -> dict[str, float]:
         bilinear = float(settings.term is Bilinear)
         notes |= {"stage_norm": settings.pair_norm, "stage_step": settings.pair_step, "S'T": bilinear}
     return notes | {f"epochs_t{t}": float(epochs) for t, epochs in enumerate(learned.epochs)}
+
+
+def _later_cost(learned: Learned, t: int) -> dict[str, float]:
+    return _cost(learned) | {"kept": 1.0} if len(learned.states) > t else {"kept": 0.0}
 
 
 def _epochs(ranker: LatentRanker) -> dict[str, float]:
