@@ -1,7 +1,7 @@
 """The tables of latent structured ranking on generated data: rows, figures, splits, the way recall is counted."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from html import unescape
 
 import numpy as np
@@ -9,15 +9,23 @@ import pytest
 from scipy.sparse import csr_array
 
 from slatewise import data, datasets
-from slatewise.papers import Reproduction, reproduce
-from slatewise.papers.lasr_annotation import per_row
+from slatewise.papers import Reproduction, lasr_labels, reproduce
+from slatewise.papers.lasr_annotation import QUICK, choose, per_row, table_5
 from slatewise.papers.lasr_baselines import log_counts, nmf, one_vs_rest, popularity, rank_svm, rocchio, svd
 from slatewise.papers.lasr_counts import Counts
 from slatewise.papers.lasr_data import ArtistPairs, generated_music, load_music, of_log, of_sessions
-from slatewise.papers.lasr_labels import kernel_components, load_annotation, stroke_histograms
+from slatewise.papers.lasr_labels import (
+    AnnotationProblem,
+    LabelledPart,
+    kernel_components,
+    load_annotation,
+    stroke_histograms,
+)
 from slatewise.papers.lasr_lists import Factored, Ranks, by_frequency, difference, ranks_of
 from slatewise.papers.lasr_music import BOTH_WAYS, at_scale
+from slatewise.papers.lasr_wsabie import best_labels, first_stage, fold_numbers, next_stage
 from slatewise.warp.engine import Factors
+from slatewise.warp.pair_terms import Bilinear, Gram
 from slatewise.warp.queries import IdQueries
 from slatewise.warp.tables import Table
 
@@ -85,13 +93,91 @@ def test_lists_stand_side_by_side_with_counts(table: Reproduction):
 def test_rows_and_figures_of_the_annotation_tables(annotated: Reproduction):
     rows = {row.name: row for row in annotated.rows}
     crossed = "LaSR (t=1), cross-fitted, S'T"
-    for name in ("One-vs-Rest", "Rank SVM", "WSABIE", "LaSR (t=1)", "LaSR (t=1), S'T", crossed):
+    later = ("LaSR (t=1)", "LaSR (t=1), S'T", crossed, "LaSR (t=1), chosen on validation")
+    for name in ("One-vs-Rest", "Rank SVM", "WSABIE", "WSABIE, n=16", *later):
         measured = rows[name].measured
         assert 0 < measured["r@1"] <= measured["r@5"] <= measured["r@10"] <= 100
         assert 0 < measured["MAP"] <= 1 <= measured["mean rank"] <= 12
     assert rows["LaSR (t=1)"].paper["mean rank"] == 523
     assert rows["LaSR (t=1) minus WSABIE"].paper["r@1"] == pytest.approx(1.06)
+    assert rows["LaSR (t=1) minus WSABIE"].paper["r@1_relative"] == pytest.approx(12.6)
     assert rows[f"{crossed} minus WSABIE"].paper is None
+    for name in later:
+        gain = rows[f"{name} minus WSABIE"].measured
+        assert gain["r@5"] == pytest.approx(rows[name].measured["r@5"] - rows["WSABIE"].measured["r@5"])
+        if not rows[name].measured["kept"]:
+            assert gain["r@5"] == gain["MAP"] == 0.0
+            assert gain["r@5_p"] == 1.0
+
+
+def test_examples_are_shown_even_of_a_stage_that_was_not_kept(annotated: Reproduction):
+    kept = {row.name: row for row in annotated.rows}["LaSR (t=1)"].measured["kept"]
+    lists = [row for row in annotated.rows if row.name.startswith("Table 4")]
+    assert len(lists) == 16
+    assert sum(row.name.endswith("LaSR (t=1)" if kept else "LaSR (t=1) though not kept") for row in lists) == 8
+    for row in lists:
+        assert sum(entry.startswith("[") for entry in row.entries) == row.measured["right"] <= row.measured["labels"]
+
+
+def test_a_setting_is_chosen_after_the_other():
+    asked = []
+
+    def quality(settings):
+        asked.append((settings["a"], settings["b"]))
+        return np.array([-abs(settings["a"] - 2) - abs(settings["b"] - settings["a"])])
+
+    trial = choose({"a": (1.0, 2.0, 3.0), "b": (5.0, 3.0, 1.0)}, dict, quality)
+    assert asked == [(1, 5), (2, 5), (3, 5), (2, 3), (2, 1)]  # of equals the first stays
+    assert trial.settings == {"a": 2.0, "b": 3.0}
+    assert trial.quality == -1.0
+
+
+def test_labels_of_test_rows_choose_nothing():
+    rng = np.random.default_rng(8)
+    X, Y = rng.normal(size=(120, 6)), np.eye(12)[rng.integers(0, 12, 120)]
+    train, validation, test = (LabelledPart(X[some], Y[some], some) for some in np.split(np.arange(120), [70, 95]))
+    two = {"step": (0.1, 0.3), "norm": (4.0, 1.0)}
+    effort = replace(
+        QUICK,
+        regression={"strength": (10.0, 1.0)},
+        machine={**two, "epochs": (4.0, 2.0)},
+        wsabie=two,
+        stage=two,
+        on_base={"scale": (4.0, 2.0), **two, "epochs": (2.0, 1.0)},
+    )
+    outcomes = []
+    for labels in (test.Y, np.roll(test.Y, 1, axis=1)):
+        problem = AnnotationProblem(
+            "made", train, validation, LabelledPart(test.X, labels, test.group), tuple("abcdefghijkl")
+        )
+        rows = table_5(problem, effort, 0)
+        notes = ("strength", "step", "norm", "epochs", "scale", "kept")
+        chosen = {row.name: [row.measured.get(note) for note in notes] for row in rows if " minus " not in row.name}
+        outcomes.append((chosen, [[entry.strip("[]") for entry in row.entries] for row in rows]))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_a_fold_has_whole_groups():
+    group = np.random.default_rng(1).integers(0, 12, 200)
+    folds = fold_numbers(group, 3)
+    assert set(folds) == set(range(5))
+    assert all(len(set(folds[group == one])) == 1 for one in range(12))
+    assert sorted(len(set(group[folds == fold])) for fold in range(5)) == [2, 2, 2, 3, 3]
+
+
+def test_a_stage_is_what_its_formula_says():
+    rng = np.random.default_rng(2)
+    X, Y = rng.normal(size=(60, 5)), np.eye(30)[rng.integers(0, 30, 60)]
+    part = LabelledPart(X, Y, np.arange(60))
+    problem = AnnotationProblem("made", part, part, part, tuple(map(str, range(30))))
+    first = first_stage(problem, 4, 0.1, 3.0, 2, 0)
+    assert first.epochs in (1, 2)
+    lists = best_labels(np.vstack([first.scores(X)] * 2), 20)
+    for term, crossed in ((Gram, slice(5, 9)), (Bilinear, slice(9, 13))):
+        stage = next_stage(problem, first, lists, term, 0.1, 1.0, 2, 0)
+        rows = stage.states[1].items.values.astype(float)
+        moved = np.array([sum(rows[j, crossed] / place for place, j in enumerate(one, 1)) for one in lists[:60]])
+        np.testing.assert_allclose(stage.scores(X), first.scores(X) + moved @ rows[:, 5:9].T, atol=1e-5)
 
 
 @pytest.mark.parametrize("which", ["table", "annotated"])
@@ -285,13 +371,45 @@ def test_strokes_are_counted_by_direction_and_place():
     assert upright.sum(axis=(0, 1)).argmax() in (0, 7)
 
 
-def test_kernel_components_are_the_kernel():
+@pytest.fixture
+def histograms():
     rng = np.random.default_rng(6)
-    X = rng.dirichlet(np.ones(9), 40)
-    train = np.arange(40) < 30
-    features = kernel_components(X, train, 30)
-    kernel = np.minimum(X[:, None], X[None]).sum(axis=2)
-    np.testing.assert_allclose((features @ features.T)[:, :30], kernel[:, :30], atol=1e-6)
+    parts = rng.dirichlet(np.full(40, 0.2), 5)
+    X = 0.7 * rng.dirichlet(np.ones(5), 90) @ parts + 0.3 * rng.dirichlet(np.ones(40), 90)
+    mean = (np.arange(90) < 70) / 70  # of the training rows
+    centre = np.eye(90) - np.ones((90, 1)) * mean
+    return X, np.arange(90) < 70, centre @ np.minimum(X[:, None], X[None]).sum(axis=2) @ centre.T
+
+
+def test_kernel_components_are_principal(histograms):
+    X, train, kernel = histograms
+    features = kernel_components(X, train, 6)
+    values, vectors = np.linalg.eigh(kernel[:70, :70])
+    expected = vectors[:, -6:] * np.sqrt(values[-6:])
+    np.testing.assert_allclose(features[:70] @ features[:70].T, expected @ expected.T, atol=1e-6)
+    np.testing.assert_allclose((features[:70] ** 2).sum(axis=0), values[:-7:-1], rtol=1e-6)
+    new = kernel[70:, :70] @ vectors[:, -6:] / np.sqrt(values[-6:])  # the projections of rows that were not learnt from
+    np.testing.assert_allclose(np.abs(features[70:]), np.abs(new[:, ::-1]), atol=1e-6)
+    np.testing.assert_array_equal(features, kernel_components(X, train, 6))
+
+
+def test_all_kernel_components_are_the_kernel(histograms):
+    X, train, kernel = histograms
+    features = kernel_components(X, train, 100)
+    np.testing.assert_allclose((features @ features.T)[:, :70], kernel[:, :70], atol=1e-6)
+
+
+def test_kernel_components_through_few_pivots(histograms, monkeypatch):
+    X, train, kernel = histograms
+    monkeypatch.setattr(lasr_labels, "PIVOTS", 30)
+    monkeypatch.setattr(lasr_labels, "ROWS_A_BLOCK", 17)
+    features = kernel_components(X, train, 8)
+    most = np.linalg.eigvalsh(kernel[:70, :70])[-8:].sum()
+    assert 0.9 * most < (features[:70] ** 2).sum() <= most
+    monkeypatch.setattr(lasr_labels, "PIVOTS", 8)
+    fewer = kernel_components(X, train, 8)
+    errors = [np.linalg.norm(of[70:] @ of[:70].T - kernel[70:, :70]) for of in (features, fewer)]
+    assert errors[0] < errors[1] < np.linalg.norm(kernel[70:, :70])
 
 
 def test_the_papers_size_reports_what_it_costs(music):

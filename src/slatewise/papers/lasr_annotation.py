@@ -1,45 +1,54 @@
 """Tables 4 and 5 of Weston and Blitzer (2012): labels of images, with features instead of artists as queries.
 
-Recall at 1, 5 and 10 (in percent), mean average precision and mean rank, all labels ranked, means over rows; settings
-of every method are chosen on the validation rows by the mean of the three recalls. WSABIE is LaSR's stage t=0, and a
-stage after it is taken only if it is better there. Each has the paper's S'S once, and once S'T, which can say that two
-labels do not go together. "Cross-fitted": a stage that learns on scores of models that did not see the row; otherwise
-only its lists are from such models.
+Recall at 1, 5 and 10 (in percent), mean average precision and mean rank, all labels ranked, means over rows. Every
+method is fitted to the training rows. Its settings, which stand in its row, are chosen on the validation rows by the
+mean of the three recalls, one after the other: a setting begins at the first value of its grid and tries the others
+while the rest stay. Epochs are among them, for WSABIE and the stages on it those after which recall at 5 is best.
+Fixed are the width n, the lists of 20 labels and their weights 1/j.
+
+WSABIE is LaSR's stage t=0. A stage t=1 adds S, so WSABIE of twice the width stands beside it (with the narrower one's
+step, the norm chosen anew). Each stage has the paper's S'S once, and once S'T, which can say that two labels do not go
+together; one more row is the best of all stages on the validation rows. "Cross-fitted": a stage that learns on scores
+of models that did not see the row; otherwise only its lists are from such models. Where ``kept`` is 0 no such stage was
+better than WSABIE on the validation rows by more than a standard error, and WSABIE's figures stand there. A row "A
+minus B" is a difference in points, ``_relative`` in percent of B, with p values of a randomisation test over rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import product
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise import metrics
-from slatewise.estimators.latent import LatentRanker
 from slatewise.estimators.structured_reranker import StructuredReranker
 from slatewise.papers._reproduction import Row
-from slatewise.papers.cstar_scores import folds
 from slatewise.papers.lasr_baselines import one_vs_rest, rank_svm
 from slatewise.papers.lasr_labels import AnnotationProblem, LabelledPart, load_annotation
+from slatewise.papers.lasr_wsabie import LIST_LENGTH, Annotator, best_labels, first_stage, next_stage, out_of_fold
 from slatewise.progress import tell, track
+from slatewise.warp.pair_terms import Bilinear, Gram
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-Orders: TypeAlias = Callable[[Floats], Ints]
-"""From rows of features to all labels, best first."""
-Settings: TypeAlias = dict[str, Any]
-
+Scores: TypeAlias = Callable[[Floats], Floats]
+"""From rows of features to a score a label."""
+Grids: TypeAlias = Mapping[str, tuple[float, ...]]
+Settings: TypeAlias = dict[str, float]
 PairName: TypeAlias = Literal["gram", "bilinear"]
+T = TypeVar("T")
 
 OVR, SVM, WSABIE, LASR = "One-vs-Rest", "Rank SVM", "WSABIE", "LaSR (t=1)"
+CHOSEN = "LaSR (t=1), chosen on validation"
 STAGES: Mapping[PairName, str] = {"gram": LASR, "bilinear": "LaSR (t=1), S'T"}
 CROSS_FITTED: Mapping[PairName, str] = {
     "gram": "LaSR (t=1), cross-fitted, S'S",
     "bilinear": "LaSR (t=1), cross-fitted, S'T",
 }
+TERMS = {"gram": Gram, "bilinear": Bilinear}
 TABLE_5: Mapping[str, Mapping[str, float]] = {
     OVR: {"r@1": 2.83, "r@5": 8.48, "r@10": 13.2, "MAP": 0.065, "mean rank": 667},
     SVM: {"r@1": 5.35, "r@5": 14.1, "r@10": 19.3, "MAP": 0.102, "mean rank": 804},
@@ -47,34 +56,70 @@ TABLE_5: Mapping[str, Mapping[str, float]] = {
     LASR: {"r@1": 9.45, "r@5": 22.1, "r@10": 29.1, "MAP": 0.161, "mean rank": 523},
 }
 DEPTHS = (1, 5, 10)
-EXAMPLES, SHOWN, LIST_LENGTH = 8, 10, 20
-_MEASURES = {
-    **{f"r@{k}": metrics.Recall(k) for k in DEPTHS},
-    "MAP": metrics.AP(),
-    "mean rank": metrics.MeanRank(),
-}
+EXAMPLES, SHOWN = 8, 10
+_RECALLS = {f"r@{k}": metrics.Recall(k) for k in DEPTHS}
+_MEASURES = {**_RECALLS, "MAP": metrics.AP(), "mean rank": metrics.MeanRank()}
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much of everything is tried."""
+    """How much of everything is tried; grids in the order in which they are gone through."""
 
     features: int
     n_components: int
-    strengths: tuple[float, ...]
-    steps: tuple[float, ...]
-    norms: tuple[float, ...]
-    stage_steps: tuple[float, ...]
-    stage_norms: tuple[float, ...]
-    scales: tuple[float, ...]
-    """Of a base under a stage."""
     epochs: int
+    """At most."""
+    regression: Grids
+    machine: Grids
+    wsabie: Grids
+    stage: Grids
+    on_base: Grids
+    """Of a stage on cross-fitted scores."""
 
 
 FULL = Effort(
-    1024, 100, (3.0, 10.0, 30.0, 100.0), (0.03, 0.1), (2.0, 4.0, 8.0), (0.03, 0.1), (1.0, 2.0), (2.0, 4.0), 30
+    1024,
+    100,
+    30,
+    {"strength": (3.0, 0.5, 10.0, 30.0)},
+    {"step": (0.03, 0.01, 0.1), "norm": (8.0, 4.0, 16.0, 32.0), "epochs": (15.0, 5.0, 30.0)},
+    {"step": (0.1, 0.03, 0.3, 1.0), "norm": (2.0, 1.0, 4.0, 8.0)},
+    {"step": (0.1, 0.03, 0.3), "norm": (1.0, 0.5, 2.0)},
+    {"scale": (4.0, 2.0, 8.0), "step": (0.1, 0.03), "norm": (1.0, 0.5, 2.0), "epochs": (4.0, 2.0, 8.0)},
 )
-QUICK = Effort(40, 8, (10.0,), (0.1,), (4.0,), (0.1,), (1.0,), (4.0,), 4)
+QUICK = Effort(
+    40,
+    8,
+    4,
+    {"strength": (10.0,)},
+    {"step": (0.1,), "norm": (4.0,), "epochs": (4.0,)},
+    {"step": (0.1,), "norm": (4.0,)},
+    {"step": (0.1,), "norm": (1.0,)},
+    {"scale": (4.0,), "step": (0.1,), "norm": (1.0,), "epochs": (2.0,)},
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial(Generic[T]):
+    """Something fitted, and how good it is on each of the validation rows."""
+
+    settings: Settings
+    fitted: T
+    recalls: Floats
+
+    @property
+    def quality(self) -> float:
+        """What is chosen by."""
+        return float(self.recalls.mean())
+
+
+@dataclass(frozen=True, eq=False)
+class _System:
+    """A row of Table 5: scores of the test rows, recall on each of the validation rows, notes."""
+
+    scores: Floats
+    recalls: Floats
+    notes: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 def annotation_tables(name: str, quick: bool, seed: int) -> list[Row]:
@@ -85,58 +130,77 @@ def annotation_tables(name: str, quick: bool, seed: int) -> list[Row]:
 
 def table_5(problem: AnnotationProblem, effort: Effort, seed: int) -> list[Row]:
     """Fit every method, compare the stages with WSABIE, and show some rows."""
-    first = [{"learning_rate": step, "max_norm": norm} for step in effort.steps for norm in effort.norms]
-    wsabie, settings = _best_latent(problem, _latent(problem, effort, seed, 1, first))
+    test, n = problem.test, effort.n_components
+    wsabie = _wsabie(problem, effort, n, effort.wsabie, seed)
+    wide = f"{WSABIE}, n={2 * n}"
+    grids = {"step": (wsabie.settings["step"],), "norm": effort.wsabie["norm"]}
     systems = {
-        OVR: _best(problem, _regressions(problem, effort)),
-        SVM: _best(problem, _machines(problem, effort, seed)),
-        WSABIE: _orders(wsabie),
-        **{name: _on_top(problem, effort, seed, wsabie, settings, pair) for pair, name in STAGES.items()},
+        OVR: _linear(problem, _regression(problem, effort)),
+        SVM: _linear(problem, _machine(problem, effort, seed)),
+        WSABIE: _latent(problem, wsabie),
+        wide: _latent(problem, _wsabie(problem, effort, 2 * n, grids, seed)),
     }
-    test = problem.test
-    orders = {system: of(test.X) for system, of in systems.items()}
-    base = cross_fitted(problem, effort, seed, wsabie, settings)
-    orders |= {name: _reranked(problem, effort, seed, base, pair) for pair, name in CROSS_FITTED.items()}
-    values = {system: per_row(of, test.Y) for system, of in orders.items()}
+    base = (
+        out_of_fold(problem, wsabie.fitted, seed),
+        *(wsabie.fitted.scores(part.X) for part in (problem.validation, test)),
+    )
+    before = systems[WSABIE]
+    tried = {STAGES[pair]: _stage(problem, effort, wsabie.fitted, base, pair, seed) for pair in STAGES}
+    systems |= {name: _kept(_latent(problem, trial), before) for name, trial in tried.items()}
+    systems |= {name: _kept(_on_base(problem, effort, base, pair, seed), before) for pair, name in CROSS_FITTED.items()}
+    later = (*STAGES.values(), *CROSS_FITTED.values())
+    systems[CHOSEN] = max((systems[name] for name in later), key=lambda system: system.recalls.mean())
+    orders = {name: best_labels(system.scores) for name, system in systems.items()}
+    values = {name: per_row(of, test.Y) for name, of in orders.items()}
     rows = [
-        Row(system, {name: float(of.mean()) for name, of in found.items()}, TABLE_5.get(system))
-        for system, found in values.items()
-    ]
-    pairs = [*((name, WSABIE) for name in (*STAGES.values(), *CROSS_FITTED.values())), (WSABIE, SVM)]
-    rows += [_difference(one, other, values) for one, other in pairs]
-    return rows + examples(problem, orders)
-
-
-def cross_fitted(
-    problem: AnnotationProblem, effort: Effort, seed: int, wsabie: LatentRanker, settings: Settings
-) -> Floats:
-    """Return scores of the training rows by models that did not see them, then of validation and test rows."""
-    X, Y = problem.train.X, problem.train.Y
-    scores = np.empty(Y.shape)
-    for kept, left_out in track(list(folds(len(X), seed=seed)), "folds"):
-        part = AnnotationProblem(
-            problem.name, LabelledPart(X[kept], Y[kept]), problem.validation, problem.test, problem.label_names
+        Row(
+            name,
+            {of: float(found.mean()) for of, found in values[name].items()} | dict(system.notes),
+            TABLE_5.get(name),
         )
-        ranker, _ = next(_latent(part, effort, seed, 1, [settings]))
-        scores[left_out] = _scores(ranker, X[left_out])
-    return np.vstack([scores, _scores(wsabie, problem.validation.X), _scores(wsabie, problem.test.X)])
+        for name, system in systems.items()
+    ]
+    pairs = [*((name, WSABIE) for name in (*later, CHOSEN)), (LASR, wide), (WSABIE, SVM)]
+    rows += [_difference(one, other, values) for one, other in pairs]
+    shown = LASR if systems[LASR].notes["kept"] else f"{LASR} though not kept"
+    lists = {WSABIE: orders[WSABIE], shown: best_labels(tried[LASR].fitted.scores(test.X))}
+    return rows + examples(problem, lists)
+
+
+def choose(grids: Grids, fit: Callable[[Settings], T], judge: Callable[[T], Floats], what: str = "") -> Trial[T]:
+    """Go through the grids one after the other, from the first value of each; of equals the first is kept."""
+
+    def attempt(settings: Settings) -> Trial[T]:
+        fitted = fit(settings)
+        return Trial(settings, fitted, judge(fitted))
+
+    best = attempt({name: values[0] for name, values in grids.items()})
+    for name, value in track([(name, value) for name, values in grids.items() for value in values[1:]], what):
+        trial = attempt(best.settings | {name: value})
+        best = trial if trial.quality > best.quality else best
+    return best
 
 
 def per_row(orders: Ints, Y: Floats) -> dict[str, Floats]:
     """Return every measure of every row."""
     scores = np.empty(orders.shape)
     np.put_along_axis(scores, orders, -np.arange(orders.shape[1], dtype=np.float64)[None], axis=1)
-    scale = {name: 100.0 if name.startswith("r@") else 1.0 for name in _MEASURES}
+    scale = {name: 100.0 if name in _RECALLS else 1.0 for name in _MEASURES}
     return {name: scale[name] * measure.per_list(Y, scores) for name, measure in _MEASURES.items()}
 
 
+def mean_recall(scores: Floats, part: LabelledPart) -> Floats:
+    """Return, of each row, what everything is chosen by."""
+    return 100.0 * np.mean([measure.per_list(part.Y, scores) for measure in _RECALLS.values()], axis=0)
+
+
 def examples(problem: AnnotationProblem, orders: Mapping[str, Ints]) -> list[Row]:
-    """Show the first labels of both stages for rows where these differ; right labels stand in brackets."""
+    """Show the first labels of two stages, rows where these differ first; right labels stand in brackets."""
     Y = problem.test.Y
-    lists = {name: orders[name][:, :SHOWN] for name in (WSABIE, LASR)}
-    differ = [row for row in range(len(Y)) if set(lists[WSABIE][row]) != set(lists[LASR][row])]
+    lists = {name: of[:, :SHOWN] for name, of in orders.items()}
+    one, other = (np.sort(of, axis=1) for of in lists.values())
     rows: list[Row] = []
-    for row in differ[:EXAMPLES]:
+    for row in np.argsort((one == other).all(axis=1), kind="stable")[:EXAMPLES].tolist():
         for name, of in lists.items():
             labels = [_shown(problem.label_names[int(label)], bool(Y[row, label])) for label in of[row]]
             right = {"right": float(Y[row, of[row]].sum()), "labels": float(Y[row].sum())}
@@ -148,92 +212,87 @@ def _shown(label: str, right: bool) -> str:
     return f"[{label}]" if right else label
 
 
-def _regressions(problem: AnnotationProblem, effort: Effort) -> Iterator[Orders]:
-    for strength in track(effort.strengths, "one-vs-rest"):
-        yield _sorted_by(one_vs_rest(problem.train.X, problem.train.Y, strength))
+def _regression(problem: AnnotationProblem, effort: Effort) -> Trial[Scores]:
+    X, Y = problem.train.X, problem.train.Y
+    return choose(effort.regression, lambda at: one_vs_rest(X, Y, at["strength"]), _judge(problem), OVR)
 
 
-def _machines(problem: AnnotationProblem, effort: Effort, seed: int) -> Iterator[Orders]:
-    for step in track(effort.steps, "rank SVM"):
-        for norm in effort.norms:
-            yield _sorted_by(rank_svm(problem.train.X, problem.train.Y, step, norm, effort.epochs, seed))
+def _machine(problem: AnnotationProblem, effort: Effort, seed: int) -> Trial[Scores]:
+    def fit(at: Settings) -> Scores:
+        return rank_svm(problem.train.X, problem.train.Y, at["step"], at["norm"], int(at["epochs"]), seed)
+
+    return choose(effort.machine, fit, _judge(problem), SVM)
 
 
-def _latent(
-    problem: AnnotationProblem, effort: Effort, seed: int, stages: int, choices: list[Settings]
-) -> Iterator[tuple[LatentRanker, Settings]]:
-    k = min(LIST_LENGTH, problem.train.Y.shape[1])
-    for settings in track(choices, f"settings of {stages} stages"):
-        ranker = LatentRanker(
-            effort.n_components, stages, k, epochs=effort.epochs, callbacks=[tell], random_state=seed, **settings
-        )
-        yield ranker.fit(problem.train.X, problem.train.Y), settings
+def _wsabie(problem: AnnotationProblem, effort: Effort, width: int, grids: Grids, seed: int) -> Trial[Annotator]:
+    def fit(at: Settings) -> Annotator:
+        return first_stage(problem, width, at["step"], at["norm"], effort.epochs, seed)
+
+    return choose(grids, fit, lambda fitted: _judge(problem)(fitted.scores), f"WSABIE, n={width}")
 
 
-def _on_top(
-    problem: AnnotationProblem, effort: Effort, seed: int, wsabie: LatentRanker, settings: Settings, pair: PairName
-) -> Orders:
-    """Return the order by stage t=1, or by t=0 where that is better."""
-    choice = {**settings, "pair": pair, "stage_norm": "auto"}
-    lasr, _ = next(_latent(problem, effort, seed, 2, [choice]))
-    return _best(problem, iter([_orders(wsabie), _orders(lasr)]))
+def _stage(
+    problem: AnnotationProblem, effort: Effort, first: Annotator, base: tuple[Floats, ...], pair: PairName, seed: int
+) -> Trial[Annotator]:
+    lists = best_labels(np.vstack(base[:2]), LIST_LENGTH)
+
+    def fit(at: Settings) -> Annotator:
+        return next_stage(problem, first, lists, TERMS[pair], at["step"], at["norm"], effort.epochs, seed)
+
+    return choose(effort.stage, fit, lambda fitted: _judge(problem)(fitted.scores), STAGES[pair])
 
 
-def _reranked(problem: AnnotationProblem, effort: Effort, seed: int, base: Floats, pair: PairName) -> Ints:
-    """Return the test rows' labels by the best of several stages on ``base``, or by the base itself."""
+def _on_base(
+    problem: AnnotationProblem, effort: Effort, base: tuple[Floats, ...], pair: PairName, seed: int
+) -> _System:
+    """Choose a stage on scores of the training rows by models that did not see them."""
     rows, labels = np.nonzero(problem.train.Y)
-    n_labels, first = problem.train.Y.shape[1], len(problem.train.X)
-    last = first + len(problem.validation.X)
-    validation, test = np.arange(first, last), np.arange(last, len(base))
-    best, chosen = _mean_recall(_sorted(base[validation]), problem.validation), _sorted(base[test])
-    choices = list(product(effort.scales, effort.stage_norms, effort.stage_steps))
-    for scale, norm, step in track(choices, f"stages on a base, {pair}"):
-        reranker = StructuredReranker(
-            base, effort.n_components, pair=pair, k=min(LIST_LENGTH, n_labels), base_scale=scale, learning_rate=step,
-            max_norm=norm, epochs=effort.epochs, random_state=seed,
+    scores = np.vstack(base)
+    validation, test = np.split(np.arange(len(scores)), np.cumsum([len(part) for part in base[:2]]))[1:]
+
+    def fit(at: Settings) -> StructuredReranker:
+        return StructuredReranker(
+            scores, effort.n_components, pair=pair, k=min(LIST_LENGTH, scores.shape[1]), base_scale=at["scale"],
+            learning_rate=at["step"], max_norm=at["norm"], epochs=int(at["epochs"]), validation_fraction=0.0,
+            callbacks=[tell], random_state=seed,
         ).fit(rows, labels)  # fmt: skip
-        quality = _mean_recall(reranker.rank(validation, n_labels)[0], problem.validation)
-        if quality > best:
-            best, chosen = quality, reranker.rank(test, n_labels)[0]
-    return chosen
+
+    def judge(fitted: StructuredReranker) -> Floats:
+        return mean_recall(_all_scores(fitted, validation), problem.validation)
+
+    trial = choose(effort.on_base, fit, judge, CROSS_FITTED[pair])
+    return _System(_all_scores(trial.fitted, test), trial.recalls, trial.settings)
 
 
-def _best(problem: AnnotationProblem, candidates: Iterator[Orders]) -> Orders:
-    return max(candidates, key=lambda orders: _quality(orders, problem.validation))
-
-
-def _best_latent(
-    problem: AnnotationProblem, candidates: Iterator[tuple[LatentRanker, Settings]]
-) -> tuple[LatentRanker, Settings]:
-    return max(candidates, key=lambda one: _quality(_orders(one[0]), problem.validation))
-
-
-def _quality(orders: Orders, part: LabelledPart) -> float:
-    return _mean_recall(orders(part.X), part)
-
-
-def _mean_recall(orders: Ints, part: LabelledPart) -> float:
-    found = per_row(orders, part.Y)
-    return float(np.mean([found[f"r@{k}"].mean() for k in DEPTHS]))
-
-
-def _orders(ranker: LatentRanker) -> Orders:
-    return lambda X: ranker.rank(X, len(ranker.item_ids_))[0]
-
-
-def _scores(ranker: LatentRanker, X: Floats) -> Floats:
-    labels, values = ranker.rank(X, len(ranker.item_ids_))
+def _all_scores(reranker: StructuredReranker, rows: Ints) -> Floats:
+    labels, values = reranker.rank(rows, len(reranker.item_ids_))
     scores = np.empty(labels.shape)
     np.put_along_axis(scores, labels, values.astype(np.float64), axis=1)
     return scores
 
 
-def _sorted_by(scores: Callable[[Floats], Floats]) -> Orders:
-    return lambda X: _sorted(scores(X))
+def _judge(problem: AnnotationProblem) -> Callable[[Scores], Floats]:
+    return lambda scores: mean_recall(scores(problem.validation.X), problem.validation)
 
 
-def _sorted(scores: Floats) -> Ints:
-    return np.argsort(-scores, axis=1, kind="stable")
+def _linear(problem: AnnotationProblem, trial: Trial[Scores]) -> _System:
+    return _System(trial.fitted(problem.test.X), trial.recalls, trial.settings)
+
+
+def _latent(problem: AnnotationProblem, trial: Trial[Annotator]) -> _System:
+    notes = trial.settings | {"epochs": float(trial.fitted.epochs)}
+    return _System(trial.fitted.scores(problem.test.X), trial.recalls, notes)
+
+
+def _kept(stage: _System, before: _System) -> _System:
+    """Return the stage, or the one before where the stage's gain is within a standard error of nothing.
+
+    Its settings were chosen on the same rows, so a gain may be luck.
+    """
+    gain = stage.recalls - before.recalls
+    if gain.mean() > gain.std() / np.sqrt(len(gain)):
+        return _System(stage.scores, stage.recalls, {**stage.notes, "kept": 1.0})
+    return _System(before.scores, before.recalls, {"kept": 0.0})
 
 
 def _difference(one: str, other: str, values: Mapping[str, Mapping[str, Floats]]) -> Row:
@@ -241,6 +300,14 @@ def _difference(one: str, other: str, values: Mapping[str, Mapping[str, Floats]]
     for name in _MEASURES:
         test = metrics.randomisation_test(values[one][name], values[other][name], random_state=0)
         measured |= {name: test.difference, f"{name}_p": test.p_value}
-    known = one in TABLE_5 and other in TABLE_5
-    paper = {name: round(TABLE_5[one][name] - TABLE_5[other][name], 3) for name in _MEASURES} if known else None
-    return Row(f"{one} minus {other}", measured, paper)
+        if name in _RECALLS:
+            measured[f"{name}_relative"] = 100.0 * test.difference / max(float(values[other][name].mean()), 1e-12)
+    return Row(f"{one} minus {other}", measured, _published_difference(one, other))
+
+
+def _published_difference(one: str, other: str) -> dict[str, float] | None:
+    if one not in TABLE_5 or other not in TABLE_5:
+        return None
+    after, before = TABLE_5[one], TABLE_5[other]
+    relative = {f"{name}_relative": round(100 * (after[name] / before[name] - 1), 1) for name in _RECALLS}
+    return {name: round(after[name] - before[name], 3) for name in _MEASURES} | relative

@@ -1,9 +1,9 @@
 """What the annotation tables run on: rows of features with labels, in three parts.
 
-Where a source has histograms, features are those of the paper: principal components of the intersection kernel (through
-pivots, not all pairs of rows). Drawn characters become histograms of stroke directions in a grid of cells, and are
-split by who drew them. Other rows are scaled to length 1. A tenth of the training rows is for validation. Labels that
-no training row has, and rows left without a label, are left out.
+Where a source has histograms, features are those of the paper: principal components of the intersection kernel,
+centred (through at most 2,048 pivots, not all pairs of rows). Drawn characters become histograms of stroke directions
+in a grid of cells, and are split, also for cross-fitting, by who drew them. Other rows are scaled to length 1. A tenth
+of the training rows is for validation. Labels that no training row has, and rows left without a label, are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg import eigh, solve_triangular
 from scipy.sparse import issparse
 
 from slatewise import datasets
@@ -34,6 +34,8 @@ TEST_DRAWERS, VALIDATION_DRAWERS = range(15, 21), range(13, 15)
 FEWEST_ARTISTS = 20
 """Tags of fewer artists are left out."""
 QUICK_ROWS, QUICK_LABELS = 400, 30
+PIVOTS, ROWS_A_BLOCK = 2048, 1000
+"""Of the intersection kernel: training rows that its components are made of, and rows compared with them at a time."""
 TRAIN, VALIDATION, TEST = range(3)
 
 
@@ -43,6 +45,12 @@ class LabelledPart:
 
     X: Floats
     Y: Floats
+    group: Ints
+    """Rows of one group are alike in more than their labels, and are cross-fitted together."""
+
+    def rows(self, chosen: Bools) -> LabelledPart:
+        """Return some of the rows."""
+        return LabelledPart(self.X[chosen], self.Y[chosen], self.group[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +71,7 @@ class LabelledRows:
     raw: NDArray[Any]
     Y: Floats
     part: Ints
+    group: Ints
     label_names: tuple[str, ...]
     describe: Callable[[NDArray[Any], Bools, int], Floats]
     """From raw rows, which of them are for training, and the most components."""
@@ -81,7 +90,7 @@ class LabelledRows:
     def _of(self, rows: Ints, labels: Ints) -> LabelledRows:
         names = tuple(self.label_names[int(label)] for label in labels)
         Y = self.Y[np.ix_(rows, labels)]
-        return replace(self, raw=self.raw[rows], Y=Y, part=self.part[rows], label_names=names)
+        return replace(self, raw=self.raw[rows], Y=Y, part=self.part[rows], group=self.group[rows], label_names=names)
 
 
 def is_annotation(name: str) -> bool:
@@ -94,7 +103,8 @@ def load_annotation(name: str, n_components: int, quick: bool, seed: int) -> Ann
     rows = _SOURCES.get(name, _vectors)(name, seed)
     rows = (rows.smaller(seed) if quick else rows).learnable()
     X = rows.describe(rows.raw, rows.part == TRAIN, n_components)
-    parts = [LabelledPart(X[rows.part == number], rows.Y[rows.part == number]) for number in range(3)]
+    everything = LabelledPart(X, rows.Y, rows.group)
+    parts = [everything.rows(rows.part == number) for number in range(3)]
     if not all(len(part.X) for part in parts):
         raise ValueError(f"{name}: expected rows to learn from, to validate and to test on, found none in some part")
     return AnnotationProblem(name, parts[TRAIN], parts[VALIDATION], parts[TEST], rows.label_names)
@@ -130,7 +140,8 @@ def _characters(name: str, seed: int) -> LabelledRows:
     Y[np.arange(len(Y)), images.y] = 1.0
     part = np.full(len(Y), TRAIN, dtype=np.int64)
     part[np.isin(images.drawer, VALIDATION_DRAWERS)], part[np.isin(images.drawer, TEST_DRAWERS)] = VALIDATION, TEST
-    return LabelledRows(images.packed, Y, part, tuple(images.class_names.tolist()), describe)
+    names = tuple(images.class_names.tolist())
+    return LabelledRows(images.packed, Y, part, images.drawer.astype(np.int64), names, describe)
 
 
 def _images(name: str, seed: int) -> LabelledRows:
@@ -138,7 +149,8 @@ def _images(name: str, seed: int) -> LabelledRows:
     views = [images.views[view].toarray().astype(np.float64) for view in ("DenseSift", "DenseHue")]
     X = np.hstack([view / np.maximum(view.sum(axis=1, keepdims=True), 1.0) / len(views) for view in views])
     Y = images.Y.toarray().astype(np.float64)
-    return LabelledRows(X, Y, _cut(images.is_train, seed), tuple(images.label_names.tolist()), kernel_components)
+    names = tuple(images.label_names.tolist())
+    return LabelledRows(X, Y, _cut(images.is_train, seed), np.arange(len(X)), names, kernel_components)
 
 
 def _vectors(name: str, seed: int) -> LabelledRows:
@@ -146,7 +158,8 @@ def _vectors(name: str, seed: int) -> LabelledRows:
     X = np.asarray(rows.X.toarray() if issparse(rows.X) else rows.X, dtype=np.float64)
     drawn = np.random.default_rng((seed, 1)).random(len(X)) >= TEST_SHARE
     part = _cut(drawn if rows.is_train is None else rows.is_train, seed)
-    return LabelledRows(X, rows.Y.toarray().astype(np.float64), part, tuple(rows.label_names.tolist()), _of_length_1)
+    names = tuple(rows.label_names.tolist())
+    return LabelledRows(X, rows.Y.toarray().astype(np.float64), part, np.arange(len(X)), names, _of_length_1)
 
 
 def _artists(name: str, seed: int) -> LabelledRows:
@@ -158,7 +171,7 @@ def _artists(name: str, seed: int) -> LabelledRows:
     heard = np.flatnonzero(X.any(axis=1))
     part = _cut(np.random.default_rng((seed, 1)).random(len(heard)) >= TEST_SHARE, seed)
     names = tuple(rows.label_names[often].tolist())
-    return LabelledRows(X[heard], Y[np.ix_(heard, often)], part, names, _of_length_1)
+    return LabelledRows(X[heard], Y[np.ix_(heard, often)], part, np.arange(len(heard)), names, _of_length_1)
 
 
 _SOURCES: dict[str, Callable[[str, int], LabelledRows]] = {
@@ -171,12 +184,29 @@ ANNOTATION = tuple(_SOURCES)
 
 
 def kernel_components(X: Floats, train: Bools, n_components: int) -> Floats:
-    """Return features whose inner products are about the intersection kernel; pivots are training rows."""
+    """Return the leading principal components of the intersection kernel, centred at the training rows' mean.
+
+    Their inner products are about ``(k(x, .) - mean).(k(y, .) - mean)``. The components are those of the training rows'
+    projections on pivots among them, so of the kernel itself where all rows are pivots, as they are up to PIVOTS rows.
+    """
     learnt = np.ascontiguousarray(X[train])
     kernel = Intersection.of(learnt, None)
-    basis = kernel_basis(lambda row: kernel.column(learnt, row), kernel.diagonal(learnt), n_components)
-    against = kernel.compare(np.ascontiguousarray(X), kernel.rows(learnt, basis.pivots))
-    return solve_triangular(basis.phi[basis.pivots], against.T, lower=True).T
+    basis = kernel_basis(lambda row: kernel.column(learnt, row), kernel.diagonal(learnt), max(PIVOTS, n_components))
+    mean = basis.phi.mean(axis=0)
+    covariance = basis.phi.T @ basis.phi - len(learnt) * np.outer(mean, mean)
+    axes = eigh(covariance, subset_by_index=_last(n_components, len(covariance)))[1][:, ::-1]
+    axes *= np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])  # an eigenvector has two signs
+    pivots, corner = kernel.rows(learnt, basis.pivots), basis.phi[basis.pivots]
+    out = np.empty((len(X), axes.shape[1]))
+    for first in range(0, len(X), ROWS_A_BLOCK):
+        block = slice(first, first + ROWS_A_BLOCK)
+        against = kernel.compare(np.ascontiguousarray(X[block]), pivots)
+        out[block] = (solve_triangular(corner, against.T, lower=True).T - mean) @ axes
+    return out
+
+
+def _last(n: int, size: int) -> tuple[int, int]:
+    return max(size - n, 0), size - 1
 
 
 def _of_length_1(X: Floats, train: Bools, n_components: int) -> Floats:
