@@ -1,3 +1,4 @@
+import copy
 import os
 import signal
 import subprocess
@@ -14,6 +15,8 @@ import slatewise
 from slatewise import LatentRanker, datasets
 from slatewise.data.records import Sessions
 from slatewise.errors import ModelFileError
+from slatewise.estimators._latent_input import check_pairs
+from slatewise.estimators._latent_validation import hold_out
 from slatewise.model_file import read_model, write_model
 
 EXPECTED_FAILURES = {
@@ -51,14 +54,14 @@ def staged(pairs):
 
 def scores_of(ranker, stage=0):
     """Every query against every item, from the formula."""
-    n = ranker.n_components
+    n, weights = ranker.n_components_, ranker.position_weights_
     U, V = ranker.query_factors_[0][:, :n], ranker.item_factors_[0]
     scores = U @ V[:, :n].T + V[:, n]
     for t in range(1, stage + 1):
-        before = np.argsort(-scores, axis=1, kind="stable")[:, : ranker.k]
+        before = np.argsort(-scores, axis=1, kind="stable")[:, : len(weights)]
         U, Z = ranker.query_factors_[t][:, :n], ranker.item_factors_[t]
         S = Z[:, n + 1 : 2 * n + 1]
-        p = np.einsum("j,qjf->qf", 1 / np.arange(1, before.shape[1] + 1), S[before])
+        p = np.einsum("j,qjf->qf", weights[: before.shape[1]], S[before])
         scores = U @ Z[:, :n].T + Z[:, n] + p @ S.T
     return scores
 
@@ -138,6 +141,38 @@ def test_pairs_of_weight_zero_do_not_count(pairs):
     asked = weighted.query_steps_[:, 0] > 0
     assert set(weighted.query_ids_[asked]) <= set(pairs.queries[:1000].tolist())
     assert len(weighted.query_ids_) == len(np.unique(pairs.queries))
+
+
+TINY = (1e-21, 1e-22, 1e-23, 1e-24, 1e-60)  # squares around the least that float32 has
+
+
+@pytest.mark.parametrize("engine", ["blocked", "sampled"])
+def test_weights_may_be_far_apart(pairs, engine):
+    settings = {"n_components": 50, "epochs": 1, "engine": engine, "n_threads": 1}
+    sets = [np.where(pairs.queries == 25, smallest, 1.0) for smallest in TINY]
+    for weights in (*sets, 0.5 ** (np.linspace(400, 0, len(pairs.queries)) / 5)):
+        fitted = LatentRanker(**settings).fit(pairs.queries, pairs.items, weights)
+        assert np.isfinite(fitted.rank([25, 3])[1]).all()
+
+
+@pytest.mark.parametrize("engine", ["blocked", "sampled"])
+def test_only_the_ratios_of_weights_count(pairs, engine):
+    settings = {**SMALL, "epochs": 2, "engine": engine, "n_threads": 1}
+    fits = [
+        LatentRanker(**settings).fit(pairs.queries, pairs.items, np.full(len(pairs.queries), size))
+        for size in (1.0, 1e308, 5e-324)
+    ]
+    for other in fits[1:]:
+        np.testing.assert_array_equal(other.item_factors_, fits[0].item_factors_)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_features_may_be_tiny(sparse):
+    X, labels = blobs()
+    for size in TINY:
+        small = csr_array(X * size) if sparse else X * size
+        ranker = LatentRanker(n_components=50, epochs=1).fit(small, labels)
+        assert ranker.rank(small, k=6)[0].shape == (300, 6)
 
 
 def test_a_repeated_pair_counts_twice(pairs):
@@ -257,11 +292,79 @@ def test_rows_without_items_are_in_no_fold():
             assert LatentRanker(**settings, random_state=seed).fit(np.eye(30), marked).n_stages_ == 2
 
 
+def test_sessions_are_their_consecutive_pairs(made, pairs):
+    settings = {**SMALL, "epochs": 2}
+    whole, listed = (
+        LatentRanker(**settings).fit(made.sessions),
+        LatentRanker(**settings).fit(pairs.queries, pairs.items),
+    )
+    assert whole.model_card_ == listed.model_card_
+    np.testing.assert_array_equal(whole.item_factors_, listed.item_factors_)
+    weights = np.arange(len(pairs.queries)) % 3
+    weighted = LatentRanker(**settings).fit(made.sessions, sample_weight=weights)
+    same = LatentRanker(**settings).fit(pairs.queries, pairs.items, weights)
+    np.testing.assert_array_equal(weighted.item_factors_, same.item_factors_)
+    for ranker, data in ((whole, (made.sessions,)), (listed, (pairs.queries, pairs.items))):
+        ranker.partial_fit(*data)
+    np.testing.assert_array_equal(whole.item_factors_, listed.item_factors_)
+
+
 def test_sessions_without_a_pair_say_nothing():
     sessions = Sessions(np.array([1, 2, 5, 2, 1]), np.array([0, 2, 2, 3, 5]))  # one is empty, one has one item
-    pairs = sessions.pairs()
-    ranker = LatentRanker(n_components=2, epochs=1).fit(pairs.queries, pairs.items)
-    assert ranker.item_ids_.tolist() == [1, 2]
+    ranker = LatentRanker(n_components=2, epochs=1).fit(sessions)
+    assert ranker.query_ids_.tolist() == ranker.item_ids_.tolist() == [1, 2]
+    lonely = Sessions(np.array(["a", "b"]), np.array([0, 1, 1, 2]))
+    with pytest.raises(ValueError, match="at least one pair of weight > 0, found none: all are zero, or no pairs"):
+        LatentRanker().fit(lonely)
+    with pytest.raises(ValueError, match="items: expected None, sessions have theirs"):
+        LatentRanker().fit(sessions, [1, 2])
+
+
+@pytest.mark.parametrize("n_pairs", [2, 3])
+def test_a_pair_of_every_query_and_item_is_trained(n_pairs):
+    rng = np.random.default_rng(0)
+    queries, items = np.repeat(np.arange(1000), n_pairs), rng.integers(0, 400, 1000 * n_pairs)
+    pairs = check_pairs(LatentRanker(), queries, items, None)
+    for seed in range(3):
+        used, held = hold_out(pairs, 0.2, 10, seed)
+        assert len(held.queries) == 200 * n_pairs
+        np.testing.assert_array_equal(np.unique(used.queries), np.unique(pairs.queries))
+        np.testing.assert_array_equal(np.unique(used.items), np.unique(pairs.items))
+        together = np.concatenate([np.stack([used.queries, used.items]), np.stack([held.queries, held.items])], axis=1)
+        np.testing.assert_array_equal(
+            np.sort(together[0] * 400 + together[1]), np.sort(pairs.queries * 400 + pairs.items)
+        )
+    # Where every pair is the last of its query or item, none is held out.
+    assert hold_out(check_pairs(LatentRanker(), np.arange(50), np.arange(50), None), 0.2, 10, 0)[1] is None
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+@pytest.mark.parametrize("engine", ["blocked", "sampled"])
+def test_a_query_without_pairs_gets_the_order_of_the_biases(pairs, stages, engine):
+    settings = {**SMALL, "epochs": 2, "stages": stages, "engine": engine, "validation_fraction": 0.0, "n_threads": 1}
+    matrix = np.zeros((62, 60))
+    np.add.at(matrix, (pairs.queries, pairs.items), 1.0)
+    weights = np.where(pairs.queries == 25, 0.0, 1.0)
+    rankers = [
+        (LatentRanker(**settings).fit(csr_array(matrix)), 61),
+        (LatentRanker(**settings).fit(pairs.queries, pairs.items, weights), 25),
+    ]
+    if stages == 1:
+        grown = LatentRanker(**settings).partial_fit(pairs.queries, pairs.items, weights)
+        rankers.append((grown.partial_fit([3, 99, 77], [3, 3, 5], [1.0, 0.0, 1.0]), 99))
+        assert grown.query_factors_[0][np.searchsorted(grown.query_ids_, [3, 77]), :8].any(axis=1).all()
+    for ranker, untaught in rankers:
+        nobody = ranker.rank(ranker.fold_in([[]]), k=20)
+        for found, expected in zip(ranker.rank([untaught], k=20), nobody, strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_draws_beyond_the_catalogue_change_nothing(pairs):
+    settings = {**SMALL, "epochs": 2, "engine": "sampled", "n_threads": 1}
+    by_default, capped = (
+        LatentRanker(**settings, max_draws=draws).fit(pairs.queries, pairs.items) for draws in (None, 600)
+    )
+    np.testing.assert_array_equal(capped.item_factors_, by_default.item_factors_)
 
 
 def test_partial_fit_learns_new_ids(pairs):
@@ -282,6 +385,68 @@ def test_partial_fit_alone_is_a_fit_of_one_epoch(pairs):
     part = LatentRanker(**settings).partial_fit(pairs.queries, pairs.items)
     whole = LatentRanker(**settings).fit(pairs.queries, pairs.items)
     np.testing.assert_array_equal(part.item_factors_, whole.item_factors_)
+
+
+def test_partial_fit_takes_a_single_event(ranker):
+    one = copy.deepcopy(ranker).partial_fit([25], [3])
+    assert not np.array_equal(one.query_factors_, ranker.query_factors_)
+    np.testing.assert_array_equal(one.item_ids_, ranker.item_ids_)
+    assert copy.deepcopy(ranker).partial_fit([25], [999]).rank([25], k=61)[0].shape == (1, 61)
+    with pytest.raises(ValueError, match="items: expected at least two to rank, found 1"):
+        LatentRanker(**SMALL).partial_fit([25], [3])
+
+
+def test_partial_fit_takes_the_parameters_of_now(pairs, ranker):
+    def gone_on(**settings):
+        return copy.deepcopy(ranker).set_params(**settings).partial_fit(pairs.queries, pairs.items)
+
+    as_before, slower, tighter = gone_on(), gone_on(learning_rate=0.01), gone_on(max_norm=0.5)
+    moved = [np.abs(one.item_factors_ - ranker.item_factors_).mean() for one in (as_before, slower)]
+    assert moved[1] < 0.2 * moved[0]
+    assert (slower.learning_rate_, tighter.max_norm_) == (0.01, 0.5)
+    touched = tighter.query_steps_[:, 0] > ranker.query_steps_[:, 0]
+    assert np.linalg.norm(tighter.query_factors_[0][touched, :8], axis=1).max() <= 0.5 * (1 + 1e-5)
+    with pytest.raises(ValueError, match="n_components: expected 8, that of the tables to go on with, found 9"):
+        gone_on(n_components=9)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"n_components": 3}, {"pair": "bilinear"}, {"k": 2}, {"k": 2, "position_weights": [5.0, 0.0]}]
+)
+def test_parameters_set_after_fit_change_no_answer(tmp_path, staged, settings):
+    changed = copy.deepcopy(staged).set_params(**settings)
+    changed.save(tmp_path / "m")
+    folded = staged.fold_in([[3, 5]])
+    answers = [
+        lambda r: r.rank([25, 3], k=7)[1],
+        lambda r: r.rank(folded, k=7)[1],
+        lambda r: r.explain([25], k=3).moved_by,
+        lambda r: r.query_vectors([25]),
+        lambda r: r.item_vectors(),
+        lambda r: r.similar_items([25])[1],
+        lambda r: r.fold_in([[3, 5]]),
+        lambda r: r.score([25], [3, 5]),
+    ]
+    for one in (changed, slatewise.load(tmp_path / "m")):
+        for answer in answers:
+            np.testing.assert_array_equal(answer(one), answer(staged))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_numbers_that_float32_has_not_are_refused(pairs):
+    X, labels = blobs()
+    ranker = LatentRanker(n_components=6, epochs=2).fit(X, labels)
+    large = np.sign(X) * 2e38
+    for call in (lambda: ranker.rank(large, k=3), lambda: ranker.score(large, [0, 1])):
+        with pytest.raises(ValueError, match="queries: expected finite scores, found others for query"):
+            call()
+    before = ranker.item_factors_
+    with pytest.raises(ValueError, match="learning_rate: expected steps under which factors stay finite, found"):
+        ranker.fit(large, labels)
+    assert ranker.item_factors_ is before
+    for engine in ("blocked", "sampled"):
+        with pytest.raises(ValueError, match=r"learning_rate: expected steps .* stay finite, found 3e\+38"):
+            LatentRanker(**SMALL | {"learning_rate": 3e38, "engine": engine}).fit(pairs.queries, pairs.items)
 
 
 def test_a_refused_partial_fit_leaves_a_ranker_as_it_was():
@@ -333,7 +498,11 @@ BAD = [
     ({"negatives": 0}, {}, "negatives"),
     ({"batch_size": 0}, {}, "batch_size"),
     ({"max_draws": 0}, {}, "max_draws"),
-    ({"learning_rate": 0}, {}, "learning_rate: expected a finite number > 0 or 'auto', found 0"),
+    ({"learning_rate": 1e39}, {}, "learning_rate: expected a finite float32 number > 0"),
+    ({"stage_norm": 1e-60}, {}, "stage_norm: expected a finite float32 number > 0"),
+    ({"position_weights": [1e300] * 20}, {}, "position_weights: expected 20 finite float32 numbers >= 0"),
+    ({}, {"queries": csr_array(([1e308, 1e308], [0, 0], [0, 2, 2])), "items": None}, "queries: expected finite entr"),
+    ({"learning_rate": 0}, {}, "learning_rate: expected a finite float32 number > 0 or 'auto', found 0"),
     ({"max_norm": np.inf}, {}, "max_norm"),
     ({"stage_norm": -1}, {}, "stage_norm"),
     ({"stage_learning_rate": "fast"}, {}, "stage_learning_rate"),
@@ -352,7 +521,7 @@ BAD = [
     ({}, {"queries": NAN}, "NaN"),
     ({}, {"queries": csr_array(NAN)}, "queries: expected finite numbers, found nan"),
     ({}, {"queries": csr_array(NAN), "items": None}, "queries: expected finite numbers"),
-    ({}, {"queries": -np.eye(4), "items": None}, "queries: expected entries >= 0"),
+    ({}, {"queries": -np.eye(4), "items": None}, "queries: expected finite entries >= 0, found -1"),
     ({}, {"queries": np.eye(4), "items": None, "sample_weight": np.ones(4)}, "sample_weight"),
     ({}, {"queries": np.eye(4), "items": np.full((4, 3), 2)}, "zeros and ones"),
     ({}, {"queries": np.eye(4), "items": csr_array((np.ones(2), ([1, 1], [0, 0])), shape=(4, 3))}, "zeros and ones"),
@@ -439,6 +608,14 @@ def test_a_ranker_of_features_is_saved_too(tmp_path):
         {"max_norm_": 0.0},
         {"stage_norm_": "auto"},
         {"by_features_": "no"},
+        {"n_components_": 40},
+        {"n_components_": 0},
+        {"n_components_": 8.0},
+        {"pair_": "cosine"},
+        {"pair_": ["gram"]},
+        {"position_weights_": np.zeros(0, dtype=np.float32)},
+        {"position_weights_": np.ones(20)},
+        {"position_weights_": np.full(20, np.nan, dtype=np.float32)},
     ],
 )
 def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, ranker, change):
@@ -511,3 +688,32 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path, pairs):
         LatentRanker(**{**SMALL, "max_norm": 1.0}, checkpoint=path).fit(pairs.queries, pairs.items)
     LatentRanker(**SMALL, checkpoint=path, n_threads=2).fit(pairs.queries, pairs.items)
     assert not os.path.exists(path)
+
+
+def test_settings_of_a_checkpoint_are_told_by_value(tmp_path, pairs):
+    path = tmp_path / "state"
+    long = 1 / np.arange(1, 2001)
+    other = long.copy()
+    other[1000] = 0.5  # where an array this long prints as dots
+
+    def stop(report):
+        raise KeyboardInterrupt
+
+    def fit(**settings):
+        return LatentRanker(**{**SMALL, "checkpoint": path, **settings}).fit(pairs.queries, pairs.items)
+
+    same = [
+        ({"k": 2, "position_weights": [1, 0.5]}, {"k": 2, "position_weights": np.array([1, 0.5])}),
+        ({"max_norm": 3, "alpha": 1}, {"max_norm": 3.0, "alpha": np.float64(1)}),
+        ({"learning_rate": 0.3, "epochs": 6}, {"learning_rate": np.float64(0.3), "epochs": np.int64(6)}),
+        ({"k": 2000, "position_weights": long}, {"k": 2000, "position_weights": long.tolist()}),
+        ({"random_state": None}, {"random_state": 0}),
+    ]
+    for one, another in same:
+        with pytest.raises(KeyboardInterrupt):
+            fit(callbacks=[stop], **one)
+        assert fit(**another).n_stages_ == 1
+    with pytest.raises(KeyboardInterrupt):
+        fit(callbacks=[stop], k=2000, position_weights=long)
+    with pytest.raises(ValueError, match="checkpoint"):
+        fit(k=2000, position_weights=other)

@@ -185,6 +185,61 @@ def test_reasons_of_a_reranker(pairs, pair):
             assert why.moved_by[0, 2, 1] == pytest.approx(expected, abs=1e-5)
 
 
+# --- scores ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", [0, 1, 2, None])
+def test_scores_are_those_that_rank_sorts_by(staged, stage):
+    queries = staged.query_ids_[[7, 3, 50]]
+    ids, scores = staged.rank(queries, k=120, stage=stage)
+    table = staged.score(queries, staged.item_ids_, stage)
+    assert table.shape == (3, 120)
+    np.testing.assert_allclose(-np.sort(-table, axis=1), scores, atol=1e-5)
+    places = np.searchsorted(staged.item_ids_, ids)
+    np.testing.assert_allclose(np.take_along_axis(table, places, axis=1), scores, atol=1e-5)
+    few = staged.item_ids_[[5, 90, 5]]
+    np.testing.assert_allclose(staged.score(queries, few, stage), table[:, [5, 90, 5]], atol=1e-5)
+    assert staged.score(queries[:0], few).shape == (0, 3)
+    assert staged.score(queries, few[:0]).shape == (3, 0)
+
+
+def test_scores_of_features_and_of_new_queries(staged):
+    rows = staged.fold_in([[5, 7], []])
+    np.testing.assert_allclose(
+        staged.score(rows, staged.item_ids_).max(axis=1), staged.rank(rows, k=1)[1][:, 0], atol=1e-5
+    )
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), rng.integers(0, 5, 60)
+    other = LatentRanker(3, stages=2, k=3, epochs=2, validation_fraction=0.0, pair=staged.pair).fit(X, y)
+    table = other.score(X, np.arange(5))
+    np.testing.assert_array_equal(table.argmax(axis=1), other.rank(X, k=1)[0][:, 0])
+
+
+def test_scores_have_the_same_bits_with_any_number_of_threads(pairs):
+    names = np.repeat(np.arange(600), 2)
+    one, two = (
+        LatentRanker(**SMALL | {"epochs": 1, "n_threads": threads}).fit(names, np.arange(1200) % 90)
+        for threads in (1, 2)
+    )
+    np.testing.assert_array_equal(one.score(one.query_ids_, one.item_ids_), two.score(two.query_ids_, two.item_ids_))
+
+
+def test_what_cannot_be_scored_is_named(ranker):
+    with pytest.raises(ValueError, match="y: expected ids seen in fit, found 999 at place 1"):
+        ranker.score([3], [3, 999])
+    with pytest.raises(ValueError, match="queries: expected ids seen in fit, found 999"):
+        ranker.score([999], [3])
+    with pytest.raises(NotFittedError):
+        LatentRanker().score([3], [3])
+
+
+def test_a_ranker_can_be_the_base_of_a_reranker(pairs, ranker):
+    settings = {"stages": 1, "k": 5, "epochs": 2, "validation_fraction": 0.0}
+    reranker = StructuredReranker(ranker, 4, **settings).fit(pairs.queries, pairs.items)
+    np.testing.assert_array_equal(reranker.rank([3, 77], k=6, stage=0)[0], ranker.rank([3, 77], k=6)[0])
+    assert reranker.rank([3, 77], k=6)[0].shape == (2, 6)
+
+
 # --- vectors and an index of them ------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slatewise.estimators._latent_checks import is_whole, pair_term, position_weights
+from slatewise import parallel
+from slatewise.estimators._latent_checks import is_whole, pair_term
 from slatewise.estimators._latent_input import Ids, check_features, number_ids, queries_of
 from slatewise.estimators._latent_lists import check_exclude, check_k
 from slatewise.estimators._sklearn import check_is_fitted
@@ -19,7 +20,7 @@ from slatewise.warp.pair_terms import PairTerm
 from slatewise.warp.queries import IdQueries, Queries
 from slatewise.warp.stages import stage_factors
 from slatewise.warp.tables import Ints, Singles, Table
-from slatewise.warp.top_k import TopItems, top_items
+from slatewise.warp.top_k import QUERIES_A_BLOCK, TopItems, top_items
 
 if TYPE_CHECKING:
     from slatewise.estimators.latent import LatentRanker
@@ -55,8 +56,27 @@ class Asked:
         """Rank the catalogue without the items that a query excludes."""
         hidden = check_exclude(exclude, self.n_queries, self.item_ids)
         check_k(k, len(self.item_ids), hidden)
+        factors, numbers = self.factors(), np.arange(self.n_queries)
+        found = top_items(factors.queries, numbers, factors.items.values, k, hidden, self.n_threads)
+        _require_finite(found.scores)
+        return found
+
+    def score(self, items: Ints) -> Singles:
+        """Return the score of every query with each of these items, (queries, items)."""
         factors = self.factors()
-        return top_items(factors.queries, np.arange(self.n_queries), factors.items.values, k, hidden, self.n_threads)
+        rows = factors.items.values[items, : self.width]
+        scores = np.empty((self.n_queries, len(items)), dtype=np.float32)
+
+        def multiply(first: int) -> None:
+            out = scores[first : first + QUERIES_A_BLOCK]
+            vectors = factors.queries.vectors(np.arange(first, first + len(out)))
+            np.matmul(vectors[:, : self.width], rows.T, out=out)
+
+        with parallel.one_blas_thread():
+            for _ in parallel.map_blocks(multiply, range(0, self.n_queries, QUERIES_A_BLOCK), self.n_threads):
+                pass
+        _require_finite(scores)
+        return scores
 
     def explain(self, k: int, exclude: Any = None) -> SlateExplanation:
         """Rank, and take the scores apart."""
@@ -82,11 +102,11 @@ def asked_of(ranker: LatentRanker, queries: Any, stage: int | None) -> Asked:
         own = _folded(ranker, queries, last) if is_folded(queries) else _rows(ranker, queries, last)
         n_queries = int(own.shape[1])
     return Asked(
-        queries_of(features, ranker.n_components),
+        queries_of(features, ranker.n_components_),
         n_queries,
         tuple((_as_table(own[t]), _as_table(ranker.item_factors_[t])) for t in range(last + 1)),
         pair_term(ranker),
-        position_weights(ranker),
+        ranker.position_weights_,
         ranker.item_ids_,
         ranker.n_threads,
     )
@@ -110,9 +130,19 @@ def most_similar(ranker: LatentRanker, numbers: Ints, k: int) -> TopItems:
     hidden = check_exclude(ranker.item_ids_[numbers, None], len(numbers), ranker.item_ids_)
     check_k(k, len(ranker.item_ids_), hidden)
     rows = ranker.item_factors_[0].copy()
-    rows[:, ranker.n_components :] = 0.0
+    rows[:, ranker.n_components_ :] = 0.0
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-12))
     return top_items(IdQueries(_as_table(rows)), numbers, rows, k, hidden, ranker.n_threads)
+
+
+def _require_finite(scores: Singles) -> None:
+    """Raise ValueError where factors times a query are more than float32 has: such scores have no order."""
+    wrong = ~np.isfinite(scores).all(axis=1)
+    if wrong.any():
+        raise ValueError(
+            f"queries: expected finite scores, found others for query {int(np.flatnonzero(wrong)[0])}: "
+            "its numbers are too large for float32"
+        )
 
 
 def _as_table(values: Singles) -> Table:
@@ -126,7 +156,7 @@ def _rows(ranker: LatentRanker, queries: Any, last: int) -> Singles:
 
 def _folded(ranker: LatentRanker, queries: Any, last: int) -> Singles:
     """Return (stages, queries, width) of new queries: U and V are the same at all stages, so one row serves all."""
-    n, rows = ranker.n_components, np.asarray(queries)
+    n, rows = ranker.n_components_, np.asarray(queries)
     if rows.dtype.kind != "f" or rows.shape[1] != n or not np.isfinite(rows).all():
         raise ValueError(
             f"queries: expected ids, or finite rows of {n} numbers from fold_in, found {rows.dtype} {rows.shape}"

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slatewise.estimators._latent_search import GRIDS
 from slatewise.warp.pair_terms import Bilinear, Gram, PairTerm
@@ -15,6 +16,7 @@ from slatewise.warp.tables import Segment, Singles, padded
 if TYPE_CHECKING:
     from slatewise.estimators.latent import LatentRanker
 
+_LEAST, _MOST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 PAIR_TERMS: Mapping[str, Callable[[Segment], PairTerm]] = {"gram": Gram, "bilinear": Bilinear}
 
 
@@ -34,7 +36,7 @@ def check_settings(ranker: LatentRanker, featured: bool) -> None:
     for name in GRIDS:
         value = getattr(ranker, name)
         if value != "auto" and not _is_positive(value):
-            raise ValueError(f"{name}: expected a finite number > 0 or 'auto', found {value!r}")
+            raise ValueError(f"{name}: expected a finite float32 number > 0 or 'auto', found {value!r}")
         if value == "auto" and ranker.checkpoint is not None:
             raise ValueError(f"{name}: expected a number for a fit with a checkpoint, found 'auto'")
     if not isinstance(ranker.alpha, Real) or not 0 <= float(ranker.alpha) < np.inf:
@@ -56,15 +58,15 @@ def position_weights(ranker: LatentRanker) -> Singles:
             raise ValueError(f"position_weights: expected 'reciprocal' or k numbers, found {given!r}")
         return (1.0 / np.arange(1, ranker.k + 1)).astype(np.float32)
     weights = np.asarray(given, dtype=np.float64)
-    if weights.shape != (ranker.k,) or not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError(f"position_weights: expected {ranker.k} finite numbers >= 0, found {given!r}")
+    if weights.shape != (ranker.k,) or not _are_weights(weights):
+        raise ValueError(f"position_weights: expected {ranker.k} finite float32 numbers >= 0, found {given!r}")
     return weights.astype(np.float32)
 
 
 def pair_term(ranker: LatentRanker) -> PairTerm:
-    """Return how a list moves an item, and where in a row S and T stand: after V and the bias."""
-    n = ranker.n_components
-    return PAIR_TERMS[ranker.pair](Segment(n + 1, 2 * n + 1, 0.0))
+    """Return how a list moves an item in a fitted ranker, and where in a row S and T stand: after V and the bias."""
+    n = ranker.n_components_
+    return PAIR_TERMS[ranker.pair_](Segment(n + 1, 2 * n + 1, 0.0))
 
 
 def check_learned(ranker: LatentRanker) -> None:
@@ -72,6 +74,11 @@ def check_learned(ranker: LatentRanker) -> None:
     check_settings(ranker, ranker.by_features_ is True)
     if type(ranker.by_features_) is not bool or type(ranker.n_stages_) is not int or ranker.n_stages_ < 1:
         raise ValueError("by_features_, n_stages_: expected a boolean and a number of stages >= 1")
+    if type(ranker.n_components_) is not int or ranker.n_components_ < 1 or ranker.pair_ not in tuple(PAIR_TERMS):
+        raise ValueError(f"n_components_, pair_: expected a number >= 1 and one of {', '.join(PAIR_TERMS)}")
+    weights = np.asarray(ranker.position_weights_)  # a file may have anything there
+    if weights.dtype != np.float32 or weights.ndim != 1 or not len(weights) or not _are_weights(weights):
+        raise ValueError("position_weights_: expected finite float32 numbers >= 0, one a place of a list")
     for name in GRIDS:
         if not _is_positive(getattr(ranker, f"{name}_")):
             raise ValueError(f"{name}_: expected a finite number > 0, found {getattr(ranker, f'{name}_')!r}")
@@ -98,14 +105,33 @@ def require_seed(random_state: Any) -> None:
         raise ValueError(f"random_state: expected a whole number >= 0 or None, found {random_state!r}")
 
 
+def require_learnt(learning_rate: float, *factors: Singles) -> None:
+    """Raise ValueError if training has gone where float32 has no numbers."""
+    if not all(_are_finite(values) for values in factors):
+        raise ValueError(
+            f"learning_rate: expected steps under which factors stay finite, found {learning_rate:g}; "
+            "features that are too large do the same"
+        )
+
+
 def require_finite_factors(name: str, factors: Singles) -> None:
-    """Raise ValueError if one is not; unlike a mask, the extremes take no memory, which a mapped file would notice."""
-    if not np.isfinite((factors.min(initial=0.0), factors.max(initial=0.0))).all():
+    """Raise ValueError if one is not."""
+    if not _are_finite(factors):
         raise ValueError(f"{name}: expected finite numbers")
 
 
+def _are_finite(factors: Singles) -> bool:
+    # Unlike a mask, the extremes take no memory, which a mapped file would notice.
+    return bool(np.isfinite((factors.min(initial=0.0), factors.max(initial=0.0))).all())
+
+
 def _is_positive(value: object) -> bool:
-    return isinstance(value, Real) and 0 < float(value) < np.inf
+    """Tell a number that float32 has, and has above 0."""
+    return isinstance(value, Real) and bool(_LEAST <= float(value) <= _MOST)
+
+
+def _are_weights(values: NDArray[Any]) -> bool:
+    return bool(((values >= 0) & (values <= _MOST)).all())
 
 
 def is_whole(value: object) -> bool:

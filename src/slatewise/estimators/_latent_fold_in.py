@@ -23,7 +23,7 @@ def folded_in(ranker: LatentRanker, items: Any) -> Singles:
     seen = check_sets("items", items, ranker.item_ids_)
     if not (np.isfinite(seen.data) & (seen.data > 0)).all():
         raise ValueError("items: expected finite weights >= 0, found others")
-    n, table = ranker.n_components, ranker.item_factors_[0]
+    n, table = ranker.n_components_, ranker.item_factors_[0]
     factors = np.ascontiguousarray(table[:, :n])
     found = fold_in(seen, factors, table[:, n], ranker.max_norm_, ranker.n_threads)
     if not found.gap <= TOLERANCE:

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slatewise.estimators._latent_input import Ids, LatentPairs, queries_of
-from slatewise.estimators._latent_search import Learned, Steps, left_open
-from slatewise.estimators._latent_training import engine_of, seed_of, shape_of, stages_of, training_pairs
+from slatewise.estimators._latent_search import GRIDS, Learned, Steps, left_open
+from slatewise.estimators._latent_training import (
+    engine_of,
+    seed_of,
+    shape_of,
+    silence_untaught,
+    stages_of,
+    training_pairs,
+)
 from slatewise.estimators.saving import card_for
 from slatewise.model_file import ModelCard
 from slatewise.warp.engine import Factors
@@ -25,13 +32,19 @@ def one_more_epoch(ranker: LatentRanker, fresh: LatentPairs, fitted: bool) -> tu
     if ranker.stages != 1 or (fitted and ranker.n_stages_ != 1):
         raise ValueError("stages: expected 1 for partial_fit, found more; use fit")
     if fitted:
-        steps = Steps(ranker.learning_rate_, ranker.max_norm_, ranker.stage_learning_rate_, ranker.stage_norm_)
+        if ranker.n_components != ranker.n_components_:
+            raise ValueError(
+                f"n_components: expected {ranker.n_components_}, that of the tables to go on with, "
+                f"found {ranker.n_components}; use fit"
+            )
+        steps = Steps.of(ranker, {name: getattr(ranker, f"{name}_") for name in GRIDS})
         pairs, state = _grown(ranker, fresh, steps)
     else:
         if left_open(ranker):
             raise ValueError(f"{left_open(ranker)[0]}: expected a number before the first fit, found 'auto'")
         steps = Steps.of(ranker)
         pairs, state = fresh, stages_of(ranker, fresh, shape_of(ranker, fresh, steps)).start(0, ())
+        silence_untaught(state.queries, pairs)
     training = training_pairs(pairs)
     factors = Factors(queries_of(pairs.features, ranker.n_components)(state.queries), state.items)
     nothing = np.empty((pairs.n_queries, 0), dtype=np.int64)
@@ -62,6 +75,7 @@ def _grown(ranker: LatentRanker, fresh: LatentPairs, steps: Steps) -> tuple[Late
     n = ranker.n_components
     _fill_rows(queries, n, old_queries, ranker.query_factors_[0], ranker.query_steps_, rng)
     _fill_rows(items, n, old_items, ranker.item_factors_[0], ranker.item_steps_, rng)
+    silence_untaught(queries, pairs, old_queries)
     return pairs, StageState(0, queries, items, epoch=epoch)
 
 

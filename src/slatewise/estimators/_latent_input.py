@@ -4,6 +4,7 @@
 queries                   items                          a pair is
 ========================= ============================== =====================================================
 ids (n,)                  ids (n,)                       row i of both
+Sessions                  None                           an item and the next one of its session
 matrix (queries, items)   None                           a stored entry > 0, which is its weight; ids are numbers
 features (n, d)           ids (n,)                       row i and its item
 features (n, d)           0/1 matrix (n, items)          row i and each of its items; ids are column numbers
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.data.records import Sessions
 from slatewise.estimators._sklearn import BaseEstimator, check_rows, check_weights
 from slatewise.lists.checks import feature_rows, sparse_rows
 from slatewise.warp.queries import DenseQueries, IdQueries, Queries, SparseQueries
@@ -61,7 +63,15 @@ class LatentPairs:
 def check_pairs(
     estimator: BaseEstimator, queries: Any, items: Any, sample_weight: ArrayLike | None, *, reset: bool = True
 ) -> LatentPairs:
-    """Tell the forms apart, check, and number; pairs of weight 0 are left out. ``reset``: as in ``check_features``."""
+    """Tell the forms apart, check, and number; pairs of weight 0 are left out.
+
+    ``reset``: as in ``check_features``; otherwise the pairs are further ones, which may be all of one item.
+    """
+    if isinstance(queries, Sessions):
+        if items is not None:
+            raise ValueError("items: expected None, sessions have theirs, found some")
+        consecutive = queries.pairs()
+        queries, items = consecutive.queries, consecutive.items
     matrix = sparse_rows(queries)
     if items is None:
         pairs = _interactions(queries if matrix is None else matrix, sample_weight)
@@ -82,7 +92,7 @@ def check_pairs(
         raise ValueError(
             "sample_weight: expected at least one pair of weight > 0, found none: all are zero, or no pairs"
         )
-    if len(pairs.item_ids) < 2:
+    if reset and len(pairs.item_ids) < 2:
         raise ValueError(f"items: expected at least two to rank, found {len(pairs.item_ids)}: one class is no ranking")
     if used.all():
         return pairs
@@ -186,8 +196,8 @@ def _interactions(queries: Any, sample_weight: ArrayLike | None) -> LatentPairs:
     matrix = cast("csr_array", csr_array(cast("Any", feature_rows("queries", queries)), copy=True))
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    if (matrix.data < 0).any():
-        raise ValueError(f"queries: expected entries >= 0, found {matrix.data.min()}")
+    if not ((matrix.data >= 0) & (matrix.data < np.inf)).all():
+        raise ValueError(f"queries: expected finite entries >= 0, found {matrix.data.min()} to {matrix.data.max()}")
     entries = matrix.tocoo()
     return LatentPairs(
         np.asarray(entries.row, dtype=np.int64),

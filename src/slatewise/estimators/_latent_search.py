@@ -26,6 +26,7 @@ GRIDS: Mapping[str, tuple[float, ...]] = {
     "stage_learning_rate": (0.1, 0.03, 0.3),
     "stage_norm": (1.0, 0.3, 2.0),
 }
+STARTS = {name: grid[0] for name, grid in GRIDS.items()}
 FIRST, LATER = ("learning_rate", "max_norm"), ("stage_learning_rate", "stage_norm")
 
 
@@ -39,10 +40,10 @@ class Steps:
     stage_norm: float
 
     @classmethod
-    def of(cls, ranker: LatentRanker) -> Steps:
-        """Take what a ranker is given, and the first of the grid where it is to search."""
+    def of(cls, ranker: LatentRanker, instead: Mapping[str, float] = STARTS) -> Steps:
+        """Take what a ranker is given, and something else where that is "auto"."""
         given = {name: getattr(ranker, name) for name in GRIDS}
-        return cls(**{name: grid[0] if given[name] == "auto" else float(given[name]) for name, grid in GRIDS.items()})
+        return cls(**{name: instead[name] if value == "auto" else float(value) for name, value in given.items()})
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from slatewise.estimators._latent_checks import PAIR_TERMS, position_weights
 from slatewise.estimators._latent_input import LatentPairs, queries_of
 from slatewise.estimators._latent_search import Learned, Steps, left_open, search
 from slatewise.estimators._latent_validation import cross_folds, hold_out
+from slatewise.estimators.saving import as_json
 from slatewise.warp.blocked import BlockedEngine, step_size
 from slatewise.warp.engine import WarpEngine
 from slatewise.warp.negatives import Negatives, SharedNegatives, SharedWithLists, WholeCatalogue
@@ -19,7 +21,7 @@ from slatewise.warp.pairs import TrainingPairs
 from slatewise.warp.rank_weights import rank_weights
 from slatewise.warp.sampled import SampledEngine
 from slatewise.warp.stages import Shape, Stages
-from slatewise.warp.tables import Ints
+from slatewise.warp.tables import Ints, Table
 from slatewise.warp.training import EpochReport, Schedule, StageState
 
 if TYPE_CHECKING:
@@ -43,12 +45,29 @@ def fit_stages(ranker: LatentRanker, pairs: LatentPairs, data_hash: str) -> Lear
     if names:
         if stages.validation is None:
             raise ValueError(f"{names[0]}: expected a number where no pairs are held out to judge by, found 'auto'")
-        return search(stages, lambda steps: shape_of(ranker, pairs, steps), steps, names, ranker.stages, tell)
-    checkpoint = LatentCheckpoint.of(ranker.checkpoint, _belongs_to(ranker, data_hash))
-    done, going = checkpoint.read(shape)
-    learned = stages.fit(ranker.stages, done, going, watch)
-    checkpoint.remove()
-    return Learned(learned, steps)
+        learned = search(stages, lambda steps: shape_of(ranker, pairs, steps), steps, names, ranker.stages, tell)
+    else:
+        checkpoint = LatentCheckpoint.of(ranker.checkpoint, _belongs_to(ranker, data_hash))
+        done, going = checkpoint.read(shape)
+        learned = Learned(stages.fit(ranker.stages, done, going, watch), steps)
+        checkpoint.remove()
+    for state in learned.stages:
+        silence_untaught(state.queries, pairs)
+    return learned
+
+
+def silence_untaught(queries: Table, pairs: LatentPairs, *known: Ints) -> None:
+    """Set U of queries that have no pair, and are not ``known`` from before, to 0: nothing but chance has made it.
+
+    Such a query then gets the order of the biases, as one does that is folded in without items.
+    """
+    if pairs.features is not None:
+        return
+    untaught = np.ones(pairs.n_queries, dtype=bool)
+    for taught in (pairs.queries, *known):
+        untaught[taught] = False
+    own = queries.segments[0]
+    queries.values[untaught, own.start : own.stop] = 0.0
 
 
 def seed_of(ranker: LatentRanker) -> int:
@@ -93,7 +112,8 @@ def stages_of(ranker: LatentRanker, pairs: LatentPairs, shape: Shape) -> Stages:
 
 def training_pairs(pairs: LatentPairs) -> TrainingPairs:
     """Sort the pairs, with weights of mean 1."""
-    return TrainingPairs.of(pairs.queries, pairs.items, (pairs.weights / pairs.weights.mean()).astype(np.float32))
+    weights = pairs.weights / pairs.weights.max()  # of which no sum is infinite
+    return TrainingPairs.of(pairs.queries, pairs.items, (weights / weights.mean()).astype(np.float32))
 
 
 def engine_of(ranker: LatentRanker, state: StageState, lists: Ints, n_pairs: int) -> WarpEngine:
@@ -101,7 +121,8 @@ def engine_of(ranker: LatentRanker, state: StageState, lists: Ints, n_pairs: int
     n_items = len(state.items.values)
     weight = rank_weights(n_items, float(ranker.alpha) if ranker.loss == "warp" else 0.0)
     if ranker.engine == "sampled" and state.stage == 0:
-        return SampledEngine(state.queries, weight, ranker.max_draws or n_items - 1, ranker.n_threads)
+        draws = min(ranker.max_draws or n_items, n_items - 1)  # more would say that a rank is below 1
+        return SampledEngine(state.queries, weight, draws, ranker.n_threads)
     negatives: Negatives = WholeCatalogue()
     if ranker.negatives != "catalogue":
         # A later stage begins at the lists it was handed, and moves little.
@@ -111,6 +132,12 @@ def engine_of(ranker: LatentRanker, state: StageState, lists: Ints, n_pairs: int
 
 
 def _belongs_to(ranker: LatentRanker, data_hash: str) -> str:
+    """Hash the data and what the fit depends on, however it is written: 1 and 1.0, lists and arrays are the same."""
+    if ranker.checkpoint is None:
+        return ""
     free = ("callbacks", "checkpoint", "n_threads")
-    settings = {name: value for name, value in ranker.get_params(deep=False).items() if name not in free}
-    return hashlib.sha256(f"{data_hash}{sorted(settings.items())}".encode()).hexdigest()
+    given = {name: value for name, value in ranker.get_params(deep=False).items() if name not in free}
+    given |= {"position_weights": position_weights(ranker), "random_state": seed_of(ranker)}
+    plain = {name: as_json(value, name) for name, value in given.items()}
+    settings = {name: int(v) if isinstance(v, float) and v.is_integer() else v for name, v in plain.items()}
+    return hashlib.sha256(f"{data_hash}{json.dumps(settings, sort_keys=True)}".encode()).hexdigest()

@@ -19,18 +19,21 @@ _STREAM = 1 << 32
 def hold_out(pairs: LatentPairs, fraction: float, k: int, seed: int) -> tuple[LatentPairs, Validation | None]:
     """Cut a share of the pairs off; None where too few are left to choose from.
 
-    Of ids, only pairs whose query and item occur elsewhere too are held out: nothing else is known about them. Of
-    features, all pairs of a row go together. The recall that is watched looks at no more than a quarter of the
-    catalogue: among all items, everybody finds everything.
+    Of ids, one pair of every query and one of every item stay: nothing else is known about them. Of features, all pairs
+    of a row go together. The recall that is watched looks at no more than a quarter of the catalogue: among all items,
+    everybody finds everything.
     """
     wanted = min(int(fraction * len(pairs.queries)), MOST_PAIRS)
     rng = np.random.default_rng((seed, _STREAM))
     if pairs.features is None:
         often = np.bincount(pairs.queries)[pairs.queries] > 1
         often &= np.bincount(pairs.items)[pairs.items] > 1
-        chosen = rng.permutation(np.flatnonzero(often))[:wanted]
-        held = np.zeros(len(pairs.queries), dtype=bool)
-        held[chosen] = True
+        order = np.concatenate([rng.permutation(np.flatnonzero(often)), np.flatnonzero(~often)])
+        spare = np.ones(len(order), dtype=bool)  # all but the last of each query and item
+        for numbers in (pairs.queries[order], pairs.items[order]):
+            spare[_last_places(numbers)] = False
+        held = np.zeros(len(order), dtype=bool)
+        held[order[spare][:wanted]] = True
     else:
         order = rng.permutation(pairs.n_queries)
         size = np.bincount(pairs.queries, minlength=pairs.n_queries)[order]
@@ -44,6 +47,13 @@ def hold_out(pairs: LatentPairs, fraction: float, k: int, seed: int) -> tuple[La
     used = replace(pairs, queries=pairs.queries[~held], items=pairs.items[~held], weights=pairs.weights[~held])
     depth = min(k, max(1, len(pairs.item_ids) // 4))
     return used, Validation(pairs.queries[held], pairs.items[held], depth)
+
+
+def _last_places(numbers: Ints) -> Ints:
+    """Return where each number that occurs does so for the last time."""
+    places = np.full(int(numbers.max(initial=0)) + 1, -1)
+    places[numbers] = np.arange(len(numbers))  # of an index that repeats itself, the last value stays
+    return places[places >= 0]
 
 
 def cross_folds(pairs: LatentPairs, seed: int) -> Ints | None:

@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.estimators._latent_asked import asked_of, check_stage, is_folded, most_similar
-from slatewise.estimators._latent_checks import check_learned, check_settings, pair_term
+from slatewise.estimators._latent_checks import (
+    check_learned,
+    check_settings,
+    pair_term,
+    position_weights,
+    require_learnt,
+)
 from slatewise.estimators._latent_fold_in import folded_in
 from slatewise.estimators._latent_growth import grown_card, one_more_epoch
 from slatewise.estimators._latent_index import write_index
@@ -68,14 +74,14 @@ class LatentRanker(SavedEstimator):
     epochs : int
         Most passes over the pairs, a stage.
     validation_fraction : float
-        Share of the pairs (at most 20,000 pairs) held out to decide when a stage ends. 0, or pairs too few to
-        spare any: all epochs are run.
+        Share of the pairs (at most 20,000 pairs) held out to decide when a stage ends; of ids, a pair of every query
+        and of every item is trained on all the same. 0, or pairs too few to spare any: all epochs are run.
     patience : int
         Epochs without a better recall after which a stage ends.
     batch_size : int, optional
         Pairs of a step; default: a hundredth of them, between 64 and 2,048.
     max_draws : int, optional
-        Of "sampled"; default: as many as there are other items.
+        Of "sampled", at most as many as there are other items, which is the default.
     callbacks : sequence of callables, optional
         Each is called with a :class:`slatewise.warp.training.EpochReport` after every epoch of fit; partial_fit calls
         none.
@@ -96,6 +102,8 @@ class LatentRanker(SavedEstimator):
         lines.
     learning_rate_, max_norm_, stage_learning_rate_, stage_norm_
         What was trained with.
+    n_components_, pair_, position_weights_
+        What all answers are made with, whatever the parameters are set to after fit; as many weights as ``k`` was.
     n_stages_, n_epochs_
         Stages kept, and how many epochs each was trained before it was best.
 
@@ -127,6 +135,9 @@ class LatentRanker(SavedEstimator):
         "max_norm_",
         "stage_learning_rate_",
         "stage_norm_",
+        "n_components_",
+        "pair_",
+        "position_weights_",
     )
     query_ids_: Ids
     item_ids_: Ids
@@ -141,6 +152,9 @@ class LatentRanker(SavedEstimator):
     max_norm_: float
     stage_learning_rate_: float
     stage_norm_: float
+    n_components_: int
+    pair_: str
+    position_weights_: Singles
 
     def __init__(
         self,
@@ -197,7 +211,9 @@ class LatentRanker(SavedEstimator):
         ----------
         queries
             Ids, one a pair (whole numbers or strings); or features (rows, d), dense or sparse; or, with ``items`` None,
-            a matrix of interactions whose entries are weights (then ids are row and column numbers).
+            a matrix of interactions whose entries are weights (then ids are row and column numbers), or
+            :class:`slatewise.data.Sessions`, of which an item and the next one are a pair (a session of one item, or
+            of none, has no pair).
         items
             The item of each pair: ids; with features also a 0/1 matrix (rows, items).
         sample_weight
@@ -208,13 +224,14 @@ class LatentRanker(SavedEstimator):
         card = card_for(pairs.n_queries, *pairs.arrays())
         return self._keep(pairs, fit_stages(self, pairs, card.data_sha256), card)
 
-    def partial_fit(self, queries: Any, items: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(self, queries: Any, items: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Go on with one epoch over further pairs; ids not seen before get rows of their own.
 
         Parameters
         ----------
         queries, items, sample_weight
-            As in :meth:`fit`. On a ranker that is not fitted this is a fit of one epoch, with nothing held out.
+            As in :meth:`fit`. On a ranker that is not fitted this is a fit of one epoch, with nothing held out; on one
+            that is, parameters count as they are now, and "auto" is what was found, but ``n_components`` must stay.
         """
         fitted = "item_factors_" in vars(self)
         fresh = check_pairs(self, queries, items, sample_weight, reset=not fitted)
@@ -239,6 +256,22 @@ class LatentRanker(SavedEstimator):
         """
         found = asked_of(self, queries, stage).top(k, exclude)
         return self.item_ids_[found.items], found.scores
+
+    def score(self, queries: Any, y: Any, stage: int | None = None) -> Singles:
+        """Return the scores that :meth:`rank` sorts by, of every query with every item given, (queries, items).
+
+        Not one figure for a whole test set, as scikit-learn's estimators return: that is :meth:`recall`. With this
+        method a ranker can be the base of a :class:`slatewise.StructuredReranker`.
+
+        Parameters
+        ----------
+        queries, stage
+            As in :meth:`rank`.
+        y
+            Ids of the items, one a column; scikit-learn calls a second argument so.
+        """
+        asked = asked_of(self, queries, stage)
+        return asked.score(number_ids("y", y, self.item_ids_))
 
     def fold_in(self, items: Any) -> Singles:
         """Return rows of U, (queries, n_components), for queries that fit never saw; :meth:`rank` takes them.
@@ -321,12 +354,15 @@ class LatentRanker(SavedEstimator):
         check_learned(self)
 
     def _keep(self, pairs: LatentPairs, learned: Learned, card: ModelCard) -> Self:
-        stages, self.model_card_ = learned.stages, card
+        stages, (query_factors, item_factors) = learned.stages, learned.factors
+        require_learnt(learned.steps.learning_rate, query_factors, item_factors)
+        self.query_factors_, self.item_factors_, self.model_card_ = query_factors, item_factors, card
         self.by_features_ = pairs.features is not None
         self.query_ids_ = np.empty(0, dtype=np.int64) if pairs.query_ids is None else pairs.query_ids
         self.item_ids_ = pairs.item_ids
         self.n_stages_, self.n_epochs_ = len(stages), [state.best_epoch for state in stages]
-        self.query_factors_, self.item_factors_ = learned.factors
         self.query_steps_, self.item_steps_ = stages[0].queries.accumulators, stages[0].items.accumulators
         self.learning_rate_, self.max_norm_, self.stage_learning_rate_, self.stage_norm_ = astuple(learned.steps)
+        self.n_components_, self.pair_ = int(self.n_components), self.pair
+        self.position_weights_ = position_weights(self)
         return self

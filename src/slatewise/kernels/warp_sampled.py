@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from slatewise.kernels._kernel import kernel, loose_sums
 from slatewise.kernels._prefetch import prefetch_line, prefetch_row
-from slatewise.kernels.singles import Number, Singles
+from slatewise.kernels.singles import Number, Singles, square
 from slatewise.kernels.warp_screen import Bytes, half_size, largest_score, screen_row
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -57,9 +57,9 @@ def _move(
     table: Singles, accumulators: Singles, row: int, gradient: Singles, size: Number, n: int, step: float, norm: float
 ) -> None:
     """Step the first n numbers of a row along a gradient, whose square is ``size``, and project them."""
-    if size == 0.0:
-        return
     accumulators[row, 0] += size / n
+    if accumulators[row, 0] == 0.0:  # a gradient too small to have a square
+        return
     scale = np.float32(step / np.sqrt(accumulators[row, 0]))
     for f in range(n):
         table[row, f] += scale * gradient[f]
@@ -73,30 +73,30 @@ def _move(
 @kernel
 def _move_bias(table: Singles, accumulators: Singles, row: int, amount: Number, n: int, step: float) -> None:
     accumulators[row, 1] += amount * amount
+    if accumulators[row, 1] == 0.0:
+        return
     table[row, n] += np.float32(step * amount / np.sqrt(accumulators[row, 1]))
 
 
-@loose_sums
+@kernel
 def _pulls(
     table: Singles,
     good: int,
     bad: int,
     vector: Singles,
     amount: Number,
-    n: int,
     pull: Singles,
     up: Singles,
     down: Singles,
-) -> tuple[Number, Number]:
-    """Fill the gradients of the query's row and of both items' rows; return their squares over the first n numbers."""
-    first, second = np.float32(0.0), np.float32(0.0)
-    for f in range(n):
-        here = amount * (table[good, f] - table[bad, f])
+) -> None:
+    """Fill the gradients of the query's row and of both items' rows.
+
+    Nothing is summed here: of a loop that also writes, the compiler makes two, and takes the one or the other by where
+    the arrays lie, so a sum in any order would have other bits from run to run.
+    """
+    for f in range(len(pull)):
         there = amount * vector[f]
-        pull[f], up[f], down[f] = here, there, -there
-        first += here * here
-        second += there * there
-    return first, second
+        pull[f], up[f], down[f] = amount * (table[good, f] - table[bad, f]), there, -there
 
 
 @kernel
@@ -174,7 +174,8 @@ def sampled_epoch(
                             break
             if bad >= 0:
                 amount = np.float32(weights[pair] * rank_weight[max((n_items - 1) // draws, 1)])
-                of_query, of_item = _pulls(item_table, good, bad, vector, amount, n, pull, up, down)
+                _pulls(item_table, good, bad, vector, amount, pull, up, down)
+                of_query, of_item = square(pull), square(up)
                 _move(query_table, query_accumulators, query, pull, of_query, n, step, norm)
                 _move(item_table, item_accumulators, good, up, of_item, n, step, norm)
                 _move(item_table, item_accumulators, bad, down, of_item, n, step, norm)

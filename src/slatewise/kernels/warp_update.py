@@ -83,6 +83,8 @@ def update_rows(
             if steps[part] == 0.0 or size == 0.0:
                 continue
             accumulators[row, part] += size / (stop - start)
+            if accumulators[row, part] == 0.0:  # a gradient too small to have a square
+                continue
             scale = np.float32(steps[part] / np.sqrt(accumulators[row, part]))
             for f in range(start, stop):
                 values[f] += scale * gradient[f]
