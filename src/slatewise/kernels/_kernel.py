@@ -22,7 +22,9 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 def loose_sums(function: Callable[P, R]) -> Callable[P, R]:
     """Compile as ``kernel`` does, and let sums be added in any order: the compiler then adds eight numbers at a time.
 
-    The bits still depend on the machine's instructions only, never on threads.
+    The bits still depend on the machine's instructions only, never on threads. But of a loop that also writes, the
+    compiler may make two and take one by where the arrays lie: sum in a loop of its own, or let
+    ``tests/test_loose_sums.py`` look at it.
     """
     any_order = {"reassoc", "nsz"}
     try:
