@@ -25,9 +25,11 @@ for stage, name in ((0, "the scorer alone"), (1, "with a stage on it")):
     recall = reranker.recall(pairs.queries[test], pairs.items[test], ks=(10, 30), stage=min(stage, reranker.n_stages_))
     print(f"{name}: recall@10 {recall[10]:.3f}, recall@30 {recall[30]:.3f}")
 
-# One slate at a time: f = sum_i w_i s_i + sum_ij w_i w_j v_i . v_j, with the rows v that the stage has learnt.
-scores = np.log1p(counts[[25]])[:, reranker.item_ids_]
-weights = 1 / np.arange(1, 11)
-for search in (inference.greedy_slates, inference.beam_slates, inference.iterated_slates):
-    found = search(scores, reranker.pair_factors_[0], weights)
-    print(f"{search.__name__}: f {found.score[0]:.3f}, at most {found.upper_bound[0]:.3f}")
+# One slate at a time: f = sum_i w_i s_i + sum_ij w_i w_j v_i . v_j, with the rows v that the stage has learnt beside
+# scores in its unit. A stage is kept only if it helps.
+if reranker.n_stages_:
+    scores = CoOccurrence().score([25], reranker.item_ids_) / reranker.base_unit_
+    weights = 1 / np.arange(1, reranker.k + 1)
+    for search in (inference.greedy_slates, inference.beam_slates, inference.iterated_slates):
+        found = search(scores, reranker.pair_factors_[0], weights)
+        print(f"{search.__name__}: f {found.score[0]:.3f}, at most {found.upper_bound[0]:.3f}")

@@ -82,6 +82,59 @@ def test_labels_fit_rank_evaluate(tmp_path, run):
     assert json.loads(out)["bep"] == pytest.approx(ranker.score(scenes.X, scenes.Y))
 
 
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("user,item,often\n" + "a,x,1\na,y,9\nb,y,1\nb,x,9\n" * 20)
+    return path
+
+
+def test_files_of_pairs(tmp_path, pairs, run):
+    model, trec = tmp_path / "m.safetensors", tmp_path / "r.run"
+    small = ("--param", "epochs=8", "--param", "n_components=4", "--param", "validation_fraction=0")
+    assert run("fit", "latent", pairs, "--out", model, "--header", "--weight", "often", *small)[0] == 0
+    assert run("rank", model, pairs, "--header", "--out", trec, "--top", "1")[0] == 0
+    assert [line.split()[:3] for line in trec.read_text().splitlines()] == [["a", "Q0", "y"], ["b", "Q0", "x"]]
+    assert run("evaluate", model, pairs, "--header", "--measures", "recall@2", "--json")[1] == '{"recall@2": 1.0}\n'
+    assert "--header" in bad_input(run("evaluate", trec, pairs, "--header"))
+    assert "--weight" in bad_input(run("fit", "margin", pairs, "--out", model, "--weight", "2"))
+    assert "'seldom'" in bad_input(run("fit", "latent", pairs, "--out", model, "--weight", "seldom"))
+    pairs.write_text("user,item\n1,2\n1,3\n")
+    message = bad_input(run("fit", "latent", pairs, "--out", model))
+    assert "pairs.csv:1:1: expected" in message
+    assert "--header if this line names the columns" in message
+
+
+@pytest.mark.filterwarnings("always::UserWarning")
+def test_what_is_left_out_is_said_aloud(tmp_path, pairs, run):
+    model = tmp_path / "m.safetensors"
+    code, _, err = run("fit", "latent", pairs, "--out", model, "--param", "epochs=2")
+    assert code == 0
+    lines = err.splitlines()
+    assert (
+        lines[0] == f"slatewise: {pairs}:1: 'user' and 'item' occur in no other line; --header if they name the columns"
+    )
+    assert lines[1].startswith(f"slatewise: {pairs}: two of 3 columns are read; --weight 2")
+    pairs.write_text("a,x\nc,x\n")
+    code, out, err = run("evaluate", model, pairs, "--measures", "recall@3", "--json")
+    assert (code, out) == (0, '{"recall@3": 0.5}\n')
+    assert err == f"slatewise: {pairs}: 1 of 2 queries, 'c' the first, are unknown to the model and count as misses\n"
+
+
+def test_a_named_set_is_measured_on_its_test_part(tmp_path, run, monkeypatch):
+    from slatewise import datasets
+    from slatewise.data.records import Sessions
+    from slatewise.datasets.records import SessionSet
+
+    about = datasets.describe("nowplaying_sessions")
+    train = Sessions(np.tile([1, 2, 3, 1], 20), 4 * np.arange(21))
+    test = Sessions(np.array([1, 3, 2, 1]), np.array([0, 4]))  # the other way round
+    monkeypatch.setattr(datasets, "load", lambda name, kind: SessionSet(about, train, test))
+    model = tmp_path / "m.safetensors"
+    assert run("fit", "latent", about.name, "--out", model, "--param", "epochs=8", "--param", "n_components=4")[0] == 0
+    assert run("evaluate", model, about.name, "--measures", "recall@1", "--json")[1] == '{"recall@1": 0.0}\n'
+
+
 def test_run_against_qrels_equals_the_library(tmp_path, run):
     qrels = tmp_path / "j.qrels"
     qrels.write_text("1 0 a 1\n1 0 b 0\n1 0 c 2\n2 0 a 1\n")

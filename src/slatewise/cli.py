@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -32,6 +33,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+HeaderOption = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether the first line of a file of pairs names its columns."),
+]
 JsonOption = Annotated[Path | None, typer.Option("--json", help="Also write the figures to this JSON file.")]
 QuickOption = Annotated[bool, typer.Option("--quick", help="A smaller run: minutes become seconds.")]
 
@@ -70,12 +75,17 @@ def fit(
     data: Annotated[
         str,
         typer.Argument(
-            help="Rows with query ids, with label sets (cstar) or with classes (metric): a file, or a name."
+            help="Rows with query ids, with label sets (cstar, latent) or with classes (metric), sessions or pairs "
+            "(latent): a file, or the name of a data set, of which the training part is read."
         ),
     ],
     out: Annotated[Path, typer.Option(help="The model file to write (.safetensors).")],
     param: Annotated[
         list[str] | None, typer.Option(help="name=value, as the estimator's argument; repeatable.")
+    ] = None,
+    header: HeaderOption = None,
+    weight: Annotated[
+        str | None, typer.Option(help="The column of a file of pairs that weighs them: its number, from 0, or name.")
     ] = None,
 ) -> None:
     """Train a ranker on a file and save it.
@@ -83,10 +93,11 @@ def fit(
     Example: slatewise fit cstar tags.npz --out model.safetensors --param core=5 --param C=10
     """
     from slatewise.files import check_target
+    from slatewise.inputs import PairColumns
     from slatewise.tasks import task_named
 
     check_target(out)  # before the training, not after
-    task = task_named(system)
+    task = task_named(system).reading(PairColumns(header, weight))
     estimator = task.make(param or [])
     with _working(f"fit {system}"):
         task.fit(estimator, data)
@@ -98,9 +109,12 @@ def fit(
 @app.command()
 def rank(
     model: Annotated[Path, typer.Argument(help="A model file that fit wrote.")],
-    data: Annotated[str, typer.Argument(help="A file with query ids, or the name of a data set.")],
+    data: Annotated[
+        str, typer.Argument(help="A file like that of fit, or the name of a data set, of which the test part is read.")
+    ],
     out: Annotated[Path, typer.Option(help="The run to write: .run or .txt (TREC), .csv or .parquet.")],
     top: Annotated[int, typer.Option(min=1, help="How many documents of each query to keep.")] = 10,
+    header: HeaderOption = None,
 ) -> None:
     """Rank every query of a file with a saved model.
 
@@ -109,11 +123,12 @@ def rank(
     from slatewise import load
     from slatewise.data import write_run_as
     from slatewise.files import check_target
+    from slatewise.inputs import PairColumns
     from slatewise.tasks import task_of
 
     check_target(out)
     ranker = load(model)
-    run = task_of(ranker).run(ranker, data, top)
+    run = task_of(ranker).reading(PairColumns(header)).run(ranker, data, top)
     write_run_as(out, run)
     print(f"{out}: {len(run.scores)} lines")
 
@@ -121,12 +136,18 @@ def rank(
 @app.command()
 def evaluate(
     system: Annotated[Path, typer.Argument(help="A run as rank writes it, or a model file (.safetensors).")],
-    data: Annotated[str, typer.Argument(help="Judgements: TREC qrels or a file with query ids; or a data set's name.")],
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="Judgements: TREC qrels or a file like that of fit; or the name of a data set: its test part."
+        ),
+    ],
     measures: Annotated[
         str, typer.Option(help="Comma-separated, as ndcg@10,map,p@5,mrr,recall@20,auc.")
     ] = "ndcg@10,map",
     preset: Annotated[str | None, typer.Option(help="Measure as trec_eval, sklearn, lightgbm, ... does.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    header: HeaderOption = None,
 ) -> None:
     """Measure a run or a model against judgements.
 
@@ -140,8 +161,10 @@ def evaluate(
     parsed = [metrics.parse(name, tool) for name in names]
     if system.suffix == ".safetensors":
         model = load(system)
-        figures = task_of(model).evaluate(model, data, parsed)
+        figures = task_of(model).reading(inputs.PairColumns(header)).evaluate(model, data, parsed)
     else:
+        if header is not None:
+            raise ValueError("--header: expected with a model and a file of pairs, found a run")
         run = inputs.read_run(str(system))
         figures = list(metrics.evaluate_run(parsed, run, inputs.read_judgements(data)).values())
     values = dict(zip(names, figures, strict=True))
@@ -253,7 +276,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"] or ["--help"]
     try:
-        sys.exit(app(words, prog_name="slatewise", standalone_mode=False) or 0)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            sys.exit(app(words, prog_name="slatewise", standalone_mode=False) or 0)
     except typer.Abort:
         sys.exit(130)
     except (TyperException, ValueError, OSError, ImportError) as error:
@@ -261,6 +286,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         print(f"slatewise: {_one_line(error)}", file=sys.stderr)
         sys.exit(2)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Say in one line what the library warns of, without its place in the code."""
+    print(f"slatewise: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _one_line(error: Exception) -> str:

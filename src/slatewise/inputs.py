@@ -1,26 +1,47 @@
-"""What the command line accepts as data: files by their content or ending, and data sets by name."""
+"""What the command line accepts as data: files by their content or ending, and data sets by name.
+
+A named data set with a split of its own, or with folds, of which the first is taken, has a part for fit and one for
+rank and evaluate. Files are read whole.
+"""
 
 from __future__ import annotations
 
+import csv
+import re
+import warnings
 from dataclasses import dataclass
+from enum import Enum, auto
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from slatewise import data, datasets
+from slatewise.data._delimited import guess_delimiter
 from slatewise.data._source import open_source
-from slatewise.data.records import Float, Ids, MultiLabel, Pairs, Qrels, Ranking, Run, Strings
+from slatewise.data.records import Float, Ids, Int, MultiLabel, Pairs, Qrels, Ranking, Run, Strings
 from slatewise.datasets.records import LabelledSet, MultiLabelSet, RankingSet, SessionSet
+from slatewise.datasets.splits import Split
 from slatewise.errors import DataError
 
 _TABLE_ENDINGS = (".parquet", ".arrow", ".feather")
+_SVMLIGHT_LINE = re.compile(rb"\S*([ \t]+\d+:\S+)+\s*")
 
 
-def read_ranking(name: str, n_features: int | None = None) -> Ranking:
+class Part(Enum):
+    """Which rows of a named data set, where its source tells them apart."""
+
+    TRAIN = auto()
+    TEST = auto()
+
+
+def read_ranking(name: str, n_features: int | None = None, part: Part | None = None) -> Ranking:
     """Read graded rows: an SVMlight or LETOR file, a Parquet or Arrow file, or a named data set.
 
-    ``n_features`` is how many a model knows: a sparse file need not mention the last of them.
+    ``n_features`` is how many a model knows: a sparse file need not mention the last of them. ``part`` is taken from
+    the first fold of a named set.
     """
     path = Path(name)
     if path.suffix in _TABLE_ENDINGS:
@@ -29,12 +50,16 @@ def read_ranking(name: str, n_features: int | None = None) -> Ranking:
         rows = data.read_svmlight(path, n_features=n_features)
     else:
         loaded = datasets.load(_known(name), RankingSet)
-        rows = Ranking(csr_array(loaded.X), loaded.y, loaded.qid, loaded.doc_ids)
+        chosen = _chosen(name, part, len(loaded.y), loaded.folds[0] if loaded.folds else None)
+        doc_ids = None if loaded.doc_ids is None else loaded.doc_ids[chosen]
+        rows = Ranking(csr_array(loaded.X[chosen]), loaded.y[chosen], loaded.qid[chosen], doc_ids)
     _require_rows(name, len(rows.y))
     return rows
 
 
-def read_labels(name: str, n_features: int | None = None, n_labels: int | None = None) -> MultiLabel:
+def read_labels(
+    name: str, n_features: int | None = None, n_labels: int | None = None, part: Part | None = None
+) -> MultiLabel:
     """Read rows with sets of labels: npz, ARFF with its XML beside it, multi-label SVMlight, or a named data set.
 
     ``n_features`` and ``n_labels`` are how many a model knows: a sparse file need not mention the last of them.
@@ -48,7 +73,9 @@ def read_labels(name: str, n_features: int | None = None, n_labels: int | None =
         rows = data.read_multilabel_svmlight(path, n_features=n_features, n_labels=n_labels)
     else:
         loaded = datasets.load(_known(name), MultiLabelSet)
-        rows = MultiLabel(loaded.X, loaded.Y, loaded.label_names, loaded.feature_names, loaded.is_train)
+        chosen = _chosen(name, part, int(loaded.Y.shape[0]), _split(loaded.is_train))
+        is_train = None if loaded.is_train is None else loaded.is_train[chosen]
+        rows = MultiLabel(loaded.X[chosen], loaded.Y[chosen], loaded.label_names, loaded.feature_names, is_train)
     _require_rows(name, rows.Y.shape[0])
     if n_labels is not None and rows.Y.shape[1] != n_labels:
         raise ValueError(f"{name}: expected the {n_labels} labels of the model, found {rows.Y.shape[1]}")
@@ -63,7 +90,18 @@ class Classes:
     y: Ids
 
 
-def read_classes(name: str, n_features: int | None = None) -> Classes:
+def has_labels(name: str) -> bool:
+    """Tell rows with sets of labels from pairs and sessions: npz, ARFF, multi-label SVMlight, or a named data set."""
+    path = Path(name)
+    if path.suffix in (".npz", ".arff"):
+        return True
+    if not path.is_file():
+        return name in datasets.names() and datasets.describe(name).kind == "multi-label"
+    with open_source(path) as source:
+        return any(_SVMLIGHT_LINE.fullmatch(line) for _, line in islice(source.lines(), 1))
+
+
+def read_classes(name: str, n_features: int | None = None, part: Part | None = None) -> Classes:
     """Read rows with classes: CSV whose last column is the class, SVMlight, or a named data set.
 
     A first line of CSV without a single number names the columns. ``n_features`` is how many a model knows: a sparse
@@ -77,23 +115,82 @@ def read_classes(name: str, n_features: int | None = None) -> Classes:
         _require_rows(name, len(rows.y))
         return Classes(rows.dense(), rows.y)
     loaded = datasets.load(_known(name), LabelledSet)
-    return Classes(loaded.X, loaded.class_names[loaded.y])
+    chosen = _chosen(name, part, len(loaded.y), _split(loaded.is_train))
+    return Classes(loaded.X[chosen], loaded.class_names[loaded.y[chosen]])
 
 
-def read_interactions(name: str) -> Pairs:
+@dataclass(frozen=True)
+class PairColumns:
+    """What the command line says of a file of pairs."""
+
+    header: bool | None = None
+    """Whether ``--header`` or ``--no-header`` was said."""
+    weight: str | None = None
+    """The column of weights: its number, from 0, or its name in the header."""
+
+
+UNSAID = PairColumns()
+
+
+def read_interactions(name: str, columns: PairColumns = UNSAID, part: Part | None = None) -> Pairs:
     """Read (query, item) pairs: CSV or TSV, the first two columns; a file of sessions or a named set of them.
 
     Of sessions, every item asks for the one after it.
     """
     path = Path(name)
     if {".csv", ".tsv"} & set(path.suffixes[-2:]):
-        pairs = data.read_pairs(path)
+        pairs = _read_pairs(name, columns, part)
+    elif columns != UNSAID:
+        raise ValueError(f"--header, --weight: expected a file of pairs, .csv or .tsv, found {name}")
     elif path.exists():
         pairs = data.read_sessions(path).pairs()
     else:
-        pairs = datasets.load(_known(name), SessionSet).train.pairs()
+        loaded = datasets.load(_known(name), SessionSet)
+        pairs = (loaded.test if part is Part.TEST else loaded.train).pairs()
     _require_rows(name, len(pairs.items))
     return pairs
+
+
+def _read_pairs(name: str, columns: PairColumns, part: Part | None) -> Pairs:
+    weight, header = columns.weight, columns.header
+    column = int(weight) if weight is not None and weight.isascii() and weight.isdigit() else weight
+    if isinstance(column, str):
+        if header is False:
+            raise ValueError(f"--weight: expected a column's number, from 0, with --no-header, found {weight!r}")
+        header = True
+    try:
+        pairs = data.read_pairs(name, weight=column, header=header)
+    except DataError as error:
+        expected = error.expected.replace("header=True", "--header").replace("header=False", "--no-header")
+        raise DataError(error.name, error.line, error.column, expected, error.found) from None
+    if pairs.weights is not None and not ((pairs.weights >= 0).all() and pairs.weights.any()):
+        raise ValueError(f"--weight: expected numbers >= 0, and one > 0, in {name}, found {pairs.weights.min()}")
+    if header is None:
+        _warn_of_names(name, pairs)
+    if weight is None and part is Part.TRAIN:
+        _warn_of_more_columns(name)
+    return pairs
+
+
+def _warn_of_names(name: str, pairs: Pairs) -> None:
+    """Tell of texts in the first line that occur in no other; above numbers they were an error already."""
+    first = [str(ids[0]) for ids in (pairs.queries, pairs.items)]
+    others = np.concatenate([ids[1:].astype(np.str_) for ids in (pairs.queries, pairs.items)])
+    texts = all(ids.dtype.kind == "U" for ids in (pairs.queries, pairs.items))
+    if texts and len(others) and not np.isin(first, others).any():
+        what = f"{first[0]!r} and {first[1]!r}"
+        warnings.warn(f"{name}:1: {what} occur in no other line; --header if they name the columns", stacklevel=2)
+
+
+def _warn_of_more_columns(name: str) -> None:
+    with open_source(name) as source:
+        line = next(text for _, text in source.text_lines() if text.strip())
+    width = len(next(csv.reader([line], delimiter=guess_delimiter(line) or " ")))
+    if width > 2:
+        warnings.warn(
+            f"{name}: two of {width} columns are read; --weight 2, or a name, if one of them weighs the pairs",
+            stacklevel=2,
+        )
 
 
 def _csv_classes(name: str) -> Classes:
@@ -143,7 +240,7 @@ def read_judgements(name: str) -> Qrels:
     path = Path(name)
     if path.exists() and path.suffix not in _TABLE_ENDINGS and not _has_query_tokens(path):
         return data.read_qrels(path)
-    ranking = read_ranking(name)
+    ranking = read_ranking(name, part=Part.TEST)
     wrong = (ranking.y != np.floor(ranking.y)) | (np.abs(ranking.y) > 2.0**53)
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -155,6 +252,21 @@ def document_ids(ranking: Ranking) -> Strings:
     """Return the documents' ids; those without are named by their row, from 0."""
     rows = np.arange(len(ranking.y)).astype(np.str_)
     return rows if ranking.doc_ids is None else np.where(ranking.doc_ids == "", rows, ranking.doc_ids)
+
+
+def _chosen(name: str, part: Part | None, n_rows: int, split: Split | None) -> Int:
+    """Return the rows of a part of a named data set: all of them where it has no parts."""
+    if split is None and part is Part.TEST:
+        warnings.warn(f"{name}: has no test part of its own, so these are the rows that fit reads too", stacklevel=2)
+    if split is None or part is None:
+        return np.arange(n_rows)
+    return split.train if part is Part.TRAIN else split.test
+
+
+def _split(is_train: NDArray[np.bool_] | None) -> Split | None:
+    if is_train is None:
+        return None
+    return Split(np.flatnonzero(is_train), np.empty(0, dtype=np.int64), np.flatnonzero(~is_train))
 
 
 def _known(name: str) -> str:

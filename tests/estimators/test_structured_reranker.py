@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import coo_matrix, csr_array, csr_matrix
 from sklearn.base import clone
+from sklearn.decomposition import NMF, TruncatedSVD
 from sklearn.exceptions import NotFittedError
 
-from slatewise import StructuredReranker, datasets, load
+from slatewise import LatentRanker, StructuredReranker, datasets, load
 from slatewise.errors import ModelFileError
 
 
@@ -97,6 +98,14 @@ def test_a_scorer_of_strings_is_the_matrix_again(sessions, fitted, monkeypatch):
     named = StructuredReranker(scorer, stages=2, **SMALL).fit(names[queries], names[items])
     assert named.pair_factors_.tobytes() == fitted.pair_factors_.tobytes()
     assert named.recall(names[test_queries], names[test_items]) == fitted.recall(test_queries, test_items)
+    # What is kept is asked for piece by piece as well.
+    monkeypatch.setattr("slatewise.warp.on_base.MOST_SCORES", 50 * 120)
+    scorer.largest = 0
+    assert named.recall(names[test_queries], names[test_items], stage=0) == fitted.recall(
+        test_queries, test_items, stage=0
+    )
+    assert scorer.largest == 50
+    monkeypatch.undo()
     # A table that is too large to keep is asked for block by block, with the same result.
     monkeypatch.setattr("slatewise.estimators._base_scorer.MOST_KEPT", 0)
     scorer.largest = 0
@@ -105,11 +114,105 @@ def test_a_scorer_of_strings_is_the_matrix_again(sessions, fitted, monkeypatch):
     assert again.pair_factors_.tobytes() == fitted.pair_factors_.tobytes()
 
 
+def test_a_sparse_matrix_is_the_dense_one(sessions, monkeypatch):
+    base, train, test = sessions
+    counts = csr_array(np.where(base > 1.0, base, 0.0))
+    dense = StructuredReranker(counts.toarray(), **SMALL).fit(*train)
+    assert dense.n_stages_ == 1
+    asked = []
+    whole = csr_array.toarray
+    monkeypatch.setattr(csr_array, "toarray", lambda rows: asked.append(rows.shape) or whole(rows))
+    monkeypatch.setattr("slatewise.warp.on_base.MOST_SCORES", 5 * 120)
+    for sparse in (counts, counts.tocsc(), coo_matrix(counts)):
+        again = StructuredReranker(sparse, **SMALL).fit(*train)
+        np.testing.assert_allclose(again.pair_factors_, dense.pair_factors_, atol=1e-4)
+        assert again.recall(*test, stage=0) == dense.recall(*test, stage=0)
+    assert max(rows for rows, _ in asked) <= 5  # never whole
+
+
+def test_entries_stored_twice_are_added():
+    twice = csr_array((np.array([1, 2, 1, 1]), np.array([1, 1, 2, 0]), np.array([0, 2, 3, 4])), shape=(3, 3))
+    settings = SMALL | {"epochs": 1, "validation_fraction": 0.0}
+    reranker = StructuredReranker(twice, **settings).fit([0, 1, 2], [1, 2, 0])
+    assert reranker.rank([0], k=1, stage=0)[1] * reranker.base_unit_ == pytest.approx(3.0)
+    assert len(twice.data) == 4  # the caller's matrix stays as it was
+
+
+def factorised(counts):
+    svd, nmf = TruncatedSVD(8, random_state=0), NMF(8, random_state=0, max_iter=1000)
+    yield svd.fit_transform(counts), svd.components_.T
+    yield nmf.fit_transform(counts), nmf.components_.T
+
+
+def test_factors_of_other_libraries_are_the_matrix_of_their_products(sessions, tmp_path):
+    base, train, test = sessions
+    counts = csr_array(np.maximum(base, 0.0))
+    for vectors in factorised(counts):
+        dense = StructuredReranker(vectors[0] @ vectors[1].T, **SMALL).fit(*train)
+        reranker = StructuredReranker(vectors, **SMALL).fit(*train)
+        assert reranker.base_unit_ == pytest.approx(dense.base_unit_, rel=1e-5)
+        assert reranker.recall(*test, stage=0) == dense.recall(*test, stage=0)
+        assert reranker.recall(*test)[10] > reranker.recall(*test, stage=0)[10]
+        own = reranker.explain([3, 77], k=4).own * reranker.base_unit_
+        ids = reranker.rank([3, 77], k=4)[0]
+        np.testing.assert_allclose(own, (vectors[0] @ vectors[1].T)[[[3], [77]], ids], rtol=1e-4, atol=1e-5)
+    reranker.save(tmp_path / "model.safetensors")
+    again = load(tmp_path / "model.safetensors").set_params(base=vectors)
+    assert again.recall(*test) == reranker.recall(*test)
+    with pytest.raises(ValueError, match="base: expected scores of the 120 items of fit, found 119 columns"):
+        again.set_params(base=(vectors[0], vectors[1][:119])).rank([3])
+    assert clone(reranker).get_params()["base"][1].shape == (120, 8)
+
+
+def test_a_model_of_implicit_is_a_base(sessions):
+    als = pytest.importorskip("implicit.cpu.als")
+    base, train, test = sessions
+    model = als.AlternatingLeastSquares(factors=8, iterations=5, num_threads=1, random_state=0)
+    model.fit(csr_matrix(np.maximum(base, 0.0).astype(np.float32)), show_progress=False)
+    reranker = StructuredReranker((model.user_factors, model.item_factors), **SMALL).fit(*train)
+    ids, _ = reranker.rank([3], k=5, stage=0)
+    theirs = model.recommend(3, csr_matrix((1, 120), dtype=np.float32), N=5, filter_already_liked_items=False)[0]
+    assert ids[0].tolist() == theirs.tolist()
+    assert reranker.recall(*test)[10] >= reranker.recall(*test, stage=0)[10]
+
+
+def test_a_latent_ranker_is_a_base(sessions):
+    _, (queries, items), test = sessions
+    half = len(queries) // 2
+    latent = LatentRanker(8, epochs=3, random_state=0).fit(queries[:half], items[:half])
+    assert len(latent.item_ids_) == 120
+    reranker = StructuredReranker(latent, **SMALL).fit(queries[half:], items[half:])
+    assert reranker.rank([3, 77], k=5, stage=0)[0].tolist() == latent.rank([3, 77], k=5)[0].tolist()
+    assert reranker.recall(*test, stage=0) == latent.recall(*test)
+
+
+def test_a_base_of_numbers_does_not_serve_a_fit_with_other_ids(sessions):
+    base, (queries, items), _ = sessions
+    names = np.array([f"a{i:03d}" for i in range(120)])
+    settings = SMALL | {"epochs": 1, "validation_fraction": 0.0}
+    named = StructuredReranker(Named(base, names, names), **settings).fit(names[queries], names[items])
+    with pytest.raises(ValueError, match="base: expected scores of the 120 items of fit"):
+        named.set_params(base=base).rank([3])
+
+
 def test_threads_change_no_bit(sessions, fitted):
     base, train, _ = sessions
     for n_threads in (1, 2):
         again = StructuredReranker(base, stages=2, n_threads=n_threads, **SMALL).fit(*train)
         assert again.pair_factors_.tobytes() == fitted.pair_factors_.tobytes()
+
+
+@pytest.mark.parametrize("weight", [1e308, 1e-300])
+def test_only_the_ratio_of_weights_counts(sessions, weight):
+    base, train, _ = sessions
+    settings = SMALL | {"epochs": 1, "validation_fraction": 0.0}
+    fits = [
+        StructuredReranker(base, **settings).fit(*train, np.full(len(train[0]), size)).pair_factors_
+        for size in (1.0, weight)
+    ]
+    np.testing.assert_array_equal(*fits)
+    some = np.where(train[0] == 3, 1e-30, 1.0)
+    assert np.isfinite(StructuredReranker(base, **settings).fit(*train, some).pair_factors_).all()
 
 
 def test_a_stage_that_does_not_help_is_left_out(sessions):
@@ -191,6 +294,15 @@ def test_clone_and_parameters(sessions):
     [
         ({"base": None}, "base: expected a matrix of scores"),
         ({"base": [1.0, 2.0]}, "base: expected a matrix of scores"),
+        ({"base": [[1.0], [1.0, 2.0]]}, "base: expected a matrix of scores"),
+        (
+            {"base": (np.ones((120, 2)), np.ones((3, 120)))},
+            r"base: expected vectors .*, found \(120, 2\) and \(3, 120\)",
+        ),
+        ({"base": (np.ones((120, 2)), np.full((120, 2), np.inf))}, r"base: expected finite .*, found inf at \[0, 0\]"),
+        ({"base": (np.full((120, 2), 1e30), np.full((120, 2), 1e30))}, "base: expected vectors whose products float32"),
+        ({"base": csr_array(np.diag(np.arange(120.0)) * 1e38)}, r"base: expected finite .*, found 4e\+38 at \[4, 4\]"),
+        ({"base": csr_array(np.ones((120, 120), dtype=complex))}, "base: expected a matrix of scores"),
         ({"base": np.full((120, 120), np.nan)}, r"base: expected finite float32 numbers, found nan at \[0, 0\]"),
         ({"base": np.diag([1e300] * 120)}, r"base: expected finite float32 numbers, found 1e\+300 at \[0, 0\]"),
         ({"pair": "any"}, "pair: expected one of gram, bilinear, found 'any'"),
@@ -218,13 +330,18 @@ def test_bad_ids_are_named(sessions, fitted):
         ((queries, items[:-1]), "items: expected one a query"),
         ((queries, np.where(items == 0, 120, items)), "items: expected column numbers below 120, .*, found 120"),
         ((np.where(queries == 0, -1, queries), items), "queries: expected row numbers below 120, .*, found -1"),
-        ((queries.astype(str), items), "queries: expected row and column numbers"),
+        ((queries.astype(str), items), "queries: expected row numbers below 120, .*, found dtype <U"),
+        ((queries, items.astype(str)), "items: expected column numbers below 120, .*, found dtype <U"),
         ((np.zeros((3, 2)), items), "queries: expected a one-dimensional array"),
     ]:
         with pytest.raises(ValueError, match=message):
             reranker.fit(*arguments)
     with pytest.raises(ValueError, match=r"queries: expected row numbers below 120, .*, found 500"):
         fitted.rank([500])
+    with pytest.raises(ValueError, match=r"queries: expected row numbers below 120, .*, found dtype <U1"):
+        fitted.rank(["a"], 3)
+    with pytest.raises(ValueError, match=r"queries: expected row numbers below 120, .*, found dtype <U1"):
+        fitted.recall(["a"], [3])
     with pytest.raises(ValueError, match="stage: expected a number from 0"):
         fitted.rank([3], stage=9)
     with pytest.raises(ValueError, match="items: expected one a query and at least one"):

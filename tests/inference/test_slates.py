@@ -1,5 +1,6 @@
 """Slates of the joint latent model: against all slates, an LP relaxation, each other; ascent; bad input."""
 
+from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -13,15 +14,16 @@ from slatewise.inference import beam_slates, greedy_slates, iterated_slates
 SEARCHES = [greedy_slates, beam_slates, iterated_slates]
 
 
-def value(s, V, w, slate):
+def value(s, V, w, slate, T=None):
     """f, term by term."""
+    T = V if T is None else T
     own = sum(w[i] * s[d] for i, d in enumerate(slate))
-    pairs = sum(w[i] * w[j] * float(V[a] @ V[b]) for i, a in enumerate(slate) for j, b in enumerate(slate))
+    pairs = sum(w[i] * w[j] * float(V[a] @ T[b]) for i, a in enumerate(slate) for j, b in enumerate(slate))
     return own + pairs
 
 
-def best_value(s, V, w):
-    return max(value(s, V, w, slate) for slate in permutations(range(len(s)), len(w)))
+def best_value(s, V, w, T=None):
+    return max(value(s, V, w, slate, T) for slate in permutations(range(len(s)), len(w)))
 
 
 def problem(seed, n_items=6, k=3, rank=2, scale=0.7):
@@ -45,6 +47,67 @@ def test_no_search_beats_the_best_slate_and_the_bound_holds(search, seed):
 def test_a_beam_of_all_slates_finds_the_best(seed):
     s, V, w = problem(seed)
     assert beam_slates(s, V, w, width=120).score[0] == pytest.approx(best_value(s, V, w))
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("seed", range(15))
+def test_two_factors_are_searched_too(search, seed):
+    s, S, w = problem(seed)
+    T = 3.0 * np.random.default_rng(seed + 100).normal(size=S.shape)
+    found = search(s, S, w, listed=T)
+    assert len(set(found.items[0])) == len(w)
+    assert found.score[0] == pytest.approx(value(s, S, w, found.items[0], T))
+    best = best_value(s, S, w, T)
+    assert found.score[0] <= best + 1e-9
+    assert best <= found.upper_bound[0] + 1e-9
+    assert beam_slates(s, S, w, width=120, listed=T).score[0] == pytest.approx(best)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_the_same_factor_twice_is_the_gram_term(search):
+    s, V, w = problem(3, 30, 5)
+    one, two = search(s, V, w), search(s, V, w, listed=V)
+    np.testing.assert_array_equal(one.items, two.items)
+    np.testing.assert_allclose(one.score, two.score)
+    np.testing.assert_allclose(one.upper_bound, two.upper_bound)
+    scaled = search(s, 100 * V, w, listed=V / 100)  # which factor is large does not matter
+    np.testing.assert_array_equal(one.items, scaled.items)
+    np.testing.assert_allclose(one.upper_bound, scaled.upper_bound)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(3, 30), st.integers(1, 5))
+def test_climbing_on_two_factors_never_loses_and_ends_where_a_safe_step_stays(seed, n_items, k):
+    k = min(k, n_items)
+    s, S, w = problem(seed, n_items, k, rank=3, scale=1.5)
+    rng = np.random.default_rng(seed)
+    T, start = 1.5 * rng.normal(size=S.shape), rng.permutation(n_items)[:k]
+    found = iterated_slates(s, S, w, start=[start], listed=T)
+    assert found.score[0] >= value(s, S, w, start, T) - 1e-9
+    F = (S @ T.T + T @ S.T) / 2
+    t = np.zeros(n_items)
+    t[found.items[0]] = w
+    # From here on, f + h |t|^2 is convex with h of the most negative eigenvalue, and so with any larger one.
+    for h in np.array([4.0, 16.0, 64.0]) * max(-np.linalg.eigvalsh(F)[0], 0.0):
+        step = np.argsort(-(s + 2 * F @ t + 2 * h * t), kind="stable")[:k]
+        assert value(s, S, w, step, T) >= found.score[0] - 1e-9
+
+
+def test_steps_that_hold_on_climb_higher_than_plain_ones():
+    """The plain gradient of two factors often loses at once, which leaves the sorted list."""
+    plain, held = 0.0, 0.0
+    for seed in range(20):
+        s, S, w = problem(seed, 50, 10, 10, 0.6)
+        T = 0.6 * np.random.default_rng(seed + 100).normal(size=S.shape)
+        slate = np.argsort(-s, kind="stable")[:10]
+        for _ in range(50):
+            new = np.argsort(-(s + S @ (w @ T[slate]) + T @ (w @ S[slate])), kind="stable")[:10]
+            if value(s, S, w, new, T) <= value(s, S, w, slate, T):
+                break
+            slate = new
+        plain += value(s, S, w, slate, T)
+        held += iterated_slates(s, S, w, listed=T).score[0]
+    assert held > 1.2 * plain
 
 
 @pytest.mark.parametrize("search", SEARCHES)
@@ -142,10 +205,13 @@ def test_permuting_the_items_permutes_the_slates(seed, search):
     np.testing.assert_array_equal(search(s[order], V[order], w).items, there[search(s, V, w).items])
 
 
+@pytest.mark.parametrize("two_factors", [False, True])
 @pytest.mark.parametrize("search", SEARCHES)
-def test_threads_and_other_queries_change_nothing(search, monkeypatch):
+def test_threads_and_other_queries_change_nothing(search, two_factors, monkeypatch):
     rng = np.random.default_rng(0)
     s, V, w = rng.normal(size=(9, 200)), rng.normal(size=(200, 5)), 1.0 / np.arange(1, 11)
+    T = rng.normal(size=V.shape)
+    search = partial(search, listed=T) if two_factors else search
     whole = search(s, V, w, n_threads=1)
     monkeypatch.setattr("slatewise.inference.slates._VALUES_A_BLOCK", 400)
     one, two = search(s, V, w, n_threads=1), search(s, V, w, n_threads=2)
@@ -168,6 +234,12 @@ def test_bad_input_is_named():
     ]:
         with pytest.raises(ValueError, match=message):
             iterated_slates(*arguments)
+    for listed, message in [
+        (V[:5], r"listed: expected the shape of factors, \(6, 2\), found \(5, 2\)"),
+        (np.full(V.shape, np.nan), "listed: expected finite numbers"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            greedy_slates(s, V, w, listed=listed)
     with pytest.raises(ValueError, match="width: expected a whole number >= 1, found 0"):
         beam_slates(s, V, w, width=0)
     for start in ([[0, 1]], [[0, 1, 1]], [[0, 1, 6]], [[0.5, 1, 2]]):

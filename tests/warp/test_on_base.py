@@ -6,7 +6,7 @@ import pytest
 from slatewise.warp.blocked import BlockedEngine
 from slatewise.warp.engine import Factors
 from slatewise.warp.negatives import WholeCatalogue
-from slatewise.warp.on_base import OnBase, base_alone, next_factors, top_on_base
+from slatewise.warp.on_base import OnBase, base_alone, base_scores, next_factors, top_on_base
 from slatewise.warp.pair_terms import Bilinear, Gram
 from slatewise.warp.pairs import Block, TrainingPairs
 from slatewise.warp.queries import IdQueries, ListedQueries
@@ -113,6 +113,51 @@ def test_the_gradient_is_that_of_the_objective_at_fixed_weights():
             expected[j] -= weight[len(bad)] / len(bad) * vectors[row]
             expected[d] += weight[len(bad)] / len(bad) * vectors[row]
     np.testing.assert_allclose(moved, expected, atol=1e-5)
+
+
+class Counted(Matrix):
+    """A base that remembers how many scores it was asked for at once."""
+
+    def __init__(self, scores):
+        super().__init__(scores)
+        self.most = 0
+
+    def rows(self, queries):
+        self.most = max(self.most, len(queries) * self.scores.shape[1])
+        return super().rows(queries)
+
+
+def test_rows_are_taken_in_pieces_that_fit_in_memory(monkeypatch):
+    """However many rows a block has, and whatever the piece: the same gradient, lists and scores."""
+    rng = np.random.default_rng(4)
+    b, items = rng.normal(size=(150, 15)), rng.normal(0, 0.5, (15, 16)).astype(np.float32)
+    vectors = rng.normal(0, 0.5, (150, 16)).astype(np.float32)
+    ends = np.cumsum(rng.integers(1, 4, 150))
+    positives, starts = rng.integers(0, 15, ends[-1]), rng.integers(0, 1 << 30, ends[-1])
+    block = Block(rng.permutation(150), ends, positives, rng.random(ends[-1]).astype(np.float32), starts)
+    table = pair_table(rng, 15)
+
+    def everything(most, n_threads=None):
+        monkeypatch.setattr("slatewise.warp.on_base.MOST_SCORES", most)
+        base = Counted(b)
+        found = OnBase(base).gradient(block, vectors, items, rank_weights(15))
+        moved = np.zeros(items.shape)
+        np.add.at(moved, found.items.rows, found.items.coefficients[:, None] * vectors[found.items.sources])
+        factors = next_factors(base, base_alone(15), table, Gram(table.segments[0]), 150, WEIGHTS, n_threads)
+        top = top_on_base(base, factors, np.arange(150), 15, n_threads=n_threads)
+        given = base_scores(base, np.arange(150), top.items, 15)
+        return base.most, found.loss, found.violated, found.queries, moved, top.items, top.scores, given
+
+    whole = everything(1 << 22)
+    assert whole[0] == 150 * 15
+    np.testing.assert_array_equal(whole[-1], np.take_along_axis(b.astype(np.float32), whole[5], axis=1))
+    for most, asked in ((100, 90), (1, 15)):
+        pieces = everything(most)
+        assert pieces[0] == asked  # at least a row
+        for same, different in zip(pieces[1:], whole[1:], strict=True):
+            np.testing.assert_allclose(same, different, rtol=1e-4, atol=1e-5)
+        for one, two in zip(everything(most, 1), everything(most, 2), strict=True):
+            np.testing.assert_array_equal(one, two)
 
 
 def test_a_bilinear_stage_scores_and_learns_by_the_formula():

@@ -1,56 +1,102 @@
-"""A StructuredReranker's base, a matrix or a scorer, as rows of scores."""
+"""A StructuredReranker's base, in all its forms, as rows of scores b(q, d).
+
+=========================================== ==========================================================
+base                                        b(q, d)
+=========================================== ==========================================================
+matrix (queries, items)                     its entry; ids are row and column numbers
+sparse matrix (queries, items)              its entry, 0 where none is stored
+two matrices (queries, n) and (items, n)    inner product of row q of the first and row d of the second
+object                                      what ``score(queries, items)`` returns for ids
+=========================================== ==========================================================
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.estimators._latent_input import Ids, as_singles
-from slatewise.warp.on_base import BaseScores
+from slatewise.lists.checks import sparse_rows
+from slatewise.warp.on_base import BaseScores, pieces
 from slatewise.warp.tables import Ints, Singles
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 MOST_KEPT = 1 << 27
-"""Scores (half a gigabyte) that are kept; a larger table is asked for again, block by block."""
+"""Scores (half a gigabyte) of a scorer that are kept; a larger table is asked for again, block by block."""
 
 
 class Scorer(Protocol):
-    """What a base must have, unless it is a matrix."""
+    """What a base must have, unless its ids are numbers."""
 
     def score(self, queries: Ids, items: Ids, /) -> Any:
         """Return the score of every query with every item, (queries, items)."""
         ...
 
 
-def is_matrix(base: Any) -> bool:
-    """Tell a matrix from a scorer; anything else is an error."""
+class Numbered(Protocol):
+    """A base whose ids are row and column numbers."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many queries and items it has."""
+        ...
+
+    def of(self, queries: Ints) -> BaseScores:
+        """Return the scores of these rows, called by their places from now on."""
+        ...
+
+
+def numbered(base: Any) -> Numbered | None:
+    """Tell the forms apart; None for a scorer, and an error for anything else."""
     if callable(getattr(base, "score", None)):
-        return False
-    table = np.asarray(base)
-    if table.ndim != 2 or table.dtype.kind not in "biuf":
+        return None
+    sparse = sparse_rows(base)
+    if sparse is not None and sparse.ndim == 2 and sparse.dtype.kind in "biuf":
+        return _Sparse(sparse)
+    vectors = _pair(base)
+    if vectors is not None:
+        return vectors
+    table = _array(base)
+    if not _is_table(table):
         raise ValueError(
-            "base: expected a matrix of scores (queries, items) or an object with score(queries, items), "
-            f"found {type(base).__name__} with {table.ndim} dimensions"
+            "base: expected a matrix of scores (queries, items), a pair of matrices (queries, n) and (items, n), or an "
+            f"object with score(queries, items), found {type(base).__name__} with {table.ndim} dimensions"
         )
-    return True
+    return _Dense(table)
 
 
 def rows_of(base: Any, query_ids: Ids, item_ids: Ids) -> BaseScores:
     """Return the base's scores for these queries, called by their places, with these items."""
-    if is_matrix(base):
-        # Ids are row and column numbers.
-        table = np.asarray(base)
-        if len(query_ids) and (int(query_ids.min()) < 0 or int(query_ids.max()) >= len(table)):
-            wrong = next(number for number in query_ids.tolist() if not 0 <= number < len(table))
-            raise ValueError(f"queries: expected row numbers below {len(table)}, the base's rows, found {wrong}")
-        return Kept(_checked(table[query_ids], (len(query_ids), len(item_ids))))
+    table = numbered(base)
+    if table is not None:
+        n_queries, n_items = table.shape
+        if len(item_ids) != n_items or item_ids.dtype.kind != "i" or item_ids[-1] != n_items - 1:
+            raise ValueError(f"base: expected scores of the {len(item_ids)} items of fit, found {n_items} columns")
+        check_numbers("queries", "row", query_ids, n_queries)
+        return table.of(query_ids)
     asked = _Asked(base, query_ids, item_ids, Lock())
     if len(query_ids) * len(item_ids) > MOST_KEPT:
         return asked
-    return Kept(asked.rows(np.arange(len(query_ids))))
+    scores, places = np.empty((len(query_ids), len(item_ids)), dtype=np.float32), np.arange(len(query_ids))
+    for part in pieces(len(query_ids), len(item_ids)):
+        scores[part] = asked.rows(places[part])
+    return Kept(scores)
+
+
+def check_numbers(name: str, line: str, ids: Ids, n_lines: int) -> None:
+    """Raise ValueError unless ids are numbers of the base's rows, or columns."""
+    expected = f"{name}: expected {line} numbers below {n_lines}, the base's {line}s"
+    if ids.dtype.kind != "i":
+        raise ValueError(f"{expected}, found dtype {ids.dtype}")
+    wrong = np.flatnonzero((ids < 0) | (ids >= n_lines))
+    if len(wrong):
+        raise ValueError(f"{expected}, found {ids[wrong[0]]}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +135,109 @@ class _Asked:
     def rows(self, queries: Ints) -> Singles:
         with self.lock:
             scores = self.scorer.score(self.query_ids[queries], self.item_ids)
-        return _checked(np.asarray(scores), (len(queries), len(self.item_ids)))
+        table, shape = np.asarray(scores), (len(queries), len(self.item_ids))
+        if table.shape != shape:
+            raise ValueError(f"base: expected scores of shape {shape} (queries, items), found {table.shape}")
+        return _singles(table, self.query_ids[queries])
 
 
-def _checked(scores: NDArray[Any], shape: tuple[int, int]) -> Singles:
-    if scores.shape != shape:
-        raise ValueError(f"base: expected scores of shape {shape} (queries, items), found {scores.shape}")
-    return as_singles("base", scores, lambda place: str([*divmod(place, shape[1])]))
+@dataclass(frozen=True, eq=False)
+class _Dense:
+    table: NDArray[Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.table.shape[0], self.table.shape[1]
+
+    def of(self, queries: Ints) -> BaseScores:
+        return Kept(_singles(self.table[queries], queries))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sparse:
+    table: csr_array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.table.shape[0], self.table.shape[1]
+
+    def of(self, queries: Ints) -> BaseScores:
+        rows = self.table[queries].astype(np.float64)
+        rows.sum_duplicates()
+
+        def place_of(entry: int) -> str:
+            row = int(np.searchsorted(rows.indptr, entry, side="right")) - 1
+            return str([int(queries[row]), int(rows.indices[entry])])
+
+        rows.data = as_singles("base", rows.data, place_of)
+        return _SparseRows(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _SparseRows:
+    scores: csr_array
+
+    def rows(self, queries: Ints) -> Singles:
+        return self.scores[queries].toarray()
+
+
+@dataclass(frozen=True, eq=False)
+class _Vectors:
+    queries: NDArray[Any]
+    items: NDArray[Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.queries), len(self.items)
+
+    def of(self, queries: Ints) -> BaseScores:
+        found = _Products(_singles(self.queries[queries], queries), _singles(self.items, np.arange(len(self.items))))
+        # Then no product is more than float32 has, and no sum on the way to it.
+        norms = [float(np.sqrt((part.astype(np.float64) ** 2).sum(axis=1)).max(initial=0.0)) for part in found.parts]
+        if norms[0] * norms[1] > float(np.finfo(np.float32).max):
+            raise ValueError(f"base: expected vectors whose products float32 can hold, found norms of {norms}")
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Products:
+    queries: Singles
+    items: Singles
+
+    @property
+    def parts(self) -> tuple[Singles, Singles]:
+        return self.queries, self.items
+
+    def rows(self, queries: Ints) -> Singles:
+        return self.queries[queries] @ self.items.T
+
+
+def _pair(base: Any) -> _Vectors | None:
+    parts = [_array(part) for part in cast("tuple[Any, ...]", base)] if isinstance(base, tuple) else []
+    if len(parts) != 2 or not all(_is_table(part) for part in parts):
+        return None
+    if parts[0].shape[1] != parts[1].shape[1]:
+        shapes = " and ".join(str(part.shape) for part in parts)
+        raise ValueError(f"base: expected vectors of one width, (queries, n) and (items, n), found {shapes}")
+    return _Vectors(*parts)
+
+
+def _array(value: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(value)
+    except ValueError:  # rows of different lengths
+        return np.empty(0)
+
+
+def _is_table(value: NDArray[Any]) -> bool:
+    return value.ndim == 2 and value.dtype.kind in "biuf"
+
+
+def _singles(rows: NDArray[Any], names: Ids) -> Singles:
+    """Return rows, which have names, as finite float32 numbers."""
+
+    def place_of(place: int) -> str:
+        row, column = divmod(place, rows.shape[1])
+        return str([names[row].item(), column])
+
+    return as_singles("base", rows, place_of)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slatewise.estimators._base_scorer import is_matrix
+from slatewise.estimators._base_scorer import check_numbers, numbered
 from slatewise.estimators._latent_checks import PAIR_TERMS, require_count, require_seed
 from slatewise.estimators._latent_input import Ids, LatentPairs, check_pairs
 
@@ -36,15 +36,12 @@ def check_settings(reranker: StructuredReranker) -> None:
 
 
 def pairs_for(reranker: StructuredReranker, queries: Ids, items: Ids, sample_weight: ArrayLike | None) -> LatentPairs:
-    """Number the pairs; a matrix brings its whole catalogue with it."""
-    if not is_matrix(reranker.base):
+    """Number the pairs; a base whose ids are numbers brings its whole catalogue with it."""
+    table = numbered(reranker.base)
+    if table is None:
         return check_pairs(reranker, queries, items, sample_weight)
-    n_items = int(np.shape(reranker.base)[1])
-    for name, ids in (("queries", queries), ("items", items)):
-        if ids.dtype.kind != "i":
-            raise ValueError(f"{name}: expected row and column numbers of the base's matrix, found {ids.dtype}")
-    if len(items) and (int(items.min()) < 0 or int(items.max()) >= n_items):
-        wrong = next(number for number in items.tolist() if not 0 <= number < n_items)
-        raise ValueError(f"items: expected column numbers below {n_items}, the base's columns, found {wrong}")
+    n_queries, n_items = table.shape
+    check_numbers("queries", "row", queries, n_queries)
+    check_numbers("items", "column", items, n_items)
     pairs = check_pairs(reranker, queries, items, sample_weight)
     return replace(pairs, items=pairs.item_ids[pairs.items], item_ids=np.arange(n_items))

@@ -15,6 +15,7 @@ from slatewise.estimators._base_scorer import Scaled, rows_of
 from slatewise.estimators._latent_checks import PAIR_TERMS, is_whole, require_finite_factors
 from slatewise.estimators._latent_input import Ids, check_ids, number_ids
 from slatewise.estimators._latent_lists import check_depths, check_exclude, check_k
+from slatewise.estimators._latent_training import training_pairs
 from slatewise.estimators._latent_validation import hold_out
 from slatewise.estimators._reranker_checks import check_settings, pairs_for
 from slatewise.estimators._sklearn import check_is_fitted
@@ -22,9 +23,8 @@ from slatewise.estimators.saving import SavedEstimator, card_for
 from slatewise.warp.blocked import step_size
 from slatewise.warp.engine import Factors
 from slatewise.warp.explanation import SlateExplanation, moved_by_list
-from slatewise.warp.on_base import BaseScores, StagesOnBase, base_alone, next_factors, top_on_base
+from slatewise.warp.on_base import BaseScores, StagesOnBase, base_alone, base_scores, next_factors, top_on_base
 from slatewise.warp.pair_terms import PairTerm
-from slatewise.warp.pairs import TrainingPairs
 from slatewise.warp.tables import Segment, Singles, Table, padded
 from slatewise.warp.top_k import TopItems
 from slatewise.warp.training import EpochReport, Schedule
@@ -39,10 +39,12 @@ class StructuredReranker(SavedEstimator):
 
     Parameters
     ----------
-    base : matrix or object
-        Scores (queries, items), whose row and column numbers are then the ids; or an object whose
-        ``score(queries, items)`` returns such a matrix for given ids. A base that knows the pairs of fit by heart shows
-        lists there that are better than any it will show later: fit it on other pairs.
+    base : matrix, sparse matrix, pair of matrices or object
+        Scores (queries, items), of which a sparse matrix need not store the zeros; or vectors, (queries, n) and
+        (items, n), whose inner products are the scores. Row and column numbers are then the ids. Or an object whose
+        ``score(queries, items)`` returns a matrix for given ids, such as a :class:`slatewise.LatentRanker`. A base that
+        knows the pairs of fit by heart shows lists there that are better than any it will show later: fit it on other
+        pairs.
     n_components : int
         Width of S, and of T.
     stages : int
@@ -86,6 +88,13 @@ class StructuredReranker(SavedEstimator):
     Notes
     -----
     A saved file has no base: after loading, ``set_params(base=...)`` gives it back.
+
+    Bases that people have, from a sparse matrix X (queries, items) of counts. None of them fills a dense matrix::
+
+        X.log1p()                                          # the counts themselves
+        (svd.fit_transform(X), svd.components_.T)          # sklearn's TruncatedSVD
+        (nmf.fit_transform(X), nmf.components_.T)          # sklearn's NMF
+        (model.user_factors, model.item_factors)           # implicit's models
 
     Examples
     --------
@@ -158,7 +167,7 @@ class StructuredReranker(SavedEstimator):
         # A base scores queries that were never seen, as it does features: all pairs of a query are held out together.
         rows = replace(pairs, features=np.empty((len(query_ids), 0), dtype=np.float32))
         used, validation = hold_out(rows, self.validation_fraction, self.k, seed)
-        training = TrainingPairs.of(used.queries, used.items, (used.weights / used.weights.mean()).astype(np.float32))
+        training = training_pairs(used)
         stages = StagesOnBase(
             Scaled(base, self.base_unit_),
             len(query_ids),
@@ -216,7 +225,7 @@ class StructuredReranker(SavedEstimator):
             lists = self._top(ids, min(self.k, len(self.item_ids_)), last - 1).items
             weights = self._weights()[: lists.shape[1]]
             moved = moved_by_list(self.pair_factors_[last - 1], self._pair(), items, lists, weights)
-        own = np.take_along_axis(self._base(ids).rows(np.arange(len(ids))), items, axis=1).astype(np.float64)
+        own = base_scores(self._base(ids), np.arange(len(ids)), items, len(self.item_ids_)).astype(np.float64)
         return SlateExplanation(self.item_ids_[items], own, np.zeros(own.shape), self.item_ids_[lists], moved)
 
     def recall(

@@ -12,6 +12,12 @@ iterated   t <- the sorted list of s + 2 V V' t, until f no longer rises
 f is convex in t and ``s + 2 V V' t`` its gradient, so a step never loses; with the paper's factor 1 all but the first
 may. Nothing here is larger than queries by items: V V' is never formed. An upper bound comes with every slate: by
 convexity ``|sum_j w_j v_j|^2 <= W sum_j w_j |v_j|^2`` with W = sum_j w_j, and the right side is maximised by a sort.
+
+Of the pair term S'T, rows u and v, ``sum_ij w_i w_j u[d_i] . v[d_j] = |A' t|^2 - |B' t|^2`` with rows (u + v)/2 of A
+and (u - v)/2 of B: the same sums, some with a minus sign, and the bound is that of A. f is not convex, so a step may
+lose. But |t|^2 is the same for all slates: ``f + h |t|^2`` has the same best slate, is convex where h is at least the
+largest eigenvalue of B'B, and its steps hold on to the slate they start from. A step that would lose is tried again
+with more of h.
 """
 
 from __future__ import annotations
@@ -45,7 +51,13 @@ class Slates:
 
 
 def iterated_slates(
-    s: ArrayLike, factors: ArrayLike, weights: ArrayLike, start: ArrayLike | None = None, n_threads: int | None = None
+    s: ArrayLike,
+    factors: ArrayLike,
+    weights: ArrayLike,
+    start: ArrayLike | None = None,
+    n_threads: int | None = None,
+    *,
+    listed: ArrayLike | None = None,
 ) -> Slates:
     """Climb from the list sorted by ``s``, or from given slates, until no step raises f.
 
@@ -61,6 +73,8 @@ def iterated_slates(
         Slates to begin with, such as those of :func:`beam_slates`.
     n_threads : int, optional
         Threads over blocks of queries; the result has the same bits with any number.
+    listed : array-like of shape (items, r), optional
+        The row T d of every item, where the pair term is S'T and ``factors`` has the rows S d. Default: S'S.
 
     Examples
     --------
@@ -69,8 +83,14 @@ def iterated_slates(
     >>> found = iterated_slates([1.0, 0.9, 0.8], [[0.0], [1.0], [1.0]], [1.0, 0.5])
     >>> found.items.tolist(), found.score.round(2).tolist()
     ([[1, 2]], [3.55])
+
+    Items 0 and 1 push each other out, which S'S cannot say:
+
+    >>> rows, listed = [[0.5], [0.5], [0.0]], [[-0.5], [-0.5], [0.0]]
+    >>> iterated_slates([1.0, 0.9, 0.5], rows, [1.0, 0.5], listed=listed).items.tolist()
+    [[0, 2]]
     """
-    model = _Model.of(s, factors, weights)
+    model = _Model.of(s, factors, weights, listed)
     begin = model.sorted(model.s, n_threads) if start is None else model.checked_start(start)
 
     def climb(rows: slice) -> Ints:
@@ -80,13 +100,19 @@ def iterated_slates(
 
 
 def beam_slates(
-    s: ArrayLike, factors: ArrayLike, weights: ArrayLike, width: int = 8, n_threads: int | None = None
+    s: ArrayLike,
+    factors: ArrayLike,
+    weights: ArrayLike,
+    width: int = 8,
+    n_threads: int | None = None,
+    *,
+    listed: ArrayLike | None = None,
 ) -> Slates:
     """Fill the positions from the top, keeping the ``width`` best slates so far; one is the greedy search.
 
     Parameters
     ----------
-    s, factors, weights, n_threads
+    s, factors, weights, n_threads, listed
         As in :func:`iterated_slates`.
     width : int
         Slates kept a query.
@@ -98,7 +124,7 @@ def beam_slates(
     """
     if width < 1:
         raise ValueError(f"width: expected a whole number >= 1, found {width}")
-    model = _Model.of(s, factors, weights)
+    model = _Model.of(s, factors, weights, listed)
 
     def fill(rows: slice) -> Ints:
         return _fill(model.block(rows), width)
@@ -106,47 +132,97 @@ def beam_slates(
     return model.result(fill, width, n_threads)
 
 
-def greedy_slates(s: ArrayLike, factors: ArrayLike, weights: ArrayLike, n_threads: int | None = None) -> Slates:
+def greedy_slates(
+    s: ArrayLike,
+    factors: ArrayLike,
+    weights: ArrayLike,
+    n_threads: int | None = None,
+    *,
+    listed: ArrayLike | None = None,
+) -> Slates:
     """Fill the positions from the top, each with the item that adds most to f: a beam of width 1.
 
     Parameters
     ----------
-    s, factors, weights, n_threads
+    s, factors, weights, n_threads, listed
         As in :func:`iterated_slates`.
     """
-    return beam_slates(s, factors, weights, 1, n_threads)
+    return beam_slates(s, factors, weights, 1, n_threads, listed=listed)
+
+
+@dataclass(frozen=True, eq=False)
+class _PairTerm:
+    """t' F t as a sum of squares, ``sum_r signs[r] (rows[:, r] . t)^2``."""
+
+    rows: Floats
+    signs: Floats
+    norms: Floats
+    """The diagonal of F."""
+    attraction: Floats
+    """(items,) the squares that have a plus sign."""
+    holds: Floats
+    """How much of h a step tries, one after the other; with the last it cannot lose."""
+
+    @classmethod
+    def of(cls, factors: Floats, listed: Floats | None) -> _PairTerm:
+        if listed is None:
+            norms = (factors**2).sum(axis=1)
+            return cls(np.ascontiguousarray(factors), np.ones(int(factors.shape[1])), norms, norms, np.zeros(1))
+        # u . v is (c u).(v / c) too: factors of equal size leave the least to B.
+        sizes = np.sqrt((factors**2).sum()), np.sqrt((listed**2).sum())
+        c = float(np.sqrt(sizes[1] / sizes[0])) if all(sizes) else 1.0
+        plus, minus = (c * factors + listed / c) / 2, (c * factors - listed / c) / 2
+        signs: Floats = np.repeat(np.array([1.0, -1.0]), factors.shape[1])
+        hold = float(np.linalg.eigvalsh(minus.T @ minus)[-1]) if minus.any() else 0.0
+        return cls(
+            np.hstack([plus, minus]),
+            signs,
+            (factors * listed).sum(axis=1),
+            (plus**2).sum(axis=1),
+            hold * np.array([0.0, 1 / 16, 1 / 4, 1.0]) if hold > 0 else np.zeros(1),
+        )
+
+    def slopes(self, sums: Floats) -> Floats:
+        """Return 2 F t from the sums ``rows' t``, (..., items)."""
+        return 2.0 * (sums * self.signs) @ self.rows.T
+
+    def values(self, sums: Floats) -> Floats:
+        """Return t' F t."""
+        return sums**2 @ self.signs
 
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """s (queries, items), v (items, r), |v|^2 and w of some queries."""
+    """s (queries, items) of some queries, the pair term and w."""
 
     s: Floats
-    factors: Floats
-    norms: Floats
+    pair: _PairTerm
     weights: Floats
 
     @classmethod
-    def of(cls, s: ArrayLike, factors: ArrayLike, weights: ArrayLike) -> _Model:
+    def of(cls, s: ArrayLike, factors: ArrayLike, weights: ArrayLike, listed: ArrayLike | None) -> _Model:
         scores = np.atleast_2d(np.asarray(s, dtype=np.float64))
         rows, w = np.asarray(factors, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+        other = None if listed is None else np.asarray(listed, dtype=np.float64)
         n_items = scores.shape[-1]
         if scores.ndim != 2 or not scores.size:
             raise ValueError(f"s: expected shape (queries, items) or (items,), found {np.shape(s)}")
         if rows.ndim != 2 or len(rows) != n_items:
             raise ValueError(f"factors: expected a row for each of {n_items} items, found shape {rows.shape}")
+        if other is not None and other.shape != rows.shape:
+            raise ValueError(f"listed: expected the shape of factors, {rows.shape}, found {other.shape}")
         if w.ndim != 1 or not 1 <= len(w) <= n_items:
             raise ValueError(f"weights: expected from 1 to {n_items} numbers, one a position, found shape {w.shape}")
-        for name, values in (("s", scores), ("factors", rows), ("weights", w)):
-            if not np.isfinite(values).all():
+        for name, values in (("s", scores), ("factors", rows), ("weights", w), ("listed", other)):
+            if values is not None and not np.isfinite(values).all():
                 raise ValueError(f"{name}: expected finite numbers, found NaN or infinity")
         if (np.diff(w) > 0).any() or w[-1] < 0:
             raise ValueError(f"weights: expected numbers >= 0 that never rise, found {w.tolist()}")
-        return cls(np.ascontiguousarray(scores), np.ascontiguousarray(rows), (rows**2).sum(axis=1), w)
+        return cls(np.ascontiguousarray(scores), _PairTerm.of(rows, other), w)
 
-    def block(self, rows: slice) -> _Model:
+    def block(self, rows: slice | Ints) -> _Model:
         """Return the model of some queries."""
-        return _Model(self.s[rows], self.factors, self.norms, self.weights)
+        return _Model(self.s[rows], self.pair, self.weights)
 
     def checked_start(self, start: ArrayLike) -> Ints:
         slates = np.atleast_2d(np.asarray(start))
@@ -160,12 +236,12 @@ class _Model:
 
     def sums(self, slates: Ints) -> Floats:
         """Return P = V' t of each slate."""
-        return np.einsum("p,qpr->qr", self.weights, self.factors[slates])
+        return np.einsum("p,qpr->qr", self.weights, self.pair.rows[slates])
 
     def score(self, slates: Ints) -> Floats:
         """Return f of each slate."""
         own = np.take_along_axis(self.s, slates, axis=1) @ self.weights
-        return own + (self.sums(slates) ** 2).sum(axis=1)
+        return own + self.pair.values(self.sums(slates))
 
     def sorted(self, values: Floats, n_threads: int | None) -> Ints:
         """Return the items with the k largest values of each row."""
@@ -180,7 +256,7 @@ class _Model:
         def solve(rows: slice) -> tuple[Ints, Floats, Floats]:
             block = self.block(rows)
             slates = search(rows)
-            alone = block.s + total * self.norms
+            alone = block.s + total * self.pair.attraction
             best = np.take_along_axis(alone, _largest(alone, len(self.weights)), axis=1)
             return slates, block.score(slates), best @ self.weights
 
@@ -198,14 +274,17 @@ def _blocks(n_queries: int, values: int) -> list[slice]:
 
 def _climb(model: _Model, slates: Ints) -> Ints:
     slates, scores, active = slates.copy(), model.score(slates), np.arange(len(slates))
+    tries, holds = np.zeros(len(slates), dtype=np.int64), model.pair.holds
     while len(active):
-        rising = _Model(model.s[active], model.factors, model.norms, model.weights)
-        slopes = rising.s + 2.0 * rising.sums(slates[active]) @ model.factors.T
+        rising, now = model.block(active), slates[active]
+        slopes = rising.s + model.pair.slopes(rising.sums(now))
+        slopes[np.arange(len(active))[:, None], now] += 2.0 * holds[tries[active], None] * model.weights
         new = _largest(slopes, len(model.weights))
         reached = rising.score(new)
         higher = reached > scores[active]
-        active = active[higher]
-        slates[active], scores[active] = new[higher], reached[higher]
+        tries[active] = np.where(higher, 0, tries[active] + 1)
+        slates[active[higher]], scores[active[higher]] = new[higher], reached[higher]
+        active = active[tries[active] < len(holds)]
     return slates
 
 
@@ -213,18 +292,18 @@ def _fill(model: _Model, width: int) -> Ints:
     """Search; axes of the arrays below are queries, slates kept, and positions, components or items."""
     n_queries, n_items = len(model.s), int(model.s.shape[1])
     slates, scores = np.empty((n_queries, 1, 0), dtype=np.int64), np.zeros((n_queries, 1))
-    sums = np.zeros((n_queries, 1, model.factors.shape[1]))
+    sums = np.zeros((n_queries, 1, model.pair.rows.shape[1]))
     each = np.arange(n_queries).reshape(-1, 1)
     for weight in model.weights:
-        gains = 2.0 * weight * (sums.reshape(-1, sums.shape[2]) @ model.factors.T)
-        reached = gains.reshape(n_queries, -1, n_items) + weight * (model.s + weight * model.norms)[:, None]
+        gains = weight * model.pair.slopes(sums.reshape(-1, sums.shape[2]))
+        reached = gains.reshape(n_queries, -1, n_items) + weight * (model.s + weight * model.pair.norms)[:, None]
         reached += scores[:, :, None]
         np.put_along_axis(reached, slates, -np.inf, axis=2)
         kept = min(width, slates.shape[1] * (n_items - slates.shape[2]))
         parents, items = np.divmod(_largest(reached.reshape(n_queries, -1), kept), n_items)
         scores = reached[each, parents, items]
         slates = np.concatenate([slates[each, parents], items[:, :, None]], axis=2)
-        sums = sums[each, parents] + weight * model.factors[items]
+        sums = sums[each, parents] + weight * model.pair.rows[items]
     return slates[:, 0]
 
 

@@ -1,8 +1,8 @@
 """Stages on top of scores that came from elsewhere: f(q, d) = b(q, d) + p_q . (S d), p_q made of q's list.
 
 b is any scorer's, the list the k best items of the stage before (of b itself, at first), and only the pair term is
-learnt. The base is asked for whole rows, a block of queries at a time, so its scores are never all in memory unless it
-keeps them.
+learnt. The base is asked for whole rows, a few queries at a time, so its scores are never all in memory unless it keeps
+them: memory is that of ``MOST_SCORES`` a thread, or of one row where a row has more.
 """
 
 from __future__ import annotations
@@ -16,11 +16,18 @@ import numpy as np
 from slatewise import parallel
 from slatewise.warp.blocked import BlockedEngine
 from slatewise.warp.engine import Factors
-from slatewise.warp.negatives import VIOLATORS_A_PAIR, BlockGradient, EpochNegatives, StepNegatives, gradient_of_scan
+from slatewise.warp.negatives import (
+    ITEMS_A_TILE,
+    VIOLATORS_A_PAIR,
+    BlockGradient,
+    EpochNegatives,
+    StepNegatives,
+    gradient_of_scan,
+)
 from slatewise.warp.pair_terms import PairTerm, Silent
 from slatewise.warp.pairs import Block, TrainingPairs
 from slatewise.warp.rank_weights import rank_weights
-from slatewise.warp.tables import Ints, Singles, Table, padded
+from slatewise.warp.tables import Entries, Ints, Singles, Table, padded, without_padding
 from slatewise.warp.top_k import TopItems
 from slatewise.warp.training import EpochReport, Schedule, Validation
 
@@ -28,6 +35,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 QUERIES_A_BLOCK = 128
+MOST_SCORES = 1 << 22
+"""Scores (16 MB) that a thread holds; the rows of a block are taken in pieces of so many, which the data decide."""
 
 
 class BaseScores(Protocol):
@@ -59,8 +68,22 @@ class OnBase:
 
     def gradient(self, block: Block, vectors: Singles, items: Singles, rank_weight: Singles) -> BlockGradient:
         """Count the violators of whole rows; the base's part of a score has no gradient."""
-        scores = self.base.rows(block.queries)
-        scores += vectors @ items.T
+        parts: list[BlockGradient] = []
+        entries: list[Entries] = []
+        for rows in pieces(len(block.queries), len(items)):
+            part = self._gradient(_rows_of(block, rows), vectors[rows], items, rank_weight)
+            parts.append(part)
+            entries.append(Entries(part.items.rows, part.items.coefficients, part.items.sources + rows.start))
+        return BlockGradient(
+            np.concatenate([part.queries for part in parts]),
+            Entries.join(entries),
+            None,
+            sum(part.loss for part in parts),
+            sum(part.violated for part in parts),
+        )
+
+    def _gradient(self, block: Block, vectors: Singles, items: Singles, rank_weight: Singles) -> BlockGradient:
+        scores = _scores(self.base, block.queries, vectors, items)
         rows = np.repeat(np.arange(len(block.ends)), np.diff(block.ends, prepend=0))
         bars = scores[rows, block.positives] - np.float32(1.0)
         return gradient_of_scan(block, vectors, items, rank_weight, bars, [(0, scores)], VIOLATORS_A_PAIR)
@@ -79,20 +102,49 @@ def top_on_base(
 
     best = np.full((len(numbers), k), -np.inf, dtype=np.float32)
     names = np.full((len(numbers), k), -1, dtype=np.int64)
+    values = factors.items.values
 
-    def rank(first: int) -> None:
-        part = slice(first, first + QUERIES_A_BLOCK)
-        scores = base.rows(numbers[part])
-        scores += factors.queries.vectors(numbers[part]) @ factors.items.values.T
+    def rank(part: slice) -> None:
+        scores = _scores(base, numbers[part], factors.queries.vectors(numbers[part]), values)
         if exclude is not None:
             hidden = exclude[part].tocoo()
             scores[hidden.row, hidden.col] = -np.inf
         keep_best(scores, 0, best[part], names[part])
 
     with parallel.one_blas_thread():
-        for _ in parallel.map_blocks(rank, range(0, len(numbers), QUERIES_A_BLOCK), n_threads):
+        for _ in parallel.map_blocks(rank, pieces(len(numbers), len(values), QUERIES_A_BLOCK), n_threads):
             pass
     return TopItems(names, best)
+
+
+def base_scores(base: BaseScores, numbers: Ints, items: Ints, n_items: int) -> Singles:
+    """Return the base's scores of given items, (queries, given), for each query."""
+    out = np.empty(items.shape, dtype=np.float32)
+    with parallel.one_blas_thread():
+        for part in pieces(len(numbers), n_items, QUERIES_A_BLOCK):
+            out[part] = np.take_along_axis(base.rows(numbers[part]), items[part], axis=1)
+    return out
+
+
+def _scores(base: BaseScores, queries: Ints, vectors: Singles, items: Singles) -> Singles:
+    """Return b + x_q . z_d of all items; products tile by tile, so that there is one array of this size."""
+    scores, vectors = base.rows(queries), without_padding(vectors)
+    for first in range(0, len(items), ITEMS_A_TILE):
+        tile = slice(first, first + ITEMS_A_TILE)
+        scores[:, tile] += vectors @ items[tile, : vectors.shape[1]].T
+    return scores
+
+
+def pieces(n_rows: int, n_items: int, most: int | None = None) -> list[slice]:
+    """Cut rows into pieces of at most ``MOST_SCORES`` scores, and ``most`` rows, but never less than a row."""
+    size = max(1, min(most or n_rows, MOST_SCORES // max(n_items, 1)))
+    return [slice(first, first + size) for first in range(0, n_rows, size)]
+
+
+def _rows_of(block: Block, rows: slice) -> Block:
+    begin, ends = int(block.ends[rows.start - 1]) if rows.start else 0, block.ends[rows]
+    pairs = slice(begin, int(ends[-1]))
+    return Block(block.queries[rows], ends - begin, block.positives[pairs], block.weights[pairs], block.starts[pairs])
 
 
 def base_alone(n_items: int) -> Factors:
