@@ -164,6 +164,7 @@ def test_factors_of_other_libraries_are_the_matrix_of_their_products(sessions, t
     assert clone(reranker).get_params()["base"][1].shape == (120, 8)
 
 
+@pytest.mark.filterwarnings("ignore:OpenBLAS is configured:RuntimeWarning")
 def test_a_model_of_implicit_is_a_base(sessions):
     als = pytest.importorskip("implicit.cpu.als")
     base, train, test = sessions
@@ -379,3 +380,11 @@ def test_a_scorer_that_returns_another_shape_is_told(sessions):
 
     with pytest.raises(ValueError, match=r"base: expected scores of shape \(\d+, \d+\) \(queries, items\), found"):
         StructuredReranker(Wrong(), **SMALL).fit(*train)
+
+
+def test_parameters_set_after_fit_change_no_answer(sessions, fitted, tmp_path):
+    base, _, _ = sessions
+    fitted.save(tmp_path / "model.safetensors")
+    again = load(tmp_path / "model.safetensors").set_params(base=base, k=3, n_components=4, pair="bilinear")
+    np.testing.assert_array_equal(again.rank([3, 77])[1], fitted.rank([3, 77])[1])
+    np.testing.assert_array_equal(again.explain([3]).moved_by, fitted.explain([3]).moved_by)

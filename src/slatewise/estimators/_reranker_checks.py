@@ -35,6 +35,14 @@ def check_settings(reranker: StructuredReranker) -> None:
         raise ValueError(f"validation_fraction: expected a number from 0 to below 1, found {fraction!r}")
 
 
+def check_shape(reranker: StructuredReranker) -> None:
+    """Raise ValueError unless what a file says of lists and pairs makes sense."""
+    if reranker.pair_ not in tuple(PAIR_TERMS):
+        raise ValueError(f"pair_: expected one of {', '.join(PAIR_TERMS)}, found {reranker.pair_!r}")
+    for name in ("n_components_", "k_"):
+        require_count(name, getattr(reranker, name))
+
+
 def pairs_for(reranker: StructuredReranker, queries: Ids, items: Ids, sample_weight: ArrayLike | None) -> LatentPairs:
     """Number the pairs; a base whose ids are numbers brings its whole catalogue with it."""
     table = numbered(reranker.base)

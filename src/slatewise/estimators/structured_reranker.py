@@ -17,7 +17,7 @@ from slatewise.estimators._latent_input import Ids, check_ids, number_ids
 from slatewise.estimators._latent_lists import check_depths, check_exclude, check_k
 from slatewise.estimators._latent_training import training_pairs
 from slatewise.estimators._latent_validation import hold_out
-from slatewise.estimators._reranker_checks import check_settings, pairs_for
+from slatewise.estimators._reranker_checks import check_settings, check_shape, pairs_for
 from slatewise.estimators._sklearn import check_is_fitted
 from slatewise.estimators.saving import SavedEstimator, card_for
 from slatewise.warp.blocked import step_size
@@ -82,6 +82,8 @@ class StructuredReranker(SavedEstimator):
         (stages, items, columns): S, and T after it, of every stage kept. Columns of zeros fill up to cache lines.
     base_unit_
         What the base's scores are divided by.
+    n_components_, pair_, k_
+        What all answers are made with, whatever the parameters are set to after fit.
     n_stages_, n_epochs_
         Stages kept, 0 where none helped, and how many epochs each was trained before it was best.
 
@@ -106,10 +108,22 @@ class StructuredReranker(SavedEstimator):
     (2, 4)
     """
 
-    saved_attributes = ("item_ids_", "pair_factors_", "base_unit_", "n_stages_", "n_epochs_")
+    saved_attributes = (
+        "item_ids_",
+        "pair_factors_",
+        "base_unit_",
+        "n_components_",
+        "pair_",
+        "k_",
+        "n_stages_",
+        "n_epochs_",
+    )
     item_ids_: Ids
     pair_factors_: Singles
     base_unit_: float
+    n_components_: int
+    pair_: str
+    k_: int
     n_stages_: int
     n_epochs_: list[int]
 
@@ -161,12 +175,13 @@ class StructuredReranker(SavedEstimator):
         pairs = pairs_for(self, check_ids("queries", queries), check_ids("items", items), sample_weight)
         seed = 0 if self.random_state is None else int(self.random_state)
         self.item_ids_ = pairs.item_ids
+        self.n_components_, self.pair_, self.k_ = int(self.n_components), self.pair, int(self.k)
         query_ids = cast("Ids", pairs.query_ids)
         base = rows_of(self.base, query_ids, pairs.item_ids)
         self.base_unit_ = self._unit(base, len(query_ids))
         # A base scores queries that were never seen, as it does features: all pairs of a query are held out together.
         rows = replace(pairs, features=np.empty((len(query_ids), 0), dtype=np.float32))
-        used, validation = hold_out(rows, self.validation_fraction, self.k, seed)
+        used, validation = hold_out(rows, self.validation_fraction, self.k_, seed)
         training = training_pairs(used)
         stages = StagesOnBase(
             Scaled(base, self.base_unit_),
@@ -222,7 +237,7 @@ class StructuredReranker(SavedEstimator):
         last = self._last(stage)
         lists, moved = np.empty((len(ids), 0), dtype=np.int64), np.zeros((*items.shape, 0))
         if last:
-            lists = self._top(ids, min(self.k, len(self.item_ids_)), last - 1).items
+            lists = self._top(ids, min(self.k_, len(self.item_ids_)), last - 1).items
             weights = self._weights()[: lists.shape[1]]
             moved = moved_by_list(self.pair_factors_[last - 1], self._pair(), items, lists, weights)
         own = base_scores(self._base(ids), np.arange(len(ids)), items, len(self.item_ids_)).astype(np.float64)
@@ -260,6 +275,7 @@ class StructuredReranker(SavedEstimator):
     def check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
         check_settings(self)
+        check_shape(self)
         shape = (self.n_stages_, len(self.item_ids_), self._width())
         if self.pair_factors_.shape != shape or self.pair_factors_.dtype != np.float32:
             raise ValueError(f"pair_factors_: expected float32 of shape {shape}, found {self.pair_factors_.shape}")
@@ -271,20 +287,20 @@ class StructuredReranker(SavedEstimator):
 
     def _unit(self, base: BaseScores, n_queries: int) -> float:
         """Return the mean gap between the best and the k-th item, over ``base_scale``; 1 where there is none."""
-        k = min(self.k, len(self.item_ids_))
+        k = min(self.k_, len(self.item_ids_))
         found = top_on_base(base, base_alone(len(self.item_ids_)), np.arange(n_queries), k, n_threads=self.n_threads)
         ends = found.scores[:, [0, -1]].astype(np.float64)  # a gap of float32 numbers need not be one
         gap = float((ends[:, 0] - ends[:, 1]).mean())
         return gap / float(self.base_scale) if gap > 0 else 1.0
 
     def _pair(self) -> PairTerm:
-        return PAIR_TERMS[self.pair](Segment(0, self.n_components, float(self.learning_rate), float(self.max_norm)))
+        return PAIR_TERMS[self.pair_](Segment(0, self.n_components_, float(self.learning_rate), float(self.max_norm)))
 
     def _width(self) -> int:
         return padded(self._pair().segments[-1].stop)
 
     def _weights(self) -> Singles:
-        return (1.0 / np.arange(1, self.k + 1)).astype(np.float32)
+        return (1.0 / np.arange(1, self.k_ + 1)).astype(np.float32)
 
     def _report(self, seen: EpochReport) -> None:
         for callback in self.callbacks or ():
