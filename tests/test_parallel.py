@@ -1,7 +1,5 @@
 """Threads over blocks: order, failures, bounded flight, and the same bits at any number of threads."""
 
-import multiprocessing
-import os
 import threading
 
 import numpy as np
@@ -109,42 +107,3 @@ def test_a_bad_environment_is_named(monkeypatch, text):
 def test_a_bad_number_is_named(n_threads):
     with pytest.raises(ValueError, match="n_threads: expected a whole number >= 1"):
         thread_count(n_threads)
-
-
-def test_a_call_inside_a_block_does_not_wait_for_its_own_pool():
-    def inner(block: int) -> int:
-        return sum(map_blocks(lambda part: part * block, range(5), 2))
-
-    assert list(map_blocks(inner, range(8), 2)) == [10 * block for block in range(8)]
-
-
-def test_a_stopped_call_leaves_no_block_running():
-    ended = []
-
-    def block_of(number: int) -> int:
-        if number:
-            threading.Event().wait(0.05)
-        ended.append(number)
-        return number
-
-    results = map_blocks(block_of, range(100), 2)
-    next(results)
-    results.close()
-    so_far = len(ended)
-    threading.Event().wait(0.2)
-    assert len(ended) == so_far
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_a_forked_process_has_threads_of_its_own():
-    assert list(map_blocks(abs, [-1, -2], 2)) == [1, 2]
-    context = multiprocessing.get_context("fork")
-    child = context.Process(target=_in_a_child)
-    child.start()
-    child.join(60)
-    assert child.exitcode == 0
-
-
-def _in_a_child() -> None:
-    os._exit(0 if list(map_blocks(abs, [-3, -4], 2)) == [3, 4] else 1)

@@ -95,6 +95,8 @@ def has_labels(name: str) -> bool:
     path = Path(name)
     if path.suffix in (".npz", ".arff"):
         return True
+    if {".csv", ".tsv"} & set(path.suffixes[-2:]):
+        return False  # pairs, whose ids may look like features
     if not path.is_file():
         return name in datasets.names() and datasets.describe(name).kind == "multi-label"
     with open_source(path) as source:

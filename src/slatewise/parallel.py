@@ -10,11 +10,10 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache, reduce
 from importlib import import_module
-from threading import local
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -51,23 +50,6 @@ def one_blas_thread() -> AbstractContextManager[object]:
     return _controller().limit(limits=1, user_api="blas")
 
 
-_here = local()
-
-
-@cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    """Return threads that stay: starting them costs as much as a block of few pairs."""
-
-    def enter() -> None:
-        _here.is_worker = True
-
-    return ThreadPoolExecutor(threads, "slatewise", enter)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a child has the pool but none of its threads
-
-
 def map_blocks(
     function: Callable[[Block], Result], blocks: Iterable[Block], n_threads: int | None = None
 ) -> Iterator[Result]:
@@ -79,22 +61,21 @@ def map_blocks(
     [3, 7]
     """
     threads = thread_count(n_threads)
-    # A thread that waited for others of its own pool could wait for ever.
-    if threads == 1 or getattr(_here, "is_worker", False):
+    if threads == 1:
         yield from map(function, blocks)
         return
-    pool, pending = _pool(threads), deque[Future[Result]]()
-    try:
-        for block in blocks:
-            pending.append(pool.submit(function, block))
-            if len(pending) >= 2 * threads:
+    pending: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for block in blocks:
+                pending.append(pool.submit(function, block))
+                if len(pending) >= 2 * threads:
+                    yield pending.popleft().result()
+            while pending:
                 yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-    finally:
-        for future in pending:
-            future.cancel()
-        wait(pending)  # blocks write into arrays that the caller may drop now
+        finally:
+            for future in pending:
+                future.cancel()
 
 
 def sum_blocks(

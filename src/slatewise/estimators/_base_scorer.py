@@ -193,9 +193,9 @@ class _Vectors:
     def of(self, queries: Ints) -> BaseScores:
         found = _Products(_singles(self.queries[queries], queries), _singles(self.items, np.arange(len(self.items))))
         # Then no product is more than float32 has, and no sum on the way to it.
-        norms = [float(np.sqrt((part.astype(np.float64) ** 2).sum(axis=1)).max(initial=0.0)) for part in found.parts]
-        if norms[0] * norms[1] > float(np.finfo(np.float32).max):
-            raise ValueError(f"base: expected vectors whose products float32 can hold, found norms of {norms}")
+        sizes = [max(-float(part.min(initial=0.0)), float(part.max(initial=0.0))) for part in found.parts]
+        if sizes[0] * sizes[1] * self.items.shape[1] > float(np.finfo(np.float32).max):
+            raise ValueError(f"base: expected vectors whose products float32 can hold, found numbers up to {sizes}")
         return found
 
 
