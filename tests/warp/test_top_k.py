@@ -15,6 +15,12 @@ def table_of(values):
     return Table(np.ascontiguousarray(values, dtype=np.float32), np.zeros((len(values), 0), dtype=np.float32), ())
 
 
+@pytest.fixture(params=[1 << 15, 1000], ids=["whole", "shares"])
+def shares(request, monkeypatch):
+    """Few queries rank all items at once, or share after share."""
+    monkeypatch.setattr("slatewise.warp.top_k.ITEMS_A_SHARE", request.param)
+
+
 def by_sorting(X, Z, k, hidden=None):
     scores = (X @ Z.T).astype(float)
     if hidden is not None:
@@ -25,6 +31,7 @@ def by_sorting(X, Z, k, hidden=None):
 
 @pytest.mark.parametrize(("n_items", "k"), [(1, 1), (5, 5), (70, 3), (2048, 20), (5000, 50), (4097, 200)])
 @pytest.mark.parametrize("ties", [True, False])
+@pytest.mark.usefixtures("shares")
 def test_the_best_items_are_those_of_a_full_sort(n_items, k, ties):
     rng = np.random.default_rng(n_items)
     X, Z = rng.normal(size=(150, 16)), rng.normal(size=(n_items, 16))
@@ -43,6 +50,7 @@ def test_the_best_items_are_those_of_a_full_sort(n_items, k, ties):
 
 
 @pytest.mark.parametrize("share", [0.01, 0.9])
+@pytest.mark.usefixtures("shares")
 def test_hidden_items_do_not_show(share):
     rng = np.random.default_rng(0)
     X, Z = (rng.integers(-2, 3, (n, 16)).astype(np.float32) for n in (140, 3000))
@@ -98,3 +106,16 @@ def test_padding_is_cut_off_but_not_columns_that_some_vector_uses():
     assert without_padding(vectors).shape == (3, 1)
     vectors[1, 4] = -1
     np.testing.assert_array_equal(without_padding(vectors), vectors[:, :5])
+
+
+@pytest.mark.parametrize("n_queries", [0, 1, 700])
+@pytest.mark.usefixtures("shares")
+def test_few_and_many_queries_have_the_same_bits_with_any_number_of_threads(n_queries):
+    rng = np.random.default_rng(3)
+    X, Z = (rng.normal(size=(n, 16)).astype(np.float32) for n in (700, 3500))
+    hidden = csr_array(random_array((n_queries, 3500), density=0.3, rng=1)) if n_queries else None
+    found = [top_items(IdQueries(table_of(X)), np.arange(n_queries), Z, 25, hidden, threads) for threads in (1, 2, 3)]
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.items, found[0].items)
+        np.testing.assert_array_equal(other.scores, found[0].scores)
+    assert found[0].items.shape == (n_queries, 25)

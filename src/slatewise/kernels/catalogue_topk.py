@@ -25,7 +25,8 @@ def hide_items(scores: Singles, first_item: int, offsets: Ints, items: Ints, pla
     for row in range(len(scores)):
         place = places[row]
         while place < offsets[row + 1] and items[place] < first_item + scores.shape[1]:
-            scores[row, items[place] - first_item] = -np.inf
+            if items[place] >= first_item:
+                scores[row, items[place] - first_item] = -np.inf
             place += 1
         places[row] = place
 

@@ -2,8 +2,8 @@
 
     order(q) = argsort of x_q . z_d, largest first, equal scores by item number
 
-Tile after tile of the catalogue is scored by a matrix product and merged into the best so far in one pass; threads run
-over blocks of queries.
+Tile after tile of the catalogue is scored by a matrix product and merged into the best so far in one pass. Threads run
+over blocks of queries or, where there is only one block, over shares of the catalogue.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 QUERIES_A_BLOCK = 512
 SCORES_A_TILE, MOST_ITEMS_A_TILE = 1 << 18, 1 << 14
 """A tile stays in the cache; few queries take wide ones, so that calls stay few."""
+ITEMS_A_SHARE = 1 << 15
+"""Fewer are ranked before a thread has started."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,37 +58,67 @@ def top_items(
     exclude
         (len(numbers), items): entries stored in row i do not show for query i.
     n_threads
-        Threads over blocks of queries; the result has the same bits with any number.
+        Threads over blocks of queries or shares of the catalogue; the result has the same bits with any number.
     """
-    from slatewise.kernels.catalogue_topk import hide_items, keep_best
-
-    best = np.full((len(numbers), k), -np.inf, dtype=np.float32)
-    names = np.full((len(numbers), k), -1, dtype=np.int64)
     if exclude is not None:
         exclude.sort_indices()
-
-    def rank(first: int) -> None:
-        last = min(first + QUERIES_A_BLOCK, len(numbers))
-        rows = slice(first, last)
-        vectors = without_padding(queries.vectors(numbers[rows]))
-        width = vectors.shape[1]
-        tile = min(SCORES_A_TILE // len(vectors), MOST_ITEMS_A_TILE, len(items))
-        room = np.empty((len(vectors), tile), dtype=np.float32)
-        offsets, hidden = _hidden(exclude, first, last)
-        places = offsets[:-1].copy()
-        for start in range(0, len(items), tile):
-            part = items[start : start + tile, :width]
-            scores = room if len(part) == tile else np.empty((len(vectors), len(part)), dtype=np.float32)
-            np.matmul(vectors, part.T, out=scores)
-            if len(hidden):
-                hide_items(scores, start, offsets, hidden, places)
-            keep_best(scores, start, best[rows], names[rows])
-
-    threads = n_threads if len(numbers) > QUERIES_A_BLOCK else 1  # one query should not wait for threads to start
     with parallel.one_blas_thread():
-        for _ in parallel.map_blocks(rank, range(0, len(numbers), QUERIES_A_BLOCK), threads):
+        if len(numbers) <= QUERIES_A_BLOCK:
+            return _of_one_block(queries.vectors(numbers), items, k, _hidden(exclude, 0, len(numbers)), n_threads)
+        found = _nothing(len(numbers), k)
+
+        def rank(first: int) -> None:
+            rows = slice(first, min(first + QUERIES_A_BLOCK, len(numbers)))
+            hidden = _hidden(exclude, first, rows.stop)
+            _rank(queries.vectors(numbers[rows]), items, 0, hidden, TopItems(found.items[rows], found.scores[rows]))
+
+        for _ in parallel.map_blocks(rank, range(0, len(numbers), QUERIES_A_BLOCK), n_threads):
             pass
-    return TopItems(names, best)
+    return found
+
+
+def _of_one_block(
+    vectors: Singles, items: Singles, k: int, hidden: tuple[Ints, Ints], n_threads: int | None
+) -> TopItems:
+    """Rank shares of the catalogue by themselves, then their best together."""
+    starts = range(0, len(items), ITEMS_A_SHARE)
+    shares = [_nothing(len(vectors), k) for _ in starts]
+
+    def rank(share: int) -> None:
+        start = starts[share]
+        _rank(vectors, items[start : start + ITEMS_A_SHARE], start, hidden, shares[share])
+
+    # One share should not wait for threads to start.
+    for _ in parallel.map_blocks(rank, range(len(starts)), n_threads if len(starts) > 1 else 1):
+        pass
+    if len(shares) == 1:
+        return shares[0]
+    names, scores = (np.hstack(parts) for parts in zip(*((of.items, of.scores) for of in shares), strict=True))
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]  # shares come in item order: ties rank by item number
+    return TopItems(np.take_along_axis(names, order, axis=1), np.take_along_axis(scores, order, axis=1))
+
+
+def _nothing(n_queries: int, k: int) -> TopItems:
+    return TopItems(np.full((n_queries, k), -1, dtype=np.int64), np.full((n_queries, k), -np.inf, dtype=np.float32))
+
+
+def _rank(vectors: Singles, items: Singles, first_item: int, hidden: tuple[Ints, Ints], found: TopItems) -> None:
+    """Merge items, numbered from ``first_item``, into what is found so far."""
+    from slatewise.kernels.catalogue_topk import hide_items, keep_best
+
+    vectors = without_padding(vectors)
+    width = vectors.shape[1]
+    tile = min(SCORES_A_TILE // max(len(vectors), 1), MOST_ITEMS_A_TILE, len(items))
+    room = np.empty((len(vectors), tile), dtype=np.float32)
+    offsets, unwanted = hidden
+    places = offsets[:-1].copy()
+    for start in range(0, len(items), tile):
+        part = items[start : start + tile, :width]
+        scores = room if len(part) == tile else np.empty((len(vectors), len(part)), dtype=np.float32)
+        np.matmul(vectors, part.T, out=scores)
+        if len(unwanted):
+            hide_items(scores, first_item + start, offsets, unwanted, places)
+        keep_best(scores, first_item + start, found.scores, found.items)
 
 
 def _hidden(exclude: csr_array | None, first: int, last: int) -> tuple[Ints, Ints]:
