@@ -108,7 +108,7 @@ def test_padding_is_cut_off_but_not_columns_that_some_vector_uses():
     np.testing.assert_array_equal(without_padding(vectors), vectors[:, :5])
 
 
-@pytest.mark.parametrize("n_queries", [0, 1, 700])
+@pytest.mark.parametrize("n_queries", [0, 1, 40, 700])
 @pytest.mark.usefixtures("shares")
 def test_few_and_many_queries_have_the_same_bits_with_any_number_of_threads(n_queries):
     rng = np.random.default_rng(3)

@@ -88,8 +88,8 @@ def _of_one_block(
         start = starts[share]
         _rank(vectors, items[start : start + ITEMS_A_SHARE], start, hidden, shares[share])
 
-    # One share should not wait for threads to start.
-    for _ in parallel.map_blocks(rank, range(len(starts)), n_threads if len(starts) > 1 else 1):
+    # One query only reads memory, which threads do not make faster, and should not wait for them to start.
+    for _ in parallel.map_blocks(rank, range(len(starts)), n_threads if min(len(starts), len(vectors)) > 1 else 1):
         pass
     if len(shares) == 1:
         return shares[0]
