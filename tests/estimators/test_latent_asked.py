@@ -323,3 +323,48 @@ def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
     failed, tried = doctest.testfile(str(page), module_relative=False)
     assert not failed
     assert tried > 20
+
+
+# --- a screen of bytes -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def screened(monkeypatch):
+    """Make screens for small catalogues too, as for large ones."""
+    monkeypatch.setattr("slatewise.estimators._latent_asked.ITEMS_A_SHARE", 1)
+
+
+@pytest.mark.usefixtures("screened")
+def test_one_query_has_the_list_it_has_among_many(staged):
+    together = {stage: staged.rank(staged.query_ids_, k=8, stage=stage) for stage in (0, 1, 2)}
+    hidden = [together[2][0][row, :3] for row in range(len(staged.query_ids_))]
+    without = staged.rank(staged.query_ids_, k=8, exclude=hidden)
+    similar = staged.similar_items(staged.item_ids_, k=8)
+    for row, query in enumerate(staged.query_ids_[:20]):
+        alone = [(staged.rank([query], k=8, stage=stage), together[stage]) for stage in (0, 1, 2)]
+        alone.append((staged.rank([query], k=8, exclude=[hidden[row]]), without))
+        for (ids, scores), (all_ids, all_scores) in alone:
+            np.testing.assert_array_equal(ids[0], all_ids[row])
+            np.testing.assert_allclose(scores[0], all_scores[row], rtol=1e-5, atol=1e-6)
+        ids, scores = staged.similar_items(staged.item_ids_[[row]], k=8)
+        np.testing.assert_array_equal(ids[0], similar[0][row])
+        np.testing.assert_allclose(scores[0], similar[1][row], atol=1e-6)
+
+
+@pytest.mark.usefixtures("screened")
+def test_a_screen_goes_with_the_factors_it_was_made_of(pairs, tmp_path):
+    ranker = LatentRanker(**SMALL).fit(pairs.queries, pairs.items)
+    before = ranker.rank([3], k=8)[1], ranker.similar_items([3], k=8)[1]
+    for _ in range(2):
+        ranker.partial_fit(pairs.queries, pairs.items)
+        for one, all_, old in zip(
+            (ranker.rank([3], k=8)[1], ranker.similar_items([3], k=8)[1]),
+            (ranker.rank([3] * 9, k=8)[1], ranker.similar_items([3] * 9, k=8)[1]),
+            before,
+            strict=True,
+        ):
+            np.testing.assert_allclose(one[0], all_[0], rtol=1e-5, atol=1e-6)
+            assert not np.allclose(one, old, rtol=1e-5, atol=1e-6)
+    ranker.save(tmp_path / "model.safetensors")
+    back = slatewise.load(tmp_path / "model.safetensors", mmap=True)
+    assert back.rank([3], k=8)[1].tobytes() == ranker.rank([3], k=8)[1].tobytes()

@@ -7,6 +7,7 @@ from scipy.sparse import csr_array, random_array
 from slatewise.warp.engine import Factors
 from slatewise.warp.queries import IdQueries
 from slatewise.warp.recall import pair_ranks, recall_at
+from slatewise.warp.screen import Screen
 from slatewise.warp.tables import Table, without_padding
 from slatewise.warp.top_k import top_items
 
@@ -119,3 +120,84 @@ def test_few_and_many_queries_have_the_same_bits_with_any_number_of_threads(n_qu
         np.testing.assert_array_equal(other.items, found[0].items)
         np.testing.assert_array_equal(other.scores, found[0].scores)
     assert found[0].items.shape == (n_queries, 25)
+
+
+def by_screen(X, Z, k, hidden=None, n_threads=None):
+    """Rank for four queries at a time: so few look at the screen, which is all they are given."""
+    screen, nothing = Screen.of(Z, Z.shape[1]), np.full_like(Z, np.nan)
+    assert screen is not None
+    parts = [
+        top_items(
+            IdQueries(table_of(X)),
+            np.arange(first, min(first + 4, len(X))),
+            nothing,
+            k,
+            None if hidden is None else hidden[first : first + 4],
+            n_threads,
+            screen,
+        )
+        for first in range(0, len(X), 4)
+    ]
+    return np.vstack([part.items for part in parts]), np.vstack([part.scores for part in parts])
+
+
+@pytest.mark.parametrize(("n_items", "k"), [(1, 1), (5, 5), (70, 3), (2048, 20), (4097, 200)])
+@pytest.mark.parametrize("width", [1, 16, 51, 600])
+@pytest.mark.parametrize("ties", [True, False])
+def test_a_screen_has_the_items_and_scores_of_a_full_sort(n_items, k, width, ties):
+    rng = np.random.default_rng(n_items)
+    X, Z = rng.normal(size=(10, width)), rng.normal(size=(n_items, width))
+    if ties:
+        X, Z = rng.integers(-2, 3, X.shape), rng.integers(-2, 3, Z.shape)
+    X, Z = X.astype(np.float32), Z.astype(np.float32)
+    found, found_scores = by_screen(X, Z, k)
+    items, scores = by_sorting(X, Z, k)
+    if ties:
+        np.testing.assert_array_equal(found, items)
+        np.testing.assert_array_equal(found_scores, scores)
+    else:
+        np.testing.assert_allclose(found_scores, scores, rtol=1e-5, atol=1e-5)
+        assert all(len(set(row)) == k for row in found)
+
+
+@given(st.integers(0, 10_000), st.floats(-36, 36), st.floats(-36, 36), st.floats(0, 30))
+def test_a_screen_passes_nothing_over_whatever_the_size_of_numbers(seed, query_size, item_size, spread):
+    """Rows and columns of very different size: then bytes say least."""
+    rng = np.random.default_rng(seed)
+    width = int(rng.integers(1, 70))
+    columns, rows = 10 ** rng.uniform(-spread, 0, width), 10 ** rng.uniform(-spread, 0, (400, 1))
+    X = (rng.normal(size=(2, width)) * 10.0 ** min(query_size, 36 - item_size) / columns.max()).astype(np.float32)
+    Z = (rng.normal(size=(400, width)) * rows * columns * 10.0**item_size).astype(np.float32)
+    items, scores = by_screen(X, Z, 15)
+    exact = np.sort(X.astype(float) @ Z.T.astype(float), axis=1)[:, ::-1][:, :15]
+    size = np.abs(X).astype(float) @ np.abs(Z).T.astype(float)
+    slack = 1e-5 * size.max(axis=1, keepdims=True) + 1e-37
+    assert (np.abs(scores - exact) <= slack).all()
+    assert all(len(set(row)) == 15 for row in items)
+
+
+def test_equal_items_of_a_screen_rank_by_number_and_hidden_ones_do_not_show():
+    rng = np.random.default_rng(1)
+    X, Z = rng.normal(size=(9, 20)).astype(np.float32), rng.normal(size=(300, 20)).astype(np.float32)
+    Z = np.vstack([Z, Z])
+    hidden = csr_array(random_array((9, 600), density=0.7, rng=1))
+    items, scores = by_screen(X, Z, 30, hidden)
+    for row in range(9):
+        assert not set(items[row]) & set(hidden[[row]].indices)
+        order = np.lexsort([items[row], -scores[row]])
+        np.testing.assert_array_equal(order, np.arange(30))
+    expected = by_sorting(X, Z, 30, hidden.toarray() > 0)[1]
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
+    for threads in (1, 2, 3):
+        np.testing.assert_array_equal(by_screen(X, Z, 30, hidden, threads)[1], scores)
+
+
+def test_a_vector_of_zeros_ties_all_items_and_items_that_are_not_finite_have_no_screen():
+    Z = np.random.default_rng(0).normal(size=(50, 7)).astype(np.float32)
+    items, scores = by_screen(np.zeros((1, 7), dtype=np.float32), Z, 5)
+    assert items.tolist() == [[0, 1, 2, 3, 4]]
+    assert (scores == 0).all()
+    Z[3, 2] = np.inf
+    assert Screen.of(Z, 7) is None
+    Z[3, 2] = np.nan
+    assert Screen.of(Z, 7) is None

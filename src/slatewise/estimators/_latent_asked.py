@@ -18,9 +18,10 @@ from slatewise.warp.explanation import SlateExplanation, explain_slates
 from slatewise.warp.index_vectors import against_equally_long
 from slatewise.warp.pair_terms import PairTerm
 from slatewise.warp.queries import IdQueries, Queries
+from slatewise.warp.screen import Screen
 from slatewise.warp.stages import stage_factors
 from slatewise.warp.tables import Ints, Singles, Table
-from slatewise.warp.top_k import QUERIES_A_BLOCK, TopItems, top_items
+from slatewise.warp.top_k import FEW_QUERIES, ITEMS_A_SHARE, QUERIES_A_BLOCK, TopItems, top_items
 
 if TYPE_CHECKING:
     from slatewise.estimators.latent import LatentRanker
@@ -57,7 +58,8 @@ class Asked:
         hidden = check_exclude(exclude, self.n_queries, self.item_ids)
         check_k(k, len(self.item_ids), hidden)
         factors, numbers = self.factors(), np.arange(self.n_queries)
-        found = top_items(factors.queries, numbers, factors.items.values, k, hidden, self.n_threads)
+        table = factors.items
+        found = top_items(factors.queries, numbers, table.values, k, hidden, self.n_threads, table.screen)
         _require_finite(found.scores)
         return found
 
@@ -104,7 +106,7 @@ def asked_of(ranker: LatentRanker, queries: Any, stage: int | None) -> Asked:
     return Asked(
         queries_of(features, ranker.n_components_),
         n_queries,
-        tuple((_as_table(own[t]), _as_table(ranker.item_factors_[t])) for t in range(last + 1)),
+        tuple((_as_table(own[t]), _item_table(ranker, t, n_queries)) for t in range(last + 1)),
         pair_term(ranker),
         ranker.position_weights_,
         ranker.item_ids_,
@@ -129,10 +131,45 @@ def most_similar(ranker: LatentRanker, numbers: Ints, k: int) -> TopItems:
     """Rank the other items by the cosine of their rows of V with an item's."""
     hidden = check_exclude(ranker.item_ids_[numbers, None], len(numbers), ranker.item_ids_)
     check_k(k, len(ranker.item_ids_), hidden)
-    rows = ranker.item_factors_[0].copy()
-    rows[:, ranker.n_components_ :] = 0.0
-    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-12))
-    return top_items(IdQueries(_as_table(rows)), numbers, rows, k, hidden, ranker.n_threads)
+    n, table = ranker.n_components_, np.ascontiguousarray(ranker.item_factors_[0])
+    screen = _screen(ranker, "cosine", len(numbers), lambda: Screen.of(table, n, _inverse_lengths(table[:, :n])))
+    own = table[numbers, :n]
+    own *= _inverse_lengths(own)[:, None]
+    rows = table[:, :n]
+    if screen is None:
+        rows = rows * _inverse_lengths(rows)[:, None]
+    return top_items(IdQueries(_as_table(own)), np.arange(len(numbers)), rows, k, hidden, ranker.n_threads, screen)
+
+
+@dataclass(frozen=True, eq=False)
+class _Screens:
+    """What a ranker remembers of its factors, by name."""
+
+    factors: Singles
+    made: dict[str, Screen | None]
+
+
+def _screen(ranker: LatentRanker, name: str, n_queries: int, make: Callable[[], Screen | None]) -> Screen | None:
+    """Make a screen when few queries are first asked, and keep it for as long as the ranker has these factors."""
+    if n_queries > FEW_QUERIES or len(ranker.item_ids_) < ITEMS_A_SHARE:
+        return None
+    kept: _Screens | None = vars(ranker).get("_screens")
+    if kept is None or kept.factors is not ranker.item_factors_:
+        kept = vars(ranker)["_screens"] = _Screens(ranker.item_factors_, {})
+    if name not in kept.made:
+        kept.made[name] = make()
+    return kept.made[name]
+
+
+def _item_table(ranker: LatentRanker, stage: int, n_queries: int) -> Table:
+    table, pair = _as_table(ranker.item_factors_[stage]), pair_term(ranker)
+    width = pair.S.stop if stage else pair.S.start
+    screen = _screen(ranker, f"stage {stage}", n_queries, lambda: Screen.of(table.values, width))
+    return replace(table, screen=screen)
+
+
+def _inverse_lengths(rows: Singles) -> Singles:
+    return (1.0 / np.maximum(np.linalg.norm(rows, axis=1), 1e-12)).astype(np.float32)
 
 
 def _require_finite(scores: Singles) -> None:

@@ -202,6 +202,7 @@ def stage_factors(
     factors = Factors(queries(first[0]), first[1])
     numbers, k = np.arange(n_queries), min(len(position_weights), len(first[1].values))
     for own, items in later:
-        lists = top_items(factors.queries, numbers, factors.items.values, k, n_threads=n_threads).items
+        table = factors.items
+        lists = top_items(factors.queries, numbers, table.values, k, n_threads=n_threads, screen=table.screen).items
         factors = Factors(pair.queries(queries(own), items, lists, position_weights[:k]), items)
     return factors

@@ -3,7 +3,8 @@
     order(q) = argsort of x_q . z_d, largest first, equal scores by item number
 
 Tile after tile of the catalogue is scored by a matrix product and merged into the best so far in one pass. Threads run
-over blocks of queries or, where there is only one block, over shares of the catalogue.
+over blocks of queries or, where there is only one block, over shares of the catalogue. Very few queries look at a
+screen of bytes first, where there is one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from slatewise import parallel
 from slatewise.warp.queries import Queries
+from slatewise.warp.screen import Screen
 from slatewise.warp.tables import Ints, Singles, without_padding
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ SCORES_A_TILE, MOST_ITEMS_A_TILE = 1 << 18, 1 << 14
 """A tile stays in the cache; few queries take wide ones, so that calls stay few."""
 ITEMS_A_SHARE = 1 << 15
 """Fewer are ranked before a thread has started."""
+FEW_QUERIES = 4
+"""So many are faster one by one with a screen than together in a product."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,7 @@ def top_items(
     k: int,
     exclude: csr_array | None = None,
     n_threads: int | None = None,
+    screen: Screen | None = None,
 ) -> TopItems:
     """Rank the catalogue for each query called by ``numbers``.
 
@@ -59,12 +64,17 @@ def top_items(
         (len(numbers), items): entries stored in row i do not show for query i.
     n_threads
         Threads over blocks of queries or shares of the catalogue; the result has the same bits with any number.
+    screen
+        The items' screen, for very few queries.
     """
     if exclude is not None:
         exclude.sort_indices()
     with parallel.one_blas_thread():
         if len(numbers) <= QUERIES_A_BLOCK:
-            return _of_one_block(queries.vectors(numbers), items, k, _hidden(exclude, 0, len(numbers)), n_threads)
+            vectors, hidden = queries.vectors(numbers), _hidden(exclude, 0, len(numbers))
+            if screen is not None and len(numbers) <= FEW_QUERIES and np.isfinite(vectors).all():
+                return _screened(vectors, screen, k, hidden, n_threads)
+            return _of_one_block(vectors, items, k, hidden, n_threads)
         found = _nothing(len(numbers), k)
 
         def rank(first: int) -> None:
@@ -96,6 +106,18 @@ def _of_one_block(
     names, scores = (np.hstack(parts) for parts in zip(*((of.items, of.scores) for of in shares), strict=True))
     order = np.argsort(-scores, axis=1, kind="stable")[:, :k]  # shares come in item order: ties rank by item number
     return TopItems(np.take_along_axis(names, order, axis=1), np.take_along_axis(scores, order, axis=1))
+
+
+def _screened(vectors: Singles, screen: Screen, k: int, hidden: tuple[Ints, Ints], n_threads: int | None) -> TopItems:
+    found, (offsets, unwanted) = _nothing(len(vectors), k), hidden
+
+    def rank(row: int) -> None:
+        hidden_here = unwanted[offsets[row] : offsets[row + 1]]
+        screen.best(vectors[row], hidden_here, found.scores[row], found.items[row])
+
+    for _ in parallel.map_blocks(rank, range(len(vectors)), n_threads):
+        pass
+    return found
 
 
 def _nothing(n_queries: int, k: int) -> TopItems:
