@@ -66,6 +66,43 @@ def scores_of(ranker, stage=0):
     return scores
 
 
+def test_a_query_in_its_own_list_teaches_both_directions():
+    """Of a ring only one direction is seen: t=0 cannot turn round, S'S can."""
+    rng = np.random.default_rng(0)
+    queries = rng.integers(0, 60, 1500)
+    items = (queries + rng.integers(1, 3, 1500)) % 60
+    settings = {"n_components": 8, "stages": 2, "epochs": 8, "max_norm": 0.8, "validation_fraction": 0.0}
+    without, with_own = (
+        LatentRanker(**settings, own_weight=weight, random_state=0).fit(queries, items).recall(items, queries, [5])[5]
+        for weight in (0.0, 3.0)
+    )
+    assert with_own > 3 * without
+
+
+def test_ids_that_are_no_items_have_no_place_in_their_lists(tmp_path):
+    rng = np.random.default_rng(0)
+    queries, items = rng.integers(0, 12, 600), rng.integers(4, 20, 600)
+    ranker = LatentRanker(**{**SMALL, "stages": 2, "validation_fraction": 0.0, "own_weight": 2.0})
+    for names in (np.arange(20), np.array([f"item {i:02d}" for i in range(20)])):
+        ranker.fit(names[queries], names[items])
+        assert ranker.n_stages_ == 2
+        why = ranker.explain(names[[2, 7]], k=16)
+        assert why.neighbours[0, -1] == (-1 if names.dtype.kind == "i" else "")
+        assert why.neighbours[1, -1] == names[7]
+        assert (why.moved_by[0, :, -1] == 0).all()
+        assert (why.moved_by[1, :, -1] != 0).all()
+        np.testing.assert_allclose(why.score, ranker.rank(names[[2, 7]], k=16)[1], atol=1e-5)
+        n = ranker.n_components_
+        S = ranker.item_factors_[1][:, n + 1 : 2 * n + 1].astype(float)
+        own = 2.0 * S[np.searchsorted(ranker.item_ids_, why.items[1])] @ S[np.searchsorted(ranker.item_ids_, names[7])]
+        np.testing.assert_allclose(why.moved_by[1, :, -1], own, atol=1e-5)
+        row = ranker.fold_in([names[[5, 6]]])
+        np.testing.assert_allclose(ranker.explain(row, k=5).score, ranker.rank(row, k=5)[1], atol=1e-5)
+        ranker.save(tmp_path / "model.safetensors")
+        back = slatewise.load(tmp_path / "model.safetensors").set_params(own_weight=0.0)
+        assert back.rank(names[[2, 7]], k=16)[1].tobytes() == ranker.rank(names[[2, 7]], k=16)[1].tobytes()
+
+
 @pytest.mark.parametrize("stage", [0, 1])
 def test_rank_is_the_order_of_the_scores(staged, stage):
     scores = scores_of(staged, stage)
@@ -411,7 +448,14 @@ def test_partial_fit_takes_the_parameters_of_now(pairs, ranker):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"n_components": 3}, {"pair": "bilinear"}, {"k": 2}, {"k": 2, "position_weights": [5.0, 0.0]}]
+    "settings",
+    [
+        {"n_components": 3},
+        {"pair": "bilinear"},
+        {"k": 2},
+        {"k": 2, "position_weights": [5.0, 0.0]},
+        {"own_weight": 2.0},
+    ],
 )
 def test_parameters_set_after_fit_change_no_answer(tmp_path, staged, settings):
     changed = copy.deepcopy(staged).set_params(**settings)
@@ -508,6 +552,15 @@ BAD = [
     ({"stage_learning_rate": "fast"}, {}, "stage_learning_rate"),
     ({"validation_fraction": 1.0}, {}, "validation_fraction"),
     ({"position_weights": "equal"}, {}, "position_weights"),
+    ({"own_weight": -1}, {}, "own_weight: expected a finite float32 number >= 0, found -1"),
+    ({"own_weight": np.nan}, {}, "own_weight"),
+    ({"own_weight": "itself"}, {}, "own_weight"),
+    ({"own_weight": 1.0}, {"queries": np.eye(4)}, "own_weight: expected 0 for queries given by features"),
+    (
+        {"own_weight": 1.0},
+        {"queries": ["a", "b", "c", "d"]},
+        "own_weight: expected 0 where no query has the id of an it",
+    ),
     ({"position_weights": [1.0]}, {}, "position_weights: expected 20"),
     ({"engine": "sampled"}, {"queries": np.eye(4)}, "engine: expected 'blocked'"),
     ({}, {"queries": [], "items": []}, "at least one pair"),
@@ -615,6 +668,8 @@ def test_a_ranker_of_features_is_saved_too(tmp_path):
         {"pair_": ["gram"]},
         {"position_weights_": np.zeros(0, dtype=np.float32)},
         {"position_weights_": np.ones(20)},
+        {"own_weight_": -1.0},
+        {"own_weight_": "0"},
         {"position_weights_": np.full(20, np.nan, dtype=np.float32)},
     ],
 )

@@ -8,7 +8,7 @@ from slatewise.warp.negatives import WholeCatalogue
 from slatewise.warp.pairs import TrainingPairs
 from slatewise.warp.queries import DenseQueries, IdQueries, ListedQueries, SparseQueries
 from slatewise.warp.rank_weights import rank_weights
-from slatewise.warp.stages import Shape, Stages, stage_factors
+from slatewise.warp.stages import OwnItems, Shape, Stages, stage_factors
 from slatewise.warp.tables import Segment, Table
 from slatewise.warp.training import Schedule, StageState, Validation, train_stage
 from tests.warp.reference import adagrad, shares
@@ -43,6 +43,28 @@ def test_a_later_stage_scores_by_the_formula():
         for d in range(12):
             score = U[q] @ V[d] + b[d] + sum(w * S[d] @ S[j] for w, j in zip(WEIGHTS, before, strict=True))
             assert found[q, d] == pytest.approx(score, abs=1e-5)
+
+
+def test_a_query_that_is_an_item_moves_its_own_list():
+    rng = np.random.default_rng(0)
+    sizes = shape(4, 12)
+    tables = [sizes.tables(t) for t in range(3)]
+    for t, (queries, items) in enumerate(tables):
+        filled(items, rng, N + 1 + N * (t > 0))
+        filled(queries, rng, N)
+    own = OwnItems(np.array([7, -1, 0, 11]), 2.5)
+    factors = stage_factors(IdQueries, 4, tables, sizes.pair_term, WEIGHTS, own_items=own)
+    found = factors.queries.vectors(np.arange(4)) @ factors.items.values.T
+    for q in range(4):
+        scores = tables[0][1].values @ tables[0][0].values[q]
+        for queries, items in tables[1:]:
+            before = np.argsort(-scores, kind="stable")[:3]
+            S = items.values[:, N + 1 : 2 * N + 1]
+            p = sum(w * S[j] for w, j in zip(WEIGHTS, before, strict=True))
+            if own.items[q] >= 0:
+                p = p + 2.5 * S[own.items[q]]
+            scores = items.values[:, :N] @ queries.values[q, :N] + items.values[:, N] + S @ p
+        np.testing.assert_allclose(found[q], scores, atol=1e-5)
 
 
 def test_a_step_of_a_stage_also_goes_through_the_lists():

@@ -10,7 +10,7 @@ import numpy as np
 
 from slatewise import parallel
 from slatewise.estimators._latent_checks import is_whole, pair_term
-from slatewise.estimators._latent_input import Ids, check_features, number_ids, queries_of
+from slatewise.estimators._latent_input import Ids, check_features, number_ids, own_items, queries_of
 from slatewise.estimators._latent_lists import check_exclude, check_k
 from slatewise.estimators._sklearn import check_is_fitted
 from slatewise.warp.engine import Factors
@@ -19,7 +19,7 @@ from slatewise.warp.index_vectors import against_equally_long
 from slatewise.warp.pair_terms import PairTerm
 from slatewise.warp.queries import IdQueries, Queries
 from slatewise.warp.screen import Screen
-from slatewise.warp.stages import stage_factors
+from slatewise.warp.stages import OwnItems, places_of, stage_factors
 from slatewise.warp.tables import Ints, Singles, Table
 from slatewise.warp.top_k import FEW_QUERIES, ITEMS_A_SHARE, QUERIES_A_BLOCK, TopItems, top_items
 
@@ -36,6 +36,7 @@ class Asked:
     tables: tuple[tuple[Table, Table], ...]
     pair: PairTerm
     position_weights: Singles
+    own_items: OwnItems | None
     item_ids: Ids
     n_threads: int | None
 
@@ -47,7 +48,7 @@ class Asked:
     def factors(self) -> Factors:
         """Return the factors of the last stage."""
         tables, weights = self.tables, self.position_weights
-        return stage_factors(self.make, self.n_queries, tables, self.pair, weights, self.n_threads)
+        return stage_factors(self.make, self.n_queries, tables, self.pair, weights, self.n_threads, self.own_items)
 
     def vectors(self) -> Singles:
         """Return a vector a query."""
@@ -83,12 +84,12 @@ class Asked:
     def explain(self, k: int, exclude: Any = None) -> SlateExplanation:
         """Rank, and take the scores apart."""
         items, (own, table) = self.top(k, exclude).items, self.tables[-1]
-        lists = np.empty((self.n_queries, 0), dtype=np.int64)
+        lists, weights = np.empty((self.n_queries, 0), dtype=np.int64), self.position_weights[:0]
         if len(self.tables) > 1:
             length = min(len(self.position_weights), len(self.item_ids))
             lists = replace(self, tables=self.tables[:-1]).top(length).items
+            lists, weights = places_of(lists, self.position_weights, self.own_items)
         vectors = self.make(own).vectors(np.arange(self.n_queries))
-        weights = self.position_weights[: lists.shape[1]]
         return explain_slates(vectors, table.values, self.pair, items, lists, weights, self.item_ids)
 
 
@@ -96,19 +97,24 @@ def asked_of(ranker: LatentRanker, queries: Any, stage: int | None) -> Asked:
     """Find the rows of ids; multiply features; take rows of :meth:`LatentRanker.fold_in` as they are."""
     check_is_fitted(ranker)
     last = check_stage(ranker, stage)
-    features, own = None, ranker.query_factors_
+    features, own, itself = None, ranker.query_factors_, None
     if ranker.by_features_:
         features = check_features(ranker, queries, reset=False)
         n_queries = int(features.shape[0])
-    else:
-        own = _folded(ranker, queries, last) if is_folded(queries) else _rows(ranker, queries, last)
+    elif is_folded(queries):
+        own = _folded(ranker, queries, last)
         n_queries = int(own.shape[1])
+    else:
+        numbers = number_ids("queries", queries, ranker.query_ids_)
+        own, n_queries = own[: last + 1, numbers], len(numbers)
+        itself = own_items(ranker.query_ids_[numbers], ranker.item_ids_, ranker.own_weight_)
     return Asked(
         queries_of(features, ranker.n_components_),
         n_queries,
         tuple((_as_table(own[t]), _item_table(ranker, t, n_queries)) for t in range(last + 1)),
         pair_term(ranker),
         ranker.position_weights_,
+        itself,
         ranker.item_ids_,
         ranker.n_threads,
     )
@@ -184,11 +190,6 @@ def _require_finite(scores: Singles) -> None:
 
 def _as_table(values: Singles) -> Table:
     return Table(np.ascontiguousarray(values), np.empty((len(values), 0), dtype=np.float32), ())
-
-
-def _rows(ranker: LatentRanker, queries: Any, last: int) -> Singles:
-    """Return (stages, queries, width) of known ids."""
-    return ranker.query_factors_[: last + 1, number_ids("queries", queries, ranker.query_ids_)]
 
 
 def _folded(ranker: LatentRanker, queries: Any, last: int) -> Singles:

@@ -48,6 +48,10 @@ def check_settings(ranker: LatentRanker, featured: bool) -> None:
     if featured and ranker.engine == "sampled":
         raise ValueError("engine: expected 'blocked' for queries given by features, found 'sampled'")
     position_weights(ranker)
+    if not _is_weight(ranker.own_weight):
+        raise ValueError(f"own_weight: expected a finite float32 number >= 0, found {ranker.own_weight!r}")
+    if featured and ranker.own_weight:
+        raise ValueError("own_weight: expected 0 for queries given by features, which are no items")
 
 
 def position_weights(ranker: LatentRanker) -> Singles:
@@ -79,6 +83,8 @@ def check_learned(ranker: LatentRanker) -> None:
     weights = np.asarray(ranker.position_weights_)  # a file may have anything there
     if weights.dtype != np.float32 or weights.ndim != 1 or not len(weights) or not _are_weights(weights):
         raise ValueError("position_weights_: expected finite float32 numbers >= 0, one a place of a list")
+    if not _is_weight(ranker.own_weight_):
+        raise ValueError(f"own_weight_: expected a finite float32 number >= 0, found {ranker.own_weight_!r}")
     for name in GRIDS:
         if not _is_positive(getattr(ranker, f"{name}_")):
             raise ValueError(f"{name}_: expected a finite number > 0, found {getattr(ranker, f'{name}_')!r}")
@@ -128,6 +134,10 @@ def _are_finite(factors: Singles) -> bool:
 def _is_positive(value: object) -> bool:
     """Tell a number that float32 has, and has above 0."""
     return isinstance(value, Real) and bool(_LEAST <= float(value) <= _MOST)
+
+
+def _is_weight(value: object) -> bool:
+    return isinstance(value, Real) and bool(0 <= float(value) <= _MOST)
 
 
 def _are_weights(values: NDArray[Any]) -> bool:

@@ -24,6 +24,7 @@ from slatewise.data.records import Sessions
 from slatewise.estimators._sklearn import BaseEstimator, check_rows, check_weights
 from slatewise.lists.checks import feature_rows, sparse_rows
 from slatewise.warp.queries import DenseQueries, IdQueries, Queries, SparseQueries
+from slatewise.warp.stages import OwnItems
 from slatewise.warp.tables import Ints, Singles, Table
 
 if TYPE_CHECKING:
@@ -136,12 +137,25 @@ def number_ids(name: str, values: Any, known: Ids, place_of: Callable[[int], str
     if len(ids) and ids.dtype.kind != known.dtype.kind:
         kind = "strings" if known.dtype.kind == "U" else "whole numbers"
         raise ValueError(f"{name}: expected ids as in fit, {kind}, found dtype {ids.dtype}")
-    places = np.minimum(np.searchsorted(known, ids), len(known) - 1)
-    unknown = np.flatnonzero(known[places] != ids)
+    places = find_ids(ids, known)
+    unknown = np.flatnonzero(places < 0)
     if len(unknown):
         first = int(unknown[0])
         raise ValueError(f"{name}: expected ids seen in fit, found {ids[first].item()!r} at {place_of(first)}")
-    return places.astype(np.int64)
+    return places
+
+
+def find_ids(ids: Ids, known: Ids) -> Ints:
+    """Return the place of each id among the known ones, which ascend; -1 where it is not there."""
+    if ids.dtype.kind != known.dtype.kind:
+        return np.full(len(ids), -1, dtype=np.int64)
+    places = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+    return np.where(known[places] == ids, places, -1)
+
+
+def own_items(ids: Ids | None, item_ids: Ids, weight: float) -> OwnItems | None:
+    """Return which item each query is, where that is of weight and queries have ids."""
+    return OwnItems(find_ids(ids, item_ids), weight) if weight and ids is not None else None
 
 
 def check_features(estimator: BaseEstimator, queries: Any, *, reset: bool) -> Features:

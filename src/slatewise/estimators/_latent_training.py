@@ -10,7 +10,7 @@ import numpy as np
 
 from slatewise.estimators._latent_checkpoint import LatentCheckpoint
 from slatewise.estimators._latent_checks import PAIR_TERMS, position_weights
-from slatewise.estimators._latent_input import LatentPairs, queries_of
+from slatewise.estimators._latent_input import LatentPairs, own_items, queries_of
 from slatewise.estimators._latent_search import Learned, Steps, left_open, search
 from slatewise.estimators._latent_validation import cross_folds, hold_out
 from slatewise.estimators.saving import as_json
@@ -94,6 +94,9 @@ def shape_of(ranker: LatentRanker, pairs: LatentPairs, steps: Steps) -> Shape:
 def stages_of(ranker: LatentRanker, pairs: LatentPairs, shape: Shape) -> Stages:
     """Hold pairs out and put the parts of a fit together."""
     seed = seed_of(ranker)
+    own = own_items(pairs.query_ids, pairs.item_ids, ranker.own_weight)
+    if own is not None and (own.items < 0).all():
+        raise ValueError(f"own_weight: expected 0 where no query has the id of an item, found {ranker.own_weight!r}")
     used, validation = hold_out(pairs, ranker.validation_fraction, ranker.k, seed)
     training = training_pairs(used)
     return Stages(
@@ -107,6 +110,7 @@ def stages_of(ranker: LatentRanker, pairs: LatentPairs, shape: Shape) -> Stages:
         lambda state, lists: engine_of(ranker, state, lists, len(training)),
         cross_folds(used, seed) if ranker.stages > 1 else None,
         ranker.n_threads,
+        own,
     )
 
 

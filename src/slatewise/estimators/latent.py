@@ -71,6 +71,9 @@ class LatentRanker(SavedEstimator):
         that they do not.
     position_weights : "reciprocal" or k numbers
         w_j of the list's j-th item.
+    own_weight : float
+        Where queries are items too (what comes after this one?): the weight of the query in its own list. Queries whose
+        id no item has, and rows of :meth:`fold_in`, are in none. With "gram" a pair then teaches both directions.
     epochs : int
         Most passes over the pairs, a stage.
     validation_fraction : float
@@ -102,7 +105,7 @@ class LatentRanker(SavedEstimator):
         lines.
     learning_rate_, max_norm_, stage_learning_rate_, stage_norm_
         What was trained with.
-    n_components_, pair_, position_weights_
+    n_components_, pair_, position_weights_, own_weight_
         What all answers are made with, whatever the parameters are set to after fit; as many weights as ``k`` was.
     n_stages_, n_epochs_
         Stages kept, and how many epochs each was trained before it was best.
@@ -138,6 +141,7 @@ class LatentRanker(SavedEstimator):
         "n_components_",
         "pair_",
         "position_weights_",
+        "own_weight_",
     )
     query_ids_: Ids
     item_ids_: Ids
@@ -155,6 +159,7 @@ class LatentRanker(SavedEstimator):
     n_components_: int
     pair_: str
     position_weights_: Singles
+    own_weight_: float
 
     def __init__(
         self,
@@ -171,6 +176,7 @@ class LatentRanker(SavedEstimator):
         stage_norm: Literal["auto"] | float = 1.0,
         pair: Literal["gram", "bilinear"] = "gram",
         position_weights: Literal["reciprocal"] | ArrayLike = "reciprocal",
+        own_weight: float = 0.0,
         epochs: int = 12,
         validation_fraction: float = 0.05,
         patience: int = 3,
@@ -194,6 +200,7 @@ class LatentRanker(SavedEstimator):
         self.stage_norm = stage_norm
         self.pair = pair
         self.position_weights = position_weights
+        self.own_weight = own_weight
         self.epochs = epochs
         self.validation_fraction = validation_fraction
         self.patience = patience
@@ -364,5 +371,5 @@ class LatentRanker(SavedEstimator):
         self.query_steps_, self.item_steps_ = stages[0].queries.accumulators, stages[0].items.accumulators
         self.learning_rate_, self.max_norm_, self.stage_learning_rate_, self.stage_norm_ = astuple(learned.steps)
         self.n_components_, self.pair_ = int(self.n_components), self.pair
-        self.position_weights_ = position_weights(self)
+        self.position_weights_, self.own_weight_ = position_weights(self), float(self.own_weight)
         return self

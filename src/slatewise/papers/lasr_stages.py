@@ -25,7 +25,7 @@ from slatewise.warp.pair_terms import Gram, PairTerm
 from slatewise.warp.pairs import TrainingPairs
 from slatewise.warp.queries import IdQueries
 from slatewise.warp.rank_weights import rank_weights
-from slatewise.warp.stages import Shape, Stages, stage_factors
+from slatewise.warp.stages import OwnItems, Shape, Stages, stage_factors
 from slatewise.warp.tables import Segment, Table
 from slatewise.warp.top_k import top_items
 from slatewise.warp.training import EpochReport, Schedule, StageState, Validation
@@ -48,6 +48,8 @@ class Settings:
     pair_norm: float = 0.7
     reverse: float = 0.0
     """Weight of every pair in the other direction, learnt from besides."""
+    own_weight: float = 0.0
+    """Of the query itself in its list."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +77,8 @@ class Learned:
         last = len(self.states) - 1
         states = self.states[: 1 + (last if stage is None else min(stage, last))]
         tables = [(_rows(state.queries, numbers), state.items) for state in states]
-        return stage_factors(IdQueries, len(numbers), tables, _shape(self.settings, 0).pair_term, POSITION_WEIGHTS)
+        pair, own = _shape(self.settings, 0).pair_term, _own_items(self.settings, numbers)
+        return stage_factors(IdQueries, len(numbers), tables, pair, POSITION_WEIGHTS, own_items=own)
 
     def lists(self, stage: int | None = None) -> Lists:
         """Rank by the factors of a stage."""
@@ -143,7 +146,12 @@ def _stages(
         Schedule(epochs, PATIENCE, seed),
         POSITION_WEIGHTS,
         lambda state, lists: engine,
+        own_items=_own_items(settings, np.arange(problem.n_artists)),
     )
+
+
+def _own_items(settings: Settings, numbers: Ints) -> OwnItems | None:
+    return OwnItems(numbers, settings.own_weight) if settings.own_weight else None
 
 
 def _training(pairs: ArtistPairs, reverse: float) -> TrainingPairs:

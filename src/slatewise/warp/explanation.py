@@ -28,7 +28,8 @@ class SlateExplanation:
     bias: Floats
     """(queries, k) what the item has with any query."""
     neighbours: NDArray[Any]
-    """(queries, length) ids of the list of the stage before, best first; no columns at the first stage."""
+    """(queries, length) ids of the list of the stage before, best first, the query's own item last where it has a
+    weight (-1 or an empty string where the query is no item); no columns at the first stage."""
     moved_by: Floats
     """(queries, k, length) what each neighbour added to each item, or took where it is negative."""
 
@@ -58,18 +59,19 @@ def explain_slates(
     pair
         How a list moves an item; its columns begin after those of the bias.
     items, lists, weights
-        Ranked items, (queries, k), the lists that moved them and the weight of each place in those.
+        Ranked items, (queries, k), the lists that moved them, -1 where nothing is, and the weight of each place.
     item_ids
         Id of every item.
     """
     bias, rows = pair.S.start - 1, values[items].astype(np.float64)
     own = np.einsum("qf,qif->qi", vectors[:, :bias].astype(np.float64), rows[..., :bias])
     moved_by = moved_by_list(values, pair, items, lists, weights)
-    return SlateExplanation(item_ids[items], own, rows[..., bias], item_ids[lists], moved_by)
+    neighbours = np.where(lists < 0, item_ids.dtype.type(-1 if item_ids.dtype.kind == "i" else ""), item_ids[lists])
+    return SlateExplanation(item_ids[items], own, rows[..., bias], neighbours, moved_by)
 
 
 def moved_by_list(values: Singles, pair: PairTerm, items: Ints, lists: Ints, weights: Singles) -> Floats:
     """Return w_j (S d).(S dbar_j), (queries, items, list), from the items' table of a stage."""
     moved = values[items][..., pair.S.start : pair.S.stop].astype(np.float64)
     listed = values[lists][..., pair.listed.start : pair.listed.stop].astype(np.float64)
-    return np.einsum("qif,qjf->qij", moved, listed) * weights
+    return np.einsum("qif,qjf->qij", moved, listed) * np.where(lists < 0, 0.0, weights)[:, None, :]

@@ -8,6 +8,9 @@ With p_q = sum_j w_j S dbar_j this is ``[U q ; 1 ; p_q].[V d ; b_d ; S d]``: one
 kept only if recall on held-out pairs rose. S overfits soon, so it has its own step and norm, and U, V and b stay as
 they are.
 
+A query that is itself an item may belong to its own list, with a weight: S'S then learns from a pair (a, b) what comes
+after a and what comes after b.
+
 Where queries come with features, a list made by a model that was trained on its query is better than any list of a new
 query will be. Such lists are cross-fitted: those of a fold's queries come from a model trained without the fold.
 """
@@ -73,6 +76,19 @@ class Shape:
 
 
 @dataclass(frozen=True, eq=False)
+class OwnItems:
+    """Queries that are items themselves, each in its own list."""
+
+    items: Ints
+    """The item that each query is; -1 where it is none."""
+    weight: float
+
+    def added(self, lists: Ints, weights: Singles) -> tuple[Ints, Singles]:
+        """Put the items behind the lists, a row a query, and their weight behind those of the places."""
+        return np.column_stack([lists, self.items]), np.append(weights, np.float32(self.weight))
+
+
+@dataclass(frozen=True, eq=False)
 class Stages:
     """How the stages of one fit are trained."""
 
@@ -91,6 +107,7 @@ class Stages:
     folds: Ints | None = None
     """The fold of every query, -1 where it is in none; None: lists are not cross-fitted."""
     n_threads: int | None = None
+    own_items: OwnItems | None = None
 
     def fit(
         self,
@@ -113,12 +130,12 @@ class Stages:
         self, state: StageState, lists: Ints, watch: Callable[[EpochReport, StageState], None]
     ) -> StageState | None:
         """Train one stage on the lists of the one before; None where it does not raise recall."""
+        places = places_of(lists, self.position_weights, self.own_items)
 
         def factors(own: Table, items: Table) -> Factors:
             queries = self.queries(own)
             if state.stage > 0:
-                weights = self.position_weights[: lists.shape[1]]
-                queries = self.shape.pair_term.queries(queries, items, lists, weights)
+                queries = self.shape.pair_term.queries(queries, items, *places)
             return Factors(queries, items)
 
         train_stage(
@@ -152,7 +169,8 @@ class Stages:
     def _lists(self, done: tuple[StageState, ...], numbers: Ints) -> Ints:
         tables = [(state.queries, state.items) for state in done]
         weights, threads = self.position_weights, self.n_threads
-        factors = stage_factors(self.queries, self.n_queries, tables, self.shape.pair_term, weights, threads)
+        pair, own = self.shape.pair_term, self.own_items
+        factors = stage_factors(self.queries, self.n_queries, tables, pair, weights, threads, own)
         k = min(len(weights), self.shape.n_items)
         return top_items(factors.queries, numbers, factors.items.values, k, n_threads=threads).items
 
@@ -182,6 +200,7 @@ def stage_factors(
     pair: PairTerm,
     position_weights: Singles,
     n_threads: int | None = None,
+    own_items: OwnItems | None = None,
 ) -> Factors:
     """Return the factors of the last stage: each stage's lists are made by the one before.
 
@@ -197,6 +216,8 @@ def stage_factors(
         w_1 to w_k.
     n_threads
         Threads over blocks of queries.
+    own_items
+        The queries as items of their lists.
     """
     first, *later = tables
     factors = Factors(queries(first[0]), first[1])
@@ -204,5 +225,11 @@ def stage_factors(
     for own, items in later:
         table = factors.items
         lists = top_items(factors.queries, numbers, table.values, k, n_threads=n_threads, screen=table.screen).items
-        factors = Factors(pair.queries(queries(own), items, lists, position_weights[:k]), items)
+        factors = Factors(pair.queries(queries(own), items, *places_of(lists, position_weights, own_items)), items)
     return factors
+
+
+def places_of(lists: Ints, position_weights: Singles, own_items: OwnItems | None) -> tuple[Ints, Singles]:
+    """Return all items of the lists, and the weights of their places."""
+    weights = position_weights[: lists.shape[1]]
+    return (lists, weights) if own_items is None else own_items.added(lists, weights)
