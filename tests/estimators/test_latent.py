@@ -557,7 +557,7 @@ BAD = [
     ({"own_weight": "itself"}, {}, "own_weight"),
     ({"own_weight": 1.0}, {"queries": np.eye(4)}, "own_weight: expected 0 for queries given by features"),
     (
-        {"own_weight": 1.0},
+        {"own_weight": 1.0, "stages": 2},
         {"queries": ["a", "b", "c", "d"]},
         "own_weight: expected 0 where no query has the id of an it",
     ),

@@ -1,7 +1,11 @@
 """What a fitted LatentRanker can be asked beside its lists: new queries, reasons, vectors, an index, a mapped file."""
 
+import copy
 import doctest
+import gc
+import pickle
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -368,3 +372,30 @@ def test_a_screen_goes_with_the_factors_it_was_made_of(pairs, tmp_path):
     ranker.save(tmp_path / "model.safetensors")
     back = slatewise.load(tmp_path / "model.safetensors", mmap=True)
     assert back.rank([3], k=8)[1].tobytes() == ranker.rank([3], k=8)[1].tobytes()
+
+
+@pytest.mark.usefixtures("screened")
+def test_screens_are_neither_copied_nor_kept_after_another_fit(pairs):
+    ranker = LatentRanker(**SMALL).fit(pairs.queries, pairs.items)
+    alone = pickle.dumps(ranker)
+    former = weakref.ref(ranker.item_factors_)
+    ids, scores = ranker.rank([3], k=8)
+    ranker.similar_items([3])
+    assert pickle.dumps(ranker) == alone
+    for other in (copy.deepcopy(ranker), pickle.loads(alone)):
+        np.testing.assert_array_equal(other.rank([3], k=8)[0], ids)
+        np.testing.assert_array_equal(other.rank([3], k=8)[1], scores)
+    ranker.fit(pairs.items, pairs.queries)
+    gc.collect()
+    assert former() is None
+
+
+@pytest.mark.usefixtures("screened")
+def test_few_rows_of_features_are_ranked_as_many_are():
+    X = np.random.default_rng(0).normal(size=(40, 6))
+    ranker = LatentRanker(6, 2, epochs=3, validation_fraction=0.0).fit(X, np.arange(40) % 9)
+    for rows in (X, csr_array(X)):
+        ids, scores = ranker.rank(rows, k=5)
+        one = ranker.rank(rows[:2], k=5)
+        np.testing.assert_array_equal(one[0], ids[:2])
+        np.testing.assert_allclose(one[1], scores[:2], rtol=1e-5, atol=1e-6)

@@ -22,7 +22,7 @@ from slatewise.papers.lasr_labels import (
     stroke_histograms,
 )
 from slatewise.papers.lasr_lists import Factored, Ranks, by_frequency, difference, ranks_of
-from slatewise.papers.lasr_music import BOTH_WAYS, at_scale
+from slatewise.papers.lasr_music import BOTH_WAYS, OWN, at_scale
 from slatewise.papers.lasr_wsabie import best_labels, first_stage, fold_numbers, next_stage
 from slatewise.warp.engine import Factors
 from slatewise.warp.pair_terms import Bilinear, Gram
@@ -54,7 +54,7 @@ def annotated(tmp_path_factory):
 
 def test_rows_and_figures_of_the_music_tables(table: Reproduction):
     rows = {row.name: row for row in table.rows}
-    for name in ("popularity", "NMF", "SVD", "LaSR (t=0), AUC loss", "LaSR (t=0)", "LaSR (t=1)", "LaSR (t=2)"):
+    for name in ("popularity", "NMF", "SVD", "LaSR (t=0), AUC loss", "LaSR (t=0)", "LaSR (t=1)", "LaSR (t=2)", OWN):
         recall = [rows[name].measured[f"R@{k}"] for k in (5, 10, 30, 50)]
         assert 0 < recall[0] <= recall[1] <= recall[2] <= recall[3] <= 100
         assert 0 < rows[name].measured["R@5 no self"] <= 100
@@ -67,6 +67,7 @@ def test_rows_and_figures_of_the_music_tables(table: Reproduction):
         BOTH_WAYS,
     ):
         assert name in rows
+    assert f"{OWN} minus LaSR (t=0), query seen 1 to 10 times" in rows
     gain = rows["LaSR (t=1) minus LaSR (t=0)"].measured
     assert gain["R@5"] == pytest.approx(rows["LaSR (t=1)"].measured["R@5"] - rows["LaSR (t=0)"].measured["R@5"])
     assert 0 < gain["R@5_p"] <= 1

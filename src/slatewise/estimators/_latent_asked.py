@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class Asked:
     own_items: OwnItems | None
     item_ids: Ids
     n_threads: int | None
+    screen: Callable[[int], Screen | None]
+    """Returns the screen of the items of a stage, if so few queries ask that it pays."""
 
     @property
     def width(self) -> int:
@@ -48,7 +51,9 @@ class Asked:
     def factors(self) -> Factors:
         """Return the factors of the last stage."""
         tables, weights = self.tables, self.position_weights
-        return stage_factors(self.make, self.n_queries, tables, self.pair, weights, self.n_threads, self.own_items)
+        return stage_factors(
+            self.make, self.n_queries, tables, self.pair, weights, self.n_threads, self.own_items, self.screen
+        )
 
     def vectors(self) -> Singles:
         """Return a vector a query."""
@@ -59,8 +64,8 @@ class Asked:
         hidden = check_exclude(exclude, self.n_queries, self.item_ids)
         check_k(k, len(self.item_ids), hidden)
         factors, numbers = self.factors(), np.arange(self.n_queries)
-        table = factors.items
-        found = top_items(factors.queries, numbers, table.values, k, hidden, self.n_threads, table.screen)
+        screen = self.screen(len(self.tables) - 1)
+        found = top_items(factors.queries, numbers, factors.items.values, k, hidden, self.n_threads, screen)
         _require_finite(found.scores)
         return found
 
@@ -97,7 +102,7 @@ def asked_of(ranker: LatentRanker, queries: Any, stage: int | None) -> Asked:
     """Find the rows of ids; multiply features; take rows of :meth:`LatentRanker.fold_in` as they are."""
     check_is_fitted(ranker)
     last = check_stage(ranker, stage)
-    features, own, itself = None, ranker.query_factors_, None
+    features, own, itself, item_factors = None, ranker.query_factors_, None, ranker.item_factors_
     if ranker.by_features_:
         features = check_features(ranker, queries, reset=False)
         n_queries = int(features.shape[0])
@@ -108,15 +113,22 @@ def asked_of(ranker: LatentRanker, queries: Any, stage: int | None) -> Asked:
         numbers = number_ids("queries", queries, ranker.query_ids_)
         own, n_queries = own[: last + 1, numbers], len(numbers)
         itself = own_items(ranker.query_ids_[numbers], ranker.item_ids_, ranker.own_weight_)
+    pair = pair_term(ranker)
+
+    def screen(stage: int) -> Screen | None:
+        width = pair.S.stop if stage else pair.S.start
+        return _screen(ranker, item_factors, f"stage {stage}", n_queries, lambda rows: Screen.of(rows[stage], width))
+
     return Asked(
         queries_of(features, ranker.n_components_),
         n_queries,
-        tuple((_as_table(own[t]), _item_table(ranker, t, n_queries)) for t in range(last + 1)),
-        pair_term(ranker),
+        tuple((_as_table(own[t]), _as_table(item_factors[t])) for t in range(last + 1)),
+        pair,
         ranker.position_weights_,
         itself,
         ranker.item_ids_,
         ranker.n_threads,
+        screen,
     )
 
 
@@ -137,41 +149,48 @@ def most_similar(ranker: LatentRanker, numbers: Ints, k: int) -> TopItems:
     """Rank the other items by the cosine of their rows of V with an item's."""
     hidden = check_exclude(ranker.item_ids_[numbers, None], len(numbers), ranker.item_ids_)
     check_k(k, len(ranker.item_ids_), hidden)
-    n, table = ranker.n_components_, np.ascontiguousarray(ranker.item_factors_[0])
-    screen = _screen(ranker, "cosine", len(numbers), lambda: Screen.of(table, n, _inverse_lengths(table[:, :n])))
-    own = table[numbers, :n]
-    own *= _inverse_lengths(own)[:, None]
-    rows = table[:, :n]
+    n, item_factors = ranker.n_components_, ranker.item_factors_
+
+    def make(factors: Singles) -> Screen | None:
+        return Screen.of(factors[0], n, _inverse_lengths(factors[0, :, :n]))
+
+    screen, rows = _screen(ranker, item_factors, "cosine", len(numbers), make), item_factors[0, :, :n]
+    own = rows[numbers] * _inverse_lengths(rows[numbers])[:, None]
     if screen is None:
         rows = rows * _inverse_lengths(rows)[:, None]
-    return top_items(IdQueries(_as_table(own)), np.arange(len(numbers)), rows, k, hidden, ranker.n_threads, screen)
+    queries = IdQueries(_as_table(own))
+    found = top_items(queries, np.arange(len(numbers)), rows, k, hidden, ranker.n_threads, screen)
+    _require_finite(found.scores)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
 class _Screens:
-    """What a ranker remembers of its factors, by name."""
-
     factors: Singles
     made: dict[str, Screen | None]
 
 
-def _screen(ranker: LatentRanker, name: str, n_queries: int, make: Callable[[], Screen | None]) -> Screen | None:
-    """Make a screen when few queries are first asked, and keep it for as long as the ranker has these factors."""
-    if n_queries > FEW_QUERIES or len(ranker.item_ids_) < ITEMS_A_SHARE:
+_SCREENS: WeakKeyDictionary[LatentRanker, _Screens] = WeakKeyDictionary()
+"""Screens of rankers by name, as long as they have the factors these were made of; not a part of what is copied."""
+
+
+def _screen(
+    ranker: LatentRanker, factors: Singles, name: str, n_queries: int, make: Callable[[Singles], Screen | None]
+) -> Screen | None:
+    """Make a screen of the items' factors when few queries first need it."""
+    if n_queries > FEW_QUERIES or factors.shape[1] < ITEMS_A_SHARE:
         return None
-    kept: _Screens | None = vars(ranker).get("_screens")
-    if kept is None or kept.factors is not ranker.item_factors_:
-        kept = vars(ranker)["_screens"] = _Screens(ranker.item_factors_, {})
+    kept = _SCREENS.get(ranker)
+    if kept is None or kept.factors is not factors:
+        kept = _SCREENS[ranker] = _Screens(factors, {})
     if name not in kept.made:
-        kept.made[name] = make()
+        kept.made[name] = make(factors)
     return kept.made[name]
 
 
-def _item_table(ranker: LatentRanker, stage: int, n_queries: int) -> Table:
-    table, pair = _as_table(ranker.item_factors_[stage]), pair_term(ranker)
-    width = pair.S.stop if stage else pair.S.start
-    screen = _screen(ranker, f"stage {stage}", n_queries, lambda: Screen.of(table.values, width))
-    return replace(table, screen=screen)
+def forget_screens(ranker: LatentRanker) -> None:
+    """Let go of screens whose factors the ranker no longer has."""
+    _SCREENS.pop(ranker, None)
 
 
 def _inverse_lengths(rows: Singles) -> Singles:

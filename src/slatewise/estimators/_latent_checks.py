@@ -75,7 +75,7 @@ def pair_term(ranker: LatentRanker) -> PairTerm:
 
 def check_learned(ranker: LatentRanker) -> None:
     """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-    check_settings(ranker, ranker.by_features_ is True)
+    check_settings(ranker, False)  # parameters set after fit may not suit features, and change no answer
     if type(ranker.by_features_) is not bool or type(ranker.n_stages_) is not int or ranker.n_stages_ < 1:
         raise ValueError("by_features_, n_stages_: expected a boolean and a number of stages >= 1")
     if type(ranker.n_components_) is not int or ranker.n_components_ < 1 or ranker.pair_ not in tuple(PAIR_TERMS):

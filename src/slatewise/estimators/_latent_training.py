@@ -95,7 +95,7 @@ def stages_of(ranker: LatentRanker, pairs: LatentPairs, shape: Shape) -> Stages:
     """Hold pairs out and put the parts of a fit together."""
     seed = seed_of(ranker)
     own = own_items(pairs.query_ids, pairs.item_ids, ranker.own_weight)
-    if own is not None and (own.items < 0).all():
+    if own is not None and ranker.stages > 1 and (own.items < 0).all():
         raise ValueError(f"own_weight: expected 0 where no query has the id of an item, found {ranker.own_weight!r}")
     used, validation = hold_out(pairs, ranker.validation_fraction, ranker.k, seed)
     training = training_pairs(used)

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slatewise.estimators._latent_asked import asked_of, check_stage, is_folded, most_similar
+from slatewise.estimators._latent_asked import asked_of, check_stage, forget_screens, is_folded, most_similar
 from slatewise.estimators._latent_checks import (
     check_learned,
     check_settings,
@@ -361,6 +361,7 @@ class LatentRanker(SavedEstimator):
         check_learned(self)
 
     def _keep(self, pairs: LatentPairs, learned: Learned, card: ModelCard) -> Self:
+        forget_screens(self)
         stages, (query_factors, item_factors) = learned.stages, learned.factors
         require_learnt(learned.steps.learning_rate, query_factors, item_factors)
         self.query_factors_, self.item_factors_, self.model_card_ = query_factors, item_factors, card

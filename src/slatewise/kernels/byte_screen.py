@@ -2,7 +2,7 @@
 
     z = s b + e,   x = t w + g,   b bytes, w whole numbers, |e_f| <= s / 2, |g_f| <= t / 2
 
-    x . z  <=  s (t w . b + slack),   slack = |x|_1 / 2 + 127 t n / 2 and something for sums in float32
+    x . z  <=  s (t w . b + slack),   slack = |x|_1 / 2 + 127 t n / 2 and something for products and sums in float32
 
 Items whose bound does not reach the k-th best so far are passed over; the score of the others is the exact one.
 """
@@ -58,11 +58,12 @@ def best_by_bound(
     for d in range(len(numbers)):
         total = np.int32(0)
         for f in range(len(whole)):
-            total += np.int32(whole[f]) * np.int32(numbers[d, f])
+            # Without the outer cast the sum is int64 and twice as slow.
+            total = np.int32(total + np.int32(whole[f]) * np.int32(numbers[d, f]))
         if scales[d] * (unit * total + slack) <= best[k - 1]:
             continue
         score = dot(vector, rows[d, : len(vector)]) * factors[d]
-        if score <= best[k - 1]:
+        if not score > best[k - 1]:  # NaN has no place
             continue
         place = np.searchsorted(hidden, d)
         if place < len(hidden) and hidden[place] == d:

@@ -43,7 +43,7 @@ def keep_best(scores: Singles, first_item: int, best: Singles, items: Ints) -> N
                 continue
             for j in range(len(chunk)):
                 value = chunk[j]
-                if value <= top[k - 1]:
+                if not value > top[k - 1]:  # NaN has no place
                     continue
                 place = k - 1
                 while place > 0 and top[place - 1] < value:

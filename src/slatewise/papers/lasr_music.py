@@ -116,8 +116,7 @@ def table_1(problem: MusicProblem, effort: Effort, seed: int) -> tuple[list[Row]
     trial = _first(problem, effort, seed, n, effort.alphas)
     first = refit(problem, trial, seed)
     beta = max(BETAS, key=lambda beta: quality(problem, rocchio(trial.first, beta)))
-    own = _with_own(problem, trial, effort, seed)
-    own = None if own is trial else refit(problem, own, seed, first)
+    own = refit(problem, _with_own(problem, trial, effort, seed), seed, first)
     trial = _second(problem, trial, effort, seed)
     trial = choose_next(problem, trial, [trial.settings], effort.epochs, seed) if len(trial.states) > 1 else trial
     stages = refit(problem, trial, seed, first)
@@ -133,7 +132,7 @@ def table_1(problem: MusicProblem, effort: Effort, seed: int) -> tuple[list[Row]
         _System(f"LaSR (t=0), n={2 * n}", wide.lists(), _cost(wide)),
         _System("Rocchio on t=0 (S = V)", rocchio(first.first, beta), {"beta": beta}),
         *[_System(f"LaSR (t={t})", stages.lists(t), _later_cost(stages, t)) for t in (1, 2)],
-        _System(OWN, (own or first).lists(), _later_cost(own or first, 1)),
+        _System(OWN, own.lists(), _later_cost(own, 1)),
         _System("SVD, reranked (t=1)", reranked, {} if scale is None else {"base_scale": scale}),
         *_with_counts(problem, trial, stages, effort, seed),
     ]

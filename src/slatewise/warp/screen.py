@@ -50,8 +50,8 @@ class Screen:
         finest = min(np.iinfo(np.int16).max, LARGEST_SUM // (LARGEST_BYTE * width))
         unit = float(np.abs(vector).max()) / finest or 1.0
         whole = np.zeros(self.numbers.shape[1], dtype=np.int16)
-        whole[:width] = np.rint(vector / unit)
-        slack = (0.5 + width * 2.0**-16) * length + LARGEST_BYTE * unit * width / 2
+        whole[:width] = np.rint(vector.astype(np.float64) / unit)
+        slack = (0.5 + width * 2.0**-16) * length + LARGEST_BYTE * unit * width / 2 + width * 2.0**-23
         best_by_bound(
             vector, whole, unit, slack, self.numbers, self.scales, self.rows, self.factors, hidden, scores, items
         )

@@ -27,6 +27,7 @@ from slatewise.warp.engine import Factors, WarpEngine
 from slatewise.warp.pair_terms import Gram, PairTerm
 from slatewise.warp.pairs import TrainingPairs
 from slatewise.warp.queries import Queries
+from slatewise.warp.screen import Screen
 from slatewise.warp.tables import Ints, Segment, Singles, Table, padded
 from slatewise.warp.top_k import top_items
 from slatewise.warp.training import EpochReport, Schedule, StageState, Validation, train_stage
@@ -82,10 +83,6 @@ class OwnItems:
     items: Ints
     """The item that each query is; -1 where it is none."""
     weight: float
-
-    def added(self, lists: Ints, weights: Singles) -> tuple[Ints, Singles]:
-        """Put the items behind the lists, a row a query, and their weight behind those of the places."""
-        return np.column_stack([lists, self.items]), np.append(weights, np.float32(self.weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +198,7 @@ def stage_factors(
     position_weights: Singles,
     n_threads: int | None = None,
     own_items: OwnItems | None = None,
+    screen: Callable[[int], Screen | None] = lambda stage: None,
 ) -> Factors:
     """Return the factors of the last stage: each stage's lists are made by the one before.
 
@@ -218,18 +216,22 @@ def stage_factors(
         Threads over blocks of queries.
     own_items
         The queries as items of their lists.
+    screen
+        Returns the screen of the items of a stage, if there is one.
     """
     first, *later = tables
     factors = Factors(queries(first[0]), first[1])
     numbers, k = np.arange(n_queries), min(len(position_weights), len(first[1].values))
-    for own, items in later:
-        table = factors.items
-        lists = top_items(factors.queries, numbers, table.values, k, n_threads=n_threads, screen=table.screen).items
+    for stage, (own, items) in enumerate(later):
+        values = factors.items.values
+        lists = top_items(factors.queries, numbers, values, k, n_threads=n_threads, screen=screen(stage)).items
         factors = Factors(pair.queries(queries(own), items, *places_of(lists, position_weights, own_items)), items)
     return factors
 
 
 def places_of(lists: Ints, position_weights: Singles, own_items: OwnItems | None) -> tuple[Ints, Singles]:
-    """Return all items of the lists, and the weights of their places."""
+    """Return lists, a row a query, with own items behind them, and the weights of all places."""
     weights = position_weights[: lists.shape[1]]
-    return (lists, weights) if own_items is None else own_items.added(lists, weights)
+    if own_items is None:
+        return lists, weights
+    return np.column_stack([lists, own_items.items]), np.append(weights, np.float32(own_items.weight))

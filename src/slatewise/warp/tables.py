@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise import parallel
-from slatewise.warp.screen import Screen
 
 Singles: TypeAlias = NDArray[np.float32]
 Ints: TypeAlias = NDArray[np.int64]
@@ -39,12 +38,11 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows, and an accumulator a row and segment; rows that no longer change may have a screen."""
+    """Rows, and an accumulator a row and segment."""
 
     values: Singles
     accumulators: Singles
     segments: tuple[Segment, ...]
-    screen: Screen | None = None
 
     @classmethod
     def zeros(cls, n_rows: int, width: int, segments: tuple[Segment, ...]) -> Table:

@@ -115,7 +115,7 @@ def _screened(vectors: Singles, screen: Screen, k: int, hidden: tuple[Ints, Ints
         hidden_here = unwanted[offsets[row] : offsets[row + 1]]
         screen.best(vectors[row], hidden_here, found.scores[row], found.items[row])
 
-    for _ in parallel.map_blocks(rank, range(len(vectors)), n_threads):
+    for _ in parallel.map_blocks(rank, range(len(vectors)), n_threads if len(vectors) > 1 else 1):
         pass
     return found
 
