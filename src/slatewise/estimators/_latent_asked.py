@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from slatewise import parallel
 from slatewise.estimators._latent_checks import is_whole, pair_term
 from slatewise.estimators._latent_input import Ids, check_features, number_ids, own_items, queries_of
 from slatewise.estimators._latent_lists import check_exclude, check_k
+from slatewise.estimators._latent_screens import screen_of
 from slatewise.estimators._sklearn import check_is_fitted
 from slatewise.warp.engine import Factors
 from slatewise.warp.explanation import SlateExplanation, explain_slates
@@ -22,7 +22,7 @@ from slatewise.warp.queries import IdQueries, Queries
 from slatewise.warp.screen import Screen
 from slatewise.warp.stages import OwnItems, places_of, stage_factors
 from slatewise.warp.tables import Ints, Singles, Table
-from slatewise.warp.top_k import FEW_QUERIES, ITEMS_A_SHARE, QUERIES_A_BLOCK, TopItems, top_items
+from slatewise.warp.top_k import QUERIES_A_BLOCK, TopItems, top_items
 
 if TYPE_CHECKING:
     from slatewise.estimators.latent import LatentRanker
@@ -117,7 +117,7 @@ def asked_of(ranker: LatentRanker, queries: Any, stage: int | None) -> Asked:
 
     def screen(stage: int) -> Screen | None:
         width = pair.S.stop if stage else pair.S.start
-        return _screen(ranker, item_factors, f"stage {stage}", n_queries, lambda rows: Screen.of(rows[stage], width))
+        return screen_of(ranker, item_factors, f"stage {stage}", n_queries, lambda rows: Screen.of(rows[stage], width))
 
     return Asked(
         queries_of(features, ranker.n_components_),
@@ -154,7 +154,7 @@ def most_similar(ranker: LatentRanker, numbers: Ints, k: int) -> TopItems:
     def make(factors: Singles) -> Screen | None:
         return Screen.of(factors[0], n, _inverse_lengths(factors[0, :, :n]))
 
-    screen, rows = _screen(ranker, item_factors, "cosine", len(numbers), make), item_factors[0, :, :n]
+    screen, rows = screen_of(ranker, item_factors, "cosine", len(numbers), make), item_factors[0, :, :n]
     own = rows[numbers] * _inverse_lengths(rows[numbers])[:, None]
     if screen is None:
         rows = rows * _inverse_lengths(rows)[:, None]
@@ -162,35 +162,6 @@ def most_similar(ranker: LatentRanker, numbers: Ints, k: int) -> TopItems:
     found = top_items(queries, np.arange(len(numbers)), rows, k, hidden, ranker.n_threads, screen)
     _require_finite(found.scores)
     return found
-
-
-@dataclass(frozen=True, eq=False)
-class _Screens:
-    factors: Singles
-    made: dict[str, Screen | None]
-
-
-_SCREENS: WeakKeyDictionary[LatentRanker, _Screens] = WeakKeyDictionary()
-"""Screens of rankers by name, as long as they have the factors these were made of; not a part of what is copied."""
-
-
-def _screen(
-    ranker: LatentRanker, factors: Singles, name: str, n_queries: int, make: Callable[[Singles], Screen | None]
-) -> Screen | None:
-    """Make a screen of the items' factors when few queries first need it."""
-    if n_queries > FEW_QUERIES or factors.shape[1] < ITEMS_A_SHARE:
-        return None
-    kept = _SCREENS.get(ranker)
-    if kept is None or kept.factors is not factors:
-        kept = _SCREENS[ranker] = _Screens(factors, {})
-    if name not in kept.made:
-        kept.made[name] = make(factors)
-    return kept.made[name]
-
-
-def forget_screens(ranker: LatentRanker) -> None:
-    """Let go of screens whose factors the ranker no longer has."""
-    _SCREENS.pop(ranker, None)
 
 
 def _inverse_lengths(rows: Singles) -> Singles:

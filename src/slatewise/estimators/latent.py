@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slatewise.estimators._latent_asked import asked_of, check_stage, forget_screens, is_folded, most_similar
+from slatewise.estimators._latent_asked import asked_of, check_stage, is_folded, most_similar
 from slatewise.estimators._latent_checks import (
     check_learned,
     check_settings,
@@ -23,6 +23,7 @@ from slatewise.estimators._latent_growth import grown_card, one_more_epoch
 from slatewise.estimators._latent_index import write_index
 from slatewise.estimators._latent_input import Ids, LatentPairs, check_ids, check_pairs, number_ids
 from slatewise.estimators._latent_lists import check_depths
+from slatewise.estimators._latent_screens import forget_screens
 from slatewise.estimators._latent_search import Learned
 from slatewise.estimators._latent_training import fit_stages
 from slatewise.estimators._sklearn import check_is_fitted
