@@ -176,11 +176,11 @@ def evaluate(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Which published tables: cstar, mlr, rankmatch, lasr, letor.")],
+    paper: Annotated[str, typer.Argument(help="Which tables: cstar, mlr, rankmatch, lasr, letor, or defaults.")],
     data: Annotated[str | None, typer.Option(help="A data set's name or a path instead of the paper's own.")] = None,
     quick: QuickOption = False,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Cut the folds at random by this seed (cstar, lasr, mlr).")
+        int | None, typer.Option(min=0, help="Cut the folds at random by this seed (cstar, defaults, lasr, mlr).")
     ] = None,
     as_json: JsonOption = None,
     report: Annotated[Path | None, typer.Option(help="Write tables and figures to this HTML page.")] = None,

@@ -14,10 +14,11 @@ from slatewise.report import Page
 Figure: TypeAlias = tuple[str, str]
 """A drawing (SVG) and its caption."""
 
-SEEDED = ("cstar", "lasr", "mlr")
+SEEDED = ("cstar", "defaults", "lasr", "mlr")
 """Those that cut their folds at random, and take the seed as a third argument."""
 PAPERS = {
     "cstar": "slatewise.papers.cstar",
+    "defaults": "slatewise.papers.defaults",
     "lasr": "slatewise.papers.lasr",
     "letor": "slatewise.papers.letor",
     "mlr": "slatewise.papers.mlr",
