@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from slatewise.estimators._latent_checks import is_whole
 from slatewise.estimators._latent_input import Ids, number_ids
-from slatewise.lists.checks import sparse_rows
+from slatewise.lists.sparse import sparse_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -45,7 +45,7 @@ def check_sets(name: str, sets: Any, item_ids: Ids) -> csr_array:
     """Return sets of items, sequences of ids or rows of a sparse matrix, as CSR (sets, items) with counts."""
     from scipy.sparse import csr_array
 
-    matrix = sparse_rows(sets)
+    matrix = sparse_rows(name, sets)
     if matrix is None:
         # Zeros and ones would pass for ids. An array of names, or of another width, can be nothing else.
         given = cast("NDArray[Any]", sets)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.estimators._sklearn import BaseEstimator
+from slatewise.lists.sparse import sparse_rows
 
 if TYPE_CHECKING:
 
@@ -29,10 +30,15 @@ _validation: Any = import_module("sklearn.utils.validation")
 _multiclass: Any = import_module("sklearn.utils.multiclass")
 
 
-def check_points(estimator: BaseEstimator, X: Any, *, reset: bool, sparse: bool = True) -> Any:
+def check_points(estimator: BaseEstimator, X: Any, *, reset: bool, sparse: bool = True, name: str = "X") -> Any:
     """Return X as checked float64 or float32 rows, dense or CSR; ``reset`` remembers the features."""
+    rows = sparse_rows(name, X) if sparse else None  # scikit-learn trusts what it converts to CSR
     return _validation.validate_data(
-        estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse="csr" if sparse else False
+        estimator,
+        X if rows is None else rows,
+        reset=reset,
+        dtype=[np.float64, np.float32],
+        accept_sparse="csr" if sparse else False,
     )
 
 

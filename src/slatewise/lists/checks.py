@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.lists.sparse import sparse_rows
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, sparray, spmatrix
 
@@ -29,17 +31,9 @@ def numbers(name: str, values: ArrayLike, ndim: int) -> Float:
     return np.ascontiguousarray(array, dtype=np.float32 if array.dtype == np.float32 else np.float64)
 
 
-def sparse_rows(values: object) -> csr_array | None:
-    """Return any SciPy sparse matrix as CSR, or None for everything else."""
-    from scipy.sparse import csr_array, issparse
-
-    # The stubs know no common supertype of the sparse classes that csr_array would accept.
-    return csr_array(cast("Any", values)) if issparse(values) else None
-
-
 def feature_rows(name: str, values: ArrayLike | Sparse) -> Features:
     """Return dense or CSR rows of finite float32 or float64 numbers."""
-    matrix = sparse_rows(values)
+    matrix = sparse_rows(name, values)
     if matrix is None:
         dense = numbers(name, cast("ArrayLike", values), 2)
         require_finite(name, dense, lambda row: f"row {row}")
@@ -68,7 +62,7 @@ def require_finite_entries(name: str, matrix: csr_array) -> None:
 
 def relevance_rows(relevance: Sparse) -> csr_array:
     """Return a CSR matrix of lists by items with finite values, columns ascending and none twice in a row."""
-    matrix = sparse_rows(relevance)
+    matrix = sparse_rows("relevance", relevance)
     if matrix is None:
         raise ValueError(f"relevance: expected a SciPy sparse matrix, found {type(relevance).__name__}")
     if not matrix.has_sorted_indices:

@@ -29,15 +29,25 @@ class Groups:
         return values if self.order is None else values[self.order]
 
 
-def group_rows(qid: ArrayLike | None, n_rows: int) -> Groups:
+def group_rows(qid: ArrayLike | None, n_rows: int, group: ArrayLike | None = None) -> Groups:
     """Gather rows by query id: any order, any dtype; lists keep the order in which they first appear.
+
+    ``group``, instead of ``qid``: how many rows each list has, one list's rows after the other's. Without either all
+    rows are one list.
 
     Examples
     --------
     >>> groups = group_rows(["b", "a", "b"], 3)
     >>> groups.ids.tolist(), groups.offsets.tolist(), groups.order.tolist()
     (['b', 'a'], [0, 2, 3], [0, 2, 1])
+    >>> group_rows(None, 3, group=[1, 2]).offsets.tolist()
+    [0, 1, 3]
     """
+    if group is not None:
+        if qid is not None:
+            raise ValueError("group: expected either qid or group, found both")
+        offsets = np.concatenate(([0], np.cumsum(_sizes(group, n_rows)))).astype(np.int64)
+        return Groups(None, offsets, np.arange(len(offsets) - 1, dtype=np.int64))
     if qid is None:
         return Groups(None, np.array([0, n_rows], dtype=np.int64), np.zeros(1, dtype=np.int64))
     ids = np.asarray(qid)
@@ -63,6 +73,19 @@ def group_rows(qid: ArrayLike | None, n_rows: int) -> Groups:
     offsets = np.zeros(len(names) + 1, dtype=np.int64)
     np.cumsum(np.bincount(row_list, minlength=len(names)), out=offsets[1:])
     return Groups(np.argsort(row_list, kind="stable"), offsets, names[np.argsort(first_run)])
+
+
+def _sizes(group: ArrayLike, n_rows: int) -> Int:
+    sizes = np.asarray(group)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
+        raise ValueError(f"group: expected whole numbers, one a list, found {sizes.dtype} of shape {sizes.shape}")
+    wrong = np.flatnonzero((sizes < 1) | (sizes > n_rows))
+    if len(wrong):
+        raise ValueError(f"group: expected sizes from 1 to the {n_rows} rows, found {sizes[wrong[0]]} at {wrong[0]}")
+    total = int(sizes.sum(dtype=np.int64))
+    if total != n_rows:
+        raise ValueError(f"group: expected sizes that add up to the {n_rows} rows, found {total}")
+    return sizes.astype(np.int64)
 
 
 def _one_kind(ids: NDArray[Any]) -> NDArray[Any]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+
+from slatewise.lists.sparse import sparse_rows
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -23,7 +24,8 @@ def check_labels(Y: Any, n_rows: int) -> tuple[Floats, NDArray[Any] | None]:
     """
     if Y is None:
         raise ValueError("y: expected one row of labels a row of X, found None; this ranker requires y to be passed")
-    labels: NDArray[Any] = cast("NDArray[Any]", cast("Any", Y).toarray()) if issparse(Y) else np.asarray(Y)
+    rows = sparse_rows("y", Y)
+    labels: NDArray[Any] = np.asarray(Y) if rows is None else rows.toarray()
     if labels.ndim == 2 and labels.shape[1] == 1 and n_rows > 1 and not np.isin(labels, (0, 1)).all():
         labels = labels[:, 0]
     if labels.ndim not in (1, 2) or len(labels) != n_rows:
