@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.lists.sparse import sparse_rows
+
 if TYPE_CHECKING:
 
     class BaseEstimator:
@@ -27,6 +29,7 @@ _validation: Any = import_module("sklearn.utils.validation")
 
 def check_rows(estimator: BaseEstimator, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
     """Return X as a checked numeric array (rows, features); ``reset`` remembers the features, otherwise compares."""
+    sparse_rows("X", X)  # scikit-learn refuses sparse rows, but may quote them, and trusts them then
     return cast("NDArray[Any]", _validation.validate_data(estimator, X, reset=reset, dtype="numeric"))
 
 
