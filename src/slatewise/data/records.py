@@ -122,11 +122,11 @@ class Sessions:
     def __getitem__(self, key: slice | NDArray[Any] | Sequence[int]) -> Sessions: ...
     def __getitem__(self, key: int | np.integer[Any] | slice | NDArray[Any] | Sequence[int]) -> Ids | Sessions:
         chosen = np.arange(len(self))[key]
-        if isinstance(chosen, np.ndarray):
-            if chosen.ndim != 1:
-                raise IndexError(f"sessions: expected a whole number, a slice or a row of numbers, found {key!r}")
-            return self._some(chosen)
-        return self.items[self.offsets[chosen] : self.offsets[chosen + 1]]
+        if chosen.ndim == 0:
+            return self.items[self.offsets[chosen] : self.offsets[chosen + 1]]
+        if chosen.ndim != 1:
+            raise IndexError(f"sessions: expected a whole number, a slice or a row of numbers, found {key!r}")
+        return self._some(chosen)
 
     def __iter__(self) -> Iterator[Ids]:
         for start, end in pairwise(self.offsets.tolist()):

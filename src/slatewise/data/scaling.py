@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,7 +43,7 @@ def minmax_per_query(X: csr_array | ArrayLike, qid: ArrayLike) -> csr_array | Fl
     rows = sparse_rows("X", X)
     if rows is not None:
         return _sparse(rows, qid)
-    dense = numbers("X", X, 2).astype(np.float64, copy=False)
+    dense = numbers("X", cast("ArrayLike", X), 2).astype(np.float64, copy=False)
     _check_finite(dense)
     groups = group_rows(qid, dense.shape[0])
     gathered = dense if groups.order is None else dense[groups.order]

@@ -100,7 +100,7 @@ def _diagonals(name: str, matrix: Any) -> csr_array:
     data, offsets = np.asarray(matrix.data), _whole(name, "offsets", matrix.offsets)
     if data.ndim != 2 or len(data) != len(offsets) or len(set(offsets.tolist())) != len(offsets):
         raise _fault(name, "a row of data for each offset, each offset once", f"{len(offsets)} and shape {data.shape}")
-    columns = np.broadcast_to(np.arange(data.shape[1]), data.shape)
+    columns: Array = np.broadcast_to(np.arange(int(data.shape[1])), data.shape)
     rows = columns - np.clip(offsets, -(1 << 62), 1 << 62).astype(np.int64)[:, None]
     stored = (rows >= 0) & (rows < matrix.shape[0]) & (columns < matrix.shape[1]) & (data != 0)
     return _from_places(name, matrix.shape, data[stored], rows[stored], columns[stored])

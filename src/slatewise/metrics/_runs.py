@@ -115,7 +115,7 @@ def _rows(argument: str, given: Any, value_names: tuple[str, ...]) -> _Rows:
     columns = _columns(argument, given, value_names)
     for name, column in zip(("qid", "doc_ids"), columns, strict=False):
         # Before NumPy makes text of them: a missing id would be called "nan" or "None".
-        ids: list[object] = list(column) if isinstance(column, list | tuple) else np.asarray(column).ravel().tolist()
+        ids = cast("list[Any]", column if isinstance(column, list) else np.asarray(column).ravel().tolist())
         absent = next((row for row, value in enumerate(ids) if _is_absent(value)), None)
         if absent is not None:
             raise ValueError(f"{argument}.{name}[{absent}]: expected an id, found a missing value")
@@ -130,25 +130,34 @@ def _is_absent(value: object) -> bool:
     return (isinstance(value, float) and value != value) or type(value).__name__ in _ABSENT
 
 
-def _columns(argument: str, given: Any, value_names: tuple[str, ...]) -> tuple[Any, Any, Any]:
+def _columns(argument: str, given: object, value_names: tuple[str, ...]) -> tuple[Any, Any, Any]:
     """Tell the forms apart; return the queries, documents and values of the rows."""
     if isinstance(given, Mapping):
-        nested = cast("Mapping[Any, Any]", given)
-        if all(isinstance(found, Mapping) for found in nested.values()):
-            return (
-                [query for query, docs in nested.items() for _ in docs],
-                [doc for found in nested.values() for doc in found],
-                [value for found in nested.values() for value in found.values()],
-            )
-        names = _names(argument, list(nested), value_names)
-        return nested[names[0]], nested[names[1]], nested[names[2]]
-    if isinstance(given, tuple) and not hasattr(cast("Any", given), "_fields"):
+        return _of_mapping(argument, cast("Mapping[Any, Any]", given), value_names)
+    attributes = (_QUERY[0], _DOCUMENT[0], value_names[0])
+    if all(hasattr(given, name) for name in attributes):
+        qid, doc_ids, values = (getattr(given, name) for name in attributes)
+        return qid, doc_ids, values
+    if isinstance(given, tuple):
         parts = cast("tuple[Any, ...]", given)
         if len(parts) != 3:
             raise ValueError(f"{argument}: expected three arrays, qid, documents and values, found {len(parts)}")
         return parts[0], parts[1], parts[2]
-    if all(hasattr(given, name) for name in (_QUERY[0], _DOCUMENT[0], value_names[0])):
-        return given.qid, given.doc_ids, getattr(given, value_names[0])
+    return _of_frame(argument, given, value_names)
+
+
+def _of_mapping(argument: str, given: Mapping[Any, Any], value_names: tuple[str, ...]) -> tuple[Any, Any, Any]:
+    if all(isinstance(found, Mapping) for found in given.values()):
+        return (
+            [query for query, docs in given.items() for _ in docs],
+            [doc for found in given.values() for doc in found],
+            [value for found in given.values() for value in found.values()],
+        )
+    names = _names(argument, list(given), value_names)
+    return given[names[0]], given[names[1]], given[names[2]]
+
+
+def _of_frame(argument: str, given: Any, value_names: tuple[str, ...]) -> tuple[Any, Any, Any]:
     import narwhals as nw  # only for frames: measures need NumPy alone
 
     try:

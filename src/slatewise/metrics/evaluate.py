@@ -72,7 +72,7 @@ def evaluate_run(
     measures : iterable of Measure or str
         Objects, or names for :func:`slatewise.metrics.parse`.
     run : what a system retrieved
-        ``{qid: {document: score}}``; or an object with arrays ``qid``, ``doc_ids`` and ``scores``; or the tuple of these
+        ``{qid: {document: score}}``; or an object with arrays ``qid``, ``doc_ids`` and ``scores``; or a tuple of these
         three arrays; or arrays by name, or a pandas, polars or Arrow frame: a column ``qid`` (or ``query_id``,
         ``query``), one ``doc_id`` (``doc_ids``, ``docno``, ``item``) and one ``score`` (``scores``).
     qrels : the judgements
