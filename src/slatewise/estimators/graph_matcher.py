@@ -14,7 +14,6 @@ from slatewise import rules
 from slatewise.estimators._checkpoint import resumed
 from slatewise.estimators._graph_checks import (
     check_graphs,
-    check_learned,
     check_matches,
     edge_weights,
     require_known,
@@ -34,6 +33,11 @@ from slatewise.surrogates.graph_sums import BetheSum, ExactSum, SampledSum, draw
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
+
+MOST_WEIGHT = 1e12
+"""Of a feature: sums over matchings add differences of weights to 1."""
+MOST_SAMPLES = 100_000
+"""Each is an indicator of the whole graph."""
 
 
 class GraphMatcher(SavedEstimator):
@@ -97,7 +101,15 @@ class GraphMatcher(SavedEstimator):
     (True, True)
     """
 
-    saved_attributes = ("coef_", "unmatched_", "objective_", "lower_bound_", "certified_", "n_iter_", "l2_")
+    learned: ClassVar[Mapping[str, Rule]] = {
+        "coef_": rules.learned_array(1, most=MOST_WEIGHT),
+        "unmatched_": rules.number(f"a number up to {MOST_WEIGHT:g}", -MOST_WEIGHT, MOST_WEIGHT) | rules.NONE,
+        "objective_": rules.SEEN,
+        "lower_bound_": rules.SEEN,
+        "certified_": rules.BOOLEAN,
+        "n_iter_": rules.count(0),
+        "l2_": rules.POSITIVE,
+    }
     coef_: Floats
     unmatched_: float | None
 
@@ -107,7 +119,7 @@ class GraphMatcher(SavedEstimator):
         "expectation": rules.one_of("exact", "bethe", "sample"),
         "points": rules.count(2) | rules.NONE,
         "unmatched": rules.FINITE | rules.one_of("auto"),
-        "n_samples": rules.count(1, rules.MOST_LISTED),
+        "n_samples": rules.count(1, MOST_SAMPLES),
         "tol": rules.NOT_NEGATIVE,
         "max_iter": rules.count(),
         "callbacks": rules.CALLBACKS,
@@ -214,8 +226,10 @@ class GraphMatcher(SavedEstimator):
         return float(np.mean([(one == other).mean() for one, other in zip(found, targets, strict=True)]))
 
     def check_learned(self) -> None:
-        """Raise ValueError unless what a file holds fits together."""
-        check_learned(self)
+        """Raise ValueError unless there is one number per feature."""
+        super().check_learned()
+        if self.coef_.shape != (self.n_features_in_,):
+            raise ValueError(f"coef_: expected {self.n_features_in_} numbers, found shape {self.coef_.shape}")
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
