@@ -177,6 +177,11 @@ def _as_vector(value: object) -> NDArray[Any] | None:
     return None if vector is None or vector.ndim != 1 else vector
 
 
+def _are_names(value: object) -> bool:
+    array = cast("NDArray[Any]", value) if isinstance(value, np.ndarray) else None
+    return array is not None and array.ndim == 1 and all(isinstance(name, str) for name in array.tolist())
+
+
 def _are_callables(value: object) -> bool:
     return isinstance(value, (list, tuple)) and all(callable(each) for each in cast("Sequence[object]", value))
 
@@ -205,6 +210,7 @@ LEARNED_POSITIVE = number(f"a number > 0 and at most {MOST_LEARNED:g}", math.ulp
 SEEN = Rule("a number", _is_number)
 """Of a figure that is only shown: NaN and infinities say that there is none."""
 STEPS = _array("numbers >= 0", "float32", 2, 0.0, math.inf)
+NAMES = Rule("an array of strings of 1 dimension", _are_names)
 IDS = Rule("int64 numbers or strings in ascending order, none twice", _ascending("int64", "U"))
 CLASSES = Rule("numbers or strings in ascending order, none twice", _ascending("b", "i", "u", "f", "U"))
 TEXT = Rule("a string", lambda value: isinstance(value, str))

@@ -20,7 +20,7 @@ from slatewise._version import __version__
 from slatewise.errors import ModelFileError
 from slatewise.estimators._sklearn import BaseEstimator, check_is_fitted
 from slatewise.model_file import Json, ModelCard, ModelState, raw_bytes, read_model, write_model
-from slatewise.rules import Rule, check, count
+from slatewise.rules import NAMES, Rule, check, count
 
 _HOMES = {
     "BestFeatureRanker": "slatewise.estimators.best_feature",
@@ -89,9 +89,11 @@ class SavedEstimator(BaseEstimator):
         count().check("n_features_in_", self.n_features_in_)
         for name, rule in self.learned.items():
             rule.check(name, getattr(self, name))
-        names: NDArray[Any] | None = getattr(self, "feature_names_in_", None)
-        if names is not None and (names.dtype.kind not in "UO" or names.shape != (self.n_features_in_,)):
-            raise ValueError(f"feature_names_in_: expected {self.n_features_in_} names, found shape {names.shape}")
+        if "feature_names_in_" in vars(self):
+            names = vars(self)["feature_names_in_"]
+            NAMES.check("feature_names_in_", names)
+            if len(names) != self.n_features_in_:
+                raise ValueError(f"feature_names_in_: expected {self.n_features_in_} names, found {len(names)}")
 
 
 def load(path: str | os.PathLike[str], mmap: bool = False) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -32,7 +33,9 @@ def main() -> int:
     each = -(-arguments.cases // len(names))
     end = arguments.first + each
     rules, failures = Counter[str](), list[str]()
-    with ProcessPoolExecutor(thread_count(), get_context("spawn")) as pool:
+    workers = thread_count()
+    os.environ["SLATEWISE_THREADS"] = "1"  # of each worker
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         pending = {
             pool.submit(batch, name, arguments.seed, first, min(_BATCH, end - first)): (name, first)
             for name in names
