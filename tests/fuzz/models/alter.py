@@ -153,13 +153,13 @@ def altered(rng: random.Random, data: bytes) -> tuple[bytes, str]:
 
 def _place(rng: random.Random, parts: Parts) -> tuple[Any, Any, str]:
     """Choose a value anywhere, most often a parameter or a plain learned value; return holder, key and words."""
-    first = rng.choice(("params", "params", "values", "values", "values", "card", "format", "estimator"))
-    holder, key, words = parts.metadata, first, first
-    while first in holder or holder is not parts.metadata:
-        inner = holder[key]
-        if not isinstance(inner, (dict, list)) or not inner or rng.random() < 0.03:
-            break
-        holder, key = inner, rng.choice(sorted(inner) if isinstance(inner, dict) else range(len(inner)))
+    key: Any = rng.choice(("params", "params", "values", "values", "values", "card", "format", "estimator"))
+    holder: Any = parts.metadata
+    holder.setdefault(key, None)  # an earlier alteration may have removed it
+    words = str(key)
+    while isinstance(holder[key], (dict, list)) and holder[key] and rng.random() > 0.03:
+        holder = holder[key]
+        key = rng.choice(sorted(holder) if isinstance(holder, dict) else range(len(holder)))
         words += f".{key}"
     return holder, key, words
 
