@@ -104,8 +104,8 @@ def check_settings(matcher: GraphMatcher) -> None:
             raise ValueError(f"{name}: expected a whole number >= {least}, found {getattr(matcher, name)!r}")
     if not (_is_number(matcher.tol) and float(matcher.tol) >= 0):
         raise ValueError(f"tol: expected a finite number >= 0, found {matcher.tol!r}")
-    if matcher.points is not None and not (isinstance(matcher.points, Integral) and matcher.points >= 2):
-        raise ValueError(f"points: expected a whole number >= 2 or None, found {matcher.points!r}")
+    if matcher.points not in (None, "auto") and not (isinstance(matcher.points, Integral) and matcher.points >= 2):
+        raise ValueError(f"points: expected a whole number >= 2, 'auto' or None, found {matcher.points!r}")
 
 
 def _is_number(value: object) -> bool:
