@@ -66,7 +66,7 @@ def _measure(matcher: GraphMatcher, problem: Problem) -> dict[str, float]:
 
 def _best(matcher: GraphMatcher, problem: Problem) -> GraphMatcher:
     """Return a matcher with the l2 that leaves the fewest validation points wrong, the larger among equals."""
-    tried = [GraphMatcher(l2, matcher.surrogate) for l2 in STRENGTHS]
+    tried = [GraphMatcher(**(matcher.get_params() | {"l2": l2})) for l2 in STRENGTHS]
     wrong = [float(problem.validation.errors(_fit(one, problem).coef_).mean()) for one in tried]
     return tried[int(np.argmin(wrong))]
 
