@@ -63,6 +63,13 @@ def checked_counts(s: Floats, pair: StarPair, k: ArrayLike, known: ArrayLike | N
     return counts, np.ascontiguousarray(forced, dtype=np.int8)
 
 
+def checked_node_limit(node_limit: int) -> int:
+    """Return a whole number of nodes, at least one."""
+    if isinstance(node_limit, bool) or not isinstance(node_limit, int | np.integer) or node_limit < 1:
+        raise ValueError(f"node_limit: expected a whole number >= 1, found {node_limit!r}")
+    return min(int(node_limit), np.iinfo(np.int64).max)
+
+
 def checked_warm_start(warm_start: ArrayLike | None, s: Floats) -> Ints | None:
     """Return rows of items, -1 where there is none."""
     if warm_start is None:
