@@ -22,11 +22,11 @@ from slatewise.inference.star_checks import (
     Ints,
     Known,
     checked_counts,
-    checked_node_limit,
     checked_scores,
     checked_warm_start,
 )
 from slatewise.inference.star_pair import StarPair
+from slatewise.lists.checks import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,7 @@ class StarResult:
     upper_bound: Floats
     """(n,) no list scores higher; equal to ``score`` where that is proven best."""
     nodes: Ints
-    """(n,) the nodes that branch and bound visited, to find the list and to put it in order; 0 where it was not used."""
+    """(n,) the nodes that branch and bound visited to find the list and put it in order; 0 where it was not used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,9 @@ def star_top_k(
     star, lists = StarPair.of(pair, core), checked_scores(s)
     counts, forced = checked_counts(lists, star, k, known)
     warm = checked_warm_start(warm_start, lists)
-    found = argmax_block(lists, star, counts, forced, warm, method, checked_node_limit(node_limit), n_threads)
+    found = argmax_block(
+        lists, star, counts, forced, warm, method, whole_number("node_limit", node_limit, 1), n_threads
+    )
     nodes, n_guessed = found.nodes, 0
     if star.n_core <= FEW_FOR_MARGINALS:
         outside = _walked_marginals(lists, star, counts, forced, n_threads).outside
@@ -195,7 +197,9 @@ def star_max_marginals(
     counts, forced = checked_counts(lists, star, k, known)
     if star.n_core <= FEW_FOR_MARGINALS:
         return _walked_marginals(lists, star, counts, forced, n_threads)
-    best = argmax_block(lists, star, counts, forced, node_limit=checked_node_limit(node_limit), n_threads=n_threads)
+    best = argmax_block(
+        lists, star, counts, forced, node_limit=whole_number("node_limit", node_limit, 1), n_threads=n_threads
+    )
     items = np.broadcast_to(np.arange(star.n_items), lists.shape)
     other = _other_side(lists, star, counts, forced, best, items, node_limit, n_threads)
     is_in = _marked(best.selected, star.n_items)

@@ -98,7 +98,7 @@ def tighten(
 
 @kernel
 def search(work: Instance, n_core: int, n_rest: int, r: int, node_limit: int, best: Best) -> tuple[float, int]:
-    """Improve ``best`` until it is proven, or ``node_limit`` nodes are bounded; return the upper bound and the nodes."""
+    """Improve ``best`` until it is proven, or ``node_limit`` nodes are bounded; return the bound and the nodes."""
     groups = new_groups(work, n_core, n_rest)
     n_groups = len(groups.rows)
     nodes, scratch = new_nodes(n_groups, n_core, n_rest), new_scratch(n_groups, n_rest + n_core)

@@ -229,8 +229,9 @@ def choose(
             r -= 1
     i = 0
     while r > 0:  # with NaN no threshold divides the values: any items make the list full
-        r -= 1 - taken[pair.rest[work.rest[i]]]
-        taken[pair.rest[work.rest[i]]] = 1
+        if not taken[pair.rest[work.rest[i]]]:
+            taken[pair.rest[work.rest[i]]] = 1
+            r -= 1
         i += 1
 
 

@@ -46,17 +46,24 @@ def bounded(name: str, values: ArrayLike) -> NDArray[np.float64]:
     return array
 
 
+def whole_number(name: str, value: object, least: int) -> int:
+    """Return a whole number that is not below ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name}: expected a whole number >= {least}, found {value!r}")
+    return int(cast("int", value))
+
+
 def require_in_range(name: str, values: Float) -> None:
     """Refuse NaN, infinities and numbers larger than :data:`LARGEST` in an array of any shape."""
-    largest = np.abs(values).max(initial=0.0)
+    largest = float(np.abs(values).max(initial=0.0))
     if largest <= LARGEST:  # false for NaN
         return
     finite = np.isfinite(values)
     expected = f"at most {LARGEST:g} in size" if finite.all() else "finite numbers"
-    wrong = np.abs(values) > LARGEST if finite.all() else ~finite
+    wrong = np.abs(values) == largest if finite.all() else ~finite
     at = np.unravel_index(int(np.argmax(wrong)), values.shape)
-    where = ", ".join(str(int(index)) for index in at)
-    raise ValueError(f"{name}: expected {expected}, found {values[at]} at [{where}]")
+    where = int(at[0]) if len(at) == 1 else [int(index) for index in at]
+    raise ValueError(f"{name}: expected {expected}, found {values[at]} at {where}")
 
 
 def numbers(name: str, values: ArrayLike, ndim: int) -> Float:
@@ -64,7 +71,7 @@ def numbers(name: str, values: ArrayLike, ndim: int) -> Float:
     array = real(name, values)
     if array.ndim != ndim:
         raise ValueError(f"{name}: expected {ndim} dimensions, found shape {array.shape}")
-    return np.ascontiguousarray(array, dtype=np.float32 if array.dtype == np.float32 else np.float64)
+    return np.ascontiguousarray(array) if array.dtype == np.float32 else real_numbers(name, array)
 
 
 def sparse_rows(values: object) -> csr_array | None:
