@@ -143,10 +143,8 @@ def star_top_k(
     """
     star, lists = StarPair.of(pair, core), checked_scores(s)
     counts, forced = checked_counts(lists, star, k, known)
-    warm = checked_warm_start(warm_start, lists)
-    found = argmax_block(
-        lists, star, counts, forced, warm, method, whole_number("node_limit", node_limit, 1), n_threads
-    )
+    warm, node_limit = checked_warm_start(warm_start, lists), whole_number("node_limit", node_limit, 1)
+    found = argmax_block(lists, star, counts, forced, warm, method, node_limit, n_threads)
     nodes, n_guessed = found.nodes, 0
     if star.n_core <= FEW_FOR_MARGINALS:
         outside = _walked_marginals(lists, star, counts, forced, n_threads).outside
@@ -195,11 +193,10 @@ def star_max_marginals(
     """
     star, lists = StarPair.of(pair, core), checked_scores(s)
     counts, forced = checked_counts(lists, star, k, known)
+    node_limit = whole_number("node_limit", node_limit, 1)
     if star.n_core <= FEW_FOR_MARGINALS:
         return _walked_marginals(lists, star, counts, forced, n_threads)
-    best = argmax_block(
-        lists, star, counts, forced, node_limit=whole_number("node_limit", node_limit, 1), n_threads=n_threads
-    )
+    best = argmax_block(lists, star, counts, forced, node_limit=node_limit, n_threads=n_threads)
     items = np.broadcast_to(np.arange(star.n_items), lists.shape)
     other = _other_side(lists, star, counts, forced, best, items, node_limit, n_threads)
     is_in = _marked(best.selected, star.n_items)
@@ -278,7 +275,7 @@ def argmax_block(
             start[rows],
             pair.arrays,
             k[rows],
-            node_limit,
+            min(node_limit, 1 << 62),
             selected[rows],
             score[rows],
             upper_bound[rows],
