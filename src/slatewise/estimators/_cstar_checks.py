@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise import rules
 from slatewise.inference.star_pair import StarPair
-from slatewise.learners.star_training import LEARNERS
 from slatewise.scores.row_kernels import KERNELS
 
 if TYPE_CHECKING:
@@ -19,19 +18,15 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 def check_settings(ranker: CStarRanker, X: Floats, Y: Floats) -> None:
-    """Raise ValueError unless the parameters make sense for these rows and labels."""
-    check_choices(ranker)
+    """Raise ValueError unless the parameters make sense together, and for these rows and labels."""
     if ranker.surrogate == "likelihood" and (ranker.scores != "pretrained" or ranker.k != "relevant"):
         raise ValueError(
             "surrogate: expected 'max-margin' unless scores is 'pretrained' and k is 'relevant', found 'likelihood'"
         )
     if ranker.scores == "pretrained" and X.shape != Y.shape:
         raise ValueError(f"X: expected one given score a label, shape {Y.shape}, found {X.shape}")
-    if ranker.k != "relevant" and not (isinstance(ranker.k, Integral) and 1 <= int(ranker.k) <= Y.shape[1]):
+    if not isinstance(ranker.k, str) and int(ranker.k) > Y.shape[1]:
         raise ValueError(f"k: expected 'relevant' or a number from 1 to {Y.shape[1]} labels, found {ranker.k!r}")
-    for name, value, other in (("C", ranker.C, "auto"), ("C_pair", ranker.C_pair, None)):
-        if value != other and (not isinstance(value, Real) or not 0 < float(value) < np.inf):
-            raise ValueError(f"{name}: expected a finite number > 0 or {other!r}, found {value!r}")
     if ranker.checkpoint is not None and ranker.surrogate == "max-margin":
         if ranker.learner == "subgradient":
             raise ValueError(
@@ -39,22 +34,6 @@ def check_settings(ranker: CStarRanker, X: Floats, Y: Floats) -> None:
             )
         if ranker.learner == "bcfw" and ranker.k != "relevant":
             raise ValueError("checkpoint: expected None with a fixed k unless learner is 'bundle', found a path")
-    if not 0 <= ranker.tol < np.inf:
-        raise ValueError(f"tol: expected a finite number >= 0, found {ranker.tol!r}")
-
-
-def check_choices(ranker: CStarRanker) -> None:
-    """Raise ValueError unless the parameters that name a part name one there is."""
-    choices = {
-        "scores": ("linear", "pretrained", *KERNELS),
-        "core_by": ("information", "gain"),
-        "surrogate": ("max-margin", "likelihood"),
-        "learner": (*LEARNERS,),
-    }
-    for name, allowed in choices.items():
-        value = getattr(ranker, name)
-        if value not in allowed:
-            raise ValueError(f"{name}: expected one of {', '.join(allowed)}, found {value!r}")
 
 
 def encoded(y: Any, classes: NDArray[Any]) -> Any:
@@ -70,7 +49,7 @@ def encoded(y: Any, classes: NDArray[Any]) -> Any:
 
 def check_learned(ranker: CStarRanker) -> None:
     """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-    check_choices(ranker)
+    rules.check(ranker)
     StarPair.of(ranker.pair_, ranker.core_)
     n_labels = int(ranker.pair_.shape[1])
     width = ranker.n_features_in_ if ranker.scores == "linear" else len(ranker.basis_)
