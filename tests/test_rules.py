@@ -88,14 +88,14 @@ ALLOWED = {
     "callbacks": {"None"},
     "checkpoint": {"None", "auto", "7", "no such thing"},
 }
-MAY_BE_NONE = ("C_pair", "gamma", "threshold", "points", "batch_size", "max_draws", "M", "tol", "n_components")
-MAY_BE_AUTO = ("C", "l2", "unmatched", "learning_rate", "max_norm", "stage_learning_rate", "stage_norm")
+MAY_BE_NONE = ("C_pair", "gamma", "threshold", "batch_size", "max_draws", "M", "tol", "n_components")
+MAY_BE_AUTO = ("C", "l2", "points", "unmatched", "learning_rate", "max_norm", "stage_learning_rate", "stage_norm")
 
 
 def allowed(estimator, parameter):
     default = inspect.signature(estimator).parameters[parameter].default
     names = set(ALLOWED.get(parameter, ()))
-    if parameter in MAY_BE_NONE and default is None:
+    if parameter == "points" or (parameter in MAY_BE_NONE and default is None):
         names.add("None")
     if parameter == "tol" and estimator in (CStarRanker, GraphMatcher):
         names.add("0")
