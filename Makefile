@@ -37,9 +37,11 @@ clean:
 
 # One stamp an extra: reinstalled only when pyproject.toml changes.
 .venv/installed-plain: pyproject.toml | .venv/bin/python
+	@echo "installing into .venv (once; a minute or two)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
 .venv/installed-%: pyproject.toml | .venv/bin/python
+	@echo "installing into .venv (once; a minute or two)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@

@@ -238,5 +238,5 @@ def test_a_bad_environment_is_named(monkeypatch, text):
 
 @pytest.mark.parametrize("n_threads", [0, -2])
 def test_a_bad_number_is_named(n_threads):
-    with pytest.raises(ValueError, match="n_threads: expected a whole number >= 1"):
+    with pytest.raises(ValueError, match="n_threads: expected None or -1 for all cores or a whole number from 1"):
         thread_count(n_threads)

@@ -19,22 +19,29 @@ from typing import NamedTuple, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+from slatewise.rules import THREADS
+
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 
 
 def thread_count(n_threads: int | None = None) -> int:
-    """Resolve a number of threads: the argument, else ``SLATEWISE_THREADS``, else the cores this process may use."""
+    """Resolve a number of threads: the argument, else ``SLATEWISE_THREADS``, else, as with -1, all cores."""
+    THREADS.check("n_threads", n_threads)
     if n_threads is None:
         text = os.environ.get("SLATEWISE_THREADS", "")
         if not text:
-            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            return _cores()
         if not text.isascii() or not text.isdigit():
             raise ValueError(f"SLATEWISE_THREADS: expected a whole number of threads >= 1, found {text!r}")
         n_threads = int(text)
-    if n_threads < 1:
-        raise ValueError(f"n_threads: expected a whole number >= 1, found {n_threads}")
-    return n_threads
+        if n_threads < 1:
+            raise ValueError(f"SLATEWISE_THREADS: expected a whole number of threads >= 1, found {n_threads}")
+    return _cores() if n_threads == -1 else int(n_threads)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Blas(NamedTuple):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise import rules
 from slatewise.inference.star_pair import StarPair
-from slatewise.learners.star_training import LEARNERS
 from slatewise.scores.label_sets import check_labels
 from slatewise.scores.row_kernels import KERNELS
 
@@ -23,19 +22,15 @@ _MOST_LOG_ODDS = 50.0  # odds of 1 to 10^22; from about 100 on training overflow
 
 
 def check_settings(ranker: CStarRanker, X: Floats, Y: Floats) -> None:
-    """Raise ValueError unless the parameters make sense for these rows and labels."""
-    check_choices(ranker)
+    """Raise ValueError unless the parameters make sense together, and for these rows and labels."""
     if ranker.surrogate == "likelihood" and (ranker.scores != "pretrained" or ranker.k != "relevant"):
         raise ValueError(
             "surrogate: expected 'max-margin' unless scores is 'pretrained' and k is 'relevant', found 'likelihood'"
         )
     if ranker.scores == "pretrained" and X.shape != Y.shape:
         raise ValueError(f"X: expected one given score a label, shape {Y.shape}, found {X.shape}")
-    if ranker.k != "relevant" and not (isinstance(ranker.k, Integral) and 1 <= int(ranker.k) <= Y.shape[1]):
+    if not isinstance(ranker.k, str) and int(ranker.k) > Y.shape[1]:
         raise ValueError(f"k: expected 'relevant' or a number from 1 to {Y.shape[1]} labels, found {ranker.k!r}")
-    for name, value, other in (("C", ranker.C, "auto"), ("C_pair", ranker.C_pair, None)):
-        if value != other and (not isinstance(value, Real) or not 0 < float(value) < np.inf):
-            raise ValueError(f"{name}: expected a finite number > 0 or {other!r}, found {value!r}")
     if ranker.checkpoint is not None and ranker.surrogate == "max-margin":
         if ranker.learner == "subgradient":
             raise ValueError(
@@ -43,8 +38,6 @@ def check_settings(ranker: CStarRanker, X: Floats, Y: Floats) -> None:
             )
         if ranker.learner == "bcfw" and ranker.k != "relevant":
             raise ValueError("checkpoint: expected None with a fixed k unless learner is 'bundle', found a path")
-    if not 0 <= ranker.tol < np.inf:
-        raise ValueError(f"tol: expected a finite number >= 0, found {ranker.tol!r}")
 
 
 def check_log_odds(X: Floats) -> None:
@@ -67,20 +60,6 @@ def check_log_odds(X: Floats) -> None:
     warnings.warn(f"X: expected log-odds for the likelihood, found {low:.3g} to {high:.3g}: {hint}", stacklevel=3)
 
 
-def check_choices(ranker: CStarRanker) -> None:
-    """Raise ValueError unless the parameters that name a part name one there is."""
-    choices = {
-        "scores": ("linear", "pretrained", *KERNELS),
-        "core_by": ("information", "gain"),
-        "surrogate": ("max-margin", "likelihood"),
-        "learner": (*LEARNERS,),
-    }
-    for name, allowed in choices.items():
-        value = getattr(ranker, name)
-        if value not in allowed:
-            raise ValueError(f"{name}: expected one of {', '.join(allowed)}, found {value!r}")
-
-
 def check_truth(ranker: CStarRanker, y: Any, n_rows: int) -> Floats:
     """Return y as 0/1 labels of the fitted ranker's, (n, n_labels)."""
     labels, classes = check_labels(y, n_rows, None if ranker.multilabel_ else ranker.classes_)
@@ -93,7 +72,7 @@ def check_truth(ranker: CStarRanker, y: Any, n_rows: int) -> Floats:
 
 def check_learned(ranker: CStarRanker) -> None:
     """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-    check_choices(ranker)
+    rules.check(ranker)
     StarPair.of(ranker.pair_, ranker.core_)
     n_labels = int(ranker.pair_.shape[1])
     width = ranker.n_features_in_ if ranker.scores == "linear" else len(ranker.basis_)

@@ -106,10 +106,9 @@ def _train(
 
 def _core(ranker: CStarRanker, hinge: StarHinge, Y: Floats, weight: Floats, settings: Settings) -> Ints:
     n_labels = int(Y.shape[1])
-    auto = isinstance(ranker.core, str) and ranker.core == "auto"
-    core = np.asarray(min(TYPICAL_CORE, n_labels) if auto else ranker.core)
+    core = np.asarray(min(TYPICAL_CORE, n_labels) if isinstance(ranker.core, str) else ranker.core)
     if core.ndim == 0:
-        if core.dtype.kind not in "iu" or not 0 <= int(core) <= n_labels:
+        if int(core) > n_labels:
             raise ValueError(f"core: expected 'auto' or a number from 0 to {n_labels} labels, found {ranker.core!r}")
         if ranker.core_by == "gain":
             return gainful_core(hinge, Y, weight, int(core), LEARNERS[ranker.learner], settings)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise import metrics
+from slatewise import metrics, rules
 from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.learners.result import Round
+from slatewise.rules import Rule
 
 
 class BestFeatureRanker(QueryRanker):
@@ -42,6 +43,8 @@ class BestFeatureRanker(QueryRanker):
     """
 
     saved_attributes = ("feature_", "sign_", "train_score_", "has_qid_")
+
+    rules: ClassVar[Mapping[str, Rule]] = {"measure": rules.TEXT}
 
     def __init__(self, measure: str = "ndcg@10") -> None:
         self.measure = measure

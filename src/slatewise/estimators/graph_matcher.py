@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, Self, TypeAlias
+from typing import ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise import rules
 from slatewise.estimators._checkpoint import resumed
 from slatewise.estimators._graph_checks import (
     check_graphs,
     check_learned,
     check_matches,
-    check_settings,
     edge_weights,
     require_known,
     require_possible,
@@ -27,6 +27,7 @@ from slatewise.learners.graph_fit import AmongFewRows, GraphLearner, Likelihood,
 from slatewise.learners.graph_sampled import MOST_STEPS, SampledLikelihood
 from slatewise.learners.graph_selection import choose_l2
 from slatewise.learners.result import Fit, Round
+from slatewise.rules import Rule
 from slatewise.scores.graph_edges import EdgeScores, gather_blocks
 from slatewise.surrogates.graph_likelihood import MatchingSum, matching_weights
 from slatewise.surrogates.graph_sums import BetheSum, ExactSum, SampledSum, draw_matchings
@@ -68,7 +69,7 @@ class GraphMatcher(SavedEstimator):
         Where what was computed so far is kept; fit goes on from there if the file is of the same data and settings,
         with the same bits as if it had never stopped, and removes it at the end.
     n_threads : int, optional
-        Threads over graphs; the result has the same bits with any number.
+        Threads over graphs; the result has the same bits with any number. -1: all cores.
     random_state : int, optional
         Of samples and of the parts of ``points``.
 
@@ -99,6 +100,21 @@ class GraphMatcher(SavedEstimator):
     saved_attributes = ("coef_", "unmatched_", "objective_", "lower_bound_", "certified_", "n_iter_", "l2_")
     coef_: Floats
     unmatched_: float | None
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "l2": rules.POSITIVE | rules.one_of("auto"),
+        "surrogate": rules.one_of("likelihood", "max-margin"),
+        "expectation": rules.one_of("exact", "bethe", "sample"),
+        "points": rules.count(2) | rules.NONE,
+        "unmatched": rules.FINITE | rules.one_of("auto"),
+        "n_samples": rules.count(1, rules.MOST_LISTED),
+        "tol": rules.NOT_NEGATIVE,
+        "max_iter": rules.count(),
+        "callbacks": rules.CALLBACKS,
+        "checkpoint": rules.CHECKPOINT,
+        "n_threads": rules.THREADS,
+        "random_state": rules.SEED,
+    }
 
     def __init__(
         self,
@@ -142,7 +158,7 @@ class GraphMatcher(SavedEstimator):
         -------
         self
         """
-        check_settings(self)
+        rules.check(self)
         graphs = check_graphs(edge_features)
         if not graphs:
             raise ValueError("edge_features: expected at least one graph, found none")

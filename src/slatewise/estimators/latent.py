@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
-from typing import Any, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise import rules
 from slatewise.estimators._latent_asked import asked_of, check_stage, is_folded, most_similar
 from slatewise.estimators._latent_checks import (
+    PAIR_TERMS,
     check_learned,
     check_settings,
     pair_term,
@@ -29,6 +31,7 @@ from slatewise.estimators._latent_training import fit_stages
 from slatewise.estimators._sklearn import check_is_fitted
 from slatewise.estimators.saving import SavedEstimator, card_for
 from slatewise.model_file import ModelCard
+from slatewise.rules import Rule
 from slatewise.warp.explanation import SlateExplanation
 from slatewise.warp.index_vectors import equally_long
 from slatewise.warp.recall import recall_at
@@ -93,7 +96,7 @@ class LatentRanker(SavedEstimator):
         Where fit keeps its state after every epoch; it goes on from there if the file is of the same data and settings,
         and removes it at the end. With "blocked" the bits are those of a fit that never stopped.
     n_threads : int, optional
-        Threads over blocks of pairs or queries.
+        Threads over blocks of pairs or queries. -1: all cores.
     random_state : int, optional
         Start of the factors and order of the pairs.
 
@@ -162,6 +165,32 @@ class LatentRanker(SavedEstimator):
     position_weights_: Singles
     own_weight_: float
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "n_components": rules.count(1, rules.MOST_COMPONENTS),
+        "stages": rules.count(),
+        "k": rules.count(1, rules.MOST_LISTED),
+        "loss": rules.one_of("warp", "auc"),
+        "alpha": rules.NOT_NEGATIVE,
+        "engine": rules.one_of("blocked", "sampled"),
+        "negatives": rules.count() | rules.one_of("catalogue"),
+        "learning_rate": rules.SINGLE_POSITIVE | rules.one_of("auto"),
+        "max_norm": rules.SINGLE_POSITIVE | rules.one_of("auto"),
+        "stage_learning_rate": rules.SINGLE_POSITIVE | rules.one_of("auto"),
+        "stage_norm": rules.SINGLE_POSITIVE | rules.one_of("auto"),
+        "pair": rules.one_of(*PAIR_TERMS),
+        "position_weights": rules.one_of("reciprocal") | rules.SINGLES,
+        "own_weight": rules.SINGLE_NOT_NEGATIVE,
+        "epochs": rules.count(),
+        "validation_fraction": rules.SHARE,
+        "patience": rules.count(),
+        "batch_size": rules.count() | rules.NONE,
+        "max_draws": rules.count() | rules.NONE,
+        "callbacks": rules.CALLBACKS,
+        "checkpoint": rules.CHECKPOINT,
+        "n_threads": rules.THREADS,
+        "random_state": rules.SEED,
+    }
+
     def __init__(
         self,
         n_components: int = 50,
@@ -227,6 +256,7 @@ class LatentRanker(SavedEstimator):
         sample_weight
             One weight >= 0 a pair (with features: a row).
         """
+        rules.check(self)
         pairs = check_pairs(self, queries, items, sample_weight)
         check_settings(self, pairs.features is not None)
         card = card_for(pairs.n_queries, *pairs.arrays())
@@ -241,6 +271,7 @@ class LatentRanker(SavedEstimator):
             As in :meth:`fit`. On a ranker that is not fitted this is a fit of one epoch, with nothing held out; on one
             that is, parameters count as they are now, and "auto" is what was found, but ``n_components`` must stay.
         """
+        rules.check(self)
         fitted = "item_factors_" in vars(self)
         fresh = check_pairs(self, queries, items, sample_weight, reset=not fitted)
         check_settings(self, fresh.features is not None)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise import rules
 from slatewise.estimators._matching_checks import MOST_DOCUMENTS, check_settings, position_weights
 from slatewise.estimators._sklearn import check_targets
 from slatewise.estimators.query_ranker import QueryRanker
@@ -16,6 +18,7 @@ from slatewise.learners.matching_problems import slate_hinge, slate_likelihood, 
 from slatewise.learners.matching_training import Pose, averaged_fit, choose_l2
 from slatewise.learners.result import Round
 from slatewise.lists import group_rows
+from slatewise.rules import Rule
 from slatewise.surrogates.matching_slates import RatedLists, all_slates, fraction_of_slates
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -63,7 +66,7 @@ class MatchingRanker(QueryRanker):
         Where what was computed so far is kept; fit goes on from there if the file is of the same data and settings,
         with the same bits as if it had never stopped, and removes it at the end.
     n_threads : int, optional
-        The result has the same bits with any number.
+        The result has the same bits with any number. -1: all cores.
     random_state : int, optional
         Of the slates and the inner folds.
 
@@ -113,6 +116,22 @@ class MatchingRanker(QueryRanker):
     coef_: Floats
     ratings_: Floats
     M_: int
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "M": rules.count(2, MOST_DOCUMENTS) | rules.NONE,
+        "c": rules.one_of("linear", "rating") | rules.vector("finite numbers"),
+        "ties": rules.one_of("random", "marginal"),
+        "subsets": rules.number("a number > 0 and at most 1000", math.ulp(0.0), 1000.0) | rules.one_of("all", "whole"),
+        "repeats": rules.count(1, rules.MOST_LISTED),
+        "l2": rules.POSITIVE | rules.one_of("auto"),
+        "surrogate": rules.one_of("likelihood", "max-margin"),
+        "tol": rules.POSITIVE | rules.NONE,
+        "max_iter": rules.count(),
+        "callbacks": rules.CALLBACKS,
+        "checkpoint": rules.CHECKPOINT,
+        "n_threads": rules.THREADS,
+        "random_state": rules.SEED,
+    }
 
     def __init__(
         self,

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise import rules
 from slatewise.estimators._checkpoint import resumed
 from slatewise.estimators._sklearn import check_is_fitted, check_rows, check_targets, check_weights
 from slatewise.estimators.saving import SavedEstimator, card_for
@@ -48,6 +49,7 @@ class QueryRanker(SavedEstimator):
         -------
         self
         """
+        rules.check(self)
         rows = check_rows(self, X, reset=True)
         relevance = check_targets(rows, y)
         groups = group_rows(qid, len(rows))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, ClassVar, Self, cast
 
@@ -18,6 +19,7 @@ from slatewise._version import __version__
 from slatewise.errors import ModelFileError
 from slatewise.estimators._sklearn import BaseEstimator, check_is_fitted
 from slatewise.model_file import Json, ModelCard, ModelState, raw_bytes, read_model, write_model
+from slatewise.rules import Rule
 
 _HOMES = {
     "BestFeatureRanker": "slatewise.estimators.best_feature",
@@ -37,6 +39,8 @@ _OF_ONE_RUN = ("callbacks", "checkpoint")
 class SavedEstimator(BaseEstimator):
     """An estimator that can be written to one file and read back."""
 
+    rules: ClassVar[Mapping[str, Rule]] = {}
+    """What each parameter may be."""
     saved_attributes: ClassVar[tuple[str, ...]] = ()
     model_card_: ModelCard
 

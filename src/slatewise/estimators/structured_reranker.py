@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise import rules
 from slatewise.estimators._base_scorer import Scaled, rows_of
-from slatewise.estimators._latent_checks import PAIR_TERMS, is_whole, require_finite_factors
+from slatewise.estimators._latent_checks import PAIR_TERMS, require_finite_factors
 from slatewise.estimators._latent_input import Ids, check_ids, number_ids
 from slatewise.estimators._latent_lists import check_depths, check_exclude, check_k
 from slatewise.estimators._latent_training import training_pairs
 from slatewise.estimators._latent_validation import hold_out
-from slatewise.estimators._reranker_checks import check_settings, check_shape, pairs_for
+from slatewise.estimators._reranker_checks import check_shape, pairs_for
 from slatewise.estimators._sklearn import check_is_fitted
 from slatewise.estimators.saving import SavedEstimator, card_for
+from slatewise.rules import Rule, is_whole
 from slatewise.warp.blocked import step_size
 from slatewise.warp.engine import Factors
 from slatewise.warp.explanation import SlateExplanation, moved_by_list
@@ -70,7 +72,7 @@ class StructuredReranker(SavedEstimator):
     callbacks : sequence of callables, optional
         Each is called with a :class:`slatewise.warp.training.EpochReport` after every epoch.
     n_threads : int, optional
-        Threads over blocks of pairs or queries; the result has the same bits with any number.
+        Threads over blocks of pairs or queries; the result has the same bits with any number. -1: all cores.
     random_state : int, optional
         Start of S and order of the pairs.
 
@@ -127,6 +129,24 @@ class StructuredReranker(SavedEstimator):
     n_stages_: int
     n_epochs_: list[int]
 
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "base": rules.ELSEWHERE,
+        "n_components": rules.count(1, rules.MOST_COMPONENTS),
+        "stages": rules.count(),
+        "pair": rules.one_of(*PAIR_TERMS),
+        "k": rules.count(1, rules.MOST_LISTED),
+        "base_scale": rules.SINGLE_POSITIVE,
+        "learning_rate": rules.SINGLE_POSITIVE,
+        "max_norm": rules.SINGLE_POSITIVE,
+        "epochs": rules.count(),
+        "validation_fraction": rules.SHARE,
+        "patience": rules.count(),
+        "batch_size": rules.count() | rules.NONE,
+        "callbacks": rules.CALLBACKS,
+        "n_threads": rules.THREADS,
+        "random_state": rules.SEED,
+    }
+
     def __init__(
         self,
         base: Any = None,
@@ -171,7 +191,7 @@ class StructuredReranker(SavedEstimator):
         sample_weight
             One weight >= 0 a pair.
         """
-        check_settings(self)
+        rules.check(self)
         pairs = pairs_for(self, check_ids("queries", queries), check_ids("items", items), sample_weight)
         seed = 0 if self.random_state is None else int(self.random_state)
         self.item_ids_ = pairs.item_ids
@@ -274,7 +294,7 @@ class StructuredReranker(SavedEstimator):
 
     def check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-        check_settings(self)
+        rules.check(self)
         check_shape(self)
         shape = (self.n_stages_, len(self.item_ids_), self._width())
         if self.pair_factors_.shape != shape or self.pair_factors_.dtype != np.float32:
