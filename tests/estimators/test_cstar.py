@@ -320,7 +320,8 @@ SEVERAL = {
     "a series of lists": (pd.Series([["sea", "sky"], ["tree"]] * 120), r"\['sea', 'sky'\] in row 0"),
     "lists": ([["sea", "sky"], ["tree"]] * 120, r"\['sea', 'sky'\] in row 0"),
     "equally long lists": ([["sea", "sky"], ["tree", "sea"]] * 120, "'sea', 'sky'.* in row 0"),
-    "lists of one": ([["sea"], ["tree"]] * 119 + [["sea"], ["sea", "tree"]], "in row 0"),
+    "lists of one": ([["sea"], ["tree"]] * 120, r"\['sea'\] in row 0"),
+    "a frame of names": (pd.DataFrame([["sea", "sky"]] * ROWS), r"\['sea', 'sky'\] in row 0"),
     "tuples": ([("sea", "sky"), ("tree",)] * 120, r"\('sea', 'sky'\) in row 0"),
     "lists of numbers": ([[0, 1], [2]] * 120, r"\[0, 1\] in row 0"),
     "the first row is plain": (["sea", {"sea", "sky"}] * 120, "in row 1"),
@@ -354,6 +355,13 @@ def test_plain_classes_stay_valid(scenes):
         assert ranker.classes_.tolist() == ["both", "none", "sea", "sky"]
         assert ranker.score(scenes.X, y) == pytest.approx(np.mean(ranker.predict(scenes.X) == names))
     assert CStarRanker().fit(scenes.X, number.astype(object)).classes_.tolist() == [0, 1, 2, 3]
+    assert CStarRanker().fit(scenes.X, pd.DataFrame({"class": names})).classes_.tolist() == sorted(set(names))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bool", "float", "Int64", "boolean", object])
+def test_frames_of_labels(scenes, ranker, dtype):
+    frame = pd.DataFrame(scenes.Y).astype(dtype)
+    assert ranker.score(scenes.X, frame) == ranker.score(scenes.X, scenes.Y)
 
 
 @pytest.fixture(scope="module")

@@ -28,11 +28,12 @@ def check_labels(Y: Any, n_rows: int, classes: NDArray[Any] | None = None) -> tu
     if Y is None:
         raise ValueError("y: expected one row of labels a row of X, found None; this ranker requires y to be passed")
     labels: NDArray[Any] = cast("NDArray[Any]", cast("Any", Y).toarray()) if issparse(Y) else _as_array(Y)
-    if labels.ndim == 2 and labels.shape[1] == 1 and n_rows > 1 and not np.isin(labels, (0, 1)).all():
+    if labels.dtype.kind == "O" and labels.size:
+        labels = _of_one_type(labels)
+    column = labels.ndim == 2 and labels.shape[1] == 1 and n_rows > 1 and not isinstance(Y, list | tuple)
+    if column and (labels.dtype.kind in "SU" or not np.isin(labels, (0, 1)).all()):
         labels = labels[:, 0]
     refuse_names(labels)
-    if labels.ndim == 1 and labels.dtype.kind == "O":
-        labels = _of_one_type(labels)
     if labels.ndim not in (1, 2) or len(labels) != n_rows:
         raise ValueError(
             f"y: expected ({n_rows}, labels) or ({n_rows},), found shape {labels.shape}: "
@@ -81,7 +82,9 @@ def refuse_names(labels: NDArray[Any]) -> None:
 
 
 def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
-    kinds = {"numbers" if isinstance(value, Real) else type(value).__name__ for value in labels}
+    if labels.ndim == 1:
+        refuse_names(labels)
+    kinds = {"numbers" if isinstance(value, Real) else type(value).__name__ for value in labels.flat}
     if len(kinds) != 1 or "NoneType" in kinds:
         raise ValueError(f"y: expected classes of one type, found {' and '.join(sorted(kinds))}")
     return np.array(labels.tolist())
