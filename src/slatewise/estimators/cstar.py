@@ -132,24 +132,24 @@ class CStarRanker(SavedEstimator):
     True
     """
 
-    saved_attributes = (
-        "core_",
-        "pair_",
-        "coef_",
-        "intercept_",
-        "basis_",
-        "gamma_",
-        "k_",
-        "count_coef_",
-        "classes_",
-        "multilabel_",
-        "C_",
-        "C_pair_",
-        "objective_",
-        "lower_bound_",
-        "n_iter_",
-        "n_skipped_",
-    )
+    learned: ClassVar[Mapping[str, Rule]] = {
+        "core_": rules.whole_array(1),
+        "pair_": rules.learned_array(2),
+        "coef_": rules.learned_array(1) | rules.learned_array(2),
+        "intercept_": rules.learned_array(1),
+        "basis_": rules.learned_array(2) | rules.whole_array(1),
+        "gamma_": rules.LEARNED_POSITIVE,
+        "k_": rules.count(),
+        "count_coef_": rules.learned_array(1),
+        "classes_": rules.CLASSES,
+        "multilabel_": rules.BOOLEAN,
+        "C_": rules.NOT_NEGATIVE,
+        "C_pair_": rules.NOT_NEGATIVE,
+        "objective_": rules.SEEN,
+        "lower_bound_": rules.SEEN,
+        "n_iter_": rules.count(0),
+        "n_skipped_": rules.count(0),
+    }
     core_: Ints
     pair_: Floats
     coef_: Floats
@@ -346,6 +346,7 @@ class CStarRanker(SavedEstimator):
 
     def check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
+        super().check_learned()
         check_learned(self)
 
     # --- parts -------------------------------------------------------------------------------------------------------

@@ -128,25 +128,25 @@ class LatentRanker(SavedEstimator):
     ((2, 5), (2, 5))
     """
 
-    saved_attributes = (
-        "query_ids_",
-        "item_ids_",
-        "query_factors_",
-        "item_factors_",
-        "query_steps_",
-        "item_steps_",
-        "by_features_",
-        "n_stages_",
-        "n_epochs_",
-        "learning_rate_",
-        "max_norm_",
-        "stage_learning_rate_",
-        "stage_norm_",
-        "n_components_",
-        "pair_",
-        "position_weights_",
-        "own_weight_",
-    )
+    learned: ClassVar[Mapping[str, Rule]] = {
+        "query_ids_": rules.IDS,
+        "item_ids_": rules.IDS,
+        "query_factors_": rules.learned_array(3, np.float32),
+        "item_factors_": rules.learned_array(3, np.float32),
+        "query_steps_": rules.STEPS,
+        "item_steps_": rules.STEPS,
+        "by_features_": rules.BOOLEAN,
+        "n_stages_": rules.count(),
+        "n_epochs_": rules.vector("whole numbers", 0, rules.MOST, whole=True),
+        "learning_rate_": rules.SINGLE_POSITIVE,
+        "max_norm_": rules.NORM,
+        "stage_learning_rate_": rules.SINGLE_POSITIVE,
+        "stage_norm_": rules.NORM,
+        "n_components_": rules.count(1, rules.MOST_COMPONENTS),
+        "pair_": rules.one_of(*PAIR_TERMS),
+        "position_weights_": rules.WEIGHTS,
+        "own_weight_": rules.WEIGHT,
+    }
     query_ids_: Ids
     item_ids_: Ids
     query_factors_: Singles
@@ -174,12 +174,12 @@ class LatentRanker(SavedEstimator):
         "engine": rules.one_of("blocked", "sampled"),
         "negatives": rules.count() | rules.one_of("catalogue"),
         "learning_rate": rules.SINGLE_POSITIVE | rules.one_of("auto"),
-        "max_norm": rules.SINGLE_POSITIVE | rules.one_of("auto"),
+        "max_norm": rules.NORM | rules.one_of("auto"),
         "stage_learning_rate": rules.SINGLE_POSITIVE | rules.one_of("auto"),
-        "stage_norm": rules.SINGLE_POSITIVE | rules.one_of("auto"),
+        "stage_norm": rules.NORM | rules.one_of("auto"),
         "pair": rules.one_of(*PAIR_TERMS),
-        "position_weights": rules.one_of("reciprocal") | rules.SINGLES,
-        "own_weight": rules.SINGLE_NOT_NEGATIVE,
+        "position_weights": rules.one_of("reciprocal") | rules.WEIGHTS,
+        "own_weight": rules.WEIGHT,
         "epochs": rules.count(),
         "validation_fraction": rules.SHARE,
         "patience": rules.count(),
@@ -390,6 +390,7 @@ class LatentRanker(SavedEstimator):
 
     def check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
+        super().check_learned()
         check_learned(self)
 
     def _keep(self, pairs: LatentPairs, learned: Learned, card: ModelCard) -> Self:
