@@ -82,7 +82,7 @@ ALLOWED = {
     "own_weight": {"2.5", "3.0", "1e-300", "0"},
     "validation_fraction": {"0", "1e-300"},
     "subsets": {"2.5", "3.0", "1e-300"},
-    "core": {"0"},
+    "core": {"0", "auto"},
     "random_state": {"0", "None", *WHOLE},
     "n_threads": {"None", "-1"},
     "callbacks": {"None"},
