@@ -65,7 +65,7 @@ class MatchingRanker(QueryRanker):
     n_threads : int, optional
         The result has the same bits with any number.
     random_state : int, optional
-        Of the slates and the inner folds.
+        Of the slates and the inner folds. None is 0: every fit draws the same numbers.
 
     Attributes
     ----------
