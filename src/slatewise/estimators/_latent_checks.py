@@ -37,8 +37,6 @@ def check_settings(ranker: LatentRanker, featured: bool) -> None:
         value = getattr(ranker, name)
         if value != "auto" and not _is_positive(value):
             raise ValueError(f"{name}: expected a finite float32 number > 0 or 'auto', found {value!r}")
-        if value == "auto" and ranker.checkpoint is not None:
-            raise ValueError(f"{name}: expected a number for a fit with a checkpoint, found 'auto'")
     if not isinstance(ranker.alpha, Real) or not 0 <= float(ranker.alpha) < np.inf:
         raise ValueError(f"alpha: expected a finite number >= 0, found {ranker.alpha!r}")
     if not isinstance(ranker.validation_fraction, Real) or not 0 <= ranker.validation_fraction < 1:
