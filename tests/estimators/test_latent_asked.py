@@ -48,7 +48,7 @@ def test_a_new_query_is_ranked_almost_as_if_it_had_been_there(pairs, stages):
     names = np.unique(pairs.queries[new])
     rows = without.fold_in([pairs.items[seen & (pairs.queries == name)] for name in names])
     assert rows.shape == (len(names), 8)
-    assert (np.linalg.norm(rows, axis=1) <= 2.5 + 1e-5).all()
+    assert (np.linalg.norm(rows, axis=1) <= without.max_norm_ + 1e-5).all()
     own = np.searchsorted(names, pairs.queries[asked])
     recall = without.recall(rows[own], pairs.items[asked], [10])[10]
     popular = np.argsort(-np.bincount(pairs.items[~new], minlength=120), kind="stable")[:10]
