@@ -165,12 +165,8 @@ class Scaled:
         scores = self.base.rows(queries)
         with np.errstate(over="ignore"):
             scores /= np.float32(self.unit)
-        ends = scores.min(initial=0.0), scores.max(initial=0.0)
-        if not np.isfinite(ends).all():
-            raise ValueError(
-                f"base: expected scores that are finite in its unit, {self.unit:.3g} (base_unit_, the mean gap between "
-                "the best and the k-th item over base_scale), found larger ones; give each query scores of like size"
-            )
+        if not np.isfinite((scores.min(initial=0.0), scores.max(initial=0.0))).all():
+            raise ValueError(f"base: expected scores that float32 holds in units of {self.unit:g}, found larger ones")
         return scores
 
 
@@ -296,19 +292,19 @@ def _is_table(value: NDArray[Any]) -> bool:
 
 
 def _scores(rows: NDArray[Any], names: Ids) -> Singles:
-    """Return rows of scores as float32; where that has too few numbers to tell a row's scores apart, an error."""
+    """Return rows of scores as float32; rows whose scores it has too few numbers to tell apart are warned of."""
     singles = _singles(rows, names)
-    if (rows.dtype.kind == "f" and rows.dtype.itemsize <= 4) or not rows.size:
-        return singles
-    low, high = rows.min(axis=1).astype(np.float64), rows.max(axis=1).astype(np.float64)
-    step = np.spacing(np.abs(singles).max(axis=1)).astype(np.float64)
-    lost = np.flatnonzero((high > low) & (high - low < FEWEST_STEPS * step))
-    if len(lost):
-        row = int(lost[0])
-        raise ValueError(
-            f"base: expected scores that float32 can tell apart, found {low[row]} to {high[row]} for query "
-            f"{names[row].item()!r}; subtract each query's mean, or give scores in a larger unit"
-        )
+    if rows.size and rows.dtype.itemsize > singles.itemsize:
+        spread = rows.max(axis=1).astype(np.float64) - rows.min(axis=1)
+        step = np.spacing(np.abs(singles).max(axis=1)).astype(np.float64)
+        lost = (spread > 0) & (spread < FEWEST_STEPS * step)
+        if lost.any():
+            warnings.warn(
+                f"base: float32 cannot tell the scores of {int(lost.sum())} of {len(rows)} rows apart, the first is "
+                f"{names[int(np.argmax(lost))]}; take a row's mean off its scores, or multiply them",
+                UserWarning,
+                stacklevel=2,
+            )
     return singles
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise import parallel
-from slatewise.estimators._latent_checks import is_whole, pair_term
+from slatewise.estimators._latent_checks import pair_term
 from slatewise.estimators._latent_input import (
     Ids,
     Unknown,
@@ -23,6 +23,7 @@ from slatewise.estimators._latent_input import (
 from slatewise.estimators._latent_lists import check_exclude, check_k
 from slatewise.estimators._latent_screens import screen_of
 from slatewise.estimators._sklearn import check_is_fitted
+from slatewise.rules import is_whole
 from slatewise.warp.engine import Factors
 from slatewise.warp.explanation import SlateExplanation, explain_slates
 from slatewise.warp.fold_in import FoldedQueries

@@ -43,7 +43,10 @@ class FoldedQueries(np.ndarray[Any, np.dtype[np.floating[Any]]]):
     ('FoldedQueries', 'FoldedQueries')
     """
 
-    __array_priority__ = 1.0  # what NumPy puts together has the type of the highest
+    @property
+    def __array_priority__(self) -> float:
+        """What NumPy puts together has the type of the highest."""
+        return 1.0
 
 
 @dataclass(frozen=True, eq=False)
