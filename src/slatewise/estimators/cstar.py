@@ -89,7 +89,7 @@ class CStarRanker(SavedEstimator):
     n_threads : int, optional
         Threads over blocks of rows; the result has the same bits with any number. -1: all cores.
     random_state : int, optional
-        Order of the rows in training.
+        Order of the rows in training. None is 0: every fit draws the same numbers.
 
     Attributes
     ----------
