@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from slatewise import rules
 from slatewise.estimators._metric_checks import (
     REGULARISERS,
     Labelling,
-    check_settings,
     oracle_for,
     query_weights,
     relevance_of,
@@ -47,7 +47,7 @@ def make_task(
     ranker: MetricRanker, X: Any, y: Any, relevance: Any, queries: Any, query_weight: ArrayLike | None
 ) -> Task:
     """Check everything, and leave out the queries that say nothing."""
-    check_settings(ranker)
+    rules.check(ranker)
     sparse = ranker.kernel == "linear"
     items = _as_float64(check_points(ranker, X, reset=True, sparse=sparse))
     asked = (

@@ -67,7 +67,8 @@ class MeanNDCG(Measure):
         for number, (begin, end) in enumerate(pairwise(bounds.tolist())):
             weight = discount[: n_ranks[number]]
             others = np.zeros(len(weight) - (end - begin))
-            best = np.cumsum(np.sort(np.concatenate((gain[begin:end], others)))[::-1] * weight)
+            with np.errstate(over="ignore", invalid="ignore"):
+                best = np.cumsum(np.sort(np.concatenate((gain[begin:end], others)))[::-1] * weight)
             if not np.isfinite(best).all():
                 largest = hits.relevance[begin:end].max()
                 raise ValueError(f"relevance: expected gains that add up within float64, found relevance {largest:g}")
