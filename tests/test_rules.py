@@ -83,13 +83,14 @@ ALLOWED = {
     "validation_fraction": {"0", "1e-300"},
     "subsets": {"2.5", "3.0", "1e-300"},
     "core": {"0"},
+    "points": {"None"},
     "random_state": {"0", "None", *WHOLE},
     "n_threads": {"None", "-1"},
     "callbacks": {"None"},
     "checkpoint": {"None", "auto", "7", "no such thing"},
 }
 MAY_BE_NONE = ("C_pair", "gamma", "threshold", "points", "batch_size", "max_draws", "M", "tol", "n_components")
-MAY_BE_AUTO = ("C", "l2", "unmatched", "learning_rate", "max_norm", "stage_learning_rate", "stage_norm")
+MAY_BE_AUTO = ("C", "l2", "unmatched", "points", "learning_rate", "max_norm", "stage_learning_rate", "stage_norm")
 
 
 def allowed(estimator, parameter):
