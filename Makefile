@@ -27,6 +27,7 @@ check: .venv/installed-check
 
 fuzz: .venv/installed-test
 	$(BIN)/python -m tests.fuzz --files $(or $(FILES),200000)
+	$(BIN)/python -m tests.fuzz.models --cases $(or $(MODELS),20000)
 
 bench: .venv/installed-bench
 	for name in metrics reader star cstar quadratic metric permanent warp topk; do $(BIN)/slatewise bench $$name || exit 1; done

@@ -74,26 +74,28 @@ ALLOWED = {
     **dict.fromkeys(("C", "C_pair", "l2", "gamma", "tol"), NUMBER),
     "threshold": {*NUMBER, "0", "-1", "-2", "-0.5"},
     "unmatched": {*NUMBER, "0", "-1", "-2", "-0.5"},
-    **dict.fromkeys(("learning_rate", "max_norm", "stage_learning_rate", "stage_norm"), NUMBER - {"1e300", "1e-300"}),
+    **dict.fromkeys(("learning_rate", "stage_learning_rate"), NUMBER - {"1e300", "1e-300"}),
+    "max_norm": {"2.5", "3.0"},
+    "stage_norm": {"2.5", "3.0"},
     "base_scale": NUMBER - {"1e300", "1e-300"},
     "alpha": {*NUMBER, "0"},
-    "own_weight": {*NUMBER, "0"} - {"1e300"},
+    "own_weight": {"2.5", "3.0", "1e-300", "0"},
     "validation_fraction": {"0", "1e-300"},
     "subsets": {"2.5", "3.0", "1e-300"},
-    "core": {"0"},
+    "core": {"0", "auto"},
     "random_state": {"0", "None", *WHOLE},
     "n_threads": {"None", "-1"},
     "callbacks": {"None"},
     "checkpoint": {"None", "auto", "7", "no such thing"},
 }
-MAY_BE_NONE = ("C_pair", "gamma", "threshold", "points", "batch_size", "max_draws", "M", "tol", "n_components")
-MAY_BE_AUTO = ("C", "l2", "unmatched", "learning_rate", "max_norm", "stage_learning_rate", "stage_norm")
+MAY_BE_NONE = ("C_pair", "gamma", "threshold", "batch_size", "max_draws", "M", "tol", "n_components")
+MAY_BE_AUTO = ("C", "l2", "points", "unmatched", "learning_rate", "max_norm", "stage_learning_rate", "stage_norm")
 
 
 def allowed(estimator, parameter):
     default = inspect.signature(estimator).parameters[parameter].default
     names = set(ALLOWED.get(parameter, ()))
-    if parameter in MAY_BE_NONE and default is None:
+    if parameter == "points" or (parameter in MAY_BE_NONE and default is None):
         names.add("None")
     if parameter == "tol" and estimator in (CStarRanker, GraphMatcher):
         names.add("0")
@@ -165,7 +167,7 @@ def test_paths_that_are_not(value):
 def test_numbers_of_numpy_are_numbers():
     rules.count().check("k", np.int32(4))
     rules.POSITIVE.check("C", np.float32(0.5))
-    rules.SINGLES.check("weights", np.array([1, 2]))
+    rules.WEIGHTS.check("weights", np.array([1, 2]))
     rules.vector("label numbers", 0, whole=True, empty=True).check("core", [])
 
 

@@ -28,6 +28,12 @@ MOST_LISTED = 1 << 20
 MOST_COMPONENTS = 1 << 16
 """Columns of a table of factors."""
 MOST_THREADS = 1 << 12
+MOST_LEARNED = 1e100
+"""Of learnt numbers in double precision: products and squares with data stay finite."""
+MOST_FACTOR = 1e10
+"""Of a learnt factor in single precision, and of the norm of a row."""
+MOST_WEIGHT = 1e6
+"""Of a place of a list."""
 _LARGEST, _SINGLE = sys.float_info.max, np.finfo(np.float32)
 
 
@@ -72,6 +78,9 @@ def shown(value: object) -> str:
     """Return a value for a message: cut where it is long, and never a number of thousands of digits."""
     if isinstance(value, int) and value.bit_length() > 200:
         return f"a whole number of {value.bit_length()} bits"
+    if isinstance(value, np.ndarray):
+        array = cast("NDArray[Any]", value)
+        return f"{array.dtype} of shape {array.shape}"
     text = repr(value)
     return text if len(text) <= 100 else f"{text[:97]}..."
 
@@ -111,6 +120,39 @@ def vector(
     return Rule(expected, allows)
 
 
+def learned_array(ndim: int, dtype: type[np.floating[Any]] = np.float64, most: float = MOST_LEARNED) -> Rule:
+    """Finite numbers that a fit found, so small that what is made of them is finite too."""
+    most = min(most, MOST_FACTOR) if dtype is np.float32 else most
+    return _array(f"numbers up to {most:g}", dtype.__name__, ndim, -most, most)
+
+
+def whole_array(ndim: int, dtype: str = "int64") -> Rule:
+    """Whole numbers >= 0."""
+    return _array("numbers >= 0", dtype, ndim, 0, MOST)
+
+
+def _array(expected: str, dtype: str, ndim: int, least: float, most: float) -> Rule:
+    def allows(value: object) -> bool:
+        array = cast("NDArray[Any]", value) if isinstance(value, np.ndarray) else None
+        if array is None or array.ndim != ndim or array.dtype != np.dtype(dtype):
+            return False
+        # Unlike a mask, the ends take no memory, which a mapped file would notice.
+        return not array.size or bool(least <= array.min().item() and array.max().item() <= most)
+
+    return Rule(f"a {dtype} array of {ndim} dimension{'s' * (ndim > 1)}, {expected}", allows)
+
+
+def _ascending(*kinds: str) -> Callable[[object], bool]:
+    def allows(value: object) -> bool:
+        array = cast("NDArray[Any]", value) if isinstance(value, np.ndarray) else None
+        if array is None or array.ndim != 1 or not {array.dtype.kind, array.dtype.name} & {*kinds}:
+            return False
+        finite = array.dtype.kind != "f" or bool(np.isfinite(array).all())
+        return finite and bool((array[1:] > array[:-1]).all())
+
+    return allows
+
+
 def is_whole(value: object) -> bool:
     """Tell a whole number, of Python's or NumPy's, from everything else."""
     return not isinstance(value, bool) and isinstance(value, Integral)
@@ -135,6 +177,11 @@ def _as_vector(value: object) -> NDArray[Any] | None:
     return None if vector is None or vector.ndim != 1 else vector
 
 
+def _are_names(value: object) -> bool:
+    array = cast("NDArray[Any]", value) if isinstance(value, np.ndarray) else None
+    return array is not None and array.ndim == 1 and all(isinstance(name, str) for name in array.tolist())
+
+
 def _are_callables(value: object) -> bool:
     return isinstance(value, (list, tuple)) and all(callable(each) for each in cast("Sequence[object]", value))
 
@@ -153,8 +200,19 @@ POSITIVE = number("a finite number > 0", math.ulp(0.0), _LARGEST)
 NOT_NEGATIVE = number("a finite number >= 0", 0.0, _LARGEST)
 SHARE = number("a number from 0 to below 1", 0.0, math.nextafter(1.0, 0.0))
 SINGLE_POSITIVE = number("a finite float32 number > 0", float(_SINGLE.tiny), float(_SINGLE.max))
-SINGLE_NOT_NEGATIVE = number("a finite float32 number >= 0", 0.0, float(_SINGLE.max))
-SINGLES = vector("finite float32 numbers >= 0", 0.0, float(_SINGLE.max))
+NORM = number(f"a number > 0 and at most {MOST_FACTOR:g}", float(_SINGLE.tiny), MOST_FACTOR)
+WEIGHT = number(f"a number from 0 to {MOST_WEIGHT:g}", 0.0, MOST_WEIGHT)
+WEIGHTS = vector(f"numbers from 0 to {MOST_WEIGHT:g}", 0.0, MOST_WEIGHT)
+UNIT = number("a number from 1e-30 to 3.4e+38", 1e-30, float(_SINGLE.max))
+"""Of scores in single precision: what is divided by it neither overflows nor vanishes."""
+LEARNED = number(f"a number up to {MOST_LEARNED:g}", -MOST_LEARNED, MOST_LEARNED)
+LEARNED_POSITIVE = number(f"a number > 0 and at most {MOST_LEARNED:g}", math.ulp(0.0), MOST_LEARNED)
+SEEN = Rule("a number", _is_number)
+"""Of a figure that is only shown: NaN and infinities say that there is none."""
+STEPS = _array("numbers >= 0", "float32", 2, 0.0, math.inf)
+NAMES = Rule("an array of strings of 1 dimension", _are_names)
+IDS = Rule("int64 numbers or strings in ascending order, none twice", _ascending("int64", "U"))
+CLASSES = Rule("numbers or strings in ascending order, none twice", _ascending("b", "i", "u", "f", "U"))
 TEXT = Rule("a string", lambda value: isinstance(value, str))
 PATH = Rule("a path", _is_path)
 CALLBACKS = NONE | Rule("a list or tuple of callables", _are_callables)

@@ -288,7 +288,8 @@ def test_similar_items_are_those_of_the_largest_cosine(ranker):
 
 def test_the_best_epoch_is_kept_and_stages_only_where_they_help(pairs):
     reports = []
-    ranker = LatentRanker(**{**SMALL, "stages": 3, "epochs": 8}, callbacks=[reports.append])
+    told = {"learning_rate": 0.3, "max_norm": 2.5}  # reports of trials would be among the others
+    ranker = LatentRanker(**{**SMALL, "stages": 3, "epochs": 8}, **told, callbacks=[reports.append])
     ranker.fit(pairs.queries, pairs.items)
     assert [report.stage for report in reports] == sorted(report.stage for report in reports)
     best = [max(r.recall for r in reports if r.stage == stage) for stage in range(ranker.n_stages_)]
@@ -543,8 +544,8 @@ BAD = [
     ({"batch_size": 0}, {}, "batch_size"),
     ({"max_draws": 0}, {}, "max_draws"),
     ({"learning_rate": 1e39}, {}, "learning_rate: expected a finite float32 number > 0"),
-    ({"stage_norm": 1e-60}, {}, "stage_norm: expected a finite float32 number > 0"),
-    ({"position_weights": [1e300] * 20}, {}, "position_weights: expected .reciprocal. or finite float32 numbers >= 0"),
+    ({"stage_norm": 1e-60}, {}, "stage_norm: expected a number > 0 and at most"),
+    ({"position_weights": [1e300] * 20}, {}, "position_weights: expected 'reciprocal' or numbers from 0 to 1e"),
     ({}, {"queries": csr_array(([1e308, 1e308], [0, 0], [0, 2, 2])), "items": None}, "queries: expected finite entr"),
     ({"learning_rate": 0}, {}, "learning_rate: expected a finite float32 number > 0 or 'auto', found 0"),
     ({"max_norm": np.inf}, {}, "max_norm"),
@@ -552,7 +553,7 @@ BAD = [
     ({"stage_learning_rate": "fast"}, {}, "stage_learning_rate"),
     ({"validation_fraction": 1.0}, {}, "validation_fraction"),
     ({"position_weights": "equal"}, {}, "position_weights"),
-    ({"own_weight": -1}, {}, "own_weight: expected a finite float32 number >= 0, found -1"),
+    ({"own_weight": -1}, {}, "own_weight: expected a number from 0 to .*, found -1"),
     ({"own_weight": np.nan}, {}, "own_weight"),
     ({"own_weight": "itself"}, {}, "own_weight"),
     ({"own_weight": 1.0}, {"queries": np.eye(4)}, "own_weight: expected 0 for queries given by features"),
@@ -608,8 +609,7 @@ def test_bad_input_to_fit(settings, arguments, message):
         (lambda r: r.rank([3], k=0), "k: expected"),
         (lambda r: r.rank([3], k=True), "k: expected a whole number from 1 to the 60 items .*, found True"),
         (lambda r: r.rank([3], stage=False), "stage: expected a number from 0 to 0, found False"),
-        (lambda r: r.rank([3], k=61), "k: expected a whole number from 1 to the 60 items left"),
-        (lambda r: r.rank([3], k=60, exclude=[[5]]), "to the 59 items left"),
+        (lambda r: r.rank([3], k=61), "k: expected a whole number from 1 to the 60 items there are, found 61"),
         (lambda r: r.rank([3], stage=1), "stage: expected a number from 0 to 0"),
         (lambda r: r.rank([3, 4], exclude=[[5], [6, 999]]), "exclude: .* found 999 at place 1 of query 1"),
         (lambda r: r.rank([3], exclude=np.eye(1, 60)), "exclude: expected a sequence of ids .*, found a dense matrix"),

@@ -1,18 +1,14 @@
-"""What a GraphMatcher refuses: graphs and matchings that do not fit each other, parameters that mean nothing."""
+"""What a GraphMatcher refuses: graphs and matchings that do not fit each other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise import rules
 from slatewise.lists.checks import LARGEST, numbers, require_in_range
-
-if TYPE_CHECKING:
-    from slatewise.estimators.graph_matcher import GraphMatcher
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -87,12 +83,3 @@ def require_known(log_z: list[float]) -> Floats:
     if np.isnan(log_z).any():
         raise ValueError("expectation: expected 'exact' or 'bethe' for a likelihood of large graphs, found 'sample'")
     return np.array(log_z)
-
-
-def check_learned(matcher: GraphMatcher) -> None:
-    """Raise ValueError unless what a file says was learnt fits together."""
-    rules.check(matcher)
-    coef = matcher.coef_
-    if coef.shape != (matcher.n_features_in_,) or coef.dtype != np.float64 or not np.isfinite(coef).all():
-        raise ValueError(f"coef_: expected {matcher.n_features_in_} finite numbers")
-    (rules.FINITE | rules.NONE).check("unmatched_", matcher.unmatched_)

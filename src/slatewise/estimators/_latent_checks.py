@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slatewise import rules
-from slatewise.estimators._latent_search import GRIDS
 from slatewise.warp.pair_terms import Bilinear, Gram, PairTerm
 from slatewise.warp.tables import Segment, Singles, padded
 
@@ -20,12 +19,11 @@ PAIR_TERMS: Mapping[str, Callable[[Segment], PairTerm]] = {"gram": Gram, "biline
 
 def check_settings(ranker: LatentRanker, featured: bool) -> None:
     """Raise ValueError unless the parameters make sense together, and for queries given so."""
-    for name in GRIDS:
-        if isinstance(getattr(ranker, name), str) and ranker.checkpoint is not None:
-            raise ValueError(f"{name}: expected a number for a fit with a checkpoint, found 'auto'")
     if featured and ranker.engine == "sampled":
         raise ValueError("engine: expected 'blocked' for queries given by features, found 'sampled'")
-    position_weights(ranker)
+    given: Any = ranker.position_weights
+    if not isinstance(given, str) and len(given) != ranker.k:
+        raise ValueError(f"position_weights: expected {ranker.k} numbers, as many as k, found {len(given)}")
     if featured and ranker.own_weight:
         raise ValueError("own_weight: expected 0 for queries given by features, which are no items")
 
@@ -35,10 +33,7 @@ def position_weights(ranker: LatentRanker) -> Singles:
     given: Any = ranker.position_weights
     if isinstance(given, str):
         return (1.0 / np.arange(1, ranker.k + 1)).astype(np.float32)
-    weights = np.asarray(given, dtype=np.float32)
-    if weights.shape != (ranker.k,):
-        raise ValueError(f"position_weights: expected {ranker.k} numbers, as many as k, found {len(weights)}")
-    return weights
+    return np.asarray(given, dtype=np.float32)
 
 
 def pair_term(ranker: LatentRanker) -> PairTerm:
@@ -49,50 +44,32 @@ def pair_term(ranker: LatentRanker) -> PairTerm:
 
 def check_learned(ranker: LatentRanker) -> None:
     """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-    rules.check(ranker)
     check_settings(ranker, False)  # parameters set after fit may not suit features, and change no answer
-    if type(ranker.by_features_) is not bool or type(ranker.n_stages_) is not int or ranker.n_stages_ < 1:
-        raise ValueError("by_features_, n_stages_: expected a boolean and a number of stages >= 1")
-    if type(ranker.n_components_) is not int or ranker.n_components_ < 1 or ranker.pair_ not in tuple(PAIR_TERMS):
-        raise ValueError(f"n_components_, pair_: expected a number >= 1 and one of {', '.join(PAIR_TERMS)}")
-    rules.SINGLES.check("position_weights_", ranker.position_weights_)
-    if ranker.position_weights_.dtype != np.float32:
-        raise ValueError(f"position_weights_: expected float32, found {ranker.position_weights_.dtype}")
-    rules.SINGLE_NOT_NEGATIVE.check("own_weight_", ranker.own_weight_)
-    for name in GRIDS:
-        rules.SINGLE_POSITIVE.check(f"{name}_", getattr(ranker, f"{name}_"))
+    if np.asarray(ranker.position_weights_).dtype != np.float32:
+        raise ValueError("position_weights_: expected float32, found others")
+    if len(ranker.n_epochs_) != ranker.n_stages_:
+        raise ValueError(f"n_epochs_: expected {ranker.n_stages_} numbers, found {len(ranker.n_epochs_)}")
+    if not ranker.by_features_ and ranker.n_features_in_ != 1:
+        raise ValueError(f"n_features_in_: expected 1 where a query is one id, found {ranker.n_features_in_}")
+    if ranker.by_features_ and len(ranker.query_ids_):
+        raise ValueError(f"query_ids_: expected none for queries given by features, found {len(ranker.query_ids_)}")
+    if len(ranker.item_ids_) < 2:
+        raise ValueError(f"item_ids_: expected at least two items, found {len(ranker.item_ids_)}")
     width = padded(pair_term(ranker).S.start if ranker.n_stages_ == 1 else pair_term(ranker).segments[-1].stop)
     rows = ranker.n_features_in_ if ranker.by_features_ else len(ranker.query_ids_)
     for name, n_rows in (("query_factors_", rows), ("item_factors_", len(ranker.item_ids_))):
         factors = getattr(ranker, name)
-        if factors.shape != (ranker.n_stages_, n_rows, width) or factors.dtype != np.float32:
-            raise ValueError(f"{name}: expected float32 of shape {(ranker.n_stages_, n_rows, width)}")
-        require_finite_factors(name, factors)
+        if factors.shape != (ranker.n_stages_, n_rows, width):
+            raise ValueError(f"{name}: expected shape {(ranker.n_stages_, n_rows, width)}, found {factors.shape}")
     for name, shape in (("query_steps_", (rows, 1)), ("item_steps_", (len(ranker.item_ids_), 2))):
-        steps = getattr(ranker, name)
-        if steps.shape != shape or steps.dtype != np.float32 or not (steps >= 0).all():
-            raise ValueError(f"{name}: expected float32 numbers >= 0 of shape {shape}")
-    for name in ("query_ids_", "item_ids_"):
-        ids = getattr(ranker, name)
-        if ids.ndim != 1 or ids.dtype.kind not in "iU" or (ids[1:] <= ids[:-1]).any():
-            raise ValueError(f"{name}: expected ascending ids")
+        if getattr(ranker, name).shape != shape:
+            raise ValueError(f"{name}: expected shape {shape}, found {getattr(ranker, name).shape}")
 
 
 def require_learnt(learning_rate: float, *factors: Singles) -> None:
     """Raise ValueError if training has gone where float32 has no numbers."""
-    if not all(_are_finite(values) for values in factors):
+    if not all(rules.learned_array(values.ndim, np.float32).allows(values) for values in factors):
         raise ValueError(
             f"learning_rate: expected steps under which factors stay finite, found {learning_rate:g}; "
             "features that are too large do the same"
         )
-
-
-def require_finite_factors(name: str, factors: Singles) -> None:
-    """Raise ValueError if one is not."""
-    if not _are_finite(factors):
-        raise ValueError(f"{name}: expected finite numbers")
-
-
-def _are_finite(factors: Singles) -> bool:
-    # Unlike a mask, the extremes take no memory, which a mapped file would notice.
-    return bool(np.isfinite((factors.min(initial=0.0), factors.max(initial=0.0))).all())

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from slatewise import rules
 from slatewise.estimators._transformer import check_classes
 from slatewise.inference.interleave import Oracle, require_few_states
 from slatewise.learners.metric_cone import Cone, Orthant, Psd
@@ -18,6 +17,7 @@ from slatewise.lists.checks import relevance_rows
 from slatewise.scores.label_sets import check_labels
 from slatewise.scores.mahalanobis import is_sparse, row_blocks
 from slatewise.scores.relevant_items import LEFT_OUT, MOST_GRADES, Listed, Relevance, SameClass, SharedLabel
+from slatewise.scores.row_kernels import check_basis
 
 if TYPE_CHECKING:
     from slatewise.estimators.metric import MetricRanker
@@ -149,21 +149,20 @@ def labels_like(ranker: MetricRanker, y: Any, n_rows: int) -> Relevance:
 
 def check_learned(ranker: MetricRanker) -> None:
     """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-    rules.check(ranker)
-    rank = len(ranker.components_)
+    check_basis(ranker.kernel, ranker.basis_, ranker.n_features_in_)
+    rank, items = len(ranker.components_), len(ranker.catalogue_)
     width = ranker.n_features_in_ if ranker.kernel == "linear" else len(ranker.basis_)
-    items = len(ranker.catalogue_)
+    if not items:
+        raise ValueError("catalogue_: expected at least one row, found none")
     for name, shape in (("components_", (rank, width)), ("catalogue_", (items, rank))):
-        array = getattr(ranker, name)
-        if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
-            raise ValueError(f"{name}: expected finite numbers of shape {shape}")
-    if len(ranker.catalogue_labels_) not in (0, items):
-        raise ValueError(f"catalogue_labels_: expected {items} rows or none, found {len(ranker.catalogue_labels_)}")
-    if ranker.catalogue_labels_.dtype.kind != "i":
-        raise ValueError("catalogue_labels_: expected whole numbers")
-    if ranker.kernel == "precomputed":
-        columns = ranker.basis_
-        if columns.dtype.kind != "i" or ((columns < 0) | (columns >= ranker.n_features_in_)).any():
-            raise ValueError(f"basis_: expected columns of {ranker.n_features_in_}")
-    elif ranker.kernel != "linear" and ranker.basis_.shape[1:] != (ranker.n_features_in_,):
-        raise ValueError(f"basis_: expected rows of {ranker.n_features_in_} features")
+        if getattr(ranker, name).shape != shape:
+            raise ValueError(f"{name}: expected shape {shape}, found {getattr(ranker, name).shape}")
+    labels, n_classes = ranker.catalogue_labels_, len(ranker.classes_)
+    if len(labels) not in (0, items):
+        raise ValueError(f"catalogue_labels_: expected {items} rows or none, found {len(labels)}")
+    one_class = labels.ndim == 1 and len(labels) > 0
+    if one_class != (n_classes > 0):
+        raise ValueError(f"classes_: expected some where catalogue_labels_ names one per row, found {n_classes}")
+    most = n_classes - 1 if one_class else 1
+    if labels.max(initial=0) > most or (labels.ndim == 2 and not labels.size):
+        raise ValueError(f"catalogue_labels_: expected numbers from 0 to {most}, found {labels.max(initial=0)}")

@@ -1,4 +1,4 @@
-"""What a StructuredReranker refuses, and its pairs by number."""
+"""The pairs of a StructuredReranker by number."""
 
 from __future__ import annotations
 
@@ -8,20 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slatewise import rules
 from slatewise.estimators._base_scorer import check_numbers, numbered
-from slatewise.estimators._latent_checks import PAIR_TERMS
 from slatewise.estimators._latent_input import Ids, LatentPairs, check_pairs
 
 if TYPE_CHECKING:
     from slatewise.estimators.structured_reranker import StructuredReranker
-
-
-def check_shape(reranker: StructuredReranker) -> None:
-    """Raise ValueError unless what a file says of lists and pairs makes sense."""
-    rules.one_of(*PAIR_TERMS).check("pair_", reranker.pair_)
-    rules.count(1, rules.MOST_COMPONENTS).check("n_components_", reranker.n_components_)
-    rules.count(1, rules.MOST_LISTED).check("k_", reranker.k_)
 
 
 def pairs_for(reranker: StructuredReranker, queries: Ids, items: Ids, sample_weight: ArrayLike | None) -> LatentPairs:

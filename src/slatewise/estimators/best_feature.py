@@ -42,7 +42,12 @@ class BestFeatureRanker(QueryRanker):
     (0, -1.0)
     """
 
-    saved_attributes = ("feature_", "sign_", "train_score_", "has_qid_")
+    learned: ClassVar[Mapping[str, Rule]] = {
+        "feature_": rules.count(0),
+        "sign_": Rule("1.0 or -1.0", lambda value: isinstance(value, float) and value in (1.0, -1.0)),
+        "train_score_": rules.SEEN,
+        "has_qid_": rules.BOOLEAN,
+    }
 
     rules: ClassVar[Mapping[str, Rule]] = {"measure": rules.TEXT}
 
@@ -63,12 +68,11 @@ class BestFeatureRanker(QueryRanker):
         self.train_score_ = float(values[best])
 
     def check_learned(self) -> None:
-        """Raise ValueError unless the feature is one of X and the sign a sign."""
+        """Raise ValueError unless the measure is one and the feature is one of X."""
         super().check_learned()
-        if type(self.feature_) is not int or not 0 <= self.feature_ < self.n_features_in_:
-            raise ValueError(f"feature_: expected a column of {self.n_features_in_}, found {self.feature_!r}")
-        if type(self.sign_) is not float or abs(self.sign_) != 1.0:
-            raise ValueError(f"sign_: expected 1.0 or -1.0, found {self.sign_!r}")
+        metrics.parse(self.measure)
+        if self.feature_ >= self.n_features_in_:
+            raise ValueError(f"feature_: expected a column of {self.n_features_in_}, found {self.feature_}")
 
     def _scores(self, X: NDArray[Any]) -> NDArray[np.float64]:
         return self.sign_ * X[:, self.feature_].astype(np.float64)

@@ -55,7 +55,7 @@ class MarginRanker(QueryRanker):
     n_threads : int, optional
         Threads over blocks of lists; the result has the same bits with any number. -1: all cores.
     random_state : int, optional
-        Of the folds of ``C="auto"``.
+        Of the folds of ``C="auto"``. None is 0: every fit draws the same numbers.
 
     Attributes
     ----------
@@ -88,7 +88,15 @@ class MarginRanker(QueryRanker):
     True
     """
 
-    saved_attributes = ("coef_", "C_", "objective_", "lower_bound_", "n_iter_", "n_skipped_", "has_qid_")
+    learned: ClassVar[Mapping[str, Rule]] = {
+        "coef_": rules.learned_array(1),
+        "C_": rules.POSITIVE,
+        "objective_": rules.SEEN,
+        "lower_bound_": rules.SEEN,
+        "n_iter_": rules.count(0),
+        "n_skipped_": rules.count(0),
+        "has_qid_": rules.BOOLEAN,
+    }
     coef_: Floats
 
     rules: ClassVar[Mapping[str, Rule]] = {
@@ -129,10 +137,10 @@ class MarginRanker(QueryRanker):
         self.random_state = random_state
 
     def check_learned(self) -> None:
-        """Raise ValueError unless there is one finite weight a feature."""
+        """Raise ValueError unless there is one weight per feature."""
         super().check_learned()
-        if self.coef_.shape != (self.n_features_in_,) or not np.isfinite(self.coef_).all():
-            raise ValueError(f"coef_: expected {self.n_features_in_} finite numbers, found shape {self.coef_.shape}")
+        if self.coef_.shape != (self.n_features_in_,):
+            raise ValueError(f"coef_: expected {self.n_features_in_} numbers, found shape {self.coef_.shape}")
 
     def _certificate(self) -> dict[str, Any]:
         gap = (self.objective_ - self.lower_bound_) / max(self.objective_, 1e-300)

@@ -102,18 +102,18 @@ class MetricRanker(Transforms, SavedEstimator):
     True
     """
 
-    saved_attributes = (
-        "components_",
-        "basis_",
-        "gamma_",
-        "catalogue_",
-        "catalogue_labels_",
-        "classes_",
-        "objective_",
-        "lower_bound_",
-        "n_iter_",
-        "n_skipped_",
-    )
+    learned: ClassVar[Mapping[str, Rule]] = {
+        "components_": rules.learned_array(2),
+        "basis_": rules.learned_array(2) | rules.whole_array(1),
+        "gamma_": rules.LEARNED_POSITIVE,
+        "catalogue_": rules.learned_array(2),
+        "catalogue_labels_": rules.whole_array(1) | rules.whole_array(2, "int8"),
+        "classes_": rules.CLASSES,
+        "objective_": rules.SEEN,
+        "lower_bound_": rules.SEEN,
+        "n_iter_": rules.count(0),
+        "n_skipped_": rules.count(0),
+    }
     components_: Floats
     basis_: NDArray[Any]
     gamma_: float
@@ -320,6 +320,7 @@ class MetricRanker(Transforms, SavedEstimator):
 
     def check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
+        super().check_learned()
         check_learned(self)
 
     def __sklearn_tags__(self) -> Any:

@@ -100,11 +100,6 @@ class QueryRanker(SavedEstimator):
             raise ValueError("sample_weight: expected a weight > 0 in some row, found none")
         return float(np.average(values, weights=per_list))
 
-    def check_learned(self) -> None:
-        """Raise ValueError unless ``has_qid_`` is a boolean."""
-        if type(self.has_qid_) is not bool:
-            raise ValueError(f"has_qid_: expected a boolean, found {self.has_qid_!r}")
-
     def _certificate(self) -> dict[str, Any]:
         """Return what the model card says of the objective; nothing where a ranker minimises none."""
         return {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,18 +12,18 @@ from numpy.typing import ArrayLike
 
 from slatewise import rules
 from slatewise.estimators._base_scorer import Scaled, rows_of
-from slatewise.estimators._latent_checks import PAIR_TERMS, require_finite_factors
-from slatewise.estimators._latent_input import Ids, check_ids, number_ids
+from slatewise.estimators._latent_checks import PAIR_TERMS
+from slatewise.estimators._latent_input import Ids, Unknown, check_ids, number_ids
 from slatewise.estimators._latent_lists import check_depths, check_exclude, check_k
 from slatewise.estimators._latent_training import training_pairs
 from slatewise.estimators._latent_validation import hold_out
-from slatewise.estimators._reranker_checks import check_shape, pairs_for
+from slatewise.estimators._reranker_checks import pairs_for
 from slatewise.estimators._sklearn import check_is_fitted
 from slatewise.estimators.saving import SavedEstimator, card_for
 from slatewise.rules import Rule, is_whole
 from slatewise.warp.blocked import step_size
 from slatewise.warp.engine import Factors
-from slatewise.warp.explanation import SlateExplanation, moved_by_list
+from slatewise.warp.explanation import SlateExplanation, moved_by_list, shown_ids
 from slatewise.warp.on_base import BaseScores, StagesOnBase, base_alone, base_scores, next_factors, top_on_base
 from slatewise.warp.pair_terms import PairTerm
 from slatewise.warp.tables import Segment, Singles, Table, padded
@@ -74,7 +73,7 @@ class StructuredReranker(SavedEstimator):
     n_threads : int, optional
         Threads over blocks of pairs or queries; the result has the same bits with any number. -1: all cores.
     random_state : int, optional
-        Start of S and order of the pairs.
+        Start of S and order of the pairs. None is 0: every fit draws the same numbers.
 
     Attributes
     ----------
@@ -110,16 +109,17 @@ class StructuredReranker(SavedEstimator):
     (2, 4)
     """
 
-    saved_attributes = (
-        "item_ids_",
-        "pair_factors_",
-        "base_unit_",
-        "n_components_",
-        "pair_",
-        "k_",
-        "n_stages_",
-        "n_epochs_",
-    )
+    learned: ClassVar[Mapping[str, Rule]] = {
+        "item_ids_": rules.IDS,
+        "pair_factors_": rules.learned_array(3, np.float32),
+        "base_unit_": rules.UNIT,
+        "n_components_": rules.count(1, rules.MOST_COMPONENTS),
+        "pair_": rules.one_of(*PAIR_TERMS),
+        "k_": rules.count(1, rules.MOST_LISTED),
+        "n_stages_": rules.count(0),
+        "n_epochs_": rules.vector("whole numbers", 0, rules.MOST, whole=True, empty=True),
+    }
+    not_saved: ClassVar[tuple[str, ...]] = (*SavedEstimator.not_saved, "base")
     item_ids_: Ids
     pair_factors_: Singles
     base_unit_: float
@@ -137,7 +137,7 @@ class StructuredReranker(SavedEstimator):
         "k": rules.count(1, rules.MOST_LISTED),
         "base_scale": rules.SINGLE_POSITIVE,
         "learning_rate": rules.SINGLE_POSITIVE,
-        "max_norm": rules.SINGLE_POSITIVE,
+        "max_norm": rules.NORM,
         "epochs": rules.count(),
         "validation_fraction": rules.SHARE,
         "patience": rules.count(),
@@ -223,9 +223,12 @@ class StructuredReranker(SavedEstimator):
         return self
 
     def rank(
-        self, queries: ArrayLike, k: int = 10, stage: int | None = None, exclude: Any = None
+        self, queries: ArrayLike, k: int = 10, stage: int | None = None, exclude: Any = None, unknown: Unknown = "error"
     ) -> tuple[Ids, Singles]:
         """Return the ids and scores of the k best items of each query, best first; equal scores in the order of ids.
+
+        A query that excludes so many that fewer than k are left has the id -1 (of names: an empty string) and the score
+        -inf in the places that stay empty.
 
         Parameters
         ----------
@@ -238,44 +241,60 @@ class StructuredReranker(SavedEstimator):
         exclude
             Items not to show: a sequence of ids for each query, or a sparse matrix (queries, items) in the order of
             ``item_ids_``.
+        unknown
+            What becomes of queries that are no rows of a base given as matrices, and of excluded items that fit never
+            saw: "error", or "ignore" with a warning that counts them. Then such a query gets the mean of the base's
+            rows, and such an item is excluded anyway. A base that is an object decides by itself what it does with ids
+            that it does not know.
         """
-        found = self._top(check_ids("queries", queries), k, stage, exclude)
-        return self.item_ids_[found.items], found.scores
+        base, n_queries = self._base(queries, unknown)
+        found = self._top(base, n_queries, k, self._last(stage), exclude, unknown)
+        return shown_ids(self.item_ids_, found.items), found.scores
 
     def explain(
-        self, queries: ArrayLike, k: int = 10, stage: int | None = None, exclude: Any = None
+        self, queries: ArrayLike, k: int = 10, stage: int | None = None, exclude: Any = None, unknown: Unknown = "error"
     ) -> SlateExplanation:
         """Return the k best items of each query with the parts of their scores: who moved them, and by how much.
 
         Parameters
         ----------
-        queries, k, stage, exclude
+        queries, k, stage, exclude, unknown
             As in :meth:`rank`.
         """
-        ids = check_ids("queries", queries)
-        items = self._top(ids, k, stage, exclude).items
+        base, n_queries = self._base(queries, unknown)
         last = self._last(stage)
-        lists, moved = np.empty((len(ids), 0), dtype=np.int64), np.zeros((*items.shape, 0))
+        items = self._top(base, n_queries, k, last, exclude, unknown).items
+        lists, moved = np.empty((n_queries, 0), dtype=np.int64), np.zeros((*items.shape, 0))
         if last:
-            lists = self._top(ids, min(self.k_, len(self.item_ids_)), last - 1).items
+            lists = self._top(base, n_queries, min(self.k_, len(self.item_ids_)), last - 1).items
             weights = self._weights()[: lists.shape[1]]
             moved = moved_by_list(self.pair_factors_[last - 1], self._pair(), items, lists, weights)
-        own = base_scores(self._base(ids), np.arange(len(ids)), items, len(self.item_ids_)).astype(np.float64)
-        return SlateExplanation(self.item_ids_[items], own, np.zeros(own.shape), self.item_ids_[lists], moved)
+        own = base_scores(base, np.arange(n_queries), items, len(self.item_ids_)).astype(np.float64)
+        own[items < 0] = -np.inf
+        shown = shown_ids(self.item_ids_, items)
+        return SlateExplanation(shown, own, np.zeros(own.shape), self.item_ids_[lists], moved)
 
     def recall(
-        self, queries: ArrayLike, items: ArrayLike, ks: Sequence[int] = (5, 10, 30, 50), stage: int | None = None
+        self,
+        queries: ArrayLike,
+        items: ArrayLike,
+        ks: Sequence[int] = (5, 10, 30, 50),
+        stage: int | None = None,
+        unknown: Unknown = "error",
     ) -> dict[int, float]:
-        """Return, for each k, the share of pairs whose item is among the k best of all items for its query."""
+        """Return, for each k, the share of pairs whose item is among the k best of all items for its query.
+
+        With ``unknown="ignore"`` queries are treated as in :meth:`rank`, and pairs of items that fit never saw count as
+        not found.
+        """
         check_is_fitted(self)
-        numbers = number_ids("items", items, self.item_ids_)
+        numbers = number_ids("items", items, self.item_ids_, unknown=unknown, instead="count as not found")
         asked, own = np.unique(check_ids("queries", queries), return_inverse=True)
         if len(own) != len(numbers) or not len(own):
             raise ValueError(f"items: expected one a query and at least one, found {len(numbers)} for {len(own)}")
         depths = check_depths(ks)
-        base, factors = self._factors(asked, stage)
-        deepest = min(max(depths), len(self.item_ids_))
-        lists = top_on_base(base, factors, np.arange(len(asked)), deepest, n_threads=self.n_threads).items
+        base, n_queries = self._base(asked, unknown)
+        lists = self._top(base, n_queries, min(max(depths), len(self.item_ids_)), self._last(stage)).items
         hits = lists[own] == numbers[:, None]
         return {k: float(hits[:, :k].any(axis=1).mean()) for k in depths}
 
@@ -287,21 +306,18 @@ class StructuredReranker(SavedEstimator):
         path
             Where to write; a file already there is replaced.
         """
-        check_is_fitted(self)
-        without = copy.copy(self)
-        without.base = None
-        super(StructuredReranker, without).save(path)
+        super().save(path)
 
     def check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-        rules.check(self)
-        check_shape(self)
+        super().check_learned()
+        if len(self.n_epochs_) != self.n_stages_:
+            raise ValueError(f"n_epochs_: expected {self.n_stages_} numbers, found {len(self.n_epochs_)}")
+        if not len(self.item_ids_) or self.n_features_in_ != 1:
+            raise ValueError("item_ids_, n_features_in_: expected at least one item, and 1 for a query of one id")
         shape = (self.n_stages_, len(self.item_ids_), self._width())
-        if self.pair_factors_.shape != shape or self.pair_factors_.dtype != np.float32:
+        if self.pair_factors_.shape != shape:
             raise ValueError(f"pair_factors_: expected float32 of shape {shape}, found {self.pair_factors_.shape}")
-        require_finite_factors("pair_factors_", self.pair_factors_)
-        if self.item_ids_.ndim != 1 or (self.item_ids_[1:] <= self.item_ids_[:-1]).any():
-            raise ValueError("item_ids_: expected ascending ids")
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
@@ -311,7 +327,13 @@ class StructuredReranker(SavedEstimator):
         found = top_on_base(base, base_alone(len(self.item_ids_)), np.arange(n_queries), k, n_threads=self.n_threads)
         ends = found.scores[:, [0, -1]].astype(np.float64)  # a gap of float32 numbers need not be one
         gap = float((ends[:, 0] - ends[:, 1]).mean())
-        return gap / float(self.base_scale) if gap > 0 else 1.0
+        unit = gap / float(self.base_scale) if gap > 0 else 1.0
+        if not rules.UNIT.allows(unit):
+            raise ValueError(
+                f"base: expected lists that span 1e-30 to 3.4e+38 times base_scale={self.base_scale:g} on average, "
+                f"found {gap:g}; multiply the scores by a number"
+            )
+        return unit
 
     def _pair(self) -> PairTerm:
         return PAIR_TERMS[self.pair_](Segment(0, self.n_components_, float(self.learning_rate), float(self.max_norm)))
@@ -320,7 +342,7 @@ class StructuredReranker(SavedEstimator):
         return padded(self._pair().segments[-1].stop)
 
     def _weights(self) -> Singles:
-        return (1.0 / np.arange(1, self.k_ + 1)).astype(np.float32)
+        return (1.0 / np.arange(1, min(self.k_, len(self.item_ids_)) + 1)).astype(np.float32)
 
     def _report(self, seen: EpochReport) -> None:
         for callback in self.callbacks or ():
@@ -332,20 +354,23 @@ class StructuredReranker(SavedEstimator):
             raise ValueError(f"stage: expected a number from 0 (the base) to {self.n_stages_}, found {stage!r}")
         return int(last)
 
-    def _base(self, query_ids: Ids) -> BaseScores:
-        return Scaled(rows_of(self.base, query_ids, self.item_ids_), self.base_unit_)
-
-    def _top(self, query_ids: Ids, k: int, stage: int | None, exclude: Any = None) -> TopItems:
-        base, factors = self._factors(query_ids, stage)
-        hidden = check_exclude(exclude, len(query_ids), self.item_ids_)
-        check_k(k, len(self.item_ids_), hidden)
-        return top_on_base(base, factors, np.arange(len(query_ids)), k, hidden, self.n_threads)
-
-    def _factors(self, query_ids: Ids, stage: int | None) -> tuple[BaseScores, Factors]:
+    def _base(self, queries: ArrayLike, unknown: Unknown) -> tuple[BaseScores, int]:
+        """Return the base's scores, in its unit, of queries called by their places, and how many these are."""
         check_is_fitted(self)
-        last, base = self._last(stage), self._base(query_ids)
+        ids = check_ids("queries", queries)
+        return Scaled(rows_of(self.base, ids, self.item_ids_, unknown), self.base_unit_), len(ids)
+
+    def _top(
+        self, base: BaseScores, n_queries: int, k: int, last: int, exclude: Any = None, unknown: Unknown = "error"
+    ) -> TopItems:
+        hidden = check_exclude(exclude, n_queries, self.item_ids_, unknown)
+        check_k(k, len(self.item_ids_))
+        factors = self._factors(base, n_queries, last)
+        return top_on_base(base, factors, np.arange(n_queries), k, hidden, self.n_threads)
+
+    def _factors(self, base: BaseScores, n_queries: int, last: int) -> Factors:
         factors = base_alone(len(self.item_ids_))
         for values in self.pair_factors_[:last]:
             table = Table(np.ascontiguousarray(values), np.empty((len(values), 0), dtype=np.float32), ())
-            factors = next_factors(base, factors, table, self._pair(), len(query_ids), self._weights(), self.n_threads)
-        return base, factors
+            factors = next_factors(base, factors, table, self._pair(), n_queries, self._weights(), self.n_threads)
+        return factors
