@@ -55,7 +55,7 @@ def _labels() -> dict[str, Any]:
         "cstar-chi2": CStarRanker(core=1, scores="chi2", n_components=6).fit(np.abs(X), Y),
         "cstar-intersection": CStarRanker(core=1, scores="intersection", n_components=6).fit(np.abs(X), Y),
         "cstar-precomputed": CStarRanker(core=1, scores="precomputed", n_components=6).fit(X @ X.T, Y),
-        "cstar-likelihood": CStarRanker(core=2, scores="pretrained", surrogate="likelihood", C=10.0).fit(given, Y),
+        "cstar-likelihood": CStarRanker(core=2, scores="pretrained", surrogate="likelihood").fit(given, Y),
         "cstar-classes": CStarRanker(core=1).fit(X, classes),
     }
 
