@@ -292,6 +292,10 @@ def test_what_cannot_be_judged_says_why(tmp_path, tags, sessions, run):
     assert "--system" in bad_input(run("evaluate", model, path, "--system", "cstar"))
     assert "system: expected one of" in bad_input(run("evaluate", trec, path, "--system", "nonsense"))
     assert "nowhere" in bad_input(run("evaluate", trec, "nowhere"))
+    os.mkfifo(tmp_path / "pipe")
+    assert "expected a plain file" in bad_input(run("evaluate", trec, tmp_path / "pipe"))
+    assert "ends with one of" in bad_input(run("rank", tmp_path / "no model", path, "--out", tmp_path / "r.xyz"))
+    assert "expected a plain file" in bad_input(run("demo", "--out", tmp_path))
     kinds = {datasets.describe(name).kind: name for name in datasets.names()}
     assert "found one of images" in bad_input(run("evaluate", trec, kinds["images"]))
 

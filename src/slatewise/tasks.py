@@ -309,6 +309,8 @@ def judgements_for(
     if system is None and columns == UNSAID and is_qrels(data):
         _without(catalogue)
         return Judgements(read_qrels(data))
+    if system is None and Path(data).exists() and not Path(data).is_file():
+        raise ValueError(f"{data}: expected a plain file, because judgements are looked at twice, found something else")
     task = task_named(_system_of(run, data) if system is None else system)
     return task.reading(columns).judgements(data, catalogue)
 
