@@ -19,6 +19,7 @@ from slatewise.inference.star import star_margins, star_top_k
 from slatewise.inference.star_sums import most_probable, star_log_odds
 from slatewise.learners.result import Round
 from slatewise.learners.star_training import LEARNERS
+from slatewise.lists.checks import require_in_range
 from slatewise.rules import Rule
 from slatewise.scores.explanation import Explanation, explain_selection
 from slatewise.scores.label_count import fit_label_count, predict_label_count
@@ -377,7 +378,10 @@ class CStarRanker(SavedEstimator):
     def _scores(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
         rows = check_rows(self, X, reset=False).astype(np.float64)
-        return np.ascontiguousarray(self._label_scores().scores(rows, self.coef_, self.intercept_))
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = np.ascontiguousarray(self._label_scores().scores(rows, self.coef_, self.intercept_))
+        require_in_range("the scores of X", scores)
+        return scores
 
 
 def _best_set(
