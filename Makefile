@@ -3,13 +3,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 export SLATEWISE_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test check fuzz bench docs clean
+.PHONY: demo test boundscheck check fuzz bench docs clean
 
 demo: .venv/installed-plain
 	$(BIN)/slatewise demo --out demo/report.html
 
 test: .venv/installed-test
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# The tests that reach kernels, with every index checked. Kernels in a cache were compiled without: its own is empty.
+KERNEL_TESTS := tests/inference tests/warp tests/learners tests/metrics tests/data tests/losses tests/surrogates \
+  tests/test_kernels.py tests/test_loose_sums.py tests/test_boundscheck.py
+boundscheck: .venv/installed-test
+	cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$$cache" $(BIN)/python -m pytest -n auto --dist worksteal $(KERNEL_TESTS)
 
 check: .venv/installed-check
 	$(BIN)/ruff check .

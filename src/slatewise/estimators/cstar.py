@@ -19,6 +19,7 @@ from slatewise.inference.star import star_margins, star_top_k
 from slatewise.inference.star_sums import most_probable, star_log_odds
 from slatewise.learners.result import Round
 from slatewise.learners.star_training import LEARNERS
+from slatewise.lists.checks import require_in_range
 from slatewise.rules import Rule
 from slatewise.scores.explanation import Explanation, explain_selection
 from slatewise.scores.label_count import fit_label_count, predict_label_count
@@ -89,7 +90,7 @@ class CStarRanker(SavedEstimator):
     n_threads : int, optional
         Threads over blocks of rows; the result has the same bits with any number. -1: all cores.
     random_state : int, optional
-        Order of the rows in training.
+        Order of the rows in training. None is 0: every fit draws the same numbers.
 
     Attributes
     ----------
@@ -377,7 +378,10 @@ class CStarRanker(SavedEstimator):
     def _scores(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
         rows = check_rows(self, X, reset=False).astype(np.float64)
-        return np.ascontiguousarray(self._label_scores().scores(rows, self.coef_, self.intercept_))
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = np.ascontiguousarray(self._label_scores().scores(rows, self.coef_, self.intercept_))
+        require_in_range("the scores of X", scores)
+        return scores
 
 
 def _best_set(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise import rules
-from slatewise.estimators._matching_checks import MOST_DOCUMENTS, check_settings, position_weights
+from slatewise.estimators._matching_checks import MOST_DOCUMENTS, check_ratings, check_settings, position_weights
 from slatewise.estimators._sklearn import check_targets
 from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.learners.matching_problems import slate_hinge, slate_likelihood, whole_hinge, whole_likelihood
@@ -68,7 +68,7 @@ class MatchingRanker(QueryRanker):
     n_threads : int, optional
         The result has the same bits with any number. -1: all cores.
     random_state : int, optional
-        Of the slates and the inner folds.
+        Of the slates and the inner folds. None is 0: every fit draws the same numbers.
 
     Attributes
     ----------
@@ -184,7 +184,9 @@ class MatchingRanker(QueryRanker):
             As for :meth:`fit`.
         """
         scores = self.predict(X)
-        lists = _rated_lists(scores[:, None], check_targets(scores, y), qid)
+        ratings = check_targets(scores, y)
+        check_ratings(self, np.append(ratings, self.ratings_[0]))  # gains count from the least rating of fit
+        lists = _rated_lists(scores[:, None], ratings, qid)
         rng = np.random.default_rng([0 if self.random_state is None else self.random_state, 1])
         return self._pose()(self._useful(lists), rng).loss(np.ones(1))
 

@@ -123,7 +123,8 @@ def _cstar(ranker: Any, folder: Path) -> Iterator[Question]:
     known[:, 0] = np.arange(ROWS) % 2
     Y: Any = (np.arange(ROWS)[:, None] + np.arange(n_labels)) % 2
     Y[:, 0] |= Y.sum(axis=1) == 0
-    if not ranker.multilabel_:
+    one_class = not ranker.multilabel_
+    if one_class:
         Y = np.resize(ranker.classes_, ROWS)
     two, counts = min(2, n_labels), np.resize(np.arange(1, n_labels + 1), ROWS)
     full = (ROWS, n_labels)
@@ -133,7 +134,7 @@ def _cstar(ranker: Any, folder: Path) -> Iterator[Question]:
     yield Question("rank", lambda: ranker.rank(X), array((ROWS, ranker.k_), "i"))
     lists = every(*(array((int(count),), "i") for count in counts))
     yield Question("rank", lambda: ranker.rank(X, counts), lists)
-    predicted = array(full, "i") if ranker.multilabel_ else array((ROWS,), "biufU")
+    predicted = array((ROWS,), "biufU") if one_class else array(full, "i")
     yield Question("predict", lambda: ranker.predict(X), predicted)
     yield Question("predict_count", lambda: ranker.predict_count(X), array((ROWS,), "i"))
     yield Question("score", lambda: ranker.score(X, Y), number(0.0, 1.0))
