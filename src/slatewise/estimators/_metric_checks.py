@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,6 +15,7 @@ from slatewise.estimators._transformer import check_classes
 from slatewise.inference.interleave import ORACLES, Oracle, require_few_states
 from slatewise.learners.metric_cone import Cone, Orthant, Psd
 from slatewise.learners.metric_cuts import Regulariser
+from slatewise.learners.result import NothingLearntWarning
 from slatewise.lists.checks import relevance_rows
 from slatewise.scores.label_sets import check_labels
 from slatewise.scores.mahalanobis import is_sparse, row_blocks
@@ -31,6 +33,8 @@ REGULARISERS: dict[str, tuple[Cone, Regulariser]] = {
     "frobenius": (Psd(), Regulariser(0.0, 1.0)),
     "diagonal": (Orthant(), Regulariser(1.0, 0.0)),
 }
+NEXT_TO_NOTHING = 0.97
+"""A lower bound above this share of the objective of W = 0 is a warning."""
 NO_LABELS = np.empty(0, dtype=np.int64)
 
 
@@ -51,6 +55,7 @@ def check_settings(ranker: MetricRanker) -> None:
         "regularizer": (*REGULARISERS,),
         "kernel": ("linear", *KERNELS),
         "unlisted": ("irrelevant", "ignored"),
+        "pairs": ("top", "all"),
     }
     for name, allowed in choices.items():
         value = getattr(ranker, name)
@@ -64,12 +69,32 @@ def check_settings(ranker: MetricRanker) -> None:
         value = getattr(ranker, name)
         if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
             raise ValueError(f"{name}: expected a whole number >= 1, found {value!r}")
+    if ranker.targets not in ("auto", "all") and not (_is_whole(ranker.targets) and int(ranker.targets) >= 1):
+        raise ValueError(f"targets: expected 'auto', 'all' or a whole number >= 1, found {ranker.targets!r}")
     if ranker.n_components is not None and not (isinstance(ranker.n_components, Integral) and ranker.n_components >= 1):
         raise ValueError(f"n_components: expected a whole number >= 1 or None, found {ranker.n_components!r}")
     if ranker.gamma is not None and not (isinstance(ranker.gamma, Real) and 0 < float(ranker.gamma) < np.inf):
         raise ValueError(f"gamma: expected a finite number > 0 or None, found {ranker.gamma!r}")
     if ranker.threshold is not None and not (isinstance(ranker.threshold, Real) and np.isfinite(ranker.threshold)):
         raise ValueError(f"threshold: expected a finite number or None, found {ranker.threshold!r}")
+
+
+def _is_whole(value: object) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Integral)
+
+
+def top_ranks(ranker: MetricRanker) -> int | None:
+    """Return how many ranks the loss looks at; None: all."""
+    return {"precision": int(ranker.k), "ndcg": int(ranker.k), "knn": int(ranker.k), "mrr": 1}.get(ranker.loss)
+
+
+def n_targets(ranker: MetricRanker, oracle: Oracle, *, of_classes: bool) -> int | None:
+    """Return how many relevant items of a query are to come first; None: all."""
+    if ranker.targets == "all" or (ranker.targets == "auto" and (top_ranks(ranker) is None or not of_classes)):
+        return None
+    if oracle.name == "graded_ndcg":
+        raise ValueError(f"targets: expected 'auto' or 'all' with grades of relevance, found {ranker.targets!r}")
+    return int(ranker.k if ranker.targets == "auto" else ranker.targets)
 
 
 def query_weights(weight: ArrayLike | None, n_queries: int) -> NDArray[np.float64]:
@@ -158,6 +183,19 @@ def oracle_for(loss: str, k: int, wanted: Relevance) -> Oracle:
             offsets = np.arange(len(values) + 1, dtype=np.int64) * wanted.n_items
             require_few_states(values.ravel(), offsets, k)
     return Oracle("graded_ndcg", k) if graded else oracle
+
+
+def warn_if_nothing_learnt(ranker: MetricRanker, at_zero: float) -> None:
+    """Say so where the certificate proves that no W is much better than W = 0."""
+    if ranker.lower_bound_ > NEXT_TO_NOTHING * at_zero:
+        all_pairs = top_ranks(ranker) is not None and (ranker.targets == "all" or not len(ranker.catalogue_labels_))
+        warnings.warn(
+            f"nothing or next to nothing was learnt: the objective of W = 0 is {at_zero:.6g}, and no W is below "
+            f"{ranker.lower_bound_:.6g}, {ranker.lower_bound_ / at_zero:.4f} of it (C={ranker.C:g}, "
+            f"loss={ranker.loss!r}): raise C{', or set targets=k' if all_pairs else ''}, or look at the features",
+            NothingLearntWarning,
+            stacklevel=4,
+        )
 
 
 def labels_like(ranker: MetricRanker, y: Any, n_rows: int) -> Relevance:
