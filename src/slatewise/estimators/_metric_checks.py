@@ -84,8 +84,9 @@ def _is_whole(value: object) -> bool:
 
 
 def top_ranks(ranker: MetricRanker) -> int | None:
-    """Return how many ranks the loss looks at; None: all."""
-    return {"precision": int(ranker.k), "ndcg": int(ranker.k), "knn": int(ranker.k), "mrr": 1}.get(ranker.loss)
+    """Return how many irrelevant items on the first ranks lose what there is to lose there; None: it takes them all."""
+    k = int(ranker.k)
+    return {"precision": k, "ndcg": k, "knn": (k + 1) // 2, "mrr": 1}.get(ranker.loss)
 
 
 def n_targets(ranker: MetricRanker, oracle: Oracle, *, of_classes: bool) -> int | None:

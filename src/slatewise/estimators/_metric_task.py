@@ -91,12 +91,12 @@ def make_task(
 
 
 def _scale(ranker: MetricRanker, wanted: Relevance) -> NDArray[np.float64] | None:
-    """Return what makes psi the mean over the pairs that the first k ranks can turn: N / min(k, N)."""
-    k = top_ranks(ranker)
-    if k is None or ranker.pairs == "all":
+    """Return what makes psi the mean over the pairs that losing the top turns: N / min(b, N)."""
+    fewest = top_ranks(ranker)
+    if fewest is None or ranker.pairs == "all":
         return None
     others = lowest_counts(wanted)
-    return others / np.minimum(k, others)
+    return others / np.minimum(fewest, others)
 
 
 def _features(ranker: MetricRanker, queries: Any, items: Any) -> tuple[PointFeatures, float]:

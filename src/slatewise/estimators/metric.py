@@ -97,10 +97,10 @@ class MetricRanker(Transforms, SavedEstimator):
         leave nothing to learn. "auto": k for "precision", "ndcg", "knn" and "mrr" where fit is given ``y``, else "all".
     pairs : {"top", "all"}
         Over how many pairs of a relevant and an irrelevant item ``psi``, by which scores enter the hinge, is a mean.
-        "all" is the paper's: P N. "top": P min(k, N) for "precision", "ndcg" and "knn" and P for "mrr" (N: the items
-        of the lowest grade, where there are grades), as many as the first k ranks can turn. A distance that
-        lowers the loss is then as large, and as dear, as with "auc" and "map", which are the same either way.
-        A C of "all" does what C k/N does with "top" (regulariser "frobenius": C (k/N)^2), where N is the same for all.
+        "all" is the paper's: P N. "top": P min(b, N), where b irrelevant items in front lose what there is to lose: k
+        for "precision" and "ndcg", half of k, rounded up, for "knn", 1 for "mrr" (N: the items of the lowest grade,
+        where there are grades). A distance that lowers the loss is then as large, and as dear, as with "auc" and "map",
+        which are P N either way. With "all" it takes a C larger by N / b, with regularizer "frobenius" by (N / b)^2.
     callbacks : sequence of callables, optional
         Each is called with a :class:`slatewise.learners.result.Round` after every step.
     checkpoint : path, optional
