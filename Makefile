@@ -3,13 +3,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 export SLATEWISE_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test check fuzz bench docs clean
+.PHONY: demo test boundscheck check fuzz bench docs clean
 
 demo: .venv/installed-plain
 	$(BIN)/slatewise demo --out demo/report.html
 
 test: .venv/installed-test
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# The tests that reach kernels, with every index checked. Kernels in a cache were compiled without: its own is empty.
+KERNEL_TESTS := tests/inference tests/warp tests/learners tests/metrics tests/data tests/losses tests/surrogates \
+  tests/test_kernels.py tests/test_loose_sums.py tests/test_boundscheck.py
+boundscheck: .venv/installed-test
+	cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$$cache" $(BIN)/python -m pytest -n auto --dist worksteal $(KERNEL_TESTS)
 
 check: .venv/installed-check
 	$(BIN)/ruff check .
@@ -20,6 +27,7 @@ check: .venv/installed-check
 
 fuzz: .venv/installed-test
 	$(BIN)/python -m tests.fuzz --files $(or $(FILES),200000)
+	$(BIN)/python -m tests.fuzz.models --cases $(or $(MODELS),20000)
 
 bench: .venv/installed-bench
 	for name in metrics reader star cstar quadratic metric permanent warp topk; do $(BIN)/slatewise bench $$name || exit 1; done
@@ -37,9 +45,11 @@ clean:
 
 # One stamp an extra: reinstalled only when pyproject.toml changes.
 .venv/installed-plain: pyproject.toml | .venv/bin/python
+	@echo "installing into .venv (once; a minute or two)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
 .venv/installed-%: pyproject.toml | .venv/bin/python
+	@echo "installing into .venv (once; a minute or two)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@

@@ -286,7 +286,9 @@ def test_demo(tmp_path, run):
     assert code == 0
     assert err == ""
     text = (tmp_path / "deep" / "report.html").read_text()
-    assert "<svg" in text
+    sections = text.split("<h2>")
+    assert len(sections) == len(out.splitlines()) - 1
+    assert all(section.count("<svg") == 1 for section in sections)
     for line in out.splitlines()[1:-1]:
         system, problem = line.split("\t")[:2]
         assert f"{system}: {problem}" in text

@@ -1,11 +1,16 @@
 """Threads over blocks: order, failures, bounded flight, and the same bits at any number of threads."""
 
+import os
 import threading
+from contextlib import nullcontext, suppress
+from itertools import permutations
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from slatewise import CStarRanker
+from slatewise.datasets import make_label_scenes
 from slatewise.parallel import map_blocks, one_blas_thread, sum_blocks, thread_count
 
 
@@ -88,6 +93,134 @@ def test_one_blas_thread_inside_and_the_old_number_after():
     assert blas_threads() == before
 
 
+def set_blas_threads(number: int) -> None:
+    # From a thread that ends: newer threadpoolctl lets no other set the number while the thread that did is alive.
+    thread = threading.Thread(target=threadpool_limits, args=(number, "blas"))
+    thread.start()
+    thread.join()
+
+
+@pytest.fixture
+def two_blas_threads():
+    with one_blas_thread():
+        pass
+    before = blas_threads()
+    set_blas_threads(2)
+    yield
+    set_blas_threads(before[0])
+
+
+class Visitor(threading.Thread):
+    """A thread that enters and leaves the limit when it is told to, and may leave by an exception."""
+
+    def __init__(self, fails: bool = False) -> None:
+        super().__init__(daemon=True)
+        self.fails, self.steps = fails, {name: threading.Event() for name in ("enter", "inside", "leave")}
+        self.start()
+
+    def run(self) -> None:
+        self.steps["enter"].wait(30)
+        with suppress(KeyError), one_blas_thread():
+            self.steps["inside"].set()
+            self.steps["leave"].wait(30)
+            if self.fails:
+                raise KeyError
+
+    def enter(self) -> None:
+        self.steps["enter"].set()
+        assert self.steps["inside"].wait(30)
+
+    def leave(self) -> None:
+        self.steps["leave"].set()
+        self.join(30)
+        assert not self.is_alive()
+
+
+ORDERS = [order for order in sorted(set(permutations("aabbcc"))) if list(dict.fromkeys(order)) == ["a", "b", "c"]]
+"""All ways in which three may overlap: a name enters where it first stands, and leaves where it stands again."""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("order", ORDERS, ids="".join)
+def test_overlapping_users_leave_the_number_they_found(two_blas_threads, order, fails):
+    visitors = {name: Visitor(fails and name != "b") for name in "abc"}
+    inside = set()
+    for name in order:
+        visitors[name].leave() if name in inside else visitors[name].enter()
+        inside ^= {name}
+        assert set(blas_threads()) == ({1} if inside else {2})
+
+
+def test_a_limit_of_the_users_own_is_there_again_afterwards(two_blas_threads):
+    visitor = Visitor()
+    with threadpool_limits(3, user_api="blas"):
+        visitor.enter()
+        assert set(blas_threads()) == {1}
+        visitor.leave()
+        assert set(blas_threads()) == {3}
+    assert set(blas_threads()) == {2}
+
+
+def test_many_threads_at_once_leave_the_number_they_found(two_blas_threads):
+    wrong = []
+
+    def visit() -> None:
+        for _ in range(5):
+            with one_blas_thread(), one_blas_thread():
+                if set(blas_threads()) != {1}:
+                    wrong.append(threading.get_ident())
+
+    threads = [threading.Thread(target=visit) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not wrong
+    assert set(blas_threads()) == {2}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@pytest.mark.parametrize("own", [False, True])
+def test_a_forked_child_keeps_only_the_contexts_of_the_thread_that_forked(two_blas_threads, own):
+    other = Visitor()
+    other.enter()
+    with one_blas_thread() if own else nullcontext():
+        child = os.fork()
+        if child == 0:  # judge and end at once: pytest belongs to the parent
+            right = set(blas_threads()) == ({1} if own else {2})
+            with one_blas_thread():
+                right = right and set(blas_threads()) == {1}
+            os._exit(0 if right and set(blas_threads()) == ({1} if own else {2}) else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert set(blas_threads()) == {1}
+    other.leave()
+    assert set(blas_threads()) == {2}
+
+
+def test_overlapping_fits_leave_the_number_they_found(two_blas_threads):
+    scenes = make_label_scenes(60, n_labels=4, n_groups=1, random_state=0)
+    second_began, first_ended = threading.Event(), threading.Event()
+
+    def first(_: object) -> None:
+        assert second_began.wait(60)
+
+    def second(_: object) -> None:
+        second_began.set()
+        assert first_ended.wait(60)
+
+    fits = [
+        threading.Thread(target=CStarRanker(core=1, callbacks=[callback]).fit, args=(scenes.X, scenes.Y))
+        for callback in (first, second)
+    ]
+    for fit in fits:
+        fit.start()
+    fits[0].join(60)
+    first_ended.set()
+    fits[1].join(60)
+    assert set(blas_threads()) == {2}
+
+
 def test_thread_count_comes_from_the_argument_then_the_environment(monkeypatch):
     monkeypatch.setenv("SLATEWISE_THREADS", "3")
     assert thread_count() == 3
@@ -105,5 +238,5 @@ def test_a_bad_environment_is_named(monkeypatch, text):
 
 @pytest.mark.parametrize("n_threads", [0, -2])
 def test_a_bad_number_is_named(n_threads):
-    with pytest.raises(ValueError, match="n_threads: expected a whole number >= 1"):
+    with pytest.raises(ValueError, match="n_threads: expected None or -1 for all cores or a whole number from 1"):
         thread_count(n_threads)

@@ -309,13 +309,13 @@ def _working(what: str) -> Generator[None]:
     """Show on stderr how far the work is while a person waits; nothing when piped."""
     from rich.console import Console
 
+    from slatewise.progress import is_quiet, listening
+
     console = Console(stderr=True)
-    if not console.is_terminal:
+    if is_quiet() or not console.is_terminal:
         yield
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    from slatewise.progress import listening
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(20), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bars, listening(_Bars(bars, what)):

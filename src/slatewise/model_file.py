@@ -62,6 +62,7 @@ _CARD_TYPES = {
     "converged": (bool, type(None)),
     "note": (str,),
 }
+_CARD_NEEDS = {"library", "n_lists", "n_rows", "data_sha256"}
 _MAX_ENTRIES = 1 << 48  # an array of no bytes can claim any size: NumPy would refuse a larger one in its own words
 _STRINGS = "#utf32"  # strings as rows of code points: the memory they take is the file they came in
 
@@ -129,17 +130,16 @@ def read_model(path: str | os.PathLike[str], mmap: bool = False) -> ModelState:
     for tensor_name, tensor in tensors.items():
         if metadata["sha256"][tensor_name] != _sha256(tensor):
             raise ModelFileError(f"{name}: tensor {tensor_name!r} does not match its checksum: the file is damaged")
-    try:
-        return ModelState(
-            estimator=metadata["estimator"],
-            params=metadata["params"],
-            values=metadata["values"],
-            arrays=_from_tensors(tensors, metadata["values"]),
-            card=ModelCard(**metadata["card"]),
-            format=metadata["format"],
-        )
-    except (TypeError, ValueError) as error:
-        raise ModelFileError(f"{name}: expected the metadata of a slatewise model, found {error}") from None
+    if not metadata["card"].keys() >= _CARD_NEEDS:
+        raise ModelFileError(f"{name}: model card: expected {sorted(_CARD_NEEDS)}, found {sorted(metadata['card'])}")
+    return ModelState(
+        estimator=metadata["estimator"],
+        params=metadata["params"],
+        values=metadata["values"],
+        arrays=_from_tensors(tensors, metadata["values"], name),
+        card=ModelCard(**metadata["card"]),
+        format=metadata["format"],
+    )
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
@@ -331,19 +331,19 @@ def _checked_entry(
     return dtype, sizes, end
 
 
-def _from_tensors(tensors: Mapping[str, Array], values: Mapping[str, Json]) -> dict[str, Array]:
+def _from_tensors(tensors: Mapping[str, Array], values: Mapping[str, Json], file: str) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
     for tensor_name, tensor in tensors.items():
         name = tensor_name.removesuffix(_STRINGS)
         if name in arrays or name in values:
-            raise ValueError(f"{name!r} twice")
-        arrays[name] = tensor if name == tensor_name else _decode_strings(tensor)
+            raise ModelFileError(f"{file}: expected each name once, found {name!r} twice")
+        arrays[name] = tensor if name == tensor_name else _decode_strings(tensor, f"{file}: tensor {tensor_name!r}")
     return arrays
 
 
-def _decode_strings(tensor: Array) -> Array:
+def _decode_strings(tensor: Array, where: str) -> Array:
     if tensor.dtype != np.int32 or tensor.ndim != 2 or tensor.shape[1] == 0:
-        raise ValueError("strings that are not rows of code points")
+        raise ModelFileError(f"{where}: expected strings as rows of code points, found {tensor.dtype} {tensor.shape}")
     if tensor.size and (tensor.min() < 0 or tensor.max() > 0x10FFFF):
-        raise ValueError("strings with impossible code points")
+        raise ModelFileError(f"{where}: expected code points from 0 to 1114111, found {tensor.min()} to {tensor.max()}")
     return tensor.view(f"<U{tensor.shape[1]}").reshape(len(tensor))

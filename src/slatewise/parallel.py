@@ -8,46 +8,109 @@ block order.
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from functools import cache, reduce
 from importlib import import_module
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+from slatewise.rules import THREADS
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 
 
 def thread_count(n_threads: int | None = None) -> int:
-    """Resolve a number of threads: the argument, else ``SLATEWISE_THREADS``, else the cores this process may use."""
+    """Resolve a number of threads: the argument, else ``SLATEWISE_THREADS``, else, as with -1, all cores."""
+    THREADS.check("n_threads", n_threads)
     if n_threads is None:
         text = os.environ.get("SLATEWISE_THREADS", "")
         if not text:
-            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            return _cores()
         if not text.isascii() or not text.isdigit():
             raise ValueError(f"SLATEWISE_THREADS: expected a whole number of threads >= 1, found {text!r}")
         n_threads = int(text)
-    if n_threads < 1:
-        raise ValueError(f"n_threads: expected a whole number >= 1, found {n_threads}")
-    return n_threads
+        if n_threads < 1:
+            raise ValueError(f"SLATEWISE_THREADS: expected a whole number of threads >= 1, found {n_threads}")
+    return _cores() if n_threads == -1 else int(n_threads)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Blas(NamedTuple):
+    """One BLAS library."""
+
+    read: Callable[[], int]
+    write: Callable[[int], None]
 
 
 @cache
-def _controller() -> ThreadpoolController:
+def _blas() -> tuple[_Blas, ...]:
     # The controller sees the libraries loaded so far, so load both BLAS users before it looks.
     import_module("numpy.linalg")
     import_module("scipy.linalg")
 
-    return ThreadpoolController()
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    # From 3.8 on threadpoolctl lets the first thread alone set OpenBLAS, and leaves out what others ask for in silence.
+    # Here the users are counted, so that each of them may: take the setter beneath that rule where there is one.
+    return tuple(
+        _Blas(lib.get_num_threads, getattr(lib, "_real_set_num_threads", lib.set_num_threads)) for lib in found
+    )
 
 
-def one_blas_thread() -> AbstractContextManager[object]:
-    """Return a context in which BLAS and LAPACK use one thread (9 us: the controller is made once and reused)."""
-    return _controller().limit(limits=1, user_api="blas")
+_lock = threading.RLock()
+_inside: dict[object, int] = {}
+"""Who needs one BLAS thread now, and the thread each came from."""
+_before: list[int] = []
+"""How many threads each BLAS had when the first of them came."""
+
+
+@contextmanager
+def one_blas_thread() -> Generator[None]:
+    """Return a context in which BLAS and LAPACK use one thread, in the whole process.
+
+    Users are counted: contexts may be nested, and those of several threads may overlap in any order. The first notes
+    the number of threads that BLAS has, the last to leave restores it, also where one ends by an exception. A forked
+    child keeps the contexts of the thread that forked it.
+    """
+    libraries, user = _blas(), object()
+    try:
+        with _lock:
+            if not _inside:
+                _before[:] = [library.read() for library in libraries]
+            _inside[user] = threading.get_ident()
+            for library in libraries:  # whoever comes: some BLAS keep the number per thread
+                library.write(1)
+        yield
+    finally:
+        with _lock:
+            _leave([user])
+
+
+def _leave(users: list[object]) -> None:
+    for user in users:
+        _inside.pop(user, None)
+    if not _inside:
+        for library, number in zip(_blas(), _before, strict=True):
+            library.write(number)
+
+
+def _in_child() -> None:
+    gone = [user for user, thread in _inside.items() if thread != threading.get_ident()]
+    if gone:  # their threads are not in this process, and will never leave
+        _leave(gone)
+    _lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_in_child)
 
 
 def map_blocks(

@@ -9,6 +9,7 @@ person looks on.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -38,16 +39,29 @@ class Listener(Protocol):
 
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_all: list[Listener] = []
 
 
 @contextmanager
 def listening(listener: Listener) -> Generator[None]:
     """Have the loops of this thread tell the listener."""
     token = _listener.set(listener)
+    _all.append(listener)
     try:
         yield
     finally:
+        _all.remove(listener)
         _listener.reset(token)
+
+
+def anybody_listening() -> Listener | None:
+    """Return who listens to this thread, else to another: the threads of a pool work for whoever waits for them."""
+    return _listener.get() or (_all[-1] if _all else None)
+
+
+def is_quiet() -> bool:
+    """Tell whether the environment asks for silence, by ``SLATEWISE_QUIET=1``."""
+    return os.environ.get("SLATEWISE_QUIET", "") not in ("", "0")
 
 
 def track(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:

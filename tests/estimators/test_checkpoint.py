@@ -16,7 +16,7 @@ from slatewise.model_file import read_model, write_model
 
 
 def learned(estimator):
-    return {name: getattr(estimator, name) for name in (*estimator.saved_attributes, "model_card_")}
+    return {name: getattr(estimator, name) for name in (*estimator.learned, "model_card_")}
 
 
 def assert_same_bits(one, two):

@@ -187,7 +187,7 @@ def test_in_a_pipeline_and_a_search(rows):
     [
         ({"loss": "knn"}, "loss: expected one of map"),
         ({"loss": None}, "loss: expected one of map"),
-        ({"k": 0}, "k: expected a whole number >= 1, found 0"),
+        ({"k": 0}, "k: expected a whole number from 1 to 2147483647, found 0"),
         ({"k": 2.5}, "k: expected a whole number"),
         ({"k": True}, "k: expected a whole number"),
         ({"C": 0.0}, "C: expected a finite number > 0"),
@@ -195,7 +195,7 @@ def test_in_a_pipeline_and_a_search(rows):
         ({"C": "many"}, "C: expected a finite number > 0"),
         ({"tol": -1.0}, "tol: expected a finite number > 0"),
         ({"tol": "auto"}, "tol: expected a finite number > 0"),
-        ({"max_iter": 0}, "max_iter: expected a finite number > 0"),
+        ({"max_iter": 0}, "max_iter: expected a whole number from 1"),
         ({"threshold": np.nan}, "threshold: expected a finite number or None"),
         ({"threshold": "high"}, "threshold: expected a finite number or None"),
     ],

@@ -8,7 +8,6 @@ from sklearn.decomposition import NMF, TruncatedSVD
 from sklearn.exceptions import NotFittedError
 
 from slatewise import LatentRanker, StructuredReranker, datasets, load
-from slatewise.errors import ModelFileError
 
 
 class Named:
@@ -270,16 +269,14 @@ def test_saved_without_its_base(sessions, fitted, tmp_path):
     assert fitted.base is base
 
 
-def test_a_file_that_does_not_fit_is_refused(fitted, tmp_path):
-    path = tmp_path / "reranker.safetensors"
+def test_factors_that_do_not_fit_are_not_saved(fitted, tmp_path):
     kept = fitted.pair_factors_
     try:
         fitted.pair_factors_ = kept[:, :5]
-        fitted.save(path)
+        with pytest.raises(ValueError, match="pair_factors_: expected float32 of shape"):
+            fitted.save(tmp_path / "reranker.safetensors")
     finally:
         fitted.pair_factors_ = kept
-    with pytest.raises(ModelFileError, match="pair_factors_: expected float32 of shape"):
-        load(path)
 
 
 def test_clone_and_parameters(sessions):
@@ -307,13 +304,13 @@ def test_clone_and_parameters(sessions):
         ({"base": np.full((120, 120), np.nan)}, r"base: expected finite float32 numbers, found nan at \[0, 0\]"),
         ({"base": np.diag([1e300] * 120)}, r"base: expected finite float32 numbers, found 1e\+300 at \[0, 0\]"),
         ({"pair": "any"}, "pair: expected one of gram, bilinear, found 'any'"),
-        ({"k": 0}, "k: expected a whole number >= 1, found 0"),
-        ({"stages": True}, "stages: expected a whole number >= 1, found True"),
-        ({"batch_size": 0}, "batch_size: expected a whole number >= 1, found 0"),
-        ({"batch_size": "all"}, "batch_size: expected a whole number >= 1, found 'all'"),
-        ({"random_state": -1}, "random_state: expected a whole number >= 0 or None, found -1"),
-        ({"base_scale": 0.0}, "base_scale: expected a finite number > 0, found 0.0"),
-        ({"max_norm": np.inf}, "max_norm: expected a finite number > 0, found inf"),
+        ({"k": 0}, "k: expected a whole number from 1 to 1048576, found 0"),
+        ({"stages": True}, "stages: expected a whole number from 1 to 2147483647, found True"),
+        ({"batch_size": 0}, "batch_size: expected a whole number from 1 .* found 0"),
+        ({"batch_size": "all"}, "batch_size: expected a whole number from 1 .* found 'all'"),
+        ({"random_state": -1}, "random_state: expected None or a whole number from 0 .* found -1"),
+        ({"base_scale": 0.0}, "base_scale: expected a finite float32 number > 0, found 0.0"),
+        ({"max_norm": np.inf}, "max_norm: expected a number > 0 and at most .*, found inf"),
         ({"validation_fraction": "some"}, "validation_fraction: expected a number from 0 to below 1, found 'some'"),
         ({"validation_fraction": 1.0}, "validation_fraction: expected a number from 0 to below 1, found 1.0"),
     ],

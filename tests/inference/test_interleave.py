@@ -242,7 +242,7 @@ def test_the_oracles_are_the_same_without_the_compiler():
         ({"loss": "dcg"}, ValueError, "loss: expected one of auc, precision, knn, mrr, ndcg, map, graded_ndcg, found"),
         ({"k": 0}, ValueError, "k: expected a whole number >= 1 or None, found 0"),
         ({"k": 1.5}, TypeError, "k: expected a whole number >= 1 or None, found 1.5"),
-        ({"scores": [1.0, np.nan]}, ValueError, "scores: expected finite numbers, found nan at item 1"),
+        ({"scores": [1.0, np.nan]}, ValueError, "scores: expected finite numbers, found nan at 1"),
         ({"scores": [[1.0, 2.0]]}, ValueError, "scores: expected 1 dimensions, found shape"),
         ({"relevance": [1, 0, 0]}, ValueError, "relevance: expected 2 numbers, as many as scores, found shape"),
         ({"relevance": [1, 2]}, ValueError, "relevance: expected 1, 0 or -1, found 2 at item 1"),

@@ -139,7 +139,7 @@ def test_huber_law_gives_up_in_words(monkeypatch):
     ("arguments", "message"),
     [
         ((np.zeros((2, 2)), 1, 0, "gibbs"), "method: expected one of auto, tables, huber-law, chain, found 'gibbs'"),
-        ((np.zeros((2, 2)), -1), "n: expected a number of samples >= 0, found -1"),
+        ((np.zeros((2, 2)), -1), "n: expected a whole number >= 0, found -1"),
         ((np.zeros((2, 2, 2)), 1), r"log_weights: expected one matrix \(M, N\), found 2"),
         ((np.zeros((3, 2)), 1), r"log_weights: expected shape .* found \(3, 2\)"),
         ((np.zeros((2, 2)), 1, 0, "huber-law", 3), "depth: expected 0 to 2, found 3"),

@@ -59,7 +59,9 @@ def test_a_node_limit_leaves_a_bound_that_holds():
     s = rng.normal(size=(4, 60))
     proven = star_top_k(s, pair, core, 12)
     np.testing.assert_array_equal(proven.upper_bound, proven.score)
-    limited = star_top_k(s, pair, core, 12, node_limit=2)
+    with pytest.warns(star.UnprovenWarning, match="4 of 4 lists are not proven best within 2 nodes"):
+        limited = star_top_k(s, pair, core, 12, node_limit=2)
+    assert (limited.nodes <= 2).all()
     assert (limited.score <= proven.score + 1e-9).all()
     assert (limited.upper_bound >= proven.score - 1e-9).all()
     assert (limited.upper_bound > limited.score).any()
@@ -85,6 +87,40 @@ def test_max_marginals_say_what_a_node_limit_left_unproven(monkeypatch):
         assert (bound >= best - 1e-9).all()
         np.testing.assert_allclose(value[found.proven], best[found.proven])
     assert 0 < found.proven.sum() < found.proven.size
+
+
+@pytest.mark.parametrize(("n_core", "k", "feasible"), [(17, 8, True), (20, 6, True), (30, 10, False), (40, 12, False)])
+def test_one_list_has_one_budget_of_nodes_however_strong_its_pairs_are(n_core, k, feasible):
+    """The searches that only order the answer share what the best list left: the node limit was one for each."""
+    rng = np.random.default_rng(n_core)
+    pair, core = model(rng, 60, n_core, 4.0)
+    s, limit = rng.normal(size=(2, 60)), 300
+    with pytest.warns(star.UnprovenWarning, match="of 2 lists are not proven best within 300 nodes"):
+        found = star_top_k(s, pair, core, k, node_limit=limit)
+    with pytest.warns(star.UnprovenWarning, match="of 120 max-marginals"):
+        marginals = star_max_marginals(s, pair, core, k, node_limit=limit)
+    for nodes in (found.nodes, marginals.nodes):
+        assert ((nodes > 0) & (nodes <= limit)).all()
+    again = [star_top_k, star_max_marginals]
+    with pytest.warns(star.UnprovenWarning):
+        again = [search(s, pair, core, k, node_limit=limit, n_threads=2) for search in again]
+    np.testing.assert_array_equal(again[0].selected, found.selected)
+    assert again[1].outside_bound.tobytes() == marginals.outside_bound.tobytes()
+    assert (found.upper_bound >= found.score).all()
+    for row, items in enumerate(found.selected):
+        assert len(set(items.tolist())) == k
+        t = np.isin(np.arange(60), items)
+        G = np.zeros((60, 60))
+        G[core], G[:, core] = pair, pair.T
+        assert found.score[row] == pytest.approx(s[row] @ t + 0.5 * t @ G @ t)
+    if feasible:
+        exact = np.empty(2)
+        plain_scores(s, StarPair.of(pair, core).arrays, np.full(2, k), exact)
+        assert (found.upper_bound >= exact - 1e-9).all()
+        proven = star_top_k(s, pair, core, k)
+        np.testing.assert_allclose(proven.score, exact, rtol=1e-12)
+        np.testing.assert_array_equal(proven.upper_bound, proven.score)
+        assert (proven.nodes <= star.NODE_LIMIT).all()
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -71,7 +71,7 @@ def test_same_seed_same_result_and_skipped_lists_do_not_count():
         ([[1]], [[1]], 10, "b: expected one value a list"),
         ([1, np.nan], [1, 2], 10, r"b\[1\]: expected the same lists to be skipped"),
         ([np.nan], [np.nan], 10, "a: expected at least one list"),
-        ([np.inf], [1], 10, "a, b: expected finite values"),
+        ([np.inf], [1], 10, "a: expected finite numbers, found inf"),
         ([1, 2], [1, 2], 0, "n: expected a whole number >= 1, found 0"),
     ],
 )

@@ -6,7 +6,7 @@ from scipy.optimize import check_grad
 from tests.matched_graphs import all_matchings, log_z_and_marginals, matching_weight, random_graphs
 
 from slatewise.scores.graph_edges import EdgeScores, gather_blocks
-from slatewise.surrogates.graph_likelihood import GraphLikelihood, among_few_rows
+from slatewise.surrogates.graph_likelihood import GraphLikelihood, among_few_rows, confusion
 from slatewise.surrogates.graph_sums import ExactSum
 
 SHAPES = [(3, 3), (3, 5), (4, 4), (3, 3), (1, 2)]
@@ -88,6 +88,20 @@ def test_parts_are_conditional_probabilities(unmatched):
             agree = [all(matching[row] == match[row] for row in others) for matching in every]
             expected -= np.log(mass[every.index(tuple(match.tolist()))] / mass[agree].sum()) / 3
     assert value == pytest.approx(expected, rel=1e-10)
+
+
+def test_rows_that_are_confused_come_together():
+    """Rows 0 and 1 of eight want the same columns, as do 2 and 3, and so on: parts of two rows are those pairs."""
+    rng = np.random.default_rng(0)
+    graph = np.full((8, 8, 1), -20.0)
+    for pair in range(0, 8, 2):
+        graph[pair : pair + 2, pair : pair + 2, 0] = rng.normal(size=(2, 2))
+    blocks, scores = gather_blocks([graph], [np.arange(8)]), EdgeScores(1, None)
+    confused = confusion(blocks, scores, np.ones(1), ExactSum())
+    parts = among_few_rows(blocks, 2, 3, np.random.default_rng(0), confused)
+    assert sum(float(block.weight.sum()) for block in parts) == pytest.approx(4.0)  # four parts a partition
+    for part in parts[0].X:
+        assert (part > -10).all()
 
 
 def test_it_is_convex():

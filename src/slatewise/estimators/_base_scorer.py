@@ -12,6 +12,7 @@ object                                      what ``score(queries, items)`` retur
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -120,7 +121,10 @@ class Scaled:
     def rows(self, queries: Ints) -> Singles:
         """Divide."""
         scores = self.base.rows(queries)
-        scores /= np.float32(self.unit)
+        with np.errstate(over="ignore"):
+            scores /= np.float32(self.unit)
+        if not np.isfinite((scores.min(initial=0.0), scores.max(initial=0.0))).all():
+            raise ValueError(f"base: expected scores that float32 holds in units of {self.unit:g}, found larger ones")
         return scores
 
 
@@ -240,4 +244,14 @@ def _singles(rows: NDArray[Any], names: Ids) -> Singles:
         row, column = divmod(place, rows.shape[1])
         return str([names[row].item(), column])
 
-    return as_singles("base", rows, place_of)
+    singles = as_singles("base", rows, place_of)
+    if rows.size and rows.dtype.itemsize > singles.itemsize:
+        lost = (rows.min(axis=1) < rows.max(axis=1)) & (singles.min(axis=1) == singles.max(axis=1))
+        if lost.any():
+            warnings.warn(
+                f"base: float32 cannot tell the scores of {int(lost.sum())} of {len(rows)} rows apart, the first is "
+                f"{names[int(np.argmax(lost))]}; take a row's mean off its scores, or multiply them",
+                UserWarning,
+                stacklevel=2,
+            )
+    return singles

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.inference.star_pair import StarPair
-from slatewise.learners.star_training import LEARNERS
-from slatewise.scores.row_kernels import KERNELS
+from slatewise.inference.star_sums import MOST_SUMMED
+from slatewise.scores.row_kernels import check_basis
 
 if TYPE_CHECKING:
     from slatewise.estimators.cstar import CStarRanker
 
 Floats: TypeAlias = NDArray[np.float64]
 
+MOST_TERM = 100.0
+"""Of a pair term of the likelihood: exponentials of several are multiplied."""
+
 
 def check_settings(ranker: CStarRanker, X: Floats, Y: Floats) -> None:
-    """Raise ValueError unless the parameters make sense for these rows and labels."""
-    check_choices(ranker)
-    if ranker.surrogate == "likelihood" and (ranker.scores != "pretrained" or ranker.k != "relevant"):
-        raise ValueError(
-            "surrogate: expected 'max-margin' unless scores is 'pretrained' and k is 'relevant', found 'likelihood'"
-        )
+    """Raise ValueError unless the parameters make sense together, and for these rows and labels."""
+    check_together(ranker, int(Y.shape[1]))
     if ranker.scores == "pretrained" and X.shape != Y.shape:
         raise ValueError(f"X: expected one given score a label, shape {Y.shape}, found {X.shape}")
-    if ranker.k != "relevant" and not (isinstance(ranker.k, Integral) and 1 <= int(ranker.k) <= Y.shape[1]):
-        raise ValueError(f"k: expected 'relevant' or a number from 1 to {Y.shape[1]} labels, found {ranker.k!r}")
-    for name, value, other in (("C", ranker.C, "auto"), ("C_pair", ranker.C_pair, None)):
-        if value != other and (not isinstance(value, Real) or not 0 < float(value) < np.inf):
-            raise ValueError(f"{name}: expected a finite number > 0 or {other!r}, found {value!r}")
     if ranker.checkpoint is not None and ranker.surrogate == "max-margin":
         if ranker.learner == "subgradient":
             raise ValueError(
@@ -39,22 +32,16 @@ def check_settings(ranker: CStarRanker, X: Floats, Y: Floats) -> None:
             )
         if ranker.learner == "bcfw" and ranker.k != "relevant":
             raise ValueError("checkpoint: expected None with a fixed k unless learner is 'bundle', found a path")
-    if not 0 <= ranker.tol < np.inf:
-        raise ValueError(f"tol: expected a finite number >= 0, found {ranker.tol!r}")
 
 
-def check_choices(ranker: CStarRanker) -> None:
-    """Raise ValueError unless the parameters that name a part name one there is."""
-    choices = {
-        "scores": ("linear", "pretrained", *KERNELS),
-        "core_by": ("information", "gain"),
-        "surrogate": ("max-margin", "likelihood"),
-        "learner": (*LEARNERS,),
-    }
-    for name, allowed in choices.items():
-        value = getattr(ranker, name)
-        if value not in allowed:
-            raise ValueError(f"{name}: expected one of {', '.join(allowed)}, found {value!r}")
+def check_together(ranker: CStarRanker, n_labels: int) -> None:
+    """Raise ValueError unless the parameters make sense together, for so many labels."""
+    if ranker.surrogate == "likelihood" and (ranker.scores != "pretrained" or ranker.k != "relevant"):
+        raise ValueError(
+            "surrogate: expected 'max-margin' unless scores is 'pretrained' and k is 'relevant', found 'likelihood'"
+        )
+    if not isinstance(ranker.k, str) and int(ranker.k) > n_labels:
+        raise ValueError(f"k: expected 'relevant' or a number from 1 to {n_labels} labels, found {ranker.k!r}")
 
 
 def encoded(y: Any, classes: NDArray[Any]) -> Any:
@@ -70,9 +57,16 @@ def encoded(y: Any, classes: NDArray[Any]) -> Any:
 
 def check_learned(ranker: CStarRanker) -> None:
     """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-    check_choices(ranker)
     StarPair.of(ranker.pair_, ranker.core_)
     n_labels = int(ranker.pair_.shape[1])
+    check_together(ranker, n_labels)
+    if ranker.surrogate == "likelihood" and len(ranker.core_) > MOST_SUMMED:
+        raise ValueError(f"core_: expected at most {MOST_SUMMED} labels with the likelihood, found {len(ranker.core_)}")
+    if ranker.surrogate == "likelihood" and np.abs(ranker.pair_).max(initial=0.0) > MOST_TERM:
+        raise ValueError(f"pair_: expected numbers up to {MOST_TERM:g} with the likelihood, found larger ones")
+    if ranker.scores == "pretrained" and ranker.n_features_in_ != n_labels:
+        raise ValueError(f"n_features_in_: expected {n_labels}, one given score per label, found other scores")
+    check_basis(ranker.scores, ranker.basis_, ranker.n_features_in_)
     width = ranker.n_features_in_ if ranker.scores == "linear" else len(ranker.basis_)
     shapes = {
         "coef_": (n_labels,) if ranker.scores == "pretrained" else (n_labels, width),
@@ -80,15 +74,9 @@ def check_learned(ranker: CStarRanker) -> None:
         "count_coef_": (n_labels + 1,),
     }
     for name, shape in shapes.items():
-        if getattr(ranker, name).shape != shape or not np.isfinite(getattr(ranker, name)).all():
-            raise ValueError(f"{name}: expected finite numbers of shape {shape}")
-    if ranker.scores == "precomputed":
-        columns = ranker.basis_
-        if columns.dtype.kind != "i" or ((columns < 0) | (columns >= ranker.n_features_in_)).any():
-            raise ValueError(f"basis_: expected columns of {ranker.n_features_in_}")
-    elif ranker.scores in KERNELS and ranker.basis_.shape[1:] != (ranker.n_features_in_,):
-        raise ValueError(f"basis_: expected rows of {ranker.n_features_in_} features")
-    if type(ranker.k_) is not int or not 1 <= ranker.k_ <= n_labels:
-        raise ValueError(f"k_: expected a number from 1 to {n_labels}, found {ranker.k_!r}")
+        if getattr(ranker, name).shape != shape:
+            raise ValueError(f"{name}: expected shape {shape}, found {getattr(ranker, name).shape}")
+    if ranker.k_ > n_labels:
+        raise ValueError(f"k_: expected a number from 1 to {n_labels}, found {ranker.k_}")
     if len(ranker.classes_) not in (0, n_labels):
         raise ValueError(f"classes_: expected {n_labels} classes or none, found {len(ranker.classes_)}")

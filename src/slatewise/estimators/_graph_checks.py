@@ -1,24 +1,17 @@
-"""What a GraphMatcher refuses: graphs and matchings that do not fit each other, parameters that mean nothing."""
+"""What a GraphMatcher refuses: graphs and matchings that do not fit each other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.lists.checks import numbers
 
-if TYPE_CHECKING:
-    from slatewise.estimators.graph_matcher import GraphMatcher
-
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-
-SURROGATES = ("likelihood", "max-margin")
-EXPECTATIONS = ("exact", "bethe", "sample")
 
 
 def check_graphs(edge_features: Iterable[ArrayLike], n_features: int | None = None) -> list[Floats]:
@@ -88,35 +81,3 @@ def require_known(log_z: list[float]) -> Floats:
     if np.isnan(log_z).any():
         raise ValueError("expectation: expected 'exact' or 'bethe' for a likelihood of large graphs, found 'sample'")
     return np.array(log_z)
-
-
-def check_settings(matcher: GraphMatcher) -> None:
-    """Raise ValueError unless the parameters make sense."""
-    for name, allowed in (("surrogate", SURROGATES), ("expectation", EXPECTATIONS)):
-        if getattr(matcher, name) not in allowed:
-            raise ValueError(f"{name}: expected one of {', '.join(allowed)}, found {getattr(matcher, name)!r}")
-    if matcher.l2 != "auto" and not (_is_number(matcher.l2) and float(matcher.l2) > 0):
-        raise ValueError(f"l2: expected 'auto' or a finite number > 0, found {matcher.l2!r}")
-    if matcher.unmatched != "auto" and not _is_number(matcher.unmatched):
-        raise ValueError(f"unmatched: expected 'auto' or a finite number, found {matcher.unmatched!r}")
-    for name, least in (("n_samples", 1), ("max_iter", 1)):
-        if not isinstance(getattr(matcher, name), Integral) or getattr(matcher, name) < least:
-            raise ValueError(f"{name}: expected a whole number >= {least}, found {getattr(matcher, name)!r}")
-    if not (_is_number(matcher.tol) and float(matcher.tol) >= 0):
-        raise ValueError(f"tol: expected a finite number >= 0, found {matcher.tol!r}")
-    if matcher.points is not None and not (isinstance(matcher.points, Integral) and matcher.points >= 2):
-        raise ValueError(f"points: expected a whole number >= 2 or None, found {matcher.points!r}")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and bool(np.isfinite(float(value)))
-
-
-def check_learned(matcher: GraphMatcher) -> None:
-    """Raise ValueError unless what a file says was learnt fits together."""
-    check_settings(matcher)
-    coef = matcher.coef_
-    if coef.shape != (matcher.n_features_in_,) or coef.dtype != np.float64 or not np.isfinite(coef).all():
-        raise ValueError(f"coef_: expected {matcher.n_features_in_} finite numbers")
-    if matcher.unmatched_ is not None and not _is_number(matcher.unmatched_):
-        raise ValueError(f"unmatched_: expected a finite number or None, found {matcher.unmatched_!r}")

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slatewise import parallel
-from slatewise.estimators._latent_checks import is_whole, pair_term
+from slatewise.estimators._latent_checks import pair_term
 from slatewise.estimators._latent_input import Ids, check_features, number_ids, own_items, queries_of
 from slatewise.estimators._latent_lists import check_exclude, check_k
 from slatewise.estimators._latent_screens import screen_of
 from slatewise.estimators._sklearn import check_is_fitted
+from slatewise.rules import is_whole
 from slatewise.warp.engine import Factors
 from slatewise.warp.explanation import SlateExplanation, explain_slates
 from slatewise.warp.index_vectors import against_equally_long

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.estimators._latent_checks import is_whole
 from slatewise.estimators._latent_input import Ids, number_ids
 from slatewise.lists.checks import sparse_rows
+from slatewise.rules import is_whole
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from slatewise.estimators._transformer import check_classes
-from slatewise.inference.interleave import ORACLES, Oracle, require_few_states
+from slatewise.inference.interleave import Oracle, require_few_states
 from slatewise.learners.metric_cone import Cone, Orthant, Psd
 from slatewise.learners.metric_cuts import Regulariser
 from slatewise.learners.result import NothingLearntWarning
@@ -20,7 +19,7 @@ from slatewise.lists.checks import relevance_rows
 from slatewise.scores.label_sets import check_labels
 from slatewise.scores.mahalanobis import is_sparse, row_blocks
 from slatewise.scores.relevant_items import LEFT_OUT, MOST_GRADES, Listed, Relevance, SameClass, SharedLabel
-from slatewise.scores.row_kernels import KERNELS
+from slatewise.scores.row_kernels import check_basis
 
 if TYPE_CHECKING:
     from slatewise.estimators.metric import MetricRanker
@@ -46,41 +45,6 @@ class Labelling:
     classes: Labels
     told: tuple[NDArray[Any], ...]
     """All arrays that say what is relevant, for the hash of the data."""
-
-
-def check_settings(ranker: MetricRanker) -> None:
-    """Raise ValueError unless the parameters make sense."""
-    choices = {
-        "loss": ORACLES,
-        "regularizer": (*REGULARISERS,),
-        "kernel": ("linear", *KERNELS),
-        "unlisted": ("irrelevant", "ignored"),
-        "pairs": ("top", "all"),
-    }
-    for name, allowed in choices.items():
-        value = getattr(ranker, name)
-        if value not in allowed:
-            raise ValueError(f"{name}: expected one of {', '.join(allowed)}, found {value!r}")
-    for name in ("C", "tol"):
-        value = getattr(ranker, name)
-        if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
-            raise ValueError(f"{name}: expected a finite number > 0, found {value!r}")
-    for name in ("k", "max_iter"):
-        value = getattr(ranker, name)
-        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-            raise ValueError(f"{name}: expected a whole number >= 1, found {value!r}")
-    if ranker.targets not in ("auto", "all") and not (_is_whole(ranker.targets) and int(ranker.targets) >= 1):
-        raise ValueError(f"targets: expected 'auto', 'all' or a whole number >= 1, found {ranker.targets!r}")
-    if ranker.n_components is not None and not (isinstance(ranker.n_components, Integral) and ranker.n_components >= 1):
-        raise ValueError(f"n_components: expected a whole number >= 1 or None, found {ranker.n_components!r}")
-    if ranker.gamma is not None and not (isinstance(ranker.gamma, Real) and 0 < float(ranker.gamma) < np.inf):
-        raise ValueError(f"gamma: expected a finite number > 0 or None, found {ranker.gamma!r}")
-    if ranker.threshold is not None and not (isinstance(ranker.threshold, Real) and np.isfinite(ranker.threshold)):
-        raise ValueError(f"threshold: expected a finite number or None, found {ranker.threshold!r}")
-
-
-def _is_whole(value: object) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Integral)
 
 
 def top_ranks(ranker: MetricRanker) -> int | None:
@@ -217,21 +181,20 @@ def labels_like(ranker: MetricRanker, y: Any, n_rows: int) -> Relevance:
 
 def check_learned(ranker: MetricRanker) -> None:
     """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-    check_settings(ranker)
-    rank = len(ranker.components_)
+    check_basis(ranker.kernel, ranker.basis_, ranker.n_features_in_)
+    rank, items = len(ranker.components_), len(ranker.catalogue_)
     width = ranker.n_features_in_ if ranker.kernel == "linear" else len(ranker.basis_)
-    items = len(ranker.catalogue_)
+    if not items:
+        raise ValueError("catalogue_: expected at least one row, found none")
     for name, shape in (("components_", (rank, width)), ("catalogue_", (items, rank))):
-        array = getattr(ranker, name)
-        if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
-            raise ValueError(f"{name}: expected finite numbers of shape {shape}")
-    if len(ranker.catalogue_labels_) not in (0, items):
-        raise ValueError(f"catalogue_labels_: expected {items} rows or none, found {len(ranker.catalogue_labels_)}")
-    if ranker.catalogue_labels_.dtype.kind != "i":
-        raise ValueError("catalogue_labels_: expected whole numbers")
-    if ranker.kernel == "precomputed":
-        columns = ranker.basis_
-        if columns.dtype.kind != "i" or ((columns < 0) | (columns >= ranker.n_features_in_)).any():
-            raise ValueError(f"basis_: expected columns of {ranker.n_features_in_}")
-    elif ranker.kernel != "linear" and ranker.basis_.shape[1:] != (ranker.n_features_in_,):
-        raise ValueError(f"basis_: expected rows of {ranker.n_features_in_} features")
+        if getattr(ranker, name).shape != shape:
+            raise ValueError(f"{name}: expected shape {shape}, found {getattr(ranker, name).shape}")
+    labels, n_classes = ranker.catalogue_labels_, len(ranker.classes_)
+    if len(labels) not in (0, items):
+        raise ValueError(f"catalogue_labels_: expected {items} rows or none, found {len(labels)}")
+    one_class = labels.ndim == 1 and len(labels) > 0
+    if one_class != (n_classes > 0):
+        raise ValueError(f"classes_: expected some where catalogue_labels_ names one per row, found {n_classes}")
+    most = n_classes - 1 if one_class else 1
+    if labels.max(initial=0) > most or (labels.ndim == 2 and not labels.size):
+        raise ValueError(f"catalogue_labels_: expected numbers from 0 to {most}, found {labels.max(initial=0)}")

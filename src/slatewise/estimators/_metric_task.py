@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from slatewise import rules
 from slatewise.estimators._metric_checks import (
     REGULARISERS,
     Labelling,
-    check_settings,
     n_targets,
     oracle_for,
     query_weights,
@@ -49,7 +49,7 @@ def make_task(
     ranker: MetricRanker, X: Any, y: Any, relevance: Any, queries: Any, query_weight: ArrayLike | None
 ) -> Task:
     """Check everything, and leave out the queries that say nothing."""
-    check_settings(ranker)
+    rules.check(ranker)
     sparse = ranker.kernel == "linear"
     items = as_float64(check_points(ranker, X, reset=True, sparse=sparse))
     asked = items if queries is None else as_float64(check_points(ranker, queries, reset=False, sparse=sparse))

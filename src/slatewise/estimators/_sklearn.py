@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.lists.checks import real_numbers, require_in_range
+
 if TYPE_CHECKING:
 
     class BaseEstimator:
@@ -27,7 +29,9 @@ _validation: Any = import_module("sklearn.utils.validation")
 
 def check_rows(estimator: BaseEstimator, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
     """Return X as a checked numeric array (rows, features); ``reset`` remembers the features, otherwise compares."""
-    return cast("NDArray[Any]", _validation.validate_data(estimator, X, reset=reset, dtype="numeric"))
+    rows = cast("NDArray[Any]", _validation.validate_data(estimator, X, reset=reset, dtype="numeric"))
+    require_in_range("X", rows)
+    return rows
 
 
 def check_targets(X: NDArray[Any], y: ArrayLike | None) -> NDArray[np.float64]:
@@ -54,7 +58,7 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.fl
     """Return one finite weight >= 0 a row; ones by default."""
     if sample_weight is None:
         return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    weight = real_numbers("sample_weight", sample_weight)
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
@@ -62,4 +66,5 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.fl
     if not np.isfinite(weight).all() or (weight < 0).any():
         row = int(np.flatnonzero(~np.isfinite(weight) | (weight < 0))[0])
         raise ValueError(f"sample_weight: expected finite numbers >= 0, found {weight[row]} in row {row}")
+    require_in_range("sample_weight", weight)
     return weight

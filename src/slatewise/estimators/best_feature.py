@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise import metrics
+from slatewise import metrics, rules
 from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.learners.result import Round
+from slatewise.rules import Rule
 
 
 class BestFeatureRanker(QueryRanker):
@@ -41,7 +42,14 @@ class BestFeatureRanker(QueryRanker):
     (0, -1.0)
     """
 
-    saved_attributes = ("feature_", "sign_", "train_score_", "has_qid_")
+    learned: ClassVar[Mapping[str, Rule]] = {
+        "feature_": rules.count(0),
+        "sign_": Rule("1.0 or -1.0", lambda value: value in (1.0, -1.0)),
+        "train_score_": rules.SEEN,
+        "has_qid_": rules.BOOLEAN,
+    }
+
+    rules: ClassVar[Mapping[str, Rule]] = {"measure": rules.TEXT}
 
     def __init__(self, measure: str = "ndcg@10") -> None:
         self.measure = measure
@@ -60,12 +68,11 @@ class BestFeatureRanker(QueryRanker):
         self.train_score_ = float(values[best])
 
     def check_learned(self) -> None:
-        """Raise ValueError unless the feature is one of X and the sign a sign."""
+        """Raise ValueError unless the measure is one and the feature is one of X."""
         super().check_learned()
-        if type(self.feature_) is not int or not 0 <= self.feature_ < self.n_features_in_:
-            raise ValueError(f"feature_: expected a column of {self.n_features_in_}, found {self.feature_!r}")
-        if type(self.sign_) is not float or abs(self.sign_) != 1.0:
-            raise ValueError(f"sign_: expected 1.0 or -1.0, found {self.sign_!r}")
+        metrics.parse(self.measure)
+        if self.feature_ >= self.n_features_in_:
+            raise ValueError(f"feature_: expected a column of {self.n_features_in_}, found {self.feature_}")
 
     def _scores(self, X: NDArray[Any]) -> NDArray[np.float64]:
         return self.sign_ * X[:, self.feature_].astype(np.float64)

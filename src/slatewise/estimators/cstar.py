@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise import rules
 from slatewise.estimators._cstar_checks import check_learned, check_settings, encoded
 from slatewise.estimators._cstar_training import Trained, prepare, train
 from slatewise.estimators._sklearn import check_is_fitted, check_rows, check_weights
@@ -17,6 +18,8 @@ from slatewise.estimators.saving import SavedEstimator, card_for
 from slatewise.inference.star import star_margins, star_top_k
 from slatewise.inference.star_sums import most_probable, star_log_odds
 from slatewise.learners.result import Round
+from slatewise.learners.star_training import LEARNERS
+from slatewise.rules import Rule
 from slatewise.scores.explanation import Explanation, explain_selection
 from slatewise.scores.label_count import fit_label_count, predict_label_count
 from slatewise.scores.label_scores import (
@@ -82,7 +85,7 @@ class CStarRanker(SavedEstimator):
         goes on from there if the file is of the same data and settings, with the same bits as if it had never stopped,
         and removes it at the end.
     n_threads : int, optional
-        Threads over blocks of rows; the result has the same bits with any number.
+        Threads over blocks of rows; the result has the same bits with any number. -1: all cores.
     random_state : int, optional
         Order of the rows in training.
 
@@ -114,23 +117,23 @@ class CStarRanker(SavedEstimator):
     True
     """
 
-    saved_attributes = (
-        "core_",
-        "pair_",
-        "coef_",
-        "intercept_",
-        "basis_",
-        "gamma_",
-        "k_",
-        "count_coef_",
-        "classes_",
-        "C_",
-        "C_pair_",
-        "objective_",
-        "lower_bound_",
-        "n_iter_",
-        "n_skipped_",
-    )
+    learned: ClassVar[Mapping[str, Rule]] = {
+        "core_": rules.whole_array(1),
+        "pair_": rules.learned_array(2),
+        "coef_": rules.learned_array(1) | rules.learned_array(2),
+        "intercept_": rules.learned_array(1),
+        "basis_": rules.learned_array(2) | rules.whole_array(1),
+        "gamma_": rules.LEARNED_POSITIVE,
+        "k_": rules.count(),
+        "count_coef_": rules.learned_array(1),
+        "classes_": rules.CLASSES,
+        "C_": rules.NOT_NEGATIVE,
+        "C_pair_": rules.NOT_NEGATIVE,
+        "objective_": rules.SEEN,
+        "lower_bound_": rules.SEEN,
+        "n_iter_": rules.count(0),
+        "n_skipped_": rules.count(0),
+    }
     core_: Ints
     pair_: Floats
     coef_: Floats
@@ -140,6 +143,25 @@ class CStarRanker(SavedEstimator):
     k_: int
     count_coef_: Floats
     classes_: NDArray[Any]
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "core": rules.count(0) | rules.vector("label numbers", 0, whole=True, empty=True),
+        "scores": rules.one_of("linear", "pretrained", *KERNELS),
+        "k": rules.count() | rules.one_of("relevant"),
+        "C": rules.POSITIVE | rules.one_of("auto"),
+        "C_pair": rules.POSITIVE | rules.NONE,
+        "learner": rules.one_of(*LEARNERS),
+        "tol": rules.NOT_NEGATIVE,
+        "max_iter": rules.count(),
+        "gamma": rules.POSITIVE | rules.NONE,
+        "n_components": rules.count() | rules.NONE,
+        "core_by": rules.one_of("information", "gain"),
+        "surrogate": rules.one_of("max-margin", "likelihood"),
+        "callbacks": rules.CALLBACKS,
+        "checkpoint": rules.CHECKPOINT,
+        "n_threads": rules.THREADS,
+        "random_state": rules.SEED,
+    }
 
     def __init__(
         self,
@@ -189,6 +211,7 @@ class CStarRanker(SavedEstimator):
         sample_weight
             One weight >= 0 a row.
         """
+        rules.check(self)
         rows = check_rows(self, X, reset=True).astype(np.float64)
         labels, classes = check_labels(y, len(rows))
         weight = check_weights(sample_weight, len(rows))
@@ -302,6 +325,7 @@ class CStarRanker(SavedEstimator):
 
     def check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
+        super().check_learned()
         check_learned(self)
 
     # --- parts -------------------------------------------------------------------------------------------------------

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, Self, TypeAlias
+from typing import ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise import rules
 from slatewise.estimators._checkpoint import resumed
 from slatewise.estimators._graph_checks import (
     check_graphs,
-    check_learned,
     check_matches,
-    check_settings,
     edge_weights,
     require_known,
     require_possible,
@@ -23,16 +22,22 @@ from slatewise.estimators._graph_checks import (
 from slatewise.estimators._sklearn import check_is_fitted
 from slatewise.estimators.saving import SavedEstimator, card_for
 from slatewise.inference.best_matching import best_matchings
-from slatewise.learners.graph_fit import AmongFewRows, GraphLearner, Likelihood, MaxMargin
+from slatewise.learners.graph_fit import FEW_ROWS, AmongFewRows, GraphLearner, Likelihood, MaxMargin
 from slatewise.learners.graph_sampled import MOST_STEPS, SampledLikelihood
 from slatewise.learners.graph_selection import choose_l2
 from slatewise.learners.result import Fit, Round
+from slatewise.rules import Rule
 from slatewise.scores.graph_edges import EdgeScores, gather_blocks
 from slatewise.surrogates.graph_likelihood import MatchingSum, matching_weights
-from slatewise.surrogates.graph_sums import BetheSum, ExactSum, SampledSum, draw_matchings
+from slatewise.surrogates.graph_sums import MOST_EXACT_ROWS, BetheSum, ExactSum, SampledSum, draw_matchings
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
+
+MOST_WEIGHT = 1e12
+"""Of a feature: sums over matchings add differences of weights to 1."""
+MOST_SAMPLES = 100_000
+"""Each is an indicator of the whole graph."""
 
 
 class GraphMatcher(SavedEstimator):
@@ -50,10 +55,13 @@ class GraphMatcher(SavedEstimator):
         Maximum a posteriori, or the hinge of the share of wrong matches.
     expectation : {"exact", "bethe", "sample"}
         How the likelihood sums over matchings: exactly (time and memory grow as 2^M: up to about 24 points), by the
-        Bethe approximation (a lower bound of log Z), or by ``n_samples`` drawn matchings a graph.
-    points : int, optional
-        Learn from random parts of at most this many rows, each given the true matches of the others: convex, has the
-        same parameters in the long run, and makes exact sums possible for graphs of any size. None: all rows at once.
+        Bethe approximation (a lower bound of log Z), or by ``n_samples`` drawn matchings a graph. Bethe's bound has
+        kinks where two points are as good as alike: with a small l2 it is slow there, and may end short of ``tol``.
+    points : int, None or "auto"
+        Learn from parts of at most this many rows, each given the true matches of the others: convex, has the same
+        parameters in the long run, and makes exact sums possible for graphs of any size. Rows that a rough fit takes
+        for each other come together. None: all rows at once. "auto": all at once, and parts of 10 where exact sums
+        would have more than 24 rows. Max-margin has no sums and no parts.
     unmatched : "auto" or float
         The score u of leaving a row unmatched. "auto": learnt where a target is -1; otherwise every row is matched.
     n_samples : int
@@ -68,7 +76,7 @@ class GraphMatcher(SavedEstimator):
         Where what was computed so far is kept; fit goes on from there if the file is of the same data and settings,
         with the same bits as if it had never stopped, and removes it at the end.
     n_threads : int, optional
-        Threads over graphs; the result has the same bits with any number.
+        Threads over graphs; the result has the same bits with any number. -1: all cores.
     random_state : int, optional
         Of samples and of the parts of ``points``.
 
@@ -78,7 +86,8 @@ class GraphMatcher(SavedEstimator):
         theta, and u (None: every row is matched).
     objective_, lower_bound_, certified_, n_iter_
         What was minimised, a bound it cannot go below, and whether both are of the objective itself (exact sums over
-        the rows asked for, or max-margin) instead of an estimate.
+        the rows asked for, or max-margin) instead of an estimate. With ``points`` the objective is that of the parts. A
+        certificate is about the minimum, not about the share of wrong matches: :meth:`score` tells that.
     l2_
         What was given or chosen.
 
@@ -96,16 +105,39 @@ class GraphMatcher(SavedEstimator):
     (True, True)
     """
 
-    saved_attributes = ("coef_", "unmatched_", "objective_", "lower_bound_", "certified_", "n_iter_", "l2_")
+    learned: ClassVar[Mapping[str, Rule]] = {
+        "coef_": rules.learned_array(1, most=MOST_WEIGHT),
+        "unmatched_": rules.number(f"a number up to {MOST_WEIGHT:g}", -MOST_WEIGHT, MOST_WEIGHT) | rules.NONE,
+        "objective_": rules.SEEN,
+        "lower_bound_": rules.SEEN,
+        "certified_": rules.BOOLEAN,
+        "n_iter_": rules.count(0),
+        "l2_": rules.POSITIVE,
+    }
     coef_: Floats
     unmatched_: float | None
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "l2": rules.POSITIVE | rules.one_of("auto"),
+        "surrogate": rules.one_of("likelihood", "max-margin"),
+        "expectation": rules.one_of("exact", "bethe", "sample"),
+        "points": rules.count(2) | rules.one_of("auto") | rules.NONE,
+        "unmatched": rules.FINITE | rules.one_of("auto"),
+        "n_samples": rules.count(1, MOST_SAMPLES),
+        "tol": rules.NOT_NEGATIVE,
+        "max_iter": rules.count(),
+        "callbacks": rules.CALLBACKS,
+        "checkpoint": rules.CHECKPOINT,
+        "n_threads": rules.THREADS,
+        "random_state": rules.SEED,
+    }
 
     def __init__(
         self,
         l2: float | Literal["auto"] = 0.01,
         surrogate: Literal["likelihood", "max-margin"] = "likelihood",
         expectation: Literal["exact", "bethe", "sample"] = "exact",
-        points: int | None = None,
+        points: int | Literal["auto"] | None = "auto",
         unmatched: float | Literal["auto"] = "auto",
         n_samples: int = 100,
         tol: float = 1e-3,
@@ -142,7 +174,7 @@ class GraphMatcher(SavedEstimator):
         -------
         self
         """
-        check_settings(self)
+        rules.check(self)
         graphs = check_graphs(edge_features)
         if not graphs:
             raise ValueError("edge_features: expected at least one graph, found none")
@@ -153,8 +185,10 @@ class GraphMatcher(SavedEstimator):
         scores = EdgeScores(self.n_features_in_, given, learnt)
         card = card_for(len(graphs), np.concatenate(targets), *graphs)
         with resumed(self, card.data_sha256) as tell:
-            self.l2_ = choose_l2(graphs, targets, scores, self._learner(None)) if self.l2 == "auto" else float(self.l2)
-            fit = self._learner(tell)(gather_blocks(graphs, targets), scores, self.l2_, None)
+            points = self._rows_at_once(graphs)
+            quiet, learn = self._learner(points, None), self._learner(points, tell)
+            self.l2_ = choose_l2(graphs, targets, scores, quiet) if self.l2 == "auto" else float(self.l2)
+            fit = learn(gather_blocks(graphs, targets), scores, self.l2_, None)
         self._keep(fit, scores)
         self.model_card_ = replace(
             card, objective=self.objective_, lower_bound=self.lower_bound_, converged=fit.converged
@@ -198,8 +232,10 @@ class GraphMatcher(SavedEstimator):
         return float(np.mean([(one == other).mean() for one, other in zip(found, targets, strict=True)]))
 
     def check_learned(self) -> None:
-        """Raise ValueError unless what a file holds fits together."""
-        check_learned(self)
+        """Raise ValueError unless there is one number per feature."""
+        super().check_learned()
+        if self.coef_.shape != (self.n_features_in_,):
+            raise ValueError(f"coef_: expected {self.n_features_in_} numbers, found shape {self.coef_.shape}")
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
@@ -210,7 +246,14 @@ class GraphMatcher(SavedEstimator):
             require_possible(graphs)
         return [edge_weights(place, graph, self.coef_) for place, graph in enumerate(graphs)]
 
-    def _learner(self, callback: Callable[[Round], None] | None) -> GraphLearner:
+    def _rows_at_once(self, graphs: list[Floats]) -> int | None:
+        """Return the most rows of a part; None: graphs are not cut."""
+        if not isinstance(self.points, str):
+            return self.points
+        most = max(min(graph.shape[:2]) for graph in graphs)
+        return FEW_ROWS if self.expectation == "exact" and most > MOST_EXACT_ROWS else None
+
+    def _learner(self, points: int | None, callback: Callable[[Round], None] | None) -> GraphLearner:
         if self.surrogate == "max-margin":
             return MaxMargin(self.tol, self.max_iter, callback)
         learn: GraphLearner
@@ -219,7 +262,7 @@ class GraphMatcher(SavedEstimator):
             learn = SampledLikelihood(self.n_samples, self._seed(), steps, self.n_threads, callback)
         else:
             learn = Likelihood(self._sums(), self.tol, self.max_iter, callback)
-        return learn if self.points is None else AmongFewRows(learn, self.points, self._seed())
+        return learn if points is None else AmongFewRows(learn, points, self._seed())
 
     def _sums(self) -> MatchingSum:
         if self.expectation == "sample":

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
-from numbers import Integral, Real
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise import rules
 from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.inference.interleave import Oracle
 from slatewise.inference.ordered_pairs import OrderedPairs
 from slatewise.learners.margin_training import choose_strength, fit_margin
 from slatewise.learners.result import Round
 from slatewise.lists import group_rows
+from slatewise.rules import Rule
 from slatewise.surrogates.margin_hinge import MarginHinge
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -52,7 +53,7 @@ class MarginRanker(QueryRanker):
         Where what was computed so far is kept; fit goes on from there if the file is of the same data and settings,
         with the same bits as if it had never stopped, and removes it at the end.
     n_threads : int, optional
-        Threads over blocks of lists; the result has the same bits with any number.
+        Threads over blocks of lists; the result has the same bits with any number. -1: all cores.
     random_state : int, optional
         Of the folds of ``C="auto"``.
 
@@ -87,8 +88,29 @@ class MarginRanker(QueryRanker):
     True
     """
 
-    saved_attributes = ("coef_", "C_", "objective_", "lower_bound_", "n_iter_", "n_skipped_", "has_qid_")
+    learned: ClassVar[Mapping[str, Rule]] = {
+        "coef_": rules.learned_array(1),
+        "C_": rules.POSITIVE,
+        "objective_": rules.SEEN,
+        "lower_bound_": rules.SEEN,
+        "n_iter_": rules.count(0),
+        "n_skipped_": rules.count(0),
+        "has_qid_": rules.BOOLEAN,
+    }
     coef_: Floats
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "loss": rules.one_of(*LOSSES),
+        "k": rules.count(),
+        "C": rules.POSITIVE | rules.one_of("auto"),
+        "threshold": rules.FINITE | rules.NONE,
+        "tol": rules.POSITIVE,
+        "max_iter": rules.count(),
+        "callbacks": rules.CALLBACKS,
+        "checkpoint": rules.CHECKPOINT,
+        "n_threads": rules.THREADS,
+        "random_state": rules.SEED,
+    }
 
     def __init__(
         self,
@@ -115,17 +137,16 @@ class MarginRanker(QueryRanker):
         self.random_state = random_state
 
     def check_learned(self) -> None:
-        """Raise ValueError unless there is one finite weight a feature."""
+        """Raise ValueError unless there is one weight per feature."""
         super().check_learned()
-        if self.coef_.shape != (self.n_features_in_,) or not np.isfinite(self.coef_).all():
-            raise ValueError(f"coef_: expected {self.n_features_in_} finite numbers, found shape {self.coef_.shape}")
+        if self.coef_.shape != (self.n_features_in_,):
+            raise ValueError(f"coef_: expected {self.n_features_in_} numbers, found shape {self.coef_.shape}")
 
     def _certificate(self) -> dict[str, Any]:
         gap = (self.objective_ - self.lower_bound_) / max(self.objective_, 1e-300)
         return {"objective": self.objective_, "lower_bound": self.lower_bound_, "converged": gap <= self.tol}
 
     def _fit_lists(self, X: NDArray[Any], y: Floats, qid: NDArray[Any] | None, tell: Callable[[Round], None]) -> None:
-        self._check_settings()
         hinge = self._hinge(X.astype(np.float64), y, qid)
         seed = 0 if self.random_state is None else int(self.random_state)
         self.C_ = choose_strength(hinge, seed) if self.C == "auto" else float(self.C)
@@ -171,17 +192,3 @@ class MarginRanker(QueryRanker):
 
     def _scores(self, X: NDArray[Any]) -> Floats:
         return X.astype(np.float64) @ self.coef_
-
-    def _check_settings(self) -> None:
-        if self.loss not in LOSSES:
-            raise ValueError(f"loss: expected one of {', '.join(LOSSES)}, found {self.loss!r}")
-        if not isinstance(self.k, Integral) or self.k is True or self.k < 1:
-            raise ValueError(f"k: expected a whole number >= 1, found {self.k!r}")
-        given = {"C": self.C, "tol": self.tol, "max_iter": self.max_iter}
-        for name, value in given.items():
-            if (name, value) == ("C", "auto"):
-                continue
-            if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-                raise ValueError(f"{name}: expected a finite number > 0, found {value!r}")
-        if self.threshold is not None and not (isinstance(self.threshold, Real) and np.isfinite(self.threshold)):
-            raise ValueError(f"threshold: expected a finite number or None, found {self.threshold!r}")

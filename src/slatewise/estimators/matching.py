@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.estimators._matching_checks import MOST_DOCUMENTS, check_settings, position_weights
+from slatewise import rules
+from slatewise.estimators._matching_checks import MOST_DOCUMENTS, check_ratings, check_settings, position_weights
 from slatewise.estimators._sklearn import check_targets
 from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.learners.matching_problems import slate_hinge, slate_likelihood, whole_hinge, whole_likelihood
 from slatewise.learners.matching_training import Pose, averaged_fit, choose_l2
 from slatewise.learners.result import Round
 from slatewise.lists import group_rows
+from slatewise.rules import Rule
 from slatewise.surrogates.matching_slates import RatedLists, all_slates, fraction_of_slates
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -63,7 +66,7 @@ class MatchingRanker(QueryRanker):
         Where what was computed so far is kept; fit goes on from there if the file is of the same data and settings,
         with the same bits as if it had never stopped, and removes it at the end.
     n_threads : int, optional
-        The result has the same bits with any number.
+        The result has the same bits with any number. -1: all cores.
     random_state : int, optional
         Of the slates and the inner folds.
 
@@ -99,20 +102,36 @@ class MatchingRanker(QueryRanker):
     (True, True)
     """
 
-    saved_attributes = (
-        "coef_",
-        "l2_",
-        "M_",
-        "ratings_",
-        "objective_",
-        "lower_bound_",
-        "n_iter_",
-        "n_skipped_",
-        "has_qid_",
-    )
+    learned: ClassVar[Mapping[str, Rule]] = {
+        "coef_": rules.learned_array(1),
+        "l2_": rules.POSITIVE,
+        "M_": rules.count(0, MOST_DOCUMENTS),
+        "ratings_": rules.learned_array(1),
+        "objective_": rules.SEEN,
+        "lower_bound_": rules.SEEN,
+        "n_iter_": rules.count(0),
+        "n_skipped_": rules.count(0),
+        "has_qid_": rules.BOOLEAN,
+    }
     coef_: Floats
     ratings_: Floats
     M_: int
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "M": rules.count(2, MOST_DOCUMENTS) | rules.NONE,
+        "c": rules.one_of("linear", "rating") | rules.vector("finite numbers"),
+        "ties": rules.one_of("random", "marginal"),
+        "subsets": rules.number("a number > 0 and at most 1000", math.ulp(0.0), 1000.0) | rules.one_of("all", "whole"),
+        "repeats": rules.count(1, rules.MOST_LISTED),
+        "l2": rules.POSITIVE | rules.one_of("auto"),
+        "surrogate": rules.one_of("likelihood", "max-margin"),
+        "tol": rules.POSITIVE | rules.NONE,
+        "max_iter": rules.count(),
+        "callbacks": rules.CALLBACKS,
+        "checkpoint": rules.CHECKPOINT,
+        "n_threads": rules.THREADS,
+        "random_state": rules.SEED,
+    }
 
     def __init__(
         self,
@@ -145,14 +164,16 @@ class MatchingRanker(QueryRanker):
         self.random_state = random_state
 
     def check_learned(self) -> None:
-        """Raise ValueError unless there is one finite number a feature, and M and the ratings can be."""
+        """Raise ValueError unless there is one number per feature, and M and the ratings are of the parameters."""
         super().check_learned()
-        if type(self.M_) is not int or not 0 <= self.M_ <= MOST_DOCUMENTS:
-            raise ValueError(f"M_: expected a whole number from 0 to {MOST_DOCUMENTS}, found {self.M_!r}")
-        if self.ratings_.ndim != 1 or not (np.diff(self.ratings_) > 0).all():
-            raise ValueError("ratings_: expected rising numbers, found others")
-        if self.coef_.shape != (self.n_features_in_,) or not np.isfinite(self.coef_).all():
-            raise ValueError(f"coef_: expected {self.n_features_in_} finite numbers, found shape {self.coef_.shape}")
+        if self.coef_.shape != (self.n_features_in_,):
+            raise ValueError(f"coef_: expected {self.n_features_in_} numbers, found shape {self.coef_.shape}")
+        if len(self.ratings_) < 2 or not (np.diff(self.ratings_) > 0).all():
+            raise ValueError("ratings_: expected two or more rising numbers, found others")
+        if self._slate_size() != self.M_:
+            raise ValueError(f"M_: expected {self._slate_size()}, which M and subsets give, found {self.M_}")
+        check_settings(self, self.ratings_)
+        position_weights(self.c, self.M_ or len(self.ratings_))
 
     def loss(self, X: ArrayLike, y: ArrayLike, qid: ArrayLike | None = None) -> float:
         """Return the mean loss of the slates, or whole lists, of given rows: what ``l2`` is chosen by.
@@ -163,7 +184,9 @@ class MatchingRanker(QueryRanker):
             As for :meth:`fit`.
         """
         scores = self.predict(X)
-        lists = _rated_lists(scores[:, None], check_targets(scores, y), qid)
+        ratings = check_targets(scores, y)
+        check_ratings(self, np.append(ratings, self.ratings_[0]))  # gains count from the least rating of fit
+        lists = _rated_lists(scores[:, None], ratings, qid)
         rng = np.random.default_rng([0 if self.random_state is None else self.random_state, 1])
         return self._pose()(self._useful(lists), rng).loss(np.ones(1))
 
@@ -174,8 +197,7 @@ class MatchingRanker(QueryRanker):
         check_settings(self, y)
         everything = _rated_lists(X.astype(np.float64), y, qid)
         self.ratings_ = np.unique(y)
-        by_default = int(np.clip(len(self.ratings_), 2, MOST_BY_DEFAULT))
-        self.M_ = 0 if self.subsets == "whole" else by_default if self.M is None else int(self.M)
+        self.M_ = self._slate_size()
         lists = self._useful(everything)
         self.n_skipped_ = len(everything) - len(lists)
         pose, seed = self._pose(), 0 if self.random_state is None else int(self.random_state)
@@ -186,6 +208,10 @@ class MatchingRanker(QueryRanker):
         self.coef_, self.objective_, self.lower_bound_ = fit.params, fit.objective, fit.lower_bound
         self._converged = fit.converged
         self.n_iter_ = len(fit.history)
+
+    def _slate_size(self) -> int:
+        by_default = int(np.clip(len(self.ratings_), 2, MOST_BY_DEFAULT))
+        return 0 if self.subsets == "whole" else by_default if self.M is None else int(self.M)
 
     def _scores(self, X: NDArray[Any]) -> Floats:
         return X.astype(np.float64) @ self.coef_

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self, TypeAlias, cast
+from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise import rules
 from slatewise.estimators._checkpoint import Checkpoint
 from slatewise.estimators._metric_checks import (
     REGULARISERS,
     check_learned,
-    check_settings,
     labels_like,
     listed,
     warn_if_nothing_learnt,
@@ -23,9 +23,11 @@ from slatewise.estimators._metric_task import Task, as_float64, make_task
 from slatewise.estimators._sklearn import check_is_fitted
 from slatewise.estimators._transformer import Transforms, check_points
 from slatewise.estimators.saving import SavedEstimator
+from slatewise.inference.interleave import ORACLES
 from slatewise.learners.metric_cuts import Cuts
 from slatewise.learners.metric_fit import MetricProblem, MetricSearch, fit_metric
 from slatewise.learners.result import Fit, Round
+from slatewise.rules import Rule
 from slatewise.scores.catalogue_precision import mean_average_precision
 from slatewise.scores.learned_distance import LearnedDistance, squared_distances
 from slatewise.scores.mahalanobis import nearest
@@ -107,7 +109,7 @@ class MetricRanker(Transforms, SavedEstimator):
         Where the state is kept after every step; fit goes on from there if the file is of the same data and settings,
         with the same bits as if it had never stopped, and removes it at the end.
     n_threads : int, optional
-        Threads over blocks of queries; the result has the same bits with any number.
+        Threads over blocks of queries; the result has the same bits with any number. -1: all cores.
 
     Attributes
     ----------
@@ -134,18 +136,18 @@ class MetricRanker(Transforms, SavedEstimator):
     True
     """
 
-    saved_attributes = (
-        "components_",
-        "basis_",
-        "gamma_",
-        "catalogue_",
-        "catalogue_labels_",
-        "classes_",
-        "objective_",
-        "lower_bound_",
-        "n_iter_",
-        "n_skipped_",
-    )
+    learned: ClassVar[Mapping[str, Rule]] = {
+        "components_": rules.learned_array(2),
+        "basis_": rules.learned_array(2) | rules.whole_array(1),
+        "gamma_": rules.LEARNED_POSITIVE,
+        "catalogue_": rules.learned_array(2),
+        "catalogue_labels_": rules.whole_array(1) | rules.whole_array(2, "int8"),
+        "classes_": rules.CLASSES,
+        "objective_": rules.SEEN,
+        "lower_bound_": rules.SEEN,
+        "n_iter_": rules.count(0),
+        "n_skipped_": rules.count(0),
+    }
     components_: Floats
     basis_: NDArray[Any]
     gamma_: float
@@ -156,6 +158,25 @@ class MetricRanker(Transforms, SavedEstimator):
     lower_bound_: float
     n_iter_: int
     n_skipped_: int
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "loss": rules.one_of(*ORACLES),
+        "k": rules.count(),
+        "C": rules.POSITIVE,
+        "regularizer": rules.one_of(*REGULARISERS),
+        "tol": rules.POSITIVE,
+        "max_iter": rules.count(),
+        "kernel": rules.one_of("linear", *KERNELS),
+        "gamma": rules.POSITIVE | rules.NONE,
+        "n_components": rules.count() | rules.NONE,
+        "threshold": rules.FINITE | rules.NONE,
+        "unlisted": rules.one_of("irrelevant", "ignored"),
+        "targets": rules.count() | rules.one_of("auto", "all"),
+        "pairs": rules.one_of("top", "all"),
+        "callbacks": rules.CALLBACKS,
+        "checkpoint": rules.CHECKPOINT,
+        "n_threads": rules.THREADS,
+    }
 
     def __init__(
         self,
@@ -269,7 +290,7 @@ class MetricRanker(Transforms, SavedEstimator):
         params = {**self.get_params(deep=False), "checkpoint": None}
         rankers = [MetricRanker(**cast("dict[str, Any]", {**params, "C": C})) for C in strengths]
         for ranker in rankers:
-            check_settings(ranker)
+            rules.check(ranker)
         if not rankers:
             return []
         task = make_task(rankers[0], X, y, relevance, queries, query_weight)
@@ -369,6 +390,7 @@ class MetricRanker(Transforms, SavedEstimator):
 
     def check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
+        super().check_learned()
         check_learned(self)
 
     def __sklearn_tags__(self) -> Any:

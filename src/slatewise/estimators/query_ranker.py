@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise import rules
 from slatewise.estimators._checkpoint import resumed
 from slatewise.estimators._sklearn import check_is_fitted, check_rows, check_targets, check_weights
 from slatewise.estimators.saving import SavedEstimator, card_for
@@ -48,6 +49,7 @@ class QueryRanker(SavedEstimator):
         -------
         self
         """
+        rules.check(self)
         rows = check_rows(self, X, reset=True)
         relevance = check_targets(rows, y)
         groups = group_rows(qid, len(rows))
@@ -97,11 +99,6 @@ class QueryRanker(SavedEstimator):
         if not per_list.any():
             raise ValueError("sample_weight: expected a weight > 0 in some row, found none")
         return float(np.average(values, weights=per_list))
-
-    def check_learned(self) -> None:
-        """Raise ValueError unless ``has_qid_`` is a boolean."""
-        if type(self.has_qid_) is not bool:
-            raise ValueError(f"has_qid_: expected a boolean, found {self.has_qid_!r}")
 
     def _certificate(self) -> dict[str, Any]:
         """Return what the model card says of the objective; nothing where a ranker minimises none."""

@@ -1,13 +1,15 @@
 """``save`` and ``load`` for every estimator, without pickle.
 
-A class names in ``saved_attributes`` what fit learns; parameters, these attributes and the model card are the file.
-Only the classes of the table below can come out of a file, and only attributes they name can go in.
+A class has two tables: ``rules`` says what each parameter may be, ``learned`` what each attribute that fit leaves may
+be. Parameters, these attributes and the model card are the file. Only the classes of the table below can come out of a
+file, only what their tables name can go in, and all of it passes the rules that fit and its result passed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, ClassVar, Self, cast
 
@@ -18,6 +20,7 @@ from slatewise._version import __version__
 from slatewise.errors import ModelFileError
 from slatewise.estimators._sklearn import BaseEstimator, check_is_fitted
 from slatewise.model_file import Json, ModelCard, ModelState, raw_bytes, read_model, write_model
+from slatewise.rules import NAMES, Rule, check, count
 
 _HOMES = {
     "BestFeatureRanker": "slatewise.estimators.best_feature",
@@ -30,14 +33,17 @@ _HOMES = {
     "StructuredReranker": "slatewise.estimators.structured_reranker",
 }
 _OPTIONAL = ("feature_names_in_",)
-_OF_ONE_RUN = ("callbacks", "checkpoint")
-"""Parameters that belong to a run, not to the model."""
 
 
 class SavedEstimator(BaseEstimator):
     """An estimator that can be written to one file and read back."""
 
-    saved_attributes: ClassVar[tuple[str, ...]] = ()
+    rules: ClassVar[Mapping[str, Rule]] = {}
+    """What each parameter may be."""
+    learned: ClassVar[Mapping[str, Rule]] = {}
+    """What each attribute may be that fit learns, and a file has."""
+    not_saved: ClassVar[tuple[str, ...]] = ("callbacks", "checkpoint", "n_threads")
+    """Parameters of a run, not of the model: neither written to a file nor taken from one."""
     model_card_: ModelCard
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -49,11 +55,12 @@ class SavedEstimator(BaseEstimator):
             Where to write; a file already there is replaced.
         """
         check_is_fitted(self)
-        names = [*self.saved_attributes, "n_features_in_", *(name for name in _OPTIONAL if name in vars(self))]
+        self.check_learned()
+        names = [*self.learned, "n_features_in_", *(name for name in _OPTIONAL if name in vars(self))]
         learned: dict[str, Any] = {name: getattr(self, name) for name in names}
         arrays: dict[str, NDArray[Any]] = {k: value for k, value in learned.items() if isinstance(value, np.ndarray)}
         values = {name: as_json(value, name) for name, value in learned.items() if name not in arrays}
-        given = {name: value for name, value in self.get_params(deep=False).items() if name not in _OF_ONE_RUN}
+        given = {name: value for name, value in self.get_params(deep=False).items() if name not in self.not_saved}
         params = {name: as_json(value, name) for name, value in given.items()}
         write_model(path, ModelState(type(self).__name__, params, values, arrays, self.model_card_))
 
@@ -61,15 +68,12 @@ class SavedEstimator(BaseEstimator):
     def from_state(cls, state: ModelState, name: str) -> Self:
         """Build the estimator that a model file describes; ``name`` is the file's, for messages."""
         learned: dict[str, Any] = {**state.values, **state.arrays}
-        expected = {*cls.saved_attributes, "n_features_in_"}
+        expected = {*cls.learned, "n_features_in_"}
         if expected - learned.keys() or learned.keys() - expected - set(_OPTIONAL):
             raise ModelFileError(f"{name}: expected {sorted(expected)} for {cls.__name__}, found {sorted(learned)}")
-        try:
-            estimator = cls(**state.params)
-        except TypeError as error:
-            raise ModelFileError(f"{name}: expected the parameters of {cls.__name__}, found {error}") from None
-        if type(state.values.get("n_features_in_")) is not int:
-            raise ModelFileError(f"{name}: expected a whole number as n_features_in_, found another value")
+        if state.params.keys() - cls.rules.keys():
+            raise ModelFileError(f"{name}: expected the parameters of {cls.__name__}, found {sorted(state.params)}")
+        estimator = cls(**{name: value for name, value in state.params.items() if name not in cls.not_saved})
         for attribute, value in learned.items():
             setattr(estimator, attribute, value)
         estimator.model_card_ = state.card
@@ -80,7 +84,16 @@ class SavedEstimator(BaseEstimator):
         return estimator
 
     def check_learned(self) -> None:
-        """Raise ValueError unless what a file said was learned has types and sizes that fit together."""
+        """Raise ValueError unless parameters and all that was learned follow their rules; a subclass adds sizes."""
+        check(self)
+        count().check("n_features_in_", self.n_features_in_)
+        for name, rule in self.learned.items():
+            rule.check(name, getattr(self, name))
+        if "feature_names_in_" in vars(self):
+            names = vars(self)["feature_names_in_"]
+            NAMES.check("feature_names_in_", names)
+            if len(names) != self.n_features_in_:
+                raise ValueError(f"feature_names_in_: expected {self.n_features_in_} names, found {len(names)}")
 
 
 def load(path: str | os.PathLike[str], mmap: bool = False) -> Any:

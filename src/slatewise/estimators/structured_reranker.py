@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import copy
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise import rules
 from slatewise.estimators._base_scorer import Scaled, rows_of
-from slatewise.estimators._latent_checks import PAIR_TERMS, is_whole, require_finite_factors
+from slatewise.estimators._latent_checks import PAIR_TERMS
 from slatewise.estimators._latent_input import Ids, check_ids, number_ids
 from slatewise.estimators._latent_lists import check_depths, check_exclude, check_k
 from slatewise.estimators._latent_training import training_pairs
 from slatewise.estimators._latent_validation import hold_out
-from slatewise.estimators._reranker_checks import check_settings, check_shape, pairs_for
+from slatewise.estimators._reranker_checks import pairs_for
 from slatewise.estimators._sklearn import check_is_fitted
 from slatewise.estimators.saving import SavedEstimator, card_for
+from slatewise.rules import Rule, is_whole
 from slatewise.warp.blocked import step_size
 from slatewise.warp.engine import Factors
 from slatewise.warp.explanation import SlateExplanation, moved_by_list
@@ -70,7 +71,7 @@ class StructuredReranker(SavedEstimator):
     callbacks : sequence of callables, optional
         Each is called with a :class:`slatewise.warp.training.EpochReport` after every epoch.
     n_threads : int, optional
-        Threads over blocks of pairs or queries; the result has the same bits with any number.
+        Threads over blocks of pairs or queries; the result has the same bits with any number. -1: all cores.
     random_state : int, optional
         Start of S and order of the pairs.
 
@@ -108,16 +109,17 @@ class StructuredReranker(SavedEstimator):
     (2, 4)
     """
 
-    saved_attributes = (
-        "item_ids_",
-        "pair_factors_",
-        "base_unit_",
-        "n_components_",
-        "pair_",
-        "k_",
-        "n_stages_",
-        "n_epochs_",
-    )
+    learned: ClassVar[Mapping[str, Rule]] = {
+        "item_ids_": rules.IDS,
+        "pair_factors_": rules.learned_array(3, np.float32),
+        "base_unit_": rules.UNIT,
+        "n_components_": rules.count(1, rules.MOST_COMPONENTS),
+        "pair_": rules.one_of(*PAIR_TERMS),
+        "k_": rules.count(1, rules.MOST_LISTED),
+        "n_stages_": rules.count(0),
+        "n_epochs_": rules.vector("whole numbers", 0, rules.MOST, whole=True, empty=True),
+    }
+    not_saved: ClassVar[tuple[str, ...]] = (*SavedEstimator.not_saved, "base")
     item_ids_: Ids
     pair_factors_: Singles
     base_unit_: float
@@ -126,6 +128,24 @@ class StructuredReranker(SavedEstimator):
     k_: int
     n_stages_: int
     n_epochs_: list[int]
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "base": rules.ELSEWHERE,
+        "n_components": rules.count(1, rules.MOST_COMPONENTS),
+        "stages": rules.count(),
+        "pair": rules.one_of(*PAIR_TERMS),
+        "k": rules.count(1, rules.MOST_LISTED),
+        "base_scale": rules.SINGLE_POSITIVE,
+        "learning_rate": rules.SINGLE_POSITIVE,
+        "max_norm": rules.NORM,
+        "epochs": rules.count(),
+        "validation_fraction": rules.SHARE,
+        "patience": rules.count(),
+        "batch_size": rules.count() | rules.NONE,
+        "callbacks": rules.CALLBACKS,
+        "n_threads": rules.THREADS,
+        "random_state": rules.SEED,
+    }
 
     def __init__(
         self,
@@ -171,7 +191,7 @@ class StructuredReranker(SavedEstimator):
         sample_weight
             One weight >= 0 a pair.
         """
-        check_settings(self)
+        rules.check(self)
         pairs = pairs_for(self, check_ids("queries", queries), check_ids("items", items), sample_weight)
         seed = 0 if self.random_state is None else int(self.random_state)
         self.item_ids_ = pairs.item_ids
@@ -267,21 +287,18 @@ class StructuredReranker(SavedEstimator):
         path
             Where to write; a file already there is replaced.
         """
-        check_is_fitted(self)
-        without = copy.copy(self)
-        without.base = None
-        super(StructuredReranker, without).save(path)
+        super().save(path)
 
     def check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-        check_settings(self)
-        check_shape(self)
+        super().check_learned()
+        if len(self.n_epochs_) != self.n_stages_:
+            raise ValueError(f"n_epochs_: expected {self.n_stages_} numbers, found {len(self.n_epochs_)}")
+        if not len(self.item_ids_) or self.n_features_in_ != 1:
+            raise ValueError("item_ids_, n_features_in_: expected at least one item, and 1 for a query of one id")
         shape = (self.n_stages_, len(self.item_ids_), self._width())
-        if self.pair_factors_.shape != shape or self.pair_factors_.dtype != np.float32:
+        if self.pair_factors_.shape != shape:
             raise ValueError(f"pair_factors_: expected float32 of shape {shape}, found {self.pair_factors_.shape}")
-        require_finite_factors("pair_factors_", self.pair_factors_)
-        if self.item_ids_.ndim != 1 or (self.item_ids_[1:] <= self.item_ids_[:-1]).any():
-            raise ValueError("item_ids_: expected ascending ids")
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
@@ -291,7 +308,13 @@ class StructuredReranker(SavedEstimator):
         found = top_on_base(base, base_alone(len(self.item_ids_)), np.arange(n_queries), k, n_threads=self.n_threads)
         ends = found.scores[:, [0, -1]].astype(np.float64)  # a gap of float32 numbers need not be one
         gap = float((ends[:, 0] - ends[:, 1]).mean())
-        return gap / float(self.base_scale) if gap > 0 else 1.0
+        unit = gap / float(self.base_scale) if gap > 0 else 1.0
+        if not rules.UNIT.allows(unit):
+            raise ValueError(
+                f"base: expected lists that span 1e-30 to 3.4e+38 times base_scale={self.base_scale:g} on average, "
+                f"found {gap:g}; multiply the scores by a number"
+            )
+        return unit
 
     def _pair(self) -> PairTerm:
         return PAIR_TERMS[self.pair_](Segment(0, self.n_components_, float(self.learning_rate), float(self.max_norm)))
@@ -300,7 +323,7 @@ class StructuredReranker(SavedEstimator):
         return padded(self._pair().segments[-1].stop)
 
     def _weights(self) -> Singles:
-        return (1.0 / np.arange(1, self.k_ + 1)).astype(np.float32)
+        return (1.0 / np.arange(1, min(self.k_, len(self.item_ids_)) + 1)).astype(np.float32)
 
     def _report(self, seen: EpochReport) -> None:
         for callback in self.callbacks or ():

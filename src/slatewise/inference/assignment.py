@@ -26,6 +26,7 @@ from scipy.optimize import linear_sum_assignment
 
 from slatewise.inference.quadratic_form import Float, Int, inverse
 from slatewise.kernels.count_grid import walk_counts
+from slatewise.lists.checks import LARGEST, bounded
 
 Method: TypeAlias = Literal["auto", "sort", "counts", "assignment"]
 
@@ -66,7 +67,7 @@ def linear_loss_ranking(
     Parameters
     ----------
     s : array-like of shape (N,)
-        Item scores.
+        Item scores. Numbers beyond 1e50 in size, here and below, are refused: their sums could leave the range.
     c : array-like of shape (N,)
         What each position weighs in the model.
     a, b : array-like of shape (N,)
@@ -105,37 +106,38 @@ def best_assignment(scores: Float) -> Int:
 
 
 def _vector(name: str, values: ArrayLike, n: int | None) -> Float:
-    vector = np.asarray(values, dtype=np.float64)
+    vector = bounded(name, values)
     if vector.ndim != 1 or len(vector) == 0 or (n is not None and len(vector) != n):
         expected = "one number an item" if n is None else f"{n} numbers, as many as in s"
         raise ValueError(f"{name}: expected {expected}, found shape {vector.shape}")
-    if not np.isfinite(vector).all():
-        at = int(np.argmin(np.isfinite(vector)))
-        raise ValueError(f"{name}: expected finite numbers, found {vector[at]} at {at}")
     return vector
 
 
 def _sorted_order(costs: _Costs) -> Int | None:
     """Return the best order if one vector of keys for items and one for positions say it all, else None."""
     s, c, b, a = costs.s, costs.c, costs.b, costs.a
-    if (factor := _multiple(a, c)) is not None:
+    if (factor := _multiple(a, c, b)) is not None:
         return _matched(s + factor * b, c)
-    if (factor := _multiple(c, a)) is not None:
+    if (factor := _multiple(c, a, s)) is not None:
         return _matched(factor * s + b, a)
-    if (factor := _multiple(b, s)) is not None:
+    if (factor := _multiple(b, s, a)) is not None:
         return _matched(s, c + factor * a)
-    if (factor := _multiple(s, b)) is not None:
+    if (factor := _multiple(s, b, c)) is not None:
         return _matched(b, factor * c + a)
     return None
 
 
-def _multiple(vector: Float, of: Float) -> float | None:
-    """Return x with vector = x * of + a constant, or None. The constant adds the same to every ranking."""
+def _multiple(vector: Float, of: Float, partner: Float) -> float | None:
+    """Return x with vector = x * of + a constant, or None, as where x times the partner would leave the range.
+
+    The constant adds the same to every ranking.
+    """
     spread, base = vector - vector.mean(), of - of.mean()
     square = float(base @ base)
     factor = float(spread @ base) / square if square > 0.0 else 0.0
     close = np.abs(spread - factor * base).max() <= 1e-13 * np.abs(vector).max()
-    return factor if close else None
+    in_range = abs(factor) * float(np.abs(partner).max()) <= LARGEST**2
+    return factor if close and in_range else None
 
 
 def _matched(items: Float, positions: Float) -> Int:

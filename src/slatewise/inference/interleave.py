@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.lists.checks import numbers
+from slatewise.lists.checks import numbers, real, require_in_range
 from slatewise.metrics.conventions import check_cutoff
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def most_violated(loss: str, scores: ArrayLike, relevance: ArrayLike, k: int | N
     ----------
     loss : {"auc", "precision", "knn", "mrr", "ndcg", "map", "graded_ndcg"}
     scores : (n,)
-        Larger is better.
+        Larger is better; at most 1e50 in size.
     relevance : (n,)
         1 relevant, 0 irrelevant, -1 left out; "graded_ndcg" takes grades 0, 1, .. 127. A list without two items of
         different relevance has no violation.
@@ -148,9 +148,7 @@ def most_violated(loss: str, scores: ArrayLike, relevance: ArrayLike, k: int | N
     """
     oracle = Oracle(loss, k)
     values = numbers("scores", scores, 1)
-    if not np.isfinite(values).all():
-        at = int(np.argmin(np.isfinite(values)))
-        raise ValueError(f"scores: expected finite numbers, found {values[at]} at item {at}")
+    require_in_range("scores", values)
     graded = loss == "graded_ndcg"
     grades, offsets = _checked_relevance(relevance, len(values), graded), np.array([0, len(values)])
     if graded:
@@ -174,7 +172,7 @@ def require_few_states(relevance: Bytes, offsets: Ints, k: int | None) -> None:
 
 
 def _checked_relevance(relevance: ArrayLike, n: int, graded: bool) -> Bytes:
-    values = np.asarray(relevance)
+    values = real("relevance", relevance)
     if values.shape != (n,):
         raise ValueError(f"relevance: expected {n} numbers, as many as scores, found shape {values.shape}")
     largest = np.iinfo(np.int8).max if graded else 1

@@ -34,6 +34,7 @@ MOST_SIGNS = 32
 """So are sums over 2^32 signs: minutes become hours."""
 _EPSILON = float(np.finfo(np.float64).eps)
 _SMALL, _LARGE = 1e-40, 600.0  # a Z below may have lost terms to underflow; a product of exp(600) is in range
+_FINE = 1e12  # up to here numbers are told apart by far less than 1
 _SWEEPS = 10
 _SIX_AT_ONCE = 4096  # matrices of three, whose parts then stay in the cache
 _BLOCK_COLUMNS, _THREADED_SIGNS = 4, 17  # from 17 rows on threads share one matrix, in 16 blocks of signs
@@ -58,11 +59,8 @@ class Scaled(NamedTuple):
     v: Float
     best: Int
     """(B, M) each row's column in the best matching."""
-
-    @property
-    def offset(self) -> Float:
-        """(B,) the best matching's log weight, to be added to the logarithm of a sum of the scaled weights."""
-        return self.u.sum(axis=1) + self.v.sum(axis=1)
+    offset: Float
+    """(B,) the best matching's log weight, to be added to the logarithm of a sum of the scaled weights."""
 
     @property
     def rounding(self) -> Float:
@@ -113,7 +111,12 @@ def scale(log_weights: Float, numbers: Int | None = None) -> Scaled:
     at = assign_all(np.ascontiguousarray(log_weights), u, v, best)
     if at >= 0:
         raise no_matching(at if numbers is None else int(numbers[at]))
-    return Scaled(np.exp(log_weights - u[:, :, None] - v[:, None, :]), u, v, best)
+    np.maximum(v, 0.0, out=v)
+    # Weights of 1e20 round by thousands: held to what the duals promise, no sum of them is 0 or too large.
+    weights = np.exp(np.minimum(log_weights - u[:, :, None] - v[:, None, :], 0.0))
+    np.put_along_axis(weights, best[:, :, None], 1.0, axis=2)
+    offset = np.take_along_axis(log_weights, best[:, :, None], axis=2)[:, :, 0].sum(axis=1)
+    return Scaled(weights, u, v, best, offset)
 
 
 def no_matching(number: int) -> ValueError:
@@ -130,7 +133,9 @@ def by_subsets(log_weights: Float, n_threads: int | None = None) -> Sums:
     (z, offset, lost), marginals = np.zeros((3, count)), np.empty(log_weights.shape)
 
     def as_they_are(block: slice) -> None:
-        above = max(0.0, float(log_weights[block].max()) - _LARGE / size)
+        top = float(log_weights[block].max())
+        # Near 1e15 a number less some hundreds is rounded by hundreds: then nothing is left above 1.
+        above = max(0.0, top - _LARGE / size if top < _FINE else top)
         np.exp(log_weights[block] - above if above else log_weights[block], out=marginals[block])
         offset[block] = size * above
         _sum_subsets(marginals[block], z[block])
@@ -215,6 +220,11 @@ def by_glynn(log_weights: Float, n_threads: int | None = None) -> Sums:
     if len(poor) and table_bytes("subsets", log_weights.shape) <= MOST_BYTES:
         for whole, part in zip(sums, by_subsets(log_weights[poor], n_threads), strict=True):
             whole[poor] = part
+    lost = np.flatnonzero(np.isnan(sums.log_z))
+    if len(lost):
+        raise ValueError(
+            f"method: expected 'candidates' or 'bethe', found that Glynn's terms cancel in matrix {lost[0]}"
+        )
     return sums
 
 

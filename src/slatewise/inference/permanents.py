@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from slatewise.inference.bethe import by_bethe
 from slatewise.inference.permanent_exact import METHODS, MOST_BYTES, Float, Sums, chosen, log_permanents, table_bytes
 from slatewise.inference.permanent_sparse import by_candidates, most_sets, plan
+from slatewise.lists.checks import real_numbers
 
 Method: TypeAlias = Literal["auto", "subsets", "glynn", "rows", "candidates", "bethe"]
 Kind: TypeAlias = Literal["exact", "bound"]
@@ -101,12 +102,16 @@ def with_unmatched(log_weights: ArrayLike, unmatched: ArrayLike) -> Float:
     >>> with_unmatched([[1.0, 2.0]], [0.5])
     array([[1. , 2. , 0.5]])
     """
-    weights = np.asarray(log_weights, dtype=np.float64)
+    weights, alone = real_numbers("log_weights", log_weights), real_numbers("unmatched", unmatched)
     if weights.ndim < 2:
         raise ValueError(f"log_weights: expected shape (.., M, N), found {weights.shape}")
+    if alone.shape not in ((), weights.shape[-2:-1], weights.shape[:-1]):
+        raise ValueError(f"unmatched: expected one number, or shape {weights.shape[:-1]}, found {alone.shape}")
+    _require_log_weights("log_weights", weights)
+    _require_log_weights("unmatched", alone)
     private = np.full((*weights.shape[:-1], weights.shape[-2]), -np.inf)
     rows = np.arange(weights.shape[-2], dtype=np.int64)
-    private[..., rows, rows] = np.asarray(unmatched, dtype=np.float64)
+    private[..., rows, rows] = alone
     return np.concatenate((weights, private), axis=-1)
 
 
@@ -130,7 +135,7 @@ def tied_permanent(log_weights: ArrayLike, row_classes: ArrayLike, column_classe
     weights = checked_weights(log_weights)
     if weights.shape != (1, len(weights[0]), len(weights[0])):
         raise ValueError(f"log_weights: expected one square matrix, found shape {np.shape(weights)}")
-    rows, columns = np.asarray(row_classes), np.asarray(column_classes)
+    rows, columns = _classes("row_classes", row_classes), _classes("column_classes", column_classes)
     if rows.shape != (len(weights[0]),):
         raise ValueError(f"row_classes: expected one class a row, {len(weights[0])}, found shape {rows.shape}")
     if columns.shape != rows.shape or (np.sort(rows) != np.sort(columns)).any():
@@ -148,18 +153,32 @@ def tied_permanent(log_weights: ArrayLike, row_classes: ArrayLike, column_classe
 
 def checked_weights(log_weights: ArrayLike) -> Float:
     """Return the weights as (B, M, N)."""
-    weights = np.asarray(log_weights, dtype=np.float64)
+    weights = real_numbers("log_weights", log_weights)
     if weights.ndim not in (2, 3) or 0 in weights.shape[-2:] or weights.shape[-2] > weights.shape[-1]:
         raise ValueError(f"log_weights: expected shape (M, N) or (B, M, N) with 1 <= M <= N, found {weights.shape}")
+    _require_log_weights("log_weights", weights)
+    return weights if weights.ndim == 3 else weights[None]
+
+
+def _require_log_weights(name: str, weights: Float) -> None:
     if not weights.max(initial=-np.inf) < np.inf:  # NaN is the largest of all
         at = tuple(np.argwhere(~(weights < np.inf))[0].tolist())
-        raise ValueError(f"log_weights: expected finite numbers or -inf, found {weights[at]} at {list(at)}")
+        raise ValueError(f"{name}: expected finite numbers or -inf, found {weights[at]} at {list(at)}")
     if weights.max(initial=0.0) > LARGEST or weights.min(initial=0.0) < -LARGEST:
         beyond = np.argwhere((np.abs(weights) > LARGEST) & (weights > -np.inf)).tolist()
         if beyond:
             at = tuple(beyond[0])
-            raise ValueError(f"log_weights: expected at most {LARGEST} in size, found {weights[at]} at {list(at)}")
-    return np.ascontiguousarray(weights if weights.ndim == 3 else weights[None])
+            raise ValueError(f"{name}: expected at most {LARGEST} in size, found {weights[at]} at {list(at)}")
+
+
+def _classes(name: str, classes: ArrayLike) -> NDArray[Any]:
+    try:
+        found = np.asarray(classes)
+    except ValueError:
+        raise ValueError(f"{name}: expected one class an entry, found lists of different lengths") from None
+    if found.dtype.kind == "c" or (found.dtype.kind == "f" and not np.isfinite(found).all()):
+        raise ValueError(f"{name}: expected names or finite numbers, found {found.tolist()}")
+    return found
 
 
 def _fastest(weights: Float) -> str:

@@ -23,6 +23,7 @@ from slatewise.inference.quadratic_exact import by_enumeration, by_subsets, late
 from slatewise.inference.quadratic_faq import best_of_starts
 from slatewise.inference.quadratic_form import Float, Int, QuadraticForm
 from slatewise.inference.quadratic_tabu import by_tabu, default_steps
+from slatewise.lists.checks import bounded
 from slatewise.parallel import one_blas_thread
 
 Method: TypeAlias = Literal["auto", "enumeration", "subsets", "faq", "tabu"]
@@ -63,7 +64,8 @@ def quadratic_ranking(
     Parameters
     ----------
     s, c : array-like of shape (N,)
-        Item scores and position weights.
+        Item scores and position weights. Numbers beyond 1e50 in size, here and below, are refused: their sums could
+        leave the range.
     F, D : array-like of shape (N, N)
         How items interact, and how positions weigh that; neither need be symmetric.
     method : {"auto", "enumeration", "subsets", "faq", "tabu"}
@@ -105,25 +107,21 @@ def quadratic_ranking(
 
 
 def _form(s: ArrayLike, c: ArrayLike, F: ArrayLike, D: ArrayLike, linear: ArrayLike | None) -> QuadraticForm:
-    scores = np.asarray(s, dtype=np.float64)
+    scores = bounded("s", s)
     if scores.ndim != 1 or len(scores) == 0:
         raise ValueError(f"s: expected one number an item, found shape {scores.shape}")
     n = len(scores)
-    unary = np.outer(_checked("s", scores, (n,)), _checked("c", c, (n,)))
+    unary = np.outer(scores, _checked("c", c, (n,)))
     if linear is not None:
         unary += _checked("linear", linear, (n, n))
     return QuadraticForm.of(unary, _checked("F", F, (n, n)), _checked("D", D, (n, n)))
 
 
 def _checked(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Float:
-    array = np.asarray(values, dtype=np.float64)
+    array = bounded(name, values)
     if array.shape != shape:
         raise ValueError(f"{name}: expected shape {shape} for {shape[0]} items, found {array.shape}")
-    wrong = np.argwhere(~np.isfinite(array))
-    if len(wrong):
-        at = tuple(wrong[0].tolist())
-        raise ValueError(f"{name}: expected finite numbers, found {array[at]} at {list(at)}")
-    return np.ascontiguousarray(array)
+    return array
 
 
 def _chosen(form: QuadraticForm) -> str:

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from slatewise.inference.permanent_exact import Float, Int, Scaled, scale
 from slatewise.inference.permanents import checked_weights
+from slatewise.lists.checks import whole_number
 
 Method: TypeAlias = Literal["auto", "tables", "huber-law", "chain"]
 
@@ -81,13 +82,12 @@ def sample_matchings(
     """
     if method not in ("auto", *_SAMPLERS):
         raise ValueError(f"method: expected one of auto, {', '.join(_SAMPLERS)}, found {method!r}")
-    if n < 0:
-        raise ValueError(f"n: expected a number of samples >= 0, found {n}")
+    n = whole_number("n", n, 0)
     weights = checked_weights(log_weights)
     if len(weights) != 1:
         raise ValueError(f"log_weights: expected one matrix (M, N), found {len(weights)}")
     _, n_rows, n_columns = weights.shape
-    if depth is not None and not 0 <= depth <= n_rows:
+    if depth is not None and whole_number("depth", depth, 0) > n_rows:
         raise ValueError(f"depth: expected 0 to {n_rows}, found {depth}")
     name = method if method != "auto" else _fitting(n_rows, n_columns)
     if name == "huber-law" and n_rows != n_columns:
@@ -146,7 +146,7 @@ def _rejection(weights: Float, n: int, seed: Seed, depth: int, name: str) -> Mat
 
     size = weights.shape[1]
     scaled = scale(weights)
-    log_scale = scaled.offset
+    log_scale = scaled.offset.copy()
     balance(scaled.weights, _SWEEPS, log_scale)
     largest = scaled.weights[0].max(axis=0)
     matrix, bounds = scaled.weights[0] / largest, np.empty((size + 1, size))
@@ -155,6 +155,8 @@ def _rejection(weights: Float, n: int, seed: Seed, depth: int, name: str) -> Mat
     starts = np.concatenate(([0], np.cumsum(choose[size, : depth + 1])))
     table, drawn = np.empty(int(starts[-1])), np.empty((n, size), dtype=np.int64)
     fill_table(matrix, bounds, depth, choose, starts, table)
+    if not 0.0 < table[0] < np.inf:
+        raise ValueError(f"log_weights: expected some that can be balanced, found a sum of {table[0]} after balancing")
     most = n if depth == size else 1_000_000 + MOST_TRIES * n
     accepted, tried = draw_all(matrix, bounds, depth, choose, starts, table, seed, most, drawn)
     if accepted < n:

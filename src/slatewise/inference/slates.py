@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise import parallel
+from slatewise.lists.checks import bounded, whole_number
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -64,7 +65,8 @@ def iterated_slates(
     Parameters
     ----------
     s : array-like of shape (queries, items) or (items,)
-        Scores of the items by themselves.
+        Scores of the items by themselves. Numbers beyond 1e50 in size, here and below, are refused: their products
+        could leave the range.
     factors : array-like of shape (items, r)
         The row v of every item.
     weights : array-like of shape (k,)
@@ -122,8 +124,7 @@ def beam_slates(
     >>> beam_slates([1.0, 0.9, 0.8], [[0.0], [1.0], [1.0]], [1.0, 0.5], width=2).items.tolist()
     [[1, 2]]
     """
-    if width < 1:
-        raise ValueError(f"width: expected a whole number >= 1, found {width}")
+    width = whole_number("width", width, 1)
     model = _Model.of(s, factors, weights, listed)
 
     def fill(rows: slice) -> Ints:
@@ -201,9 +202,9 @@ class _Model:
 
     @classmethod
     def of(cls, s: ArrayLike, factors: ArrayLike, weights: ArrayLike, listed: ArrayLike | None) -> _Model:
-        scores = np.atleast_2d(np.asarray(s, dtype=np.float64))
-        rows, w = np.asarray(factors, dtype=np.float64), np.asarray(weights, dtype=np.float64)
-        other = None if listed is None else np.asarray(listed, dtype=np.float64)
+        scores = np.atleast_2d(bounded("s", s))
+        rows, w = bounded("factors", factors), bounded("weights", weights)
+        other = None if listed is None else bounded("listed", listed)
         n_items = scores.shape[-1]
         if scores.ndim != 2 or not scores.size:
             raise ValueError(f"s: expected shape (queries, items) or (items,), found {np.shape(s)}")
@@ -213,9 +214,6 @@ class _Model:
             raise ValueError(f"listed: expected the shape of factors, {rows.shape}, found {other.shape}")
         if w.ndim != 1 or not 1 <= len(w) <= n_items:
             raise ValueError(f"weights: expected from 1 to {n_items} numbers, one a position, found shape {w.shape}")
-        for name, values in (("s", scores), ("factors", rows), ("weights", w), ("listed", other)):
-            if values is not None and not np.isfinite(values).all():
-                raise ValueError(f"{name}: expected finite numbers, found NaN or infinity")
         if (np.diff(w) > 0).any() or w[-1] < 0:
             raise ValueError(f"weights: expected numbers >= 0 that never rise, found {w.tolist()}")
         return cls(np.ascontiguousarray(scores), _PairTerm.of(rows, other), w)

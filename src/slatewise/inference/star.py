@@ -17,8 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise import parallel
-from slatewise.inference.star_checks import Floats, Ints, Known, checked_counts, checked_scores, checked_warm_start
+from slatewise.inference.star_checks import (
+    Floats,
+    Ints,
+    Known,
+    checked_counts,
+    checked_scores,
+    checked_warm_start,
+)
 from slatewise.inference.star_pair import StarPair
+from slatewise.lists.checks import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +42,9 @@ FEW_FOR_MARGINALS = 16
 MOST_ENUMERATED = 24
 """The walk over 2^C settings is refused beyond this many core items."""
 NODE_LIMIT = 20_000
-"""How many nodes branch and bound visits for one list before it settles for a bound."""
+"""How many nodes branch and bound visits for one list, in all its searches, before it settles for bounds ..."""
+NODE_LIMIT_OF_MARGINALS = 50_000
+"""... and the same for its max-marginals, a search an item."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +57,8 @@ class StarResult:
     """(n,) their scores f."""
     upper_bound: Floats
     """(n,) no list scores higher; equal to ``score`` where that is proven best."""
+    nodes: Ints
+    """(n,) the nodes that branch and bound visited to find the list and put it in order; 0 where it was not used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +73,8 @@ class StarMarginals:
     """(n, N) no list with the item scores higher; equal to ``inside`` where that is proven best."""
     outside_bound: Floats
     """(n, N) no list without the item scores higher; equal to ``outside`` where that is proven best."""
+    nodes: Ints
+    """(n,) the nodes that branch and bound visited; 0 where it was not used."""
 
     @property
     def proven(self) -> NDArray[np.bool_]:
@@ -69,7 +83,7 @@ class StarMarginals:
 
 
 class UnprovenWarning(UserWarning):
-    """Some max-marginals are the best found within the node limit, not proven best."""
+    """Some lists or max-marginals are the best found within the node limit, not proven best."""
 
 
 class Argmax(NamedTuple):
@@ -79,6 +93,7 @@ class Argmax(NamedTuple):
     """(n, largest k) items in ascending order, -1 after the last."""
     score: Floats
     upper_bound: Floats
+    nodes: Ints
 
 
 def star_top_k(
@@ -110,7 +125,9 @@ def star_top_k(
     known : (n, N), optional
         1 where an item must be in, 0 where it must be out, -1 elsewhere.
     node_limit : int
-        Nodes that "branch" may visit in one list; after that ``upper_bound`` exceeds ``score``.
+        Nodes that "branch" may visit for one list. Beyond 16 core items what the best list leaves of them is shared by
+        the searches that put it in order. Where they do not suffice, the list is the best found, ``upper_bound``
+        exceeds ``score``, and an :class:`UnprovenWarning` says how many lists that are.
     warm_start : (n, k), optional
         Items of a good list, to start from (-1 fills up shorter rows).
     n_threads : int, optional
@@ -126,17 +143,28 @@ def star_top_k(
     """
     star, lists = StarPair.of(pair, core), checked_scores(s)
     counts, forced = checked_counts(lists, star, k, known)
-    warm = checked_warm_start(warm_start, lists)
+    warm, node_limit = checked_warm_start(warm_start, lists), whole_number("node_limit", node_limit, 1)
     found = argmax_block(lists, star, counts, forced, warm, method, node_limit, n_threads)
+    nodes, n_guessed = found.nodes, 0
     if star.n_core <= FEW_FOR_MARGINALS:
         outside = _walked_marginals(lists, star, counts, forced, n_threads).outside
         without = np.take_along_axis(outside, np.maximum(found.selected, 0), axis=1)
     else:
-        without = _other_side(lists, star, counts, forced, found.selected, found.selected, node_limit, n_threads).score
+        other = _other_side(lists, star, counts, forced, found, found.selected, node_limit, n_threads)
+        without, nodes = other.score, nodes + other.nodes
+        n_guessed = int((other.upper_bound > other.score).any(axis=1).sum())
+    n_open = int((found.upper_bound > found.score).sum())
+    if n_open or n_guessed:
+        warnings.warn(
+            f"{n_open} of {len(lists)} lists are not proven best within {node_limit} nodes, see their bounds, "
+            f"and the order of {n_guessed} rests on the best found",
+            UnprovenWarning,
+            stacklevel=2,
+        )
     without[found.selected < 0] = np.inf
     ordered = np.take_along_axis(found.selected, np.argsort(without, axis=1, kind="stable"), axis=1)
     selected = ordered if np.ndim(k) == 0 else [row[:count] for row, count in zip(ordered, counts, strict=True)]
-    return StarResult(selected, found.score, found.upper_bound)
+    return StarResult(selected, found.score, found.upper_bound, nodes)
 
 
 def star_max_marginals(
@@ -145,15 +173,15 @@ def star_max_marginals(
     core: ArrayLike,
     k: ArrayLike,
     known: ArrayLike | None = None,
-    node_limit: int = NODE_LIMIT,
+    node_limit: int = NODE_LIMIT_OF_MARGINALS,
     n_threads: int | None = None,
 ) -> StarMarginals:
     """Return, for each list and item, the best score with the item in and the best with it out.
 
     The parameters are those of :func:`star_top_k`. Up to 16 core items all settings are walked and everything is exact.
-    Beyond, each item takes a branch and bound of at most ``node_limit`` nodes: where that was not enough, ``proven`` is
-    false, the values are the best found, ``inside_bound`` and ``outside_bound`` say how much better they could be, and
-    an :class:`UnprovenWarning` says how many.
+    Beyond, each item takes a branch and bound, and those of one list visit ``node_limit`` nodes at most, together:
+    where that was not enough, ``proven`` is false, the values are the best found, ``inside_bound`` and
+    ``outside_bound`` say how much better they could be, and an :class:`UnprovenWarning` says how many.
 
     Examples
     --------
@@ -165,11 +193,12 @@ def star_max_marginals(
     """
     star, lists = StarPair.of(pair, core), checked_scores(s)
     counts, forced = checked_counts(lists, star, k, known)
+    node_limit = whole_number("node_limit", node_limit, 1)
     if star.n_core <= FEW_FOR_MARGINALS:
         return _walked_marginals(lists, star, counts, forced, n_threads)
     best = argmax_block(lists, star, counts, forced, node_limit=node_limit, n_threads=n_threads)
     items = np.broadcast_to(np.arange(star.n_items), lists.shape)
-    other = _other_side(lists, star, counts, forced, best.selected, items, node_limit, n_threads)
+    other = _other_side(lists, star, counts, forced, best, items, node_limit, n_threads)
     is_in = _marked(best.selected, star.n_items)
     score, bound = best.score[:, None], best.upper_bound[:, None]
     marginals = StarMarginals(
@@ -177,6 +206,7 @@ def star_max_marginals(
         np.where(is_in, other.score, score),
         np.where(is_in, bound, other.upper_bound),
         np.where(is_in, other.upper_bound, bound),
+        best.nodes + other.nodes,
     )
     n_open = int((~marginals.proven).sum())
     if n_open:
@@ -226,11 +256,9 @@ def argmax_block(
     """
     if method not in get_args(Method):
         raise ValueError(f"method: expected one of {', '.join(get_args(Method))}, found {method!r}")
-    if node_limit < 1:
-        raise ValueError(f"node_limit: expected a whole number >= 1, found {node_limit}")
     n_lists, n_items = s.shape
     selected = np.empty((n_lists, int(k.max(initial=0))), dtype=np.int64)
-    score, upper_bound = np.empty(n_lists), np.empty(n_lists)
+    score, upper_bound, nodes = np.empty(n_lists), np.empty(n_lists), np.zeros(n_lists, dtype=np.int64)
     forced = np.empty((0, n_items), dtype=np.int8) if known is None else known
     start = np.empty((0, 0), dtype=np.int64) if warm is None else warm
 
@@ -247,19 +275,20 @@ def argmax_block(
             start[rows],
             pair.arrays,
             k[rows],
-            node_limit,
+            min(node_limit, 1 << 62),
             selected[rows],
             score[rows],
             upper_bound[rows],
+            nodes[rows],
         )
 
     if method == "branch" or (method == "auto" and pair.n_core > FEW):
         _over_blocks(branch, s, n_threads)
-        return Argmax(selected, score, upper_bound)
+        return Argmax(selected, score, upper_bound, nodes)
     if pair.n_core > MOST_ENUMERATED:
         raise ValueError(f"method: expected 'branch' for more than {MOST_ENUMERATED} core items, found {method!r}")
     _over_blocks(walk, s, n_threads)
-    return Argmax(selected, score, score.copy())
+    return Argmax(selected, score, score.copy(), nodes)
 
 
 def _walked_marginals(s: Floats, pair: StarPair, k: Ints, known: Known | None, n_threads: int | None) -> StarMarginals:
@@ -272,7 +301,7 @@ def _walked_marginals(s: Floats, pair: StarPair, k: Ints, known: Known | None, n
         max_marginals(s[rows], forced[rows], pair.arrays, k[rows], inside[rows], outside[rows])
 
     _over_blocks(fill, s, n_threads)
-    return StarMarginals(inside, outside, inside, outside)
+    return StarMarginals(inside, outside, inside, outside, np.zeros(len(s), dtype=np.int64))
 
 
 class _Other(NamedTuple):
@@ -280,6 +309,8 @@ class _Other(NamedTuple):
 
     score: Floats
     upper_bound: Floats
+    nodes: Ints
+    """(n,) of all searches of a list."""
 
 
 def _other_side(
@@ -287,27 +318,37 @@ def _other_side(
     pair: StarPair,
     k: Ints,
     known: Known | None,
-    selected: Ints,
+    best: Argmax,
     items: Ints,
     node_limit: int,
     n_threads: int | None,
 ) -> _Other:
-    """Return the best score with each of ``items`` out if it is selected, in if it is not; -inf where impossible."""
-    other = _Other(np.full(items.shape, -np.inf), np.full(items.shape, -np.inf))
-    is_in = _marked(selected, pair.n_items)
-    for number, row in enumerate(items):
+    """Return the best score with each of ``items`` out if it is selected, in if it is not; -inf where impossible.
+
+    A list has ``node_limit`` nodes in all. What its best list left of them is shared evenly by the items still to
+    come: what one does not need the later ones get, and one that gets none is climbed to, without a bound.
+    """
+    other = _Other(np.full(items.shape, -np.inf), np.full(items.shape, -np.inf), np.zeros(len(items), dtype=np.int64))
+    is_in = _marked(best.selected, pair.n_items)
+
+    def fill(number: int) -> None:
+        row = items[number]
         now = np.full(pair.n_items, -1, dtype=np.int8) if known is None else known[number]
         can_leave, can_enter = bool(np.sum(now != 0) > k[number]), bool(np.sum(now == 1) < k[number])
         leaves = is_in[number, row]
-        possible = (row >= 0) & (now[row] < 0) & ((leaves & can_leave) | (~leaves & can_enter))
-        flipped = row[possible]
-        forced = np.repeat(now[None], len(flipped), axis=0)
-        forced[np.arange(len(flipped)), flipped] = ~is_in[number, flipped]
-        lists = np.repeat(s[number, None], len(flipped), axis=0)
-        start = np.repeat(selected[number, None], len(flipped), axis=0)
-        counts = np.full(len(flipped), k[number])
-        found = argmax_block(lists, pair, counts, forced, start, node_limit=node_limit, n_threads=n_threads)
-        other.score[number, possible], other.upper_bound[number, possible] = found.score, found.upper_bound
+        possible = np.flatnonzero((row >= 0) & (now[row] < 0) & ((leaves & can_leave) | (~leaves & can_enter)))
+        one, left = slice(number, number + 1), node_limit - int(best.nodes[number])
+        for done, place in enumerate(possible):
+            forced = now[None].copy()
+            forced[0, row[place]] = not leaves[place]
+            share = left // (len(possible) - done)
+            found = argmax_block(s[one], pair, k[one], forced, best.selected[one], node_limit=share)
+            other.score[number, place], other.upper_bound[number, place] = found.score[0], found.upper_bound[0]
+            left -= int(found.nodes[0])
+        other.nodes[number] = node_limit - int(best.nodes[number]) - left
+
+    for _ in parallel.map_blocks(fill, range(len(items)), n_threads):
+        pass
     return other
 
 

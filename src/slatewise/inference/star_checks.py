@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.lists.checks import numbers, require_finite
+from slatewise.lists.checks import numbers, real, require_finite, require_in_range
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -21,9 +21,10 @@ Known: TypeAlias = NDArray[np.int8]
 
 def checked_scores(s: ArrayLike) -> Floats:
     """Return finite (n, N) scores; one row is one list."""
-    array = np.asarray(s)
+    array = real("s", s)
     lists = numbers("s", array[None] if array.ndim == 1 else array, 2).astype(np.float64)
     require_finite("s", lists, lambda row: f"row {row}")
+    require_in_range("s", lists)
     return lists
 
 
@@ -32,7 +33,7 @@ def checked_counts(s: Floats, pair: StarPair, k: ArrayLike, known: ArrayLike | N
     n_lists, n_items = s.shape
     if n_items != pair.n_items:
         raise ValueError(f"pair: expected {n_items} columns, as many as s has, found {pair.n_items}")
-    counts = np.asarray(k)
+    counts = real("k", k)
     if counts.dtype.kind not in "iu" or counts.shape not in ((), (n_lists,)):
         raise ValueError(f"k: expected a whole number or one for each of {n_lists} lists, found {k!r}")
     counts = np.ascontiguousarray(np.broadcast_to(counts, n_lists), dtype=np.int64)
@@ -41,7 +42,7 @@ def checked_counts(s: Floats, pair: StarPair, k: ArrayLike, known: ArrayLike | N
         raise ValueError(f"k: expected 0 to {n_items}, the number of items, found {counts[bad[0]]} at row {bad[0]}")
     if known is None:
         return counts, None
-    forced = np.asarray(known)
+    forced = real("known", known)
     if forced.ndim == 1:
         forced = forced[None]
     if forced.shape != s.shape:
@@ -67,7 +68,7 @@ def checked_warm_start(warm_start: ArrayLike | None, s: Floats) -> Ints | None:
     """Return rows of items, -1 where there is none."""
     if warm_start is None:
         return None
-    warm = np.asarray(warm_start)
+    warm = real("warm_start", warm_start)
     if warm.ndim == 1:
         warm = warm[None]
     if warm.ndim != 2 or len(warm) != len(s) or warm.dtype.kind not in "iu":

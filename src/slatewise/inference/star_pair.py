@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slatewise.kernels.star_layout import Pair
-from slatewise.lists.checks import numbers, require_finite
+from slatewise.lists.checks import numbers, real, require_finite, require_in_range
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -48,7 +48,8 @@ class StarPair:
         """
         rows = numbers("pair", pair, 2).astype(np.float64)
         require_finite("pair", rows, lambda row: f"row {row}")
-        items = np.asarray(core)
+        require_in_range("pair", rows)
+        items = real("core", core)
         if items.size == 0:
             items = items.astype(np.int64)
         if items.ndim != 1 or items.dtype.kind not in "iu":

@@ -18,7 +18,7 @@ from scipy.optimize import linear_sum_assignment
 
 from slatewise.inference.star_checks import Floats, Ints, checked_scores
 from slatewise.inference.star_pair import StarPair
-from slatewise.lists.checks import numbers, require_finite
+from slatewise.lists.checks import bounded
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -59,8 +59,7 @@ def star_permutation(
     """
     star, scores = StarPair.of(pair, core), checked_scores(s)[0]
     n_items = star.n_items
-    weights = numbers("c", c, 1).astype(np.float64)
-    extra = np.zeros((n_items, n_items)) if linear is None else numbers("linear", linear, 2).astype(np.float64)
+    weights, extra = bounded("c", c), np.zeros((n_items, n_items)) if linear is None else bounded("linear", linear)
     for name, array, shape in (
         ("s", scores, (n_items,)),
         ("c", weights, (n_items,)),
@@ -68,8 +67,6 @@ def star_permutation(
     ):
         if array.shape != shape:
             raise ValueError(f"{name}: expected shape {shape}, found {array.shape}")
-    require_finite("c", weights[None], lambda _: "the only row")
-    require_finite("linear", extra, lambda row: f"item {row}")
     if perm(n_items, star.n_core) > MOST_PLACEMENTS:
         raise ValueError(
             f"core: expected at most {MOST_PLACEMENTS} ways to place the core items, "

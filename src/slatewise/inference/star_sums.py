@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MOST_SUMMED = 10
 """All 2^C settings are summed: more core items than this are refused."""
 _ROWS = 64
+_WIDE, _SURE = 300.0, 40.0
 _SMALLEST = 1e-15  # nearer to 0 or 1 than this probabilities are not told apart
 
 
@@ -55,6 +56,10 @@ def star_sums(
         raise ValueError(f"core: expected at most {MOST_SUMMED} items to sum over all settings, found {pair.n_core}")
     log_z, item = np.empty(len(s)), np.empty(s.shape)
     forced = np.empty((0, pair.n_items), dtype=np.int8) if known is None else known
+    taken_off = np.zeros(len(s))
+    if s.size and float((s.max(axis=1) - s.min(axis=1)).max()) > _WIDE:
+        forced = _decided(s, pair, k, known)
+        s, taken_off = _without_decided(s, k, forced)
 
     from slatewise.kernels.star_sums import CoreSettings
     from slatewise.kernels.star_sums import star_sums as fill
@@ -67,7 +72,9 @@ def star_sums(
     terms = pair.arrays.outer.T @ bits
     # Midway, so that neither end of the range leaves what exp can hold.
     shift = 0.5 * (terms.max(axis=0) + terms.min(axis=0)) if len(terms) else np.zeros(len(few_first))
-    core = CoreSettings(bits, bits.sum(axis=0).astype(np.int64), among, np.exp(terms - shift), shift)
+    with np.errstate(over="ignore"):  # the sums are then NaN, and refused
+        factors = np.exp(terms - shift)
+    core = CoreSettings(bits, bits.sum(axis=0).astype(np.int64), among, factors, shift)
 
     def joint(rows: slice) -> Floats:
         pairs = np.zeros((pair.n_core, pair.n_items))
@@ -77,7 +84,44 @@ def star_sums(
     blocks = [slice(first, min(first + _ROWS, len(s))) for first in range(0, len(s), _ROWS)]
     if not blocks:
         return StarSums(log_z, item, np.zeros((pair.n_core, pair.n_items)))
-    return StarSums(log_z, item, parallel.sum_blocks(joint, blocks, lambda one, two: one + two, n_threads))
+    pairs = parallel.sum_blocks(joint, blocks, lambda one, two: one + two, n_threads)
+    return StarSums(log_z + taken_off, item, pairs)
+
+
+def _decided(s: Floats, pair: StarPair, k: Ints, known: Known | None) -> Known:
+    """Return what is known, and what scores far apart decide: exponentials that no number holds need no sum then.
+
+    To exchange item j for item i gains at least ``low_i - high_j``, whatever else is in the list. An item with no k
+    others that come within ``_SURE`` of it is in all lists but a share of exp(-40); one that does not come as near to k
+    others is in none.
+    """
+    G = np.zeros((pair.n_items, pair.n_items))
+    G[pair.arrays.core] = pair.arrays.full
+    G[:, pair.arrays.core] = pair.arrays.full.T
+    most = max(int(k.max()) - 1, 0)
+    worst, best = np.sort(np.minimum(G, 0.0), axis=1)[:, :most], np.sort(np.maximum(G, 0.0), axis=1)[:, ::-1][:, :most]
+    answers = np.full(s.shape, -1, dtype=np.int8) if known is None else known.copy()
+    low, high = s + worst.sum(axis=1), s + best.sum(axis=1)
+    for bound in (low, high):
+        bound[answers == 1], bound[answers == 0] = np.inf, -np.inf
+    sure = _SURE + float(np.log(pair.n_items))
+    end = np.full((len(s), 1), -np.inf)
+    first_out = np.take_along_axis(np.hstack((-np.sort(-high, axis=1), end)), k[:, None], axis=1)
+    last_in = np.take_along_axis(np.hstack((-end, -np.sort(-low, axis=1))), k[:, None], axis=1)
+    with np.errstate(invalid="ignore"):
+        inside, outside = low - first_out > sure, last_in - high > sure
+    is_open = answers == -1
+    answers[is_open & inside], answers[is_open & outside] = 1, 0
+    return answers
+
+
+def _without_decided(s: Floats, k: Ints, answers: Known) -> tuple[Floats, Floats]:
+    """Return the scores of the open items less their largest, 0 elsewhere, and what that takes off log Z."""
+    is_open = answers == -1
+    largest = np.where(is_open, s, -np.inf).max(axis=1)
+    largest[~is_open.any(axis=1)] = 0.0
+    n_left = k - (answers == 1).sum(axis=1)
+    return np.where(is_open, s - largest[:, None], 0.0), np.where(answers == 1, s, 0.0).sum(axis=1) + n_left * largest
 
 
 def most_probable(
@@ -120,7 +164,7 @@ def star_log_odds(
     star, lists = StarPair.of(pair, core), checked_scores(s)
     counts, forced = checked_counts(lists, star, k, known)
     chance = star_sums(lists, star, counts, np.ones(len(lists)), forced, n_threads).item
-    if np.isnan(chance).any():
+    if not np.isfinite(chance).all():
         largest = float(np.abs(star.arrays.outer).max(initial=0.0))
         raise ValueError(f"pair: expected terms whose exponentials can be summed, found some as large as {largest:.4g}")
     sure = np.clip(chance, _SMALLEST, 1.0 - _SMALLEST)

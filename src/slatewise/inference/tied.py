@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.lists.checks import bounded, real
+
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
@@ -46,7 +48,7 @@ def tied_log_sum(scores: ArrayLike, class_sizes: ArrayLike, class_values: ArrayL
     Parameters
     ----------
     scores : (n,)
-        Item scores s.
+        Item scores s, at most 1e50 in size, as the values.
     class_sizes : (R,)
         How many positions each class has; they add up to n.
     class_values : (R,)
@@ -77,11 +79,12 @@ def tied_log_sum(scores: ArrayLike, class_sizes: ArrayLike, class_values: ArrayL
 def _sum(s: Float, sizes: Int, values: Float) -> TiedSum:
     from slatewise.kernels.permanent_tied import scale_classes
 
-    prices = _prices(s, sizes, values)
-    log_x = np.outer(s, values) + prices
-    largest = log_x.max(axis=1)
-    x = np.exp(log_x - largest[:, None])
-    log_scale = float(largest.sum() - sizes @ prices) + scale_classes(x, sizes, _SWEEPS)
+    best = _best_classes(s, sizes, values)[:, None]
+    log_x = _priced(s, sizes, values)
+    # Scores of 1e20 round by thousands: held to what prices promise, an item's best class weighs 1 and no other more.
+    x = np.exp(np.minimum(log_x - np.take_along_axis(log_x, best, axis=1), 0.0))
+    np.put_along_axis(x, best, 1.0, axis=1)
+    log_scale = math.fsum((s * values[best[:, 0]]).tolist()) + scale_classes(x, sizes, _SWEEPS)
     # An item's work: with two classes, or one large and others tiny, the walk is done before the likely counts are.
     walk, narrowing = math.prod((sizes[1:] + 1).tolist()), int((sizes + 2).sum())
     left_out, *bounds = _counts(x, sizes, TAIL if len(sizes) > 2 and walk > narrowing else 0.0)
@@ -132,35 +135,43 @@ def _counts_of_all(sizes: Int) -> Int:
     return np.ascontiguousarray(np.column_stack((counts, counts.sum(axis=1))))
 
 
-def _prices(s: Float, sizes: Int, values: Float) -> Float:
-    """Return what to add to a class's log weights so that no item gains by leaving its class in the best ranking.
+def _best_classes(s: Float, sizes: Int, values: Float) -> Int:
+    """Return the class of each item in the best ranking, which gives larger values to larger scores."""
+    order = np.argsort(-values, kind="stable")
+    best = np.empty(len(s), dtype=np.int64)
+    best[np.argsort(-s, kind="stable")] = np.repeat(order, sizes[order])
+    return best
 
-    The best ranking gives larger values to larger scores, so a class meets the next at one score.
+
+def _priced(s: Float, sizes: Int, values: Float) -> Float:
+    """Return log weights, up to a constant an item, with a price a class: no item gains by leaving its best class.
+
+    In the best ranking a class meets the next at one score. Prices are added up from where that is least, so that
+    classes of very large or small scores take no digits from those between.
     """
     order, ranked = np.argsort(-values, kind="stable"), -np.sort(-s)
+    middle = float(ranked[len(ranked) // 2])
     ends = np.cumsum(sizes[order])[:-1]
-    meeting = (ranked[ends - 1] + ranked[ends]) / 2.0
+    meeting = (ranked[ends - 1] - middle) / 2.0 + (ranked[ends] - middle) / 2.0
+    steps = (values[order[:-1]] - values[order[1:]]) * meeting
+    least = int(np.argmin(np.abs(steps)))
     prices = np.zeros(len(sizes))
-    prices[order[1:]] = np.cumsum((values[order[:-1]] - values[order[1:]]) * meeting)
-    return prices
+    prices[order[least + 1 :]] = np.cumsum(steps[least:])
+    prices[order[:least]] = -np.cumsum(steps[:least][::-1])[::-1]
+    return np.outer(s - middle, values - values[order[least]]) + prices
 
 
 def _checked(scores: ArrayLike, class_sizes: ArrayLike, class_values: ArrayLike) -> tuple[Float, Int, Float]:
-    s = np.asarray(scores, dtype=np.float64)
-    if s.ndim != 1 or len(s) == 0 or not np.isfinite(s).all():
-        raise ValueError(f"scores: expected one finite number an item, found {_described(s)}")
-    sizes = np.asarray(class_sizes)
+    s = bounded("scores", scores)
+    if s.ndim != 1 or len(s) == 0:
+        raise ValueError(f"scores: expected one finite number an item, found shape {s.shape}")
+    sizes = real("class_sizes", class_sizes)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 0).any() or sizes.sum() != len(s):
         raise ValueError(f"class_sizes: expected whole numbers >= 0 that add up to {len(s)}, found {sizes.tolist()}")
-    values = np.asarray(class_values, dtype=np.float64)
-    if values.shape != sizes.shape or not np.isfinite(values).all():
-        raise ValueError(f"class_values: expected {len(sizes)} finite numbers, found {_described(values)}")
+    values = bounded("class_values", class_values)
+    if values.shape != sizes.shape:
+        raise ValueError(f"class_values: expected {len(sizes)} finite numbers, found shape {values.shape}")
     states = math.prod((sizes + 1).tolist())
     if states > MOST_STATES:
         raise ValueError(f"class_sizes: expected at most {MOST_STATES} states, found {states}: {sizes.tolist()}")
     return s, sizes.astype(np.int64), values
-
-
-def _described(array: Float) -> str:
-    finite = np.isfinite(array)
-    return f"shape {array.shape}" if finite.all() else f"{array[~finite][0]}"

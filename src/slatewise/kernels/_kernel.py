@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from importlib import import_module
+from typing import Any, ParamSpec, TypeVar
 
 from numba import njit
+
+from slatewise.kernels._compiling import CompileNotice
+
+_event: Any = import_module("numba.core.event")
+_event.register("numba:compile", CompileNotice())
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -53,6 +53,6 @@ def walk_counts(
         for r in range(n_classes):
             if counts[r] > 0:
                 value = values[state - strides[r]] + scores[starts[r] + counts[r] - 1] * c + class_values[r] * a
-                if value > best:
+                if chosen < 0 or value > best:  # the first at any rate: NaN is never the larger
                     best, chosen = value, r
         values[state], last[state] = best, chosen

@@ -118,7 +118,9 @@ def draw_one(
                 columns[count] = j
                 count += 1
         places_after(columns, count, choose, taken, places)
-        left, last = uniform(random) * table[here], -1
+        left, last = uniform(random) * table[here], 0
+        while taken[last]:  # the first free column, should all parts be too small for a number
+            last += 1
         for j in range(size):
             if not taken[j] and weights[k, j] > 0.0:
                 part = weights[k, j] * table[starts[k + 1] + places[j]]

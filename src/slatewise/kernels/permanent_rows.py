@@ -121,6 +121,8 @@ def draw_matchings(weights: Float, free: Float, tables: Float, random: Words, dr
     n_columns, n_rows = weights.shape
     for number in range(len(drawn)):
         subset = (1 << n_rows) - 1
+        for i in range(n_rows):
+            drawn[number, i] = i  # a matching already, should rounding leave a row without a column
         for j in range(n_columns - 1, -1, -1):
             left, chosen = uniform(random) * tables[j + 1, subset] - free[j] * tables[j, subset], -1
             for i in range(n_rows):

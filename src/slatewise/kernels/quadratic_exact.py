@@ -33,6 +33,8 @@ def best_of_all_rankings(linear: Float, item_pairs: Float, position_pairs: Float
     used = np.zeros(n, dtype=np.bool_)
     value = np.zeros(n + 1)
     best = -np.inf
+    for i in range(n):
+        best_order[i] = i
     p = 0
     while p >= 0:
         # Take the next unused item at position p; when none is left, go back one position.
@@ -93,7 +95,7 @@ def last_item(
                 + after[p] * (low_sums[low, i, 0] + high_sums[high, i, 0])
                 + before[p] * (low_sums[low, i, 1] + high_sums[high, i, 1])
             )
-            if value > best:
+            if chosen < 0 or value > best:  # the first at any rate: NaN is never the larger
                 best, chosen = value, i
     return chosen, best
 

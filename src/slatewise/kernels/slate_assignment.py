@@ -35,7 +35,7 @@ def best_rankings(scores: Floats, weights: Floats, item_cost: Floats, position_c
             for i in range(size):
                 if (state >> i) & 1:
                     total = value[state ^ (1 << i)] + scores[b, i] * c + item_cost[b, i] * a
-                    if total >= best:
+                    if chosen < 0 or total >= best:  # the first at any rate: NaN is never the larger
                         best, chosen = total, i
             value[state], last[state] = best, chosen
         state = full

@@ -172,8 +172,10 @@ def solve_lists(
                     up = q
                 if alpha[m, q] > 0.0 and (down < 0 or value < slopes[down]):
                     down = q
+            if down < 0:  # no weight is left to move
+                break
             slope = slopes[up] - slopes[down]
-            if up == down or slope <= 1e-12 * (1.0 + abs(slopes[up])):
+            if up == down or not slope > 1e-12 * (1.0 + abs(slopes[up])):
                 break
             gained, lost = corners[m, down, :size], corners[m, up, :size]
             curvature = 0.0

@@ -97,8 +97,8 @@ def tighten(
 
 
 @kernel
-def search(work: Instance, n_core: int, n_rest: int, r: int, node_limit: int, best: Best) -> float:
-    """Improve ``best`` until it is proven, or ``node_limit`` nodes are bounded; return the upper bound."""
+def search(work: Instance, n_core: int, n_rest: int, r: int, node_limit: int, best: Best) -> tuple[float, int]:
+    """Improve ``best`` until it is proven, or ``node_limit`` nodes are bounded; return the bound and the nodes."""
     groups = new_groups(work, n_core, n_rest)
     n_groups = len(groups.rows)
     nodes, scratch = new_nodes(n_groups, n_core, n_rest), new_scratch(n_groups, n_rest + n_core)
@@ -129,13 +129,13 @@ def search(work: Instance, n_core: int, n_rest: int, r: int, node_limit: int, be
         if descend(work, n_core, n_rest, groups, nodes, level, nodes.child[level, at]):
             level += 1
             arrived = True
-    upper = best.score[0]
+    upper = best.score[0] if visited or level < 0 else np.inf  # nothing was bounded
     if level > 0:  # stopped before this node, and before later children of the nodes above it
         upper = max(upper, nodes.child_bound[level - 1, nodes.at[level - 1] - 1])
     for above in range(level):
         if nodes.at[above] < nodes.n_child[above]:
             upper = max(upper, nodes.child_bound[above, nodes.at[above]])
-    return upper
+    return upper, visited
 
 
 @kernel
@@ -149,8 +149,12 @@ def best_lists_by_branching(
     selected: Ints,
     score: Floats,
     upper_bound: Floats,
+    visited: Ints,
 ) -> None:
-    """Fill ``selected`` (ascending items, -1 after the last), ``score`` and ``upper_bound`` for each list."""
+    """Fill ``selected`` (ascending items, -1 after the last), ``score``, its bound and the nodes of each list.
+
+    With a ``node_limit`` of 0 a list is only climbed to, and its bound is inf unless nothing is free.
+    """
     n_core, n_rest = pair.outer.shape
     work, room = new_instance(pair), np.empty(2 * (n_core + n_rest))
     best = Best(
@@ -167,6 +171,8 @@ def best_lists_by_branching(
             free_rest = drop_hopeless(work, free_core, free_rest, r, room)
         order_core(work, free_core, free_rest)
         best.score[0] = -np.inf
+        for c in range(free_core):  # a list of the right length at any rate: NaN is never the larger
+            best.setting[c] = c < r - free_rest
         first_setting(work, free_core, free_rest, r, best.trial, room)
         try_setting(work, free_core, free_rest, r, best)
         if len(warm):
@@ -183,9 +189,10 @@ def best_lists_by_branching(
                 best.trial[c] = c < r - free_rest
             try_setting(work, free_core, free_rest, r, best)
         upper = best.score[0]
+        visited[number] = 0
         if free_core and r:
             climb(work, free_core, free_rest, r, best)
-            upper = search(work, free_core, free_rest, r, node_limit, best)
+            upper, visited[number] = search(work, free_core, free_rest, r, node_limit, best)
         choose(work, free_core, free_rest, r, best.setting, np.nan, forced, pair, taken, room)
         score[number] = write_list(s[number], pair, taken, selected[number])
         proven = upper <= best.score[0]

@@ -152,6 +152,8 @@ def best_lists(s: Floats, known: Bytes, warm: Ints, pair: Pair, k: Ints, selecte
                     setting[c] |= item == pair.core[work.core[c]]
         else:
             first_setting(work, free_core, free_rest, r, setting, room)
+        for c in range(free_core):  # a list of the right length at any rate: NaN is never the larger
+            best[c] = c < r - free_rest
         threshold = walk(work, free_core, free_rest, r, setting, best, theta, room)
         # The walk's values carry the rounding of its additions: guess a little lower.
         guess = threshold - 1e-9 * (1.0 + abs(threshold))

@@ -157,7 +157,7 @@ def drop_hopeless(work: Instance, n_core: int, n_rest: int, r: int, keys: Floats
             keys[i] += max(outer[c, i], 0.0)
     kept = 0
     for i in range(n_rest):
-        if keys[i] >= threshold:
+        if not keys[i] < threshold:  # NaN stays: at least r items are kept
             work.rest[kept] = work.rest[i]
             work.v[kept] = work.v[i]
             keys[kept] = i
@@ -220,13 +220,19 @@ def choose(
         return
     _, threshold = top_sum(values, n_rest, r, guess, room[n_rest:])
     for i in range(n_rest):
-        if values[i] > threshold:
+        if r > 0 and values[i] > threshold:
             taken[pair.rest[work.rest[i]]] = 1
             r -= 1
     for i in range(n_rest):
         if r > 0 and values[i] == threshold:
             taken[pair.rest[work.rest[i]]] = 1
             r -= 1
+    i = 0
+    while r > 0:  # with NaN no threshold divides the values: any items make the list full
+        if not taken[pair.rest[work.rest[i]]]:
+            taken[pair.rest[work.rest[i]]] = 1
+            r -= 1
+        i += 1
 
 
 @kernel

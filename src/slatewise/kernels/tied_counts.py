@@ -51,12 +51,12 @@ def likely_counts(x: Float, others: Float, tail: float, ahead: Float, behind: Fl
     for i in range(n, -1, -1):
         rest, below, above = behind[i % 2], 0.0, 0.0
         more = ahead[i, low[i] + 1] * rest[low[i]]
-        while below + more <= limit:
+        while below + more <= limit and low[i] < high[i]:
             below += more
             low[i] += 1
             more = ahead[i, low[i] + 1] * rest[low[i]]
         more = ahead[i, high[i] + 1] * rest[high[i]]
-        while above + more <= limit:
+        while above + more <= limit and low[i] < high[i]:
             above += more
             high[i] -= 1
             more = ahead[i, high[i] + 1] * rest[high[i]]

@@ -2,7 +2,9 @@
 
     P(w) = lambda/2 |w|^2 + L(w) ,      P(w*) >= P(w) - |grad P(w)|^2 / (2 lambda)
 
-The bound holds for any strongly convex P, so a small gradient is a certificate, and ends the search.
+The bound holds for any strongly convex P, so a small gradient is a certificate, and ends the search. At a kink, which
+only a P that is not quite smooth has, the gradient stays large and the steps get short: a step that gains next to
+nothing ends the search too, and the gap that is left is a warning.
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ from scipy.optimize import minimize
 from slatewise import parallel
 from slatewise.learners.answers import answered
 from slatewise.learners.result import Fit, Params, Round, warn_unless_converged
+
+_STALLED = 1e-6
+"""Share of the gap asked for: a step that gains no more than this is the last."""
 
 
 class SmoothObjective(Protocol):
@@ -61,8 +66,12 @@ def minimise(
         return history[-1].gap <= tol
 
     def stop_when_certified(xk: Params) -> None:
-        if certified(xk):
+        if certified(xk) or stalled():
             raise StopIteration
+
+    def stalled() -> bool:
+        last = history[-1].objective
+        return len(history) > 1 and 0.0 <= history[-2].objective - last <= _STALLED * tol * abs(last)
 
     w = start
     with parallel.one_blas_thread():

@@ -17,16 +17,61 @@ Int: TypeAlias = NDArray[np.int64]
 Float: TypeAlias = NDArray[np.floating[Any]]
 Features: TypeAlias = "Float | csr_array"
 BLOCK_BYTES = 1 << 22
+LARGEST = 1e50
+"""Weights beyond, of either sign, are refused: a product of six of them stays in range, and every float32 is below."""
+
+
+def real(name: str, values: ArrayLike) -> NDArray[Any]:
+    """Return an array of real numbers as they come; complex numbers, texts, objects and ragged lists are refused."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name}: expected numbers in a regular shape, found lists of different lengths") from None
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: expected numbers, found dtype {array.dtype}")
+    return array
+
+
+def real_numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    """Return real numbers of any shape as C-contiguous float64: NaN and infinities too, for a caller that looks."""
+    array = real(name, values)
+    with np.errstate(over="ignore"):  # a long double beyond float64 is an infinity
+        return array.astype(np.float64, order="C", copy=False)
+
+
+def bounded(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    """Return finite real numbers of any shape, none larger than :data:`LARGEST`, as C-contiguous float64."""
+    array = real_numbers(name, values)
+    require_in_range(name, array)
+    return array
+
+
+def whole_number(name: str, value: object, least: int) -> int:
+    """Return a whole number that is not below ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name}: expected a whole number >= {least}, found {value!r}")
+    return int(cast("int", value))
+
+
+def require_in_range(name: str, values: Float) -> None:
+    """Refuse NaN, infinities and numbers larger than :data:`LARGEST` in an array of any shape."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest <= LARGEST:  # false for NaN
+        return
+    finite = np.isfinite(values)
+    expected = f"at most {LARGEST:g} in size" if finite.all() else "finite numbers"
+    wrong = np.abs(values) == largest if finite.all() else ~finite
+    at = np.unravel_index(int(np.argmax(wrong)), values.shape)
+    where = int(at[0]) if len(at) == 1 else [int(index) for index in at]
+    raise ValueError(f"{name}: expected {expected}, found {values[at]} at {where}")
 
 
 def numbers(name: str, values: ArrayLike, ndim: int) -> Float:
     """Return a C-contiguous float32 or float64 array of ``ndim`` dimensions."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: expected numbers, found dtype {array.dtype}")
+    array = real(name, values)
     if array.ndim != ndim:
         raise ValueError(f"{name}: expected {ndim} dimensions, found shape {array.shape}")
-    return np.ascontiguousarray(array, dtype=np.float32 if array.dtype == np.float32 else np.float64)
+    return np.ascontiguousarray(array) if array.dtype == np.float32 else real_numbers(name, array)
 
 
 def sparse_rows(values: object) -> csr_array | None:

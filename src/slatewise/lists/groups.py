@@ -40,14 +40,19 @@ def group_rows(qid: ArrayLike | None, n_rows: int) -> Groups:
     """
     if qid is None:
         return Groups(None, np.array([0, n_rows], dtype=np.int64), np.zeros(1, dtype=np.int64))
-    ids = np.asarray(qid)
+    try:
+        ids = np.asarray(qid)
+    except ValueError:
+        raise ValueError("qid: expected one id a row, found lists of different lengths") from None
     if ids.shape != (n_rows,):
         raise ValueError(f"qid: expected one id a row, shape ({n_rows},), found shape {ids.shape}")
     if n_rows == 0:
         return Groups(None, np.zeros(1, dtype=np.int64), ids)
     if ids.dtype.kind == "O":
         ids = _one_kind(ids)
-    if ids.dtype.kind in "fcmM" and not np.isfinite(ids).all():
+    if ids.dtype.kind == "c":
+        raise ValueError(f"qid: expected whole numbers or names, found dtype {ids.dtype}")
+    if ids.dtype.kind in "fmM" and not np.isfinite(ids).all():
         raise ValueError(f"qid: expected an id in every row, found {ids[~np.isfinite(ids)][0]}")
     if ids.dtype.kind == "f" and (np.abs(ids) > _EXACT).any():
         # NumPy makes floats of a list with numbers on both sides of 2^63, and neighbours would become one list.

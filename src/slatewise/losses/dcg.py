@@ -17,6 +17,9 @@ from numpy.typing import ArrayLike
 from slatewise.losses.linear import LinearLoss, Vectors, cutoff, grades
 from slatewise.metrics.conventions import DISCOUNTS, GAINS, Discount, Gain, check_choice
 
+LARGEST_GAIN = 1e300
+"""Of one item: beyond, DCG could leave the range."""
+
 
 @dataclass(frozen=True)
 class DCGLoss(LinearLoss):
@@ -25,7 +28,7 @@ class DCGLoss(LinearLoss):
     Parameters
     ----------
     gain : {"exp2", "linear", "positive"}
-        ``2**z - 1``, ``z``, or ``max(z, 0)``; no gain may be negative.
+        ``2**z - 1``, ``z``, or ``max(z, 0)``; no gain may be negative, or above 1e300.
     discount : {"log2", "letor"}
         ``1 / log2(rank + 1)``, or LETOR's 1 on ranks 1 and 2, then ``1 / log2(rank)``.
     normalised : bool
@@ -47,9 +50,11 @@ class DCGLoss(LinearLoss):
 
     def vectors(self, relevance: ArrayLike, k: int | None = None) -> Vectors:
         """Return a and b(z) of a list."""
-        gains = GAINS[self.gain](grades(relevance))
-        if (gains < 0.0).any():
-            raise ValueError(f"relevance: expected gains >= 0, found {gains.min():g}")
+        with np.errstate(over="ignore"):
+            gains = GAINS[self.gain](grades(relevance))
+        if (gains < 0.0).any() or (gains > LARGEST_GAIN).any():
+            wrong = gains.min() if gains.min() < 0.0 else gains.max()
+            raise ValueError(f"relevance: expected gains from 0 to {LARGEST_GAIN:g}, found {wrong:g}")
         n = len(gains)
         weights = DISCOUNTS[self.discount](n)
         weights[cutoff(k, n) :] = 0.0

@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.lists.checks import real, real_numbers, whole_number
+
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
@@ -44,7 +46,7 @@ class LinearLoss(ABC):
 
 def ranking(order: ArrayLike, n: int) -> Int:
     """Return the order as an array, or say why it is not a ranking of n items."""
-    items = np.asarray(order)
+    items = real("order", order)
     if items.shape != (n,) or items.dtype.kind not in "iu" or not np.array_equal(np.sort(items), np.arange(n)):
         raise ValueError(f"order: expected each of the items 0 to {n - 1} once, found {items}")
     return items.astype(np.int64)
@@ -52,7 +54,7 @@ def ranking(order: ArrayLike, n: int) -> Int:
 
 def grades(relevance: ArrayLike) -> Float:
     """Return the relevance of one list: finite numbers, at least one."""
-    values = np.asarray(relevance, dtype=np.float64)
+    values = real_numbers("relevance", relevance)
     if values.ndim != 1 or len(values) == 0:
         raise ValueError(f"relevance: expected one number an item, found shape {values.shape}")
     if not np.isfinite(values).all():
@@ -63,7 +65,7 @@ def grades(relevance: ArrayLike) -> Float:
 
 def binary(relevance: ArrayLike) -> Float:
     """Return relevance that is 0 or 1, of any shape."""
-    values = np.asarray(relevance, dtype=np.float64)
+    values = real_numbers("relevance", relevance)
     wrong = (values != 0.0) & (values != 1.0)
     if wrong.any():
         raise ValueError(f"relevance: expected 0 or 1, found {values[wrong][0]}")
@@ -74,6 +76,4 @@ def cutoff(k: int | None, n: int) -> int:
     """Return how many ranks count: k, or all n of them where the list is shorter or k is None."""
     if k is None:
         return n
-    if k < 1:
-        raise ValueError(f"k: expected a whole number >= 1, found {k}")
-    return min(k, n)
+    return min(whole_number("k", k, 1), n)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.lists.checks import check_offsets
+from slatewise.lists.checks import bounded, check_offsets, real
 from slatewise.losses.linear import Float, LinearLoss, Vectors, binary, grades
 
 
@@ -57,7 +57,7 @@ class PrecisionLoss(LinearLoss):
         offsets : array-like of shape (n_lists + 1,), optional
             List l has the rows ``offsets[l]:offsets[l + 1]``.
         """
-        values = np.asarray(scores, dtype=np.float64)
+        values = bounded("scores", scores)
         cost, _ = _cost(relevance, k, offsets)
         if values.shape != cost.shape:
             raise ValueError(f"scores: expected the shape of relevance, {cost.shape}, found {values.shape}")
@@ -73,7 +73,7 @@ class PrecisionLoss(LinearLoss):
         >>> PrecisionLoss().of_placement([[1, 1, 0], [0, 1, 1]], [[1, 0, 0], [0, 1, 1]], k=2)
         array([0.5, 0. ])
         """
-        chosen = np.asarray(placement, dtype=np.float64)
+        chosen = bounded("placement", placement)
         cost, at = _cost(relevance, k, offsets)
         if chosen.shape != cost.shape:
             raise ValueError(f"placement: expected the shape of relevance, {cost.shape}, found {chosen.shape}")
@@ -106,9 +106,16 @@ def _sums(lists: NDArray[np.int64], values: Float, n_lists: int) -> Float:
 
 
 def _list_of_row(offsets: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
-    bounds = np.array([0, n_rows]) if offsets is None else np.asarray(offsets, dtype=np.int64)
+    bounds = np.array([0, n_rows]) if offsets is None else _whole("offsets", offsets)
     check_offsets(bounds, n_rows)
     return np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+
+
+def _whole(name: str, values: ArrayLike) -> NDArray[np.int64]:
+    found = real(name, values)
+    if found.dtype.kind not in "iu":
+        raise ValueError(f"{name}: expected whole numbers, found dtype {found.dtype}")
+    return found.astype(np.int64)
 
 
 def _resolve(k: ArrayLike | None, relevant: NDArray[Any], sizes: NDArray[Any]) -> NDArray[Any]:
@@ -120,7 +127,7 @@ def _resolve(k: ArrayLike | None, relevant: NDArray[Any], sizes: NDArray[Any]) -
                 f"{int(np.argmin(relevant))}"
             )
         return relevant
-    given = np.asarray(k)
+    given = real("k", k)
     if given.dtype.kind not in "iu" or given.shape not in ((), sizes.shape):
         raise ValueError(f"k: expected one whole number, or one a list ({len(sizes)}), found {k!r}")
     at = np.broadcast_to(given, sizes.shape)

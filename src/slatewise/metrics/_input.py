@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.lists import group_rows
+from slatewise.lists.checks import real, real_numbers
 from slatewise.metrics.conventions import Array, Float, Int
 
 
@@ -67,11 +68,8 @@ def _dense(relevance: Float, scores: Float, qid: ArrayLike | None, ids: Array | 
 
 def finite(argument: str, values: ArrayLike) -> Float:
     """Return a contiguous float64 array; anything but finite real numbers is an error that says where."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"{argument}: expected numbers, found dtype {array.dtype}")
-    whole = array.dtype.kind != "f"
-    array = np.ascontiguousarray(array, dtype=np.float64)
+    given = real(argument, values)
+    whole, array = given.dtype.kind != "f", real_numbers(argument, given)
     if not whole and not np.isfinite(array).all():
         bad = ~np.isfinite(array)
         place = np.unravel_index(int(np.argmax(bad)), array.shape)

@@ -77,10 +77,10 @@ class NDCG(Measure):
         table = np.append(DISCOUNTS[self.discount](cut), 0.0)
         gain = GAINS[self.gain]
         relevance, rank = _ideal(hits, judged)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             best = hits.sum(gain(relevance) * table[np.minimum(rank, cut)])
         if not np.isfinite(best).all():
-            largest = relevance[np.isinf(best)[hits.lists]].max()
+            largest = relevance[~np.isfinite(best)[hits.lists]].max()
             raise ValueError(f"relevance: expected gains that add up within float64, found relevance {largest:g}")
         dcg = hits.sum(gain(hits.relevance) * _expected_discount(hits, table))
         return self.with_empty(ratio(dcg, best), best <= 0)

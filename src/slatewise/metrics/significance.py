@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise.lists.checks import real_numbers, require_in_range
 from slatewise.metrics.conventions import Float
 
 _BLOCK_VALUES = 1 << 20
@@ -137,15 +138,15 @@ def _check_count(n: int) -> None:
 
 
 def _differences(a: ArrayLike, b: ArrayLike) -> Float:
-    left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    left, right = real_numbers("a", a), real_numbers("b", b)
     if left.ndim != 1 or left.shape != right.shape:
         raise ValueError(f"b: expected one value a list, as many as a has, found shapes {left.shape} and {right.shape}")
     skipped = np.isnan(left)
     if np.any(skipped != np.isnan(right)):
         place = int(np.argmax(skipped != np.isnan(right)))
         raise ValueError(f"b[{place}]: expected the same lists to be skipped in a and b, found NaN in one of them")
-    if np.isinf(left).any() or np.isinf(right).any():
-        raise ValueError("a, b: expected finite values, found an infinite one")
     if skipped.all():
         raise ValueError("a: expected at least one list that is not skipped, found none")
+    for name, values in (("a", left), ("b", right)):
+        require_in_range(name, values[~skipped])
     return (left - right)[~skipped]

@@ -14,10 +14,11 @@ _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
        max-width: 60rem; padding: 0 1rem; }
 h1 { border-bottom: 3px solid var(--accent); padding-bottom: .3rem; }
-table { border-collapse: collapse; margin: 1rem 0; }
+table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
 caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
 th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--faint); text-align: left; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
+th { vertical-align: bottom; }
+th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; }
 figure { margin: 1.5rem 0; background: #fff; border: 1px solid var(--faint); border-radius: .4rem; padding: .5rem; }
 figure svg { width: 100%; height: auto; }
 figcaption { color: #4a5263; font-size: .9rem; }
@@ -49,7 +50,11 @@ class Page:
 
     def table(self, caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Add a table; cells that are numbers are set flush right."""
-        head = "".join(f'<th scope="col">{escape(column)}</th>' for column in columns)
+        numbers = [all(_is_number(row[place]) or not row[place] for row in rows) for place in range(len(columns))]
+        head = "".join(
+            f'<th scope="col"{_NUMBER if number else ""}>{escape(column)}</th>'
+            for column, number in zip(columns, numbers, strict=True)
+        )
         body = "".join(f"<tr>{''.join(_cell(cell) for cell in row)}</tr>" for row in rows)
         self._parts.append(
             f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -75,9 +80,16 @@ class Page:
             file.write(self.html())
 
 
+_NUMBER = ' class="number"'
+
+
 def _cell(text: str) -> str:
+    return f"<td{_NUMBER if _is_number(text) else ''}>{escape(text)}</td>"
+
+
+def _is_number(text: str) -> bool:
     try:
         float(text.removesuffix("%").removesuffix("x"))
     except ValueError:
-        return f"<td>{escape(text)}</td>"
-    return f'<td class="number">{escape(text)}</td>'
+        return False
+    return True

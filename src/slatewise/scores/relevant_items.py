@@ -169,8 +169,8 @@ class Nearest:
 
 def nearest_targets(relevance: Relevance, queries: Rows, items: Rows, count: int) -> Nearest:
     """Keep of the relevant items (1) of each query the ``count`` nearest, the first of equal ones first."""
-    targets = np.full((relevance.n_queries, count), -1, dtype=np.int64)
-    item_squares, width = squares(items), min(count, relevance.n_items)
+    width, item_squares = min(count, relevance.n_items), squares(items)
+    targets = np.full((relevance.n_queries, width), -1, dtype=np.int64)
     with parallel.one_blas_thread():
         for block in row_blocks(relevance.n_queries, relevance.n_items):
             distances = -catalogue_scores(queries[block], items, item_squares)
@@ -179,7 +179,7 @@ def nearest_targets(relevance: Relevance, queries: Rows, items: Rows, count: int
             distances[values != 1] = np.inf
             found = smallest(distances, width)
             wanted = np.take_along_axis(values, found, axis=1) == 1
-            targets[block, :width] = np.where(wanted, found, -1)
+            targets[block] = np.where(wanted, found, -1)
     return Nearest(relevance, targets)
 
 

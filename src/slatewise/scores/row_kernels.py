@@ -137,6 +137,17 @@ KERNELS = {"rbf": Rbf, "chi2": Chi2, "intersection": Intersection, "precomputed"
 """By the name a constructor takes."""
 
 
+def check_basis(kernel: str, basis: NDArray[Any], n_features: int) -> None:
+    """Raise ValueError unless a basis is what a kernel of rows with so many features compares with."""
+    if kernel == "precomputed":
+        if basis.dtype.kind != "i" or basis.max(initial=-1) >= n_features:
+            raise ValueError(f"basis_: expected columns of {n_features}, found {basis.dtype} of shape {basis.shape}")
+    elif kernel in KERNELS and (basis.ndim != 2 or basis.shape[1] != n_features):
+        raise ValueError(f"basis_: expected rows of {n_features} features, found shape {basis.shape}")
+    if kernel in ("chi2", "intersection") and basis.min(initial=0.0) < 0:
+        raise ValueError(f"basis_: expected numbers >= 0 for a histogram kernel, found {basis.min()}")
+
+
 def check_histograms(X: Floats) -> None:
     """Raise unless every value is >= 0."""
     if (X < 0).any():

@@ -7,7 +7,9 @@ marginals are summed is another's matter: exactly, or by a bound.
 
 Given the matches of all other rows, a few rows are matched by the same model among the columns left over. The product
 of such conditional likelihoods (:func:`among_few_rows`) is convex too and has the same best parameters in the long run,
-at a cost that is exponential in the few rows instead of all.
+at a cost that is exponential in the few rows instead of all. Which rows come together may depend on the features, not
+on the matches. It matters: rows that are never taken for each other teach next to nothing, and in random parts most
+rows that are stand apart, so parts are best cut where the model is in doubt (:func:`confusion`).
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from typing import Protocol
 import numpy as np
 
 from slatewise.scores.graph_edges import EdgeScores, Floats, GraphBlock, Ints, gather_blocks
+
+_LEAST_PULL = 1e-9
+"""Of rows never confused with those of a part, which then come by chance."""
 
 
 class MatchingSum(Protocol):
@@ -62,28 +67,59 @@ def matching_weights(weights: Floats, columns: Ints, unmatched: float | None) ->
     return np.where(matched, chosen, 0.0 if unmatched is None else unmatched).sum(axis=1)
 
 
+def confusion(blocks: Sequence[GraphBlock], scores: EdgeScores, params: Floats, marginals: MatchingSum) -> list[Floats]:
+    """Return how likely two rows of a graph are taken for each other, (B, M, M) a block: ``sum_j P_ij P_kj``."""
+    unmatched = scores.unmatched_score(params)
+    found = (marginals(scores.edges(params, block), unmatched)[1] for block in blocks)
+    return [P @ P.transpose(0, 2, 1) for P in found]
+
+
 def among_few_rows(
-    blocks: Sequence[GraphBlock], most_rows: int, n_partitions: int, rng: np.random.Generator
+    blocks: Sequence[GraphBlock],
+    most_rows: int,
+    n_partitions: int,
+    rng: np.random.Generator,
+    confused: Sequence[Floats] | None = None,
 ) -> tuple[GraphBlock, ...]:
     """Cut the rows of each graph into random parts of at most ``most_rows``, several times.
 
     A part keeps the columns that match no row outside it: those of its own rows, and the free ones. Weights add up to
-    those of the graphs, a partition counting its share.
+    those of the graphs, a partition counting its share. ``confused`` (:func:`confusion`) brings rows together.
     """
     parts: list[Floats] = []
     targets: list[Ints] = []
     shares: list[float] = []
-    for block in blocks:
+    for number, block in enumerate(blocks):
         n_rows = block.X.shape[1]
-        for X, target, weight in zip(block.X, block.target, block.weight, strict=True):
+        n_parts = -(-n_rows // most_rows)
+        sizes = [n_rows // n_parts + (part < n_rows % n_parts) for part in range(n_parts)]
+        for place, (X, target, weight) in enumerate(zip(block.X, block.target, block.weight, strict=True)):
             for _ in range(n_partitions):
-                for rows in np.array_split(rng.permutation(n_rows), -(-n_rows // most_rows)):
+                order = (
+                    rng.permutation(n_rows) if confused is None else _side_by_side(confused[number][place], sizes, rng)
+                )
+                for rows in np.split(order, np.cumsum(sizes)[:-1]):
                     taken = np.delete(target, rows)
                     left = np.ones(X.shape[1], dtype=np.bool_)
                     left[taken[taken >= 0]] = False
-                    place = np.cumsum(left) - 1
+                    column = np.cumsum(left) - 1
                     parts.append(X[rows][:, left])
-                    targets.append(np.where(target[rows] >= 0, place[target[rows]], target[rows]))
+                    targets.append(np.where(target[rows] >= 0, column[target[rows]], target[rows]))
                     shares.append(float(weight) / n_partitions)
     cut = gather_blocks(parts, targets)
     return tuple(GraphBlock(block.X, block.target, np.array(shares)[block.members], block.members) for block in cut)
+
+
+def _side_by_side(confused: Floats, sizes: Sequence[int], rng: np.random.Generator) -> Ints:
+    """Order rows so that parts of these sizes hold rows that are confused: each is drawn by those before it."""
+    free = np.ones(len(confused), dtype=np.bool_)
+    order: list[int] = []
+    for size in sizes:
+        pull = np.full(len(confused), _LEAST_PULL)
+        for _ in range(size):
+            odds = np.where(free, pull, 0.0)
+            row = int(rng.choice(len(odds), p=odds / odds.sum()))
+            order.append(row)
+            free[row] = False
+            pull += confused[row]
+    return np.array(order, dtype=np.int64)

@@ -1,0 +1,239 @@
+"""Every public method of an estimator with inputs that fit it, and what its answer has to look like.
+
+Inputs are made from what the estimator says of itself (features, labels, ids), so that a file that was altered into
+another consistent model is asked what that model can answer.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+ROWS = 5
+MOST_COLUMNS = 4096
+"""Nobody has rows of more columns here."""
+
+
+class Question(NamedTuple):
+    """A method, called, and what is wrong with its answer: "" where nothing is."""
+
+    method: str
+    call: Callable[[], Any]
+    fault: Callable[[Any], str]
+    may_refuse: bool = False
+    """Whether the parameters may be refused by name: the method trains with them."""
+
+
+class Base:
+    """A scorer of any ids: numbers that depend on nothing but the two ids."""
+
+    def score(self, queries: Any, items: Any) -> Any:
+        """Return the score of every query with every item."""
+        seeds = [zlib.crc32(f"{query}".encode(errors="replace")) for query in np.asarray(queries).tolist()]
+        own = [zlib.crc32(f"{item}".encode(errors="replace")) for item in np.asarray(items).tolist()]
+        return (np.array(seeds, dtype=np.int64)[:, None] ^ np.array(own, dtype=np.int64)) % 997 / 100.0
+
+
+def array(shape: tuple[int, ...], kind: str = "f", finite: bool = True) -> Callable[[Any], str]:
+    """Expect an array of a shape and a kind, of finite numbers."""
+
+    def fault(found: Any) -> str:
+        if not isinstance(found, np.ndarray) or found.shape != shape or found.dtype.kind not in kind:
+            return f"expected {kind!r} of shape {shape}, found {_outline(found)}"
+        if found.dtype.kind == "f" and (np.isnan(found).any() or (finite and not np.isfinite(found).all())):
+            return f"expected finite numbers, found {found[~np.isfinite(found)][:3]}"
+        return ""
+
+    return fault
+
+
+def every(*faults: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Expect a sequence with one answer for each."""
+
+    def fault(found: Any) -> str:
+        if len(found) != len(faults):
+            return f"expected {len(faults)} answers, found {len(found)}"
+        return "; ".join(text for text in (one(each) for one, each in zip(faults, found, strict=True)) if text)
+
+    return fault
+
+
+def number(least: float = -np.inf, most: float = np.inf) -> Callable[[Any], str]:
+    """Expect a finite float in a range."""
+
+    def fault(found: Any) -> str:
+        right = type(found) is float and np.isfinite(found) and least <= found <= most
+        return "" if right else f"expected a number from {least} to {most}, found {found!r}"
+
+    return fault
+
+
+def shares(found: Any) -> str:
+    """Expect a share for every depth."""
+    right = isinstance(found, dict) and all(0.0 <= share <= 1.0 for share in found.values())
+    return "" if right else f"expected shares, found {found!r}"
+
+
+def anything(found: Any) -> str:
+    """Expect no exception."""
+    return ""
+
+
+def questions(estimator: Any, folder: Path) -> Iterator[Question]:
+    """Yield every question for this estimator."""
+    yield Question("save", lambda: estimator.save(folder / "again.safetensors"), anything)
+    yield from _ASKED[type(estimator).__name__](estimator, folder)
+
+
+def _outline(found: Any) -> str:
+    return f"{found.dtype} of shape {found.shape}" if isinstance(found, np.ndarray) else type(found).__name__
+
+
+def _rows(n_rows: int, n_columns: int) -> Any:
+    return np.abs(np.random.default_rng(1).normal(size=(n_rows, n_columns)))
+
+
+# --- rows of queries -------------------------------------------------------------------------------------------------
+
+
+def _query_ranker(ranker: Any, folder: Path) -> Iterator[Question]:
+    if ranker.n_features_in_ > MOST_COLUMNS:
+        return
+    X, qid, y = _rows(48, ranker.n_features_in_), np.repeat([3, 1], 24), np.tile(np.arange(4), 12)
+    yield Question("predict", lambda: ranker.predict(X), array((48,)))
+    yield Question("rank", lambda: np.sort(np.concatenate(list(ranker.rank(X, qid)))), array((48,), "i"))
+    yield Question("score", lambda: ranker.score(X, y, qid), number(0.0, 1.0))
+    if type(ranker).__name__ == "MatchingRanker":
+        rated = np.resize(ranker.ratings_, 48)
+        yield Question("loss", lambda: ranker.loss(X, rated, qid), number())
+
+
+# --- labels ----------------------------------------------------------------------------------------------------------
+
+
+def _cstar(ranker: Any, folder: Path) -> Iterator[Question]:
+    if ranker.n_features_in_ > MOST_COLUMNS:
+        return
+    X, n_labels = _rows(ROWS, ranker.n_features_in_), int(ranker.pair_.shape[1])
+    known = np.full((ROWS, n_labels), -1)
+    known[:, 0] = np.arange(ROWS) % 2
+    Y: Any = (np.arange(ROWS)[:, None] + np.arange(n_labels)) % 2
+    Y[:, 0] |= Y.sum(axis=1) == 0
+    if len(ranker.classes_):
+        Y = np.resize(ranker.classes_, ROWS)
+    two, counts = min(2, n_labels), np.resize(np.arange(1, n_labels + 1), ROWS)
+    full, one_class = (ROWS, n_labels), len(ranker.classes_) > 0
+    yield Question("label_scores", lambda: ranker.label_scores(X), array(full))
+    yield Question("decision_function", lambda: ranker.decision_function(X), array(full, finite=False))
+    yield Question("decision_function", lambda: ranker.decision_function(X, two, known), array(full, finite=False))
+    yield Question("rank", lambda: ranker.rank(X), array((ROWS, ranker.k_), "i"))
+    lists = every(*(array((int(count),), "i") for count in counts))
+    yield Question("rank", lambda: ranker.rank(X, counts), lists)
+    predicted = array((ROWS,), "biufU") if one_class else array(full, "i")
+    yield Question("predict", lambda: ranker.predict(X), predicted)
+    yield Question("predict_count", lambda: ranker.predict_count(X), array((ROWS,), "i"))
+    yield Question("score", lambda: ranker.score(X, Y), number(0.0, 1.0))
+    yield Question("next_question", lambda: ranker.next_question(X, known, two), array((ROWS,), "i"))
+    yield Question("explain", lambda: ranker.explain(X), anything)
+
+
+# --- distances -------------------------------------------------------------------------------------------------------
+
+
+def _metric(ranker: Any, folder: Path) -> Iterator[Question]:
+    if ranker.n_features_in_ > MOST_COLUMNS:
+        return
+    X, (n_items, rank) = _rows(ROWS, ranker.n_features_in_), ranker.catalogue_.shape
+    labels = ranker.catalogue_labels_
+    width = ranker.components_.shape[1]
+    yield Question("transform", lambda: ranker.transform(X), array((ROWS, rank)))
+    yield Question("rank", lambda: ranker.rank(X, min(3, n_items)), array((ROWS, min(3, n_items)), "i"))
+    yield Question("distances", lambda: ranker.distances(X), array((ROWS, n_items)))
+    yield Question("metric_", lambda: ranker.metric_, array((width, width)))
+    yield Question("get_feature_names_out", ranker.get_feature_names_out, array((rank,), "O"))
+    wanted = np.resize([1.0, 0.0], (ROWS, n_items))
+    yield Question("score", lambda: ranker.score(X, relevance=wanted), number(0.0, 1.0))
+    if len(labels):
+        y = ranker.classes_[np.resize(labels, ROWS)] if labels.ndim == 1 else np.ones((ROWS, labels.shape[1]), int)
+        yield Question("score", lambda: ranker.score(X, y), number(0.0, 1.0), bool(labels.ndim == 2))
+
+
+# --- catalogues ------------------------------------------------------------------------------------------------------
+
+
+def _latent(ranker: Any, folder: Path) -> Iterator[Question]:
+    if ranker.n_features_in_ > MOST_COLUMNS:
+        return
+    items, n, kinds = ranker.item_ids_, len(ranker.item_ids_), ranker.item_ids_.dtype.kind
+    queries = _rows(ROWS, ranker.n_features_in_) if ranker.by_features_ else np.resize(ranker.query_ids_, ROWS)
+    if not len(ranker.query_ids_) and not ranker.by_features_:
+        return  # a model of no queries: there is nobody to ask about
+    k, wanted = min(4, n - 1), np.resize(items, ROWS)
+    ranked = every(array((ROWS, k), kinds), array((ROWS, k)))
+    hidden = [[item] for item in wanted.tolist()]
+    yield Question("rank", lambda: ranker.rank(queries, k), ranked)
+    yield Question("rank", lambda: ranker.rank(queries[:1], k, stage=0), every(array((1, k), kinds), array((1, k))))
+    yield Question("rank", lambda: ranker.rank(queries, k, exclude=hidden), ranked)
+    yield Question("score", lambda: ranker.score(queries, items), array((ROWS, n)))
+    yield Question("explain", lambda: ranker.explain(queries, k), anything)
+    yield Question("recall", lambda: ranker.recall(queries, wanted), shares)
+    yield Question("similar_items", lambda: ranker.similar_items(wanted, k), ranked)
+    same = every(*(array((size,)) for size in (ROWS, n)))
+    yield Question("query_vectors", lambda: [ranker.query_vectors(queries)[:, 0], ranker.item_vectors()[:, 0]], same)
+    yield Question("item_vectors", lambda: ranker.item_vectors(0)[:, 0], array((n,)))
+    yield Question("export_index", lambda: ranker.export_index(folder / "index.usearch"), anything)
+    if not ranker.by_features_:
+        folded = array((2, ranker.n_components_))
+        yield Question("fold_in", lambda: ranker.fold_in([wanted[:2].tolist(), wanted[2:3].tolist()]), folded)
+    yield Question("partial_fit", lambda: ranker.partial_fit(queries, wanted), anything, may_refuse=True)
+
+
+def _reranker(reranker: Any, folder: Path) -> Iterator[Question]:
+    reranker.set_params(base=Base())
+    items, n, kinds = reranker.item_ids_, len(reranker.item_ids_), reranker.item_ids_.dtype.kind
+    queries, k = np.array(["a", "b", "c"]) if kinds == "U" else np.array([7, 1, 3]), min(4, n)
+    ranked = every(array((3, k), kinds), array((3, k)))
+    yield Question("rank", lambda: reranker.rank(queries, k), ranked)
+    yield Question("rank", lambda: reranker.rank(queries, k, stage=0), ranked)
+    yield Question("explain", lambda: reranker.explain(queries, k), anything)
+    yield Question("recall", lambda: reranker.recall(queries, np.resize(items, 3)), shares)
+
+
+# --- graphs ----------------------------------------------------------------------------------------------------------
+
+
+def _graph(matcher: Any, folder: Path) -> Iterator[Question]:
+    if matcher.n_features_in_ > MOST_COLUMNS:
+        return
+    graphs = [_rows(12, matcher.n_features_in_).reshape(3, 4, -1)] * 2
+    matches = [np.array([2, 0, 3]), np.array([1, 2, 0])]
+    yield Question("predict", lambda: matcher.predict(graphs), every(*[array((3,), "i")] * 2))
+    yield Question("marginals", lambda: matcher.marginals(graphs), every(*[array((3, 4))] * 2))
+    yield Question("log_likelihood", lambda: matcher.log_likelihood(graphs, matches), array((2,)))
+    yield Question("sample", lambda: matcher.sample(graphs, 3, random_state=0), every(*[array((3, 3), "i")] * 2))
+    yield Question("score", lambda: matcher.score(graphs, matches), number(0.0, 1.0))
+
+
+_ASKED = {
+    **dict.fromkeys(("BestFeatureRanker", "MarginRanker", "MatchingRanker"), _query_ranker),
+    "CStarRanker": _cstar,
+    "MetricRanker": _metric,
+    "LatentRanker": _latent,
+    "StructuredReranker": _reranker,
+    "GraphMatcher": _graph,
+}
+_TRAINING = {"fit", "fit_transform", "path"}
+
+
+def public_methods(estimator: Any) -> set[str]:
+    """Return the names of all methods of the library's own that answer something."""
+    mine = {name for cls in type(estimator).__mro__ if cls.__module__.startswith("slatewise") for name in vars(cls)}
+    names = {name for name in mine if not name.startswith("_") and callable(getattr(type(estimator), name, None))}
+    return names - _TRAINING - {name for name in names if name.startswith("set_") or name in _PROTOCOL}
+
+
+_PROTOCOL = {"from_state", "check_learned", "get_params", "get_metadata_routing"}
