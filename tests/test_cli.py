@@ -96,7 +96,7 @@ def test_files_of_pairs(tmp_path, pairs, run):
     assert run("rank", model, pairs, "--header", "--out", trec, "--top", "1")[0] == 0
     assert [line.split()[:3] for line in trec.read_text().splitlines()] == [["a", "Q0", "y"], ["b", "Q0", "x"]]
     assert run("evaluate", model, pairs, "--header", "--measures", "recall@2", "--json")[1] == '{"recall@2": 1.0}\n'
-    assert "--header" in bad_input(run("evaluate", trec, pairs, "--header"))
+    assert run("evaluate", trec, pairs, "--header", "--measures", "recall@2", "--json")[1] == '{"recall@2": 0.5}\n'
     assert "--weight" in bad_input(run("fit", "margin", pairs, "--out", model, "--weight", "2"))
     assert "'seldom'" in bad_input(run("fit", "latent", pairs, "--out", model, "--weight", "seldom"))
     pairs.write_text("user,item\n1,2\n1,3\n")
@@ -230,13 +230,13 @@ def test_bad_rows_name_the_place(tmp_path, run):
 
 
 def test_other_bad_input(tmp_path, letor, run):
-    model = tmp_path / "m.safetensors"
+    model, trec = tmp_path / "m.safetensors", tmp_path / "one.run"
     assert "feature" in bad_input(run("fit", "nonsense", letor, "--out", model))
     assert "measure" in bad_input(run("fit", "feature", letor, "--out", model, "--param", "x=1"))
     assert "--param" in bad_input(run("fit", "feature", letor, "--out", model, "--param", "measure"))
     assert "nowhere" in bad_input(run("fit", "feature", "nowhere", "--out", model))
     assert "out" in bad_input(run("fit", "feature", letor))
-    assert "missing.safetensors" in bad_input(run("rank", tmp_path / "missing.safetensors", letor, "--out", model))
+    assert "missing.safetensors" in bad_input(run("rank", tmp_path / "missing.safetensors", letor, "--out", trec))
     assert "slatewise model" in bad_input(run("rank", letor, letor, "--out", tmp_path / "x.run"))
     assert "top" in bad_input(run("rank", model, letor, "--out", tmp_path / "x.run", "--top", "0"))
     assert "nonsense" in bad_input(run("evaluate", letor, letor, "--measures", "nonsense@3"))
@@ -254,7 +254,6 @@ def test_other_bad_input(tmp_path, letor, run):
         assert f"{empty}:1:1: expected at least one row" in bad_input(run("fit", system, empty, "--out", model))
     grades = tmp_path / "grades.txt"
     grades.write_text("1e300 qid:1 1:1\n")
-    trec = tmp_path / "one.run"
     trec.write_text("1 Q0 a 1 1 x\n")
     assert "whole numbers as relevance" in bad_input(run("evaluate", trec, grades))
     assert bad_input(run("demo", "--nonsense"))

@@ -80,7 +80,7 @@ class MatchingRanker(QueryRanker):
     n_threads : int, optional
         The result has the same bits with any number. -1: all cores.
     random_state : int, optional
-        Of the slates and the inner folds.
+        Of the slates and the inner folds. None is 0: every fit draws the same numbers.
     absent : {"use", "skip"}
         What becomes of a query that lacks one of the ratings there are (M of them, where there are more): its slates
         show the ratings it has, filled up with further documents; or it is left out, as in the paper.
