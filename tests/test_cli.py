@@ -180,6 +180,16 @@ def test_a_sparse_file_need_not_mention_every_feature(tmp_path, letor, run):
     assert f"{other}:2:9: expected a feature index from 1 to 2" in bad_input(run("evaluate", model, other))
 
 
+def test_a_wide_file_is_never_filled_in(tmp_path, run):
+    """500 rows of ten million features are 40 GB as dense numbers."""
+    lines = [f"{row % 2} qid:{row // 10} {3 + row % 2}:1 {10_000_000 - row}:0.5" for row in range(500)]
+    data, model = tmp_path / "wide.txt", tmp_path / "m.safetensors"
+    data.write_text("\n".join(lines) + "\n")
+    assert run("fit", "margin", data, "--out", model)[0] == 0
+    assert json.loads(run("evaluate", model, data, "--measures", "map", "--json")[1]) == {"map": 1.0}
+    assert run("rank", model, data, "--out", tmp_path / "r.run")[0] == 0
+
+
 def test_a_sparse_file_need_not_mention_every_label(tmp_path, run):
     rows, model, trec = tmp_path / "rows.txt", tmp_path / "m.safetensors", tmp_path / "r.run"
     rows.write_text("0,1 1:0.5 2:1\n1 1:3\n2 2:4\n0 1:1\n")

@@ -109,7 +109,7 @@ class MatchingRanker(QueryRanker):
     Examples
     --------
     >>> from slatewise import MatchingRanker, datasets
-    >>> queries = datasets.make_queries(n_queries=40, random_state=0)
+    >>> queries = datasets.make_queries(n_queries=40, random_state=1)
     >>> ranker = MatchingRanker(M=3, repeats=2).fit(queries.X, queries.y, qid=queries.qid)
     >>> ranker.predict(queries.X).shape == queries.y.shape
     True
