@@ -70,6 +70,28 @@ def group_rows(qid: ArrayLike | None, n_rows: int) -> Groups:
     return Groups(np.argsort(row_list, kind="stable"), offsets, names[np.argsort(first_run)])
 
 
+def list_ids(qid: ArrayLike | None, group: ArrayLike | None, n_rows: int) -> NDArray[Any] | None:
+    """Return the list of each row: from ``qid``, or from ``group``, how many rows in a row make a list.
+
+    Examples
+    --------
+    >>> list_ids(None, [2, 1], 3).tolist()
+    [0, 0, 1]
+    """
+    if group is None:
+        return None if qid is None else np.asarray(qid)
+    if qid is not None:
+        raise ValueError("group: expected None where qid is given, found both")
+    sizes: NDArray[Any] = np.asarray(group)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
+        raise ValueError(f"group: expected whole numbers in one dimension, found {sizes.dtype} of shape {sizes.shape}")
+    wrong = (sizes < 1) | (sizes > n_rows)
+    if wrong.any() or int(sizes.sum()) != n_rows:
+        found = f"{sizes[wrong][0]}" if wrong.any() else f"a sum of {int(sizes.sum())}"
+        raise ValueError(f"group: expected sizes >= 1 that add up to the {n_rows} rows, found {found}")
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
 def _one_kind(ids: NDArray[Any]) -> NDArray[Any]:
     """Check that objects can be compared: what is missing, or of another kind than the rest, is an error."""
     kinds: set[type] = {_kind(value) for value in ids.tolist()}
