@@ -3,8 +3,12 @@
 import gzip
 import lzma
 import os
+import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -98,3 +102,62 @@ def test_what_is_no_plain_file_is_not_replaced(tmp_path: Path, make: Callable[[P
         pass
     assert stat.S_IFMT(target.stat().st_mode) == kind
     assert os.listdir(tmp_path) == ["there"]
+
+
+def killed_writer(target: Path) -> None:
+    """Run a process that dies by SIGKILL while it writes the target."""
+    script = (
+        "import os, signal, sys\n"
+        "from slatewise.files import atomic_path\n"
+        "with atomic_path(sys.argv[1]) as temporary:\n"
+        "    temporary.write_text('half')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    died = subprocess.run([sys.executable, "-c", script, str(target)], check=False)
+    assert died.returncode == -signal.SIGKILL
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next_of_that_target(tmp_path: Path) -> None:
+    for name in ("out.txt", "out.txt.gz"):
+        killed_writer(tmp_path / name)
+    assert len(os.listdir(tmp_path)) == 2
+    (other,) = tmp_path.glob(".out.txt.gz.*.part")
+    mine = tmp_path / ".out.txt.notours.part"
+    mine.write_text("mine")
+    with atomic_path(tmp_path / "out.txt") as temporary:
+        temporary.write_text("whole")
+        assert sorted(os.listdir(tmp_path)) == sorted([other.name, mine.name, temporary.name])
+    assert sorted(os.listdir(tmp_path)) == sorted([other.name, mine.name, "out.txt"])
+
+
+def test_the_file_of_a_living_writer_stays(tmp_path: Path) -> None:
+    with atomic_path(tmp_path / "out.txt") as first:
+        first.write_text("first")
+        with atomic_path(tmp_path / "out.txt") as second:
+            second.write_text("second")
+            assert first.read_text() == "first"
+        assert (tmp_path / "out.txt").read_text() == "second"
+        assert first.exists()
+    assert (tmp_path / "out.txt").read_text() == "first"
+    assert os.listdir(tmp_path) == ["out.txt"]
+
+
+def test_many_writers_of_one_target_do_not_take_each_other_s_files(tmp_path: Path) -> None:
+    def write(number: int) -> None:
+        with atomic_file(tmp_path / "out.txt") as file:
+            file.write(b"%d" % number * 1000)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(64)))
+    assert os.listdir(tmp_path) == ["out.txt"]
+    assert len(set((tmp_path / "out.txt").read_text())) <= 2
+
+
+def test_a_link_or_a_folder_of_such_a_name_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / ".out.txt.0123abcd.part").symlink_to(tmp_path / "precious")
+    (tmp_path / ".out.txt.4567abcd.part").mkdir()
+    with atomic_path(tmp_path / "out.txt") as temporary:
+        temporary.write_text("whole")
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert len(os.listdir(tmp_path)) == 4

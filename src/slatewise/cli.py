@@ -18,6 +18,7 @@ import typer
 from typer.exceptions import TyperException
 
 from slatewise._version import __version__
+from slatewise.errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -317,7 +318,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Say in one line what the library warns of, without its place in the code."""
-    print(f"slatewise: {' '.join(str(message).split())}", file=sys.stderr)
+    print(f"slatewise: {printable(' '.join(str(message).split()))}", file=sys.stderr)
 
 
 def _one_line(error: Exception) -> str:
@@ -328,7 +329,7 @@ def _one_line(error: Exception) -> str:
             text = f"{error.filename}: {error.strerror}"
         case _:
             text = str(error)
-    return " ".join(text.split())
+    return printable(" ".join(text.split()))
 
 
 @contextmanager

@@ -1,4 +1,9 @@
-"""Outputs appear whole or not at all: write beside the target, flush to the disk, rename."""
+"""Outputs appear whole or not at all: write beside the target, flush to the disk, rename.
+
+A writer that is killed leaves its temporary file, ``.NAME.????????.part``, behind. The next writer of the same target
+removes it: a writer holds a lock on its file while it lives, and the system ends the lock with the process, so a file
+that can be locked is nobody's. Where there are no such locks (Windows, some network folders), it stays.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import errno
 import gzip
 import lzma
 import os
+import re
 import secrets
 import stat
 from collections.abc import Generator
@@ -46,20 +52,25 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
     (False, '42')
     """
     target = check_target(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        # Made with the mode of a plain open(), which the umask narrows; tempfile would leave 0600 behind.
-        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        _remove_left_behind(target)
+        temporary, held = _made_beside(target)
     except OSError as error:
         # The caller knows the path, not the temporary name beside it.
         raise type(error)(error.errno, error.strerror, str(path)) from None
+    lock: int | None = held
     try:
         if target.exists():
             os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
         yield temporary
         _flush(temporary, os.O_RDWR)
+        if os.name != "posix":
+            os.close(lock)  # elsewhere an open file cannot be renamed
+            lock = None
         os.replace(temporary, target)
     finally:
+        if lock is not None:
+            os.close(lock)
         temporary.unlink(missing_ok=True)
     if os.name == "posix":  # elsewhere a folder cannot be opened, and needs no flush
         _flush(target.parent, os.O_RDONLY)
@@ -89,6 +100,54 @@ def atomic_file(path: str | os.PathLike[str]) -> Generator[BinaryIO]:
                 yield cast(BinaryIO, file)
         else:
             yield raw
+
+
+def _made_beside(target: Path) -> tuple[Path, int]:
+    """Make a new temporary file; return it, and the open file whose lock says that its writer lives."""
+    while True:
+        temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        # Made with the mode of a plain open(), which the umask narrows; tempfile would leave 0600 behind.
+        lock = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        _locked(lock, wait=True)
+        if temporary.exists():
+            return temporary, lock
+        os.close(lock)  # another writer saw the file before it was locked, and took it for one left behind
+
+
+def _remove_left_behind(target: Path) -> None:
+    """Remove the temporary files of this target whose writers are gone."""
+    if os.name != "posix":
+        return
+    name = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.part", re.DOTALL)
+    try:
+        found = [entry for entry in os.listdir(target.parent) if name.fullmatch(entry)]
+    except PermissionError:  # a folder may allow to write and not to look
+        return
+    for path in map(target.with_name, found):
+        try:
+            if not stat.S_ISREG(path.lstat().st_mode):
+                continue
+            file = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+        except OSError:  # gone meanwhile, or another user's
+            continue
+        try:
+            if _locked(file, wait=False):
+                path.unlink(missing_ok=True)
+        finally:
+            os.close(file)
+
+
+def _locked(file: int, *, wait: bool) -> bool:
+    """Lock an open file until it is closed; return whether that worked."""
+    if os.name != "posix":
+        return False
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    try:
+        flock(file, LOCK_EX if wait else LOCK_EX | LOCK_NB)
+    except OSError:  # held by a writer, or a folder without locks
+        return False
+    return True
 
 
 def _flush(path: Path, flags: int) -> None:

@@ -52,6 +52,8 @@ class Judgements:
 
     qrels: Qrels
     missing: Literal["skip", "zero"] = "skip"
+    n_rows: int | None = None
+    """How many rows there are to rank, where they are named by their number, from 0."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ class LabelTask(Task):
         values: list[float] = []
         for measure in measures:
             k = relevance.sum(axis=1) if measure.name == "bep" else None
-            values.append(measure(relevance, _finite_scores(model, X, k)))
+            values.append(measure(relevance, _finite_scores(model, X, k), ids=rows.label_names))
         return values
 
     def judgements(self, data: str, catalogue: str | None) -> Judgements:
@@ -181,7 +183,8 @@ class ExampleTask(Task):
         rows = read_classes(data, model.n_features_in_, Part.TEST)
         relevance = rows.y[:, None] == model.classes_[model.catalogue_labels_]
         scores = -model.distances(rows.X)
-        return [measure(relevance.astype(np.float64), scores) for measure in measures]
+        ids = np.arange(len(model.catalogue_labels_)).astype(np.str_)
+        return [measure(relevance.astype(np.float64), scores, ids=ids) for measure in measures]
 
     def judgements(self, data: str, catalogue: str | None) -> Judgements:
         """Return the rows of a row's own class: those of ``catalogue``, or of the data where nothing else is said."""
@@ -192,7 +195,8 @@ class ExampleTask(Task):
         if lengths.sum() > MOST_JUDGEMENTS:
             found = f"{lengths.sum()} pairs of one class"
             raise ValueError(f"{data}: expected at most {MOST_JUDGEMENTS} for a run, found {found}: evaluate the model")
-        return Judgements(_with_every_row(lengths, np.concatenate([members[name] for name in asking]).astype(np.str_)))
+        relevant = np.concatenate([members[name] for name in asking]).astype(np.str_)
+        return Judgements(_with_every_row(lengths, relevant), n_rows=len(own))
 
 
 @dataclass(frozen=True)
@@ -228,7 +232,7 @@ class CatalogueTask(Task):
         if model.by_features_:
             rows = self._rows(model, data)
             scores, relevance = model.score(rows.X, model.item_ids_), rows.Y.toarray()
-            return [measure(relevance, scores) for measure in measures]
+            return [measure(relevance, scores, ids=rows.label_names) for measure in measures]
         observed = self._observed(data)
         run = self._ranked(model, data, observed.qid, DEEPEST, "count as misses")
         return list(metrics.evaluate_run(measures, run, observed, missing="zero").values())
@@ -312,7 +316,14 @@ def judgements_for(
     if system is None and Path(data).exists() and not Path(data).is_file():
         raise ValueError(f"{data}: expected a plain file, because judgements are looked at twice, found something else")
     task = task_named(_system_of(run, data) if system is None else system)
-    return task.reading(columns).judgements(data, catalogue)
+    judged = task.reading(columns).judgements(data, catalogue)
+    if judged.n_rows is not None:
+        known = {str(row) for row in range(judged.n_rows)}
+        strange = next((name for name in run.doc_ids.tolist() if name not in known), None)
+        if strange is not None:
+            expected = f"a run of the {judged.n_rows} rows of {catalogue or data}, by number from 0"
+            raise ValueError(f"--catalogue: expected {expected}, found {strange!r}: is it the file that fit read?")
+    return judged
 
 
 def _system_of(run: Run, data: str) -> str:

@@ -40,7 +40,7 @@ def number(token: bytes) -> float:
 
 
 def split_lines(data: bytes) -> list[bytes]:
-    lines = data.split(b"\n")
+    lines = (data[3:] if data[:3] == b"\xef\xbb\xbf" else data).split(b"\n")
     if lines[-1] == b"":
         lines.pop()
     return [line.removesuffix(b"\r") for line in lines]

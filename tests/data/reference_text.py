@@ -20,7 +20,8 @@ def bits(values: list[float]) -> bytes:
 
 
 def lines(data: bytes) -> Iterator[tuple[int, str]]:
-    """Yield (number, text) of every line; control characters, bad UTF-8 and a byte order mark are rejected."""
+    """Yield (number, text) of every line; control characters, bad UTF-8 and a second byte order mark are rejected."""
+    data = data[3:] if data[:3] == b"\xef\xbb\xbf" else data
     for number, match in enumerate(re.finditer(rb"([^\n]*)\n|([^\n]+)\Z", data), start=1):
         raw = match[1] if match[1] is not None else match[2]
         raw = raw[:-1] if raw.endswith(b"\r") else raw

@@ -72,7 +72,7 @@ def test_refuses_nan_and_a_wrong_shape(make) -> None:
         minmax_per_query(make([[1.0], [np.nan]]), [1, 1])
     with pytest.raises(ValueError, match="qid: expected one id a row"):
         minmax_per_query(make([[1.0], [2.0]]), [1])
-    with pytest.raises(ValueError, match="X: expected two dimensions"):
+    with pytest.raises(ValueError, match="X: expected 2 dimensions"):
         minmax_per_query(np.zeros(3), [1, 1, 1])
 
 

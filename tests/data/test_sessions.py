@@ -90,7 +90,6 @@ def test_skipping_counts_and_reports() -> None:
     [
         (make([["a b"]], np.str_), r"sessions.items\[0\]: expected a word"),
         (make([["a,b"]], np.str_), r"sessions.items\[0\]: expected an id without any of"),
-        (Sessions(np.array([1, 2]), np.array([0, 1])), "sessions.offsets: expected bounds from 0 to 2"),
         (Sessions(np.array([1, 2]), np.array([0, 2, 2])), "at least one item a session, found none in session 1"),
         (Sessions(np.array([1.5]), np.array([0, 1])), "sessions.items: expected integer or string ids"),
     ],
@@ -121,3 +120,63 @@ def test_published_counts(shared_data: Path, file: str, n_sessions: int, n_pairs
     assert len(sessions) == n_sessions
     assert len(sessions.pairs().queries) == n_pairs
     assert len(np.unique(sessions.items)) == n_items
+
+
+def by_hand(sessions: list[list[int]]) -> list[tuple[int, int]]:
+    return [pair for session in sessions for pair in pairwise(session)]
+
+
+def found_pairs(sessions: Sessions) -> list[tuple[int, int]]:
+    pairs = sessions.pairs()
+    return list(zip(pairs.queries.tolist(), pairs.items.tolist(), strict=True))
+
+
+@given(st.lists(st.lists(int64)), st.data())
+def test_some_of_the_sessions_are_those_of_a_list_of_lists(sessions: list[list[int]], draw: st.DataObject) -> None:
+    made = make(sessions, np.int64)
+    assert [session.tolist() for session in made] == sessions
+    part = draw.draw(st.slices(len(sessions)))
+    assert [session.tolist() for session in made[part]] == sessions[part]
+    assert found_pairs(made[part]) == by_hand(sessions[part])
+    if sessions:
+        numbers = draw.draw(st.lists(st.integers(-len(sessions), len(sessions) - 1)))
+        chosen = np.array(numbers, dtype=np.int64)
+        assert [session.tolist() for session in made[chosen]] == [sessions[number] for number in numbers]
+        for number in numbers:
+            assert made[number].tolist() == sessions[number]
+        flags = np.arange(len(sessions)) % 2 == 0
+        assert [session.tolist() for session in made[flags]] == sessions[::2]
+
+
+def test_pairs_stay_within_the_first_and_the_last_offset(tmp_path: Path) -> None:
+    sessions = make([[1, 2], [3, 4, 5], [6, 7]], np.int64)
+    train = Sessions(sessions.items, sessions.offsets[:2])
+    test = Sessions(sessions.items, sessions.offsets[1:])
+    assert found_pairs(train) == [(1, 2)]
+    assert found_pairs(test) == [(3, 4), (4, 5), (6, 7)]
+    assert found_pairs(sessions[1:2]) == [(3, 4), (4, 5)]
+    write_sessions(tmp_path / "test.txt", test)
+    assert (tmp_path / "test.txt").read_text() == "3,4,5\n6,7\n"
+
+
+@pytest.mark.parametrize(
+    ("items", "offsets", "message"),
+    [
+        ([1, 2], [0, 3], "offsets: expected numbers from 0 to 2, the number of items, found 0 to 3"),
+        ([1, 2], [-1, 2], "offsets: expected numbers from 0 to 2, the number of items, found -1 to 2"),
+        ([1, 2], [0, 2, 1], "offsets: expected none to go back, found 2 then 1 in session 1"),
+        ([1, 2], [], "offsets: expected whole numbers, one more than there are sessions"),
+        ([1, 2], [0.0, 2.0], "offsets: expected whole numbers"),
+        ([1, 2], [[0, 2]], "offsets: expected whole numbers"),
+        ([[1, 2]], [0, 1], "items: expected one dimension"),
+    ],
+)
+def test_offsets_are_checked(items: list[int], offsets: list[int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Sessions(np.array(items), np.array(offsets))
+
+
+@pytest.mark.parametrize("key", [3, -4, True, "a", None, 1.5, np.array([[0]])])
+def test_what_is_no_session_is_refused(key: object) -> None:
+    with pytest.raises((IndexError, TypeError)):
+        make([[1], [2], [3]], np.int64)[key]  # type: ignore[call-overload]

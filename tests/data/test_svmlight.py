@@ -93,7 +93,7 @@ def test_reads_features_labels_queries_and_ids() -> None:
         (b"# \xff\n1 qid:1 1:2", 1, 3, "UTF-8"),
         (b"1 qid:1 1:2 #" + b"x" * 256, 1, 14, "at most 255 bytes"),
         (b"1 qid:1 1:2 \r 2:3", 1, 13, "index:value"),
-        (b"\xef\xbb\xbf1 qid:1 1:2", 1, 1, "label"),
+        (2 * b"\xef\xbb\xbf" + b"1 qid:1 1:2", 1, 1, "label"),
         (b"1 qid:1 1:2\n" * 3 + b"1 qid:1 1:0.5.5\n", 4, 11, "value"),
     ],
 )

@@ -83,7 +83,7 @@ def test_equal_scores_keep_their_order_and_queries_theirs(tmp_path: Path) -> Non
     ("text", "line", "column", "expected"),
     [
         (b"q Q0 d 1 2.5\n", 1, 13, "6 fields: qid Q0 docno rank score tag, found 5"),
-        (b"q Q0 d 1 2.5 t extra\n", 1, 16, "6 fields: qid Q0 docno rank score tag, found 7"),
+        (b"q Q0 d 1 2.5 t extra\n", 1, 16, "6 fields: qid Q0 docno rank score tag, found more"),
         (b"\nq Q0 d 1.0 2.5 t\n", 2, 8, "an integer rank within int64, found '1.0'"),
         (b"q Q0 \xc3\xa9 1 nan t\n", 1, 11, "a finite score, found 'nan'"),
         (b"q Q0 d 1 1e999 t\n", 1, 10, "a finite score, found '1e999'"),
@@ -97,7 +97,7 @@ def test_equal_scores_keep_their_order_and_queries_theirs(tmp_path: Path) -> Non
         (b"q Q0 d 1 1 t\np Q0 d 1 1 u\n", 2, 12, "one tag a run, 't' as in the lines before, found 'u'"),
         (b"q Q0 \xff 1 1 t\n", 1, 6, "UTF-8 text, found byte 0xff"),
         (b"q Q0 d\x00 1 1 t\n", 1, 7, "printable text, found control character 0x00"),
-        (b"\xef\xbb\xbfq Q0 d 1 1 t\n", 1, 1, "text without a byte order mark, found U+FEFF"),
+        (2 * b"\xef\xbb\xbf" + b"q Q0 d 1 1 t\n", 1, 1, "text without a second byte order mark, found U+FEFF"),
         (b"q Q0 d 9223372036854775808 1 t\n", 1, 8, "an integer rank within int64, found '9223372036854775808'"),
     ],
 )

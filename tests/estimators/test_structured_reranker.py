@@ -367,7 +367,7 @@ def test_clone_and_parameters(sessions):
         ({"base": (np.ones((120, 2)), np.full((120, 2), np.inf))}, r"base: expected finite .*, found inf at \[0, 0\]"),
         ({"base": (np.full((120, 2), 1e30), np.full((120, 2), 1e30))}, "base: expected vectors whose products float32"),
         ({"base": csr_array(np.diag(np.arange(120.0)) * 1e38)}, r"base: expected finite .*, found 4e\+38 at \[4, 4\]"),
-        ({"base": csr_array(np.ones((120, 120), dtype=complex))}, "base: expected a matrix of scores"),
+        ({"base": csr_array(np.ones((120, 120), dtype=complex))}, "base: expected numbers, found dtype complex128"),
         ({"base": np.full((120, 120), np.nan)}, r"base: expected finite float32 numbers, found nan at \[0, 0\]"),
         ({"base": np.diag([1e300] * 120)}, r"base: expected finite float32 numbers, found 1e\+300 at \[0, 0\]"),
         ({"pair": "any"}, "pair: expected one of gram, bilinear, found 'any'"),

@@ -95,6 +95,10 @@ def _duplicate(rng: random.Random, data: bytes, form: Format) -> bytes:
     return data[:stop] + data[start:]
 
 
+def _mark(rng: random.Random, data: bytes, form: Format) -> bytes:
+    return b"\xef\xbb\xbf" + data
+
+
 def _truncate(rng: random.Random, data: bytes, form: Format) -> bytes:
     return data[: rng.randint(0, len(data))]
 
@@ -138,7 +142,7 @@ def _join(rng: random.Random, data: bytes, form: Format) -> bytes:
 
 
 _MUTATIONS: tuple[Mutation, ...] = (
-    *(_flip, _insert, _delete, _duplicate, _truncate, _move_line, _move_line),
+    *(_flip, _insert, _delete, _duplicate, _truncate, _mark, _move_line, _move_line),
     *(_splice_token, _splice_token, _replace_token, _replace_number, _replace_number, _join),
 )
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slatewise.metrics import AP, AUC, NDCG, RR, Precision, Recall, evaluate, parse, preset
+from slatewise.metrics import AP, AUC, NDCG, RR, BreakEven, MeanRank, Precision, Recall, evaluate, parse, preset
 
 
 @pytest.mark.parametrize(
@@ -90,3 +90,42 @@ def test_skipped_lists_leave_the_mean():
     assert np.isnan(measure.per_list([1, 0], [1, 1], qid=["a", "b"])).tolist() == [False, True]
     assert measure([1, 0], [1, 1], qid=["a", "b"]) == 1.0
     assert np.isnan(measure([0], [1]))
+
+
+def test_sizes_of_groups_are_query_ids_in_other_words():
+    rng = np.random.default_rng(0)
+    sizes = np.array([3, 1, 5, 2])
+    relevance, scores = rng.integers(0, 3, size=11), rng.integers(0, 4, size=11)
+    qid = np.repeat(np.arange(4), sizes)
+    for measure in (NDCG(2), AP(), Precision(3), Recall(2), RR(), BreakEven(), MeanRank(empty="skip"), AUC()):
+        by_id = measure.per_list(relevance > 0, scores, qid)
+        np.testing.assert_array_equal(measure.per_list(relevance > 0, scores, group=sizes), by_id)
+        np.testing.assert_equal(
+            measure(relevance > 0, scores, group=sizes.tolist()), measure(relevance > 0, scores, qid)
+        )
+    names = ["ndcg@2", "map", "mean_ndcg"]
+    assert evaluate(names, relevance, scores, group=sizes) == evaluate(names, relevance, scores, qid)
+
+
+@pytest.mark.parametrize(
+    ("group", "options", "message"),
+    [
+        ([2, 1], {"qid": [0, 0, 1]}, "group: expected either qid or group, found both"),
+        ([2, 2], {}, "group: expected sizes that add up to the 3 rows, found 4"),
+        ([1, 1], {}, "group: expected sizes that add up to the 3 rows, found 2"),
+        ([3, 0], {}, "group: expected sizes from 1 to the 3 rows, found 0 at 1"),
+        ([4, -1], {}, "group: expected sizes from 1 to the 3 rows, found 4 at 0"),
+        ([1.5, 1.5], {}, "group: expected whole numbers, one a list, found float64"),
+        ([[3]], {}, "group: expected whole numbers, one a list"),
+        (3, {}, "group: expected whole numbers, one a list"),
+        ([], {}, "group: expected whole numbers, one a list, found float64"),
+    ],
+)
+def test_bad_sizes_of_groups_are_refused(group, options, message):
+    with pytest.raises(ValueError, match=message):
+        NDCG()([1, 0, 1], [1, 2, 3], group=group, **options)
+
+
+def test_sizes_of_groups_beside_matrices_are_refused():
+    with pytest.raises(ValueError, match="group: expected None with 2-D scores"):
+        NDCG()([[1, 0]], [[1, 2]], group=[2])

@@ -1,14 +1,19 @@
 """Runs against judgements, held to ir_measures (pytrec_eval) and to the array form."""
 
+import warnings
 from dataclasses import dataclass
 
 import ir_measures
 import numpy as np
+import pandas
+import polars
+import pyarrow
 import pytest
 import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slatewise.errors import DataWarning
 from slatewise.metrics import NDCG, evaluate, evaluate_queries, evaluate_run, preset
 
 TREC = preset("trec_eval")
@@ -69,7 +74,10 @@ def test_ties_and_gaps_equal_pytrec_eval(run, qrels, step):
         with pytest.raises(ValueError, match="at least one judged query"):
             evaluate_run([TREC.AP()], run, qrels)
         return
-    found = evaluate_queries([TREC.parse(name) for name in names], run, qrels)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = evaluate_queries([TREC.parse(name) for name in names], run, qrels)
+    assert bool(told) == (set(run) != set(qrels))
     assert found.qid.tolist() == [q for q in qrels if q in run]
     for ours, theirs in names.items():
         values = [expected[q][theirs] for q in found.qid.tolist()]
@@ -95,6 +103,60 @@ def test_arrays_and_dicts_agree():
     assert evaluate_run(["ndcg@5", "map"], *as_rows) == evaluate_run(["ndcg@5", "map"], run, qrels)
 
 
+def forms(rows):
+    """Every form that a run or judgements may come in; ``rows`` has qid, doc_ids and a column of values."""
+    named = {"qid": rows.qid, "doc_id": rows.doc_ids}
+    value = "scores" if len(rows.scores) else "relevance"
+    values = getattr(rows, value)
+    short = "score" if value == "scores" else "label"
+    yield rows
+    yield rows.qid, rows.doc_ids, values
+    yield rows.qid.tolist(), rows.doc_ids.tolist(), values.tolist()
+    yield named | {value: values}
+    yield pandas.DataFrame({"query_id": rows.qid, "docno": rows.doc_ids, short: values, "rank": 1})
+    yield pandas.DataFrame(named | {value: values}).convert_dtypes()
+    yield polars.DataFrame({"query": rows.qid, "item": rows.doc_ids, short: values})
+    yield pyarrow.table({"qid": rows.qid, "doc_ids": rows.doc_ids, value: values})
+
+
+def test_frames_tuples_and_dicts_of_arrays_agree_with_nested_dicts():
+    run, qrels = random_lists(20, 8)
+    columns = [np.array(c) for c in zip(*[(q, d, s) for q, ds in run.items() for d, s in ds.items()], strict=True)]
+    truth = [np.array(c) for c in zip(*[(q, d, r) for q, ds in qrels.items() for d, r in ds.items()], strict=True)]
+    expected = evaluate_run(["ndcg@5", "map"], run, qrels)
+    answers, judgements = Rows(*columns, np.zeros(0)), Rows(truth[0], truth[1], np.zeros(0), truth[2])
+    for form in forms(answers):
+        assert evaluate_run(["ndcg@5", "map"], form, qrels) == expected
+    for form in forms(judgements):
+        assert evaluate_run(["ndcg@5", "map"], run, form) == expected
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        ((["q"], ["a"]), "run: expected three arrays, qid, documents and values, found 2"),
+        ({"qid": ["q"], "doc_id": ["a"]}, "run: expected one column called 'scores' or 'score', found 'qid', 'doc_id'"),
+        ({"qid": ["q"], "doc_id": ["a"], "docno": ["a"], "score": [1.0]}, "found 'doc_id', 'docno'"),
+        (
+            pandas.DataFrame({"qid": ["q", None], "doc_id": ["a", "b"], "score": [1.0, 2.0]}),
+            r"run.qid\[1\]: expected an id",
+        ),
+        (
+            polars.DataFrame({"qid": [1, None], "doc_id": ["a", "b"], "score": [1.0, 2.0]}),
+            r"run.qid\[1\]: expected an id",
+        ),
+        (polars.DataFrame({"qid": ["q"], "doc_id": ["a"], "score": [None]}), "run"),
+        ((["q"], ["a"], [1j]), "run: expected numbers, found dtype complex128"),
+        ((["q"], ["a"], [None]), "run: expected numbers, found dtype object"),
+        (([["q"]], ["a"], [1.0]), "run: expected as many qid as documents and values"),
+        (7, "run: expected {qid: {document: value}}, three arrays, a frame, or an object .* found int"),
+    ],
+)
+def test_bad_forms_are_refused_by_name(run, message):
+    with pytest.raises(ValueError, match=message):
+        evaluate_run(["map"], run, {"q": {"a": 1}})
+
+
 def test_complete_judgements_equal_arrays():
     rng = np.random.default_rng(5)
     relevance, scores = rng.integers(0, 3, size=(20, 8)), rng.integers(0, 4, size=(20, 8))
@@ -106,11 +168,23 @@ def test_complete_judgements_equal_arrays():
 
 def test_missing_queries():
     run, qrels = {"a": {"x": 1.0}, "unjudged": {"x": 1.0}}, {"b": {"x": 1}, "a": {"x": 1, "y": 1}}
-    assert evaluate_run(["recall@1", "p@1"], run, qrels) == {"recall@1": 0.5, "p@1": 1.0}
-    assert evaluate_run(["recall@1", "p@1", "ndcg"], run, qrels, missing="zero") == pytest.approx(
-        {"recall@1": 0.25, "p@1": 0.5, "ndcg": 0.5 / (1 + 1 / np.log2(3))}
-    )
+    with pytest.warns(DataWarning, match="left out 1 of 2 judged queries .* and 1 answered query without judgements"):
+        assert evaluate_run(["recall@1", "p@1"], run, qrels) == {"recall@1": 0.5, "p@1": 1.0}
+    with pytest.warns(DataWarning, match="run: left out 1 answered query without judgements$"):
+        assert evaluate_run(["recall@1", "p@1", "ndcg"], run, qrels, missing="zero") == pytest.approx(
+            {"recall@1": 0.25, "p@1": 0.5, "ndcg": 0.5 / (1 + 1 / np.log2(3))}
+        )
+    del run["unjudged"]
     assert evaluate_queries(["mrr"], run, qrels, missing="zero").qid.tolist() == ["b", "a"]
+
+
+@pytest.mark.parametrize("run", [{}, {"a": {}}, (np.empty(0, str), np.empty(0, str), np.empty(0)), {"b": {}, "a": {}}])
+def test_an_empty_run_counts_0(run):
+    qrels = {"a": {"x": 1}, "b": {"x": 2, "y": 0}}
+    names = ["ndcg@10", "map", "mrr", "p@5", "recall@5", "bep", "mean_ndcg"]
+    assert evaluate_run(names, run, qrels, missing="zero") == dict.fromkeys(names, 0.0)
+    with pytest.raises(ValueError, match="run: expected an answer to at least one judged query"):
+        evaluate_run(names, run, qrels)
 
 
 def test_unretrieved_relevant_items_have_no_rank():
@@ -129,7 +203,7 @@ def test_unretrieved_items_of_negative_relevance_stand_at_the_end_of_the_ideal()
 @pytest.mark.parametrize(
     ("run", "qrels", "message"),
     [
-        ({}, {"q": {"a": 1}}, "run: expected at least one row"),
+        ({}, {"q": {"a": 1}}, "run: expected an answer to at least one judged query, found none"),
         ({"q": {"a": 1.0}}, {}, "qrels: expected at least one row"),
         ({"q": {"a": float("nan")}}, {"q": {"a": 1}}, r"run\[0\]: expected a finite number, found nan"),
         ({"q": {"a": 1.0}}, {"r": {"a": 1}}, "run: expected an answer to at least one judged query"),

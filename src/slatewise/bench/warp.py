@@ -18,7 +18,6 @@ import numpy as np
 
 from slatewise import parallel
 from slatewise.bench._table import Row, Table, installed
-from slatewise.data.records import Sessions
 from slatewise.datasets import make_sessions
 from slatewise.warp.blocked import BlockedEngine
 from slatewise.warp.engine import Factors, WarpEngine
@@ -107,9 +106,7 @@ def _race(race: Race, peer: Trained | None) -> list[Row]:
 def _sessions(n_items: int, n_sessions: int) -> Race:
     sessions = make_sessions(n_sessions, n_items, n_clusters=max(10, n_items // 177), random_state=0).sessions
     cut = int(0.95 * n_sessions)
-    event = int(sessions.offsets[cut])
-    train = Sessions(sessions.items[:event], sessions.offsets[: cut + 1]).pairs()
-    test = Sessions(sessions.items[event:], sessions.offsets[cut:] - event).pairs()
+    train, test = sessions[:cut].pairs(), sessions[cut:].pairs()
     return Race(n_items, train.queries, train.items, test.queries, test.items)
 
 

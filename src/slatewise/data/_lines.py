@@ -40,8 +40,8 @@ def clean_line(source: Source, number: int, raw: bytes) -> Line:
     if not line.text.isprintable() and (control := _CONTROL.search(line.text)):
         raise line.fault(control.start(), "printable text", f"control character 0x{ord(control[0]):02x}")
     if number == 1 and line.text.startswith("\ufeff"):
-        # Left alone it would become part of the first id.
-        raise line.fault(0, "text without a byte order mark", "U+FEFF")
+        # The source took one off; left alone another would become part of the first id.
+        raise line.fault(0, "text without a second byte order mark", "U+FEFF")
     return line
 
 

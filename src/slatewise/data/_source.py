@@ -17,6 +17,9 @@ from slatewise.errors import DataError, DataWarning, Skipped
 PathOrFile: TypeAlias = "str | os.PathLike[str] | BinaryIO"
 OnError: TypeAlias = Literal["raise", "skip"]
 
+MAX_LINE = 1 << 26
+"""Bytes a line of a text file may have unless the caller says otherwise: a small archive can hold a huge one."""
+_BOM = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
 _XZ_MAGIC = b"\xfd7zXZ\x00"
 
@@ -59,17 +62,24 @@ class _Xz:
 
 
 class Source:
-    """Decompressed bytes of one file, with the position reached so far for error messages."""
+    """Decompressed bytes of one file, with the position reached so far for error messages.
 
-    def __init__(self, stream: _Readable, name: str) -> None:
+    A byte order mark of UTF-8 at the start is not part of the text.
+    """
+
+    def __init__(self, stream: _Readable, name: str, max_line: int = MAX_LINE) -> None:
+        if max_line < 1:
+            raise ValueError(f"max_line: expected a whole number >= 1, found {max_line}")
         self.name = name
+        self.max_line = max_line
         self._stream = stream
         self._lines_read = 0
         self._last_line_length = 0
 
     def chunks(self, size: int = 1 << 22) -> Iterator[bytes]:
         """Yield the file's bytes; a truncated or corrupt archive is a DataError at the place reached."""
-        while chunk := self._read(size):
+        chunk = self._start(size)
+        while chunk:
             yield chunk
             newlines = chunk.count(b"\n")
             if newlines:
@@ -77,17 +87,43 @@ class Source:
                 self._last_line_length = len(chunk) - chunk.rfind(b"\n") - 1
             else:
                 self._last_line_length += len(chunk)
+            chunk = self._read(size)
+
+    def pieces(self, size: int) -> Iterator[tuple[int, bytes]]:
+        """Yield (number of the first line, whole lines), about ``size`` bytes a piece; the last line may lack its end.
+
+        A line longer than ``max_line`` bytes is a DataError as soon as that is seen. The parts of a long line are
+        joined once, so that time grows with its length and not with its square.
+        """
+        parts: list[bytes] = []
+        held, number = 0, 1
+        for chunk in self.chunks(size):
+            cut = chunk.rfind(b"\n") + 1
+            if cut == 0:
+                parts.append(chunk)
+                held += len(chunk)
+                if held > self.max_line + 1:  # the line end may begin with a carriage return
+                    raise self.too_long(number)
+                continue
+            data = b"".join([*parts, chunk[:cut]])
+            self._require_short(data, number)
+            yield number, data
+            number += data.count(b"\n")
+            parts, held = [chunk[cut:]], len(chunk) - cut
+        if rest := b"".join(parts):
+            self._require_short(rest, number)
+            yield number, rest
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Yield (line number from 1, line without its line end)."""
-        number, rest = 0, b""
-        for chunk in self.chunks():
-            *whole, rest = (rest + chunk).split(b"\n")
-            for line in whole:
-                number += 1
+        for first, data in self.pieces(1 << 22):
+            for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), first):
                 yield number, line.removesuffix(b"\r")
-        if rest:
-            yield number + 1, rest.removesuffix(b"\r")
+
+    def too_long(self, number: int) -> DataError:
+        """Return the error for a line with more bytes than are allowed."""
+        expected = f"a line of at most {self.max_line} bytes (max_line sets how many)"
+        return DataError(self.name, number, 1, expected, "a longer one")
 
     def text_lines(self) -> Iterator[tuple[int, str]]:
         """Yield (line number, text); bytes that are not UTF-8 are a DataError."""
@@ -103,6 +139,20 @@ class Source:
                 self.name, number, error.start + 1, "UTF-8 text", f"byte 0x{line[error.start]:02x}"
             ) from None
 
+    def _require_short(self, data: bytes, first: int) -> None:
+        if len(data) <= self.max_line:  # nearly always
+            return
+        for number, line in enumerate(data.split(b"\n"), first):
+            if len(line.removesuffix(b"\r")) > self.max_line:
+                raise self.too_long(number)
+
+    def _start(self, size: int) -> bytes:
+        """Read the first chunk, without a byte order mark."""
+        start = self._read(size)
+        while start and len(start) < len(_BOM) and _BOM.startswith(start) and (more := self._read(size)):
+            start += more
+        return start.removeprefix(_BOM) or (self._read(size) if start else b"")
+
     def _read(self, size: int) -> bytes:
         try:
             return self._stream.read(size)
@@ -113,15 +163,15 @@ class Source:
 
 
 @contextmanager
-def open_source(path: PathOrFile) -> Generator[Source]:
+def open_source(path: PathOrFile, max_line: int = MAX_LINE) -> Generator[Source]:
     """Open a path or a binary file; gzip and xz are recognised by their first bytes, not by the name."""
     if isinstance(path, str | os.PathLike):
         with open(path, "rb") as raw:
-            yield Source(_decompressed(raw), os.fspath(path))
+            yield Source(_decompressed(raw), os.fspath(path), max_line)
     elif isinstance(path, io.TextIOBase):
         raise TypeError("path: expected a path or a file opened in binary mode, found one opened as text")
     else:
-        yield Source(_decompressed(path), str(getattr(path, "name", "<stream>")))
+        yield Source(_decompressed(path), str(getattr(path, "name", "<stream>")), max_line)
 
 
 def _decompressed(file: BinaryIO) -> _Readable:

@@ -81,19 +81,8 @@ def _shown(data: bytes, position: int) -> str:
 
 def whole_lines(source: Source, size: int) -> Iterator[Text]:
     """Cut a source at line ends, about ``size`` bytes a piece; a longer line is a piece of its own."""
-    parts: list[bytes] = []
-    line = 1
-    for chunk in source.chunks(size):
-        cut = chunk.rfind(b"\n") + 1
-        if cut == 0:
-            parts.append(chunk)
-            continue
-        data = b"".join([*parts, chunk[:cut]])
-        yield Text(source.name, data, line)
-        line += data.count(b"\n")
-        parts = [chunk[cut:]]
-    if rest := b"".join(parts):
-        yield Text(source.name, rest + b"\n", line)
+    for first_line, data in source.pieces(size):
+        yield Text(source.name, data if data.endswith(b"\n") else data + b"\n", first_line)
 
 
 def columns(argument: str, count: int | None) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from math import isfinite
 
 import numpy as np
@@ -22,8 +23,8 @@ _UNSAFE = re.compile(r"[\x00-\x20\x7f\ud800-\udfff\ufeff]")
 _INT64 = np.iinfo(np.int64)
 
 
-def words(text: str) -> list[str]:
-    r"""Split at runs of blanks and tabs.
+def words(text: str, most: int | None = None) -> list[str]:
+    r"""Split at runs of blanks and tabs; ``most``: stop with one word more than these, which may be all the rest.
 
     Examples
     --------
@@ -31,15 +32,19 @@ def words(text: str) -> list[str]:
     ['7', 'Q0', 'doc-1']
     """
     # str.split is faster but takes other scripts' blanks for blanks.
-    return text.split() if text.isascii() else _WORD.findall(text)
+    if text.isascii():
+        return text.split(None, -1 if most is None else most)
+    return [match[0] for match in islice(_WORD.finditer(text), None if most is None else most + 1)]
 
 
 def word_offset(text: str, index: int) -> int:
     """Return where word ``index`` starts, or the end of the last word where there are fewer."""
-    spans = [match.span() for match in _WORD.finditer(text)]
-    if index < len(spans):
-        return spans[index][0]
-    return spans[-1][1] if spans else 0
+    end = 0
+    for number, match in enumerate(_WORD.finditer(text)):
+        if number == index:
+            return match.start()
+        end = match.end()
+    return end
 
 
 def number(text: str) -> float | None:

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 from slatewise.data._arff_header import Domain, Header, pieces, read_header, without_comment, word
 from slatewise.data._lines import Line, parse_lines
-from slatewise.data._source import OnError, PathOrFile, Problems, open_source
+from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
 from slatewise.data._tokens import whole
 from slatewise.data.records import MultiLabel
 from slatewise.errors import DataError
@@ -28,7 +28,7 @@ Labels: TypeAlias = "int | str | os.PathLike[str] | Sequence[str] | None"
 _ENTRY = re.compile(r"[ \t]*([0-9]+)[ \t]+(?=[^ \t])")
 
 
-def read_arff(path: PathOrFile, *, labels: Labels, on_error: OnError = "raise") -> MultiLabel:
+def read_arff(path: PathOrFile, *, labels: Labels, on_error: OnError = "raise", max_line: int = MAX_LINE) -> MultiLabel:
     r"""Read a multi-label ARFF file.
 
     A nominal value is stored as its number if all values of the attribute are numbers, otherwise as its place in the
@@ -44,6 +44,8 @@ def read_arff(path: PathOrFile, *, labels: Labels, on_error: OnError = "raise") 
         in this Mulan XML file, or none of them.
     on_error : {"raise", "skip"}
         Whether a bad row stops the reading, or is left out and counted in ``skipped``. A bad header always stops it.
+    max_line : int
+        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
 
     Raises
     ------
@@ -60,7 +62,7 @@ def read_arff(path: PathOrFile, *, labels: Labels, on_error: OnError = "raise") 
     """
     problems = Problems(on_error)
     wanted = _wanted(labels)
-    with open_source(path) as source:
+    with open_source(path, max_line) as source:
         lines = source.lines()
         header = read_header(source, lines)
         label_columns = _label_columns(header, wanted)

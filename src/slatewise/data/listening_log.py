@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from slatewise.data._lines import Line, parse_lines
-from slatewise.data._source import OnError, PathOrFile, Problems, open_source
+from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
 from slatewise.data.records import Int, Pairs
 from slatewise.errors import Skipped
 
@@ -58,7 +58,7 @@ class ListeningLog:
         return train, test
 
 
-def read_listening_log(path: PathOrFile, *, on_error: OnError = "raise") -> ListeningLog:
+def read_listening_log(path: PathOrFile, *, on_error: OnError = "raise", max_line: int = MAX_LINE) -> ListeningLog:
     r"""Read plays; of plays at the same second the later line is the earlier play, as in a log of latest plays first.
 
     Parameters
@@ -67,6 +67,8 @@ def read_listening_log(path: PathOrFile, *, on_error: OnError = "raise") -> List
         Plain, gzip or xz.
     on_error : {"raise", "skip"}
         Whether a bad line stops the reading, or is left out and counted in ``skipped``.
+    max_line : int
+        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
 
     Raises
     ------
@@ -86,7 +88,7 @@ def read_listening_log(path: PathOrFile, *, on_error: OnError = "raise") -> List
     user_numbers: dict[str, int] = {}
     artist_numbers: dict[tuple[str, str], int] = {}
     names: list[str] = []
-    with open_source(path) as source:
+    with open_source(path, max_line) as source:
         for user, time, key, name in parse_lines(source, source.lines(), problems, _play):
             users.append(user_numbers.setdefault(user, len(user_numbers)))
             seconds.append(time)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.data._source import OnError, PathOrFile, Problems, open_source
+from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
 from slatewise.data._svmlight_text import (
     CHUNK_BYTES,
     IndexRange,
@@ -45,6 +45,7 @@ def read_multilabel_svmlight(
     n_labels: int | None = None,
     zero_based: bool = False,
     on_error: OnError = "raise",
+    max_line: int = MAX_LINE,
 ) -> MultiLabel:
     r"""Read a file with one row a line, its labels and its features; the module's text has the rules.
 
@@ -60,6 +61,8 @@ def read_multilabel_svmlight(
     on_error : {"raise", "skip"}
         Whether a bad row stops the reading, or is left out and counted in ``skipped``. A damaged archive always
         stops it.
+    max_line : int
+        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
 
     Raises
     ------
@@ -82,7 +85,7 @@ def read_multilabel_svmlight(
     end_label = columns("n_labels", _MOST_LABELS if n_labels is None else n_labels)
     problems = Problems(on_error)
     parts: list[_Part] = [_NO_ROWS]
-    with open_source(path) as source:
+    with open_source(path, max_line) as source:
         for parsed in map_texts(source, CHUNK_BYTES, partial(_parse, indices=indices, end_label=end_label)):
             for position, code in parsed.errors:
                 problems.add(parsed.text.error(position, expected(code, indices, end_label)))

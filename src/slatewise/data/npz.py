@@ -33,6 +33,7 @@ from slatewise.data._source import PathOrFile
 from slatewise.data.records import Float, MultiLabel, Strings
 from slatewise.errors import DataError
 from slatewise.files import atomic_path
+from slatewise.lists.sparse import sparse_rows
 
 Array: TypeAlias = NDArray[Any]
 # What zipfile, its codecs and NumPy's header parser raise on bytes in memory that are not what they claim to be.
@@ -254,9 +255,10 @@ def _names(members: Mapping[str, Array], name: str, member: str, length: int) ->
 
 
 def _parts(matrix: str, values: csr_array | Float) -> dict[str, Array]:
-    if isinstance(values, np.ndarray):
-        return {matrix: values}
-    rows = values.copy()
+    rows = sparse_rows(matrix, values)
+    if rows is None:
+        return {matrix: np.asarray(values)}
+    rows = rows.copy()
     rows.sum_duplicates()
     shape = np.array(rows.shape, dtype=np.int64)
     return {

@@ -10,7 +10,7 @@ import numpy as np
 
 from slatewise.data._delimited import Blanks, Plain, Quoted, Splitter, check_delimiter, check_id, guess_delimiter
 from slatewise.data._lines import Line, RawLines, clean_line, parse_lines
-from slatewise.data._source import OnError, PathOrFile, Problems, Source, open_source
+from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, Source, open_source
 from slatewise.data._tokens import as_ids, is_plain_integer, number
 from slatewise.data.records import Pairs
 from slatewise.errors import DataError
@@ -27,6 +27,7 @@ def read_pairs(
     delimiter: str | None = None,
     header: bool | None = None,
     on_error: OnError = "raise",
+    max_line: int = MAX_LINE,
 ) -> Pairs:
     r"""Read (query, item) pairs, with a weight each if asked for.
 
@@ -50,6 +51,8 @@ def read_pairs(
         above a column of integers.
     on_error : {"raise", "skip"}
         Whether a bad line stops the reading, or is left out and counted in ``skipped``. A bad header always stops it.
+    max_line : int
+        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
 
     Raises
     ------
@@ -66,7 +69,7 @@ def read_pairs(
     wanted = _check_columns(columns, weight, header)
     check_delimiter(delimiter)
     problems = Problems(on_error)
-    with open_source(path) as source:
+    with open_source(path, max_line) as source:
         lines = source.lines()
         layout = _layout(_header_line(source, lines), wanted, delimiter) if header else None
         parser = _Parser(wanted, delimiter, header, layout)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from slatewise.data.records import Float, Int
 from slatewise.kernels.scaling import Sparse, minmax_dense, minmax_sparse
 from slatewise.lists import group_rows
+from slatewise.lists.checks import numbers
+from slatewise.lists.sparse import sparse_rows
 
 
 @overload
@@ -38,11 +40,10 @@ def minmax_per_query(X: csr_array | ArrayLike, qid: ArrayLike) -> csr_array | Fl
            [1., 0.],
            [0., 0.]])
     """
-    if issparse(X):
-        return _sparse(csr_array(X), qid)
-    dense = np.ascontiguousarray(X, dtype=np.float64)
-    if dense.ndim != 2:
-        raise ValueError(f"X: expected two dimensions, rows and features, found {dense.ndim}")
+    rows = sparse_rows("X", X)
+    if rows is not None:
+        return _sparse(rows, qid)
+    dense = numbers("X", cast("ArrayLike", X), 2).astype(np.float64, copy=False)
     _check_finite(dense)
     groups = group_rows(qid, dense.shape[0])
     gathered = dense if groups.order is None else dense[groups.order]

@@ -10,7 +10,7 @@ import numpy as np
 
 from slatewise.data._delimited import Blanks, Plain, Splitter, check_delimiter, check_id, guess_delimiter
 from slatewise.data._lines import Line, clean_lines
-from slatewise.data._source import OnError, PathOrFile, Problems, open_source
+from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
 from slatewise.data._tokens import as_ids, check_word
 from slatewise.data.records import Sessions
 from slatewise.errors import DataError
@@ -20,7 +20,12 @@ _DELIMITER_OR_QUOTE = re.compile(r'[,;|"]')
 
 
 def read_sessions(
-    path: PathOrFile, *, delimiter: str | None = None, min_length: int = 1, on_error: OnError = "raise"
+    path: PathOrFile,
+    *,
+    delimiter: str | None = None,
+    min_length: int = 1,
+    on_error: OnError = "raise",
+    max_line: int = MAX_LINE,
 ) -> Sessions:
     r"""Read sessions: ids become int64 if all are integers as ``str`` would write them, otherwise strings.
 
@@ -37,6 +42,8 @@ def read_sessions(
         Shorter sessions are left out, as the caller's choice: they do not count in ``skipped``.
     on_error : {"raise", "skip"}
         Whether a bad line stops the reading, or is left out and counted in ``skipped``.
+    max_line : int
+        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
 
     Raises
     ------
@@ -54,7 +61,7 @@ def read_sessions(
     if min_length < 1:
         raise ValueError(f"min_length: expected a whole number >= 1, found {min_length}")
     problems = Problems(on_error)
-    with open_source(path) as source:
+    with open_source(path, max_line) as source:
         lines = list(source.lines())
     splitter = _splitter(delimiter or _first_delimiter(lines))
     items: list[str] = []
@@ -84,13 +91,14 @@ def write_sessions(path: str | os.PathLike[str], sessions: Sessions) -> None:
     4
     8,15
     """
-    _check_offsets(sessions)
-    ids = [str(item) for item in sessions.items.tolist()]
-    for row, text in enumerate(ids):
+    _check_sessions(sessions)
+    first, last = int(sessions.offsets[0]), int(sessions.offsets[-1])
+    ids = [str(item) for item in sessions.items[first:last].tolist()]
+    for row, text in enumerate(ids, first):
         check_word(f"sessions.items[{row}]", text)
         if _DELIMITER_OR_QUOTE.search(text):
             raise ValueError(f'sessions.items[{row}]: expected an id without any of , ; | ", found {text!r}')
-    bounds = sessions.offsets.tolist()
+    bounds = (sessions.offsets - first).tolist()
     with atomic_file(path) as file:
         file.writelines(",".join(ids[start:end]).encode() + b"\n" for start, end in pairwise(bounds))
 
@@ -118,12 +126,9 @@ def _first_delimiter(lines: list[tuple[int, bytes]]) -> str:
     return next((guess for guess in guesses if guess is not None), " ")
 
 
-def _check_offsets(sessions: Sessions) -> None:
-    offsets = sessions.offsets
+def _check_sessions(sessions: Sessions) -> None:
     if sessions.items.dtype.kind not in "iuU":
         raise ValueError(f"sessions.items: expected integer or string ids, found dtype {sessions.items.dtype}")
-    if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or offsets[-1] != len(sessions.items):
-        raise ValueError(f"sessions.offsets: expected bounds from 0 to {len(sessions.items)}, found {offsets}")
-    if (np.diff(offsets) < 1).any():
-        row = int(np.flatnonzero(np.diff(offsets) < 1)[0])
-        raise ValueError(f"sessions.offsets: expected at least one item a session, found none in session {row}")
+    empty = np.flatnonzero(np.diff(sessions.offsets) < 1)
+    if len(empty):
+        raise ValueError(f"sessions.offsets: expected at least one item a session, found none in session {empty[0]}")

@@ -22,7 +22,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from slatewise.data._source import OnError, PathOrFile, Problems, open_source
+from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
 from slatewise.data._svmlight_rows import Part, Shape, read_parts
 from slatewise.data._svmlight_text import CHUNK_BYTES
 from slatewise.data.records import Ranking
@@ -30,6 +30,7 @@ from slatewise.errors import Skipped
 from slatewise.files import atomic_file
 from slatewise.kernels import svmlight as kernels
 from slatewise.lists import group_rows
+from slatewise.lists.checks import feature_rows, numbers
 
 Scale: TypeAlias = Literal["minmax"]
 
@@ -46,6 +47,7 @@ def read_svmlight(
     doc_ids: bool = True,
     scale: Scale | None = None,
     on_error: OnError = "raise",
+    max_line: int = MAX_LINE,
 ) -> Ranking:
     r"""Read a file with one row a line, its query and its features; the module's text has the rules.
 
@@ -67,6 +69,8 @@ def read_svmlight(
     on_error : {"raise", "skip"}
         Whether a bad row stops the reading, or is left out and counted in ``skipped`` as if it were not there (of a
         split query, the rows that come back). A damaged archive always stops it.
+    max_line : int
+        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
 
     Raises
     ------
@@ -86,7 +90,7 @@ def read_svmlight(
     shape = Shape.of(n_features, zero_based, scale)
     rules = kernels.Rules(shape.indices.first, shape.indices.end, require_qid, doc_ids)
     problems = Problems(on_error)
-    with open_source(path) as source:
+    with open_source(path, max_line) as source:
         parts = [part for part, _ in read_parts(source, CHUNK_BYTES, rules, problems)]
     return shape.ranking(parts, problems.report())
 
@@ -100,6 +104,7 @@ def iter_svmlight(
     doc_ids: bool = True,
     scale: Scale | None = None,
     on_error: OnError = "raise",
+    max_line: int = MAX_LINE,
 ) -> Iterator[Ranking]:
     r"""Read a file larger than memory: one :class:`Ranking` after the other, each with whole queries.
 
@@ -108,7 +113,7 @@ def iter_svmlight(
 
     Parameters
     ----------
-    path, zero_based, doc_ids, scale, on_error
+    path, zero_based, doc_ids, scale, on_error, max_line
         As for :func:`read_svmlight`; the last block's ``skipped`` counts the rows left out of the whole file.
     n_features : int
         Number of columns; an index beyond is an error.
@@ -129,7 +134,7 @@ def iter_svmlight(
     problems = Problems(on_error)
     held: list[Part] = []
     held_bytes = 0
-    with open_source(path) as source:
+    with open_source(path, max_line) as source:
         for part, n_bytes in read_parts(source, min(CHUNK_BYTES, max_bytes), rules, problems):
             held.append(part)
             held_bytes += n_bytes
@@ -168,15 +173,16 @@ def write_svmlight(path: str | os.PathLike[str], ranking: Ranking, *, zero_based
     ...     Path(folder, "rows.txt").read_text()
     '2 qid:7 1:0.5 3:1 #docid = d1\n'
     """
-    matrix = ranking.X
+    matrix, y = feature_rows("X", ranking.X), numbers("y", ranking.y, 1)
+    if isinstance(matrix, np.ndarray):
+        raise ValueError("X: expected a SciPy sparse matrix, found a dense one")
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    for name, values in (("X", matrix.data), ("y", ranking.y)):
-        if not np.isfinite(values).all():
-            raise ValueError(f"{name}: expected finite numbers, found {values[~np.isfinite(values)][0]}")
+    if not np.isfinite(y).all():
+        raise ValueError(f"y: expected finite numbers, found {y[~np.isfinite(y)][0]}")
     qid = np.asarray(ranking.qid)
-    for name, column in (("y", ranking.y), ("qid", qid), ("doc_ids", ranking.doc_ids)):
+    for name, column in (("y", y), ("qid", qid), ("doc_ids", ranking.doc_ids)):
         if column is not None and column.shape != matrix.shape[:1]:
             raise ValueError(f"{name}: expected one a row of X, {matrix.shape[0]}, found shape {column.shape}")
     if qid.dtype.kind not in "iu" or (len(qid) and (qid.min() < 0 or qid.max() > np.iinfo(np.int64).max)):
@@ -188,7 +194,7 @@ def write_svmlight(path: str | os.PathLike[str], ranking: Ranking, *, zero_based
     texts = [_text(value) for value in matrix.data.tolist()]
     ends = matrix.indptr.tolist()
     with atomic_file(path) as file:
-        for i, (label, query) in enumerate(zip(ranking.y.tolist(), qid.tolist(), strict=True)):
+        for i, (label, query) in enumerate(zip(y.tolist(), qid.tolist(), strict=True)):
             entries = range(ends[i], ends[i + 1])
             features = "".join(f" {indices[e]}:{texts[e]}" for e in entries)
             file.write(f"{_text(label)} qid:{query}{features}{comments[i]}\n".encode())

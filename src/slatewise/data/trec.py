@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from slatewise.data._lines import Line, parse_lines
-from slatewise.data._source import OnError, PathOrFile, Problems, open_source
+from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
 from slatewise.data._tokens import check_word, number, whole, word_offset, words
 from slatewise.data.records import Float, Int, Qrels, Run, Strings
 from slatewise.files import atomic_file
@@ -22,7 +22,7 @@ _RUN_FIELDS = ("qid", "Q0", "docno", "rank", "score", "tag")
 _QRELS_FIELDS = ("qid", "iter", "docno", "rel")
 
 
-def read_run(path: PathOrFile, *, on_error: OnError = "raise") -> Run:
+def read_run(path: PathOrFile, *, on_error: OnError = "raise", max_line: int = MAX_LINE) -> Run:
     r"""Read a run: six fields a line, a finite score, an integer rank, every document once a query, one tag.
 
     The order of a run is the order of its scores, as in trec_eval: the rank column must hold an integer and is not
@@ -34,6 +34,8 @@ def read_run(path: PathOrFile, *, on_error: OnError = "raise") -> Run:
         Plain, gzip or xz.
     on_error : {"raise", "skip"}
         Whether a bad line stops the reading, or is left out and counted in ``skipped``.
+    max_line : int
+        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
 
     Raises
     ------
@@ -50,7 +52,7 @@ def read_run(path: PathOrFile, *, on_error: OnError = "raise") -> Run:
     problems = Problems(on_error)
     seen: set[tuple[str, str]] = set()
     tags: list[str] = []
-    with open_source(path) as source:
+    with open_source(path, max_line) as source:
         rows = list(parse_lines(source, source.lines(), problems, partial(_run_row, seen=seen, tags=tags)))
     return Run(
         _strings([row[0] for row in rows]),
@@ -61,7 +63,7 @@ def read_run(path: PathOrFile, *, on_error: OnError = "raise") -> Run:
     )
 
 
-def read_qrels(path: PathOrFile, *, on_error: OnError = "raise") -> Qrels:
+def read_qrels(path: PathOrFile, *, on_error: OnError = "raise", max_line: int = MAX_LINE) -> Qrels:
     r"""Read judgements: four fields a line, an integer relevance within int64, every document once a query.
 
     Parameters
@@ -70,6 +72,8 @@ def read_qrels(path: PathOrFile, *, on_error: OnError = "raise") -> Qrels:
         Plain, gzip or xz.
     on_error : {"raise", "skip"}
         Whether a bad line stops the reading, or is left out and counted in ``skipped``.
+    max_line : int
+        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
 
     Raises
     ------
@@ -85,7 +89,7 @@ def read_qrels(path: PathOrFile, *, on_error: OnError = "raise") -> Qrels:
     """
     problems = Problems(on_error)
     seen: set[tuple[str, str]] = set()
-    with open_source(path) as source:
+    with open_source(path, max_line) as source:
         rows = list(parse_lines(source, source.lines(), problems, partial(_qrels_row, seen=seen)))
     return Qrels(
         _strings([row[0] for row in rows]),
@@ -156,6 +160,8 @@ def check_run(run: Run) -> None:
     """Raise ValueError unless every row has a finite score and every document comes once a query."""
     _check_keys("run", run.qid, run.doc_ids)
     _check_length("run.scores", run.scores, len(run.qid))
+    if run.scores.dtype.kind not in "biuf":
+        raise ValueError(f"run.scores: expected numbers, found dtype {run.scores.dtype}")
     if not np.isfinite(run.scores).all():
         row = int(np.flatnonzero(~np.isfinite(run.scores))[0])
         raise ValueError(f"run.scores[{row}]: expected a finite score, found {run.scores[row]}")
@@ -186,10 +192,11 @@ def _qrels_row(line: Line, seen: set[tuple[str, str]]) -> tuple[str, str, int]:
 
 
 def _fields(line: Line, names: tuple[str, ...]) -> list[str]:
-    fields = words(line.text)
+    fields = words(line.text, len(names))  # one too many is enough to know
     if len(fields) != len(names):
         offset = word_offset(line.text, len(names))
-        raise line.fault(offset, f"{len(names)} fields: {' '.join(names)}", f"{len(fields)}")
+        found = "more" if len(fields) > len(names) else f"{len(fields)}"
+        raise line.fault(offset, f"{len(names)} fields: {' '.join(names)}", found)
     return fields
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.estimators._latent_input import Ids, Unknown, as_singles
-from slatewise.lists.checks import sparse_rows
+from slatewise.lists.sparse import sparse_rows
 from slatewise.warp.on_base import BaseScores, pieces
 from slatewise.warp.tables import Ints, Singles
 
@@ -65,8 +65,8 @@ def numbered(base: Any) -> Numbered | None:
     """Tell the forms apart; None for a scorer, and an error for anything else."""
     if callable(getattr(base, "score", None)):
         return None
-    sparse = sparse_rows(base)
-    if sparse is not None and sparse.ndim == 2 and sparse.dtype.kind in "biuf":
+    sparse = sparse_rows("base", base)
+    if sparse is not None:
         return _Sparse(sparse)
     vectors = _pair(base)
     if vectors is not None:

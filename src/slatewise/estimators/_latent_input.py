@@ -23,7 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise.data.records import Sessions
 from slatewise.estimators._sklearn import BaseEstimator, check_rows, check_weights
-from slatewise.lists.checks import feature_rows, sparse_rows
+from slatewise.lists.checks import feature_rows
+from slatewise.lists.sparse import sparse_rows
 from slatewise.warp.queries import DenseQueries, IdQueries, Queries, SparseQueries
 from slatewise.warp.stages import OwnItems
 from slatewise.warp.tables import Ints, Singles, Table
@@ -76,7 +77,7 @@ def check_pairs(
             raise ValueError("items: expected None, sessions have theirs, found some")
         consecutive = queries.pairs()
         queries, items = consecutive.queries, consecutive.items
-    matrix = sparse_rows(queries)
+    matrix = sparse_rows("queries", queries)
     if items is None:
         pairs = _interactions(queries if matrix is None else matrix, sample_weight)
     elif matrix is not None or np.asarray(queries).ndim == 2:
@@ -183,7 +184,7 @@ def own_items(ids: Ids | None, item_ids: Ids, weight: float) -> OwnItems | None:
 
 def check_features(estimator: BaseEstimator, queries: Any, *, reset: bool) -> Features:
     """Return finite float32 features, dense or CSR."""
-    matrix = sparse_rows(queries)
+    matrix = sparse_rows("queries", queries)
     if matrix is None:
         dense = check_rows(estimator, queries, reset=reset)
         return as_singles("queries", dense, lambda place: "row {}, column {}".format(*divmod(place, dense.shape[1])))
@@ -224,7 +225,7 @@ def queries_of(features: Features | None, bias: int) -> Callable[[Table], Querie
 
 
 def _interactions(queries: Any, sample_weight: ArrayLike | None) -> LatentPairs:
-    if sparse_rows(queries) is None and np.asarray(queries).ndim != 2:
+    if sparse_rows("queries", queries) is None and np.asarray(queries).ndim != 2:
         raise ValueError("items: expected one item a query (y cannot be None), or queries as a matrix, found None")
     from scipy.sparse import csr_array
 
@@ -251,7 +252,7 @@ def _featured(
     features = check_features(estimator, queries, reset=reset)
     n_rows = int(features.shape[0])
     weights = check_weights(sample_weight, n_rows)
-    marks = sparse_rows(items)
+    marks = sparse_rows("items", items)
     if marks is None and np.asarray(items).ndim == 2:
         marks = _sparse(np.asarray(items))
     if marks is None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.estimators._latent_input import Ids, Unknown, number_ids
-from slatewise.lists.checks import sparse_rows
+from slatewise.lists.sparse import sparse_rows
 from slatewise.rules import is_whole
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def check_sets(name: str, sets: Any, item_ids: Ids, unknown: Unknown = "error") 
     """Return sets of items, sequences of ids or rows of a sparse matrix, as CSR (sets, items) with counts."""
     from scipy.sparse import csr_array
 
-    matrix = sparse_rows(sets)
+    matrix = sparse_rows(name, sets)
     if matrix is None:
         # Zeros and ones would pass for ids. An array of names, or of another width, can be nothing else.
         given = cast("NDArray[Any]", sets)

@@ -16,6 +16,7 @@ from slatewise.learners.metric_cone import Cone, Orthant, Psd
 from slatewise.learners.metric_cuts import Regulariser
 from slatewise.learners.result import NothingLearntWarning
 from slatewise.lists.checks import relevance_rows
+from slatewise.lists.sparse import sparse_rows
 from slatewise.scores.label_sets import check_labels
 from slatewise.scores.mahalanobis import is_sparse, row_blocks
 from slatewise.scores.relevant_items import LEFT_OUT, MOST_GRADES, Listed, Relevance, SameClass, SharedLabel
@@ -94,7 +95,8 @@ def relevance_of(
 def same_labels(y: Any, n_rows: int) -> tuple[Relevance, Labelling]:
     """Read classes or 0/1 labels: rows are relevant to each other that share one."""
     own = np.arange(n_rows)
-    told = y if is_sparse(y) else np.asarray(y)
+    rows = sparse_rows("y", y)
+    told = np.asarray(y) if rows is None else rows.toarray()
     if told.ndim < 2 or told.shape[1] == 1:
         classes, numbers = np.unique(check_classes(told, n_rows), return_inverse=True)
         if len(classes) < 2:

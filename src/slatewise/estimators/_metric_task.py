@@ -52,7 +52,11 @@ def make_task(
     rules.check(ranker)
     sparse = ranker.kernel == "linear"
     items = as_float64(check_points(ranker, X, reset=True, sparse=sparse))
-    asked = items if queries is None else as_float64(check_points(ranker, queries, reset=False, sparse=sparse))
+    asked = (
+        items
+        if queries is None
+        else as_float64(check_points(ranker, queries, reset=False, sparse=sparse, name="queries"))
+    )
     if ranker.kernel == "precomputed" and queries is not None:
         raise ValueError("queries: expected None for kernel='precomputed', found points")
     n_items, n_queries = int(items.shape[0]), int(asked.shape[0])

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from slatewise.lists.checks import Features, feature_rows, real_numbers, require_in_range
+from slatewise.lists.sparse import sparse_rows
 
 if TYPE_CHECKING:
     from slatewise.lists.checks import Sparse
@@ -32,6 +33,7 @@ _validation: Any = import_module("sklearn.utils.validation")
 
 def check_rows(estimator: BaseEstimator, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
     """Return X as a checked numeric array (rows, features); ``reset`` remembers the features, otherwise compares."""
+    sparse_rows("X", X)  # scikit-learn refuses sparse rows, but may quote them, and trusts them then
     rows = cast("NDArray[Any]", _validation.validate_data(estimator, X, reset=reset, dtype="numeric"))
     require_in_range("X", rows)
     return rows

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from slatewise.estimators._sklearn import BaseEstimator
 from slatewise.lists.checks import require_in_range
+from slatewise.lists.sparse import sparse_rows
+from slatewise.scores.mahalanobis import is_sparse
 
 if TYPE_CHECKING:
 
@@ -31,12 +32,17 @@ _validation: Any = import_module("sklearn.utils.validation")
 _multiclass: Any = import_module("sklearn.utils.multiclass")
 
 
-def check_points(estimator: BaseEstimator, X: Any, *, reset: bool, sparse: bool = True) -> Any:
+def check_points(estimator: BaseEstimator, X: Any, *, reset: bool, sparse: bool = True, name: str = "X") -> Any:
     """Return X as checked float64 or float32 rows, dense or CSR; ``reset`` remembers the features."""
+    given = sparse_rows(name, X) if sparse else None  # scikit-learn trusts what it converts to CSR
     rows: Any = _validation.validate_data(
-        estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse="csr" if sparse else False
+        estimator,
+        X if given is None else given,
+        reset=reset,
+        dtype=[np.float64, np.float32],
+        accept_sparse="csr" if sparse else False,
     )
-    require_in_range("X", rows.data if issparse(rows) else rows)
+    require_in_range(name, rows.data if is_sparse(rows) else rows)
     return rows
 
 

@@ -25,7 +25,7 @@ from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.learners.matching_problems import slate_hinge, slate_likelihood, whole_hinge, whole_likelihood
 from slatewise.learners.matching_training import Pose, averaged_fit, choose_l2
 from slatewise.learners.result import Round
-from slatewise.lists import GradedLists, group_rows, list_ids
+from slatewise.lists import GradedLists, group_rows
 from slatewise.lists.checks import Features
 from slatewise.rules import Rule
 from slatewise.surrogates.matching_slates import RatedLists, all_slates, fraction_of_slates
@@ -206,7 +206,7 @@ class MatchingRanker(QueryRanker):
         scores = self.predict(X)
         ratings = check_targets(scores, y)
         check_ratings(self, np.append(ratings, self.ratings_[0]))  # gains count from the least rating of fit
-        groups = group_rows(list_ids(qid, group, len(scores)), len(scores))
+        groups = group_rows(qid, len(scores), group)
         lists = self._useful(RatedLists.of(groups.gather(scores)[:, None], groups.gather(ratings), groups.offsets))
         check_grades(self, lists)
         rng = np.random.default_rng([0 if self.random_state is None else self.random_state, 1])

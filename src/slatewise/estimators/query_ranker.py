@@ -20,7 +20,7 @@ from slatewise.estimators._checkpoint import resumed
 from slatewise.estimators._sklearn import check_features, check_is_fitted, check_targets
 from slatewise.estimators.saving import SavedEstimator, card_for
 from slatewise.learners.result import Round
-from slatewise.lists import GradedLists, Groups, group_rows, list_ids, list_weights
+from slatewise.lists import GradedLists, Groups, group_rows, list_weights
 from slatewise.lists.checks import Features
 from slatewise.metrics import NDCG
 from slatewise.model_file import ModelCard
@@ -69,13 +69,12 @@ class QueryRanker(SavedEstimator):
         rules.check(self)
         rows = check_features(self, X, reset=True)
         relevance = check_targets(rows, y)
-        ids = list_ids(qid, group, int(rows.shape[0]))
-        groups = group_rows(ids, int(rows.shape[0]))
+        groups = group_rows(qid, int(rows.shape[0]), group)
         weight = list_weights(sample_weight, groups)
         card = _card(rows, relevance, groups, weight)
         with resumed(self, card.data_sha256) as tell:
             self._fit_lists(GradedLists.of(rows, relevance, groups, weight), tell)
-        self.has_qid_ = ids is not None
+        self.has_qid_ = qid is not None or group is not None
         self.model_card_ = replace(card, **self._certificate())
         return self
 
@@ -86,8 +85,7 @@ class QueryRanker(SavedEstimator):
 
     def rank(self, X: ArrayLike | Sparse, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> Rankings:
         """Return, for every list, its row numbers best first; lists given by ``group`` are called 0, 1, .."""
-        scores = self.predict(X)
-        return rank_rows(scores, list_ids(qid, group, len(scores)))
+        return rank_rows(self.predict(X), qid, group)
 
     def score(
         self,
@@ -112,9 +110,8 @@ class QueryRanker(SavedEstimator):
             )
         scores = self.predict(X)
         relevance = check_targets(scores, y)
-        ids = list_ids(qid, group, len(scores))
-        weight = list_weights(sample_weight, group_rows(ids, len(scores)))
-        return float(np.average(NDCG(k=10).per_list(relevance, scores, ids), weights=weight))
+        weight = list_weights(sample_weight, group_rows(qid, len(scores), group))
+        return float(np.average(NDCG(k=10).per_list(relevance, scores, qid, group=group), weights=weight))
 
     def __sklearn_tags__(self) -> Any:
         """Say that sparse X is welcome."""

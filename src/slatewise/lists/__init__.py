@@ -8,7 +8,7 @@ comes in when sparse data does.
 from slatewise.lists.catalogue import CatalogueLists
 from slatewise.lists.checks import BLOCK_BYTES, Float, Int
 from slatewise.lists.graded import GradedLists, list_weights
-from slatewise.lists.groups import Groups, group_rows, list_ids
+from slatewise.lists.groups import Groups, group_rows
 from slatewise.lists.rows import Lists
 from slatewise.lists.targets import Targets
 
@@ -22,6 +22,5 @@ __all__ = [
     "Lists",
     "Targets",
     "group_rows",
-    "list_ids",
     "list_weights",
 ]

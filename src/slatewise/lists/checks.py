@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.lists.sparse import sparse_rows
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, sparray, spmatrix
 
@@ -74,23 +76,13 @@ def numbers(name: str, values: ArrayLike, ndim: int) -> Float:
     return np.ascontiguousarray(array) if array.dtype == np.float32 else real_numbers(name, array)
 
 
-def sparse_rows(values: object) -> csr_array | None:
-    """Return any SciPy sparse matrix as CSR, or None for everything else."""
-    from scipy.sparse import csr_array, issparse
-
-    # The stubs know no common supertype of the sparse classes that csr_array would accept.
-    return csr_array(cast("Any", values)) if issparse(values) else None
-
-
 def feature_rows(name: str, values: ArrayLike | Sparse) -> Features:
     """Return dense or CSR rows of finite float32 or float64 numbers."""
-    matrix = sparse_rows(values)
+    matrix = sparse_rows(name, values)
     if matrix is None:
         dense = numbers(name, cast("ArrayLike", values), 2)
         require_finite(name, dense, lambda row: f"row {row}")
         return dense
-    if matrix.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: expected numbers, found dtype {matrix.dtype}")
     if matrix.dtype.name not in ("float32", "float64"):
         matrix = matrix.astype(np.float64)
     require_finite_entries(name, matrix)
@@ -115,11 +107,9 @@ def require_finite_entries(name: str, matrix: csr_array) -> None:
 
 def relevance_rows(relevance: Sparse) -> csr_array:
     """Return a CSR matrix of lists by items with finite values, columns ascending and none twice in a row."""
-    matrix = sparse_rows(relevance)
+    matrix = sparse_rows("relevance", relevance)
     if matrix is None:
         raise ValueError(f"relevance: expected a SciPy sparse matrix, found {type(relevance).__name__}")
-    if matrix.dtype.kind not in "biuf":
-        raise ValueError(f"relevance: expected numbers, found dtype {matrix.dtype}")
     if not matrix.has_sorted_indices:
         matrix = matrix.sorted_indices()
     same = matrix.indices[1:] == matrix.indices[:-1]

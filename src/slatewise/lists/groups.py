@@ -29,15 +29,25 @@ class Groups:
         return values if self.order is None else values[self.order]
 
 
-def group_rows(qid: ArrayLike | None, n_rows: int) -> Groups:
+def group_rows(qid: ArrayLike | None, n_rows: int, group: ArrayLike | None = None) -> Groups:
     """Gather rows by query id: any order, any dtype; lists keep the order in which they first appear.
+
+    ``group``, instead of ``qid``: how many rows each list has, one list's rows after the other's. Without either all
+    rows are one list.
 
     Examples
     --------
     >>> groups = group_rows(["b", "a", "b"], 3)
     >>> groups.ids.tolist(), groups.offsets.tolist(), groups.order.tolist()
     (['b', 'a'], [0, 2, 3], [0, 2, 1])
+    >>> group_rows(None, 3, group=[1, 2]).offsets.tolist()
+    [0, 1, 3]
     """
+    if group is not None:
+        if qid is not None:
+            raise ValueError("group: expected either qid or group, found both")
+        offsets = np.concatenate(([0], np.cumsum(_sizes(group, n_rows)))).astype(np.int64)
+        return Groups(None, offsets, np.arange(len(offsets) - 1, dtype=np.int64))
     if qid is None:
         return Groups(None, np.array([0, n_rows], dtype=np.int64), np.zeros(1, dtype=np.int64))
     try:
@@ -70,26 +80,17 @@ def group_rows(qid: ArrayLike | None, n_rows: int) -> Groups:
     return Groups(np.argsort(row_list, kind="stable"), offsets, names[np.argsort(first_run)])
 
 
-def list_ids(qid: ArrayLike | None, group: ArrayLike | None, n_rows: int) -> NDArray[Any] | None:
-    """Return the list of each row: from ``qid``, or from ``group``, how many rows in a row make a list.
-
-    Examples
-    --------
-    >>> list_ids(None, [2, 1], 3).tolist()
-    [0, 0, 1]
-    """
-    if group is None:
-        return None if qid is None else np.asarray(qid)
-    if qid is not None:
-        raise ValueError("group: expected None where qid is given, found both")
-    sizes: NDArray[Any] = np.asarray(group)
+def _sizes(group: ArrayLike, n_rows: int) -> Int:
+    sizes = np.asarray(group)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
-        raise ValueError(f"group: expected whole numbers in one dimension, found {sizes.dtype} of shape {sizes.shape}")
-    wrong = (sizes < 1) | (sizes > n_rows)
-    if wrong.any() or int(sizes.sum()) != n_rows:
-        found = f"{sizes[wrong][0]}" if wrong.any() else f"a sum of {int(sizes.sum())}"
-        raise ValueError(f"group: expected sizes >= 1 that add up to the {n_rows} rows, found {found}")
-    return np.repeat(np.arange(len(sizes)), sizes)
+        raise ValueError(f"group: expected whole numbers, one a list, found {sizes.dtype} of shape {sizes.shape}")
+    wrong = np.flatnonzero((sizes < 1) | (sizes > n_rows))
+    if len(wrong):
+        raise ValueError(f"group: expected sizes from 1 to the {n_rows} rows, found {sizes[wrong[0]]} at {wrong[0]}")
+    total = int(sizes.sum(dtype=np.int64))
+    if total != n_rows:
+        raise ValueError(f"group: expected sizes that add up to the {n_rows} rows, found {total}")
+    return sizes.astype(np.int64)
 
 
 def _one_kind(ids: NDArray[Any]) -> NDArray[Any]:

@@ -69,7 +69,10 @@ def check_k(k: ArrayLike, n_lists: int) -> Int:
 
 def check_weight(weight: ArrayLike, n_lists: int) -> Float:
     """Return one finite weight >= 0 a list; one number serves all lists."""
-    values = np.asarray(weight, dtype=np.float64)
+    values = np.asarray(weight)
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"weight: expected numbers, found dtype {values.dtype}")
+    values = values.astype(np.float64)
     if not np.isfinite(values).all() or (values < 0).any():
         raise ValueError(f"weight: expected finite numbers >= 0, found {values}")
     return np.ascontiguousarray(_one_a_list("weight", values, n_lists))

@@ -4,6 +4,7 @@ from slatewise.metrics.auc import AUC
 from slatewise.metrics.average_precision import AP
 from slatewise.metrics.break_even import BreakEven
 from slatewise.metrics.evaluate import PerQuery, evaluate, evaluate_queries, evaluate_run
+from slatewise.metrics.mean_ndcg import MeanNDCG
 from slatewise.metrics.mean_rank import MeanRank
 from slatewise.metrics.measure import Measure
 from slatewise.metrics.ndcg import NDCG
@@ -26,6 +27,7 @@ __all__ = [
     "RR",
     "Bootstrap",
     "BreakEven",
+    "MeanNDCG",
     "MeanRank",
     "Measure",
     "PerQuery",

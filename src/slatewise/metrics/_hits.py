@@ -45,6 +45,10 @@ class Hits:
         """Hits of each list."""
         return np.bincount(self.lists, minlength=len(self.lengths))
 
+    def judged(self) -> Int:
+        """Items of each list, with those that were not retrieved."""
+        return self.lengths + np.bincount(self.lists[self.first == NEVER], minlength=len(self.lengths))
+
     def sum(self, values: Float) -> Float:
         """Add a value a hit up by list, in rank order."""
         total = np.bincount(self.lists, weights=values, minlength=len(self.lengths))

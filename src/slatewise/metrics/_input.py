@@ -36,8 +36,14 @@ class Scored:
         return np.diff(self.offsets)
 
 
-def read_lists(relevance: ArrayLike, scores: ArrayLike, qid: ArrayLike | None, ids: ArrayLike | None) -> Scored:
-    """Check and flatten dense (n_lists, n_items) arrays, or flat arrays with one qid a row."""
+def read_lists(
+    relevance: ArrayLike,
+    scores: ArrayLike,
+    qid: ArrayLike | None,
+    ids: ArrayLike | None,
+    group: ArrayLike | None = None,
+) -> Scored:
+    """Check and flatten dense (n_lists, n_items) arrays, or flat arrays with one qid a row or the lists' sizes."""
     truth, score = finite("relevance", relevance), finite("scores", scores)
     if truth.shape != score.shape:
         raise ValueError(f"scores: expected the shape of relevance, {truth.shape}, found {score.shape}")
@@ -45,10 +51,12 @@ def read_lists(relevance: ArrayLike, scores: ArrayLike, qid: ArrayLike | None, i
         raise ValueError(f"scores: expected a non-empty 1-D or 2-D array, found shape {score.shape}")
     names = None if ids is None else np.asarray(ids)
     if score.ndim == 2:
+        if group is not None:
+            raise ValueError("group: expected None with 2-D scores, whose rows are the lists")
         return _dense(truth, score, qid, names)
     if names is not None and names.shape != score.shape:
         raise ValueError(f"ids: expected one id a row, shape {score.shape}, found shape {names.shape}")
-    groups = group_rows(qid, len(score))
+    groups = group_rows(qid, len(score), group)
     return Scored(
         groups.gather(score), groups.gather(truth), groups.offsets, None if names is None else groups.gather(names)
     )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from slatewise.errors import DataWarning
 from slatewise.lists import group_rows
 from slatewise.metrics._input import Scored, Unretrieved, finite
 from slatewise.metrics.conventions import Array, Float, Int, check_choice
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
 
 Missing: TypeAlias = Literal["skip", "zero"]
 
@@ -37,22 +42,27 @@ class QrelsLike(Protocol):
     def relevance(self) -> NDArray[Any]: ...
 
 
-RunInput: TypeAlias = RunLike | Mapping[str, Mapping[str, float]]
-QrelsInput: TypeAlias = QrelsLike | Mapping[str, Mapping[str, float]]
+Columns: TypeAlias = "tuple[ArrayLike, ArrayLike, ArrayLike] | Mapping[str, ArrayLike] | IntoDataFrame"
+"""Query, document and value of each row: three arrays, arrays by name, or a frame with such columns."""
+RunInput: TypeAlias = "RunLike | Mapping[str, Mapping[str, float]] | Columns"
+QrelsInput: TypeAlias = "QrelsLike | Mapping[str, Mapping[str, float]] | Columns"
 _Rows: TypeAlias = tuple[Array, Array, Float]
+
+_QUERY = ("qid", "query_id", "query")
+_DOCUMENT = ("doc_ids", "doc_id", "docno", "item")
+_SCORE = ("scores", "score")
+_RELEVANCE = ("relevance", "rel", "label")
+_ABSENT = ("NoneType", "NAType", "NaTType")
+"""None, and what pandas has for it."""
 
 
 def read_run(run: RunInput, qrels: QrelsInput, missing: Missing) -> tuple[Array, Scored]:
     """Return the query ids, in the order of the judgements, and the lists to measure."""
     check_choice("missing", missing, ("skip", "zero"))
-    run_qid, docs, scores = (
-        _flatten("run", run) if isinstance(run, Mapping) else _rows("run", run.qid, run.doc_ids, run.scores)
-    )
-    judged_qid, judged_docs, relevance = (
-        _flatten("qrels", qrels)
-        if isinstance(qrels, Mapping)
-        else _rows("qrels", qrels.qid, qrels.doc_ids, qrels.relevance)
-    )
+    run_qid, docs, scores = _rows("run", run, _SCORE)
+    judged_qid, judged_docs, relevance = _rows("qrels", qrels, _RELEVANCE)
+    if len(judged_qid) == 0:
+        raise ValueError("qrels: expected at least one row, found none")
     query_code: dict[Hashable, int] = {}
     doc_code: dict[Hashable, int] = {}
     judged_query = _codes(judged_qid, query_code)
@@ -67,7 +77,8 @@ def read_run(run: RunInput, qrels: QrelsInput, missing: Missing) -> tuple[Array,
     answered[run_query] = True
     kept = np.flatnonzero(answered[: len(names)]) if missing == "skip" else np.arange(len(names))
     if len(kept) == 0:
-        raise ValueError("run: expected an answer to at least one judged query, found none")
+        raise ValueError("run: expected an answer to at least one judged query, found none (missing='zero' allows it)")
+    _warn_of_left_out(len(names) - len(kept), len(names), int(answered[len(names) :].sum()))
     number = np.full(len(query_code), -1, dtype=np.int64)
     number[kept] = np.arange(len(kept))
 
@@ -91,21 +102,86 @@ def read_run(run: RunInput, qrels: QrelsInput, missing: Missing) -> tuple[Array,
     return names[kept], scored
 
 
-def _flatten(argument: str, nested: Mapping[str, Mapping[str, float]]) -> _Rows:
-    qid = [query for query, docs in nested.items() for _ in docs]
-    docs = [doc for found in nested.values() for doc in found]
-    values = [value for found in nested.values() for value in found.values()]
-    return _rows(argument, np.array(qid), np.array(docs), np.array(values))
+def _warn_of_left_out(unanswered: int, n_judged: int, unjudged: int) -> None:
+    what = [f"{unanswered} of {n_judged} judged queries without an answer (missing='zero' counts them as 0)"]
+    what = what if unanswered else []
+    if unjudged:
+        what.append(f"{unjudged} answered {'query' if unjudged == 1 else 'queries'} without judgements")
+    if what:
+        warnings.warn(f"run: left out {' and '.join(what)}", DataWarning, stacklevel=4)
 
 
-def _rows(argument: str, qid: Array, doc_ids: Array, values: Array) -> _Rows:
-    if not len(qid) == len(doc_ids) == len(values):
-        raise ValueError(
-            f"{argument}: expected as many qid as documents and values, found {len(qid)}, {len(doc_ids)}, {len(values)}"
+def _rows(argument: str, given: Any, value_names: tuple[str, ...]) -> _Rows:
+    columns = _columns(argument, given, value_names)
+    for name, column in zip(("qid", "doc_ids"), columns, strict=False):
+        # Before NumPy makes text of them: a missing id would be called "nan" or "None".
+        ids = cast("list[Any]", column if isinstance(column, list) else np.asarray(column).ravel().tolist())
+        absent = next((row for row, value in enumerate(ids) if _is_absent(value)), None)
+        if absent is not None:
+            raise ValueError(f"{argument}.{name}[{absent}]: expected an id, found a missing value")
+    qid, doc_ids, values = (np.asarray(column) for column in columns)
+    if any(column.ndim != 1 for column in (qid, doc_ids, values)) or not len(qid) == len(doc_ids) == len(values):
+        shapes = ", ".join(str(len(column) if column.ndim == 1 else column.shape) for column in (qid, doc_ids, values))
+        raise ValueError(f"{argument}: expected as many qid as documents and values, found {shapes}")
+    return qid, doc_ids, finite(argument, values if len(values) else np.empty(0))
+
+
+def _is_absent(value: object) -> bool:
+    return (isinstance(value, float) and value != value) or type(value).__name__ in _ABSENT
+
+
+def _columns(argument: str, given: object, value_names: tuple[str, ...]) -> tuple[Any, Any, Any]:
+    """Tell the forms apart; return the queries, documents and values of the rows."""
+    if isinstance(given, Mapping):
+        return _of_mapping(argument, cast("Mapping[Any, Any]", given), value_names)
+    attributes = (_QUERY[0], _DOCUMENT[0], value_names[0])
+    if all(hasattr(given, name) for name in attributes):
+        qid, doc_ids, values = (getattr(given, name) for name in attributes)
+        return qid, doc_ids, values
+    if isinstance(given, tuple):
+        parts = cast("tuple[Any, ...]", given)
+        if len(parts) != 3:
+            raise ValueError(f"{argument}: expected three arrays, qid, documents and values, found {len(parts)}")
+        return parts[0], parts[1], parts[2]
+    return _of_frame(argument, given, value_names)
+
+
+def _of_mapping(argument: str, given: Mapping[Any, Any], value_names: tuple[str, ...]) -> tuple[Any, Any, Any]:
+    if all(isinstance(found, Mapping) for found in given.values()):
+        return (
+            [query for query, docs in given.items() for _ in docs],
+            [doc for found in given.values() for doc in found],
+            [value for found in given.values() for value in found.values()],
         )
-    if len(qid) == 0:
-        raise ValueError(f"{argument}: expected at least one row, found none")
-    return qid, doc_ids, finite(argument, values)
+    names = _names(argument, list(given), value_names)
+    return given[names[0]], given[names[1]], given[names[2]]
+
+
+def _of_frame(argument: str, given: Any, value_names: tuple[str, ...]) -> tuple[Any, Any, Any]:
+    import narwhals as nw  # only for frames: measures need NumPy alone
+
+    try:
+        frame = nw.from_native(given, eager_only=True)
+    except TypeError:
+        raise ValueError(
+            f"{argument}: expected {{qid: {{document: value}}}}, three arrays, a frame, or an object with qid, doc_ids "
+            f"and {value_names[0]}, found {type(given).__name__}"
+        ) from None
+    names = _names(argument, frame.columns, value_names)
+    return frame[names[0]].to_list(), frame[names[1]].to_list(), frame[names[2]].to_numpy()
+
+
+def _names(argument: str, names: list[str], value_names: tuple[str, ...]) -> list[str]:
+    found: list[str] = []
+    for wanted in (_QUERY, _DOCUMENT, value_names):
+        here = [name for name in wanted if name in names]
+        if len(here) != 1:
+            raise ValueError(
+                f"{argument}: expected one column called {' or '.join(map(repr, wanted))}, "
+                f"found {', '.join(map(repr, here or names)) or 'none'}"
+            )
+        found.append(here[0])
+    return found
 
 
 def _codes(values: Iterable[Hashable] | Array, code: dict[Hashable, int]) -> Int:

@@ -39,6 +39,8 @@ Empty: TypeAlias = Literal[0, 1, "skip"]
 """What a list without a relevant item counts: 0, 1, or nothing (NaN in ``per_list``, left out of the mean)."""
 Short: TypeAlias = Literal["k", "n"]
 """What precision divides by when the list has n < k items."""
+ShortNDCG: TypeAlias = Literal["whole", "zero"]
+"""What NDCG@k of a list of n < k items is: NDCG@n, or 0 (LETOR 4.0)."""
 Norm: TypeAlias = Literal["relevant", "reachable"]
 """What AP@k divides by: the R relevant items (trec_eval), or the min(R, k) that fit (LightGBM, XGBoost, CatBoost)."""
 ScoreType: TypeAlias = Literal["float64", "float32"]

@@ -22,6 +22,7 @@ def evaluate(
     qid: ArrayLike | None = None,
     ids: ArrayLike | None = None,
     *,
+    group: ArrayLike | None = None,
     engine: Engine = "auto",
 ) -> dict[str, float]:
     """Return the mean over lists of several measures; scores are sorted once.
@@ -30,7 +31,7 @@ def evaluate(
     ----------
     measures : iterable of Measure or str
         Objects, or names for :func:`slatewise.metrics.parse`.
-    relevance, scores, qid, ids, engine
+    relevance, scores, qid, ids, group, engine
         As in :meth:`Measure.per_list`.
 
     Examples
@@ -39,7 +40,7 @@ def evaluate(
     {'ndcg@2': 0.613..., 'map': 0.833...}
     """
     chosen = _named(measures)
-    values = list_values(list(chosen.values()), read_lists(relevance, scores, qid, ids), engine)
+    values = list_values(list(chosen.values()), read_lists(relevance, scores, qid, ids, group), engine)
     return {name: mean(value) for name, value in zip(chosen, values, strict=True)}
 
 
@@ -63,18 +64,22 @@ def evaluate_run(
 
     A retrieved item without a judgement has relevance 0. A relevant item that was not retrieved has no rank: it counts
     in recall's, AP's and break-even's R and in NDCG's best order; AUC and mean rank refuse it. Queries of the run that
-    have no judgements are left out.
+    have no judgements are left out; how many were left out of either side is a
+    :class:`~slatewise.errors.DataWarning`.
 
     Parameters
     ----------
     measures : iterable of Measure or str
         Objects, or names for :func:`slatewise.metrics.parse`.
-    run : {qid: {document: score}} or an object with arrays ``qid``, ``doc_ids`` and ``scores``
-        What a system retrieved.
-    qrels : {qid: {document: relevance}} or an object with arrays ``qid``, ``doc_ids`` and ``relevance``
-        The judgements.
+    run : what a system retrieved
+        ``{qid: {document: score}}``; or an object with arrays ``qid``, ``doc_ids`` and ``scores``; or a tuple of these
+        three arrays; or arrays by name, or a pandas, polars or Arrow frame: a column ``qid`` (or ``query_id``,
+        ``query``), one ``doc_id`` (``doc_ids``, ``docno``, ``item``) and one ``score`` (``scores``).
+    qrels : the judgements
+        In the same forms, with ``relevance`` (``rel``, ``label``) for the scores.
     missing : {"skip", "zero"}
-        A judged query that the run lacks is left out (trec_eval), or stands for an empty answer (trec_eval -c).
+        A judged query that the run lacks is left out (trec_eval), or stands for an empty answer (trec_eval -c), which
+        is 0 for every measure of a query with relevant items. With "zero" the run may be empty.
     engine : {"auto", "numpy", "compiled"}
         As in :meth:`Measure.per_list`.
 

@@ -75,6 +75,7 @@ class Measure(ABC):
         qid: ArrayLike | None = None,
         ids: ArrayLike | None = None,
         *,
+        group: ArrayLike | None = None,
         engine: Engine = "auto",
     ) -> Float:
         """Measure every list.
@@ -82,11 +83,13 @@ class Measure(ABC):
         Parameters
         ----------
         relevance, scores : array-like
-            2-D (n_lists, n_items), or 1-D with one ``qid`` a row (None: one list).
+            2-D (n_lists, n_items), or 1-D with one ``qid`` a row, or with ``group`` (neither: one list).
         qid : array-like, optional
             The list each row belongs to: any order, any dtype.
         ids : array-like, optional
             Document ids; only ``ties="id"`` looks at them.
+        group : array-like, optional
+            Instead of ``qid``: how many rows each list has, one list's rows after the other's.
         engine : {"auto", "numpy", "compiled"}
             Never changes a value. ``"auto"`` is NumPy until a call with ``"compiled"`` has loaded the kernel.
 
@@ -95,7 +98,7 @@ class Measure(ABC):
         values : ndarray of shape (n_lists,)
             In the order in which lists first appear; NaN where ``empty="skip"`` leaves a list out.
         """
-        return list_values([self], read_lists(relevance, scores, qid, ids), engine)[0]
+        return list_values([self], read_lists(relevance, scores, qid, ids, group), engine)[0]
 
     def __call__(
         self,
@@ -104,10 +107,11 @@ class Measure(ABC):
         qid: ArrayLike | None = None,
         ids: ArrayLike | None = None,
         *,
+        group: ArrayLike | None = None,
         engine: Engine = "auto",
     ) -> float:
         """Return the mean over lists; parameters as in :meth:`per_list`."""
-        return mean(self.per_list(relevance, scores, qid, ids, engine=engine))
+        return mean(self.per_list(relevance, scores, qid, ids, group=group, engine=engine))
 
     def with_empty(self, values: Float, empty: Flags) -> Float:
         """Put in what the empty lists count."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slatewise.metrics._hits import NEVER, Hits
+from slatewise.metrics._hits import Hits
 from slatewise.metrics.conventions import (
     DISCOUNTS,
     GAINS,
@@ -16,6 +16,7 @@ from slatewise.metrics.conventions import (
     Int,
     LabelName,
     Labels,
+    ShortNDCG,
     check_choice,
     check_cutoff,
 )
@@ -38,6 +39,8 @@ class NDCG(Measure):
         ``2**r - 1``, ``r``, or ``max(r, 0)``.
     discount : {"log2", "letor"}
         ``1 / log2(rank + 1)``, or LETOR's 1 on ranks 1 and 2, then ``1 / log2(rank)``.
+    short : {"whole", "zero"}
+        What a list of n < k items counts: NDCG of the whole list, or 0, as LETOR 4.0's tool has it.
     at_least : int
         The shortest list that is no error: scikit-learn refuses lists of one item.
 
@@ -52,6 +55,7 @@ class NDCG(Measure):
     k: int | None = field(default=None, kw_only=False)
     gain: Gain = "exp2"
     discount: Discount = "log2"
+    short: ShortNDCG = "whole"
     at_least: int = 0
     labels: LabelName | Labels = "non-negative"
 
@@ -60,6 +64,7 @@ class NDCG(Measure):
         check_cutoff(self.k)
         check_choice("gain", self.gain, GAINS)
         check_choice("discount", self.discount, DISCOUNTS)
+        check_choice("short", self.short, ("whole", "zero"))
 
     @property
     def name(self) -> str:
@@ -71,7 +76,7 @@ class NDCG(Measure):
         if np.any(hits.lengths < self.at_least):
             shortest = int(hits.lengths.min())
             raise ValueError(f"scores: expected lists of at least {self.at_least} items, found one of {shortest}")
-        judged = hits.lengths + np.bincount(hits.lists[hits.first == NEVER], minlength=len(hits.lengths))
+        judged = hits.judged()
         longest = int(judged.max(initial=0))
         cut = longest if self.k is None else min(self.k, longest)
         table = np.append(DISCOUNTS[self.discount](cut), 0.0)
@@ -83,7 +88,10 @@ class NDCG(Measure):
             largest = relevance[~np.isfinite(best)[hits.lists]].max()
             raise ValueError(f"relevance: expected gains that add up within float64, found relevance {largest:g}")
         dcg = hits.sum(gain(hits.relevance) * _expected_discount(hits, table))
-        return self.with_empty(ratio(dcg, best), best <= 0)
+        values = ratio(dcg, best)
+        if self.short == "zero" and self.k is not None:
+            values = np.where(judged < self.k, 0.0, values)
+        return self.with_empty(values, best <= 0)
 
 
 def _expected_discount(hits: Hits, table: Float) -> Float:

@@ -12,6 +12,7 @@ from slatewise.metrics.auc import AUC as _AUC
 from slatewise.metrics.average_precision import AP as _AP
 from slatewise.metrics.break_even import BreakEven as _BreakEven
 from slatewise.metrics.conventions import check_choice, grades
+from slatewise.metrics.mean_ndcg import MeanNDCG as _MeanNDCG
 from slatewise.metrics.mean_rank import MeanRank as _MeanRank
 from slatewise.metrics.measure import Measure
 from slatewise.metrics.ndcg import NDCG as _NDCG
@@ -43,6 +44,7 @@ class Preset:
     auc: _AUC | None = None
     break_even: _BreakEven | None = None
     mean_rank: _MeanRank | None = None
+    mean_ndcg: _MeanNDCG | None = None
 
     def Precision(self, k: int | None = None) -> _Precision:
         """Precision at k."""
@@ -76,6 +78,10 @@ class Preset:
         """Mean rank of the relevant items."""
         return self._has(self.mean_rank, "MeanRank")
 
+    def MeanNDCG(self) -> _MeanNDCG:
+        """Mean of NDCG over all cut-offs."""
+        return self._has(self.mean_ndcg, "MeanNDCG")
+
     @property
     def measures(self) -> tuple[str, ...]:
         """Names of the measures the tool has."""
@@ -88,6 +94,7 @@ class Preset:
             "AUC": self.auc,
             "BreakEven": self.break_even,
             "MeanRank": self.mean_rank,
+            "MeanNDCG": self.mean_ndcg,
         }
         return tuple(name for name, measure in held.items() if measure is not None)
 
@@ -120,13 +127,18 @@ _AT_K = {
     "mrr": Preset.RR,
     "rr": Preset.RR,
 }
-_WHOLE = {"auc": Preset.AUC, "bep": Preset.BreakEven, "mean_rank": Preset.MeanRank}
+_WHOLE = {
+    "auc": Preset.AUC,
+    "bep": Preset.BreakEven,
+    "mean_rank": Preset.MeanRank,
+    "mean_ndcg": Preset.MeanNDCG,
+}
 
 # CatBoost and LightGBM call a label relevant when it is larger than one half, not at it.
 _ABOVE_HALF = float(np.nextafter(0.5, 1.0))
 
 _SLATEWISE = Preset(
-    "slatewise", _Precision(), _Recall(), _AP(), _NDCG(), _RR(), _AUC(), _BreakEven(), _MeanRank()
+    "slatewise", _Precision(), _Recall(), _AP(), _NDCG(), _RR(), _AUC(), _BreakEven(), _MeanRank(), _MeanNDCG()
 )  # fmt: skip
 _TREC_EVAL = Preset(
     "trec_eval",
@@ -169,7 +181,15 @@ _LETOR = Preset(
     ap=_AP(ties="input"),
     ndcg=_NDCG(ties="input", discount="letor"),
 )
-PRESETS = {found.tool: found for found in (_SLATEWISE, _TREC_EVAL, _SKLEARN, _LIGHTGBM, _XGBOOST, _CATBOOST, _LETOR)}
+_LETOR4 = Preset(
+    "letor4",
+    precision=_Precision(ties="input", short="k"),
+    ap=_AP(ties="input"),
+    ndcg=_NDCG(ties="input", discount="letor", short="zero"),
+    mean_ndcg=_MeanNDCG(ties="input", discount="letor"),
+)
+_ALL = (_SLATEWISE, _TREC_EVAL, _SKLEARN, _LIGHTGBM, _XGBOOST, _CATBOOST, _LETOR, _LETOR4)
+PRESETS = {found.tool: found for found in _ALL}
 
 
 def preset(tool: str) -> Preset:
@@ -177,8 +197,10 @@ def preset(tool: str) -> Preset:
 
     Parameters
     ----------
-    tool : {"slatewise", "trec_eval", "sklearn", "lightgbm", "xgboost", "catboost", "letor"}
-        ``"slatewise"`` is what the constructors do without arguments.
+    tool : {"slatewise", "trec_eval", "sklearn", "lightgbm", "xgboost", "catboost", "letor", "letor4"}
+        ``"slatewise"`` is what the constructors do without arguments. ``"letor"`` is the tool of LETOR 1.0 to 3.0
+        (OHSUMED, TREC), ``"letor4"`` that of LETOR 4.0 (MQ2007, MQ2008), where a list of fewer than k documents has
+        NDCG@k = 0 and NDCG is also averaged over all cut-offs.
 
     Examples
     --------
@@ -196,7 +218,7 @@ def parse(name: str, preset: Preset | None = None) -> Measure:
     ----------
     name : str
         ``ndcg@k``, ``map@k``, ``p@k``, ``recall@k``, ``mrr@k`` (each also without ``@k``: the whole list), ``auc``,
-        ``bep``, ``mean_rank``.
+        ``bep``, ``mean_rank``, ``mean_ndcg``.
     preset : Preset, optional
         Whose conventions; the library's own by default.
 

@@ -26,14 +26,22 @@ class ListScorer:
     measure: Measure
     sign: float = 1.0
 
-    def __call__(self, estimator: Predictor, X: ArrayLike, y: ArrayLike, *, qid: ArrayLike | None = None) -> float:
-        """Score the estimator's predictions list by list."""
-        if qid is None:
+    def __call__(
+        self,
+        estimator: Predictor,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+    ) -> float:
+        """Score the estimator's predictions list by list, told by ``qid`` or by the lists' sizes."""
+        if qid is None and group is None:
             raise ValueError(
                 f"qid: the {self.measure.name} scorer needs the list of every row; pass qid, and under GridSearchCV "
                 "and its like first call sklearn.set_config(enable_metadata_routing=True)"
             )
-        return self.sign * self.measure(y, estimator.predict(X), qid)
+        return self.sign * self.measure(y, estimator.predict(X), qid, group=group)
 
     def get_metadata_routing(self) -> object:
         """Tell scikit-learn that ``qid`` belongs to this scorer."""

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+
+from slatewise.lists.sparse import sparse_rows
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -27,7 +28,8 @@ def check_labels(Y: Any, n_rows: int, classes: NDArray[Any] | None = None) -> tu
     """
     if Y is None:
         raise ValueError("y: expected one row of labels a row of X, found None; this ranker requires y to be passed")
-    labels: NDArray[Any] = cast("NDArray[Any]", cast("Any", Y).toarray()) if issparse(Y) else _as_array(Y)
+    rows = sparse_rows("y", Y)
+    labels: NDArray[Any] = _as_array(Y) if rows is None else rows.toarray()
     if labels.dtype.kind == "O" and labels.size:
         labels = _of_one_type(labels)
     column = labels.ndim == 2 and labels.shape[1] == 1 and n_rows > 1 and not isinstance(Y, list | tuple)
