@@ -16,8 +16,8 @@ from slatewise.inputs import (
     Part,
     has_labels,
     read_classes,
+    read_grades,
     read_interactions,
-    read_judgements,
     read_labels,
     read_ranking,
 )
@@ -68,7 +68,7 @@ def test_the_first_fold_of_documents_is_taken(named):
     test = read_ranking(name, part=Part.TEST)
     assert test.X.toarray().ravel().tolist() == [4, 5]
     assert (test.y.tolist(), test.doc_ids.tolist()) == ([4, 5], ["e", "f"])
-    assert read_judgements(name).doc_ids.tolist() == ["e", "f"]
+    assert read_grades(name).doc_ids.tolist() == ["e", "f"]
     assert len(read_ranking(name).y) == 6
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -38,3 +39,17 @@ def test_every_public_name_is_there(name):
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="NoSuchRanker"):
         slatewise.NoSuchRanker  # noqa: B018
+
+
+@pytest.mark.parametrize("module", ["slatewise", "slatewise.data", "slatewise.inference"])
+def test_names_that_load_on_first_use_are_shown(module):
+    """In a process of its own: a name that was used is there anyway."""
+    code = f"import {module} as module; print(set(module.__all__) - set(dir(module)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+def test_every_module_that_loads_names_lazily_is_looked_at():
+    lazy = [path for path in Path(slatewise.__file__).parent.rglob("*.py") if "def __getattr__" in path.read_text()]
+    assert len(lazy) == 3
+    assert all("def __dir__" in path.read_text() for path in lazy)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
+    from slatewise.data.records import Qrels, Run
+
 app = typer.Typer(
     name="slatewise",
     help="Learn to rank whole lists whose items interact, trained directly for the ranking measure.",
@@ -92,13 +94,14 @@ def fit(
 
     Example: slatewise fit cstar tags.npz --out model.safetensors --param core=5 --param C=10
     """
-    from slatewise.files import check_target
     from slatewise.inputs import PairColumns
     from slatewise.tasks import task_named
 
-    check_target(out)  # before the training, not after
+    _check_target("--out", out, data)  # before the training, not after
     task = task_named(system).reading(PairColumns(header, weight))
     estimator = task.make(param or [])
+    checkpoint = estimator.get_params().get("checkpoint")
+    _check_target("--param checkpoint", None if checkpoint is None else Path(checkpoint), data, out)
     with _working(f"fit {system}"):
         task.fit(estimator, data)
     estimator.save(out)
@@ -110,7 +113,12 @@ def fit(
 def rank(
     model: Annotated[Path, typer.Argument(help="A model file that fit wrote.")],
     data: Annotated[
-        str, typer.Argument(help="A file like that of fit, or the name of a data set, of which the test part is read.")
+        str,
+        typer.Argument(
+            help="A file like that of fit, with or without labels: SVMlight rows may start with qid: or a feature, "
+            "tables lack the column label, npz lacks Y, ARFF its xml, CSV its class; pairs and sessions may be one "
+            "query per line. Or the name of a data set, of which the test part is read."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The run to write: .run or .txt (TREC), .csv or .parquet.")],
     top: Annotated[int, typer.Option(min=1, help="How many documents of each query to keep.")] = 10,
@@ -122,20 +130,22 @@ def rank(
     """
     from slatewise import load
     from slatewise.data import write_run_as
-    from slatewise.files import check_target
     from slatewise.inputs import PairColumns
     from slatewise.tasks import task_of
 
-    check_target(out)
+    _check_target("--out", out, model, data)
     ranker = load(model)
-    run = task_of(ranker).reading(PairColumns(header)).run(ranker, data, top)
+    with _working("rank"):
+        run = task_of(ranker).reading(PairColumns(header)).run(ranker, data, top)
     write_run_as(out, run)
     print(f"{out}: {len(run.scores)} lines")
 
 
 @app.command()
 def evaluate(
-    system: Annotated[Path, typer.Argument(help="A run as rank writes it, or a model file (.safetensors).")],
+    system: Annotated[
+        Path, typer.Argument(metavar="RUN|MODEL", help="A run as rank writes it, or a model file that fit wrote.")
+    ],
     data: Annotated[
         str,
         typer.Argument(
@@ -148,25 +158,39 @@ def evaluate(
     preset: Annotated[str | None, typer.Option(help="Measure as trec_eval, sklearn, lightgbm, ... does.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     header: HeaderOption = None,
+    made_by: Annotated[
+        str | None,
+        typer.Option(
+            "--system", help="What made a run (cstar, metric, ...), where the file of judgements does not say it."
+        ),
+    ] = None,
+    catalogue: Annotated[
+        str | None,
+        typer.Option(help="For a run of metric: the file that fit read, whose rows were ranked, if it is not DATA."),
+    ] = None,
 ) -> None:
     """Measure a run or a model against judgements.
 
     Example: slatewise evaluate test.run test.qrels --measures ndcg@10,map --json
     """
     from slatewise import inputs, load, metrics
-    from slatewise.tasks import task_of
+    from slatewise.tasks import judgements_for, task_of
 
     names = [name.strip() for name in measures.split(",")]
     tool = None if preset is None else metrics.preset(preset)
     parsed = [metrics.parse(name, tool) for name in names]
-    if system.suffix == ".safetensors":
+    columns = inputs.PairColumns(header)
+    if _is_model(system):
+        if made_by is not None or catalogue is not None:
+            raise ValueError("--system, --catalogue: expected with a run, found a model, which knows both")
         model = load(system)
-        figures = task_of(model).reading(inputs.PairColumns(header)).evaluate(model, data, parsed)
+        with _working("evaluate"):
+            figures = task_of(model).reading(columns).evaluate(model, data, parsed)
     else:
-        if header is not None:
-            raise ValueError("--header: expected with a model and a file of pairs, found a run")
         run = inputs.read_run(str(system))
-        figures = list(metrics.evaluate_run(parsed, run, inputs.read_judgements(data)).values())
+        judged = judgements_for(run, data, made_by, columns, catalogue)
+        _warn_of_strangers(system, data, run, judged.qrels)
+        figures = list(metrics.evaluate_run(parsed, run, judged.qrels, missing=judged.missing).values())
     values = dict(zip(names, figures, strict=True))
     if as_json:
         print(json.dumps(_without_nan(values)))
@@ -191,8 +215,8 @@ def reproduce(
     """
     from slatewise.papers import reproduce as run
 
-    _check_target(as_json)
-    _check_target(report)
+    _check_target("--json", as_json, data)
+    _check_target("--report", report, data, as_json)
     with _working(f"reproduce {paper}"):
         result = run(paper, data, quick, seed)
     if sys.stdout.isatty():
@@ -247,7 +271,7 @@ def bench(
 
     from slatewise.bench import run_benchmark
 
-    _check_target(as_json)
+    _check_target("--json", as_json)
     with _working(f"bench {what}"):
         table = run_benchmark(what, quick)
     cells = [
@@ -363,12 +387,42 @@ def _figure(value: float) -> str:
     return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.2g}"
 
 
-def _check_target(path: Path | None) -> None:
-    """Refuse a place that cannot be written to before the work, not after."""
-    if path is not None:
-        from slatewise.files import check_target
+def _check_target(option: str, path: Path | None, *others: Path | str | None) -> None:
+    """Refuse, before the work, a place that cannot be written to, or that holds what the command reads or writes."""
+    if path is None:
+        return
+    from slatewise.files import check_target
 
-        check_target(path)
+    check_target(path)
+    for other in others:
+        if other is not None and _same_file(path, Path(other)):
+            raise ValueError(f"{option}: expected another file than {other}, found {path}, which is the same")
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    """Tell whether two paths lead to one file, or will."""
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them is not there yet
+        return one.resolve() == other.resolve()
+
+
+def _is_model(path: Path) -> bool:
+    """Tell a model file by its ending or, under another name, by its start: a length and a JSON header."""
+    if path.suffix == ".safetensors" or not path.is_file():
+        return path.suffix == ".safetensors"
+    with open(path, "rb") as file:
+        start = file.read(9)
+    return start[3:] == bytes(5) + b"{"  # no header is longer than three bytes can say
+
+
+def _warn_of_strangers(system: Path, data: str, run: Run, qrels: Qrels) -> None:
+    """Say it where nothing that a run ranks is judged: then its ids are most likely of another kind."""
+    ranked = set(run.doc_ids.tolist())
+    if ranked and not ranked & set(qrels.doc_ids.tolist()):
+        first = run.doc_ids.tolist()[0]
+        what = f"none of the {len(ranked)} documents of the run, {first!r} the first, is judged"
+        warnings.warn(f"{system}: {what} in {data}: are they named alike?", stacklevel=2)
 
 
 def _without_nan(value: Any) -> Any:

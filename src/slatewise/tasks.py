@@ -7,25 +7,51 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, Literal, Self, cast
 
 import numpy as np
-from scipy.sparse import issparse
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 
-from slatewise import BestFeatureRanker, CStarRanker, LatentRanker, MarginRanker, MatchingRanker, MetricRanker, metrics
+from slatewise import (
+    BestFeatureRanker,
+    CStarRanker,
+    LatentRanker,
+    MarginRanker,
+    MatchingRanker,
+    MetricRanker,
+    datasets,
+    metrics,
+)
+from slatewise.data import read_qrels
 from slatewise.data.records import MultiLabel, Qrels, Run, Strings
 from slatewise.inputs import (
     UNSAID,
     PairColumns,
     Part,
     document_ids,
+    first_fields,
     has_labels,
+    has_query_ids,
+    is_qrels,
+    is_table_of_text,
     read_classes,
+    read_grades,
     read_interactions,
     read_labels,
+    read_queries,
     read_ranking,
 )
 from slatewise.progress import tell
+
+
+@dataclass(frozen=True, eq=False)
+class Judgements:
+    """What is relevant, and whether a query without a list counts, as 0, or is left out."""
+
+    qrels: Qrels
+    missing: Literal["skip", "zero"] = "skip"
 
 
 @dataclass(frozen=True)
@@ -44,7 +70,9 @@ class Task(ABC):
             if not equals or name not in chosen.get_params():
                 known = ", ".join(chosen.get_params())
                 raise ValueError(f"--param: expected name=value with a name from {known}, found {text!r}")
-            chosen.set_params(**{name: _json_or_text(value)})
+            if name in _OBJECTS:
+                raise ValueError(f"--param: expected a parameter that a text can say, found {name}: use it from Python")
+            chosen.set_params(**{name: value if name in _TEXTS else _json_or_text(name, value)})
         return chosen
 
     def reading(self, columns: PairColumns) -> Self:
@@ -65,6 +93,10 @@ class Task(ABC):
     def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
         """Measure the model on the data."""
 
+    @abstractmethod
+    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+        """Read what a run on the data is measured against; ``catalogue`` is what fit read, where that matters."""
+
 
 class DocumentTask(Task):
     """Documents of queries: graded rows with query ids."""
@@ -76,7 +108,7 @@ class DocumentTask(Task):
 
     def run(self, model: Any, data: str, top: int) -> Run:
         """Rank the documents of every query."""
-        rows = read_ranking(data, model.n_features_in_, Part.TEST)
+        rows = read_ranking(data, model.n_features_in_, Part.TEST, require_labels=False)
         X = rows.dense()
         rankings = model.rank(X, rows.qid).top(top)
         qid = np.repeat(rankings.ids, np.diff(rankings.offsets)).astype(str)
@@ -87,6 +119,11 @@ class DocumentTask(Task):
         rows = read_ranking(data, model.n_features_in_, Part.TEST)
         scores = model.predict(rows.dense())
         return [measure(rows.y, scores, rows.qid, document_ids(rows)) for measure in measures]
+
+    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+        """Return the grades of every query's documents."""
+        _without(catalogue)
+        return Judgements(read_grades(data))
 
 
 class LabelTask(Task):
@@ -99,7 +136,7 @@ class LabelTask(Task):
 
     def run(self, model: Any, data: str, top: int) -> Run:
         """Rank the labels of every row by how much the best score falls without them; rows are named from 0."""
-        rows = _rows_for(model, data)
+        rows = _rows_for(model, data, require_labels=False)
         scores = _finite_scores(model, _dense(rows))
         order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
         qid = np.repeat(np.arange(len(order)), order.shape[1]).astype(str)
@@ -116,6 +153,11 @@ class LabelTask(Task):
             values.append(measure(relevance, _finite_scores(model, X, k)))
         return values
 
+    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+        """Return the labels of every row; rows are named from 0."""
+        _without(catalogue)
+        return Judgements(_labels_of_rows(data))
+
 
 class ExampleTask(Task):
     """Rows that ask for rows like themselves: every row of the data ranks the rows of the training data."""
@@ -127,7 +169,7 @@ class ExampleTask(Task):
 
     def run(self, model: Any, data: str, top: int) -> Run:
         """Return the nearest training rows of every row; both are named by number, from 0."""
-        X = read_classes(data, model.n_features_in_, Part.TEST).X
+        X = read_classes(data, model.n_features_in_, Part.TEST, require_labels=False).X
         distances = model.distances(X)
         order = np.argsort(distances, axis=1, kind="stable")[:, :top]
         scores = 0.0 - np.take_along_axis(distances, order, axis=1)
@@ -140,6 +182,17 @@ class ExampleTask(Task):
         relevance = rows.y[:, None] == model.classes_[model.catalogue_labels_]
         scores = -model.distances(rows.X)
         return [measure(relevance.astype(np.float64), scores) for measure in measures]
+
+    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+        """Return the rows of a row's own class: those of ``catalogue``, or of the data where nothing else is said."""
+        asking = read_classes(data, part=Part.TEST).y.astype(np.str_)
+        own = read_classes(catalogue or data, part=Part.TRAIN).y.astype(np.str_)
+        members = {name: np.flatnonzero(own == name) for name in np.unique(asking)}
+        lengths = np.array([len(members[name]) for name in asking])
+        if lengths.sum() > MOST_JUDGEMENTS:
+            found = f"{lengths.sum()} pairs of one class"
+            raise ValueError(f"{data}: expected at most {MOST_JUDGEMENTS} for a run, found {found}: evaluate the model")
+        return Judgements(_with_every_row(lengths, np.concatenate([members[name] for name in asking]).astype(np.str_)))
 
 
 @dataclass(frozen=True)
@@ -164,10 +217,10 @@ class CatalogueTask(Task):
     def run(self, model: Any, data: str, top: int) -> Run:
         """Rank the items for every query of the data that the model knows; rows of features are named from 0."""
         if model.by_features_:
-            rows = self._rows(model, data)
+            rows = self._rows(model, data, require_labels=False)
             ids, scores = model.rank(rows.X, min(top, len(model.item_ids_)))
             return _run(np.arange(len(ids)), rows.label_names[ids], scores)
-        queries = read_interactions(data, self.columns, Part.TEST).queries.astype(np.str_)
+        queries = read_queries(data, self.columns, Part.TEST).astype(np.str_)
         return self._ranked(model, data, queries, top, "get no list")
 
     def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
@@ -176,16 +229,27 @@ class CatalogueTask(Task):
             rows = self._rows(model, data)
             scores, relevance = model.score(rows.X, model.item_ids_), rows.Y.toarray()
             return [measure(relevance, scores) for measure in measures]
+        observed = self._observed(data)
+        run = self._ranked(model, data, observed.qid, DEEPEST, "count as misses")
+        return list(metrics.evaluate_run(measures, run, observed, missing="zero").values())
+
+    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+        """Return the items observed with each query, all of which count; or the labels of rows, named from 0."""
+        _without(catalogue)
+        if self.columns == UNSAID and has_labels(data):
+            return Judgements(_labels_of_rows(data))
+        return Judgements(self._observed(data), missing="zero")
+
+    def _observed(self, data: str) -> Qrels:
         pairs = read_interactions(data, self.columns, Part.TEST)
         both = np.stack([pairs.queries.astype(np.str_), pairs.items.astype(np.str_)], axis=1)
         queries, items = np.unique(both, axis=0).T
-        observed = Qrels(queries, items, np.ones(len(items), dtype=np.int64))
-        run = self._ranked(model, data, queries, DEEPEST, "count as misses")
-        return list(metrics.evaluate_run(measures, run, observed, missing="zero").values())
+        return Qrels(queries, items, np.ones(len(items), dtype=np.int64))
 
-    def _rows(self, model: Any, data: str) -> MultiLabel:
+    def _rows(self, model: Any, data: str, require_labels: bool = True) -> MultiLabel:
         super().reading(self.columns)
-        return read_labels(data, model.n_features_in_, len(model.item_ids_), Part.TEST)
+        n_items = len(model.item_ids_)
+        return read_labels(data, model.n_features_in_, n_items, Part.TEST, require_labels=require_labels)
 
     def _ranked(self, model: Any, data: str, asked: Strings, top: int, otherwise: str) -> Run:
         """Rank for the queries that the model knows, and say what happens to the others."""
@@ -202,6 +266,12 @@ class CatalogueTask(Task):
 
 DEEPEST = 1000
 """Places of a catalogue's ranking that are looked at."""
+MOST_JUDGEMENTS = 20_000_000
+"""Pairs of one class that are written out to measure a run: some GB."""
+_OBJECTS = ("callbacks",)
+"""Parameters that are objects of Python."""
+_TEXTS = ("checkpoint",)
+"""Parameters that are a path, whatever it looks like."""
 TASKS: dict[str, Task] = {
     "cstar": LabelTask(CStarRanker),
     "feature": DocumentTask(BestFeatureRanker),
@@ -227,11 +297,76 @@ def task_of(model: object) -> Task:
     raise ValueError(f"model: expected one of {', '.join(TASKS)}, found {type(model).__name__}: use it from Python")
 
 
-def _json_or_text(text: str) -> Any:
+def judgements_for(
+    run: Run, data: str, system: str | None = None, columns: PairColumns = UNSAID, catalogue: str | None = None
+) -> Judgements:
+    """Read what a run is measured against: TREC qrels, or whatever fit reads.
+
+    ``system`` says what made the run. Without it the file does: rows with ``qid:`` are documents, other rows of
+    features have labels (classes, where the run's documents are none of the labels), CSV and TSV are pairs (classes,
+    where the run's queries are the numbers of their lines), other lines are sessions.
+    """
+    if system is None and columns == UNSAID and is_qrels(data):
+        _without(catalogue)
+        return Judgements(read_qrels(data))
+    task = task_named(_system_of(run, data) if system is None else system)
+    return task.reading(columns).judgements(data, catalogue)
+
+
+def _system_of(run: Run, data: str) -> str:
+    if not Path(data).exists() and data in datasets.names():
+        kind = datasets.describe(data).kind
+        if kind not in _SYSTEMS:
+            raise ValueError(f"{data}: expected a data set of {', '.join(_SYSTEMS)}, found one of {kind}")
+        return _SYSTEMS[kind]
+    if is_table_of_text(data):
+        first = first_fields(data, "\t" if ".tsv" in data else ",")
+        asked, rows = set(run.qid.tolist()), [str(row) for row in range(len(first))]
+        is_by_row = asked == set(rows) or asked == set(rows[:-1])  # the first line may name the columns
+        return "metric" if is_by_row and not asked <= set(first) else "latent"
+    if data.endswith((".npz", ".arff")):
+        return "cstar"
+    if has_query_ids(data):
+        return "margin"
+    if not has_labels(data):
+        return "latent"
+    labels = first_fields(data)
+    is_set = any("," in label or ":" in label for label in labels)
+    return "cstar" if is_set or set(run.doc_ids.tolist()) <= set(labels) else "metric"
+
+
+_SYSTEMS = {"multi-label": "cstar", "ranking": "margin", "labelled": "metric", "sessions": "latent"}
+
+
+def _labels_of_rows(data: str) -> Qrels:
+    rows = read_labels(data, part=Part.TEST)
+    Y = csr_array(rows.Y)
+    return _with_every_row(np.diff(Y.indptr), rows.label_names[Y.indices])
+
+
+def _with_every_row(lengths: NDArray[np.int64], relevant: Strings) -> Qrels:
+    """Name rows from 0; one without anything relevant is judged too, so that it counts as it does for a model."""
+    empty = np.flatnonzero(lengths == 0)
+    qid = np.concatenate([np.repeat(np.arange(len(lengths)), lengths), empty]).astype(np.str_)
+    nothing = np.full(len(empty), "")
+    relevance = np.concatenate([np.ones(len(relevant), dtype=np.int64), np.zeros(len(empty), dtype=np.int64)])
+    return Qrels(qid, np.concatenate([relevant, nothing]), relevance)
+
+
+def _without(catalogue: str | None) -> None:
+    if catalogue is not None:
+        raise ValueError("--catalogue: expected with rows that have classes, for metric, only")
+
+
+def _json_or_text(name: str, text: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
         return text
+    parts = cast("list[Any]", value if isinstance(value, list) else [value])
+    if any(isinstance(part, dict | list) for part in parts):
+        raise ValueError(f"--param: expected a number, a text, true, false, null or a list of these for {name}")
+    return cast("Any", value)
 
 
 def _run(queries: Any, ids: Any, scores: Any) -> Run:
@@ -239,8 +374,8 @@ def _run(queries: Any, ids: Any, scores: Any) -> Run:
     return Run(qid, ids.ravel().astype(np.str_), scores.ravel().astype(np.float64))
 
 
-def _rows_for(model: Any, data: str) -> MultiLabel:
-    return read_labels(data, model.n_features_in_, model.pair_.shape[1], Part.TEST)
+def _rows_for(model: Any, data: str, require_labels: bool = True) -> MultiLabel:
+    return read_labels(data, model.n_features_in_, model.pair_.shape[1], Part.TEST, require_labels=require_labels)
 
 
 def _finite_scores(model: Any, X: Any, k: Any = None) -> Any:

@@ -3,19 +3,27 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.metrics.pairwise import chi2_kernel, rbf_kernel
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import slatewise
 from slatewise import CStarRanker, datasets
 from slatewise.errors import ModelFileError
+from slatewise.learners import star_selection
 from slatewise.learners.result import ConvergenceWarning
+from slatewise.learners.star_training import LEARNERS, Settings, relevant_hinge
 from slatewise.model_file import read_model, write_model
+from slatewise.scores.label_scores import prepare_linear
 
 
-@parametrize_with_checks([CStarRanker(core=1)])
+@parametrize_with_checks([CStarRanker(), CStarRanker(core=1)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -167,10 +175,53 @@ def test_a_shift_of_all_rows_changes_nothing(scenes):
 
 
 def test_a_linear_kernel_is_the_linear_model(scenes):
-    X = scenes.X[:80] - scenes.X[:80].mean(axis=0)
-    linear = CStarRanker(core=2, C=2, tol=1e-5).fit(X, scenes.Y[:80])
-    kernel = CStarRanker(core=2, C=2, tol=1e-5, scores="precomputed").fit(X @ X.T, scenes.Y[:80])
-    assert kernel.objective_ == pytest.approx(linear.objective_, rel=1e-4)
+    kept = scenes.Y[:80].any(axis=1)  # the others are left out, and count neither for mean nor for variance
+    X, Y = scenes.X[:80][kept], scenes.Y[:80][kept]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    d = X.shape[1]  # rows of a kernel are of length 1, those of linear features of the root of their number
+    linear = CStarRanker(core=0, C=2, tol=1e-5).fit(X, Y)
+    kernel = CStarRanker(core=0, C=2 * d, tol=1e-5, scores="precomputed").fit(X @ X.T, Y)
+    assert kernel.objective_ / d == pytest.approx(linear.objective_, rel=1e-4)
+    np.testing.assert_allclose(kernel.label_scores(X @ X.T), linear.label_scores(X), atol=0.02)
+
+
+UNITS = {
+    "linear": lambda X: X * np.array([1e-6, 1e6, 1.0, 1e-6, 1.0, 1e-3, 7.0, 1e-6]),
+    "rbf": lambda X: 1e-6 * X,
+    "chi2": lambda X: 1e-6 * X,
+    "intersection": lambda X: 1e-6 * X,
+    "precomputed": lambda X: 1e-6 * X,
+    "pretrained": lambda X: 1e-6 * X,
+}
+
+
+@pytest.mark.parametrize("scores", UNITS)
+def test_the_unit_of_X_does_not_matter(scenes, scores):
+    X, Y = np.abs(scenes.X[:80]), scenes.Y[:80]
+    if scores == "precomputed":
+        X = X @ X.T
+    if scores == "pretrained":
+        X = Y + np.random.default_rng(0).normal(size=Y.shape)
+    other = UNITS[scores](X)
+    here, there = (CStarRanker(core=2, scores=scores, tol=1e-4).fit(rows, Y) for rows in (X, other))
+    assert there.objective_ == pytest.approx(here.objective_, rel=2e-4)
+    np.testing.assert_allclose(there.decision_function(other), here.decision_function(X), atol=0.05)
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e140])
+def test_squares_that_leave_the_range_of_doubles_do_no_harm(scenes, scale):
+    here, there = (CStarRanker(core=2).fit(X, scenes.Y) for X in (scenes.X, scale * scenes.X))
+    np.testing.assert_allclose(there.decision_function(scale * scenes.X), here.decision_function(scenes.X), atol=0.05)
+    with pytest.raises(
+        ValueError, match=r"X: expected columns with a standard deviation from 1e-150 to 1e\+150, found"
+    ):
+        CStarRanker(core=2).fit(scenes.X * scale * scale, scenes.Y)
+
+
+def test_a_constant_column_changes_nothing(scenes):
+    constant = np.column_stack([scenes.X, np.full(240, 0.1)])  # whose mean is 0.1 but for rounding
+    here, there = (CStarRanker(core=2).fit(X, scenes.Y) for X in (scenes.X, constant))
+    np.testing.assert_allclose(there.decision_function(constant), here.decision_function(scenes.X), atol=0.05)
 
 
 def test_few_components_are_an_approximation(scenes):
@@ -196,6 +247,27 @@ def test_auto_does_not_end_below_the_given_scores(scenes):
     assert ranker.score(given[160:], scenes.Y[160:]) >= base.score(given[160:], scenes.Y[160:]) - 0.02
 
 
+def test_inner_validation_does_not_see_the_unit_of_X(scenes, monkeypatch):
+    monkeypatch.setattr(star_selection, "STRENGTHS", (1.0, 30.0))
+    kept = scenes.Y.any(axis=1)
+    X, Y = scenes.X[kept][:90], scenes.Y[kept][:90].astype(float)
+    units, ones = np.array([1e-6, 1e6, 1.0, 1e-6, 1.0, 1e-3, 7.0, 1e-6]), np.ones(90)
+    choices = [
+        star_selection.choose(
+            relevant_hinge(prepare_linear(rows, ones), Y, ones, np.array([0, 1]), 1),
+            LEARNERS["bcfw"],
+            Settings(1.0, 1.0, 1e-2, 60, 0),
+            (0.3,),
+        )
+        for rows in (X, X * units, np.repeat(X, 9, axis=1))
+    ]
+    assert choices[1] == pytest.approx(choices[0])
+    # Each column nine times: a ninth of C, and as much as before for the pairs.
+    np.testing.assert_allclose(choices[0].C, 9 * choices[2].C)
+    np.testing.assert_allclose(choices[2].C / choices[2].rho, choices[0].C / choices[0].rho)
+    assert choices[2].score == pytest.approx(choices[0].score, abs=0.02)
+
+
 @pytest.mark.parametrize("k", [1, 3, 8])
 def test_fixed_k(scenes, k):
     ranker = CStarRanker(core=2, C=3, k=k).fit(scenes.X, scenes.Y)
@@ -204,7 +276,7 @@ def test_fixed_k(scenes, k):
 
 
 def test_a_core_by_gain_is_no_worse_in_validation():
-    lists = datasets.make_interacting_lists(200, 8, 3, n_core=2, strength=3.0, random_state=0)
+    lists = datasets.make_interacting_lists(400, 8, 3, n_core=2, strength=3.0, random_state=0)
     ranker = CStarRanker(core=3, core_by="gain", C=10).fit(lists.X, lists.Y)
     assert 1 <= len(ranker.core_) <= 3
     assert set(ranker.core_) & set(lists.core)
@@ -226,6 +298,116 @@ def test_one_class_a_row():
     ranker = CStarRanker(core=0, C=10).fit(X, y)
     assert (ranker.predict(X) == y).mean() > 0.9
     assert ranker.score(X, y) == pytest.approx((ranker.predict(X) == y).mean())
+
+
+@pytest.mark.parametrize("n_labels", [2, 4, 5, 8])
+def test_the_core_as_it_comes_is_what_the_labels_allow(scenes, n_labels):
+    X, Y = scenes.X[:100], scenes.Y[:100, :n_labels]
+    assert len(set(CStarRanker(tol=0.1).fit(X, Y).core_.tolist())) == min(5, n_labels)
+    if n_labels == 4:
+        assert len(CStarRanker(core_by="gain", tol=0.1).fit(X, Y).core_) <= 4
+    for too_many in (n_labels + 1, 9):
+        with pytest.raises(ValueError, match=f"core: expected 'auto' or a number from 0 to {n_labels} labels, found"):
+            CStarRanker(core=too_many).fit(X, Y)
+
+
+ROWS = 240
+SEVERAL = {
+    "sets": ([{"sea", "sky"}, {"tree"}] * 120, "'s.*} in row 0; .*fit_transform\\(y\\) makes"),
+    "frozen sets": ([frozenset(["sea"])] * ROWS, "frozenset.* in row 0"),
+    "sets of numbers": ([{0, 1}, {2}] * 120, "{0, 1} in row 0"),
+    "an array of sets": (np.array([{"sea", "sky"}, {"tree"}] * 120), "in row 0"),
+    "a series of lists": (pd.Series([["sea", "sky"], ["tree"]] * 120), r"\['sea', 'sky'\] in row 0"),
+    "lists": ([["sea", "sky"], ["tree"]] * 120, r"\['sea', 'sky'\] in row 0"),
+    "equally long lists": ([["sea", "sky"], ["tree", "sea"]] * 120, "'sea', 'sky'.* in row 0"),
+    "lists of one": ([["sea"], ["tree"]] * 120, r"\['sea'\] in row 0"),
+    "a frame of names": (pd.DataFrame([["sea", "sky"]] * ROWS), r"\['sea', 'sky'\] in row 0"),
+    "tuples": ([("sea", "sky"), ("tree",)] * 120, r"\('sea', 'sky'\) in row 0"),
+    "lists of numbers": ([[0, 1], [2]] * 120, r"\[0, 1\] in row 0"),
+    "the first row is plain": (["sea", {"sea", "sky"}] * 120, "in row 1"),
+    "joined names": (["sea", "sea|sky"] * 120, r"'sea\|sky' in row 1; .*\[row.split\('\|'\) for row in y\]"),
+    "joined bytes": ([b"sea", b"sea|sky"] * 120, r"b'sea\|sky' in row 1"),
+    "a series of joined names": (pd.Series(["sea|sky", "tree"] * 120), r"'sea\|sky' in row 0"),
+}
+
+
+@pytest.mark.parametrize("kind", SEVERAL)
+def test_rows_of_several_names_are_refused_by_name(scenes, ranker, kind):
+    y, message = SEVERAL[kind]
+    for refuse in (CStarRanker().fit, ranker.score):
+        with pytest.raises(ValueError, match=f"y: expected 0/1 labels .*, or one class per row, found .*{message}"):
+            refuse(scenes.X, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "found"), [(["sea", None], "NoneType and str"), (["sea", 1.5], "numbers and str"), ([None, None], "NoneType")]
+)
+def test_classes_of_several_types_are_refused(scenes, y, found):
+    with pytest.raises(ValueError, match=f"y: expected classes of one type, found {found}"):
+        CStarRanker().fit(scenes.X, np.array(y * 120, dtype=object))
+
+
+def test_plain_classes_stay_valid(scenes):
+    number = np.arange(240) % 4
+    names = np.array(["none", "sea", "sky", "both"])[number]
+    for y in (names, names.tolist(), names.astype(object), pd.Series(names), pd.Series(names, dtype="category")):
+        ranker = CStarRanker().fit(scenes.X, y)
+        assert ranker.classes_.tolist() == ["both", "none", "sea", "sky"]
+        assert ranker.score(scenes.X, y) == pytest.approx(np.mean(ranker.predict(scenes.X) == names))
+    assert CStarRanker().fit(scenes.X, number.astype(object)).classes_.tolist() == [0, 1, 2, 3]
+    assert CStarRanker().fit(scenes.X, pd.DataFrame({"class": names})).classes_.tolist() == sorted(set(names))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bool", "float", "Int64", "boolean", object])
+def test_frames_of_labels(scenes, ranker, dtype):
+    frame = pd.DataFrame(scenes.Y).astype(dtype)
+    assert ranker.score(scenes.X, frame) == ranker.score(scenes.X, scenes.Y)
+
+
+@pytest.fixture(scope="module")
+def labelled(scenes):
+    kept = scenes.Y.any(axis=1)
+    return scenes.X[kept][:90], scenes.Y[kept][:90]
+
+
+@pytest.mark.parametrize("ranker", [CStarRanker(), make_pipeline(StandardScaler(), CStarRanker())])
+def test_cross_validated_predictions_are_those_of_the_folds(labelled, ranker):
+    X, Y = labelled
+    folds = list(KFold(3).split(X))
+    for method in ("decision_function", "predict"):
+        found = cross_val_predict(ranker, X, Y, cv=KFold(3), method=method)
+        for train, test in folds:
+            np.testing.assert_array_equal(found[test], getattr(clone(ranker).fit(X[train], Y[train]), method)(X[test]))
+    scores = cross_val_score(ranker, X, Y, cv=KFold(3))
+    assert scores == pytest.approx([clone(ranker).fit(X[a], Y[a]).score(X[b], Y[b]) for a, b in folds])
+
+
+def test_cross_validated_predictions_of_classes(labelled):
+    X, y = labelled[0], np.array(["sea", "sky", "tree"])[np.arange(90) % 3]
+    found = cross_val_predict(CStarRanker(), X, y, cv=3, method="decision_function")
+    assert found.shape == (90, 3)
+    assert set(cross_val_predict(CStarRanker(), X, y, cv=3)) <= {"sea", "sky", "tree"}
+    assert cross_val_predict(CStarRanker(), X, y == "sea", cv=3, method="decision_function").shape == (90, 2)
+
+
+def test_a_grid_search_refits_its_best(labelled):
+    X, Y = labelled
+    search = GridSearchCV(CStarRanker(), {"core": ["auto", 0, [1, 2]], "C": [0.1, 1.0]}, cv=2, error_score="raise")
+    search.fit(X, Y)
+    assert search.best_score_ == max(search.cv_results_["mean_test_score"])
+    best = CStarRanker(**search.best_params_).fit(X, Y)
+    np.testing.assert_array_equal(search.decision_function(X), best.decision_function(X))
+    np.testing.assert_array_equal(clone(search.best_estimator_).fit(X, Y).predict(X), best.predict(X))
+
+
+def test_labels_to_score_by_must_be_those_of_fit(scenes, ranker):
+    for y, found in [
+        (scenes.Y[:, :5], r"shape \(240, 5\)"),
+        (np.column_stack([scenes.Y, scenes.Y]), r"shape \(240, 16\)"),
+        (np.arange(240) % 8, "one class per row"),
+    ]:
+        with pytest.raises(ValueError, match=rf"y: expected 0/1 labels as in fit, shape \(240, 8\), found {found}"):
+            ranker.score(scenes.X, y)
 
 
 def test_number_of_labels_is_estimated(scenes, ranker):

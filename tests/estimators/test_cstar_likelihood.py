@@ -22,7 +22,7 @@ def noisy():
 
 @pytest.fixture(scope="module")
 def ranker(noisy):
-    return CStarRanker(2, "pretrained", C=200.0, surrogate="likelihood").fit(noisy[0][:400], noisy[1][:400])
+    return CStarRanker(2, "pretrained", C=0.5, surrogate="likelihood").fit(noisy[0][:400], noisy[1][:400])
 
 
 def chances(ranker, given, k, known):
@@ -69,7 +69,7 @@ def test_k_per_row_and_score(noisy, ranker):
 
 def test_structure_helps_and_the_margin_rule_beats_random_questions(noisy, ranker):
     X, Y = noisy[0], noisy[1]
-    alone = CStarRanker(0, "pretrained", C=200.0, surrogate="likelihood").fit(X[:400], Y[:400])
+    alone = CStarRanker(0, "pretrained", C=0.5, surrogate="likelihood").fit(X[:400], Y[:400])
     assert ranker.score(X[400:], Y[400:]) > alone.score(X[400:], Y[400:]) + 0.01
     margin = simulate(ranker, X[400:], Y[400:], questions=(0, 3)).mean()
     random = simulate(ranker, X[400:], Y[400:], RandomQuestion(), questions=(0, 3), random_state=0).mean()
@@ -77,13 +77,79 @@ def test_structure_helps_and_the_margin_rule_beats_random_questions(noisy, ranke
     assert margin[3] > random[3]
 
 
+def minus_log_likelihood(ranker, given, labels):
+    """Of one row, over all sets of as many labels."""
+    scores = given * ranker.coef_ + ranker.intercept_
+
+    def f(items):
+        pairs = 0.0
+        for i, j in combinations(items, 2):
+            rows = [(row, j if c == i else i) for row, c in enumerate(ranker.core_) if c in (i, j)]
+            pairs += ranker.pair_[rows[0]] if rows else 0.0
+        return sum(scores[i] for i in items) + pairs
+
+    relevant = tuple(np.flatnonzero(labels))
+    return np.log(sum(np.exp(f(items)) for items in combinations(range(8), len(relevant)))) - f(relevant)
+
+
+def test_C_weighs_the_likelihood_of_every_row(noisy):
+    X, Y = noisy[0][:60], noisy[1][:60]
+    weight = np.arange(60) % 3
+    ranker = CStarRanker(2, "pretrained", C=0.7, C_pair=0.35, surrogate="likelihood").fit(X, Y, sample_weight=weight)
+    pair = ranker.pair_.copy()
+    pair[1, ranker.core_[0]] = 0.0  # a pair of core labels stands in both rows
+    norm = ((ranker.coef_ - 1.0) ** 2).sum() + (ranker.intercept_**2).sum() + 2.0 * (pair**2).sum()
+    rows = [w * minus_log_likelihood(ranker, *row) for *row, w in zip(X, Y, weight, strict=True) if row[1].any()]
+    assert ranker.objective_ == pytest.approx(0.5 * norm + 0.7 * sum(rows), rel=1e-9)
+
+
+def test_as_it_comes_more_rows_say_more(noisy):
+    X, Y = noisy[0][:200], noisy[1][:200]
+    once, twice = (CStarRanker([0, 3], "pretrained", C=C, surrogate="likelihood", tol=1e-7) for C in (1.0, 2.0))
+    once.fit(np.vstack([X, X]), np.vstack([Y, Y]))
+    twice.fit(X, Y)
+    np.testing.assert_allclose(once.pair_, twice.pair_, atol=1e-3)
+    np.testing.assert_allclose(once.coef_, twice.coef_, atol=1e-3)
+    assert once.objective_ == pytest.approx(twice.objective_, rel=1e-6)
+
+
+def test_the_pair_terms_are_on_as_it_comes(noisy):
+    X, Y = noisy
+    ranker = CStarRanker(scores="pretrained", surrogate="likelihood").fit(X[:400], Y[:400])
+    chosen = CStarRanker(scores="pretrained", C="auto", surrogate="likelihood").fit(X[:400], Y[:400])
+    assert chosen.C_ in (0.1, 0.3, 1.0)
+    assert np.abs(ranker.pair_).max() > 0.5
+    base = CStarRanker(0, "pretrained", C=1e-9, surrogate="likelihood").fit(X[:400], Y[:400])
+    assert ranker.score(X[400:], Y[400:]) > base.score(X[400:], Y[400:]) + 0.05
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X: 1e-6 * X, "found -.* to .*: their size matters"),
+        (lambda X: 1.0 / (1.0 + np.exp(-X)), r"found 0\..* to .*: log\(p / \(1 - p\)\) if they are probabilities"),
+    ],
+)
+def test_what_cannot_be_log_odds_is_told(noisy, change, message):
+    with pytest.warns(UserWarning, match=f"X: expected log-odds for the likelihood, .*{message}"):
+        CStarRanker(0, "pretrained", C=0.1, surrogate="likelihood").fit(change(noisy[0]), noisy[1])
+
+
+def test_log_odds_too_large_to_sum_are_refused(noisy):
+    largest = 50.0 * noisy[0] / np.abs(noisy[0]).max()
+    ranker = CStarRanker(2, "pretrained", surrogate="likelihood").fit(largest, noisy[1])
+    assert ranker.objective_ == pytest.approx(ranker.lower_bound_, rel=2e-3)
+    with pytest.raises(ValueError, match=r"X: expected log-odds from -50 to 50, found -.* to .*; clip or scale them"):
+        ranker.fit(1.01 * largest, noisy[1])
+
+
 def test_it_is_certified_and_tells_its_callbacks(noisy):
     rounds = []
-    ranker = CStarRanker(2, "pretrained", C=50.0, C_pair=100.0, surrogate="likelihood", callbacks=[rounds.append])
+    ranker = CStarRanker(2, "pretrained", C=0.08, C_pair=0.16, surrogate="likelihood", callbacks=[rounds.append])
     ranker.fit(*noisy)
     assert ranker.lower_bound_ <= ranker.objective_ <= ranker.lower_bound_ + 1e-3 * ranker.objective_
     assert rounds[-1].objective == ranker.objective_
-    assert ranker.C_pair_ == 100.0
+    assert ranker.C_pair_ == 0.16
 
 
 def test_auto_leaves_perfect_scores_alone(noisy):
@@ -98,7 +164,7 @@ def test_saved_and_with_other_threads_it_ranks_the_same(tmp_path, noisy, ranker)
     ranker.save(tmp_path / "m.safetensors")
     back = slatewise.load(tmp_path / "m.safetensors")
     np.testing.assert_array_equal(back.decision_function(noisy[0]), ranker.decision_function(noisy[0]))
-    two = CStarRanker(2, "pretrained", C=200.0, surrogate="likelihood", n_threads=2).fit(noisy[0][:400], noisy[1][:400])
+    two = CStarRanker(2, "pretrained", C=0.5, surrogate="likelihood", n_threads=2).fit(noisy[0][:400], noisy[1][:400])
     assert two.pair_.tobytes() == ranker.pair_.tobytes()
     assert two.coef_.tobytes() == ranker.coef_.tobytes()
 

@@ -288,7 +288,8 @@ def test_similar_items_are_those_of_the_largest_cosine(ranker):
 
 def test_the_best_epoch_is_kept_and_stages_only_where_they_help(pairs):
     reports = []
-    ranker = LatentRanker(**{**SMALL, "stages": 3, "epochs": 8}, callbacks=[reports.append])
+    told = {"learning_rate": 0.3, "max_norm": 2.5}  # reports of trials would be among the others
+    ranker = LatentRanker(**{**SMALL, "stages": 3, "epochs": 8}, **told, callbacks=[reports.append])
     ranker.fit(pairs.queries, pairs.items)
     assert [report.stage for report in reports] == sorted(report.stage for report in reports)
     best = [max(r.recall for r in reports if r.stage == stage) for stage in range(ranker.n_stages_)]
@@ -608,8 +609,7 @@ def test_bad_input_to_fit(settings, arguments, message):
         (lambda r: r.rank([3], k=0), "k: expected"),
         (lambda r: r.rank([3], k=True), "k: expected a whole number from 1 to the 60 items .*, found True"),
         (lambda r: r.rank([3], stage=False), "stage: expected a number from 0 to 0, found False"),
-        (lambda r: r.rank([3], k=61), "k: expected a whole number from 1 to the 60 items left"),
-        (lambda r: r.rank([3], k=60, exclude=[[5]]), "to the 59 items left"),
+        (lambda r: r.rank([3], k=61), "k: expected a whole number from 1 to the 60 items there are, found 61"),
         (lambda r: r.rank([3], stage=1), "stage: expected a number from 0 to 0"),
         (lambda r: r.rank([3, 4], exclude=[[5], [6, 999]]), "exclude: .* found 999 at place 1 of query 1"),
         (lambda r: r.rank([3], exclude=np.eye(1, 60)), "exclude: expected a sequence of ids .*, found a dense matrix"),

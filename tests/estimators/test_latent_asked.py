@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 import slatewise
 from slatewise import LatentRanker, StructuredReranker, datasets
 from slatewise.learners.result import ConvergenceWarning
-from slatewise.warp.fold_in import FoldedIn
+from slatewise.warp.fold_in import FoldedIn, FoldedQueries
 
 SMALL = {"n_components": 8, "epochs": 6, "random_state": 0, "validation_fraction": 0.0}
 
@@ -48,7 +48,7 @@ def test_a_new_query_is_ranked_almost_as_if_it_had_been_there(pairs, stages):
     names = np.unique(pairs.queries[new])
     rows = without.fold_in([pairs.items[seen & (pairs.queries == name)] for name in names])
     assert rows.shape == (len(names), 8)
-    assert (np.linalg.norm(rows, axis=1) <= 2.5 + 1e-5).all()
+    assert (np.linalg.norm(rows, axis=1) <= without.max_norm_ + 1e-5).all()
     own = np.searchsorted(names, pairs.queries[asked])
     recall = without.recall(rows[own], pairs.items[asked], [10])[10]
     popular = np.argsort(-np.bincount(pairs.items[~new], minlength=120), kind="stable")[:10]
@@ -115,14 +115,41 @@ def test_a_query_that_saw_nothing_gets_the_order_of_the_biases(ranker):
         (lambda r: r.fold_in(csr_array((1, 3))), "items: expected shape"),
         (lambda r: r.fold_in(csr_array(-np.eye(120))), "items: expected finite weights >= 0"),
         (lambda r: r.fold_in(csr_array(np.eye(120) * np.nan)), "items: expected finite weights >= 0"),
-        (lambda r: r.rank(np.zeros((2, 3))), "queries: expected ids, or finite rows of 8 numbers from fold_in"),
-        (lambda r: r.rank(np.full((2, 8), np.nan)), "queries: expected ids, or finite rows"),
-        (lambda r: r.rank(np.ones((2, 8), dtype=int)), "queries: expected ids, or finite rows"),
+        (
+            lambda r: r.rank(r.fold_in([[3], [5]])[:, :3]),
+            "queries: expected ids, or finite rows of 8 numbers from fold_in",
+        ),
+        (lambda r: r.rank(r.fold_in([[3]]) * np.nan), "queries: expected ids, or finite rows"),
+        (lambda r: r.rank(r.fold_in([[3]])[0]), "queries: expected ids, or finite rows"),
     ],
 )
 def test_what_cannot_be_folded_in_is_named(ranker, call, message):
     with pytest.raises(ValueError, match=message):
         call(ranker)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+def test_an_array_of_numbers_never_passes_for_rows_of_fold_in(pairs, kind):
+    one_wide = LatentRanker(**SMALL | {"n_components": 1}).fit(pairs.queries, pairs.items)
+    column = np.array([[3], [5]], dtype=kind)
+    for ask in (one_wide.rank, one_wide.explain, one_wide.query_vectors):
+        with pytest.raises(ValueError, match=r"queries: expected ids, one-dimensional, .*, found .* \(2, 1\)"):
+            ask(column)
+    with pytest.raises(ValueError, match="queries: expected a one-dimensional array of ids"):
+        one_wide.recall(column, [3, 5])
+    np.testing.assert_array_equal(one_wide.rank(column[:, 0])[0], one_wide.rank([3, 5])[0])
+
+
+def test_rows_of_fold_in_stay_rows_however_they_are_put_together(ranker, tmp_path):
+    rows = ranker.fold_in([[5, 7], [9], [11]])
+    expected = ranker.rank(rows)[0]
+    for same in (rows[[0, 1, 2]], np.concatenate([rows[:1], rows[1:]]), copy.deepcopy(rows), rows.astype(np.float64)):
+        np.testing.assert_array_equal(ranker.rank(same)[0], expected)
+    np.save(tmp_path / "rows.npy", rows)
+    back = np.load(tmp_path / "rows.npy")
+    with pytest.raises(ValueError, match=r"rows.view\(slatewise.warp.fold_in.FoldedQueries\)"):
+        ranker.rank(back)
+    np.testing.assert_array_equal(ranker.rank(back.view(FoldedQueries))[0], expected)
 
 
 def test_features_need_no_folding():
@@ -241,6 +268,70 @@ def test_a_ranker_can_be_the_base_of_a_reranker(pairs, ranker):
     reranker = StructuredReranker(ranker, 4, **settings).fit(pairs.queries, pairs.items)
     np.testing.assert_array_equal(reranker.rank([3, 77], k=6, stage=0)[0], ranker.rank([3, 77], k=6)[0])
     assert reranker.rank([3, 77], k=6)[0].shape == (2, 6)
+
+
+# --- short lists and unknown ids -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", [0, 2])
+@pytest.mark.parametrize("size", [1, 6])
+def test_a_query_that_excludes_too_many_has_a_short_list_and_the_others_their_own(staged, stage, size, request):
+    if size == 1:
+        request.getfixturevalue("screened")
+    queries = staged.query_ids_[:size]
+    everything = staged.rank(queries, k=120, stage=stage)
+    hidden = [everything[0][0, 3:], *([[]] * (size - 1))]
+    ids, scores = staged.rank(queries, k=5, stage=stage, exclude=hidden)
+    np.testing.assert_array_equal(ids[0], [*everything[0][0, :3], -1, -1])
+    np.testing.assert_allclose(scores[0, :3], everything[1][0, :3], rtol=1e-5)
+    assert (scores[0, 3:] == -np.inf).all()
+    np.testing.assert_array_equal(ids[1:], everything[0][1:, :5])
+    why = staged.explain(queries, k=5, stage=stage, exclude=hidden)
+    np.testing.assert_array_equal(why.items, ids)
+    np.testing.assert_allclose(why.score, scores, atol=1e-5)
+    nothing = staged.rank(queries[:1], k=2, stage=stage, exclude=[staged.item_ids_])
+    assert nothing[0].tolist() == [[-1, -1]]
+
+
+def test_a_short_list_of_names_ends_in_empty_ones():
+    ranker = LatentRanker(2, epochs=1, validation_fraction=0.0).fit(["p", "q", "q"], ["a", "b", "c"])
+    ids, scores = ranker.rank(["p", "q"], k=3, exclude=[["a", "c"], []])
+    assert ids[0].tolist() == ["b", "", ""]
+    assert sorted(ids[1].tolist()) == ["a", "b", "c"]
+    assert np.isneginf(scores).tolist() == [[False, True, True], [False] * 3]
+
+
+@pytest.mark.parametrize("stage", [0, 2])
+def test_unknown_ids_can_be_ignored_and_are_counted(staged, stage):
+    with pytest.warns(UserWarning, match=r"queries: 2 of 3 ids were not seen in fit .*; the first: 999 at place 1"):
+        ids, scores = staged.rank([3, 999, -4], k=7, stage=stage, unknown="ignore")
+    rows = np.concatenate([staged.rank([3], 7, stage)[0], *[staged.rank(staged.fold_in([[]]), 7, stage)[0]] * 2])
+    np.testing.assert_array_equal(ids, rows)
+    with pytest.warns(UserWarning, match="queries: 2 of 3"):
+        np.testing.assert_allclose(staged.explain([3, 999, -4], 7, stage, unknown="ignore").score, scores, atol=1e-5)
+    with pytest.warns(UserWarning, match="exclude: 1 of 2 ids were not seen in fit and are left out; .* of query 0"):
+        without = staged.rank([3], 6, stage, exclude=[[ids[0, 0], 999]], unknown="ignore")[0]
+    np.testing.assert_array_equal(without[0], ids[0, 1:])
+    with pytest.warns(UserWarning, match="y: 1 of 2 ids were not seen in fit and have the score -inf"):
+        found = staged.score([3], [999, ids[0, 0]], stage, unknown="ignore")
+    np.testing.assert_allclose(found, [[-np.inf, scores[0, 0]]], rtol=1e-5)
+    with pytest.warns(UserWarning, match="items: 1 of 2 ids were not seen in fit and count as not found"):
+        assert staged.recall([3, 3], [999, ids[0, 0]], [1], stage, unknown="ignore") == {1: 0.5}
+
+
+def test_unknown_items_can_be_left_out_of_new_queries(ranker):
+    with pytest.warns(UserWarning, match="items: 2 of 4 ids were not seen in fit and are left out"):
+        rows = ranker.fold_in([[5, 999, 7], [998]], unknown="ignore")
+    np.testing.assert_array_equal(rows, ranker.fold_in([[5, 7], []]))
+
+
+@pytest.mark.filterwarnings("error")
+def test_ids_of_another_kind_are_an_error_all_the_same(ranker):
+    with pytest.raises(ValueError, match="queries: expected ids as in fit, whole numbers, found dtype <U1"):
+        ranker.rank(["a"], unknown="ignore")
+    with pytest.raises(ValueError, match="unknown: expected 'error' or 'ignore', found 'drop'"):
+        ranker.rank([3], unknown="drop")
+    ranker.rank([3], unknown="ignore", exclude=[[5]])  # nothing to warn of
 
 
 # --- vectors and an index of them ------------------------------------------------------------------------------------

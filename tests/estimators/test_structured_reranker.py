@@ -88,6 +88,73 @@ def test_hidden_items_do_not_show(fitted):
         assert without.tolist() == [ids[0, 1:].tolist(), [ids[1, 0], ids[1, 1], ids[1, 3], ids[1, 4]]]
 
 
+@pytest.mark.parametrize("stage", [0, 1])
+def test_a_query_that_excludes_too_many_has_a_short_list(fitted, stage):
+    everything, scores = fitted.rank([3, 4], k=120, stage=stage)
+    ids, found = fitted.rank([3, 4], k=4, stage=stage, exclude=[everything[0, 2:], []])
+    np.testing.assert_array_equal(ids, [[*everything[0, :2], -1, -1], everything[1, :4]])
+    np.testing.assert_allclose(found[0], [*scores[0, :2], -np.inf, -np.inf], rtol=1e-5)
+    why = fitted.explain([3, 4], k=4, stage=stage, exclude=[everything[0, 2:], []])
+    np.testing.assert_array_equal(why.items, ids)
+    np.testing.assert_allclose(why.score, found, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "vectors"])
+def test_unknown_queries_get_the_mean_of_the_base_and_are_counted(sessions, form):
+    base, train, _ = sessions
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(120, 3)), rng.normal(size=(120, 3))
+    forms = {"dense": (base, base), "sparse": (csr_array(base), base), "vectors": (vectors, vectors[0] @ vectors[1].T)}
+    given, table = forms[form]
+    fitted = StructuredReranker(given, **SMALL | {"epochs": 1}).fit(*train)
+    with pytest.raises(ValueError, match="queries: expected row numbers below 120, the base's rows, found 500"):
+        fitted.rank([3, 500])
+    with pytest.warns(UserWarning, match="queries: 2 of 3 ids are no rows of the base and get the mean .*: 500"):
+        ids, scores = fitted.rank([500, 3, -1], k=5, stage=0, unknown="ignore")
+    expected = -np.sort(-table.mean(axis=0))[:5] / fitted.base_unit_
+    np.testing.assert_allclose(scores, [expected, fitted.rank([3], k=5, stage=0)[1][0], expected], rtol=1e-4)
+    with pytest.warns(UserWarning, match="exclude: 1 of 2 ids"):
+        left = fitted.rank([3], k=4, stage=0, exclude=[[ids[1, 0], 500]], unknown="ignore")[0]
+    np.testing.assert_array_equal(left[0], ids[1, 1:])
+    with pytest.warns(UserWarning, match="items: 1 of 2 ids were not seen in fit and count as not found"):
+        assert fitted.recall([3, 3], [ids[1, 0], 500], [1], stage=0, unknown="ignore") == {1: 0.5}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda base: base * 1e-38, "base: expected lists that span .* on average, found"),
+        (lambda base: (base * 1e-44).astype(np.float32), "base: expected lists that span .* on average, found"),
+        (lambda base: csr_array(base * 1e-300), "base: expected scores that float32 can hold, found none above"),
+        (
+            lambda base: np.where(np.arange(120)[:, None] == 3, np.float32(3e38), base.astype(np.float32) * 1e-25),
+            "base: expected scores that float32 holds in units of",
+        ),
+    ],
+    ids=["tiny gaps", "tiny gaps, float32", "below float32, sparse", "of all sizes"],
+)
+def test_gaps_that_float32_does_not_have_are_named(sessions, change, message):
+    base, train, _ = sessions
+    with pytest.raises(ValueError, match=message):
+        StructuredReranker(change(base), **SMALL).fit(*train)
+
+
+@pytest.mark.parametrize("change", [(1e-300, 0.0), (1e-9, 1.0), (1e-5, 100.0)])
+def test_rows_that_float32_cannot_tell_apart_are_counted(sessions, change):
+    base, train, _ = sessions
+    one = np.arange(120)[:, None] == np.unique(train[0])[3]
+    rows = np.where(one, base * change[0] + change[1], base)
+    with pytest.warns(UserWarning, match="base: float32 cannot tell the scores of 1 of .* rows apart, the first is 3"):
+        StructuredReranker(rows, **SMALL | {"epochs": 1}).fit(*train)
+
+
+def test_the_unit_of_the_base_does_not_matter(sessions, fitted):
+    base, train, _ = sessions
+    small = StructuredReranker(base * 1e-25, stages=2, **SMALL).fit(*train)
+    np.testing.assert_allclose(small.pair_factors_, fitted.pair_factors_, atol=1e-4)
+    assert np.array_equal(small.rank([3, 4])[0], fitted.rank([3, 4])[0])
+
+
 def test_a_scorer_of_strings_is_the_matrix_again(sessions, fitted, monkeypatch):
     base, (queries, items), (test_queries, test_items) = sessions
     names = np.array([f"a{i:03d}" for i in range(120)])

@@ -32,14 +32,14 @@ def small_hinge(seed=0):
 
 def test_the_certificate_encloses_the_optimum():
     hinge, given, Y = small_hinge()
-    fit = likelihood_fit(hinge, Settings(10.0, 0.25, 1e-8, 500, 0))
+    fit = likelihood_fit(hinge, Settings(1.5, 0.25, 1e-8, 500, 0))
     model = AdjustedScores(given, CORE)
-    likelihood = StarLikelihood(model, Y, np.full(len(Y), 1 / len(Y)), 1)
+    likelihood = StarLikelihood(model, Y, np.ones(len(Y)), 1)
     weights = np.ones(model.n_params)
     model.unpack(weights)[2][:] = 0.25
     flags = free(model)
     judge = minimize(
-        lambda p: 10.0 * slow_value(likelihood, p * flags) + 0.5 * p @ (weights * p),
+        lambda p: 1.5 * slow_value(likelihood, p * flags) + 0.5 * p @ (weights * p),
         np.zeros(model.n_params),
         options={"maxiter": 40},
     )

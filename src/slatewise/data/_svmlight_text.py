@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator, MutableSequence
 from dataclasses import dataclass
 from itertools import chain
@@ -72,9 +73,10 @@ def _shown(data: bytes, position: int) -> str:
     if token is None:
         return "a blank" if data[position] in b" \t" else "the line end"
     try:
-        return repr(token[0].decode("utf-8"))
+        text = getincrementaldecoder("utf-8")().decode(token[0])  # what is cut off may be half a character
     except UnicodeDecodeError:
-        return repr(token[0])[1:]
+        return "binary data"
+    return repr(text) if text.isprintable() else "binary data"
 
 
 def whole_lines(source: Source, size: int) -> Iterator[Text]:

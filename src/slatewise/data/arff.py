@@ -24,7 +24,7 @@ from slatewise.data._tokens import whole
 from slatewise.data.records import MultiLabel
 from slatewise.errors import DataError
 
-Labels: TypeAlias = "int | str | os.PathLike[str] | Sequence[str]"
+Labels: TypeAlias = "int | str | os.PathLike[str] | Sequence[str] | None"
 _ENTRY = re.compile(r"[ \t]*([0-9]+)[ \t]+(?=[^ \t])")
 
 
@@ -39,9 +39,9 @@ def read_arff(path: PathOrFile, *, labels: Labels, on_error: OnError = "raise") 
     ----------
     path : str, path or binary file
         Plain, gzip or xz.
-    labels : int, list of str, str or path
-        Which attributes are labels: the last n, the first n (as -n), those of these names in this order, or those
-        named in this Mulan XML file.
+    labels : int, list of str, str, path or None
+        Which attributes are labels: the last n, the first n (as -n), those of these names in this order, those named
+        in this Mulan XML file, or none of them.
     on_error : {"raise", "skip"}
         Whether a bad row stops the reading, or is left out and counted in ``skipped``. A bad header always stops it.
 
@@ -197,6 +197,8 @@ def _label_columns(header: Header, wanted: int | list[str]) -> list[int]:
 
 
 def _wanted(labels: Labels) -> int | list[str]:
+    if labels is None:
+        return []
     wanted = labels if isinstance(labels, int) else _names(labels)
     if not wanted or (isinstance(wanted, list) and len(set(wanted)) != len(wanted)):
         raise ValueError(f"labels: expected a count that is not 0, or names, each once, found {wanted}")

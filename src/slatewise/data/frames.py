@@ -56,7 +56,7 @@ def from_frame(
 class Columns:
     """Which column of a table serves as what."""
 
-    label: str
+    label: str | None
     qid: str
     doc_id: str | None
     features: tuple[str, ...]
@@ -66,7 +66,7 @@ class Columns:
         cls,
         names: Sequence[str],
         table: str,
-        label: str,
+        label: str | None,
         qid: str,
         doc_id: str | None,
         features: Sequence[str] | None,
@@ -74,7 +74,7 @@ class Columns:
         """Check that the columns exist; features default to those that serve as nothing else."""
         if len(set(names)) != len(names):
             raise DataError(table, 0, 0, "every column name once", f"the columns {', '.join(map(repr, names))}")
-        taken = [label, qid] if doc_id is None else [label, qid, doc_id]
+        taken = [name for name in (label, qid, doc_id) if name is not None]
         chosen = [name for name in names if name not in taken] if features is None else list(features)
         for name in (*taken, *chosen):
             if name not in names:
@@ -86,8 +86,8 @@ class Columns:
     @property
     def all(self) -> list[str]:
         """Every column that is needed, once."""
-        ids = [] if self.doc_id is None else [self.doc_id]
-        return list(dict.fromkeys([self.label, self.qid, *ids, *self.features]))
+        own = [name for name in (self.label, self.qid, self.doc_id) if name is not None]
+        return list(dict.fromkeys([*own, *self.features]))
 
 
 def ranking_of(table: nw.DataFrame[Any], columns: Columns, name: str, first_row: int = 0) -> Ranking:
@@ -95,7 +95,7 @@ def ranking_of(table: nw.DataFrame[Any], columns: Columns, name: str, first_row:
     X = np.empty((len(table), len(columns.features)))
     for place, feature in enumerate(columns.features):
         X[:, place] = _numbers(table[feature], name, first_row)
-    y = _numbers(table[columns.label], name, first_row)
+    y = np.zeros(len(table)) if columns.label is None else _numbers(table[columns.label], name, first_row)
     qid = ids_of(table[columns.qid], name, first_row)
     doc_ids = None if columns.doc_id is None else ids_of(table[columns.doc_id], name, first_row).astype(np.str_)
     return Ranking(csr_array(X), y, qid, doc_ids)

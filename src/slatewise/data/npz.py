@@ -43,7 +43,7 @@ _DAMAGE = (
 _HEADER_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
-def read_npz(path: PathOrFile, *, features: str | Sequence[str] = "X") -> MultiLabel:
+def read_npz(path: PathOrFile, *, features: str | Sequence[str] = "X", require_labels: bool = True) -> MultiLabel:
     """Read multi-label data; shapes, bounds, repeats and NaN are checked before anything is returned.
 
     Parameters
@@ -52,6 +52,8 @@ def read_npz(path: PathOrFile, *, features: str | Sequence[str] = "X") -> MultiL
         The archive.
     features : str or list of str
         The matrix to take as X, or several to put side by side.
+    require_labels : bool
+        Whether Y and ``label_names`` must be there. Without Y there are as many empty columns as there are names.
 
     Raises
     ------
@@ -70,7 +72,7 @@ def read_npz(path: PathOrFile, *, features: str | Sequence[str] = "X") -> MultiL
     is_path = isinstance(path, str | os.PathLike)
     name = os.fspath(path) if is_path else str(getattr(path, "name", "<stream>"))
     with open(path, "rb") if is_path else nullcontext(path) as file:
-        return _multilabel(_Archive(name, file.read()), name, features)
+        return _multilabel(_Archive(name, file.read()), name, features, require_labels)
 
 
 def write_npz(path: str | os.PathLike[str], data: MultiLabel) -> None:
@@ -149,12 +151,17 @@ def _array(content: bytes) -> Array:
     return values.reshape(shape, order="F" if fortran_order else "C").copy()
 
 
-def _multilabel(members: Mapping[str, Array], name: str, features: str | Sequence[str]) -> MultiLabel:
+def _multilabel(
+    members: Mapping[str, Array], name: str, features: str | Sequence[str], require_labels: bool = True
+) -> MultiLabel:
     blocks = [features] if isinstance(features, str) else list(features)
     if not blocks:
         raise ValueError("features: expected at least one name, found none")
     X = _side_by_side([_matrix(members, name, block) for block in blocks])
-    Y = csr_array(_matrix(members, name, "Y"))
+    if require_labels or "Y" in members or "Y_shape" in members:
+        Y = csr_array(_matrix(members, name, "Y"))
+    else:
+        Y = csr_array((X.shape[0], len(members["label_names"]) if "label_names" in members else 0))
     Y.eliminate_zeros()
     if (Y.data != 1).any():
         raise _fault(name, "Y", "zeros and ones", str(Y.data[Y.data != 1][0]))
@@ -168,7 +175,10 @@ def _multilabel(members: Mapping[str, Array], name: str, features: str | Sequenc
         is_train = members["is_train"]
         if is_train.shape != (n_rows,) or is_train.dtype != np.bool_:
             raise _fault(name, "is_train", f"{n_rows} booleans", f"{is_train.dtype} of shape {is_train.shape}")
-    label_names = _names(members, name, "label_names", n_labels)
+    if require_labels or "label_names" in members:
+        label_names = _names(members, name, "label_names", n_labels)
+    else:
+        label_names = np.arange(n_labels).astype(np.str_)
     return MultiLabel(X, Y.astype(np.int8), label_names, feature_names, is_train)
 
 

@@ -27,7 +27,13 @@ _PARQUET_MAGIC, _ARROW_MAGIC = b"PAR1", b"ARROW1"
 
 
 def read_parquet(
-    path: PathOrFile, *, label: str, qid: str, doc_id: str | None = None, features: Sequence[str] | None = None
+    path: PathOrFile,
+    *,
+    label: str,
+    qid: str,
+    doc_id: str | None = None,
+    features: Sequence[str] | None = None,
+    require_label: bool = True,
 ) -> Ranking:
     """Read a Parquet or Arrow file; rows of one query need not stand together.
 
@@ -41,6 +47,8 @@ def read_parquet(
         The column of document ids.
     features : list of str, optional
         The columns of features, numbers or booleans. By default all the others, in the file's order.
+    require_label : bool
+        Whether the column of relevances must be there; without it they are all 0.
 
     Raises
     ------
@@ -59,7 +67,8 @@ def read_parquet(
     [0.0, 2.0]
     """
     with _open_table(path) as (table, name):
-        columns = Columns.among(table.names, name, label, qid, doc_id, features)
+        own = label if require_label or label in table.names else None
+        columns = Columns.among(table.names, name, own, qid, doc_id, features)
         whole = pyarrow.concat_tables([table.empty(columns.all), *table.batches(columns.all, 1 << 20)])
         return ranking_of(nw.from_native(whole, eager_only=True), columns, name)
 
@@ -207,6 +216,6 @@ def _open_table(path: PathOrFile) -> Generator[tuple[_Table, str]]:
             elif magic == _ARROW_MAGIC:
                 yield _Arrow(file), name
             else:
-                raise DataError(name, 0, 0, "a Parquet or Arrow file", f"one that starts with {magic!r}")
+                raise DataError(name, 0, 0, "a Parquet or Arrow file", "another kind of file")
         except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
             raise DataError(name, 0, 0, "a complete Parquet or Arrow file", str(error).partition("\n")[0]) from None

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.estimators._latent_input import Ids, as_singles
+from slatewise.estimators._latent_input import Ids, Unknown, as_singles
 from slatewise.lists.checks import sparse_rows
 from slatewise.warp.on_base import BaseScores, pieces
 from slatewise.warp.tables import Ints, Singles
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 MOST_KEPT = 1 << 27
 """Scores (half a gigabyte) of a scorer that are kept; a larger table is asked for again, block by block."""
+
+
+FEWEST_STEPS = 64
+"""Between the lowest and the highest score of a row that float32 must have numbers for: an order, and not rounding."""
 
 
 class Scorer(Protocol):
@@ -52,6 +56,10 @@ class Numbered(Protocol):
         """Return the scores of these rows, called by their places from now on."""
         ...
 
+    def mean(self) -> Singles:
+        """Return the mean of all rows: what the base says of items without knowing who asks."""
+        ...
+
 
 def numbered(base: Any) -> Numbered | None:
     """Tell the forms apart; None for a scorer, and an error for anything else."""
@@ -72,15 +80,21 @@ def numbered(base: Any) -> Numbered | None:
     return _Dense(table)
 
 
-def rows_of(base: Any, query_ids: Ids, item_ids: Ids) -> BaseScores:
-    """Return the base's scores for these queries, called by their places, with these items."""
+def rows_of(base: Any, query_ids: Ids, item_ids: Ids, unknown: Unknown = "error") -> BaseScores:
+    """Return the base's scores for these queries, called by their places, with these items.
+
+    Queries that are no rows of the base are an error or, with "ignore", have the mean of all rows. A scorer decides by
+    itself what it does with ids that it does not know.
+    """
     table = numbered(base)
     if table is not None:
         n_queries, n_items = table.shape
         if len(item_ids) != n_items or item_ids.dtype.kind != "i" or item_ids[-1] != n_items - 1:
             raise ValueError(f"base: expected scores of the {len(item_ids)} items of fit, found {n_items} columns")
-        check_numbers("queries", "row", query_ids, n_queries)
-        return table.of(query_ids)
+        if unknown == "error" or query_ids.dtype.kind != "i":
+            check_numbers("queries", "row", query_ids, n_queries)
+            return table.of(query_ids)
+        return _or_mean(table, query_ids)
     asked = _Asked(base, query_ids, item_ids, Lock())
     if len(query_ids) * len(item_ids) > MOST_KEPT:
         return asked
@@ -100,6 +114,18 @@ def check_numbers(name: str, line: str, ids: Ids, n_lines: int) -> None:
         raise ValueError(f"{expected}, found {ids[wrong[0]]}")
 
 
+def _or_mean(table: Numbered, query_ids: Ids) -> BaseScores:
+    known = (query_ids >= 0) & (query_ids < table.shape[0])
+    if known.all():
+        return table.of(query_ids)
+    warnings.warn(
+        f"queries: {int((~known).sum())} of {len(query_ids)} ids are no rows of the base and get the mean of its rows; "
+        f"the first: {query_ids[~known][0]}",
+        stacklevel=2,
+    )
+    return _OrMean(table.of(query_ids[known]), np.where(known, np.cumsum(known) - 1, -1), table.mean())
+
+
 @dataclass(frozen=True, eq=False)
 class Kept:
     """Scores in memory."""
@@ -112,6 +138,22 @@ class Kept:
 
 
 @dataclass(frozen=True, eq=False)
+class _OrMean:
+    """Rows of a base, and one for everybody else."""
+
+    known: BaseScores
+    places: Ints
+    """Where each query is among the known ones; -1: nowhere."""
+    mean: Singles
+
+    def rows(self, queries: Ints) -> Singles:
+        places = self.places[queries]
+        scores = np.tile(self.mean, (len(queries), 1))
+        scores[places >= 0] = self.known.rows(places[places >= 0])
+        return scores
+
+
+@dataclass(frozen=True, eq=False)
 class Scaled:
     """Another base's scores in another unit."""
 
@@ -119,7 +161,7 @@ class Scaled:
     unit: float
 
     def rows(self, queries: Ints) -> Singles:
-        """Divide."""
+        """Divide; a quotient that float32 has not would have no place in a list."""
         scores = self.base.rows(queries)
         with np.errstate(over="ignore"):
             scores /= np.float32(self.unit)
@@ -142,7 +184,7 @@ class _Asked:
         table, shape = np.asarray(scores), (len(queries), len(self.item_ids))
         if table.shape != shape:
             raise ValueError(f"base: expected scores of shape {shape} (queries, items), found {table.shape}")
-        return _singles(table, self.query_ids[queries])
+        return _scores(table, self.query_ids[queries])
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +196,10 @@ class _Dense:
         return self.table.shape[0], self.table.shape[1]
 
     def of(self, queries: Ints) -> BaseScores:
-        return Kept(_singles(self.table[queries], queries))
+        return Kept(_scores(self.table[queries], queries))
+
+    def mean(self) -> Singles:
+        return self.table.mean(axis=0, dtype=np.float64).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +218,14 @@ class _Sparse:
             row = int(np.searchsorted(rows.indptr, entry, side="right")) - 1
             return str([int(queries[row]), int(rows.indices[entry])])
 
-        rows.data = as_singles("base", rows.data, place_of)
+        singles = as_singles("base", rows.data, place_of)
+        if rows.data.any() and not singles.any():
+            raise ValueError(f"base: expected scores that float32 can hold, found none above {np.abs(rows.data).max()}")
+        rows.data = singles
         return _SparseRows(rows)
+
+    def mean(self) -> Singles:
+        return (np.asarray(self.table.sum(axis=0, dtype=np.float64)).reshape(-1) / self.shape[0]).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +252,9 @@ class _Vectors:
         if sizes[0] * sizes[1] * self.items.shape[1] > float(np.finfo(np.float32).max):
             raise ValueError(f"base: expected vectors whose products float32 can hold, found numbers up to {sizes}")
         return found
+
+    def mean(self) -> Singles:
+        return (self.queries.mean(axis=0, dtype=np.float64) @ self.items.T.astype(np.float64)).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,16 +291,13 @@ def _is_table(value: NDArray[Any]) -> bool:
     return value.ndim == 2 and value.dtype.kind in "biuf"
 
 
-def _singles(rows: NDArray[Any], names: Ids) -> Singles:
-    """Return rows, which have names, as finite float32 numbers."""
-
-    def place_of(place: int) -> str:
-        row, column = divmod(place, rows.shape[1])
-        return str([names[row].item(), column])
-
-    singles = as_singles("base", rows, place_of)
+def _scores(rows: NDArray[Any], names: Ids) -> Singles:
+    """Return rows of scores as float32; rows whose scores it has too few numbers to tell apart are warned of."""
+    singles = _singles(rows, names)
     if rows.size and rows.dtype.itemsize > singles.itemsize:
-        lost = (rows.min(axis=1) < rows.max(axis=1)) & (singles.min(axis=1) == singles.max(axis=1))
+        spread = rows.max(axis=1).astype(np.float64) - rows.min(axis=1)
+        step = np.spacing(np.abs(singles).max(axis=1)).astype(np.float64)
+        lost = (spread > 0) & (spread < FEWEST_STEPS * step)
         if lost.any():
             warnings.warn(
                 f"base: float32 cannot tell the scores of {int(lost.sum())} of {len(rows)} rows apart, the first is "
@@ -255,3 +306,13 @@ def _singles(rows: NDArray[Any], names: Ids) -> Singles:
                 stacklevel=2,
             )
     return singles
+
+
+def _singles(rows: NDArray[Any], names: Ids) -> Singles:
+    """Return rows, which have names, as finite float32 numbers."""
+
+    def place_of(place: int) -> str:
+        row, column = divmod(place, rows.shape[1])
+        return str([names[row].item(), column])
+
+    return as_singles("base", rows, place_of)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -9,12 +10,15 @@ from numpy.typing import NDArray
 
 from slatewise.inference.star_pair import StarPair
 from slatewise.inference.star_sums import MOST_SUMMED
+from slatewise.scores.label_sets import check_labels
 from slatewise.scores.row_kernels import check_basis
 
 if TYPE_CHECKING:
     from slatewise.estimators.cstar import CStarRanker
 
 Floats: TypeAlias = NDArray[np.float64]
+_LEAST_RANGE = 0.1
+_MOST_LOG_ODDS = 50.0  # odds of 1 to 10^22; from about 100 on training overflows
 
 MOST_TERM = 100.0
 """Of a pair term of the likelihood: exponentials of several are multiplied."""
@@ -44,15 +48,34 @@ def check_together(ranker: CStarRanker, n_labels: int) -> None:
         raise ValueError(f"k: expected 'relevant' or a number from 1 to {n_labels} labels, found {ranker.k!r}")
 
 
-def encoded(y: Any, classes: NDArray[Any]) -> Any:
-    """Encode one class a row by the classes of fit; anything else is left as it is."""
-    if not len(classes) or np.ndim(y) != 1:
-        return y
-    values = np.asarray(y)
-    unknown = ~np.isin(values, classes)
-    if unknown.any():
-        raise ValueError(f"y: expected classes seen in fit, found {values[unknown][0]!r}")
-    return (values[:, None] == classes).astype(np.int64)
+def check_log_odds(X: Floats) -> None:
+    """Warn where given scores can hardly be meant as log-odds, which the likelihood takes them for.
+
+    Raise ValueError where they are so large that sums of their exponentials are not finite.
+    """
+    low, high = float(X.min()), float(X.max())
+    if max(-low, high) > _MOST_LOG_ODDS:
+        bound = f"{_MOST_LOG_ODDS:g}"
+        raise ValueError(
+            f"X: expected log-odds from -{bound} to {bound}, found {low:.3g} to {high:.3g}; clip or scale them"
+        )
+    if low >= 0.0 and high <= 1.0:
+        hint = "log(p / (1 - p)) if they are probabilities"
+    elif high - low < _LEAST_RANGE:
+        hint = "their size matters, and these say that all labels are equally likely"
+    else:
+        return
+    warnings.warn(f"X: expected log-odds for the likelihood, found {low:.3g} to {high:.3g}: {hint}", stacklevel=3)
+
+
+def check_truth(ranker: CStarRanker, y: Any, n_rows: int) -> Floats:
+    """Return y as 0/1 labels of the fitted ranker's, (n, n_labels)."""
+    labels, classes = check_labels(y, n_rows, None if ranker.multilabel_ else ranker.classes_)
+    shape = (n_rows, len(ranker.classes_))
+    if labels.shape != shape or (ranker.multilabel_ and classes is not None):
+        found = f"shape {labels.shape}" if classes is None else "one class per row"
+        raise ValueError(f"y: expected 0/1 labels as in fit, shape {shape}, found {found}")
+    return labels
 
 
 def check_learned(ranker: CStarRanker) -> None:
@@ -78,5 +101,7 @@ def check_learned(ranker: CStarRanker) -> None:
             raise ValueError(f"{name}: expected shape {shape}, found {getattr(ranker, name).shape}")
     if ranker.k_ > n_labels:
         raise ValueError(f"k_: expected a number from 1 to {n_labels}, found {ranker.k_}")
-    if len(ranker.classes_) not in (0, n_labels):
-        raise ValueError(f"classes_: expected {n_labels} classes or none, found {len(ranker.classes_)}")
+    if ranker.classes_.shape != (n_labels,) or (
+        ranker.multilabel_ and not np.array_equal(ranker.classes_, np.arange(n_labels))
+    ):
+        raise ValueError(f"classes_: expected {n_labels} classes, or the numbers of as many labels")

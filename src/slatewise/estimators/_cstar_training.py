@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Tell: TypeAlias = Callable[[Round, DualState | None], None]
+TYPICAL_CORE = 5
+"""How many core labels "auto" takes where there are as many labels."""
 
 
 class Trained(NamedTuple):
@@ -103,17 +105,18 @@ def _train(
 
 
 def _core(ranker: CStarRanker, hinge: StarHinge, Y: Floats, weight: Floats, settings: Settings) -> Ints:
-    core = np.asarray(ranker.core)
+    n_labels = int(Y.shape[1])
+    core = np.asarray(min(TYPICAL_CORE, n_labels) if isinstance(ranker.core, str) else ranker.core)
     if core.ndim == 0:
-        if core.dtype.kind not in "iu" or not 0 <= int(core) <= Y.shape[1]:
-            raise ValueError(f"core: expected a number from 0 to {Y.shape[1]} labels, found {ranker.core!r}")
+        if int(core) > n_labels:
+            raise ValueError(f"core: expected 'auto' or a number from 0 to {n_labels} labels, found {ranker.core!r}")
         if ranker.core_by == "gain":
             return gainful_core(hinge, Y, weight, int(core), LEARNERS[ranker.learner], settings)
         if ranker.surrogate == "likelihood":
             return likely_core(hinge, int(core), settings)
         return greedy_core(Y, int(core), weight)
     core = core.astype(np.int64) if core.size == 0 else core
-    StarPair.of(np.zeros((len(core), Y.shape[1])), core)  # refuses labels that do not exist or stand twice
+    StarPair.of(np.zeros((len(core), n_labels)), core)  # refuses labels that do not exist or stand twice
     return core.astype(np.int64)
 
 

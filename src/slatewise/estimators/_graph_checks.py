@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.lists.checks import numbers
+from slatewise.lists.checks import LARGEST, numbers, require_in_range
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -29,6 +29,7 @@ def check_graphs(edge_features: Iterable[ArrayLike], n_features: int | None = No
             row, column, feature = np.argwhere(~np.isfinite(graph))[0].tolist()
             found = graph[row, column, feature]
             raise ValueError(f"{name}: expected finite numbers, found {found} at edge ({row}, {column})")
+        require_in_range(name, graph)
         graphs.append(graph)
     return graphs
 
@@ -68,11 +69,12 @@ def require_possible(graphs: list[Floats]) -> None:
 
 
 def edge_weights(place: int, graph: Floats, coef: Floats) -> Floats:
-    """Return ``w = <x, theta>`` of one graph, and refuse features so large that it is not finite."""
+    """Return ``w = <x, theta>`` of one graph, and refuse features so large that sums of it could leave the range."""
     with np.errstate(over="ignore", invalid="ignore"):
         weights = graph @ coef
-    if not np.isfinite(weights).all():
-        raise ValueError(f"edge_features[{place}]: expected finite weights <x, theta>, found {weights.max()}")
+    largest = float(np.abs(weights).max())
+    if not largest <= LARGEST:
+        raise ValueError(f"edge_features[{place}]: expected weights <x, theta> of at most {LARGEST:g}, found {largest}")
     return weights
 
 

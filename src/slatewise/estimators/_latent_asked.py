@@ -7,16 +7,26 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slatewise import parallel
 from slatewise.estimators._latent_checks import pair_term
-from slatewise.estimators._latent_input import Ids, check_features, number_ids, own_items, queries_of
+from slatewise.estimators._latent_input import (
+    Ids,
+    Unknown,
+    check_features,
+    check_ids,
+    number_ids,
+    own_items,
+    queries_of,
+)
 from slatewise.estimators._latent_lists import check_exclude, check_k
 from slatewise.estimators._latent_screens import screen_of
 from slatewise.estimators._sklearn import check_is_fitted
 from slatewise.rules import is_whole
 from slatewise.warp.engine import Factors
 from slatewise.warp.explanation import SlateExplanation, explain_slates
+from slatewise.warp.fold_in import FoldedQueries
 from slatewise.warp.index_vectors import against_equally_long
 from slatewise.warp.pair_terms import PairTerm
 from slatewise.warp.queries import IdQueries, Queries
@@ -43,6 +53,8 @@ class Asked:
     n_threads: int | None
     screen: Callable[[int], Screen | None]
     """Returns the screen of the items of a stage, if so few queries ask that it pays."""
+    unknown: Unknown = "error"
+    """What becomes of unknown ids among the excluded ones."""
 
     @property
     def width(self) -> int:
@@ -61,17 +73,17 @@ class Asked:
         return against_equally_long(self.factors().queries.vectors(np.arange(self.n_queries))[:, : self.width])
 
     def top(self, k: int, exclude: Any = None) -> TopItems:
-        """Rank the catalogue without the items that a query excludes."""
-        hidden = check_exclude(exclude, self.n_queries, self.item_ids)
-        check_k(k, len(self.item_ids), hidden)
+        """Rank the catalogue without the items that a query excludes; -1 and -inf where fewer than k are left."""
+        hidden = check_exclude(exclude, self.n_queries, self.item_ids, self.unknown)
+        check_k(k, len(self.item_ids))
         factors, numbers = self.factors(), np.arange(self.n_queries)
         screen = self.screen(len(self.tables) - 1)
         found = top_items(factors.queries, numbers, factors.items.values, k, hidden, self.n_threads, screen)
-        _require_finite(found.scores)
+        _require_finite(found.scores, found.items >= 0 if hidden is not None else None)
         return found
 
     def score(self, items: Ints) -> Singles:
-        """Return the score of every query with each of these items, (queries, items)."""
+        """Return the score of every query with each of these items, (queries, items); -inf for item -1."""
         factors = self.factors()
         rows = factors.items.values[items, : self.width]
         scores = np.empty((self.n_queries, len(items)), dtype=np.float32)
@@ -85,6 +97,7 @@ class Asked:
             for _ in parallel.map_blocks(multiply, range(0, self.n_queries, QUERIES_A_BLOCK), self.n_threads):
                 pass
         _require_finite(scores)
+        scores[:, items < 0] = -np.inf
         return scores
 
     def explain(self, k: int, exclude: Any = None) -> SlateExplanation:
@@ -99,8 +112,11 @@ class Asked:
         return explain_slates(vectors, table.values, self.pair, items, lists, weights, self.item_ids)
 
 
-def asked_of(ranker: LatentRanker, queries: Any, stage: int | None) -> Asked:
-    """Find the rows of ids; multiply features; take rows of :meth:`LatentRanker.fold_in` as they are."""
+def asked_of(ranker: LatentRanker, queries: Any, stage: int | None, unknown: Unknown = "error") -> Asked:
+    """Find the rows of ids; multiply features; take rows of :meth:`LatentRanker.fold_in` as they are.
+
+    Unknown ids that are to be ignored have a row of zeros: the biases alone rank for them.
+    """
     check_is_fitted(ranker)
     last = check_stage(ranker, stage)
     features, own, itself, item_factors = None, ranker.query_factors_, None, ranker.item_factors_
@@ -111,9 +127,12 @@ def asked_of(ranker: LatentRanker, queries: Any, stage: int | None) -> Asked:
         own = _folded(ranker, queries, last)
         n_queries = int(own.shape[1])
     else:
-        numbers = number_ids("queries", queries, ranker.query_ids_)
+        ids = _ids_of(ranker, queries)
+        instead = "get the order of the biases"
+        numbers = number_ids("queries", ids, ranker.query_ids_, unknown=unknown, instead=instead)
         own, n_queries = own[: last + 1, numbers], len(numbers)
-        itself = own_items(ranker.query_ids_[numbers], ranker.item_ids_, ranker.own_weight_)
+        own[:, numbers < 0, : ranker.n_components_] = 0.0
+        itself = own_items(ids, ranker.item_ids_, ranker.own_weight_)
     pair = pair_term(ranker)
 
     def screen(stage: int) -> Screen | None:
@@ -130,6 +149,7 @@ def asked_of(ranker: LatentRanker, queries: Any, stage: int | None) -> Asked:
         ranker.item_ids_,
         ranker.n_threads,
         screen,
+        unknown,
     )
 
 
@@ -142,14 +162,26 @@ def check_stage(ranker: LatentRanker, stage: int | None) -> int:
 
 
 def is_folded(queries: Any) -> bool:
-    """Tell rows of fold_in from ids, which have one dimension."""
-    return np.ndim(queries) == 2
+    """Tell rows of fold_in from ids, of whatever type these are."""
+    return isinstance(queries, FoldedQueries)
+
+
+def _ids_of(ranker: LatentRanker, queries: Any) -> Ids:
+    """Return ids; other arrays could be rows of fold_in, or ids in a column: whoever means rows has to say so."""
+    ids = np.asarray(queries)
+    if ids.ndim == 2:
+        raise ValueError(
+            f"queries: expected ids, one-dimensional, or rows of {ranker.n_components_} numbers as fold_in returns "
+            f"them, found {ids.dtype} {ids.shape}; an array that was made by fold_in says so by "
+            "rows.view(slatewise.warp.fold_in.FoldedQueries)"
+        )
+    return check_ids("queries", ids)
 
 
 def most_similar(ranker: LatentRanker, numbers: Ints, k: int) -> TopItems:
     """Rank the other items by the cosine of their rows of V with an item's."""
     hidden = check_exclude(ranker.item_ids_[numbers, None], len(numbers), ranker.item_ids_)
-    check_k(k, len(ranker.item_ids_), hidden)
+    check_k(k, len(ranker.item_ids_) - 1)
     n, item_factors = ranker.n_components_, ranker.item_factors_
 
     def make(factors: Singles) -> Screen | None:
@@ -169,9 +201,13 @@ def _inverse_lengths(rows: Singles) -> Singles:
     return (1.0 / np.maximum(np.linalg.norm(rows, axis=1), 1e-12)).astype(np.float32)
 
 
-def _require_finite(scores: Singles) -> None:
-    """Raise ValueError where factors times a query are more than float32 has: such scores have no order."""
-    wrong = ~np.isfinite(scores).all(axis=1)
+def _require_finite(scores: Singles, there: NDArray[np.bool_] | None = None) -> None:
+    """Raise ValueError where factors times a query are more than float32 has: such scores have no order.
+
+    ``there``: where a list has an item at all; None: everywhere.
+    """
+    finite = np.isfinite(scores)
+    wrong = ~(finite if there is None else finite | ~there).all(axis=1)
     if wrong.any():
         raise ValueError(
             f"queries: expected finite scores, found others for query {int(np.flatnonzero(wrong)[0])}: "
@@ -183,10 +219,10 @@ def _as_table(values: Singles) -> Table:
     return Table(np.ascontiguousarray(values), np.empty((len(values), 0), dtype=np.float32), ())
 
 
-def _folded(ranker: LatentRanker, queries: Any, last: int) -> Singles:
+def _folded(ranker: LatentRanker, queries: FoldedQueries, last: int) -> Singles:
     """Return (stages, queries, width) of new queries: U and V are the same at all stages, so one row serves all."""
     n, rows = ranker.n_components_, np.asarray(queries)
-    if rows.dtype.kind != "f" or rows.shape[1] != n or not np.isfinite(rows).all():
+    if rows.dtype.kind != "f" or rows.shape[1:] != (n,) or not np.isfinite(rows).all():
         raise ValueError(
             f"queries: expected ids, or finite rows of {n} numbers from fold_in, found {rows.dtype} {rows.shape}"
         )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slatewise import rules
-from slatewise.estimators._latent_search import GRIDS
 from slatewise.warp.pair_terms import Bilinear, Gram, PairTerm
 from slatewise.warp.tables import Segment, Singles, padded
 
@@ -20,9 +19,6 @@ PAIR_TERMS: Mapping[str, Callable[[Segment], PairTerm]] = {"gram": Gram, "biline
 
 def check_settings(ranker: LatentRanker, featured: bool) -> None:
     """Raise ValueError unless the parameters make sense together, and for queries given so."""
-    for name in GRIDS:
-        if isinstance(getattr(ranker, name), str) and ranker.checkpoint is not None:
-            raise ValueError(f"{name}: expected a number for a fit with a checkpoint, found 'auto'")
     if featured and ranker.engine == "sampled":
         raise ValueError("engine: expected 'blocked' for queries given by features, found 'sampled'")
     given: Any = ranker.position_weights

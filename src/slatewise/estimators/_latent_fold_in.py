@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from slatewise.estimators._latent_input import Unknown
 from slatewise.estimators._latent_lists import check_sets
 from slatewise.learners.result import ConvergenceWarning
-from slatewise.warp.fold_in import TOLERANCE, fold_in
-from slatewise.warp.tables import Singles
+from slatewise.warp.fold_in import TOLERANCE, FoldedQueries, fold_in
 
 if TYPE_CHECKING:
     from slatewise.estimators.latent import LatentRanker
 
 
-def folded_in(ranker: LatentRanker, items: Any) -> Singles:
+def folded_in(ranker: LatentRanker, items: Any, unknown: Unknown) -> FoldedQueries:
     """Return a row of U a query, for the items as stage 0 has them."""
     if ranker.by_features_:
         raise ValueError("items: expected a ranker of query ids, found one of features, which rank takes as they are")
-    seen = check_sets("items", items, ranker.item_ids_)
+    seen = check_sets("items", items, ranker.item_ids_, unknown)
     if not (np.isfinite(seen.data) & (seen.data > 0)).all():
         raise ValueError("items: expected finite weights >= 0, found others")
     n, table = ranker.n_components_, ranker.item_factors_[0]
@@ -32,4 +32,4 @@ def folded_in(ranker: LatentRanker, items: Any) -> Singles:
             ConvergenceWarning,
             stacklevel=3,
         )
-    return found.rows.astype(np.float32)
+    return found.rows.astype(np.float32).view(FoldedQueries)

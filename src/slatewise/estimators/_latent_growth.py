@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slatewise.estimators._latent_input import Ids, LatentPairs, queries_of
-from slatewise.estimators._latent_search import GRIDS, Learned, Steps, left_open
+from slatewise.estimators._latent_search import GRIDS, Learned, Steps
 from slatewise.estimators._latent_training import (
     engine_of,
     seed_of,
@@ -40,8 +40,6 @@ def one_more_epoch(ranker: LatentRanker, fresh: LatentPairs, fitted: bool) -> tu
         steps = Steps.of(ranker, {name: getattr(ranker, f"{name}_") for name in GRIDS})
         pairs, state = _grown(ranker, fresh, steps)
     else:
-        if left_open(ranker):
-            raise ValueError(f"{left_open(ranker)[0]}: expected a number before the first fit, found 'auto'")
         steps = Steps.of(ranker)
         pairs, state = fresh, stages_of(ranker, fresh, shape_of(ranker, fresh, steps)).start(0, ())
         silence_untaught(state.queries, pairs)

@@ -13,9 +13,10 @@ features (n, d)           0/1 matrix (n, items)          row i and each of its i
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 Ids: TypeAlias = NDArray[Any]
 Features: TypeAlias = "Singles | csr_array"
+Unknown: TypeAlias = Literal["error", "ignore"]
+"""What becomes of ids that fit never saw."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,17 +134,37 @@ def _require_exact(name: str, ids: Ids) -> None:
         )
 
 
-def number_ids(name: str, values: Any, known: Ids, place_of: Callable[[int], str] = "place {}".format) -> Ints:
-    """Return the place of each id among the known ones, which ascend; an unknown id is an error that names it."""
+def number_ids(
+    name: str,
+    values: Any,
+    known: Ids,
+    place_of: Callable[[int], str] = "place {}".format,
+    unknown: Unknown = "error",
+    instead: str = "are left out",
+) -> Ints:
+    """Return the place of each id among the known ones, which ascend.
+
+    An unknown id is an error that names it, or, with "ignore", -1 and a warning that says what becomes of such ids
+    ``instead``.
+    """
+    if unknown not in ("error", "ignore"):
+        raise ValueError(f"unknown: expected 'error' or 'ignore', found {unknown!r}")
     ids = check_ids(name, values)
     if len(ids) and ids.dtype.kind != known.dtype.kind:
         kind = "strings" if known.dtype.kind == "U" else "whole numbers"
         raise ValueError(f"{name}: expected ids as in fit, {kind}, found dtype {ids.dtype}")
     places = find_ids(ids, known)
-    unknown = np.flatnonzero(places < 0)
-    if len(unknown):
-        first = int(unknown[0])
+    never_seen = np.flatnonzero(places < 0)
+    if not len(never_seen):
+        return places
+    first = int(never_seen[0])
+    if unknown == "error":
         raise ValueError(f"{name}: expected ids seen in fit, found {ids[first].item()!r} at {place_of(first)}")
+    warnings.warn(
+        f"{name}: {len(never_seen)} of {len(ids)} ids were not seen in fit and {instead}; "
+        f"the first: {ids[first].item()!r} at {place_of(first)}",
+        stacklevel=2,
+    )
     return places
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.estimators._latent_input import Ids, number_ids
+from slatewise.estimators._latent_input import Ids, Unknown, number_ids
 from slatewise.lists.checks import sparse_rows
 from slatewise.rules import is_whole
 
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-def check_k(k: int, n_items: int, hidden: csr_array | None) -> None:
-    """Raise ValueError unless every query has k items to show."""
-    most = n_items - (0 if hidden is None or not len(hidden.indptr[1:]) else int(np.diff(hidden.indptr).max()))
+def check_k(k: int, most: int) -> None:
+    """Raise ValueError unless there are k items to show; a query that excludes too many gets a shorter list."""
     if not is_whole(k) or not 1 <= k <= most:
-        raise ValueError(f"k: expected a whole number from 1 to the {most} items left to show, found {k!r}")
+        raise ValueError(f"k: expected a whole number from 1 to the {most} items there are, found {k!r}")
 
 
 def check_depths(ks: Any) -> tuple[int, ...]:
@@ -31,17 +30,17 @@ def check_depths(ks: Any) -> tuple[int, ...]:
     return depths
 
 
-def check_exclude(exclude: Any, n_queries: int, item_ids: Ids) -> csr_array | None:
+def check_exclude(exclude: Any, n_queries: int, item_ids: Ids, unknown: Unknown = "error") -> csr_array | None:
     """Return what is hidden from each query as CSR (queries, items), each item once."""
     if exclude is None:
         return None
-    matrix = check_sets("exclude", exclude, item_ids)
+    matrix = check_sets("exclude", exclude, item_ids, unknown)
     if matrix.shape[0] != n_queries:
         raise ValueError(f"exclude: expected items for each of {n_queries} queries, found {matrix.shape[0]}")
     return matrix
 
 
-def check_sets(name: str, sets: Any, item_ids: Ids) -> csr_array:
+def check_sets(name: str, sets: Any, item_ids: Ids, unknown: Unknown = "error") -> csr_array:
     """Return sets of items, sequences of ids or rows of a sparse matrix, as CSR (sets, items) with counts."""
     from scipy.sparse import csr_array
 
@@ -66,8 +65,10 @@ def check_sets(name: str, sets: Any, item_ids: Ids) -> csr_array:
         owners = np.repeat(np.arange(len(rows)), sizes)
         within = np.arange(len(owners)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         together = np.concatenate(named) if named else item_ids[:0]
-        numbers = number_ids(name, together, item_ids, lambda i: f"place {within[i]} of query {owners[i]}")
-        matrix = csr_array((np.ones(len(numbers)), (owners, numbers)), shape=(len(rows), len(item_ids)))
+        numbers = number_ids(name, together, item_ids, lambda i: f"place {within[i]} of query {owners[i]}", unknown)
+        known = numbers >= 0
+        entries = np.ones(int(known.sum())), (owners[known], numbers[known])
+        matrix = csr_array(entries, shape=(len(rows), len(item_ids)))
     if matrix.shape[1] != len(item_ids):
         raise ValueError(f"{name}: expected shape (queries, {len(item_ids)}), a column an item, found {matrix.shape}")
     matrix = matrix.astype(np.float64)

@@ -11,7 +11,7 @@ import numpy as np
 from slatewise.estimators._latent_checkpoint import LatentCheckpoint
 from slatewise.estimators._latent_checks import PAIR_TERMS, position_weights
 from slatewise.estimators._latent_input import LatentPairs, own_items, queries_of
-from slatewise.estimators._latent_search import Learned, Steps, left_open, search
+from slatewise.estimators._latent_search import Learned, Steps, fit_searching, left_open
 from slatewise.estimators._latent_validation import cross_folds, hold_out
 from slatewise.estimators.saving import as_json
 from slatewise.warp.blocked import BlockedEngine, step_size
@@ -29,28 +29,24 @@ if TYPE_CHECKING:
 
 
 def fit_stages(ranker: LatentRanker, pairs: LatentPairs, data_hash: str) -> Learned:
-    """Train all stages, going on from a checkpoint, or search for the steps and norms that are left open."""
+    """Train all stages, going on from a checkpoint, with the best steps and norms found for those left open."""
 
-    def tell(report: EpochReport) -> None:
+    def watch(report: EpochReport) -> None:
+        checkpoint.write(progress)
         for callback in ranker.callbacks or ():
             callback(report)
 
-    def watch(done: tuple[StageState, ...], report: EpochReport, state: StageState) -> None:
-        checkpoint.write(done, state)
-        tell(report)
+    def shape(steps: Steps) -> Shape:
+        return shape_of(ranker, pairs, steps)
 
-    steps, names = Steps.of(ranker), left_open(ranker)
-    shape = shape_of(ranker, pairs, steps)
-    stages = stages_of(ranker, pairs, shape)
-    if names:
-        if stages.validation is None:
-            raise ValueError(f"{names[0]}: expected a number where no pairs are held out to judge by, found 'auto'")
-        learned = search(stages, lambda steps: shape_of(ranker, pairs, steps), steps, names, ranker.stages, tell)
-    else:
-        checkpoint = LatentCheckpoint.of(ranker.checkpoint, _belongs_to(ranker, data_hash))
-        done, going = checkpoint.read(shape)
-        learned = Learned(stages.fit(ranker.stages, done, going, watch), steps)
-        checkpoint.remove()
+    steps = Steps.of(ranker)
+    stages = stages_of(ranker, pairs, shape(steps))
+    # Without pairs to judge by, what is left open stays where a search would begin.
+    names = [] if stages.validation is None else left_open(ranker)
+    checkpoint = LatentCheckpoint.of(ranker.checkpoint, _belongs_to(ranker, data_hash))
+    progress = checkpoint.read(shape, steps)
+    learned = fit_searching(stages, shape, steps, names, ranker.stages, progress, watch)
+    checkpoint.remove()
     for state in learned.stages:
         silence_untaught(state.queries, pairs)
     return learned

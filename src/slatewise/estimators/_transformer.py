@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from slatewise.estimators._sklearn import BaseEstimator
+from slatewise.lists.checks import require_in_range
 
 if TYPE_CHECKING:
 
@@ -31,9 +33,11 @@ _multiclass: Any = import_module("sklearn.utils.multiclass")
 
 def check_points(estimator: BaseEstimator, X: Any, *, reset: bool, sparse: bool = True) -> Any:
     """Return X as checked float64 or float32 rows, dense or CSR; ``reset`` remembers the features."""
-    return _validation.validate_data(
+    rows: Any = _validation.validate_data(
         estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse="csr" if sparse else False
     )
+    require_in_range("X", rows.data if issparse(rows) else rows)
+    return rows
 
 
 def check_classes(y: Any, n_rows: int) -> NDArray[Any]:

@@ -44,7 +44,7 @@ class BestFeatureRanker(QueryRanker):
 
     learned: ClassVar[Mapping[str, Rule]] = {
         "feature_": rules.count(0),
-        "sign_": Rule("1.0 or -1.0", lambda value: value in (1.0, -1.0)),
+        "sign_": Rule("1.0 or -1.0", lambda value: isinstance(value, float) and value in (1.0, -1.0)),
         "train_score_": rules.SEEN,
         "has_qid_": rules.BOOLEAN,
     }

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise import rules
-from slatewise.estimators._cstar_checks import check_learned, check_settings, encoded
+from slatewise.estimators._cstar_checks import check_learned, check_log_odds, check_settings, check_truth
 from slatewise.estimators._cstar_training import Trained, prepare, train
 from slatewise.estimators._sklearn import check_is_fitted, check_rows, check_weights
 from slatewise.estimators.saving import SavedEstimator, card_for
@@ -19,6 +19,7 @@ from slatewise.inference.star import star_margins, star_top_k
 from slatewise.inference.star_sums import most_probable, star_log_odds
 from slatewise.learners.result import Round
 from slatewise.learners.star_training import LEARNERS
+from slatewise.lists.checks import require_in_range
 from slatewise.rules import Rule
 from slatewise.scores.explanation import Explanation, explain_selection
 from slatewise.scores.label_count import fit_label_count, predict_label_count
@@ -49,23 +50,25 @@ class CStarRanker(SavedEstimator):
 
     Parameters
     ----------
-    core : int or array of label indices
-        How many labels interact with all others, or which. 0: independent labels.
+    core : "auto", int or array of label indices
+        How many labels interact with all others, or which. "auto": 5, or all where there are fewer. 0: independent
+        labels.
     core_by : {"information", "gain"}
         How a number of core labels is chosen: greedily by joint mutual information with all others (with the
         likelihood: or by what the given scores leave unexplained, whichever is better on inner folds), or by the gain
         in break-even precision on inner folds (slower; may end with fewer).
     scores : {"linear", "pretrained", "rbf", "chi2", "intersection", "precomputed"}
         How single labels are scored. "pretrained": X is the (n, n_labels) matrix of given scores, of which a scale and
-        a shift a label are learnt. "precomputed": X is a kernel matrix.
+        a shift a label are learnt. "precomputed": X is a kernel matrix. The unit of X does not matter, see the notes.
     k : "relevant" or int
         Labels selected in training: as many as are relevant (break-even precision, convex), or a fixed number.
     surrogate : {"max-margin", "likelihood"}
         What is minimised in training: the hinge, or minus the log-likelihood of the relevant set among all sets of as
-        many labels. The likelihood needs given scores that are log-odds, ``k="relevant"`` and a core of at most 10; it
-        helps more where labels are noisy.
+        many labels. The likelihood needs given scores that are log-odds, from -50 to 50 (a warning says where they
+        can hardly be), ``k="relevant"`` and a core of at most 10; it helps more where labels are noisy.
     C : float or "auto"
-        Weight of the mean surrogate against the regulariser; "auto": by inner validation, together with ``C_pair``.
+        Weight of the surrogate against the regulariser: of the mean hinge over rows, and of the likelihood per row.
+        "auto": by inner validation, together with ``C_pair``.
     C_pair : float, optional
         The same for the pair terms; default: ``C``.
     learner : {"bcfw", "bundle", "subgradient"}
@@ -75,7 +78,7 @@ class CStarRanker(SavedEstimator):
     max_iter : int
         Most epochs (bcfw), rounds (bundle) or passes (subgradient).
     gamma : float, optional
-        Of the rbf and chi2 kernels.
+        Of the rbf and chi2 kernels; by default as the spread of X asks for, so that the unit of X does not matter.
     n_components : int, optional
         Most basis rows of a kernel (Nystroem); default: all that matter, the exact kernel machine.
     callbacks : sequence of callables, optional
@@ -87,16 +90,19 @@ class CStarRanker(SavedEstimator):
     n_threads : int, optional
         Threads over blocks of rows; the result has the same bits with any number. -1: all cores.
     random_state : int, optional
-        Order of the rows in training.
+        Order of the rows in training. None is 0: every fit draws the same numbers.
 
     Attributes
     ----------
     core_, pair_, coef_, intercept_
-        Core labels; G with a row a core label; what scores single labels.
+        Core labels; G with a row a core label; what scores single labels, for X as it was given.
+    classes_, multilabel_
+        The classes where fit saw one class per row; else the numbers of the labels, and ``multilabel_`` is True.
     k_
         Rounded mean number of relevant labels of a training row: how many ``rank`` and ``predict`` return.
     objective_, lower_bound_, n_iter_
         The certificate: no parameters have an objective below the bound. With a fixed k, of the last convex problem.
+        The objective is that of the notes, of features in its units.
     C_, C_pair_
         What was given or chosen. ``C_ == 0``: ``C="auto"`` left the given scores as they are.
     n_skipped_
@@ -104,6 +110,16 @@ class CStarRanker(SavedEstimator):
 
     Notes
     -----
+    Training minimises, over the weights of features W and of pairs G,
+
+    ``1/2 (|W|^2 + C / C_pair |G|^2) + C mean over rows of hinge``, or with the likelihood
+    ``1/2 (|W|^2 + C / C_pair |G|^2) - C sum over rows of log-likelihood`` .
+
+    Rows count by ``sample_weight``, in the sum and in the mean. The features are those of ``scores="linear"`` with mean
+    0 and variance 1 in every column; of a kernel divided by its mean value of a row with itself (1 for rbf and chi2);
+    given scores divided, for the hinge, by their spread. So a change of units of X changes neither the fit nor what C
+    means; ``coef_`` applies to X as given. Log-odds have a unit of their own: the likelihood takes them as they are.
+
     A label that is never relevant in training stays selectable; training pushes it down like any other wrong label.
 
     Examples
@@ -127,6 +143,7 @@ class CStarRanker(SavedEstimator):
         "k_": rules.count(),
         "count_coef_": rules.learned_array(1),
         "classes_": rules.CLASSES,
+        "multilabel_": rules.BOOLEAN,
         "C_": rules.NOT_NEGATIVE,
         "C_pair_": rules.NOT_NEGATIVE,
         "objective_": rules.SEEN,
@@ -143,9 +160,10 @@ class CStarRanker(SavedEstimator):
     k_: int
     count_coef_: Floats
     classes_: NDArray[Any]
+    multilabel_: bool
 
     rules: ClassVar[Mapping[str, Rule]] = {
-        "core": rules.count(0) | rules.vector("label numbers", 0, whole=True, empty=True),
+        "core": rules.one_of("auto") | rules.count(0) | rules.vector("label numbers", 0, whole=True, empty=True),
         "scores": rules.one_of("linear", "pretrained", *KERNELS),
         "k": rules.count() | rules.one_of("relevant"),
         "C": rules.POSITIVE | rules.one_of("auto"),
@@ -165,7 +183,7 @@ class CStarRanker(SavedEstimator):
 
     def __init__(
         self,
-        core: int | ArrayLike = 5,
+        core: Literal["auto"] | int | ArrayLike = "auto",
         scores: ScoreKind = "linear",
         k: Literal["relevant"] | int = "relevant",
         C: float | Literal["auto"] = 1.0,
@@ -207,7 +225,8 @@ class CStarRanker(SavedEstimator):
         X
             Features, given scores or kernel, as ``scores`` says.
         y
-            (n, n_labels) 0/1, dense or sparse; or one class a row, which is encoded one-hot.
+            (n, n_labels) 0/1, dense or sparse; or one class per row, which is encoded one-hot. Sets and lists of names
+            are refused: ``sklearn.preprocessing.MultiLabelBinarizer`` makes 0/1 labels of them.
         sample_weight
             One weight >= 0 a row.
         """
@@ -216,11 +235,14 @@ class CStarRanker(SavedEstimator):
         labels, classes = check_labels(y, len(rows))
         weight = check_weights(sample_weight, len(rows))
         check_settings(self, rows, labels)
+        if self.surrogate == "likelihood":
+            check_log_odds(rows)
         used = (weight > 0) & ((labels.sum(axis=1) > 0) | (self.k != "relevant"))
         if not used.any():
             raise ValueError("y: expected a row with a relevant label, found none whose sample_weight is not zero")
         self.n_skipped_ = int(len(rows) - used.sum())
-        self.classes_ = np.empty(0, dtype=np.int64) if classes is None else classes
+        self.multilabel_ = classes is None
+        self.classes_ = np.arange(labels.shape[1]) if classes is None else classes
         card = card_for(len(rows), rows, labels, weight)
         if self.scores == "precomputed":
             prepared = prepare(self, rows, labels, weight)
@@ -283,7 +305,7 @@ class CStarRanker(SavedEstimator):
     def predict(self, X: ArrayLike, k: ArrayLike | None = None) -> NDArray[Any]:
         """Return the selected labels as 0/1 rows; the class of each row where fit saw one class a row."""
         check_is_fitted(self)
-        if len(self.classes_):
+        if not self.multilabel_:
             return self.classes_[np.asarray(self.rank(X, k=1))[:, 0]]
         chosen = self.rank(X, k)
         flags = np.zeros((len(chosen), len(self.intercept_)), dtype=np.int64)
@@ -298,7 +320,7 @@ class CStarRanker(SavedEstimator):
     def score(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the break-even precision: k is a row's number of relevant labels; rows without any are left out."""
         scores = self._scores(X)
-        labels, _ = check_labels(encoded(y, self.classes_), len(scores))
+        labels = check_truth(self, y, len(scores))
         weight = check_weights(sample_weight, len(scores)) * (labels.sum(axis=1) > 0)
         if not weight.any():
             raise ValueError("y: expected a row of weight > 0 with a relevant label, found none")
@@ -356,7 +378,10 @@ class CStarRanker(SavedEstimator):
     def _scores(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
         rows = check_rows(self, X, reset=False).astype(np.float64)
-        return np.ascontiguousarray(self._label_scores().scores(rows, self.coef_, self.intercept_))
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = np.ascontiguousarray(self._label_scores().scores(rows, self.coef_, self.intercept_))
+        require_in_range("the scores of X", scores)
+        return scores
 
 
 def _best_set(

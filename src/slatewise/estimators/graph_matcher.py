@@ -78,7 +78,7 @@ class GraphMatcher(SavedEstimator):
     n_threads : int, optional
         Threads over graphs; the result has the same bits with any number. -1: all cores.
     random_state : int, optional
-        Of samples and of the parts of ``points``.
+        Of samples and of the parts of ``points``. None is 0: every fit draws the same numbers.
 
     Attributes
     ----------
@@ -215,7 +215,7 @@ class GraphMatcher(SavedEstimator):
         return np.array([matching_weights(w[None], target[None], unmatched)[0] for w, target in pairs]) - log_z
 
     def sample(self, edge_features: Iterable[ArrayLike], n: int = 1, random_state: int | None = None) -> list[Ints]:
-        """Draw n matchings of each graph, one (n, M) array a graph."""
+        """Draw n matchings of each graph, one (n, M) array a graph; with ``random_state`` None others each time."""
         if n < 1:
             raise ValueError(f"n: expected a whole number >= 1, found {n!r}")
         rng = np.random.default_rng(random_state)

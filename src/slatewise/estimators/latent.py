@@ -23,7 +23,7 @@ from slatewise.estimators._latent_checks import (
 from slatewise.estimators._latent_fold_in import folded_in
 from slatewise.estimators._latent_growth import grown_card, one_more_epoch
 from slatewise.estimators._latent_index import write_index
-from slatewise.estimators._latent_input import Ids, LatentPairs, check_ids, check_pairs, number_ids
+from slatewise.estimators._latent_input import Ids, LatentPairs, Unknown, check_ids, check_pairs, number_ids
 from slatewise.estimators._latent_lists import check_depths
 from slatewise.estimators._latent_screens import forget_screens
 from slatewise.estimators._latent_search import Learned
@@ -32,7 +32,8 @@ from slatewise.estimators._sklearn import check_is_fitted
 from slatewise.estimators.saving import SavedEstimator, card_for
 from slatewise.model_file import ModelCard
 from slatewise.rules import Rule
-from slatewise.warp.explanation import SlateExplanation
+from slatewise.warp.explanation import SlateExplanation, shown_ids
+from slatewise.warp.fold_in import FoldedQueries
 from slatewise.warp.index_vectors import equally_long
 from slatewise.warp.recall import recall_at
 from slatewise.warp.tables import Singles
@@ -66,10 +67,11 @@ class LatentRanker(SavedEstimator):
         Whom "blocked" compares a pair with: every item, or so many drawn for each step, and the k best of a query that
         has enough pairs to learn from them.
     learning_rate, max_norm : float or "auto"
-        AdaGrad's step, and the largest norm of a row, of U and V. "auto": a few are tried, and the one with the best
-        recall on the held-out pairs is kept.
+        AdaGrad's step, and the largest norm of a row, of U and V. "auto": some are tried for a few epochs, and the one
+        that promises the best recall on the held-out pairs goes on, which takes two or three times as long as a fit
+        with numbers. Where no pairs are held out, and in a first :meth:`partial_fit`, "auto" is .3 and 1.5.
     stage_learning_rate, stage_norm : float or "auto"
-        The same of S; stage 0 is trained once for all that are tried.
+        The same of S, where "auto" without held-out pairs is .1 and 1; stage 0 is trained once for all that are tried.
     pair : {"gram", "bilinear"}
         How a list moves an item: by S'S, which can only say that items belong together, or by S'T, which can also say
         that they do not.
@@ -90,15 +92,16 @@ class LatentRanker(SavedEstimator):
     max_draws : int, optional
         Of "sampled", at most as many as there are other items, which is the default.
     callbacks : sequence of callables, optional
-        Each is called with a :class:`slatewise.warp.training.EpochReport` after every epoch of fit; partial_fit calls
-        none.
+        Each is called with a :class:`slatewise.warp.training.EpochReport` after every epoch of fit, those of trials
+        included; partial_fit calls none.
     checkpoint : path, optional
         Where fit keeps its state after every epoch; it goes on from there if the file is of the same data and settings,
-        and removes it at the end. With "blocked" the bits are those of a fit that never stopped.
+        and removes it at the end. With "blocked" the bits are those of a fit that never stopped, and "auto" finds the
+        same.
     n_threads : int, optional
         Threads over blocks of pairs or queries. -1: all cores.
     random_state : int, optional
-        Start of the factors and order of the pairs.
+        Start of the factors and order of the pairs. None is 0: every fit draws the same numbers.
 
     Attributes
     ----------
@@ -200,8 +203,8 @@ class LatentRanker(SavedEstimator):
         alpha: float = 1.0,
         engine: Literal["blocked", "sampled"] = "blocked",
         negatives: Literal["catalogue"] | int = "catalogue",
-        learning_rate: Literal["auto"] | float = 0.3,
-        max_norm: Literal["auto"] | float = 2.5,
+        learning_rate: Literal["auto"] | float = "auto",
+        max_norm: Literal["auto"] | float = "auto",
         stage_learning_rate: Literal["auto"] | float = 0.1,
         stage_norm: Literal["auto"] | float = 1.0,
         pair: Literal["gram", "bilinear"] = "gram",
@@ -278,8 +281,13 @@ class LatentRanker(SavedEstimator):
         pairs, learned = one_more_epoch(self, fresh, fitted)
         return self._keep(pairs, learned, grown_card(self, pairs, fitted))
 
-    def rank(self, queries: Any, k: int = 10, stage: int | None = None, exclude: Any = None) -> tuple[Ids, Singles]:
+    def rank(
+        self, queries: Any, k: int = 10, stage: int | None = None, exclude: Any = None, unknown: Unknown = "error"
+    ) -> tuple[Ids, Singles]:
         """Return the ids and scores of the k best items of each query, best first; equal scores in the order of ids.
+
+        A query that excludes so many that fewer than k are left has the id -1 (of names: an empty string) and the score
+        -inf in the places that stay empty.
 
         Parameters
         ----------
@@ -292,11 +300,14 @@ class LatentRanker(SavedEstimator):
         exclude
             Items not to show: a sequence of ids for each query, or a sparse matrix (queries, items) in the order of
             ``item_ids_``.
+        unknown
+            What becomes of ids that fit never saw: "error", or "ignore" with a warning that counts them. Then such a
+            query gets the order of the biases, and such an item is excluded anyway.
         """
-        found = asked_of(self, queries, stage).top(k, exclude)
-        return self.item_ids_[found.items], found.scores
+        found = asked_of(self, queries, stage, unknown).top(k, exclude)
+        return shown_ids(self.item_ids_, found.items), found.scores
 
-    def score(self, queries: Any, y: Any, stage: int | None = None) -> Singles:
+    def score(self, queries: Any, y: Any, stage: int | None = None, unknown: Unknown = "error") -> Singles:
         """Return the scores that :meth:`rank` sorts by, of every query with every item given, (queries, items).
 
         Not one figure for a whole test set, as scikit-learn's estimators return: that is :meth:`recall`. With this
@@ -308,12 +319,17 @@ class LatentRanker(SavedEstimator):
             As in :meth:`rank`.
         y
             Ids of the items, one a column; scikit-learn calls a second argument so.
+        unknown
+            As in :meth:`rank`; an item that fit never saw has the score -inf.
         """
-        asked = asked_of(self, queries, stage)
-        return asked.score(number_ids("y", y, self.item_ids_))
+        asked = asked_of(self, queries, stage, unknown)
+        return asked.score(number_ids("y", y, self.item_ids_, unknown=unknown, instead="have the score -inf"))
 
-    def fold_in(self, items: Any) -> Singles:
+    def fold_in(self, items: Any, unknown: Unknown = "error") -> FoldedQueries:
         """Return rows of U, (queries, n_components), for queries that fit never saw; :meth:`rank` takes them.
+
+        They are an array of a type of their own, :class:`slatewise.warp.fold_in.FoldedQueries`, so that numbers which
+        are ids never pass for rows.
 
         The items' factors stay, and each row is the one in the ball of ``max_norm`` under which the items seen are
         most likely (a softmax over the catalogue): the same answer every time.
@@ -324,13 +340,17 @@ class LatentRanker(SavedEstimator):
             What each query was seen with: a sequence of ids a query, or a sparse matrix (queries, items) of weights in
             the order of ``item_ids_``. Items that occur twice count twice; of a query without items, rank gives the
             order of the biases.
+        unknown
+            As in :meth:`rank`; with "ignore" items that fit never saw are left out.
         """
         check_is_fitted(self)
-        return folded_in(self, items)
+        return folded_in(self, items, unknown)
 
-    def explain(self, queries: Any, k: int = 10, stage: int | None = None, exclude: Any = None) -> SlateExplanation:
+    def explain(
+        self, queries: Any, k: int = 10, stage: int | None = None, exclude: Any = None, unknown: Unknown = "error"
+    ) -> SlateExplanation:
         """Return what :meth:`rank` does with the parts of each score: who moved the item, and by how much."""
-        return asked_of(self, queries, stage).explain(k, exclude)
+        return asked_of(self, queries, stage, unknown).explain(k, exclude)
 
     def query_vectors(self, queries: Any, stage: int | None = None) -> Singles:
         """Return vectors whose inner products with :meth:`item_vectors` are the scores that :meth:`rank` sorts by."""
@@ -368,17 +388,26 @@ class LatentRanker(SavedEstimator):
         return self.item_ids_[found.items], found.scores
 
     def recall(
-        self, queries: Any, items: Any, ks: Sequence[int] = (5, 10, 30, 50), stage: int | None = None
+        self,
+        queries: Any,
+        items: Any,
+        ks: Sequence[int] = (5, 10, 30, 50),
+        stage: int | None = None,
+        unknown: Unknown = "error",
     ) -> dict[int, float]:
-        """Return, for each k, the share of pairs whose item is among the k best of all items for its query."""
+        """Return, for each k, the share of pairs whose item is among the k best of all items for its query.
+
+        With ``unknown="ignore"`` queries that fit never saw get the order of the biases, and pairs of items that it
+        never saw count as not found.
+        """
         check_is_fitted(self)
-        numbers = number_ids("items", items, self.item_ids_)
+        numbers = number_ids("items", items, self.item_ids_, unknown=unknown, instead="count as not found")
         if self.by_features_ or is_folded(queries):
-            asked = asked_of(self, queries, stage)
+            asked = asked_of(self, queries, stage, unknown)
             own = np.arange(asked.n_queries)
         else:
             distinct, own = np.unique(check_ids("queries", queries), return_inverse=True)
-            asked = asked_of(self, distinct, stage)
+            asked = asked_of(self, distinct, stage, unknown)
         if len(own) != len(numbers) or not len(own):
             raise ValueError(f"items: expected one a query and at least one, found {len(numbers)} for {len(own)}")
         return recall_at(asked.factors(), own, numbers, check_depths(ks), self.n_threads)

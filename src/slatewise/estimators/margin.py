@@ -55,7 +55,7 @@ class MarginRanker(QueryRanker):
     n_threads : int, optional
         Threads over blocks of lists; the result has the same bits with any number. -1: all cores.
     random_state : int, optional
-        Of the folds of ``C="auto"``.
+        Of the folds of ``C="auto"``. None is 0: every fit draws the same numbers.
 
     Attributes
     ----------

@@ -68,7 +68,7 @@ class MatchingRanker(QueryRanker):
     n_threads : int, optional
         The result has the same bits with any number. -1: all cores.
     random_state : int, optional
-        Of the slates and the inner folds.
+        Of the slates and the inner folds. None is 0: every fit draws the same numbers.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from slatewise import rules
 from slatewise.estimators._base_scorer import Scaled, rows_of
 from slatewise.estimators._latent_checks import PAIR_TERMS
-from slatewise.estimators._latent_input import Ids, check_ids, number_ids
+from slatewise.estimators._latent_input import Ids, Unknown, check_ids, number_ids
 from slatewise.estimators._latent_lists import check_depths, check_exclude, check_k
 from slatewise.estimators._latent_training import training_pairs
 from slatewise.estimators._latent_validation import hold_out
@@ -23,7 +23,7 @@ from slatewise.estimators.saving import SavedEstimator, card_for
 from slatewise.rules import Rule, is_whole
 from slatewise.warp.blocked import step_size
 from slatewise.warp.engine import Factors
-from slatewise.warp.explanation import SlateExplanation, moved_by_list
+from slatewise.warp.explanation import SlateExplanation, moved_by_list, shown_ids
 from slatewise.warp.on_base import BaseScores, StagesOnBase, base_alone, base_scores, next_factors, top_on_base
 from slatewise.warp.pair_terms import PairTerm
 from slatewise.warp.tables import Segment, Singles, Table, padded
@@ -73,7 +73,7 @@ class StructuredReranker(SavedEstimator):
     n_threads : int, optional
         Threads over blocks of pairs or queries; the result has the same bits with any number. -1: all cores.
     random_state : int, optional
-        Start of S and order of the pairs.
+        Start of S and order of the pairs. None is 0: every fit draws the same numbers.
 
     Attributes
     ----------
@@ -223,9 +223,12 @@ class StructuredReranker(SavedEstimator):
         return self
 
     def rank(
-        self, queries: ArrayLike, k: int = 10, stage: int | None = None, exclude: Any = None
+        self, queries: ArrayLike, k: int = 10, stage: int | None = None, exclude: Any = None, unknown: Unknown = "error"
     ) -> tuple[Ids, Singles]:
         """Return the ids and scores of the k best items of each query, best first; equal scores in the order of ids.
+
+        A query that excludes so many that fewer than k are left has the id -1 (of names: an empty string) and the score
+        -inf in the places that stay empty.
 
         Parameters
         ----------
@@ -238,44 +241,60 @@ class StructuredReranker(SavedEstimator):
         exclude
             Items not to show: a sequence of ids for each query, or a sparse matrix (queries, items) in the order of
             ``item_ids_``.
+        unknown
+            What becomes of queries that are no rows of a base given as matrices, and of excluded items that fit never
+            saw: "error", or "ignore" with a warning that counts them. Then such a query gets the mean of the base's
+            rows, and such an item is excluded anyway. A base that is an object decides by itself what it does with ids
+            that it does not know.
         """
-        found = self._top(check_ids("queries", queries), k, stage, exclude)
-        return self.item_ids_[found.items], found.scores
+        base, n_queries = self._base(queries, unknown)
+        found = self._top(base, n_queries, k, self._last(stage), exclude, unknown)
+        return shown_ids(self.item_ids_, found.items), found.scores
 
     def explain(
-        self, queries: ArrayLike, k: int = 10, stage: int | None = None, exclude: Any = None
+        self, queries: ArrayLike, k: int = 10, stage: int | None = None, exclude: Any = None, unknown: Unknown = "error"
     ) -> SlateExplanation:
         """Return the k best items of each query with the parts of their scores: who moved them, and by how much.
 
         Parameters
         ----------
-        queries, k, stage, exclude
+        queries, k, stage, exclude, unknown
             As in :meth:`rank`.
         """
-        ids = check_ids("queries", queries)
-        items = self._top(ids, k, stage, exclude).items
+        base, n_queries = self._base(queries, unknown)
         last = self._last(stage)
-        lists, moved = np.empty((len(ids), 0), dtype=np.int64), np.zeros((*items.shape, 0))
+        items = self._top(base, n_queries, k, last, exclude, unknown).items
+        lists, moved = np.empty((n_queries, 0), dtype=np.int64), np.zeros((*items.shape, 0))
         if last:
-            lists = self._top(ids, min(self.k_, len(self.item_ids_)), last - 1).items
+            lists = self._top(base, n_queries, min(self.k_, len(self.item_ids_)), last - 1).items
             weights = self._weights()[: lists.shape[1]]
             moved = moved_by_list(self.pair_factors_[last - 1], self._pair(), items, lists, weights)
-        own = base_scores(self._base(ids), np.arange(len(ids)), items, len(self.item_ids_)).astype(np.float64)
-        return SlateExplanation(self.item_ids_[items], own, np.zeros(own.shape), self.item_ids_[lists], moved)
+        own = base_scores(base, np.arange(n_queries), items, len(self.item_ids_)).astype(np.float64)
+        own[items < 0] = -np.inf
+        shown = shown_ids(self.item_ids_, items)
+        return SlateExplanation(shown, own, np.zeros(own.shape), self.item_ids_[lists], moved)
 
     def recall(
-        self, queries: ArrayLike, items: ArrayLike, ks: Sequence[int] = (5, 10, 30, 50), stage: int | None = None
+        self,
+        queries: ArrayLike,
+        items: ArrayLike,
+        ks: Sequence[int] = (5, 10, 30, 50),
+        stage: int | None = None,
+        unknown: Unknown = "error",
     ) -> dict[int, float]:
-        """Return, for each k, the share of pairs whose item is among the k best of all items for its query."""
+        """Return, for each k, the share of pairs whose item is among the k best of all items for its query.
+
+        With ``unknown="ignore"`` queries are treated as in :meth:`rank`, and pairs of items that fit never saw count as
+        not found.
+        """
         check_is_fitted(self)
-        numbers = number_ids("items", items, self.item_ids_)
+        numbers = number_ids("items", items, self.item_ids_, unknown=unknown, instead="count as not found")
         asked, own = np.unique(check_ids("queries", queries), return_inverse=True)
         if len(own) != len(numbers) or not len(own):
             raise ValueError(f"items: expected one a query and at least one, found {len(numbers)} for {len(own)}")
         depths = check_depths(ks)
-        base, factors = self._factors(asked, stage)
-        deepest = min(max(depths), len(self.item_ids_))
-        lists = top_on_base(base, factors, np.arange(len(asked)), deepest, n_threads=self.n_threads).items
+        base, n_queries = self._base(asked, unknown)
+        lists = self._top(base, n_queries, min(max(depths), len(self.item_ids_)), self._last(stage)).items
         hits = lists[own] == numbers[:, None]
         return {k: float(hits[:, :k].any(axis=1).mean()) for k in depths}
 
@@ -335,20 +354,23 @@ class StructuredReranker(SavedEstimator):
             raise ValueError(f"stage: expected a number from 0 (the base) to {self.n_stages_}, found {stage!r}")
         return int(last)
 
-    def _base(self, query_ids: Ids) -> BaseScores:
-        return Scaled(rows_of(self.base, query_ids, self.item_ids_), self.base_unit_)
-
-    def _top(self, query_ids: Ids, k: int, stage: int | None, exclude: Any = None) -> TopItems:
-        base, factors = self._factors(query_ids, stage)
-        hidden = check_exclude(exclude, len(query_ids), self.item_ids_)
-        check_k(k, len(self.item_ids_), hidden)
-        return top_on_base(base, factors, np.arange(len(query_ids)), k, hidden, self.n_threads)
-
-    def _factors(self, query_ids: Ids, stage: int | None) -> tuple[BaseScores, Factors]:
+    def _base(self, queries: ArrayLike, unknown: Unknown) -> tuple[BaseScores, int]:
+        """Return the base's scores, in its unit, of queries called by their places, and how many these are."""
         check_is_fitted(self)
-        last, base = self._last(stage), self._base(query_ids)
+        ids = check_ids("queries", queries)
+        return Scaled(rows_of(self.base, ids, self.item_ids_, unknown), self.base_unit_), len(ids)
+
+    def _top(
+        self, base: BaseScores, n_queries: int, k: int, last: int, exclude: Any = None, unknown: Unknown = "error"
+    ) -> TopItems:
+        hidden = check_exclude(exclude, n_queries, self.item_ids_, unknown)
+        check_k(k, len(self.item_ids_))
+        factors = self._factors(base, n_queries, last)
+        return top_on_base(base, factors, np.arange(n_queries), k, hidden, self.n_threads)
+
+    def _factors(self, base: BaseScores, n_queries: int, last: int) -> Factors:
         factors = base_alone(len(self.item_ids_))
         for values in self.pair_factors_[:last]:
             table = Table(np.ascontiguousarray(values), np.empty((len(values), 0), dtype=np.float32), ())
-            factors = next_factors(base, factors, table, self._pair(), len(query_ids), self._weights(), self.n_threads)
-        return base, factors
+            factors = next_factors(base, factors, table, self._pair(), n_queries, self._weights(), self.n_threads)
+        return factors

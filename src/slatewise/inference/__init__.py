@@ -82,3 +82,7 @@ def __getattr__(name: str) -> object:
     value = getattr(import_module(f"slatewise.inference.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -26,7 +26,7 @@ from scipy.optimize import fmin_l_bfgs_b
 
 from slatewise import parallel
 from slatewise.learners.result import Fit, Round, warn_unless_converged
-from slatewise.lists.checks import numbers, require_finite
+from slatewise.lists.checks import numbers, require_finite, require_in_range
 
 Floats: TypeAlias = NDArray[np.float64]
 _BLOCK_ROWS = 512
@@ -120,6 +120,7 @@ def collapse_classes(
     """
     rows = numbers("X", X, 2).astype(np.float64)
     require_finite("X", rows, lambda row: f"row {row}")
+    require_in_range("X", rows)
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     if codes.shape != (len(rows),):
         raise ValueError(f"y: expected one class a row, shape ({len(rows)},), found {np.shape(y)}")

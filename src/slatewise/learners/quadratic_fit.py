@@ -24,7 +24,7 @@ from slatewise import parallel
 from slatewise.inference.quadratic import Method, quadratic_ranking
 from slatewise.learners.bundle import Cuts, one_slack
 from slatewise.learners.result import ConvergenceWarning, Fit, warn_unless_converged
-from slatewise.lists.checks import numbers, require_finite
+from slatewise.lists.checks import numbers, require_finite, require_in_range
 from slatewise.losses import DCGLoss, LinearLoss, Vectors
 from slatewise.surrogates.quadratic_hinge import Floats, Ints, QuadraticHinge
 
@@ -182,4 +182,5 @@ def _matrix(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Floa
     if any(wanted not in (None, found) for wanted, found in zip(shape, matrix.shape, strict=True)):
         raise ValueError(f"{name}: expected shape {shape}, found {matrix.shape}".replace("None", "any"))
     require_finite(name, matrix, lambda row: f"row {row}")
+    require_in_range(name, matrix)
     return matrix

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from slatewise.learners.star_selection import held_out_precision, typical_strength
+from slatewise.learners.star_selection import held_out_precision, pair_unit, typical_strength
 from slatewise.learners.star_training import Floats, Ints, Learner, Settings
 from slatewise.scores.core_labels import greedy_core
 from slatewise.surrogates.star_hinge import StarHinge
@@ -21,7 +21,7 @@ CANDIDATES = 2
 
 def gainful_core(hinge: StarHinge, Y: Floats, weight: Floats, size: int, learner: Learner, settings: Settings) -> Ints:
     """Return at most ``size`` labels, in the order in which they were added."""
-    rough = replace(settings, C=typical_strength(hinge), rho=0.1)
+    rough = replace(settings, C=typical_strength(hinge), rho=0.1 * pair_unit(hinge))
     candidates = greedy_core(Y, min(CANDIDATES * size, Y.shape[1]), weight).tolist()
     core: list[int] = []
     best = held_out_precision(replace(hinge, core=np.array(core, dtype=np.int64)), learner, rough)

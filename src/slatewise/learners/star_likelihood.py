@@ -1,6 +1,6 @@
 """Adjusting given log-odds by maximum likelihood: a scale and a shift a label, and pairs that say what comes together.
 
-    P(w) = 1/2 |w|^2_rho + C L(w) ,      |w|^2_rho = |a|^2 + |v|^2 + rho |G|^2 ,    L the mean over rows
+    P(w) = 1/2 |w|^2_rho + C L(w) ,      |w|^2_rho = |a|^2 + |v|^2 + rho |G|^2 ,    L the sum over rows
 
 In the coordinates of its norm ``P(w*) >= P(w) - 1/2 |grad P(w)|^2``: a small gradient is a certificate. Where labels
 are noisy the hinge of precision sees little to gain from a pair; the likelihood still measures it.
@@ -23,7 +23,7 @@ from slatewise.surrogates.star_hinge import StarHinge, indicator
 from slatewise.surrogates.star_likelihood import StarLikelihood
 
 STRENGTHS = (0.1, 0.3, 1.0)
-"""The C to choose from, for each row there is."""
+"""The C to choose from."""
 _MIDDLE = STRENGTHS[1]
 _ROUGH = 10.0  # a gap so much larger is enough to choose by
 
@@ -51,7 +51,8 @@ def likelihood_fit(hinge: StarHinge, settings: Settings, start: Floats | None = 
     if hinge.offset is None:
         raise ValueError("hinge: expected given scores, found none")
     model = AdjustedScores(hinge.offset, hinge.core)
-    likelihood = StarLikelihood(model, indicator(hinge.target, hinge.n_items), hinge.weight, hinge.n_threads)
+    weight = hinge.weight * hinge.total_weight
+    likelihood = StarLikelihood(model, indicator(hinge.target, hinge.n_items), weight, hinge.n_threads)
     root = np.ones(model.n_params)
     model.unpack(root)[2][:] = np.sqrt(settings.rho)
     first = np.zeros(model.n_params)
@@ -77,7 +78,7 @@ def choose_likelihood(hinge: StarHinge, settings: Settings) -> Choice:
     params = [np.zeros(hinge.n_params) for _ in folds]
     best = Choice(0.0, 1.0, _mean_precision(folds, params))
     for strength in STRENGTHS:
-        tried = _rough(settings, strength * hinge.n_lists)
+        tried = _rough(settings, strength)
         params = [_params(inner, tried, start) for (inner, _), start in zip(folds, params, strict=True)]
         score = _mean_precision(folds, params)
         if score > best.score:
@@ -94,8 +95,8 @@ def likely_core(hinge: StarHinge, size: int, settings: Settings) -> Ints:
     if size == 0:
         return hinge.core[:0]
     Y = indicator(hinge.target, hinge.n_items)
-    cores = [greedy_core(Y, size, hinge.weight * hinge.n_lists), unexplained_core(hinge, size, settings)]
-    rough = _rough(settings, _MIDDLE * hinge.n_lists)
+    cores = [greedy_core(Y, size, hinge.weight * hinge.total_weight), unexplained_core(hinge, size, settings)]
+    rough = _rough(settings, _MIDDLE)
 
     def precision(core: Ints) -> float:
         folds = inner_folds(replace(hinge, core=core), settings.random_state)
@@ -107,10 +108,10 @@ def likely_core(hinge: StarHinge, size: int, settings: Settings) -> Ints:
 def unexplained_core(hinge: StarHinge, size: int, settings: Settings) -> Ints:
     """Return ``size`` labels, each chosen for what the scores and the core so far leave unexplained of the others."""
     Y = indicator(hinge.target, hinge.n_items)
-    weight = hinge.weight * hinge.n_lists
+    weight = hinge.weight * hinge.total_weight
     core = hinge.core[:0]
     params = np.zeros(replace(hinge, core=core).n_params)
-    rough = _rough(settings, _MIDDLE * hinge.n_lists)
+    rough = _rough(settings, _MIDDLE)
     while len(core) < size:
         inner = replace(hinge, core=core)
         params = _params(inner, rough, params)

@@ -103,8 +103,9 @@ def relevant_hinge(prepared: Prepared, Y: Floats, weight: Floats, core: Ints, n_
     """Aim at the relevant labels of each row: break-even precision."""
     k = Y.sum(axis=1).astype(np.int64)
     item_loss = (1.0 - Y) / k[:, None]
+    total = float(weight.sum())
     return StarHinge(
-        prepared.phi, as_sets(Y > 0), k, item_loss, weight / weight.sum(), core, prepared.offset, n_threads
+        prepared.phi, as_sets(Y > 0), k, item_loss, weight / total, core, prepared.offset, n_threads, total
     )
 
 

@@ -89,6 +89,8 @@ def feature_rows(name: str, values: ArrayLike | Sparse) -> Features:
         dense = numbers(name, cast("ArrayLike", values), 2)
         require_finite(name, dense, lambda row: f"row {row}")
         return dense
+    if matrix.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: expected numbers, found dtype {matrix.dtype}")
     if matrix.dtype.name not in ("float32", "float64"):
         matrix = matrix.astype(np.float64)
     require_finite_entries(name, matrix)
@@ -116,6 +118,8 @@ def relevance_rows(relevance: Sparse) -> csr_array:
     matrix = sparse_rows(relevance)
     if matrix is None:
         raise ValueError(f"relevance: expected a SciPy sparse matrix, found {type(relevance).__name__}")
+    if matrix.dtype.kind not in "biuf":
+        raise ValueError(f"relevance: expected numbers, found dtype {matrix.dtype}")
     if not matrix.has_sorted_indices:
         matrix = matrix.sorted_indices()
     same = matrix.indices[1:] == matrix.indices[:-1]

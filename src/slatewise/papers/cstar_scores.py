@@ -56,7 +56,7 @@ class KernelSvm:
 
     def cross_fit(self, X: Floats, Y: Floats, X_test: Floats) -> BaseScores:
         """One label at a time."""
-        inner, outer = _out_of_fold(self._fit, X, Y), self._fit(X, Y)(X_test)
+        inner, outer = out_of_fold(self._fit, X, Y), self._fit(X, Y)(X_test)
         for label in range(Y.shape[1]):
             if 0 < Y[:, label].sum() < len(Y):
                 platt = _linear.LogisticRegression(C=1e6).fit(inner[:, [label]], Y[:, label])
@@ -100,7 +100,7 @@ class Logistic:
 
         C = max(self.strengths, key=quality) / scale
         fit = partial(fit_logistic, C=C)
-        return BaseScores(_out_of_fold(fit, rows, Y), fit(rows, Y)((X_test - mean) / spread))
+        return BaseScores(out_of_fold(fit, rows, Y), fit(rows, Y)((X_test - mean) / spread))
 
 
 def fit_logistic(X: Floats, Y: Floats, C: float) -> Callable[[Floats], Floats]:
@@ -173,7 +173,8 @@ def _chain(C: float, seed: int) -> Any:
 Fitted: TypeAlias = Callable[[Floats, Floats], Callable[[Floats], Floats]]
 
 
-def _out_of_fold(fit: Fitted, X: Floats, Y: Floats) -> Floats:
+def out_of_fold(fit: Fitted, X: Floats, Y: Floats) -> Floats:
+    """Score every row by a model that did not see it."""
     scores = np.empty(Y.shape)
     for kept, held_out in folds(len(X)):
         scores[held_out] = fit(X[kept], Y[kept])(X[held_out])

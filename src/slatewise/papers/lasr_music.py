@@ -221,6 +221,8 @@ def at_scale(problem: MusicProblem, n_components: int, negatives: int, epochs: i
         n_components,
         3,
         negatives=negatives,
+        learning_rate=0.3,
+        max_norm=2.5,
         stage_learning_rate=0.03,
         stage_norm=0.5,
         epochs=epochs,

@@ -1,11 +1,12 @@
 """Scores of the labels of a row: linear, pre-trained, or by a kernel.
 
-    linear       s_i = w_i . (x - mean) + v_i
+    linear       s_i = w_i . (x - mean) / spread + v_i
     pretrained   s_i = (base + a_i) x_i + v_i          x is the row of given scores, base keeps their order at a = v = 0
     kernel       s_i = sum over basis rows p of alpha_pi k(x, x_p) + v_i
 
 ``prepare_*`` turns training rows into the features a learner works on and says how its weights become coefficients; the
-leaves score any rows by these coefficients. Learners see one constant feature more, as large as a typical row, for v.
+leaves score any rows by these coefficients. Learners see one constant feature more, as large as a typical row, for v,
+and features whose size does not depend on the unit of X, so that a strength means the same whatever it is.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ from slatewise.scores.row_kernels import RowKernel
 Floats: TypeAlias = NDArray[np.float64]
 Coefficients: TypeAlias = tuple[Floats, Floats]
 """Coefficients and intercepts."""
+
+
+_ROUNDING = 1e-12
+"""A column that differs by less, relative to its values, is constant."""
+_LEAST_SPREAD = 1e-150
 
 
 class LabelScores(Protocol):
@@ -77,12 +83,15 @@ class KernelScores:
 
 
 def prepare_linear(X: Floats, weight: Floats) -> Prepared:
-    """Centre the features, so that a shift of all rows changes nothing, and append the constant one."""
+    """Give every column mean 0 and variance 1, so that its unit changes nothing, and append the constant one."""
     centre = weight @ X / weight.sum()
-    phi, split = _with_constant(X - centre)
+    centred = X - centre
+    spread = _spread(centred, np.abs(X).max(axis=0, initial=0.0), weight)
+    phi, split = _with_constant(centred / spread)
 
     def coefficients(W: Floats) -> Coefficients:
-        coef, intercept = split(W)
+        weights, intercept = split(W)
+        coef = weights / spread
         return coef, intercept - coef @ centre
 
     return Prepared(LinearScores(), phi, None, coefficients)
@@ -102,14 +111,33 @@ def prepare_pretrained(X: Floats, typical_loss: float | None = None) -> Prepared
 
 def prepare_kernel(kernel: RowKernel, X: Floats, n_components: int | None) -> Prepared:
     """Factor the kernel of the training rows: exactly, or with at most ``n_components`` basis rows."""
-    basis = kernel_basis(lambda row: kernel.column(X, row), kernel.diagonal(X), n_components)
-    phi, split = _with_constant(basis.phi)
+    diagonal = kernel.diagonal(X)
+    basis = kernel_basis(lambda row: kernel.column(X, row), diagonal, n_components)
+    length = float(np.sqrt(diagonal.mean())) or 1.0
+    phi, split = _with_constant(basis.phi / length)
 
     def coefficients(W: Floats) -> Coefficients:
         weights, intercept = split(W)
-        return np.ascontiguousarray(basis.dual(weights).T), intercept
+        return np.ascontiguousarray(basis.dual(weights / length).T), intercept
 
     return Prepared(KernelScores(kernel, kernel.rows(X, basis.pivots)), phi, None, coefficients)
+
+
+def _spread(centred: Floats, largest: Floats, weight: Floats) -> Floats:
+    """Return the standard deviation of each column, 1 of those that are constant but for rounding."""
+    peak = np.abs(centred).max(axis=0, initial=0.0)
+    varies = peak > _ROUNDING * largest
+    unit = np.where(varies, peak, 1.0)
+    # Divided first: squares of tiny or huge numbers are 0 or infinite.
+    spread = np.where(varies, unit * np.sqrt(weight @ (centred / unit) ** 2 / weight.sum()), 1.0)
+    wrong = (spread < _LEAST_SPREAD) | (spread > 1.0 / _LEAST_SPREAD)
+    if wrong.any():
+        column = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"X: expected columns with a standard deviation from {_LEAST_SPREAD} to {1 / _LEAST_SPREAD}, "
+            f"found {spread[column]:.3g} in column {column}"
+        )
+    return spread
 
 
 def _with_constant(X: Floats) -> tuple[Floats, Callable[[Floats], Coefficients]]:

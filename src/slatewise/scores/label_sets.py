@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
+from numbers import Real
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -13,8 +15,10 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
 
-def check_labels(Y: Any, n_rows: int) -> tuple[Floats, NDArray[Any] | None]:
-    """Return Y as (n, N) of 0.0 and 1.0, and the classes where Y was one class a row.
+def check_labels(Y: Any, n_rows: int, classes: NDArray[Any] | None = None) -> tuple[Floats, NDArray[Any] | None]:
+    """Return Y as (n, N) of 0.0 and 1.0, and the classes where Y was one class per row.
+
+    ``classes`` are those that a model knows: one class per row is then encoded by them.
 
     Examples
     --------
@@ -23,24 +27,67 @@ def check_labels(Y: Any, n_rows: int) -> tuple[Floats, NDArray[Any] | None]:
     """
     if Y is None:
         raise ValueError("y: expected one row of labels a row of X, found None; this ranker requires y to be passed")
-    labels: NDArray[Any] = cast("NDArray[Any]", cast("Any", Y).toarray()) if issparse(Y) else np.asarray(Y)
-    if labels.ndim == 2 and labels.shape[1] == 1 and n_rows > 1 and not np.isin(labels, (0, 1)).all():
+    labels: NDArray[Any] = cast("NDArray[Any]", cast("Any", Y).toarray()) if issparse(Y) else _as_array(Y)
+    if labels.dtype.kind == "O" and labels.size:
+        labels = _of_one_type(labels)
+    column = labels.ndim == 2 and labels.shape[1] == 1 and n_rows > 1 and not isinstance(Y, list | tuple)
+    if column and (labels.dtype.kind in "SU" or not np.isin(labels, (0, 1)).all()):
         labels = labels[:, 0]
+    refuse_names(labels)
     if labels.ndim not in (1, 2) or len(labels) != n_rows:
         raise ValueError(
             f"y: expected ({n_rows}, labels) or ({n_rows},), found shape {labels.shape}: "
             "inconsistent numbers of samples"
         )
-    classes = None
+    found = None
     if labels.ndim == 1:
         _require_values(labels)
-        classes, numbers = np.unique(labels, return_inverse=True)
-        labels = numbers[:, None] == np.arange(len(classes))
+        found = np.unique(labels) if classes is None else classes
+        unknown = ~np.isin(labels, found)
+        if unknown.any():
+            raise ValueError(f"y: expected classes seen in fit, found {labels[unknown][0]!r}")
+        labels = labels[:, None] == found
     elif labels.dtype.kind not in "biuf" or not np.isin(labels, (0, 1)).all():
         raise ValueError(f"y: expected 0 and 1, found {_first_other(labels)}")
     if labels.shape[1] < 2:
         raise ValueError(f"y: expected at least two labels to rank, found {labels.shape[1]} (only one class)")
-    return labels.astype(np.float64), classes
+    return labels.astype(np.float64), found
+
+
+def _as_array(Y: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(Y)
+    except ValueError:  # rows of different lengths
+        rows = np.empty(len(Y), dtype=object)
+        rows[:] = list(Y)
+        return rows
+
+
+def refuse_names(labels: NDArray[Any]) -> None:
+    """Raise ValueError where a row holds several names: a set or a list of them, or "a|b".
+
+    Taken as they are, each different set would be a class of its own.
+    """
+    if labels.dtype.kind not in "OSU":
+        return
+    for row, value in enumerate(cast("list[object]", labels.tolist()) if labels.ndim else ()):
+        several = isinstance(value, Collection) and not isinstance(value, str | bytes)
+        joined = (isinstance(value, str) and "|" in value) or (isinstance(value, bytes) and b"|" in value)
+        if several or joined:
+            lists = "[row.split('|') for row in y]" if joined else "y"
+            raise ValueError(
+                f"y: expected 0/1 labels (rows, labels), or one class per row, found {value!r} in row {row}; "
+                f"sklearn.preprocessing.MultiLabelBinarizer().fit_transform({lists}) makes 0/1 labels of names"
+            )
+
+
+def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
+    if labels.ndim == 1:
+        refuse_names(labels)
+    kinds = {"numbers" if isinstance(value, Real) else type(value).__name__ for value in labels.flat}
+    if len(kinds) != 1 or "NoneType" in kinds:
+        raise ValueError(f"y: expected classes of one type, found {' and '.join(sorted(kinds))}")
+    return np.array(labels.tolist())
 
 
 def _require_values(labels: NDArray[Any]) -> None:

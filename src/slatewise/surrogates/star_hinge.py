@@ -52,6 +52,8 @@ class StarHinge:
     offset: Floats | None = None
     """(n, N) fixed part of the scores."""
     n_threads: int | None = None
+    total_weight: float = 1.0
+    """What the weights summed to as they were given: the sum over rows is so many times the mean."""
 
     @property
     def n_lists(self) -> int:
@@ -144,7 +146,7 @@ class StarHinge:
         )
 
     def part(self, lists: Ints) -> StarHinge:
-        """Return the hinge of some lists only, weighted to sum to 1."""
+        """Return the hinge of some lists only, weighted to sum to 1: they stand for all."""
         shared = self.shared
         phi = (
             self.phi[lists]
@@ -161,6 +163,7 @@ class StarHinge:
             self.core,
             None if self.offset is None else self.offset[lists],
             1,
+            self.total_weight,
         )
 
     def target_loss(self) -> Floats:

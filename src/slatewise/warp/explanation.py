@@ -22,9 +22,9 @@ class SlateExplanation:
     """The parts of the scores of ranked items: for each query its slate, best first, and the list that moved it."""
 
     items: NDArray[Any]
-    """(queries, k) ids of the ranked items."""
+    """(queries, k) ids of the ranked items; -1 or an empty string where so many are excluded that none is left."""
     own: Floats
-    """(queries, k) what query and item have in common, or the base's score."""
+    """(queries, k) what query and item have in common, or the base's score; -inf where there is no item."""
     bias: Floats
     """(queries, k) what the item has with any query."""
     neighbours: NDArray[Any]
@@ -59,19 +59,27 @@ def explain_slates(
     pair
         How a list moves an item; its columns begin after those of the bias.
     items, lists, weights
-        Ranked items, (queries, k), the lists that moved them, -1 where nothing is, and the weight of each place.
+        Ranked items, (queries, k), the lists that moved them, and the weight of each place; -1 where nothing is.
     item_ids
         Id of every item.
     """
     bias, rows = pair.S.start - 1, values[items].astype(np.float64)
     own = np.einsum("qf,qif->qi", vectors[:, :bias].astype(np.float64), rows[..., :bias])
     moved_by = moved_by_list(values, pair, items, lists, weights)
-    neighbours = np.where(lists < 0, item_ids.dtype.type(-1 if item_ids.dtype.kind == "i" else ""), item_ids[lists])
-    return SlateExplanation(item_ids[items], own, rows[..., bias], neighbours, moved_by)
+    nobody = items < 0
+    own[nobody], rows[nobody] = -np.inf, 0.0
+    return SlateExplanation(shown_ids(item_ids, items), own, rows[..., bias], shown_ids(item_ids, lists), moved_by)
+
+
+def shown_ids(item_ids: NDArray[Any], numbers: Ints) -> NDArray[Any]:
+    """Return the ids of items; -1, or an empty string, where there is none (number -1)."""
+    nothing = item_ids.dtype.type(-1 if item_ids.dtype.kind == "i" else "")
+    return np.where(numbers < 0, nothing, item_ids[numbers])
 
 
 def moved_by_list(values: Singles, pair: PairTerm, items: Ints, lists: Ints, weights: Singles) -> Floats:
-    """Return w_j (S d).(S dbar_j), (queries, items, list), from the items' table of a stage."""
+    """Return w_j (S d).(S dbar_j), (queries, items, list), from the items' table of a stage; 0 for item -1."""
     moved = values[items][..., pair.S.start : pair.S.stop].astype(np.float64)
     listed = values[lists][..., pair.listed.start : pair.listed.stop].astype(np.float64)
+    moved[items < 0] = 0.0
     return np.einsum("qif,qjf->qij", moved, listed) * np.where(lists < 0, 0.0, weights)[:, None, :]

@@ -30,6 +30,25 @@ MOST_STEPS, STEPS_A_CHECK = 1000, 10
 _SCORES_A_BLOCK = 1 << 21
 
 
+class FoldedQueries(np.ndarray[Any, np.dtype[np.floating[Any]]]):
+    """Rows of U for queries that training never saw, (queries, n): an array by whose type a ranker tells it from ids.
+
+    Parts of it, and rows put together, are of this type too. Files of arrays forget it:
+    ``np.load(path).view(FoldedQueries)`` says it again.
+
+    Examples
+    --------
+    >>> rows = np.zeros((3, 2), dtype=np.float32).view(FoldedQueries)
+    >>> type(rows[:2]).__name__, type(np.concatenate([rows, rows])).__name__
+    ('FoldedQueries', 'FoldedQueries')
+    """
+
+    @property
+    def __array_priority__(self) -> float:
+        """What NumPy puts together has the type of the highest."""
+        return 1.0
+
+
 @dataclass(frozen=True, eq=False)
 class FoldedIn:
     """Rows of U, what each costs, and what none can cost less than."""

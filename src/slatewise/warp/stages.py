@@ -127,6 +127,14 @@ class Stages:
         self, state: StageState, lists: Ints, watch: Callable[[EpochReport, StageState], None]
     ) -> StageState | None:
         """Train one stage on the lists of the one before; None where it does not raise recall."""
+        self.advance(state, lists, watch)
+        if state.best is None:
+            return None
+        best_queries, best_items = state.best
+        return replace(state, queries=best_queries, items=best_items, best=None)
+
+    def advance(self, state: StageState, lists: Ints, watch: Callable[[EpochReport, StageState], None]) -> None:
+        """Train a stage for as many epochs as the schedule has; it can be gone on with."""
         places = places_of(lists, self.position_weights, self.own_items)
 
         def factors(own: Table, items: Table) -> Factors:
@@ -145,10 +153,6 @@ class Stages:
             self.n_threads,
             watch,
         )
-        if state.best is None:
-            return None
-        best_queries, best_items = state.best
-        return replace(state, queries=best_queries, items=best_items, best=None)
 
     def hand_over(self, done: tuple[StageState, ...]) -> Ints:
         """Return the lists of the last stage for every query, (queries, k); empty ones before the first."""

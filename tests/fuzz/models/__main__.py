@@ -45,6 +45,8 @@ def main() -> int:
             for future in as_completed(pending):
                 refused, failed = future.result()
                 rules.update(refused)
+                for failure in failed[: max(0, _SHOWN - len(failures))]:
+                    print(failure, flush=True)
                 failures += failed
                 pending.pop(future)
         except BrokenProcessPool:
@@ -56,8 +58,6 @@ def main() -> int:
     if arguments.rules:
         for rule, count in rules.most_common():
             print(f"  {count:6} {rule}")
-    for failure in failures[:_SHOWN]:
-        print(failure)
     return 1 if failures else 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import random
@@ -153,20 +154,20 @@ def altered(rng: random.Random, data: bytes) -> tuple[bytes, str]:
 
 def _place(rng: random.Random, parts: Parts) -> tuple[Any, Any, str]:
     """Choose a value anywhere, most often a parameter or a plain learned value; return holder, key and words."""
-    first = rng.choice(("params", "params", "values", "values", "values", "card", "format", "estimator"))
-    holder, key, words = parts.metadata, first, first
-    while first in holder or holder is not parts.metadata:
-        inner = holder[key]
-        if not isinstance(inner, (dict, list)) or not inner or rng.random() < 0.03:
-            break
-        holder, key = inner, rng.choice(sorted(inner) if isinstance(inner, dict) else range(len(inner)))
+    key: Any = rng.choice(("params", "params", "values", "values", "values", "card", "format", "estimator"))
+    holder: Any = parts.metadata
+    holder.setdefault(key, None)  # an earlier alteration may have removed it
+    words = str(key)
+    while isinstance(holder[key], (dict, list)) and holder[key] and rng.random() > 0.03:
+        holder = holder[key]
+        key = rng.choice(sorted(holder) if isinstance(holder, dict) else range(len(holder)))
         words += f".{key}"
     return holder, key, words
 
 
 def _replace_value(rng: random.Random, parts: Parts) -> str:
     holder, key, words = _place(rng, parts)
-    value = rng.choice(_JSON)
+    value = copy.deepcopy(rng.choice(_JSON))
     holder[key] = value
     return f"{words} = {str(value)[:60]!r}"
 
@@ -193,14 +194,14 @@ def _add_value(rng: random.Random, parts: Parts) -> str:
         ("n_threads", "callbacks", "checkpoint", "base", "__class__", "k_", "fit", "model_card_", "x", "sha256")
     )
     if isinstance(holder, dict):
-        holder[name] = rng.choice(_JSON)
+        holder[name] = copy.deepcopy(rng.choice(_JSON))
     return f"with {name} = {str(holder.get(name))[:60]}"
 
 
 def _swap_values(rng: random.Random, parts: Parts) -> str:
     first, second = _place(rng, parts), _place(rng, parts)
-    first[0][first[1]], words = second[0][second[1]], f"{first[2]} = {second[2]}"
-    return words
+    first[0][first[1]] = copy.deepcopy(second[0][second[1]])
+    return f"{first[2]} = {second[2]}"
 
 
 # --- arrays ----------------------------------------------------------------------------------------------------------
@@ -326,7 +327,7 @@ def _as_json(rng: random.Random, parts: Parts) -> str:
     values = parts.metadata.get("values")
     if isinstance(values, dict):
         own = tensor.tolist() if tensor.size < 500 else 0
-        values[name.removesuffix("#utf32")] = own if rng.random() < 0.5 else rng.choice(_JSON)
+        values[name.removesuffix("#utf32")] = own if rng.random() < 0.5 else copy.deepcopy(rng.choice(_JSON))
     return f"{name} as a plain value"
 
 

@@ -123,10 +123,11 @@ def _cstar(ranker: Any, folder: Path) -> Iterator[Question]:
     known[:, 0] = np.arange(ROWS) % 2
     Y: Any = (np.arange(ROWS)[:, None] + np.arange(n_labels)) % 2
     Y[:, 0] |= Y.sum(axis=1) == 0
-    if len(ranker.classes_):
+    one_class = not ranker.multilabel_
+    if one_class:
         Y = np.resize(ranker.classes_, ROWS)
     two, counts = min(2, n_labels), np.resize(np.arange(1, n_labels + 1), ROWS)
-    full, one_class = (ROWS, n_labels), len(ranker.classes_) > 0
+    full = (ROWS, n_labels)
     yield Question("label_scores", lambda: ranker.label_scores(X), array(full))
     yield Question("decision_function", lambda: ranker.decision_function(X), array(full, finite=False))
     yield Question("decision_function", lambda: ranker.decision_function(X, two, known), array(full, finite=False))

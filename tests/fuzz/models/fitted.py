@@ -53,8 +53,9 @@ def _labels() -> dict[str, Any]:
         "cstar-fixed": CStarRanker(core=[1], k=2, max_iter=20).fit(X, Y),
         "cstar-rbf": CStarRanker(core=1, scores="rbf", n_components=6).fit(X, Y),
         "cstar-chi2": CStarRanker(core=1, scores="chi2", n_components=6).fit(np.abs(X), Y),
+        "cstar-intersection": CStarRanker(core=1, scores="intersection", n_components=6).fit(np.abs(X), Y),
         "cstar-precomputed": CStarRanker(core=1, scores="precomputed", n_components=6).fit(X @ X.T, Y),
-        "cstar-likelihood": CStarRanker(core=2, scores="pretrained", surrogate="likelihood", C=10.0).fit(given, Y),
+        "cstar-likelihood": CStarRanker(core=2, scores="pretrained", surrogate="likelihood").fit(given, Y),
         "cstar-classes": CStarRanker(core=1).fit(X, classes),
     }
 
@@ -80,6 +81,7 @@ def _catalogues() -> dict[str, Any]:
     return {
         "latent": LatentRanker(**small, max_norm=2.5).fit(*ids),
         "latent-stages": LatentRanker(**small, max_norm=2.5, stages=2, pair="bilinear", own_weight=0.5).fit(*ids),
+        "latent-sampled": LatentRanker(**small, max_norm=2.5, engine="sampled", n_threads=1, loss="auc").fit(*ids),
         "latent-strings": LatentRanker(**small, max_norm=2.5).fit(*names),
         "latent-features": LatentRanker(**small, max_norm=2.5).fit(scenes.X[:, :5], scenes.Y[:, :4]),
         "reranker": StructuredReranker(Base(), **small, stages=2).fit(*ids),
