@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from slatewise.estimators._sklearn import BaseEstimator
-from slatewise.lists.checks import require_in_range
+from slatewise.lists.checks import require_in_range, sparse_rows
 
 if TYPE_CHECKING:
 
@@ -36,7 +35,8 @@ def check_points(estimator: BaseEstimator, X: Any, *, reset: bool, sparse: bool 
     rows: Any = _validation.validate_data(
         estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse="csr" if sparse else False
     )
-    require_in_range("X", rows.data if issparse(rows) else rows)
+    matrix = sparse_rows(rows)
+    require_in_range("X", rows if matrix is None else matrix.data)
     return rows
 
 
