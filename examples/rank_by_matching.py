@@ -3,9 +3,9 @@
 # ---
 from slatewise import MatchingRanker, data, datasets, metrics
 
-queries = datasets.make_queries(n_queries=60, random_state=0)
+queries = datasets.make_queries(n_queries=40, random_state=1)
 X = data.minmax_per_query(queries.X, queries.qid)  # only differences inside a query count
-train = queries.qid < 40
+train = queries.qid < 28
 test = ~train
 
 rankers = {

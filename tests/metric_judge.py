@@ -27,8 +27,11 @@ def delta(loss, relevance, k):
     return 1.0 - z[:top] @ discount / discount.sum()
 
 
-def planes(queries, items, relevance, loss, k):
-    """For each query, (Delta, matrices A) of all rankings y: its hinge is max of Delta + <W, A>."""
+def planes(queries, items, relevance, loss, k, top=None):
+    """For each query, (Delta, matrices A) of all rankings y: its hinge is max of Delta + <W, A>.
+
+    ``top``: psi is a mean over P min(top, N) pairs instead of P N.
+    """
     found = []
     for q, wanted in zip(queries, relevance, strict=True):
         there = np.flatnonzero(wanted >= 0)
@@ -43,7 +46,7 @@ def planes(queries, items, relevance, loss, k):
                 ((1.0 if place[i] < place[j] else -1.0) - 1.0) * (features[i] - features[j]) for i in good for j in bad
             )
             losses.append(delta(loss, wanted[list(order)], k))
-            matrices.append(A / (len(good) * len(bad)))
+            matrices.append(A / (len(good) * (len(bad) if top is None else min(top, len(bad)))))
         found.append((np.array(losses), np.array(matrices)))
     return found
 
@@ -51,6 +54,15 @@ def planes(queries, items, relevance, loss, k):
 def risk(planes_of, W):
     """Mean hinge."""
     return float(np.mean([(losses + np.tensordot(A, W, 2)).max() for losses, A in planes_of]))
+
+
+def nearest_of(relevance, points, count):
+    """Leave out what is relevant but not among the ``count`` nearest to the query, which is one of the points."""
+    kept = relevance.copy()
+    for q, wanted in enumerate(kept):
+        near = sorted(np.flatnonzero(wanted == 1), key=lambda i: (((points[q] - points[i]) ** 2).sum(), i))
+        wanted[near[count:]] = -1
+    return kept
 
 
 def same_class(y):

@@ -180,6 +180,16 @@ def test_a_sparse_file_need_not_mention_every_feature(tmp_path, letor, run):
     assert f"{other}:2:9: expected a feature index from 1 to 2" in bad_input(run("evaluate", model, other))
 
 
+def test_a_wide_file_is_never_filled_in(tmp_path, run):
+    """500 rows of ten million features are 40 GB as dense numbers."""
+    lines = [f"{row % 2} qid:{row // 10} {3 + row % 2}:1 {10_000_000 - row}:0.5" for row in range(500)]
+    data, model = tmp_path / "wide.txt", tmp_path / "m.safetensors"
+    data.write_text("\n".join(lines) + "\n")
+    assert run("fit", "margin", data, "--out", model)[0] == 0
+    assert json.loads(run("evaluate", model, data, "--measures", "map", "--json")[1]) == {"map": 1.0}
+    assert run("rank", model, data, "--out", tmp_path / "r.run")[0] == 0
+
+
 def test_a_sparse_file_need_not_mention_every_label(tmp_path, run):
     rows, model, trec = tmp_path / "rows.txt", tmp_path / "m.safetensors", tmp_path / "r.run"
     rows.write_text("0,1 1:0.5 2:1\n1 1:3\n2 2:4\n0 1:1\n")
@@ -230,13 +240,13 @@ def test_bad_rows_name_the_place(tmp_path, run):
 
 
 def test_other_bad_input(tmp_path, letor, run):
-    model = tmp_path / "m.safetensors"
+    model, trec = tmp_path / "m.safetensors", tmp_path / "one.run"
     assert "feature" in bad_input(run("fit", "nonsense", letor, "--out", model))
     assert "measure" in bad_input(run("fit", "feature", letor, "--out", model, "--param", "x=1"))
     assert "--param" in bad_input(run("fit", "feature", letor, "--out", model, "--param", "measure"))
     assert "nowhere" in bad_input(run("fit", "feature", "nowhere", "--out", model))
     assert "out" in bad_input(run("fit", "feature", letor))
-    assert "missing.safetensors" in bad_input(run("rank", tmp_path / "missing.safetensors", letor, "--out", model))
+    assert "missing.safetensors" in bad_input(run("rank", tmp_path / "missing.safetensors", letor, "--out", trec))
     assert "slatewise model" in bad_input(run("rank", letor, letor, "--out", tmp_path / "x.run"))
     assert "top" in bad_input(run("rank", model, letor, "--out", tmp_path / "x.run", "--top", "0"))
     assert "nonsense" in bad_input(run("evaluate", letor, letor, "--measures", "nonsense@3"))
@@ -254,7 +264,6 @@ def test_other_bad_input(tmp_path, letor, run):
         assert f"{empty}:1:1: expected at least one row" in bad_input(run("fit", system, empty, "--out", model))
     grades = tmp_path / "grades.txt"
     grades.write_text("1e300 qid:1 1:1\n")
-    trec = tmp_path / "one.run"
     trec.write_text("1 Q0 a 1 1 x\n")
     assert "whole numbers as relevance" in bad_input(run("evaluate", trec, grades))
     assert bad_input(run("demo", "--nonsense"))

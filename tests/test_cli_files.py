@@ -202,7 +202,7 @@ def test_a_run_of_labels_is_judged_by_rows_with_labels(tmp_path, tags, scenes, d
     assert by_run == pytest.approx(by_model)
 
 
-def test_a_run_of_classes_is_judged_by_the_rows_that_fit_read(tmp_path, classes, done):
+def test_a_run_of_classes_is_judged_by_the_rows_that_fit_read(tmp_path, classes, done, run):
     path, model = classes
     by_model, by_run = both(done, tmp_path, model, path, "p@1,map")
     assert by_run == pytest.approx(by_model)
@@ -210,6 +210,8 @@ def test_a_run_of_classes_is_judged_by_the_rows_that_fit_read(tmp_path, classes,
     test.write_text("2,21,red\n5.2,23,blue\n2,22,green\n")
     by_model, by_run = both(done, tmp_path, model, test, "p@1,map", "--system", "metric", "--catalogue", path)
     assert by_run == pytest.approx(by_model)
+    line = bad_input(run("evaluate", tmp_path / "both.run", test))
+    assert "--catalogue: expected a run of the 3 rows of" in line
     svmlight = tmp_path / "test.txt"
     svmlight.write_text("7 1:1 2:20\n7 1:1.5 2:25\n9 1:5 2:21\n9 1:5.5 2:24\n")
     done("fit", "metric", svmlight, "--out", model, "--param", "C=10")
@@ -253,7 +255,7 @@ def test_a_row_without_labels_counts_as_the_convention_says(tmp_path, tags, scen
     Y[:20] = 0
     data.write_npz(path, MultiLabel(scenes.X, csr_array(Y), scenes.label_names))
     for preset in ("trec_eval", "lightgbm"):
-        by_model, by_run = both(done, tmp_path, model, path, "ndcg@3", "--preset", preset)
+        _, by_run = both(done, tmp_path, model, path, "ndcg@3", "--preset", preset)
         by_model = json.loads(done("evaluate", model, path, "--measures", "ndcg@3", "--preset", preset, "--json"))
         assert by_run == pytest.approx(by_model)
 
@@ -292,6 +294,10 @@ def test_what_cannot_be_judged_says_why(tmp_path, tags, sessions, run):
     assert "--system" in bad_input(run("evaluate", model, path, "--system", "cstar"))
     assert "system: expected one of" in bad_input(run("evaluate", trec, path, "--system", "nonsense"))
     assert "nowhere" in bad_input(run("evaluate", trec, "nowhere"))
+    os.mkfifo(tmp_path / "pipe")
+    assert "expected a plain file" in bad_input(run("evaluate", trec, tmp_path / "pipe"))
+    assert "ends with one of" in bad_input(run("rank", tmp_path / "no model", path, "--out", tmp_path / "r.xyz"))
+    assert "expected a plain file" in bad_input(run("demo", "--out", tmp_path))
     kinds = {datasets.describe(name).kind: name for name in datasets.names()}
     assert "found one of images" in bad_input(run("evaluate", trec, kinds["images"]))
 
@@ -374,3 +380,11 @@ def test_arff_without_its_labels_says_what_is_missing(tmp_path, tags, run):
     line = bad_input(run("fit", "cstar", arff, "--out", tmp_path / "x"))
     assert f"{arff}: expected the file music.xml beside it, which names the attributes that are labels" in line
     assert "music.xml beside it" in bad_input(run("rank", tags[1], arff, "--out", tmp_path / "x.run"))
+
+
+def test_ties_are_broken_by_the_names_of_labels(tmp_path, run, done):
+    """Labels without a feature score alike; before, a preset that breaks ties by id could not be used."""
+    rows, model = tmp_path / "rows.txt", tmp_path / "m.safetensors"
+    rows.write_text("0,1 1:1\n2 2:1\n0,1 1:1\n2 2:1\n")
+    done("fit", "cstar", rows, "--out", model, "--param", "core=1")
+    assert done("evaluate", model, rows, "--measures", "map", "--preset", "trec_eval", "--json") == '{"map": 1.0}\n'

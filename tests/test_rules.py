@@ -83,6 +83,7 @@ ALLOWED = {
     "validation_fraction": {"0", "1e-300"},
     "subsets": {"2.5", "3.0", "1e-300"},
     "core": {"0", "auto"},
+    "targets": {"auto"},
     "random_state": {"0", "None", *WHOLE},
     "n_threads": {"None", "-1"},
     "callbacks": {"None"},

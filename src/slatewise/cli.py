@@ -65,6 +65,8 @@ def demo(
     """
     from slatewise.demo import COLUMNS, run_demo
 
+    if out.exists():  # folders that are missing are made
+        _check_target("--out", out)
     with _working("demo"):
         result = run_demo()
     result.page().write(out)
@@ -130,15 +132,16 @@ def rank(
     Example: slatewise rank model.safetensors test.txt --top 10 --out test.run
     """
     from slatewise import load
-    from slatewise.data import write_run_as
+    from slatewise.data.write import writer_for
     from slatewise.inputs import PairColumns
     from slatewise.tasks import task_of
 
     _check_target("--out", out, model, data)
+    write = writer_for(out)
     ranker = load(model)
     with _working("rank"):
         run = task_of(ranker).reading(PairColumns(header)).run(ranker, data, top)
-    write_run_as(out, run)
+    write(out, run)
     print(f"{out}: {len(run.scores)} lines")
 
 

@@ -64,6 +64,7 @@ _CARD_TYPES = {
 }
 _CARD_NEEDS = {"library", "n_lists", "n_rows", "data_sha256"}
 _MAX_ENTRIES = 1 << 48  # an array of no bytes can claim any size: NumPy would refuse a larger one in its own words
+_MAX_LETTERS = 1 << 20  # of a string: NumPy has no words for a longer one, and an array of no rows can claim any
 _STRINGS = "#utf32"  # strings as rows of code points: the memory they take is the file they came in
 
 
@@ -207,6 +208,8 @@ def _encode_strings(array: Array, name: str) -> Array:
     texts = np.asarray(array, dtype=np.str_)
     if array.ndim != 1 or texts.tolist() != array.tolist():  # not strings, or a NUL at the end, which NumPy drops
         raise ModelFileError(f"array {name!r}: expected a one-dimensional array of strings, found {array.dtype}")
+    if texts.dtype.itemsize > 4 * _MAX_LETTERS:
+        raise ModelFileError(f"array {name!r}: expected strings of at most {_MAX_LETTERS} letters, found longer ones")
     rows = np.ascontiguousarray(texts, dtype=texts.dtype.newbyteorder("<"))
     return rows.view("<i4").reshape(len(rows), rows.dtype.itemsize // 4)
 
@@ -342,7 +345,7 @@ def _from_tensors(tensors: Mapping[str, Array], values: Mapping[str, Json], file
 
 
 def _decode_strings(tensor: Array, where: str) -> Array:
-    if tensor.dtype != np.int32 or tensor.ndim != 2 or tensor.shape[1] == 0:
+    if tensor.dtype != np.int32 or tensor.ndim != 2 or not 1 <= tensor.shape[1] <= _MAX_LETTERS:
         raise ModelFileError(f"{where}: expected strings as rows of code points, found {tensor.dtype} {tensor.shape}")
     if tensor.size and (tensor.min() < 0 or tensor.max() > 0x10FFFF):
         raise ModelFileError(f"{where}: expected code points from 0 to 1114111, found {tensor.min()} to {tensor.max()}")

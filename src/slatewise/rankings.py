@@ -44,7 +44,7 @@ class Rankings:
         return Rankings(self.ids, np.concatenate(([0], np.cumsum(kept))).astype(np.int64), self.order[rank < k])
 
 
-def rank_rows(scores: NDArray[Any], qid: ArrayLike | None = None) -> Rankings:
+def rank_rows(scores: NDArray[Any], qid: ArrayLike | None = None, group: ArrayLike | None = None) -> Rankings:
     """Sort every list by score, largest first; equal scores keep the order of the rows.
 
     Examples
@@ -53,7 +53,7 @@ def rank_rows(scores: NDArray[Any], qid: ArrayLike | None = None) -> Rankings:
     >>> rankings.ids.tolist(), rankings[0].tolist(), rankings[1].tolist()
     (['a', 'b'], [2, 0], [1])
     """
-    groups = group_rows(qid, len(scores))
+    groups = group_rows(qid, len(scores), group)
     rows = np.arange(len(scores)) if groups.order is None else groups.order
     lists = np.repeat(np.arange(len(groups.ids)), np.diff(groups.offsets))
     best_first = np.lexsort((-np.asarray(scores, dtype=np.float64)[rows], lists))

@@ -28,8 +28,8 @@ MOST_LISTED = 1 << 20
 MOST_COMPONENTS = 1 << 16
 """Columns of a table of factors."""
 MOST_THREADS = 1 << 12
-MOST_LEARNED = 1e100
-"""Of learnt numbers in double precision: products and squares with data stay finite."""
+MOST_LEARNED = 1e40
+"""Of learnt numbers in double precision: sums of products with data stay what every door lets in."""
 MOST_FACTOR = 1e10
 """Of a learnt factor in single precision, and of the norm of a row."""
 MOST_WEIGHT = 1e6

@@ -25,7 +25,7 @@ from slatewise import (
     metrics,
 )
 from slatewise.data import read_qrels
-from slatewise.data.records import MultiLabel, Qrels, Run, Strings
+from slatewise.data.records import MultiLabel, Qrels, Ranking, Run, Strings
 from slatewise.inputs import (
     UNSAID,
     PairColumns,
@@ -52,6 +52,8 @@ class Judgements:
 
     qrels: Qrels
     missing: Literal["skip", "zero"] = "skip"
+    n_rows: int | None = None
+    """How many rows there are to rank, where they are named by their number, from 0."""
 
 
 @dataclass(frozen=True)
@@ -104,12 +106,12 @@ class DocumentTask(Task):
     def fit(self, estimator: Any, data: str) -> None:
         """Fit on graded rows."""
         rows = read_ranking(data, part=Part.TRAIN)
-        estimator.fit(rows.dense(), rows.y, qid=rows.qid)
+        estimator.fit(_features(rows), rows.y, qid=rows.qid)
 
     def run(self, model: Any, data: str, top: int) -> Run:
         """Rank the documents of every query."""
         rows = read_ranking(data, model.n_features_in_, Part.TEST, require_labels=False)
-        X = rows.dense()
+        X = _features(rows)
         rankings = model.rank(X, rows.qid).top(top)
         qid = np.repeat(rankings.ids, np.diff(rankings.offsets)).astype(str)
         return Run(qid, document_ids(rows)[rankings.order], model.predict(X)[rankings.order])
@@ -117,7 +119,7 @@ class DocumentTask(Task):
     def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
         """Measure the documents of every query."""
         rows = read_ranking(data, model.n_features_in_, Part.TEST)
-        scores = model.predict(rows.dense())
+        scores = model.predict(_features(rows))
         return [measure(rows.y, scores, rows.qid, document_ids(rows)) for measure in measures]
 
     def judgements(self, data: str, catalogue: str | None) -> Judgements:
@@ -150,7 +152,7 @@ class LabelTask(Task):
         values: list[float] = []
         for measure in measures:
             k = relevance.sum(axis=1) if measure.name == "bep" else None
-            values.append(measure(relevance, _finite_scores(model, X, k)))
+            values.append(measure(relevance, _finite_scores(model, X, k), ids=rows.label_names))
         return values
 
     def judgements(self, data: str, catalogue: str | None) -> Judgements:
@@ -181,7 +183,8 @@ class ExampleTask(Task):
         rows = read_classes(data, model.n_features_in_, Part.TEST)
         relevance = rows.y[:, None] == model.classes_[model.catalogue_labels_]
         scores = -model.distances(rows.X)
-        return [measure(relevance.astype(np.float64), scores) for measure in measures]
+        ids = np.arange(len(model.catalogue_labels_)).astype(np.str_)
+        return [measure(relevance.astype(np.float64), scores, ids=ids) for measure in measures]
 
     def judgements(self, data: str, catalogue: str | None) -> Judgements:
         """Return the rows of a row's own class: those of ``catalogue``, or of the data where nothing else is said."""
@@ -192,7 +195,8 @@ class ExampleTask(Task):
         if lengths.sum() > MOST_JUDGEMENTS:
             found = f"{lengths.sum()} pairs of one class"
             raise ValueError(f"{data}: expected at most {MOST_JUDGEMENTS} for a run, found {found}: evaluate the model")
-        return Judgements(_with_every_row(lengths, np.concatenate([members[name] for name in asking]).astype(np.str_)))
+        relevant = np.concatenate([members[name] for name in asking]).astype(np.str_)
+        return Judgements(_with_every_row(lengths, relevant), n_rows=len(own))
 
 
 @dataclass(frozen=True)
@@ -228,7 +232,7 @@ class CatalogueTask(Task):
         if model.by_features_:
             rows = self._rows(model, data)
             scores, relevance = model.score(rows.X, model.item_ids_), rows.Y.toarray()
-            return [measure(relevance, scores) for measure in measures]
+            return [measure(relevance, scores, ids=rows.label_names) for measure in measures]
         observed = self._observed(data)
         run = self._ranked(model, data, observed.qid, DEEPEST, "count as misses")
         return list(metrics.evaluate_run(measures, run, observed, missing="zero").values())
@@ -309,8 +313,17 @@ def judgements_for(
     if system is None and columns == UNSAID and is_qrels(data):
         _without(catalogue)
         return Judgements(read_qrels(data))
+    if system is None and Path(data).exists() and not Path(data).is_file():
+        raise ValueError(f"{data}: expected a plain file, because judgements are looked at twice, found something else")
     task = task_named(_system_of(run, data) if system is None else system)
-    return task.reading(columns).judgements(data, catalogue)
+    judged = task.reading(columns).judgements(data, catalogue)
+    if judged.n_rows is not None:
+        known = {str(row) for row in range(judged.n_rows)}
+        strange = next((name for name in run.doc_ids.tolist() if name not in known), None)
+        if strange is not None:
+            expected = f"a run of the {judged.n_rows} rows of {catalogue or data}, by number from 0"
+            raise ValueError(f"--catalogue: expected {expected}, found {strange!r}: is it the file that fit read?")
+    return judged
 
 
 def _system_of(run: Run, data: str) -> str:
@@ -381,6 +394,11 @@ def _rows_for(model: Any, data: str, require_labels: bool = True) -> MultiLabel:
 def _finite_scores(model: Any, X: Any, k: Any = None) -> Any:
     """Score labels; one that must be in, or out, is above, or below, all others: runs and measures want numbers."""
     return np.nan_to_num(model.decision_function(X, k=k), posinf=1e30, neginf=-1e30)
+
+
+def _features(rows: Ranking) -> Any:
+    """Return X, and fill in the zeros of a file that has few of them: then that is the quicker, and takes no more."""
+    return rows.dense() if 3 * rows.X.nnz >= rows.X.shape[0] * rows.X.shape[1] else rows.X
 
 
 def _dense(rows: MultiLabel) -> Any:

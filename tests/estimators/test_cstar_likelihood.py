@@ -136,10 +136,10 @@ def test_what_cannot_be_log_odds_is_told(noisy, change, message):
 
 
 def test_log_odds_too_large_to_sum_are_refused(noisy):
-    largest = 50.0 * noisy[0] / np.abs(noisy[0]).max()
-    ranker = CStarRanker(2, "pretrained", surrogate="likelihood").fit(largest, noisy[1])
+    largest = 745.0 * noisy[0] / np.abs(noisy[0]).max()
+    ranker = CStarRanker(2, "pretrained", C=0.1, surrogate="likelihood").fit(largest, noisy[1])
     assert ranker.objective_ == pytest.approx(ranker.lower_bound_, rel=2e-3)
-    with pytest.raises(ValueError, match=r"X: expected log-odds from -50 to 50, found -.* to .*; clip or scale them"):
+    with pytest.raises(ValueError, match=r"X: expected log-odds from -745 to 745, found -.* to .*; clip or scale them"):
         ranker.fit(1.01 * largest, noisy[1])
 
 

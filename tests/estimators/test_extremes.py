@@ -51,7 +51,7 @@ def test_rankers_of_queries_refuse_rows_beyond_the_bound(ranker):
 
 
 def test_other_estimators_refuse_rows_beyond_the_bound():
-    metric = MetricRanker(tol=0.5).fit(X, np.arange(40) % 3)
+    metric = MetricRanker(C=100.0, tol=0.5).fit(X, np.arange(40) % 3)
     cstar = CStarRanker(core=1, C=1.0, tol=0.5, random_state=0).fit(X, Y)
     for fitted, target in ((metric, np.arange(40) % 3), (cstar, Y)):
         calls = [lambda rows, fitted=fitted, target=target: type(fitted)().fit(rows, target)]

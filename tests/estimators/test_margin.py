@@ -5,18 +5,20 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.estimators.named_failures import WEIGHTS_OF_LISTS
 
 import slatewise
 from slatewise import MarginRanker, data, datasets, metrics
 from slatewise.datasets.records import RankingSet
 from slatewise.errors import ModelFileError
 from slatewise.learners.result import ConvergenceWarning
+from slatewise.lists import GradedLists, group_rows
 from slatewise.model_file import ModelState, read_model, write_model
 
 LOSSES = ("map", "auc", "ndcg", "precision", "mrr")
 
 
-@parametrize_with_checks([MarginRanker()])
+@parametrize_with_checks([MarginRanker()], expected_failed_checks=lambda estimator: WEIGHTS_OF_LISTS)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -45,7 +47,7 @@ def test_each_loss_is_best_at_its_own(rows):
     X, y, qid = rows
     fits = {loss: MarginRanker(loss, k=3, C=10.0, tol=1e-4, threshold=1.0).fit(X, y, qid) for loss in LOSSES}
     for loss, ranker in fits.items():
-        hinge = ranker._hinge(X, y, qid)
+        hinge = ranker._hinge(GradedLists.of(X, y, group_rows(qid, len(y)), None))
         for other in fits.values():
             offset, gradient = hinge.cut(other.coef_)
             value = 0.5 * other.coef_ @ other.coef_ + 10.0 * (offset + gradient @ other.coef_)
@@ -244,3 +246,11 @@ def test_svm_map_on_ohsumed_is_level_with_the_official_ranking_svm(shared_data):
     chosen = max(rankers, key=lambda ranker: quality(ranker, fold.validation))
     official = next(run for run in datasets.load_official_runs("ohsumed25") if run.name == "RankSVM_fold1")
     assert quality(chosen, fold.test) > measure(official.relevance, official.scores, official.qid) - 0.02
+
+
+def test_lists_without_information_are_warned_of_where_they_are_most():
+    X, y = np.random.default_rng(0).normal(size=(12, 2)), np.array([0, 1, 0, 0, 0, 0, 1, 1, 0, 1, 1, 1])
+    with pytest.warns(UserWarning, match="4 of 6 lists are left out: their rows are all relevant or all irrelevant"):
+        ranker = MarginRanker().fit(X, y, group=[2] * 6)
+    assert ranker.n_skipped_ == 4
+    assert MarginRanker().fit(X[:4], y[:4], group=[2, 2]).n_skipped_ == 1

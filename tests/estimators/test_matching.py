@@ -1,8 +1,11 @@
+from itertools import combinations, permutations
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.estimators.named_failures import WEIGHTS_OF_LISTS
 
 import slatewise
 from slatewise import MatchingRanker, datasets
@@ -12,7 +15,8 @@ from slatewise.model_file import ModelState, read_model, write_model
 
 
 @parametrize_with_checks(
-    [MatchingRanker(repeats=1), MatchingRanker(repeats=1, surrogate="max-margin"), MatchingRanker(subsets="whole")]
+    [MatchingRanker(repeats=1), MatchingRanker(repeats=1, surrogate="max-margin"), MatchingRanker(subsets="whole")],
+    expected_failed_checks=lambda estimator: WEIGHTS_OF_LISTS,
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
@@ -123,6 +127,7 @@ def test_one_list_cannot_choose_a_strength(rows):
         MatchingRanker(M=3, l2="auto").fit(X[qid == 0], y[qid == 0])
 
 
+@pytest.mark.filterwarnings("ignore:.*lists are left out")
 def test_lists_without_a_slate_are_skipped_and_counted(rows):
     X, y, qid = rows
     y, qid = y.copy(), qid.copy()
@@ -134,19 +139,67 @@ def test_lists_without_a_slate_are_skipped_and_counted(rows):
     sizes = np.bincount(qid)
     ratings = np.array([len(set(y[qid == q])) for q in range(24)])
     for size in (2, 4, 8):
-        expected = ((sizes < size) | (ratings < min(size, 5))).sum()
-        assert MatchingRanker(M=size, subsets=0.01, repeats=1).fit(X, y, qid).n_skipped_ == expected
+        for absent, least in (("use", 2), ("skip", min(size, 5))):
+            expected = ((sizes < size) | (ratings < least)).sum()
+            ranker = MatchingRanker(M=size, subsets=0.01, repeats=1, absent=absent).fit(X, y, qid)
+            assert ranker.n_skipped_ == expected
 
 
-def test_a_list_that_lacks_a_rating_has_no_slate_unless_it_is_taken_whole():
+def test_a_list_that_lacks_a_rating_is_used_with_those_it_has_unless_skipped():
     X = np.random.default_rng(0).normal(size=(12, 2))
     y = np.array([0, 1, 2, 0, 1, 2, 0, 0, 0, 1, 1, 1])
     qid = np.repeat([0, 1], 6)
-    assert MatchingRanker(repeats=1).fit(X, y, qid).n_skipped_ == 1
-    assert MatchingRanker(M=2, repeats=1).fit(X, y, qid).n_skipped_ == 0
-    assert MatchingRanker(subsets="whole").fit(X, y, qid).n_skipped_ == 0
+    assert MatchingRanker(repeats=1).fit(X, y, qid).n_skipped_ == 0
+    assert MatchingRanker(M=2, repeats=1, absent="skip").fit(X, y, qid).n_skipped_ == 0
+    assert MatchingRanker(subsets="whole", absent="skip").fit(X, y, qid).n_skipped_ == 0
+    with pytest.warns(UserWarning, match=r"1 of 2 lists are left out: 1 without 3 different ratings \(absent='skip'\)"):
+        skipped = MatchingRanker(repeats=1, absent="skip").fit(X, y, qid)
+    alone = MatchingRanker(repeats=1).fit(X[:6], y[:6])
+    np.testing.assert_array_equal(skipped.coef_, alone.coef_)
     with pytest.raises(ValueError, match="y: expected a list with 3 different ratings, found at most 2"):
-        MatchingRanker(M=3).fit(X[:8], [0, 1, 0, 1, 2, 1, 2, 1], qid=np.repeat([0, 1], 4))
+        MatchingRanker(M=3, absent="skip").fit(X[:8], [0, 1, 0, 1, 2, 1, 2, 1], qid=np.repeat([0, 1], 4))
+
+
+def test_what_is_left_out_is_warned_of_with_the_count_and_the_reason():
+    X, y = np.random.default_rng(0).normal(size=(11, 2)), np.array([0, 1, 2, 0, 1, 1, 1, 0, 1, 2, 2])
+    group = [3, 2, 2, 4]  # all there; two rows; a single rating; all there
+    match = r"^2 of 4 lists are left out: 1 of a single rating, 1 of fewer than M = 3 rows$"
+    with pytest.warns(UserWarning, match=match):
+        ranker = MatchingRanker(repeats=1).fit(X, y, group=group)
+    assert ranker.n_skipped_ == 2
+    with pytest.warns(UserWarning, match=match):
+        ranker.loss(X, y, group=group)
+
+
+def test_slates_of_a_list_that_lacks_a_rating_are_judged_by_enumeration():
+    """M = 3 of a list rated 0, 0, 1, 1: every three documents of both ratings, ties in the order that was drawn."""
+    rng = np.random.default_rng(1)
+    X, y, group = rng.normal(size=(7, 2)), np.array([0, 1, 2, 0, 0, 1, 1]), [3, 4]
+    ranker = MatchingRanker(subsets="all", c=[1.0, 0.5, 0.0], ties="random").fit(X, y, group=group)
+    theta = ranker.coef_
+    chosen = [(2, 1, 0)] + [rows for rows in combinations(range(3, 7), 3) if len(set(y[list(rows)])) == 2]
+    assert len(chosen) == 5
+
+    def cheapest_and_dearest(rows):
+        """-log p of the best and the worst order of ties: which one was drawn is a matter of chance."""
+        orders = [np.array(order) for order in permutations(rows)]
+        weights = np.array([X[order] @ theta @ [1.0, 0.5, 0.0] for order in orders])
+        right = [weight for order, weight in zip(orders, weights, strict=True) if (np.diff(y[order]) <= 0).all()]
+        return np.logaddexp.reduce(weights) - np.array([max(right), min(right)])
+
+    least, most = np.mean([cheapest_and_dearest(rows) for rows in chosen], axis=0) + 0.005 * theta @ theta
+    assert least - 1e-9 <= ranker.objective_ <= most + 1e-9
+
+
+@pytest.mark.parametrize("found", [np.random.default_rng(0).normal(size=120), np.tile(np.arange(30), 4)])
+def test_many_grades_in_whole_lists_are_a_matter_of_y(found):
+    X = np.random.default_rng(1).normal(size=(120, 2))
+    message = r"y: expected at most about \d+ different relevance grades in a list of 30 rows.*found 30: round y"
+    with pytest.raises(ValueError, match=message):
+        MatchingRanker(subsets="whole").fit(X, found, group=[30] * 4)
+    ranker = MatchingRanker(subsets="whole").fit(X, found > np.median(found), group=[30] * 4)
+    assert ranker.loss(X, found > np.median(found), group=[30] * 4) > 0
+    MatchingRanker(subsets="whole", surrogate="max-margin", tol=0.1).fit(X, found, group=[30] * 4)
 
 
 def test_many_ratings_do_not_make_long_slates():
@@ -157,6 +210,7 @@ def test_many_ratings_do_not_make_long_slates():
     assert ranker.coef_[0] > np.abs(ranker.coef_[1:]).max()
 
 
+@pytest.mark.filterwarnings("ignore:.*lists are left out")
 def test_marginal_ties_warn_where_they_are_not_convex(rows):
     X, y, qid = rows
     with pytest.warns(UserWarning, match="not convex"):
@@ -193,6 +247,7 @@ def test_features_that_say_nothing_give_zero(surrogate):
         ({"M": 3, "c": [0.0, 1.0, 2.0]}, "c: expected numbers that fall"),
         ({"M": 3, "c": [1.0, 1.0, 1.0]}, "c: expected numbers that fall"),
         ({"subsets": "whole", "c": [1.0, 0.0]}, "c: expected 3 finite numbers"),
+        ({"absent": "drop"}, "absent: expected one of use, skip"),
         ({"ties": "first"}, "ties: expected one of random, marginal"),
         ({"ties": "marginal", "surrogate": "max-margin"}, "ties: expected 'random'"),
         ({"surrogate": "hinge"}, "surrogate: expected one of likelihood, max-margin"),

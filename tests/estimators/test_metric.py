@@ -1,4 +1,5 @@
 import os
+import pickle
 from dataclasses import replace
 from itertools import pairwise
 
@@ -6,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_wine
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import average_precision_score
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 from sklearn.model_selection import GridSearchCV
@@ -18,13 +20,15 @@ from tests.metric_judge import same_class
 import slatewise
 from slatewise import MetricRanker
 from slatewise.errors import ModelFileError
-from slatewise.learners.result import ConvergenceWarning
+from slatewise.learners.result import ConvergenceWarning, NothingLearntWarning
 from slatewise.model_file import read_model, write_model
 from slatewise.scores import mahalanobis
 
 LOSSES = ["auc", "precision", "map", "mrr", "ndcg", "knn"]
 
 
+# Some of scikit-learn's own data have labels at random: there is nothing to learn, and fit says so.
+@pytest.mark.filterwarnings("ignore::slatewise.learners.result.NothingLearntWarning")
 @parametrize_with_checks([MetricRanker()])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
@@ -82,7 +86,8 @@ def test_in_a_pipeline_and_in_a_search(wine):
     model = make_pipeline(StandardScaler(), MetricRanker(), KNeighborsClassifier(3))
     search = GridSearchCV(model, {"metricranker__C": [0.1, 10.0]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.95
-    alone = GridSearchCV(MetricRanker(), {"C": [1e-4, 10.0]}, cv=3).fit(*wine)
+    with pytest.warns(NothingLearntWarning):
+        alone = GridSearchCV(MetricRanker(), {"C": [1e-4, 10.0]}, cv=3).fit(*wine)
     assert alone.best_params_ == {"C": 10.0}
 
 
@@ -256,6 +261,55 @@ def test_distances_far_from_zero(wine, ranker):
     assert (found >= 0).all()
 
 
+@pytest.mark.parametrize("rows", [7, 64, 178])
+@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf", "C": 50}, {"loss": "precision"}])
+def test_distances_have_the_same_bits_in_both_directions(wine, settings, rows):
+    X, y = wine[0][::-1][:rows].astype(np.float32), np.r_[np.zeros(3), wine[1][::-1][3:rows]]
+    ranker = MetricRanker(**settings).fit(X, y)
+    for found in (ranker.distances(X), ranker.distances(X, X)):
+        np.testing.assert_array_equal(found, found.T)
+        assert not found.diagonal().any()
+    np.testing.assert_array_equal(ranker.distances(X[:3], X), ranker.distances(X, X[:3]).T)
+    Z = ranker.transform(X.astype(np.float64))
+    np.testing.assert_allclose(ranker.distances(X), euclidean_distances(Z, squared=True), atol=1e-7)
+
+
+@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf", "C": 50}, {"regularizer": "diagonal"}])
+def test_the_metric_as_a_function(wine, settings):
+    X, y = wine[0][::3], wine[1][::3]
+    ranker = MetricRanker(**settings).fit(X, y)
+    distance = pickle.loads(pickle.dumps(ranker.get_metric()))
+    assert distance(X[0], X[1]) == distance(X[1], X[0]) == pytest.approx(np.sqrt(ranker.distances(X[:1], X[1:2])[0, 0]))
+    assert distance(X[2], X[2]) == 0.0
+    for algorithm in ("brute", "ball_tree"):
+        told = KNeighborsClassifier(3, metric=distance, algorithm=algorithm).fit(X, y)
+        mapped = KNeighborsClassifier(3).fit(ranker.transform(X), y)
+        np.testing.assert_array_equal(told.predict(wine[0][1::3]), mapped.predict(ranker.transform(wine[0][1::3])))
+    with pytest.raises(NotFittedError):
+        MetricRanker().get_metric()
+
+
+@pytest.mark.parametrize("regularizer", ["trace", "frobenius", "diagonal"])
+def test_n_components_is_the_most_rank(wine, regularizer):
+    X, y = wine
+    settings = {"C": 10.0, "regularizer": regularizer}
+    free = MetricRanker(**settings).fit(X, y)
+    few = MetricRanker(**settings, n_components=1).fit(X, y)
+    assert few.components_.shape == (1, 13) == few.get_metric().components.shape
+    assert few.transform(X).shape == (178, 1)
+    # The bound is of any rank; the objective of the W that is kept, better than the largest eigenvalue alone.
+    assert few.lower_bound_ >= free.lower_bound_
+    cut = MetricRanker(**settings, n_components=1, max_iter=1)
+    with pytest.warns(ConvergenceWarning):
+        cut.fit(X, y)
+    assert free.objective_ < few.objective_ < cut.objective_
+    assert few.model_card_.converged
+    wide = MetricRanker(**settings, n_components=13).fit(X, y)
+    np.testing.assert_array_equal(wide.components_, free.components_)
+    path = MetricRanker(**settings, n_components=2).path(X, y, [1.0, 10.0])
+    assert [len(ranker.components_) for ranker in path] == [2, 2]
+
+
 def test_single_precision_in_and_out(wine):
     X, y = wine
     ranker = MetricRanker().fit(X.astype(np.float32), y)
@@ -281,11 +335,16 @@ def test_constant_features_and_shifts(wine):
     more = MetricRanker(tol=1e-4).fit(np.column_stack([X + 3.0, np.full(len(X), 5.0)]), y)
     assert more.objective_ == pytest.approx(plain.objective_, rel=2e-4)
     assert np.abs(more.components_[:, -1]).max() < 1e-9
-    wide = MetricRanker().fit(np.ones((6, 9)), [0, 0, 0, 1, 1, 1])
+    with pytest.warns(NothingLearntWarning, match="1.0000 of it"):
+        wide = MetricRanker().fit(np.ones((6, 9)), [0, 0, 0, 1, 1, 1])
     assert wide.transform(np.ones((4, 9))).shape == (4, 0)
-    tenths = MetricRanker().fit(np.full((6, 2), 0.1), [0, 0, 0, 1, 1, 1])
+    with pytest.warns(NothingLearntWarning):
+        tenths = MetricRanker().fit(np.full((6, 2), 0.1), [0, 0, 0, 1, 1, 1])
     assert tenths.components_.shape == (0, 2)
-    nothing = MetricRanker().fit(np.ones((6, 2)), [0, 0, 0, 1, 1, 1])
+    with pytest.warns(NothingLearntWarning):
+        nothing = MetricRanker().fit(np.ones((6, 2)), [0, 0, 0, 1, 1, 1])
+    assert nothing.distances(np.ones((4, 2))).tolist() == [[0.0] * 6] * 4
+    assert nothing.get_metric()([1.0, 2.0], [3.0, 4.0]) == 0.0
     assert nothing.components_.shape == (0, 2)
     assert nothing.transform(np.ones((4, 2))).shape == (4, 0)
     assert nothing.rank(np.ones((4, 2)), k=3).tolist() == [[0, 1, 2]] * 4
@@ -308,6 +367,11 @@ BAD = [
     ({"unlisted": "maybe"}, {}, "unlisted: expected one of"),
     ({"threshold": "high"}, {}, "threshold: expected"),
     ({"n_components": 0}, {}, "n_components: expected"),
+    ({"n_components": 4}, {}, "n_components: expected at most 3"),
+    ({"targets": 0}, {}, "targets: expected"),
+    ({"targets": True}, {}, "targets: expected"),
+    ({"targets": "nearest"}, {}, "targets: expected"),
+    ({"pairs": "few"}, {}, "pairs: expected one of"),
     ({"gamma": -1.0}, {}, "gamma: expected"),
     ({}, {"y": None}, "requires y to be passed"),
     ({}, {"y": np.zeros(20)}, "1 class"),
@@ -360,7 +424,12 @@ def test_bad_input_to_rank_and_score(wine, ranker):
 def test_saved_and_loaded_it_maps_the_same(tmp_path, wine):
     X, y = np.abs(wine[0][::3]), wine[1][::3]
     for number, (settings, target) in enumerate(
-        [({}, y), ({"kernel": "chi2"}, y), ({"regularizer": "diagonal"}, np.eye(3)[y]), ({}, np.array(list("abc"))[y])]
+        [
+            ({}, y),
+            ({"kernel": "chi2", "C": 20}, y),
+            ({"regularizer": "diagonal", "C": 20}, np.eye(3)[y]),
+            ({}, np.array(list("abc"))[y]),
+        ]
     ):
         ranker = MetricRanker(**settings).fit(X, target)
         ranker.save(tmp_path / f"{number}.safetensors")

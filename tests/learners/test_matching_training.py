@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from slatewise.learners.matching_training import STRENGTHS, Problem, averaged_fit, choose_l2, held_out_path, spread
+from slatewise.learners.matching_training import STRENGTHS, Problem, averaged_fit, choose_l2, held_out_path
 from slatewise.learners.result import Fit, Round
+from slatewise.lists.features import spread
 from slatewise.surrogates.matching_slates import RatedLists
 
 
@@ -33,8 +34,8 @@ def lists():
 
 
 def test_spread_is_the_mean_squared_distance_from_the_centre(lists):
-    assert spread(lists) == pytest.approx(4.0)
-    assert spread(RatedLists(np.ones((2, 1)), np.array([0.0, 1.0]), np.array([0, 2]))) == 1.0
+    assert spread(lists.X, lists.offsets) == pytest.approx(4.0)
+    assert spread(np.full((2, 1), 0.1), np.array([0, 2])) == 0.0
 
 
 def test_the_strength_with_the_smallest_loss_is_chosen(lists):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
+from scipy.sparse import csr_array
 
 from slatewise.surrogates.matching_hinge import SlateHinge, WholeHinge
 from slatewise.surrogates.matching_likelihood import SlateLikelihood, WholeLikelihood, find_ties
@@ -278,3 +279,23 @@ def test_a_slate_with_a_single_document_a_rating_has_no_ties():
     ratings = np.array([[2.0, 1.0, 0.0], [2.0, 2.0, 0.0], [1.0, 1.0, 1.0]])
     ties = find_ties(Slates(np.zeros((3, 3), dtype=np.int64), ratings, ratings, np.ones(3) / 3))
     assert [(tie.slates.tolist(), tie.first, tie.last) for tie in ties] == [([1], 0, 2), ([2], 0, 3)]
+
+
+@pytest.mark.parametrize("make", [WholeHinge, WholeLikelihood])
+def test_whole_lists_are_weighted_and_may_be_sparse(make):
+    """A list of weight 2 is the list twice; CSR rows are the dense ones."""
+    rng = np.random.default_rng(0)
+    X, ratings = rng.normal(size=(9, 3)) * (rng.random((9, 3)) < 0.5), np.tile([0.0, 1.0, 2.0], 3)
+    offsets, theta = np.arange(0, 10, 3), rng.normal(size=3)
+    twice = np.r_[0:9, 3:6]
+
+    def of(lists):
+        part = make(lists, lists.ratings, 0.0) if make is WholeHinge else make(lists, lists.ratings)
+        return part.cut(theta) if make is WholeHinge else part.value_and_grad(theta)
+
+    weighted = of(RatedLists.of(X, ratings, offsets, np.array([1.0, 2.0, 1.0])))
+    doubled = of(RatedLists.of(X[twice], ratings[twice], np.arange(0, 13, 3)))
+    sparse = of(RatedLists.of(csr_array(X), ratings, offsets, np.array([1.0, 2.0, 1.0])))
+    for other in (doubled, sparse):
+        assert weighted[0] == pytest.approx(other[0], rel=1e-12)
+        np.testing.assert_allclose(weighted[1], other[1], rtol=1e-12, atol=1e-15)

@@ -33,11 +33,15 @@ def write_run_as(path: str | os.PathLike[str], run: Run) -> None:
     q1,d7,1,2.5,mine
     q1,d3,2,0.5,mine
     """
+    writer_for(path)(path, run)
+
+
+def writer_for(path: str | os.PathLike[str]) -> Writer:
+    """Return what writes a file of this name; a name that says no format is an error."""
     ending = "".join(Path(path).suffixes[-2:]).lower()
     for known, writer in _WRITERS.items():
         if ending.endswith(known):
-            writer(path, run)
-            return
+            return writer
     raise ValueError(f"{os.fspath(path)}: expected a file name that ends with one of {', '.join(_WRITERS)}")
 
 

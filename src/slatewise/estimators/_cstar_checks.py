@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Floats: TypeAlias = NDArray[np.float64]
 _LEAST_RANGE = 0.1
-_MOST_LOG_ODDS = 50.0  # odds of 1 to 10^22; from about 100 on training overflows
+_MOST_LOG_ODDS = 745.0  # of the smallest number above 0
 
 MOST_TERM = 100.0
 """Of a pair term of the likelihood: exponentials of several are multiplied."""
@@ -51,7 +51,7 @@ def check_together(ranker: CStarRanker, n_labels: int) -> None:
 def check_log_odds(X: Floats) -> None:
     """Warn where given scores can hardly be meant as log-odds, which the likelihood takes them for.
 
-    Raise ValueError where they are so large that sums of their exponentials are not finite.
+    Raise ValueError where they are larger than those of any probability: sums of exponentials then lose what is small.
     """
     low, high = float(X.min()), float(X.max())
     if max(-low, high) > _MOST_LOG_ODDS:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.lists.checks import require_in_range
+from slatewise.surrogates.matching_slates import RatedLists
 
 if TYPE_CHECKING:
     from slatewise.estimators.matching import MatchingRanker
@@ -17,6 +19,8 @@ Floats: TypeAlias = NDArray[np.float64]
 MOST_DOCUMENTS = 20
 """Of a slate: the exact sum doubles with every further one."""
 _MOST_DOUBLINGS = 500.0
+_MOST_STATES = 1 << 20
+"""Counts of documents by grade, but for the most frequent grade, that a whole list is summed over: some 100 MB."""
 
 
 def check_settings(ranker: MatchingRanker, ratings: Floats) -> None:
@@ -48,3 +52,36 @@ def position_weights(c: ArrayLike, size: int) -> Floats | None:
     if (np.diff(weights) > 0).any() or weights[0] == weights[-1]:
         raise ValueError(f"c: expected numbers that fall and never grow, found {weights.tolist()}")
     return weights.astype(np.float64)
+
+
+def left_out(lists: RatedLists, size: int, shown: int) -> str:
+    """Say how many lists have no slate of ``size`` documents with ``shown`` different ratings, and why."""
+    there, sizes = lists.n_ratings(), np.diff(lists.offsets)
+    single, lacking = there < 2, (there >= 2) & (there < shown)
+    reasons = {
+        "of a single rating": single,
+        f"without {shown} different ratings (absent='skip')": lacking,
+        f"of fewer than M = {size} rows": ~single & ~lacking & (sizes < size),
+    }
+    counts = {why: int(np.count_nonzero(which)) for why, which in reasons.items()}
+    why = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)
+    return f"{sum(counts.values())} of {len(lists)} lists are left out: {why}"
+
+
+def check_grades(ranker: MatchingRanker, lists: RatedLists) -> None:
+    """Raise ValueError where whole lists have so many grades that their sum would take all memory."""
+    if ranker.subsets != "whole" or ranker.surrogate != "likelihood":
+        return
+    for start, end in zip(lists.offsets[:-1].tolist(), lists.offsets[1:].tolist(), strict=True):
+        sizes = np.unique(lists.ratings[start:end], return_counts=True)[1]
+        if _states(sizes.tolist()) > _MOST_STATES:
+            n = end - start
+            most = max(r for r in range(1, n + 1) if _states([n // r] * r) <= _MOST_STATES)
+            raise ValueError(
+                f"y: expected at most about {most} different relevance grades in a list of {n} rows for "
+                f"subsets='whole', found {len(sizes)}: round y to fewer, or learn from slates (subsets=0.4)"
+            )
+
+
+def _states(sizes: list[int]) -> int:
+    return math.prod(size + 1 for size in sizes) // (max(sizes) + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,6 +14,7 @@ from slatewise.estimators._transformer import check_classes
 from slatewise.inference.interleave import Oracle, require_few_states
 from slatewise.learners.metric_cone import Cone, Orthant, Psd
 from slatewise.learners.metric_cuts import Regulariser
+from slatewise.learners.result import NothingLearntWarning
 from slatewise.lists.checks import relevance_rows
 from slatewise.lists.sparse import sparse_rows
 from slatewise.scores.label_sets import check_labels
@@ -31,6 +33,8 @@ REGULARISERS: dict[str, tuple[Cone, Regulariser]] = {
     "frobenius": (Psd(), Regulariser(0.0, 1.0)),
     "diagonal": (Orthant(), Regulariser(1.0, 0.0)),
 }
+NEXT_TO_NOTHING = 0.97
+"""A lower bound above this share of the objective of W = 0 is a warning."""
 NO_LABELS = np.empty(0, dtype=np.int64)
 
 
@@ -42,6 +46,21 @@ class Labelling:
     classes: Labels
     told: tuple[NDArray[Any], ...]
     """All arrays that say what is relevant, for the hash of the data."""
+
+
+def top_ranks(ranker: MetricRanker) -> int | None:
+    """Return how many irrelevant items on the first ranks lose what there is to lose there; None: it takes them all."""
+    k = int(ranker.k)
+    return {"precision": k, "ndcg": k, "knn": (k + 1) // 2, "mrr": 1}.get(ranker.loss)
+
+
+def n_targets(ranker: MetricRanker, oracle: Oracle, *, of_classes: bool) -> int | None:
+    """Return how many relevant items of a query are to come first; None: all."""
+    if ranker.targets == "all" or (ranker.targets == "auto" and (top_ranks(ranker) is None or not of_classes)):
+        return None
+    if oracle.name == "graded_ndcg":
+        raise ValueError(f"targets: expected 'auto' or 'all' with grades of relevance, found {ranker.targets!r}")
+    return int(ranker.k if ranker.targets == "auto" else ranker.targets)
 
 
 def query_weights(weight: ArrayLike | None, n_queries: int) -> NDArray[np.float64]:
@@ -131,6 +150,19 @@ def oracle_for(loss: str, k: int, wanted: Relevance) -> Oracle:
             offsets = np.arange(len(values) + 1, dtype=np.int64) * wanted.n_items
             require_few_states(values.ravel(), offsets, k)
     return Oracle("graded_ndcg", k) if graded else oracle
+
+
+def warn_if_nothing_learnt(ranker: MetricRanker, at_zero: float) -> None:
+    """Say so where the certificate proves that no W is much better than W = 0."""
+    if ranker.lower_bound_ > NEXT_TO_NOTHING * at_zero:
+        all_pairs = top_ranks(ranker) is not None and (ranker.targets == "all" or not len(ranker.catalogue_labels_))
+        warnings.warn(
+            f"nothing or next to nothing was learnt: the objective of W = 0 is {at_zero:.6g}, and no W is below "
+            f"{ranker.lower_bound_:.6g}, {ranker.lower_bound_ / at_zero:.4f} of it (C={ranker.C:g}, "
+            f"loss={ranker.loss!r}): raise C{', or set targets=k' if all_pairs else ''}, or look at the features",
+            NothingLearntWarning,
+            stacklevel=4,
+        )
 
 
 def labels_like(ranker: MetricRanker, y: Any, n_rows: int) -> Relevance:

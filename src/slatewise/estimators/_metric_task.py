@@ -13,16 +13,18 @@ from slatewise import rules
 from slatewise.estimators._metric_checks import (
     REGULARISERS,
     Labelling,
+    n_targets,
     oracle_for,
     query_weights,
     relevance_of,
+    top_ranks,
 )
 from slatewise.estimators._transformer import check_points
 from slatewise.estimators.saving import card_for
 from slatewise.model_file import ModelCard
 from slatewise.scores.mahalanobis import is_sparse
 from slatewise.scores.point_features import PointFeatures, kernel_features, plain_features, span_features
-from slatewise.scores.relevant_items import askable
+from slatewise.scores.relevant_items import Relevance, askable, lowest_counts, nearest_targets
 from slatewise.scores.row_kernels import KERNELS
 from slatewise.surrogates.metric_hinge import MetricHinge
 
@@ -49,11 +51,11 @@ def make_task(
     """Check everything, and leave out the queries that say nothing."""
     rules.check(ranker)
     sparse = ranker.kernel == "linear"
-    items = _as_float64(check_points(ranker, X, reset=True, sparse=sparse))
+    items = as_float64(check_points(ranker, X, reset=True, sparse=sparse))
     asked = (
         items
         if queries is None
-        else _as_float64(check_points(ranker, queries, reset=False, sparse=sparse, name="queries"))
+        else as_float64(check_points(ranker, queries, reset=False, sparse=sparse, name="queries"))
     )
     if ranker.kernel == "precomputed" and queries is not None:
         raise ValueError("queries: expected None for kernel='precomputed', found points")
@@ -66,20 +68,39 @@ def make_task(
             f"{'y' if relevance is None else 'relevance'}: expected a query with relevant and irrelevant items, "
             f"found none among {n_queries} queries (n_samples={n_items})"
         )
+    if ranker.kernel == "linear" and ranker.n_components is not None and ranker.n_components > items.shape[1]:
+        raise ValueError(
+            f"n_components: expected at most {items.shape[1]}, the features of X, found {ranker.n_components}"
+        )
     features, gamma = _features(ranker, asked, items)
     weight = weight[used]
+    oracle = oracle_for(ranker.loss, int(ranker.k), wanted)
     everyone = len(used) == n_queries
+    points = features.queries if everyone else features.queries[used]
+    wanted = wanted if everyone else wanted.some(used)
+    count = n_targets(ranker, oracle, of_classes=relevance is None)
+    wanted = wanted if count is None else nearest_targets(wanted, points, features.items, count)
     hinge = MetricHinge(
-        features.queries if everyone else features.queries[used],
+        points,
         features.items,
-        wanted if everyone else wanted.some(used),
+        wanted,
         weight / weight.sum(),
-        oracle_for(ranker.loss, int(ranker.k), wanted),
+        oracle,
         REGULARISERS[ranker.regularizer][0],
         ranker.n_threads,
+        _scale(ranker, wanted),
     )
     card = card_for(n_queries, *_arrays(items), *_arrays(asked), *labelling.told, weight, used)
     return Task(items, hinge, features, gamma, labelling, n_queries - len(used), replace(card, n_rows=n_items))
+
+
+def _scale(ranker: MetricRanker, wanted: Relevance) -> NDArray[np.float64] | None:
+    """Return what makes psi the mean over the pairs that losing the top turns: N / min(b, N)."""
+    fewest = top_ranks(ranker)
+    if fewest is None or ranker.pairs == "all":
+        return None
+    others = lowest_counts(wanted)
+    return others / np.minimum(fewest, others)
 
 
 def _features(ranker: MetricRanker, queries: Any, items: Any) -> tuple[PointFeatures, float]:
@@ -93,7 +114,8 @@ def _features(ranker: MetricRanker, queries: Any, items: Any) -> tuple[PointFeat
     return plain_features(queries, items), 1.0
 
 
-def _as_float64(rows: Any) -> Any:
+def as_float64(rows: Any) -> Any:
+    """Return dense or CSR rows in double precision."""
     return csr_array(rows).astype(np.float64) if is_sparse(rows) else rows.astype(np.float64)
 
 

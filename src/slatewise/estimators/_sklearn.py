@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
 
-from slatewise.lists.checks import real_numbers, require_in_range
+from slatewise.lists.checks import Features, feature_rows, real_numbers, require_in_range
 from slatewise.lists.sparse import sparse_rows
 
 if TYPE_CHECKING:
+    from slatewise.lists.checks import Sparse
 
     class BaseEstimator:
         """What slatewise uses of scikit-learn's base class."""
@@ -20,10 +22,11 @@ if TYPE_CHECKING:
 
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: Any) -> BaseEstimator: ...
+        def __sklearn_tags__(self) -> Any: ...
 else:
     from sklearn.base import BaseEstimator
 
-__all__ = ["BaseEstimator", "check_is_fitted", "check_rows", "check_targets", "check_weights"]
+__all__ = ["BaseEstimator", "check_features", "check_is_fitted", "check_rows", "check_targets", "check_weights"]
 
 _validation: Any = import_module("sklearn.utils.validation")
 
@@ -36,7 +39,17 @@ def check_rows(estimator: BaseEstimator, X: ArrayLike, *, reset: bool) -> NDArra
     return rows
 
 
-def check_targets(X: NDArray[Any], y: ArrayLike | None) -> NDArray[np.float64]:
+def check_features(estimator: BaseEstimator, X: ArrayLike | Sparse, *, reset: bool) -> Features:
+    """Return X as :func:`check_rows` does, or, where it is sparse in any of SciPy's formats, as CSR."""
+    if not issparse(X):
+        return check_rows(estimator, cast("ArrayLike", X), reset=reset)
+    rows = feature_rows("X", X)  # checks the format, which scikit-learn takes for granted
+    checked: Any = _validation.validate_data(estimator, rows, reset=reset, accept_sparse="csr", dtype="numeric")
+    require_in_range("X", checked.data)
+    return cast("Features", csr_array(checked))
+
+
+def check_targets(X: Features, y: ArrayLike | None) -> NDArray[np.float64]:
     """Return y as a checked vector with one finite relevance a row of X."""
     if y is None:
         raise ValueError("y: expected one relevance a row, found None; this ranker requires y to be passed")

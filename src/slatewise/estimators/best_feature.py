@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from slatewise import metrics, rules
 from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.learners.result import Round
+from slatewise.lists import GradedLists
+from slatewise.lists.checks import Features
 from slatewise.rules import Rule
 
 
@@ -54,13 +56,15 @@ class BestFeatureRanker(QueryRanker):
     def __init__(self, measure: str = "ndcg@10") -> None:
         self.measure = measure
 
-    def _fit_lists(
-        self, X: NDArray[Any], y: NDArray[np.float64], qid: NDArray[Any] | None, tell: Callable[[Round], None]
-    ) -> None:
+    def _fit_lists(self, lists: GradedLists, tell: Callable[[Round], None]) -> None:
         del tell  # there are no rounds
-        measure = metrics.parse(self.measure)
-        choices = [(feature, sign) for feature in range(X.shape[1]) for sign in (1.0, -1.0)]
-        values = [measure(y, sign * X[:, feature].astype(np.float64), qid) for feature, sign in choices]
+        measure, ids = metrics.parse(self.measure), lists.ids
+        choices: list[tuple[int, float]] = []
+        values: list[float] = []
+        for feature, column in _columns(lists):
+            for sign in (1.0, -1.0):
+                choices.append((feature, sign))
+                values.append(_weighted(measure.per_list(lists.y, sign * column, ids), lists.weight))
         if np.isnan(values).all():  # whether a list counts depends on its relevance alone
             raise ValueError(f"y: expected a list that {self.measure} can measure, found none")
         best = int(np.argmin(values) if measure.smaller_is_better else np.argmax(values))
@@ -74,5 +78,29 @@ class BestFeatureRanker(QueryRanker):
         if self.feature_ >= self.n_features_in_:
             raise ValueError(f"feature_: expected a column of {self.n_features_in_}, found {self.feature_}")
 
-    def _scores(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        return self.sign_ * X[:, self.feature_].astype(np.float64)
+    def _scores(self, X: Features) -> NDArray[np.float64]:
+        column = X[:, self.feature_] if isinstance(X, np.ndarray) else X[:, [self.feature_]].toarray().ravel()
+        return self.sign_ * column.astype(np.float64)
+
+
+def _columns(lists: GradedLists) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """Features by rising number; of those that are 0 in every row, which all rank alike, the first."""
+    X: Any = lists.X
+    if isinstance(X, np.ndarray):
+        yield from enumerate(cast("NDArray[np.float64]", X).T)
+        return
+    by_column, zeros = X.tocsc(), np.zeros(len(lists.y))
+    used = np.arange(lists.n_features) if lists.columns is None else lists.columns
+    absent = int(np.count_nonzero(used == np.arange(len(used))))  # up to here no feature is missing
+    for place, feature in enumerate(used.tolist()):
+        if place == absent:
+            yield absent, zeros
+        yield feature, by_column[:, [place]].toarray().ravel()
+    if absent == len(used) < lists.n_features:
+        yield absent, zeros
+
+
+def _weighted(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
+    """Return the mean over the lists that count; NaN where none does."""
+    counted = ~np.isnan(values)
+    return float(np.average(values[counted], weights=weight[counted])) if counted.any() else float("nan")

@@ -64,7 +64,7 @@ class CStarRanker(SavedEstimator):
         Labels selected in training: as many as are relevant (break-even precision, convex), or a fixed number.
     surrogate : {"max-margin", "likelihood"}
         What is minimised in training: the hinge, or minus the log-likelihood of the relevant set among all sets of as
-        many labels. The likelihood needs given scores that are log-odds, from -50 to 50 (a warning says where they
+        many labels. The likelihood needs given scores that are log-odds, from -745 to 745 (a warning says where they
         can hardly be), ``k="relevant"`` and a core of at most 10; it helps more where labels are noisy.
     C : float or "auto"
         Weight of the surrogate against the regulariser: of the mean hinge over rows, and of the likelihood per row.

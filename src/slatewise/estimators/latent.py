@@ -196,7 +196,7 @@ class LatentRanker(SavedEstimator):
 
     def __init__(
         self,
-        n_components: int = 50,
+        n_components: int = 100,
         stages: int = 1,
         k: int = 20,
         loss: Literal["warp", "auc"] = "warp",

@@ -16,7 +16,8 @@ from slatewise.inference.interleave import Oracle
 from slatewise.inference.ordered_pairs import OrderedPairs
 from slatewise.learners.margin_training import choose_strength, fit_margin
 from slatewise.learners.result import Round
-from slatewise.lists import group_rows
+from slatewise.lists import GradedLists
+from slatewise.lists.checks import Features
 from slatewise.rules import Rule
 from slatewise.surrogates.margin_hinge import MarginHinge
 
@@ -66,7 +67,8 @@ class MarginRanker(QueryRanker):
     objective_, lower_bound_, n_iter_
         The certificate: no weights have an objective below the bound.
     n_skipped_
-        Lists without a relevant or without an irrelevant row, which say nothing about a ranking.
+        Lists without a relevant or without an irrelevant row, which say nothing about a ranking; where they are more
+        than half, fit warns.
 
     Notes
     -----
@@ -146,12 +148,12 @@ class MarginRanker(QueryRanker):
         gap = (self.objective_ - self.lower_bound_) / max(self.objective_, 1e-300)
         return {"objective": self.objective_, "lower_bound": self.lower_bound_, "converged": gap <= self.tol}
 
-    def _fit_lists(self, X: NDArray[Any], y: Floats, qid: NDArray[Any] | None, tell: Callable[[Round], None]) -> None:
-        hinge = self._hinge(X.astype(np.float64), y, qid)
+    def _fit_lists(self, lists: GradedLists, tell: Callable[[Round], None]) -> None:
+        hinge = self._hinge(lists)
         seed = 0 if self.random_state is None else int(self.random_state)
         self.C_ = choose_strength(hinge, seed) if self.C == "auto" else float(self.C)
         fit = fit_margin(hinge, self.C_, self.tol, self.max_iter, tell)
-        self.coef_ = fit.params
+        self.coef_ = lists.all_features(fit.params)
         self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
         self.n_iter_ = len(fit.history)
         if not self.coef_.any():
@@ -162,25 +164,26 @@ class MarginRanker(QueryRanker):
                 stacklevel=3,
             )
 
-    def _hinge(self, X: Floats, y: Floats, qid: NDArray[Any] | None) -> MarginHinge:
-        """Gather the lists, keep those that say something, and choose the oracle."""
-        groups = group_rows(qid, len(X))
-        levels = self._levels(groups.gather(y))
-        sizes = np.diff(groups.offsets)
-        starts = groups.offsets[:-1]
+    def _hinge(self, lists: GradedLists) -> MarginHinge:
+        """Keep the lists that say something, and choose the oracle."""
+        levels, starts = self._levels(lists.y), lists.offsets[:-1]
         useful = np.minimum.reduceat(levels, starts) < np.maximum.reduceat(levels, starts)
         if not useful.any():
             raise ValueError(
                 "y: expected a list with relevant and irrelevant rows, found only one class of rows in every list"
             )
         self.n_skipped_ = int(np.sum(~useful))
-        kept = np.repeat(useful, sizes)
-        offsets = np.concatenate([[0], np.cumsum(sizes[useful])]).astype(np.int64)
-        rows = np.ascontiguousarray(groups.gather(X)[kept])
+        if 2 * self.n_skipped_ > len(lists):
+            warnings.warn(
+                f"{self.n_skipped_} of {len(lists)} lists are left out: their rows are all relevant or all irrelevant",
+                UserWarning,
+                stacklevel=4,
+            )
+        kept, levels = lists.keep(useful), levels[np.repeat(useful, np.diff(lists.offsets))]
         if self.loss == "auc":
-            return MarginHinge(rows, levels[kept], offsets, OrderedPairs(), self.n_threads)
+            return MarginHinge(kept.X, levels, kept.offsets, OrderedPairs(), self.n_threads, kept.weight)
         oracle = Oracle(self.loss, int(self.k))
-        return MarginHinge(rows, levels[kept].astype(np.int8), offsets, oracle, self.n_threads)
+        return MarginHinge(kept.X, levels.astype(np.int8), kept.offsets, oracle, self.n_threads, kept.weight)
 
     def _levels(self, y: Floats) -> NDArray[np.int64]:
         """Relevance as whole numbers from 0: 0 and 1, or for the AUC of graded rows every grade."""
@@ -190,5 +193,5 @@ class MarginRanker(QueryRanker):
             return np.unique(y, return_inverse=True)[1].astype(np.int64)
         return (y > y.min()).astype(np.int64)
 
-    def _scores(self, X: NDArray[Any]) -> Floats:
+    def _scores(self, X: Features) -> Floats:
         return X.astype(np.float64) @ self.coef_

@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise import rules
-from slatewise.estimators._matching_checks import MOST_DOCUMENTS, check_ratings, check_settings, position_weights
+from slatewise.estimators._matching_checks import (
+    MOST_DOCUMENTS,
+    check_grades,
+    check_ratings,
+    check_settings,
+    left_out,
+    position_weights,
+)
 from slatewise.estimators._sklearn import check_targets
 from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.learners.matching_problems import slate_hinge, slate_likelihood, whole_hinge, whole_likelihood
 from slatewise.learners.matching_training import Pose, averaged_fit, choose_l2
 from slatewise.learners.result import Round
-from slatewise.lists import group_rows
+from slatewise.lists import GradedLists, group_rows
+from slatewise.lists.checks import Features
 from slatewise.rules import Rule
 from slatewise.surrogates.matching_slates import RatedLists, all_slates, fraction_of_slates
+
+if TYPE_CHECKING:
+    from slatewise.lists.checks import Sparse
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -37,8 +49,8 @@ class MatchingRanker(QueryRanker):
     Parameters
     ----------
     M : int, optional
-        Documents of a slate, 2 to 20. Default: one of each rating, at most 6. Every slate shows all ratings where they
-        fit into M, otherwise M different ones.
+        Documents of a slate, 2 to 20. Default: one of each rating, at most 6. Every slate shows all ratings of its
+        query where they fit into M, otherwise M different ones.
     c : {"linear", "rating"} or array
         What positions weigh: ``M - 1, .., 1, 0``; the ratings of the slate; or M given numbers, never growing. With
         ``subsets="whole"`` a weight belongs to a rating instead of a position: its number, itself, or given, for the
@@ -69,6 +81,9 @@ class MatchingRanker(QueryRanker):
         The result has the same bits with any number. -1: all cores.
     random_state : int, optional
         Of the slates and the inner folds. None is 0: every fit draws the same numbers.
+    absent : {"use", "skip"}
+        What becomes of a query that lacks one of the ratings there are (M of them, where there are more): its slates
+        show the ratings it has, filled up with further documents; or it is left out, as in the paper.
 
     Attributes
     ----------
@@ -83,8 +98,8 @@ class MatchingRanker(QueryRanker):
         objective below the bound. Each repeat is solved to ``tol``; the mean theta is the minimum of none of them, and
         its gap is ``objective_ - lower_bound_``.
     n_skipped_
-        Lists that have no slate: fewer than M rows, or not all the ratings there are (not M, where there are more).
-        With ``subsets="whole"`` only lists of a single rating.
+        Lists that are left out, which fit warns of: of a single rating, of fewer than M rows (but not with
+        ``subsets="whole"``), and with ``absent="skip"`` those that lack a rating.
 
     Notes
     -----
@@ -94,7 +109,7 @@ class MatchingRanker(QueryRanker):
     Examples
     --------
     >>> from slatewise import MatchingRanker, datasets
-    >>> queries = datasets.make_queries(n_queries=40, random_state=0)
+    >>> queries = datasets.make_queries(n_queries=40, random_state=1)
     >>> ranker = MatchingRanker(M=3, repeats=2).fit(queries.X, queries.y, qid=queries.qid)
     >>> ranker.predict(queries.X).shape == queries.y.shape
     True
@@ -131,6 +146,7 @@ class MatchingRanker(QueryRanker):
         "checkpoint": rules.CHECKPOINT,
         "n_threads": rules.THREADS,
         "random_state": rules.SEED,
+        "absent": rules.one_of("use", "skip"),
     }
 
     def __init__(
@@ -148,6 +164,7 @@ class MatchingRanker(QueryRanker):
         checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
         random_state: int | None = None,
+        absent: Literal["use", "skip"] = "use",
     ) -> None:
         self.M = M
         self.c = c
@@ -162,6 +179,7 @@ class MatchingRanker(QueryRanker):
         self.checkpoint = checkpoint
         self.n_threads = n_threads
         self.random_state = random_state
+        self.absent = absent
 
     def check_learned(self) -> None:
         """Raise ValueError unless there is one number per feature, and M and the ratings are of the parameters."""
@@ -175,37 +193,41 @@ class MatchingRanker(QueryRanker):
         check_settings(self, self.ratings_)
         position_weights(self.c, self.M_ or len(self.ratings_))
 
-    def loss(self, X: ArrayLike, y: ArrayLike, qid: ArrayLike | None = None) -> float:
+    def loss(
+        self, X: ArrayLike | Sparse, y: ArrayLike, qid: ArrayLike | None = None, group: ArrayLike | None = None
+    ) -> float:
         """Return the mean loss of the slates, or whole lists, of given rows: what ``l2`` is chosen by.
 
         Parameters
         ----------
-        X, y, qid
+        X, y, qid, group
             As for :meth:`fit`.
         """
         scores = self.predict(X)
         ratings = check_targets(scores, y)
         check_ratings(self, np.append(ratings, self.ratings_[0]))  # gains count from the least rating of fit
-        lists = _rated_lists(scores[:, None], ratings, qid)
+        groups = group_rows(qid, len(scores), group)
+        lists = self._useful(RatedLists.of(groups.gather(scores)[:, None], groups.gather(ratings), groups.offsets))
+        check_grades(self, lists)
         rng = np.random.default_rng([0 if self.random_state is None else self.random_state, 1])
-        return self._pose()(self._useful(lists), rng).loss(np.ones(1))
+        return self._pose()(lists, rng).loss(np.ones(1))
 
     def _certificate(self) -> dict[str, Any]:
         return {"objective": self.objective_, "lower_bound": self.lower_bound_, "converged": self._converged}
 
-    def _fit_lists(self, X: NDArray[Any], y: Floats, qid: NDArray[Any] | None, tell: Callable[[Round], None]) -> None:
-        check_settings(self, y)
-        everything = _rated_lists(X.astype(np.float64), y, qid)
-        self.ratings_ = np.unique(y)
+    def _fit_lists(self, lists: GradedLists, tell: Callable[[Round], None]) -> None:
+        check_settings(self, lists.y)
+        self.ratings_ = np.unique(lists.y)
         self.M_ = self._slate_size()
-        lists = self._useful(everything)
-        self.n_skipped_ = len(everything) - len(lists)
+        rated = self._useful(RatedLists.of(lists.X, lists.y, lists.offsets, lists.weight))
+        check_grades(self, rated)
+        self.n_skipped_ = len(lists) - len(rated)
         pose, seed = self._pose(), 0 if self.random_state is None else int(self.random_state)
         tol = self._tolerance()
-        self.l2_ = choose_l2(pose, lists, seed, tol, self.max_iter) if self.l2 == "auto" else float(self.l2)
+        self.l2_ = choose_l2(pose, rated, seed, tol, self.max_iter) if self.l2 == "auto" else float(self.l2)
         repeats = 1 if isinstance(self.subsets, str) else self.repeats
-        fit = averaged_fit(pose, lists, self.l2_, repeats, seed, tol, self.max_iter, tell)
-        self.coef_, self.objective_, self.lower_bound_ = fit.params, fit.objective, fit.lower_bound
+        fit = averaged_fit(pose, rated, self.l2_, repeats, seed, tol, self.max_iter, tell)
+        self.coef_, self.objective_, self.lower_bound_ = lists.all_features(fit.params), fit.objective, fit.lower_bound
         self._converged = fit.converged
         self.n_iter_ = len(fit.history)
 
@@ -213,11 +235,16 @@ class MatchingRanker(QueryRanker):
         by_default = int(np.clip(len(self.ratings_), 2, MOST_BY_DEFAULT))
         return 0 if self.subsets == "whole" else by_default if self.M is None else int(self.M)
 
-    def _scores(self, X: NDArray[Any]) -> Floats:
+    def _scores(self, X: Features) -> Floats:
         return X.astype(np.float64) @ self.coef_
 
     def _useful(self, lists: RatedLists) -> RatedLists:
-        return lists.useful(self.M_, min(self.M_, len(self.ratings_)))
+        """Leave out the lists without a slate, and say how many there were."""
+        shown = 2 if self.absent == "use" else min(self.M_, len(self.ratings_))
+        useful = lists.useful(self.M_, shown)
+        if len(useful) < len(lists):
+            warnings.warn(left_out(lists, self.M_, shown), UserWarning, stacklevel=4)
+        return useful
 
     def _tolerance(self) -> float:
         by_default = 1e-3 if self.surrogate == "max-margin" else 1e-5
@@ -234,8 +261,3 @@ class MatchingRanker(QueryRanker):
         if hinge:
             return slate_hinge(self.M_, c, draw, float(self.ratings_[0]), self.n_threads)
         return slate_likelihood(self.M_, c, draw, self.ties == "marginal", self.n_threads)
-
-
-def _rated_lists(X: Floats, y: Floats, qid: ArrayLike | None) -> RatedLists:
-    groups = group_rows(qid, len(X))
-    return RatedLists.of(groups.gather(X), groups.gather(y), groups.offsets)

@@ -12,8 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise import rules
 from slatewise.estimators._checkpoint import Checkpoint
-from slatewise.estimators._metric_checks import REGULARISERS, check_learned, labels_like, listed
-from slatewise.estimators._metric_task import Task, make_task
+from slatewise.estimators._metric_checks import (
+    REGULARISERS,
+    check_learned,
+    labels_like,
+    listed,
+    warn_if_nothing_learnt,
+)
+from slatewise.estimators._metric_task import Task, as_float64, make_task
 from slatewise.estimators._sklearn import check_is_fitted
 from slatewise.estimators._transformer import Transforms, check_points
 from slatewise.estimators.saving import SavedEstimator
@@ -23,7 +29,8 @@ from slatewise.learners.metric_fit import MetricProblem, MetricSearch, fit_metri
 from slatewise.learners.result import Fit, Round
 from slatewise.rules import Rule
 from slatewise.scores.catalogue_precision import mean_average_precision
-from slatewise.scores.mahalanobis import catalogue_scores, nearest, squares
+from slatewise.scores.learned_distance import LearnedDistance, squared_distances
+from slatewise.scores.mahalanobis import nearest
 from slatewise.scores.row_kernels import KERNELS
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -37,7 +44,11 @@ class MetricRanker(Transforms, SavedEstimator):
 
     ``F(W) = tr(W) + C * mean over queries of the hinge of a ranking loss``, W positive semidefinite: the hinge bounds
     the loss of ranking all items by ``(q - i)' W (q - i)``, and its maximum over rankings is found exactly. The minimum
-    is certified: no W has an objective below ``lower_bound_``.
+    is certified: no W has an objective below ``lower_bound_``. Where that is above .97 of the objective of W = 0, next
+    to nothing can be learnt, which is a warning.
+
+    Which loss? For neighbours that vote, "precision", "ndcg", "knn" and "mrr" look at the first ranks only, and ask no
+    class to be one heap; "auc" and "map" order whole lists, in few dimensions.
 
     Standardise the features first. Regularisers charge a feature by its unit, and where units differ by orders of
     magnitude training often runs all its passes without a certificate.
@@ -45,12 +56,21 @@ class MetricRanker(Transforms, SavedEstimator):
     Parameters
     ----------
     loss : {"auc", "precision", "map", "mrr", "ndcg", "knn"}
-        What a ranking loses: pairs in the wrong order, precision at k, average precision, reciprocal rank, NDCG at k,
-        or the majority of the k nearest.
+        What a ranking of P relevant and N irrelevant items loses, 0 to 1; r_1 < .. < r_P are the ranks, from 1, of the
+        relevant ones, and t of them are among the first k' = min(k, P + N). Items that tie count in their worst order.
+
+        - "auc": pairs in the wrong order, sum of (r_i - i) / PN;
+        - "precision": 1 - t / min(k', P);
+        - "map": 1 - (1/P) sum of i / r_i;
+        - "mrr": 1 - 1 / r_1;
+        - "ndcg": 1 - (1/D) sum of d(r_i) over r_i <= m, m = min(k, P), D = d(1) + .. + d(m), d(1) = d(2) = 1, then
+          d(r) = 1 / log2(r). With grades (see ``threshold``): 1 - DCG / DCG of the best order, over the first k, with
+          gain 2^g - 1 and the same d;
+        - "knn": 1 if 2t <= k', a vote lost or drawn, else 0.
     k : int
         Ranks that count in "precision", "ndcg" and "knn".
     C : float
-        Weight of the hinge against the regulariser.
+        Weight of the hinge against the regulariser. What it means depends on ``pairs``.
     regularizer : {"trace", "frobenius", "diagonal"}
         tr(W), which favours few directions; half the sum of squares of W; tr(W) of a diagonal W, a weight a feature.
     tol : float
@@ -62,13 +82,27 @@ class MetricRanker(Transforms, SavedEstimator):
     gamma : float, optional
         Of the rbf and chi2 kernels.
     n_components : int, optional
-        Most basis rows of a kernel; default: all that matter.
+        Most dimensions that ``transform`` maps to; default: as many as the optimum has, which are few. The linear
+        metric is first trained without a limit, then goes on from its largest eigenvalues among W of that rank (weights
+        of so many features, where W is diagonal). ``objective_`` is of the W kept, ``lower_bound_`` holds for W of any
+        rank: their gap is proven, and contains what the limit costs. With a kernel: its most basis rows.
     threshold : float, optional
         The smallest ``relevance`` that counts as relevant; default: any > 0. Only loss "ndcg" without a threshold tells
         grades apart: whole numbers g up to 127 with gain 2^g - 1.
     unlisted : {"irrelevant", "ignored"}
         What items count that ``relevance`` does not store for a query. "ignored": a query ranks what it stores only,
         where an item of relevance <= 0 is irrelevant; ``relevance`` must be sparse then, as a dense one lists all.
+    targets : "auto", "all" or int
+        Which of the relevant items are to come first: all, or the so many nearest to the query before learning (its
+        target neighbours, as in large-margin nearest neighbours); the others are left out. With "all" every pair of a
+        relevant and an irrelevant item counts, also far behind the first k, and classes that are not one heap
+        leave nothing to learn. "auto": k for "precision", "ndcg", "knn" and "mrr" where fit is given ``y``, else "all".
+    pairs : {"top", "all"}
+        Over how many pairs of a relevant and an irrelevant item ``psi``, by which scores enter the hinge, is a mean.
+        "all" is the paper's: P N. "top": P min(b, N), where b irrelevant items in front lose what there is to lose: k
+        for "precision" and "ndcg", half of k, rounded up, for "knn", 1 for "mrr" (N: the items of the lowest grade,
+        where there are grades). A distance that lowers the loss is then as large, and as dear, as with "auc" and "map",
+        which are P N either way. With "all" it takes a C larger by N / b, with regularizer "frobenius" by (N / b)^2.
     callbacks : sequence of callables, optional
         Each is called with a :class:`slatewise.learners.result.Round` after every step.
     checkpoint : path, optional
@@ -137,6 +171,8 @@ class MetricRanker(Transforms, SavedEstimator):
         "n_components": rules.count() | rules.NONE,
         "threshold": rules.FINITE | rules.NONE,
         "unlisted": rules.one_of("irrelevant", "ignored"),
+        "targets": rules.count() | rules.one_of("auto", "all"),
+        "pairs": rules.one_of("top", "all"),
         "callbacks": rules.CALLBACKS,
         "checkpoint": rules.CHECKPOINT,
         "n_threads": rules.THREADS,
@@ -155,6 +191,8 @@ class MetricRanker(Transforms, SavedEstimator):
         n_components: int | None = None,
         threshold: float | None = None,
         unlisted: Literal["irrelevant", "ignored"] = "irrelevant",
+        targets: int | Literal["auto", "all"] = "auto",
+        pairs: Literal["top", "all"] = "top",
         callbacks: Sequence[Callable[[Round], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
@@ -170,6 +208,8 @@ class MetricRanker(Transforms, SavedEstimator):
         self.n_components = n_components
         self.threshold = threshold
         self.unlisted = unlisted
+        self.targets = targets
+        self.pairs = pairs
         self.callbacks = callbacks
         self.checkpoint = checkpoint
         self.n_threads = n_threads
@@ -212,7 +252,12 @@ class MetricRanker(Transforms, SavedEstimator):
                 callback(round_)
 
         fit = fit_metric(
-            self._problem(task), tol=self.tol, max_iter=self.max_iter, resume=checkpoint.start(), callback=tell
+            self._problem(task),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            rank=self._target_rank,
+            resume=checkpoint.start(),
+            callback=tell,
         )
         checkpoint.remove()
         return self._keep(task, fit)
@@ -259,7 +304,13 @@ class MetricRanker(Transforms, SavedEstimator):
             seen = {name: value for name, value in vars(rankers[0]).items() if name.endswith("_in_")}
             vars(ranker).update(seen)
             fit = fit_metric(
-                ranker._problem(task), tol=self.tol, max_iter=self.max_iter, cuts=cuts, start=start, callback=tell
+                ranker._problem(task),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                rank=self._target_rank,
+                cuts=cuts,
+                start=start,
+                callback=tell,
             )
             cuts, start = cast("Cuts", fit.state.cuts), fit.params
             ranker._keep(task, fit)
@@ -269,8 +320,7 @@ class MetricRanker(Transforms, SavedEstimator):
         """Map rows to where the learned distance is Euclidean, (n, rank); float32 stays float32."""
         check_is_fitted(self)
         rows = check_points(self, X, reset=False, sparse=self.kernel == "linear")
-        mapped = self._values(rows) @ self.components_.T
-        return np.asarray(mapped, dtype=rows.dtype)
+        return np.asarray(self._values(rows) @ self.components_.T, dtype=rows.dtype)
 
     @property
     def metric_(self) -> Floats:
@@ -289,10 +339,30 @@ class MetricRanker(Transforms, SavedEstimator):
             raise ValueError(f"k: expected 1 to {len(self.catalogue_)}, the rows of fit, found {k}")
         return nearest(points, items, int(k), self.n_threads)
 
-    def distances(self, X: Any) -> Floats:
-        """Return the squared learned distance of every row of X to every row of fit's X, (n, rows of fit)."""
-        points, items = self._placed(X)
-        return np.maximum(squares(points)[:, None] - catalogue_scores(points, items, squares(items)), 0.0)
+    def distances(self, X: Any, Y: Any = None) -> Floats:
+        """Return the squared learned distance of every row of X to every row of Y, or of fit's X: (n, rows of Y).
+
+        It is a sum of squared differences: the same bits in both directions, and exactly 0 between equal points.
+        """
+        points, items = self._mapped(X), self.catalogue_ if Y is None else self._mapped(Y)
+        return squared_distances(points, items.astype(np.float64, copy=False))
+
+    def get_metric(self) -> LearnedDistance:
+        """Return the learned distance (not squared) of two rows as a function, for ``metric=`` of scikit-learn.
+
+        It is a copy: a later fit does not change it. ``transform`` and a Euclidean search are much faster.
+
+        Examples
+        --------
+        >>> from sklearn.neighbors import KNeighborsClassifier
+        >>> X, y = [[0.0, 3.0], [0.2, 9.0], [1.0, 5.0], [1.2, 1.0]], [0, 0, 1, 1]
+        >>> distance = MetricRanker(C=10).fit(X, y).get_metric()
+        >>> KNeighborsClassifier(1, metric=distance).fit(X, y).predict([[0.1, 5.0]])
+        array([0])
+        """
+        check_is_fitted(self)
+        kernel = None if self.kernel == "linear" else KERNELS[self.kernel](self.gamma_)
+        return LearnedDistance(self.components_.copy(), kernel, self.basis_)
 
     def score(self, X: Any, y: Any = None, *, relevance: Any = None) -> float:
         """Return the mean average precision with which rows of X, as queries, rank the rows of fit's X.
@@ -349,17 +419,29 @@ class MetricRanker(Transforms, SavedEstimator):
         self.catalogue_ = np.asarray(self._values(task.items) @ self.components_.T)
         self.catalogue_labels_, self.classes_ = task.labelling.labels, task.labelling.classes
         self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
+        warn_if_nothing_learnt(self, float(self.C) * task.hinge.at_zero)
         self.n_iter_, self.n_skipped_ = fit.history[-1].round, task.n_skipped
         self.model_card_ = replace(
             task.card, objective=self.objective_, lower_bound=self.lower_bound_, converged=fit.converged
         )
         return self
 
+    @property
+    def _target_rank(self) -> int | None:
+        """A kernel's features are as few as ``n_components`` already."""
+        return None if self.n_components is None or self.kernel != "linear" else int(self.n_components)
+
     def _placed(self, X: Any) -> tuple[Floats, Floats]:
         """Map rows, and centre them and the catalogue alike, which keeps small differences of distances exact."""
         items = self.catalogue_.astype(np.float64)
         centre = items.mean(axis=0)
         return np.asarray(self.transform(X), dtype=np.float64) - centre, items - centre
+
+    def _mapped(self, X: Any) -> Floats:
+        """Map rows as ``fit`` mapped the catalogue, in double precision."""
+        check_is_fitted(self)
+        rows = check_points(self, X, reset=False, sparse=self.kernel == "linear")
+        return np.asarray(self._values(as_float64(rows)) @ self.components_.T)
 
     def _values(self, rows: Any) -> Any:
         if self.kernel == "linear":

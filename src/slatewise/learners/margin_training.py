@@ -43,7 +43,7 @@ def choose_strength(hinge: MarginHinge, random_state: int) -> float:
     totals = np.zeros(len(strengths))
     for fold in range(min(FOLDS, hinge.n_lists)):
         inner, held_out = hinge.part(part != fold), hinge.part(part == fold)
-        totals += held_out.n_lists * np.array(path_losses(inner, held_out, strengths))
+        totals += float(held_out.weights.sum()) * np.array(path_losses(inner, held_out, strengths))
     return strengths[int(np.argmin(totals))]
 
 

@@ -27,7 +27,7 @@ def slate_hinge(size: int, c: Floats | None, draw: Draw, least: float, n_threads
 
     def pose(lists: RatedLists, rng: np.random.Generator) -> Problem:
         slates = make_slates(lists, size, c, draw, rng)
-        return HingeProblem(SlateHinge(lists.X, slates, least, n_threads), lists.X.shape[1])
+        return HingeProblem(SlateHinge(lists.X, slates, least, n_threads), int(lists.X.shape[1]))
 
     return pose
 
@@ -48,7 +48,7 @@ def whole_hinge(ratings: Floats, weights: Floats, n_threads: int | None) -> Pose
     def pose(lists: RatedLists, rng: np.random.Generator) -> Problem:
         del rng
         hinge = WholeHinge(lists, _looked_up(lists, ratings, weights), float(ratings[0]), n_threads)
-        return HingeProblem(hinge, lists.X.shape[1])
+        return HingeProblem(hinge, int(lists.X.shape[1]))
 
     return pose
 

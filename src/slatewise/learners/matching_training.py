@@ -20,6 +20,7 @@ from slatewise.learners.active_cuts import ActiveCuts
 from slatewise.learners.bundle import CutObjective, Cuts, with_ridge
 from slatewise.learners.lbfgs import SmoothObjective, minimise
 from slatewise.learners.result import ConvergenceWarning, Fit, Params, Round
+from slatewise.lists.features import spread
 from slatewise.surrogates.matching_slates import RatedLists
 
 STRENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
@@ -127,13 +128,14 @@ def choose_l2(pose: Pose, lists: RatedLists, random_state: int, tol: float, max_
     """Return the strength with the smallest mean loss over folds of the lists; the larger one among equals."""
     if len(lists) < 2:
         raise ValueError(f"l2: expected a number where there is one list to learn from, found 'auto' and {len(lists)}")
-    strengths = [strength * spread(lists) for strength in STRENGTHS]
+    unit = spread(lists.X, lists.offsets) or 1.0
+    strengths = [strength * unit for strength in STRENGTHS]
     part = np.random.default_rng(random_state).permutation(len(lists)) % FOLDS
     losses = np.zeros(len(strengths))
     for fold in range(min(FOLDS, len(lists))):
         inner, held_out = (lists.part(np.flatnonzero(chosen)) for chosen in (part != fold, part == fold))
         path = held_out_path(pose, inner, held_out, strengths, random_state, tol, max_iter)
-        losses += len(held_out) * np.array([loss for loss, _ in path])
+        losses += float(held_out.weights.sum()) * np.array([loss for loss, _ in path])
     return strengths[int(np.argmin(losses))]
 
 
@@ -156,11 +158,3 @@ def held_out_path(
             params = problem.fit(l2, tol, max_iter, found[-1][1] if found else None).params
             found.append((judge.loss(params), params))
     return found
-
-
-def spread(lists: RatedLists) -> float:
-    """Return the mean squared distance of a row from the centre of its list; 1 where nothing varies."""
-    starts, sizes = lists.offsets[:-1], np.diff(lists.offsets)
-    centre = np.add.reduceat(lists.X, starts, axis=0) / sizes[:, None]
-    away = lists.X - np.repeat(centre, sizes, axis=0)
-    return float(np.einsum("nd,nd->", away, away)) / len(away) or 1.0

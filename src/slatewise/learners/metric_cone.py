@@ -74,6 +74,10 @@ class Cone(Protocol):
         """Return a factor of W without eigenvalues below this share of the largest."""
         ...
 
+    def truncated(self, W: Floats, rank: int) -> Floats:
+        """Return a factor of the largest eigenvalues of W; no step from there on the factor raises its rank."""
+        ...
+
     def components(self, W: Floats) -> Floats:
         """Return L (rank, d), W = L'L."""
         ...
@@ -124,6 +128,10 @@ class Psd:
         """Fewer rows."""
         values, vectors = _eigh(W)
         return PsdProjection(np.where(values >= share * values[-1], values, 0.0), vectors).factor
+
+    def truncated(self, W: Floats, rank: int) -> Floats:
+        """As many rows."""
+        return psd_factor(W)[:rank]
 
     def components(self, W: Floats) -> Floats:
         """The directions with an eigenvalue > 0."""
@@ -209,6 +217,13 @@ class Orthant:
     def pruned(self, W: Floats, share: float) -> Floats:
         """More zeros."""
         return np.sqrt(np.where(share * W.max() <= W, W, 0.0))
+
+    def truncated(self, W: Floats, rank: int) -> Floats:
+        """As many features: a weight of 0 has no slope."""
+        kept = np.argsort(-W, kind="stable")[:rank]
+        factor = np.zeros_like(W)
+        factor[kept] = np.sqrt(W[kept])
+        return factor
 
     def components(self, W: Floats) -> Floats:
         """A row for every feature with a weight > 0."""

@@ -8,6 +8,9 @@ against the gap, the multipliers of the best combination of recent cuts are soug
 descent end at a kink, a proximal bundle goes on from there with the same cuts: its proximal weight falls until the
 model expects a fair share of the gap, and rises when the step went too far.
 
+A target rank comes last: of the best W of any rank the largest eigenvalues are kept, and the descent goes on in a
+factor of as many rows. That problem is not convex; what is proven of it is the bound, which holds for every W.
+
 F is never negative, no bound lies above it, and scores are wrong by about the machine's precision times the square of
 the largest mapped point. Numbers that contradict the former, or a gap smaller than the latter, are rounding: points lie
 so far from each other, or from 0, that their differences are lost. Then nothing is proven, and the fit says so.
@@ -162,6 +165,18 @@ class MetricSearch:
         if Round(self.passes, value, self.bound).gap <= allowed:
             self.best, self.objective = cone.point(factor), value
 
+    def limit_rank(self, rank: int, max_iter: int) -> None:
+        """Go on with W of at most this rank, until steps gain next to nothing; the bound stays that of any rank."""
+        cone = self.problem.cone
+        if len(cone.components(self.best)) <= rank:
+            return
+        descent, most = Descent(cone.truncated(self.best, rank)), self.passes + max_iter
+        self.objective, self.values = np.inf, np.empty(0)
+        while descent.step(self.evaluate, lambda: self.certified) and not self.certified and self.passes < most:
+            self.values = np.append(self.values, descent.value)
+            if self._gain(STALLED_STEPS) < self.tol * self.objective:
+                break
+
     def _descend(self) -> None:
         moved = self.descent.step(self.evaluate, lambda: self.certified)
         self.values = np.append(self.values, self.descent.value)[-STALLED_STEPS - 1 :]
@@ -211,12 +226,15 @@ def fit_metric(
     *,
     tol: float = 1e-3,
     max_iter: int = 500,
+    rank: int | None = None,
     cuts: Cuts | None = None,
     start: Floats | None = None,
     resume: Mapping[str, NDArray[Any]] | None = None,
     callback: Callable[[Round, MetricSearch], None] | None = None,
 ) -> Fit:
     """Minimise F to a relative certified gap of ``tol``; ``params`` of the result is W, its ``state`` the search.
+
+    With a ``rank`` the gap is that of W before its rank is limited; the bound of the result holds for any rank.
 
     Parameters
     ----------
@@ -226,6 +244,8 @@ def fit_metric(
         Relative gap.
     max_iter
         Most passes over the queries.
+    rank
+        Of W, at most; None: any.
     cuts, start
         Of a fit with another C on the same hinge: its cuts, and its W.
     resume
@@ -245,6 +265,9 @@ def fit_metric(
                 callback(history[-1], search)
         if search.sound:
             search.prune()
+        gap, certified, passes = search.last_round.gap, search.certified, search.passes
+        if rank is not None:
+            search.limit_rank(rank, max_iter)
         trusted = search.trusted()
     last = search.last_round
     if not trusted:
@@ -256,8 +279,8 @@ def fit_metric(
             stacklevel=2,
         )
         return Fit(search.best, last.objective, last.lower_bound, False, (*history, last), search)
-    warn_unless_converged(search.certified, last.gap, tol, search.passes)
-    return Fit(search.best, last.objective, last.lower_bound, search.certified, (*history, last), search)
+    warn_unless_converged(certified, gap, tol, passes)
+    return Fit(search.best, last.objective, last.lower_bound, certified, (*history, last), search)
 
 
 def first_factor(problem: MetricProblem, start: Floats | None) -> Floats:

@@ -16,6 +16,10 @@ class ConvergenceWarning(UserWarning):
     """The certified gap is larger than asked for."""
 
 
+class NothingLearntWarning(UserWarning):
+    """The best parameters there are hardly better than none: the certificate says so."""
+
+
 @dataclass(frozen=True)
 class Round:
     """One certified evaluation: the objective at the parameters reached, and a bound no parameters can go below."""

@@ -7,8 +7,20 @@ comes in when sparse data does.
 
 from slatewise.lists.catalogue import CatalogueLists
 from slatewise.lists.checks import BLOCK_BYTES, Float, Int
+from slatewise.lists.graded import GradedLists, list_weights
 from slatewise.lists.groups import Groups, group_rows
 from slatewise.lists.rows import Lists
 from slatewise.lists.targets import Targets
 
-__all__ = ["BLOCK_BYTES", "CatalogueLists", "Float", "Groups", "Int", "Lists", "Targets", "group_rows"]
+__all__ = [
+    "BLOCK_BYTES",
+    "CatalogueLists",
+    "Float",
+    "GradedLists",
+    "Groups",
+    "Int",
+    "Lists",
+    "Targets",
+    "group_rows",
+    "list_weights",
+]

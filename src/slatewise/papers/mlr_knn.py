@@ -24,7 +24,7 @@ import numpy as np
 
 from slatewise.estimators.metric import MetricRanker
 from slatewise.learners.mlcc import collapse_classes
-from slatewise.learners.result import ConvergenceWarning
+from slatewise.learners.result import ConvergenceWarning, NothingLearntWarning
 from slatewise.papers.mlr_data import Floats, Fold, Ints
 from slatewise.papers.mlr_scaling import Map, Scaling, standard
 
@@ -140,6 +140,8 @@ def _metric_method(name: str, loss: Any, settings: tuple[Setting, ...], typical:
                 loss,
                 k=first.k,
                 regularizer=cast("Any", first.regularizer),
+                targets="all",  # as in the paper, whose C are those of the grids
+                pairs="all",
                 tol=_TOLERANCE,
                 max_iter=_PASSES,
                 kernel="rbf" if first.gamma else "linear",
@@ -191,7 +193,8 @@ def _learn(method: Method, fold: Scaled, settings: Sequence[Setting]) -> list[Fo
         rows = fold[scaling]
         some = list(dict.fromkeys(one._replace(beside=False) for one in settings if one.scaling is scaling))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # judged by its neighbours, not by its objective
+            for category in (ConvergenceWarning, NothingLearntWarning):  # judged by neighbours, not by the objective
+                warnings.simplefilter("ignore", category)
             maps = method.learn(rows.X, rows.y, some)
         for setting, learned in zip(some, maps, strict=True):
             found[setting] = rows.mapped(learned)

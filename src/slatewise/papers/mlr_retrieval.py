@@ -25,7 +25,7 @@ from slatewise import datasets, metrics
 from slatewise.datasets.records import ImageSet, MeetingSet
 from slatewise.estimators.margin import MarginRanker
 from slatewise.estimators.metric import MetricRanker
-from slatewise.learners.result import ConvergenceWarning
+from slatewise.learners.result import ConvergenceWarning, NothingLearntWarning
 from slatewise.papers._reproduction import Row
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -131,8 +131,10 @@ def _metric(method: str, data: Retrieval, quick: bool) -> Learned:
     best: tuple[float, dict[str, Any]] = (-1.0, {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", NothingLearntWarning)  # the validation part will not choose such a C
         for regularizer, strengths in list(STRENGTHS.items())[: 1 if quick else None]:
-            settings: dict[str, Any] = {"loss": loss, "regularizer": regularizer, "unlisted": "ignored"}
+            # psi is the paper's, whose C are those of the grid.
+            settings: dict[str, Any] = {"loss": loss, "regularizer": regularizer, "unlisted": "ignored", "pairs": "all"}
             rough: Any = MetricRanker(**settings, tol=1e-2, max_iter=_PASSES)
             for ranker in rough.path(
                 data.inner.X, Cs=strengths[:3] if quick else strengths, relevance=_matrix(data.inner)

@@ -112,7 +112,7 @@ def table_1(problem: RankingProblem, quick: bool = False) -> list[Row]:
         fraction = 0.4 if size < 20 else 1e-9
         sizes = np.unique(train.qid, return_counts=True)[1]
         observations = int(np.maximum(1, np.rint(fraction * size * sizes)).sum())
-        ranker = MatchingRanker(M=size, subsets=fraction, repeats=1, surrogate=surrogate, random_state=0)
+        ranker = MatchingRanker(M=size, subsets=fraction, repeats=1, surrogate=surrogate, random_state=0, absent="skip")
         few = train.of(np.flatnonzero(train.qid == train.qid[0]))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

@@ -78,6 +78,18 @@ def row_blocks(n_rows: int, n_items: int) -> list[slice]:
     return [slice(start, min(start + rows, n_rows)) for start in range(0, n_rows, rows)]
 
 
+def smallest(distances: Floats, k: int) -> Ints:
+    """Return the places of the k smallest values of every row, smallest first, the first of equal ones first."""
+    if k == distances.shape[1]:
+        return np.argsort(distances, axis=1, kind="stable")
+    worst = np.partition(distances, k - 1, axis=1)[:, k - 1]
+    found = np.empty((len(distances), k), dtype=np.int64)
+    for row, (values, limit) in enumerate(zip(distances, worst, strict=True)):
+        near = np.flatnonzero(values <= limit)
+        found[row] = near[np.argsort(values[near], kind="stable")[:k]]
+    return found
+
+
 def nearest(queries: Floats, items: Floats, k: int, n_threads: int | None = None) -> Ints:
     """Return the k nearest items of every query, nearest first, the first of equal ones first.
 
@@ -89,15 +101,7 @@ def nearest(queries: Floats, items: Floats, k: int, n_threads: int | None = None
     item_squares = squares(items)
 
     def block(rows: slice) -> Ints:
-        distances = -catalogue_scores(queries[rows], items, item_squares)
-        if k == len(items):
-            return np.argsort(distances, axis=1, kind="stable")
-        worst = np.partition(distances, k - 1, axis=1)[:, k - 1]
-        found = np.empty((len(distances), k), dtype=np.int64)
-        for row, (values, limit) in enumerate(zip(distances, worst, strict=True)):
-            near = np.flatnonzero(values <= limit)
-            found[row] = near[np.argsort(values[near], kind="stable")[:k]]
-        return found
+        return smallest(-catalogue_scores(queries[rows], items, item_squares), k)
 
     if not len(queries):
         return np.empty((0, k), dtype=np.int64)

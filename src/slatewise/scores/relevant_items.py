@@ -1,4 +1,4 @@
-"""Which items are relevant to which query: the same class, a shared label, or a list.
+"""Which items are relevant to which query: the same class, a shared label, or a list; of these all, or the nearest.
 
 ``fill`` writes a block of queries against all items, 1 relevant, 0 irrelevant, -1 left out (with grades: 0, 1, 2, ..),
 so that nothing is ever as large as queries x items. A query that is an item itself does not rank itself.
@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from slatewise.scores.mahalanobis import row_blocks
+from slatewise import parallel
+from slatewise.scores.mahalanobis import Rows, catalogue_scores, row_blocks, smallest, squares
 
 Bytes: TypeAlias = NDArray[np.int8]
 Ints: TypeAlias = NDArray[np.int64]
@@ -133,6 +134,64 @@ class Listed:
     def some(self, chosen: Ints) -> Listed:
         """Keep some of the queries."""
         return replace(self, lists=csr_array(self.lists[chosen]), own=self.own[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """Relevant: of what is relevant the nearest, each query's targets; the others are left out."""
+
+    relevance: Relevance
+    targets: Ints
+    """(n_queries, t) items, -1 where a query has fewer."""
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries."""
+        return self.relevance.n_queries
+
+    @property
+    def n_items(self) -> int:
+        """How many items."""
+        return self.relevance.n_items
+
+    def fill(self, block: slice, out: Bytes) -> None:
+        """Leave out what is relevant but no target."""
+        self.relevance.fill(block, out)
+        out[out == 1] = LEFT_OUT
+        targets = self.targets[block]
+        rows, columns = np.nonzero(targets >= 0)
+        out[rows, targets[rows, columns]] = 1
+
+    def some(self, chosen: Ints) -> Nearest:
+        """Keep some of the queries."""
+        return Nearest(self.relevance.some(chosen), self.targets[chosen])
+
+
+def nearest_targets(relevance: Relevance, queries: Rows, items: Rows, count: int) -> Nearest:
+    """Keep of the relevant items (1) of each query the ``count`` nearest, the first of equal ones first."""
+    width, item_squares = min(count, relevance.n_items), squares(items)
+    targets = np.full((relevance.n_queries, width), -1, dtype=np.int64)
+    with parallel.one_blas_thread():
+        for block in row_blocks(relevance.n_queries, relevance.n_items):
+            distances = -catalogue_scores(queries[block], items, item_squares)
+            values = np.empty(distances.shape, dtype=np.int8)
+            relevance.fill(block, values)
+            distances[values != 1] = np.inf
+            found = smallest(distances, width)
+            wanted = np.take_along_axis(values, found, axis=1) == 1
+            targets[block] = np.where(wanted, found, -1)
+    return Nearest(relevance, targets)
+
+
+def lowest_counts(relevance: Relevance) -> Ints:
+    """Return how many items of the lowest grade each query ranks: N where relevance is 0 or 1."""
+    counts = np.zeros(relevance.n_queries, dtype=np.int64)
+    for block in row_blocks(relevance.n_queries, relevance.n_items):
+        values = np.empty((block.stop - block.start, relevance.n_items), dtype=np.int8)
+        relevance.fill(block, values)
+        least = np.where(values == LEFT_OUT, np.int8(MOST_GRADES), values).min(axis=1, initial=MOST_GRADES)
+        counts[block] = (values == least[:, None]).sum(axis=1)
+    return counts
 
 
 def askable(relevance: Relevance) -> NDArray[np.bool_]:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from slatewise import parallel
 from slatewise.lists import BLOCK_BYTES
-from slatewise.lists.checks import cut_points
+from slatewise.lists.checks import Features, bytes_before, cut_points, row_range
+from slatewise.lists.features import spread, take_rows
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -40,18 +41,25 @@ class ListOracle(Protocol):
 class MarginHinge:
     """Lists of rows with targets; all arrays are checked by the caller."""
 
-    X: Floats
-    """(n, d) rows in list order."""
+    X: Features
+    """(n, d) rows in list order, dense or CSR."""
     relevance: NDArray[Any]
     """(n,) as the oracle reads it."""
     offsets: Ints
     oracle: ListOracle
     n_threads: int | None = None
+    weight: Floats | None = None
+    """(L,) how much each list counts, omega up to their sum; None: all alike."""
 
     @property
     def n_lists(self) -> int:
-        """How many lists there are; each weighs the same."""
+        """How many lists there are."""
         return len(self.offsets) - 1
+
+    @cached_property
+    def weights(self) -> Floats:
+        """How much each list counts."""
+        return np.ones(self.n_lists) if self.weight is None else self.weight
 
     @property
     def n_features(self) -> int:
@@ -63,7 +71,8 @@ class MarginHinge:
         offset, gradient = parallel.sum_blocks(
             lambda block: self._cut_of(w, *block), self._blocks, _add, self.n_threads
         )
-        return offset / self.n_lists, gradient / self.n_lists
+        total = float(self.weights.sum())
+        return offset / total, gradient / total
 
     def ranking_loss(self, w: Floats) -> float:
         """Return the mean loss of ranking by score; items that tie stand in the worst order.
@@ -71,39 +80,35 @@ class MarginHinge:
         Scores far enough apart in their list outweigh any loss: the most violated ranking is then the ranking itself.
         """
         with parallel.one_blas_thread():
-            scores = self.X @ w
-        spread = np.sqrt(self._mean_square_from_centre(scores[:, None]))
-        return self.cut(w * (_FAR / spread) if spread > 0.0 else w)[0]
+            scores: Floats = self.X @ w
+        far = np.sqrt(spread(scores[:, None], self.offsets))
+        return self.cut(w * (_FAR / far) if far > 0.0 else w)[0]
 
     @property
     def spread(self) -> float:
         """Mean squared distance of a row from the centre of its list, all the hinge sees of the features; 1 if 0."""
-        return self._mean_square_from_centre(self.X) or 1.0
+        return spread(self.X, self.offsets) or 1.0
 
     def part(self, kept: NDArray[np.bool_]) -> MarginHinge:
         """Return the hinge of the lists that are kept."""
         sizes = np.diff(self.offsets)
         rows = np.repeat(kept, sizes)
         offsets = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64)
-        return replace(self, X=self.X[rows], relevance=self.relevance[rows], offsets=offsets)
-
-    def _mean_square_from_centre(self, values: Floats) -> float:
-        starts, sizes = self.offsets[:-1], np.diff(self.offsets)
-        away = values - np.repeat(values[starts], sizes, axis=0)  # of equal rows exactly 0, which a mean would not give
-        away -= np.repeat(np.add.reduceat(away, starts, axis=0) / sizes[:, None], sizes, axis=0)
-        return float(np.einsum("nd,nd->", away, away)) / len(away)
+        X, relevance = take_rows(self.X, rows), self.relevance[rows]
+        return replace(self, X=X, relevance=relevance, offsets=offsets, weight=self.weights[kept])
 
     @cached_property
     def _blocks(self) -> list[tuple[int, int]]:
-        return cut_points(self.offsets * (8 * self.n_features), BLOCK_BYTES)
+        return cut_points(bytes_before(self.X, int(self.offsets[-1]))[self.offsets], BLOCK_BYTES)
 
     def _cut_of(self, w: Floats, first: int, last: int) -> tuple[float, Floats]:
         rows = slice(int(self.offsets[first]), int(self.offsets[last]))
-        X = self.X[rows]
-        losses, weights = np.empty(last - first), np.empty(len(X))
+        X: Any = row_range(self.X, rows)
         offsets = self.offsets[first : last + 1] - self.offsets[first]
-        self.oracle.most_violated_block(X @ w, self.relevance[rows], offsets, losses, weights)
-        return float(losses.sum()), -(weights @ X)
+        losses, slopes = np.empty(last - first), np.empty(int(offsets[-1]))
+        self.oracle.most_violated_block(X @ w, self.relevance[rows], offsets, losses, slopes)
+        omega = self.weights[first:last]
+        return float((omega * losses).sum()), -((np.repeat(omega, np.diff(offsets)) * slopes) @ X)
 
 
 def _add(one: tuple[float, Floats], other: tuple[float, Floats]) -> tuple[float, Floats]:

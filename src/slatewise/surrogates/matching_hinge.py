@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from slatewise import parallel
+from slatewise.lists.checks import Features
 from slatewise.losses.dcg import DCGLoss
 from slatewise.losses.linear import Vectors
 from slatewise.surrogates.matching_slates import Floats, Ints, RatedLists, Slates
@@ -29,7 +30,7 @@ _BLOCK_SLATES = 4096
 class SlateHinge:
     """Mean over slates; ``least`` is the rating that gains nothing."""
 
-    X: Floats
+    X: Features
     slates: Slates
     least: float
     n_threads: int | None = None
@@ -37,7 +38,7 @@ class SlateHinge:
     @property
     def n_params(self) -> int:
         """Length of theta."""
-        return self.X.shape[1]
+        return int(self.X.shape[1])
 
     def cut(self, w: Floats) -> tuple[float, Floats]:
         """Return (offset, gradient) of the plane that touches R at w."""
@@ -47,7 +48,7 @@ class SlateHinge:
             list(parallel.map_blocks(lambda block: self._best(scores, block), self._blocks(), self.n_threads))
         )
         change = np.take_along_axis(slates.weights, place, axis=1) - slates.weights
-        slopes = np.bincount(slates.rows.ravel(), (change * slates.share[:, None]).ravel(), len(self.X))
+        slopes = np.bincount(slates.rows.ravel(), (change * slates.share[:, None]).ravel(), self.X.shape[0])
         losses = (self._costs.items * np.take_along_axis(self._costs.positions, place, axis=1)).sum(axis=1)
         return float(slates.share @ losses), slopes @ self.X
 
@@ -89,7 +90,7 @@ class WholeHinge:
     @property
     def n_params(self) -> int:
         """Length of theta."""
-        return self.lists.X.shape[1]
+        return int(self.lists.X.shape[1])
 
     def cut(self, w: Floats) -> tuple[float, Floats]:
         """Return (offset, gradient) of the plane that touches R at w."""
@@ -107,8 +108,10 @@ class WholeHinge:
             slopes[rows] = placement - self.weights[rows]
             return float(a @ b[order])
 
-        losses = list(parallel.map_blocks(one, self._costs, self.n_threads))
-        return float(np.mean(losses)), slopes @ self.lists.X / len(self.lists)
+        losses = np.array(list(parallel.map_blocks(one, self._costs, self.n_threads)))
+        weights = self.lists.weights
+        gradient = (self.lists.row_weights * slopes) @ self.lists.X
+        return float((weights * losses).sum() / weights.sum()), gradient / float(weights.sum())
 
     @cached_property
     def _costs(self) -> tuple[tuple[slice, Vectors], ...]:

@@ -22,6 +22,7 @@ import numpy as np
 from slatewise import parallel
 from slatewise.inference.permanent_exact import log_permanents
 from slatewise.inference.tied import tied_log_sum
+from slatewise.lists.checks import Features
 from slatewise.surrogates.matching_slates import Floats, Ints, RatedLists, Slates
 
 _BLOCK_NUMBERS = 1 << 17  # of the matrices made at a time
@@ -31,7 +32,7 @@ _BLOCK_NUMBERS = 1 << 17  # of the matrices made at a time
 class SlateLikelihood:
     """Mean over slates of -log p."""
 
-    X: Floats
+    X: Features
     slates: Slates
     ties: tuple[Ties, ...] = ()
     """Tied documents to be summed over; none: the order of a slate is the observed one."""
@@ -40,7 +41,7 @@ class SlateLikelihood:
     @property
     def n_params(self) -> int:
         """Length of theta."""
-        return self.X.shape[1]
+        return int(self.X.shape[1])
 
     def value_and_grad(self, params: Floats) -> tuple[float, Floats]:
         """Return the mean and its gradient."""
@@ -53,7 +54,7 @@ class SlateLikelihood:
             log_tied, expected_tied = _sums(scores[at], slates.weights[at], self.n_threads)
             losses[tied.slates] -= log_tied - (scores[at] * slates.weights[at]).sum(axis=1)
             excess[at] -= expected_tied - slates.weights[at]
-        slopes = np.bincount(slates.rows.ravel(), (excess * slates.share[:, None]).ravel(), len(self.X))
+        slopes = np.bincount(slates.rows.ravel(), (excess * slates.share[:, None]).ravel(), self.X.shape[0])
         return float(slates.share @ losses), slopes @ self.X
 
 
@@ -87,7 +88,7 @@ class WholeLikelihood:
     weights: Floats
     """c of each row, the same for all rows of a rating and growing with it."""
     n_threads: int | None = None
-    _classes: tuple[tuple[slice, Ints, Floats], ...] = field(init=False)
+    _classes: tuple[tuple[slice, Ints, Floats, float], ...] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_classes", tuple(self._runs()))
@@ -95,28 +96,29 @@ class WholeLikelihood:
     @property
     def n_params(self) -> int:
         """Length of theta."""
-        return self.lists.X.shape[1]
+        return int(self.lists.X.shape[1])
 
     def value_and_grad(self, params: Floats) -> tuple[float, Floats]:
         """Return the mean and its gradient."""
         scores = self.lists.X @ params
         slopes = np.empty(len(scores))
 
-        def one(part: tuple[slice, Ints, Floats]) -> float:
-            rows, sizes, values = part
+        def one(part: tuple[slice, Ints, Floats, float]) -> float:
+            rows, sizes, values, weight = part
             found = tied_log_sum(scores[rows], sizes, values)
             slopes[rows] = found.marginals @ values - self.weights[rows]
             same = math.fsum(math.lgamma(size + 1) for size in sizes.tolist())  # rankings that show the same ratings
-            return found.log_z - same - float(scores[rows] @ self.weights[rows])
+            return weight * (found.log_z - same - float(scores[rows] @ self.weights[rows]))
 
         total = math.fsum(parallel.map_blocks(one, self._classes, self.n_threads))
-        return total / len(self.lists), slopes @ self.lists.X / len(self.lists)
+        counted = float(self.lists.weights.sum())
+        return total / counted, (self.lists.row_weights * slopes) @ self.lists.X / counted
 
-    def _runs(self) -> Iterator[tuple[slice, Ints, Floats]]:
-        """Rows, class sizes and class weights of each list."""
-        for start, end in zip(self.lists.offsets[:-1], self.lists.offsets[1:], strict=True):
+    def _runs(self) -> Iterator[tuple[slice, Ints, Floats, float]]:
+        """Rows, class sizes, class weights, and weight, of each list."""
+        for start, end, weight in zip(self.lists.offsets[:-1], self.lists.offsets[1:], self.lists.weights, strict=True):
             values, sizes = np.unique(self.weights[start:end], return_counts=True)
-            yield slice(int(start), int(end)), sizes.astype(np.int64), values
+            yield slice(int(start), int(end)), sizes.astype(np.int64), values, float(weight)
 
 
 def _sums(scores: Floats, weights: Floats, n_threads: int | None) -> tuple[Floats, Floats]:

@@ -2,8 +2,7 @@
 
 A query of D documents gives many slates of M, each with every rating present: one document of each, the rest at random,
 in random order inside a rating. Where there are more ratings than M, a slate shows M different ones. A query that lacks
-a rating, or has fewer than M documents, has no such slate and is skipped: filled up with ties it would teach an order
-that nobody meant.
+a rating shows as many as it has; the paper left it out. One with fewer than M documents has no slate.
 
     c_j = M - 1 - j  ("linear"),   the rating of the document at j  ("rating"),   or given, never growing
 """
@@ -19,6 +18,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.lists.checks import Features
+from slatewise.lists.features import take_rows
+
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Draw: TypeAlias = "Callable[[Floats, int, np.random.Generator], Ints]"
@@ -31,32 +33,48 @@ MOST_SLATES = 20_000_000
 class RatedLists:
     """Documents list by list: list l owns the rows ``offsets[l]:offsets[l + 1]``, by rising rating."""
 
-    X: Floats
+    X: Features
     ratings: Floats
     offsets: Ints
+    weight: Floats | None = None
+    """How much each list counts; None: all alike."""
 
     @classmethod
-    def of(cls, X: Floats, ratings: Floats, offsets: Ints) -> RatedLists:
+    def of(cls, X: Features, ratings: Floats, offsets: Ints, weight: Floats | None = None) -> RatedLists:
         """Sort the rows of each list by rating."""
         lists = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         order = np.lexsort((ratings, lists))
-        return cls(np.ascontiguousarray(X[order]), ratings[order], offsets)
+        return cls(take_rows(X, order), ratings[order], offsets, weight)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    @property
+    def weights(self) -> Floats:
+        """How much each list counts."""
+        return np.ones(len(self)) if self.weight is None else self.weight
+
+    @property
+    def row_weights(self) -> Floats:
+        """How much the list of each row counts."""
+        return np.repeat(self.weights, np.diff(self.offsets))
 
     def part(self, chosen: Ints) -> RatedLists:
         """Return some of the lists, given by rising number."""
         sizes = np.diff(self.offsets)[chosen]
         rows = np.flatnonzero(np.repeat(np.isin(np.arange(len(self)), chosen), np.diff(self.offsets)))
-        return RatedLists(self.X[rows], self.ratings[rows], np.concatenate(([0], np.cumsum(sizes))).astype(np.int64))
+        offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        return RatedLists(take_rows(self.X, rows), self.ratings[rows], offsets, self.weights[chosen])
+
+    def n_ratings(self) -> Ints:
+        """Return how many different ratings each list has."""
+        new = np.append(True, np.diff(self.ratings) != 0)
+        new[self.offsets[:-1]] = True
+        return np.add.reduceat(new.astype(np.int64), self.offsets[:-1])
 
     def useful(self, size: int, n_ratings: int) -> RatedLists:
         """Return the lists that have so many rows and so many different ratings, two at least."""
-        starts, sizes = self.offsets[:-1], np.diff(self.offsets)
-        new = np.append(True, np.diff(self.ratings) != 0)
-        new[starts] = True
-        there = np.add.reduceat(new.astype(np.int64), starts)
+        sizes, there = np.diff(self.offsets), self.n_ratings()
         if (there < 2).all():
             raise ValueError("y: expected a list with two different ratings, found one class of rows in every list")
         if (there < n_ratings).all():
@@ -85,14 +103,15 @@ class Slates:
 def make_slates(lists: RatedLists, size: int, c: Floats | None, draw: Draw, rng: np.random.Generator) -> Slates:
     """Make the slates of all lists; ``c``: the weight of each position, None: its rating."""
     found: list[Ints] = []
-    times: list[Ints] = []
-    for start, end in zip(lists.offsets[:-1].tolist(), lists.offsets[1:].tolist(), strict=True):
+    times: list[Floats] = []
+    places = zip(lists.offsets[:-1].tolist(), lists.offsets[1:].tolist(), lists.weights.tolist(), strict=True)
+    for start, end, weight in places:
         chosen = draw(lists.ratings[start:end], size, rng) + start
         shuffled: Floats = rng.random((len(chosen), size))
         order = np.lexsort((shuffled, -lists.ratings[chosen]))
         rows, counts = np.unique(np.take_along_axis(chosen, order, axis=1), axis=0, return_counts=True)
         found.append(rows)
-        times.append(counts)
+        times.append(counts * weight)
     rows, counts = np.concatenate(found), np.concatenate(times)
     ratings = lists.ratings[rows]
     weights = ratings if c is None else np.tile(c, (len(rows), 1))

@@ -3,7 +3,9 @@
     R(W) = sum_q omega_q  max over rankings y of [ Delta_q(y) + <W, psi_q(y)> - <W, psi_q(y*)> ] ,   s = -(q-i)' W (q-i)
 
 The oracle gives each query's loss and a row of weights S_q = psi_q(y*) - psi_q(y), which adds up to 0; its hinge is
-``loss_q - S_q . s_q``, linear in W. With D = diag(column sums of omega S), queries Q and items X,
+``loss_q - S_q . s_q``, linear in W. Where psi_q is to be larger than the oracle's, scores go in and weights come out
+larger by the same factor: that is the hinge of a larger W, and as convex. With D = diag(column sums of omega S),
+queries Q and items X,
 
     R(W) >= offset + <gradient, W> ,    offset = sum_q omega_q loss_q ,   gradient = X'DX - Q'(omega S)X - X'(omega S)'Q
 
@@ -27,6 +29,14 @@ from slatewise.scores.relevant_items import Relevance
 
 class MetricShape(Protocol):
     """The matrices among which W is sought, given by a factor of W."""
+
+    def identity(self, n_features: int) -> Floats:
+        """Return the W of the unscaled distance."""
+        ...
+
+    def start(self, W: Floats) -> Floats:
+        """Return a factor of W."""
+        ...
 
     def embed(self, X: Rows, factor: Floats) -> Rows:
         """Map points to where distances are Euclidean."""
@@ -53,6 +63,8 @@ class MetricHinge:
     oracle: Oracle
     shape: MetricShape
     n_threads: int | None = None
+    scale: Floats | None = None
+    """(n_queries,) what the oracle's psi of each query is multiplied by; None: ones."""
 
     @property
     def n_features(self) -> int:
@@ -64,6 +76,11 @@ class MetricHinge:
         """Mean squared distance of an item from the mean: the scale of the features."""
         mean = np.asarray(self.items.mean(axis=0)).ravel()
         return max(float(squares(self.items).mean() - mean @ mean), 0.0)
+
+    @cached_property
+    def at_zero(self) -> float:
+        """R(0): nothing is learnt where no W has a smaller objective."""
+        return self.cut(self.shape.start(0.0 * self.shape.identity(self.n_features)))[0]
 
     def cut(self, factor: Floats) -> tuple[float, Floats]:
         """Return (offset, gradient) of the plane that touches R at the W of this factor."""
@@ -89,6 +106,9 @@ class MetricHinge:
     def _cut_of(self, point: _Mapped, block: slice) -> tuple[float, Floats, Floats]:
         scores = catalogue_scores(point.queries[block], point.items, point.item_squares)
         n_queries, n_items = scores.shape
+        scale = np.ones(n_queries) if self.scale is None else self.scale[block]
+        if self.scale is not None:
+            scores *= scale[:, None]
         relevance = np.empty(scores.shape, dtype=np.int8)
         self.relevance.fill(block, relevance)
         losses, weights = np.empty(n_queries), np.empty(scores.size)
@@ -96,7 +116,7 @@ class MetricHinge:
         self.oracle.most_violated_block(scores.ravel(), relevance.ravel(), offsets, losses, weights)
         share = self.weight[block]
         S = weights.reshape(scores.shape)
-        S *= share[:, None]
+        S *= (share * scale)[:, None]
         return float(share @ losses), self.shape.products(self.queries[block], S @ self.items), S.sum(axis=0)
 
 
