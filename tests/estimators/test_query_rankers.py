@@ -181,11 +181,11 @@ def test_sizes_stand_for_ids(rows):
 @pytest.mark.parametrize(
     ("group", "message"),
     [
-        ([2, 3], "group: expected sizes >= 1 that add up to the 6 rows, found a sum of 5"),
-        ([6, 0], "group: expected sizes >= 1 .* found 0"),
-        ([7, -1], "group: expected sizes >= 1 .* found 7"),
-        ([3.0, 3.0], "group: expected whole numbers in one dimension, found float64"),
-        ([[3, 3]], "group: expected whole numbers in one dimension"),
+        ([2, 3], "group: expected sizes that add up to the 6 rows, found 5"),
+        ([6, 0], "group: expected sizes from 1 to the 6 rows, found 0 at 1"),
+        ([7, -1], "group: expected sizes from 1 to the 6 rows, found 7 at 0"),
+        ([3.0, 3.0], "group: expected whole numbers, one a list, found float64"),
+        ([[3, 3]], "group: expected whole numbers, one a list"),
     ],
 )
 def test_sizes_that_cannot_be_meant_are_refused(group, message):
@@ -198,9 +198,9 @@ def test_sizes_and_ids_together_are_refused():
     X, y = np.arange(8.0).reshape(4, 2), [0, 1, 0, 1]
     ranker = MarginRanker().fit(X, y, group=[2, 2])
     for call in (ranker.fit, ranker.score, MatchingRanker(M=2).fit(X, y, group=[2, 2]).loss):
-        with pytest.raises(ValueError, match="group: expected None where qid is given, found both"):
+        with pytest.raises(ValueError, match="group: expected either qid or group, found both"):
             call(X, y, qid=[0, 0, 1, 1], group=[2, 2])
-    with pytest.raises(ValueError, match="group: expected None where qid is given, found both"):
+    with pytest.raises(ValueError, match="group: expected either qid or group, found both"):
         ranker.rank(X, qid=[0, 0, 1, 1], group=[2, 2])
 
 
