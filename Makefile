@@ -13,7 +13,7 @@ test: .venv/installed-test
 
 # The tests that reach kernels, with every index checked. Kernels in a cache were compiled without: its own is empty.
 KERNEL_TESTS := tests/inference tests/warp tests/learners tests/metrics tests/data tests/losses tests/surrogates \
-  tests/test_kernels.py tests/test_loose_sums.py tests/test_boundscheck.py
+  tests/test_kernels.py tests/test_compiling.py tests/test_loose_sums.py tests/test_boundscheck.py
 boundscheck: .venv/installed-test
 	cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$$cache" $(BIN)/python -m pytest -n auto --dist worksteal $(KERNEL_TESTS)

@@ -182,8 +182,8 @@ def test_sizes_stand_for_ids(rows):
     ("group", "message"),
     [
         ([2, 3], "group: expected sizes that add up to the 6 rows, found 5"),
-        ([6, 0], "group: expected sizes from 1 to the 6 rows, found 0 at 1"),
-        ([7, -1], "group: expected sizes from 1 to the 6 rows, found 7 at 0"),
+        ([6, 0], "group: expected sizes from 1 to the 6 rows, found 0"),
+        ([7, -1], "group: expected sizes from 1 to the 6 rows, found 7"),
         ([3.0, 3.0], "group: expected whole numbers, one a list, found float64"),
         ([[3, 3]], "group: expected whole numbers, one a list"),
     ],

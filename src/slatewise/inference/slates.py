@@ -64,10 +64,10 @@ def iterated_slates(
 
     Parameters
     ----------
-    s : array-like of shape (queries, items) or (items,)
+    s : array-like, ``(queries, items)`` or ``(items,)``
         Scores of the items by themselves. Numbers beyond 1e50 in size, here and below, are refused: their products
         could leave the range.
-    factors : array-like of shape (items, r)
+    factors : array-like, ``(items, r)``
         The row v of every item.
     weights : array-like of shape (k,)
         Position weights, never rising and not negative.
@@ -75,7 +75,7 @@ def iterated_slates(
         Slates to begin with, such as those of :func:`beam_slates`.
     n_threads : int, optional
         Threads over blocks of queries; the result has the same bits with any number.
-    listed : array-like of shape (items, r), optional
+    listed : array-like ``(items, r)``, optional
         The row T d of every item, where the pair term is S'T and ``factors`` has the rows S d. Default: S'S.
 
     Examples

@@ -23,6 +23,7 @@ from slatewise.estimators.margin import MarginRanker
 from slatewise.estimators.matching import MatchingRanker
 from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.papers._reproduction import Row
+from slatewise.papers.defaults_short_lists import short_list_rows
 from slatewise.papers.rankmatch_data import Rows
 from slatewise.papers.rankmatch_systems import has_lightgbm
 from slatewise.progress import track
@@ -35,7 +36,7 @@ QUICK_FOLDS = 1
 
 
 def rows(quick: bool, seed: int) -> list[Row]:
-    """Return every ranker's NDCG@10, a mean over folds; ``quick``: the first fold."""
+    """Return every ranker's NDCG@10, a mean over folds, and what short lists do to it; ``quick``: the first fold."""
     loaded = datasets.load(NAME, RankingSet)
     whole, measure = Rows(loaded.X, loaded.y, loaded.qid), metrics.preset("letor").NDCG(10)
     folds = loaded.folds[:QUICK_FOLDS] if quick else loaded.folds
@@ -50,7 +51,7 @@ def rows(quick: bool, seed: int) -> list[Row]:
             used += [] if left_out is None else [len(np.unique(train.qid)) - left_out]
         figures = {"NDCG@10": float(np.mean(values))} | ({"lists used": float(np.mean(used))} if used else {})
         found.append(Row(f"{NAME}: {name}", figures, None))
-    return found
+    return found + short_list_rows(quick, seed)
 
 
 def _systems(seed: int) -> Mapping[str, Callable[[Rows, Rows], Scores]]:

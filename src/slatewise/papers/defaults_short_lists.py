@@ -25,8 +25,6 @@ Ranker: TypeAlias = BestFeatureRanker | MarginRanker
 
 DEPTH = 10
 DATA = "mq2007-85pct"
-SHORT_FOLDS = (3, 5)
-"""Those whose test lists have one of fewer than 10 documents each."""
 
 
 def short_list_rows(quick: bool, seed: int) -> list[Row]:
@@ -36,7 +34,8 @@ def short_list_rows(quick: bool, seed: int) -> list[Row]:
     if datasets.describe(DATA).present:
         loaded = datasets.load(DATA, RankingSet)
         X = minmax_per_query(loaded.X, loaded.qid)
-        for number in SHORT_FOLDS[: 1 if quick else None]:
+        short = [number for number, fold in enumerate(loaded.folds, 1) if _lengths(loaded.qid[fold.test]).min() < DEPTH]
+        for number in short[: 1 if quick else None]:
             fold = loaded.folds[number - 1]
             parts = [(X[part], loaded.y[part], loaded.qid[part]) for part in (fold.train, fold.test)]
             rows += _compared(f"{DATA}, fold {number}", rankers, *parts)
@@ -53,7 +52,7 @@ def _compared(
     test: tuple[Floats, Floats, NDArray[Any]],
 ) -> list[Row]:
     X, y, qid = test
-    lengths = np.unique(qid, return_counts=True)[1]
+    lengths = _lengths(qid)
     rows: list[Row] = []
     for ranker in rankers:
         scores = ranker.fit(train[0], train[1], qid=train[2]).predict(X)
@@ -66,3 +65,7 @@ def _compared(
         }
         rows.append(Row(f"{name}, {type(ranker).__name__}()", figures, None))
     return rows
+
+
+def _lengths(qid: NDArray[Any]) -> NDArray[np.int64]:
+    return np.unique(qid, return_counts=True)[1]
