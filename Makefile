@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export SLATEWISE_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test boundscheck check fuzz bench docs clean
+.PHONY: demo test boundscheck same-answers check fuzz bench docs clean
 
 demo: .venv/installed-plain
 	$(BIN)/slatewise demo --out demo/report.html
@@ -17,6 +17,10 @@ KERNEL_TESTS := tests/core tests/cstar tests/data tests/inference tests/latent t
 boundscheck: .venv/installed-test
 	cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$$cache" $(BIN)/python -m pytest -n auto --dist worksteal $(KERNEL_TESTS)
+
+# Fits and answers of every estimator, bit for bit as those of another commit: make same-answers COMMIT=...
+same-answers: .venv/installed-test
+	$(BIN)/python -m tests.same_answers $(COMMIT)
 
 check: .venv/installed-check
 	$(BIN)/ruff check .

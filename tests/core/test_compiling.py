@@ -31,7 +31,7 @@ class Diary:
         raise AssertionError("nothing to tell")
 
 
-def fresh_kernel(module="slatewise.kernels.made_up"):
+def fresh_kernel(module="slatewise.core.kernels.made_up"):
     def inner(number):
         return number + 1
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
-from slatewise.lists import CatalogueLists, Lists
 
 from slatewise import (
     BestFeatureRanker,
@@ -20,6 +19,7 @@ from slatewise import (
     labelling,
     metrics,
 )
+from slatewise.core.checks import relevance_rows
 from slatewise.core.sparse import sparse_rows
 
 N_ROWS, N_COLUMNS = 6, 5
@@ -116,11 +116,6 @@ DOORS: dict[str, tuple[str, Callable[[Any, dict[str, Any], Any], object]]] = {
     "write_npz Y": ("Y", lambda m, _, path: data.write_npz(path, _labelled(X, m))),
     "minmax_per_query": ("X", lambda m, _, __: data.minmax_per_query(m, IDS)),
     "Ranking.dense": ("X", lambda m, _, __: data.Ranking(m, np.zeros(6), IDS).dense()),
-    "Lists.from_rows": ("X", lambda m, _, __: Lists.from_rows(m)),
-    "Lists.from_csr": ("relevance", lambda m, _, __: Lists.from_csr(m)),
-    "CatalogueLists queries": ("queries", lambda m, _, __: CatalogueLists.from_features(m, X, sparse.eye_array(6))),
-    "CatalogueLists catalogue": ("catalogue", lambda m, _, __: CatalogueLists.from_features(X, m, sparse.eye_array(6))),
-    "CatalogueLists relevance": ("relevance", lambda m, _, __: CatalogueLists.from_features(X, SQUARE, m)),
     "a measure's relevance": ("relevance", lambda m, _, __: metrics.NDCG()(m, X)),
     "a measure's scores": ("scores", lambda m, _, __: metrics.NDCG()(DENSE, m)),
     "evaluate": ("relevance", lambda m, _, __: metrics.evaluate(["map"], m, X)),
@@ -226,10 +221,10 @@ def test_the_matrix_is_not_taken_at_its_word() -> None:
     assert matrix.has_canonical_format
     matrix.indices[1] = 0
     with pytest.raises(ValueError, match="relevance: expected an item at most once in a list, found row 0, column 0"):
-        Lists.from_csr(matrix)
+        relevance_rows(matrix)
     matrix.indices[:2] = 2, 1
     assert matrix.has_sorted_indices
-    assert Lists.from_csr(matrix).items.tolist() == [1, 2, 1]
+    assert relevance_rows(matrix).indices.tolist() == [1, 2, 1]
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.longdouble, ">f8", ">i4"])

@@ -5,12 +5,13 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from slatewise.lists import GradedLists, group_rows
 from tests.named_failures import WEIGHTS_OF_LISTS
 
 import slatewise
 from slatewise import MarginRanker, data, datasets, metrics
 from slatewise.core.errors import ModelFileError
+from slatewise.core.graded import GradedLists
+from slatewise.core.groups import group_rows
 from slatewise.core.results import ConvergenceWarning
 from slatewise.datasets.records import RankingSet
 from slatewise.model.file import ModelState, read_model, write_model

@@ -179,7 +179,7 @@ def evaluate(
     Example: slatewise evaluate test.run test.qrels --measures ndcg@10,map --json
     """
     from slatewise import load, metrics
-    from slatewise.cli.main import inputs
+    from slatewise.cli import inputs
     from slatewise.cli.tasks import judgements_for, task_of
 
     names = [name.strip() for name in measures.split(",")]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from slatewise.core.checks import require_in_range
 from slatewise.core.sparse import sparse_rows
@@ -42,7 +41,7 @@ def check_points(estimator: BaseEstimator, X: Any, *, reset: bool, sparse: bool 
         dtype=[np.float64, np.float32],
         accept_sparse="csr" if sparse else False,
     )
-    require_in_range(name, rows.data if issparse(rows) else rows)
+    require_in_range(name, rows if given is None else rows.data)
     return rows
 
 
