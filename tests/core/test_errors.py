@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from slatewise import data
-from slatewise.cli.main import main as cli
+from slatewise.cli import main as cli
 from slatewise.core.errors import DataError, DataWarning, ModelFileError, printable
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\x9b31m\u202e\u2028\udcff"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from tests.surrogates.test_star_likelihood import free, slow_value
+from tests.cstar.test_likelihood import free, slow_value
 
 from slatewise import datasets
 from slatewise.core.results import ConvergenceWarning

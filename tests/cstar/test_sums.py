@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.inference.test_star_exact import KINDS, all_sets, possible_scores, small_lists, small_model
+from tests.cstar.test_inference_exact import KINDS, all_sets, possible_scores, small_lists, small_model
 
 from slatewise.cstar.pair import StarPair
 from slatewise.cstar.sums import most_probable, star_log_odds, star_sums
