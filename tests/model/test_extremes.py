@@ -53,9 +53,11 @@ def test_rankers_of_queries_refuse_rows_beyond_the_bound(ranker):
 def test_other_estimators_refuse_rows_beyond_the_bound():
     metric = MetricRanker(C=100.0, tol=0.5).fit(X, np.arange(40) % 3)
     cstar = CStarRanker(core=1, C=1.0, tol=0.5, random_state=0).fit(X, Y)
-    for fitted, target in ((metric, np.arange(40) % 3), (cstar, Y)):
-        calls = [lambda rows, fitted=fitted, target=target: type(fitted)().fit(rows, target)]
-        calls += [fitted.transform] if fitted is metric else [fitted.decision_function, fitted.rank]
+    kernel = CStarRanker(core=1, C=1.0, scores="rbf", surrogate="max-margin")
+    for calls in (
+        [lambda rows: MetricRanker().fit(rows, np.arange(40) % 3), metric.transform],
+        [lambda rows: kernel.fit(rows, Y), cstar.decision_function, cstar.rank],
+    ):
         for call in calls:
             with pytest.raises(ValueError, match=r"X: expected at most 1e\+50 in size"):
                 call(X * 1e160)

@@ -234,6 +234,9 @@ class CStarRanker(SavedEstimator):
         rows = check_rows(self, X, reset=True).astype(np.float64)
         labels, classes = check_labels(y, len(rows))
         weight = check_weights(sample_weight, len(rows))
+        require_in_range("sample_weight", weight)
+        if self.scores != "linear":  # whose unit is taken off
+            require_in_range("X", rows)
         check_settings(self, rows, labels)
         if self.surrogate == "likelihood":
             check_log_odds(rows)
@@ -322,6 +325,7 @@ class CStarRanker(SavedEstimator):
         scores = self._scores(X)
         labels = check_truth(self, y, len(scores))
         weight = check_weights(sample_weight, len(scores)) * (labels.sum(axis=1) > 0)
+        require_in_range("sample_weight", weight)
         if not weight.any():
             raise ValueError("y: expected a row of weight > 0 with a relevant label, found none")
         counts = labels.sum(axis=1).astype(np.int64)

@@ -34,15 +34,15 @@ _validation: Any = import_module("sklearn.utils.validation")
 def check_rows(estimator: BaseEstimator, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
     """Return X as a checked numeric array (rows, features); ``reset`` remembers the features, otherwise compares."""
     sparse_rows("X", X)  # scikit-learn refuses sparse rows, but may quote them, and trusts them then
-    rows = cast("NDArray[Any]", _validation.validate_data(estimator, X, reset=reset, dtype="numeric"))
-    require_in_range("X", rows)
-    return rows
+    return cast("NDArray[Any]", _validation.validate_data(estimator, X, reset=reset, dtype="numeric"))
 
 
 def check_features(estimator: BaseEstimator, X: ArrayLike | Sparse, *, reset: bool) -> Features:
-    """Return X as :func:`check_rows` does, or, where it is sparse in any of SciPy's formats, as CSR."""
+    """Return X, of bounded size, as :func:`check_rows` does, or as CSR where it is sparse in any of SciPy's formats."""
     if not issparse(X):
-        return check_rows(estimator, cast("ArrayLike", X), reset=reset)
+        dense = check_rows(estimator, cast("ArrayLike", X), reset=reset)
+        require_in_range("X", dense)
+        return dense
     rows = feature_rows("X", X)  # checks the format, which scikit-learn takes for granted
     checked: Any = _validation.validate_data(estimator, rows, reset=reset, accept_sparse="csr", dtype="numeric")
     require_in_range("X", checked.data)
@@ -81,5 +81,4 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.fl
     if not np.isfinite(weight).all() or (weight < 0).any():
         row = int(np.flatnonzero(~np.isfinite(weight) | (weight < 0))[0])
         raise ValueError(f"sample_weight: expected finite numbers >= 0, found {weight[row]} in row {row}")
-    require_in_range("sample_weight", weight)
     return weight
