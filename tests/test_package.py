@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import slatewise
 
 
+@cache
 def loaded_after(statement):
     code = f"import sys; {statement}; print(*sorted(m for m in sys.modules if '.' not in m))"
     return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())

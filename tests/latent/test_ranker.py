@@ -24,7 +24,8 @@ EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": "passes the items as y",
     "check_sample_weight_equivalence_on_sparse_data": "passes the items as y",
 }
-SMALL = {"n_components": 8, "epochs": 6, "random_state": 0}
+SMALL = {"n_components": 8, "epochs": 6, "learning_rate": 0.3, "max_norm": 2.5, "random_state": 0}
+"""Without a search for the step and the norm, which test_search.py looks at."""
 
 
 @parametrize_with_checks([LatentRanker(n_components=4, epochs=2)], expected_failed_checks=lambda _: EXPECTED_FAILURES)
@@ -288,8 +289,7 @@ def test_similar_items_are_those_of_the_largest_cosine(ranker):
 
 def test_the_best_epoch_is_kept_and_stages_only_where_they_help(pairs):
     reports = []
-    told = {"learning_rate": 0.3, "max_norm": 2.5}  # reports of trials would be among the others
-    ranker = LatentRanker(**{**SMALL, "stages": 3, "epochs": 8}, **told, callbacks=[reports.append])
+    ranker = LatentRanker(**{**SMALL, "stages": 3, "epochs": 8}, callbacks=[reports.append])
     ranker.fit(pairs.queries, pairs.items)
     assert [report.stage for report in reports] == sorted(report.stage for report in reports)
     best = [max(r.recall for r in reports if r.stage == stage) for stage in range(ranker.n_stages_)]
