@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export SLATEWISE_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test boundscheck check fuzz bench docs clean
+.PHONY: demo test boundscheck same-answers check fuzz bench docs clean
 
 demo: .venv/installed-plain
 	$(BIN)/slatewise demo --out demo/report.html
@@ -12,11 +12,15 @@ test: .venv/installed-test
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # The tests that reach kernels, with every index checked. Kernels in a cache were compiled without: its own is empty.
-KERNEL_TESTS := tests/inference tests/warp tests/learners tests/metrics tests/data tests/losses tests/surrogates \
-  tests/test_kernels.py tests/test_loose_sums.py tests/test_boundscheck.py
+KERNEL_TESTS := tests/core tests/cstar tests/data tests/inference tests/latent tests/losses tests/matching \
+  tests/metric_learning tests/metrics tests/quadratic tests/test_boundscheck.py
 boundscheck: .venv/installed-test
 	cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$$cache" $(BIN)/python -m pytest -n auto --dist worksteal $(KERNEL_TESTS)
+
+# Fits and answers of every estimator, bit for bit as those of another commit: make same-answers COMMIT=...
+same-answers: .venv/installed-test
+	$(BIN)/python -m tests.same_answers $(COMMIT)
 
 check: .venv/installed-check
 	$(BIN)/ruff check .

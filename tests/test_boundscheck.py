@@ -11,7 +11,7 @@ import pytest
 
 MAKEFILE = Path(__file__).parents[1] / "Makefile"
 SOURCE = """
-from slatewise.kernels._kernel import kernel, loose_sums
+from slatewise.core.kernel import kernel, loose_sums
 
 @kernel
 def beyond(values):
@@ -61,7 +61,8 @@ def test_the_target_checks_indices_with_a_new_cache_and_runs_all_tests_of_kernel
     assert tests is not None
     named = tests.group(1).replace("\\", " ").split()
     here = MAKEFILE.parent
-    reach = {part for part in here.glob("tests/*") if any("slatewise.kernels" in p.read_text() for p in _sources(part))}
+    kernel = re.compile(r"^ *from slatewise\.[a-z_]+\.kernels\.[a-z]", re.MULTILINE)
+    reach = {part for part in here.glob("tests/*") if any(kernel.search(one.read_text()) for one in _sources(part))}
     assert {here / name for name in named} >= reach
 
 
@@ -71,7 +72,7 @@ def _sources(part: Path) -> list[Path]:
 
 @pytest.mark.skipif(os.environ.get("NUMBA_BOUNDSCHECK") != "1", reason="only make boundscheck checks indices here")
 def test_here_indices_are_checked():
-    from slatewise.kernels.slate_assignment import best_rankings
+    from slatewise.matching.kernels.slate_assignment import best_rankings
 
     ones = np.ones((1, 3))
     with pytest.raises(IndexError):

@@ -9,18 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from slatewise._version import __version__
+from slatewise.core.by_name import on_first_use
 
 if TYPE_CHECKING:
-    from slatewise import data, datasets, inference, losses, metrics
-    from slatewise.estimators.best_feature import BestFeatureRanker
-    from slatewise.estimators.cstar import CStarRanker
-    from slatewise.estimators.graph_matcher import GraphMatcher
-    from slatewise.estimators.latent import LatentRanker
-    from slatewise.estimators.margin import MarginRanker
-    from slatewise.estimators.matching import MatchingRanker
-    from slatewise.estimators.metric import MetricRanker
-    from slatewise.estimators.saving import load
-    from slatewise.estimators.structured_reranker import StructuredReranker
+    from slatewise import data, datasets, inference, labelling, losses, metrics
+    from slatewise.cstar.ranker import CStarRanker
+    from slatewise.latent.ranker import LatentRanker
+    from slatewise.latent.structured_reranker import StructuredReranker
+    from slatewise.matching.graph_matcher import GraphMatcher
+    from slatewise.matching.ranker import MatchingRanker
+    from slatewise.metric_learning.margin_ranker import MarginRanker
+    from slatewise.metric_learning.ranker import MetricRanker
+    from slatewise.model.best_feature import BestFeatureRanker
+    from slatewise.model.saving import load
 
 __all__ = [
     "BestFeatureRanker",
@@ -35,33 +36,32 @@ __all__ = [
     "data",
     "datasets",
     "inference",
+    "labelling",
     "load",
     "losses",
     "metrics",
 ]
 
-_MODULES = frozenset({"data", "datasets", "inference", "losses", "metrics"})
+_MODULES = frozenset({"data", "datasets", "inference", "labelling", "losses", "metrics"})
 _HOMES = {
-    "BestFeatureRanker": "slatewise.estimators.best_feature",
-    "CStarRanker": "slatewise.estimators.cstar",
-    "GraphMatcher": "slatewise.estimators.graph_matcher",
-    "LatentRanker": "slatewise.estimators.latent",
-    "MarginRanker": "slatewise.estimators.margin",
-    "MatchingRanker": "slatewise.estimators.matching",
-    "MetricRanker": "slatewise.estimators.metric",
-    "StructuredReranker": "slatewise.estimators.structured_reranker",
-    "load": "slatewise.estimators.saving",
+    "BestFeatureRanker": "slatewise.model.best_feature",
+    "CStarRanker": "slatewise.cstar.ranker",
+    "GraphMatcher": "slatewise.matching.graph_matcher",
+    "LatentRanker": "slatewise.latent.ranker",
+    "MarginRanker": "slatewise.metric_learning.margin_ranker",
+    "MatchingRanker": "slatewise.matching.ranker",
+    "MetricRanker": "slatewise.metric_learning.ranker",
+    "StructuredReranker": "slatewise.latent.structured_reranker",
+    "load": "slatewise.model.saving",
 }
+
+_first_use = on_first_use(globals(), _HOMES)
 
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return import_module(f"slatewise.{name}")
-    if name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'slatewise' has no attribute {name!r}")
+    return _first_use(name)
 
 
 def __dir__() -> list[str]:

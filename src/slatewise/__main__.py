@@ -1,5 +1,5 @@
 """``python -m slatewise`` is the command line."""
 
-from slatewise.cli import main
+from slatewise.cli.main import main
 
 main()

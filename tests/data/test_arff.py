@@ -9,8 +9,8 @@ import scipy.io.arff
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slatewise.core.errors import DataError, DataWarning
 from slatewise.data import read_arff
-from slatewise.errors import DataError, DataWarning
 from tests.data.strategies import finite, named
 
 HEADER = b"@relation r\n@attribute a numeric\n@attribute b {x,y}\n@attribute p {0,1}\n@attribute q {1,0}\n@data\n"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slatewise.core.errors import DataError
 from slatewise.data import from_frame
-from slatewise.errors import DataError
 from tests.data.strategies import finite, words
 
 KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}

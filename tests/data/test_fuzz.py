@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slatewise.errors import DataError
+from slatewise.core.errors import DataError
 from tests.fuzz import Format, Rejected, collect
 from tests.fuzz.engine import batch, judge
 

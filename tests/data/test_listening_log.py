@@ -6,8 +6,8 @@ from io import BytesIO
 import numpy as np
 import pytest
 
+from slatewise.core.errors import DataError, DataWarning
 from slatewise.data import ListeningLog, read_listening_log
-from slatewise.errors import DataError, DataWarning
 
 
 def play(user, stamp, artist="", name="", track="song"):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.sparse import csr_array
 
+from slatewise.core.errors import DataError
 from slatewise.data import MultiLabel, read_npz, write_npz
-from slatewise.errors import DataError
 from tests.data.strategies import finite, named
 
 GOOD = {

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slatewise.core.errors import DataError, DataWarning
 from slatewise.data import read_pairs
-from slatewise.errors import DataError, DataWarning
 from tests.data.strategies import finite, named
 
 ids = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=5).filter(

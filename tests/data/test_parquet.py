@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import feather, parquet
 
+from slatewise.core.errors import DataError
 from slatewise.data import iter_parquet, read_parquet
-from slatewise.errors import DataError
 from tests.data.strategies import named
 
 

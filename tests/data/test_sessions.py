@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slatewise.core.errors import DataError, DataWarning
 from slatewise.data import Sessions, read_sessions, write_sessions
-from slatewise.errors import DataError, DataWarning
 from tests.data.strategies import int64, named, words
 
 names = words.filter(lambda text: not set(text) & set(',;|"'))

@@ -19,10 +19,10 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from scipy.sparse import csr_array
 from sklearn.datasets import load_svmlight_file
 
+from slatewise.core.errors import DataError, DataWarning
 from slatewise.data import _svmlight_text
 from slatewise.data.records import Ranking
 from slatewise.data.svmlight import iter_svmlight, read_svmlight, write_svmlight
-from slatewise.errors import DataError, DataWarning
 from tests.data import reference_svmlight as reference
 from tests.fuzz.format_svmlight import comparable
 

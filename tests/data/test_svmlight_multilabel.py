@@ -7,9 +7,9 @@ import io
 import numpy as np
 import pytest
 
+from slatewise.core.errors import DataError, DataWarning
 from slatewise.data.multilabel_svmlight import read_multilabel_svmlight
 from slatewise.data.records import MultiLabel
-from slatewise.errors import DataError, DataWarning
 
 
 def read(data: bytes, **options: object) -> MultiLabel:

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from slatewise.data.kernels.decimal import GOOD, HARD, MALFORMED, OVERFLOW, decimal, powers_of_five
 from slatewise.data.svmlight import read_svmlight
-from slatewise.kernels.decimal import GOOD, HARD, MALFORMED, OVERFLOW, decimal, powers_of_five
 
 _GRAMMAR = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 

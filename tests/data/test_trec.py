@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slatewise.core.errors import DataError, DataWarning
 from slatewise.data import Qrels, Run, read_qrels, read_run, write_qrels, write_run, write_run_as
-from slatewise.errors import DataError, DataWarning
 from tests.data.strategies import finite, int64, named, words
 
 keyed = st.dictionaries(st.tuples(words, words), finite, max_size=8)

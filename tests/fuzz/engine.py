@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from slatewise.errors import DataError
+from slatewise.core.errors import DataError
 from tests.fuzz import Format, Rejected, collect
 
 LIMIT_SECONDS = 10

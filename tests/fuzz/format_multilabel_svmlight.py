@@ -8,9 +8,9 @@ from typing import BinaryIO
 
 from scipy.sparse import csr_array
 
+from slatewise.core.errors import DataWarning
 from slatewise.data.multilabel_svmlight import read_multilabel_svmlight
 from slatewise.data.records import MultiLabel
-from slatewise.errors import DataWarning
 from tests.data import reference_multilabel_svmlight as reference
 from tests.fuzz import Format
 

@@ -7,9 +7,9 @@ from typing import BinaryIO
 
 import numpy as np
 
+from slatewise.core.errors import DataWarning
 from slatewise.data.records import Ranking
 from slatewise.data.svmlight import iter_svmlight, read_svmlight
-from slatewise.errors import DataWarning
 from tests.data import reference_svmlight as reference
 from tests.fuzz import Format
 

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from slatewise.inference.star_pair import StarPair
-from slatewise.kernels.count_grid import walk_counts
-from slatewise.kernels.matching_sampler import draw_one
-from slatewise.kernels.permanent_rows import draw_matchings
-from slatewise.kernels.quadratic_exact import best_of_all_rankings, best_of_all_subsets, subset_sums
-from slatewise.kernels.slate_assignment import best_rankings
-from slatewise.kernels.star_bcfw import solve_lists
-from slatewise.kernels.star_branch import best_lists_by_branching
-from slatewise.kernels.star_enumerate import best_lists
-from slatewise.kernels.tied_counts import likely_counts
+from slatewise.core.kernels.count_grid import walk_counts
+from slatewise.cstar.kernels.bcfw import solve_lists
+from slatewise.cstar.kernels.branch import best_lists_by_branching
+from slatewise.cstar.kernels.enumerate import best_lists
+from slatewise.cstar.pair import StarPair
+from slatewise.matching.kernels.matching_sampler import draw_one
+from slatewise.matching.kernels.permanent_rows import draw_matchings
+from slatewise.matching.kernels.slate_assignment import best_rankings
+from slatewise.matching.kernels.tied_counts import likely_counts
+from slatewise.quadratic.kernels.exact import best_of_all_rankings, best_of_all_subsets, subset_sums
 
 NAN = np.nan
 ABSENT = -(10**6)  # where an index was never written

@@ -94,7 +94,7 @@ def test_kernel_counts_the_same_without_compiling():
     code = """
 import numpy as np
 from slatewise.metrics import AP
-from slatewise.kernels.metrics import stand
+from slatewise.metrics.kernels.standings import stand
 assert not hasattr(stand, "py_func")
 rng = np.random.default_rng(0)
 for share in (0.05, 0.9):

@@ -13,7 +13,7 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slatewise.errors import DataWarning
+from slatewise.core.errors import DataWarning
 from slatewise.metrics import NDCG, evaluate, evaluate_queries, evaluate_run, preset
 
 TREC = preset("trec_eval")

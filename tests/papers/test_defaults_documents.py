@@ -5,7 +5,7 @@ import pytest
 
 from slatewise import MatchingRanker, datasets, metrics
 from slatewise.datasets.records import RankingSet
-from slatewise.papers import defaults_documents
+from slatewise_papers import defaults_documents
 
 
 @pytest.mark.filterwarnings("ignore:.*lists are left out")

@@ -3,7 +3,7 @@
 import pytest
 
 from slatewise import GraphMatcher
-from slatewise.papers import defaults_images
+from slatewise_papers import defaults_images
 
 
 @pytest.mark.usefixtures("shared_data")

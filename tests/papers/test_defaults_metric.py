@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from slatewise.papers import defaults_metric, reproduce
-from slatewise.papers.mlr_data import Fold
+from slatewise_papers import defaults_metric, reproduce
+from slatewise_papers.mlr_data import Fold
 
 
 def test_every_loss_has_an_error_beside_the_plain_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,25 +9,25 @@ import pytest
 from scipy.sparse import csr_array
 
 from slatewise import data, datasets
-from slatewise.papers import Reproduction, lasr_labels, reproduce
-from slatewise.papers.lasr_annotation import QUICK, choose, per_row, table_5
-from slatewise.papers.lasr_baselines import log_counts, nmf, one_vs_rest, popularity, rank_svm, rocchio, svd
-from slatewise.papers.lasr_counts import Counts
-from slatewise.papers.lasr_data import ArtistPairs, generated_music, load_music, of_log, of_sessions
-from slatewise.papers.lasr_labels import (
+from slatewise.latent.engine import Factors
+from slatewise.latent.pair_terms import Bilinear, Gram
+from slatewise.latent.queries import IdQueries
+from slatewise.latent.tables import Table
+from slatewise_papers import Reproduction, lasr_labels, reproduce
+from slatewise_papers.lasr_annotation import QUICK, choose, per_row, table_5
+from slatewise_papers.lasr_baselines import log_counts, nmf, one_vs_rest, popularity, rank_svm, rocchio, svd
+from slatewise_papers.lasr_counts import Counts
+from slatewise_papers.lasr_data import ArtistPairs, generated_music, load_music, of_log, of_sessions
+from slatewise_papers.lasr_labels import (
     AnnotationProblem,
     LabelledPart,
     kernel_components,
     load_annotation,
     stroke_histograms,
 )
-from slatewise.papers.lasr_lists import Factored, Ranks, by_frequency, difference, ranks_of
-from slatewise.papers.lasr_music import BOTH_WAYS, OWN, at_scale
-from slatewise.papers.lasr_wsabie import best_labels, first_stage, fold_numbers, next_stage
-from slatewise.warp.engine import Factors
-from slatewise.warp.pair_terms import Bilinear, Gram
-from slatewise.warp.queries import IdQueries
-from slatewise.warp.tables import Table
+from slatewise_papers.lasr_lists import Factored, Ranks, by_frequency, difference, ranks_of
+from slatewise_papers.lasr_music import BOTH_WAYS, OWN, at_scale
+from slatewise_papers.lasr_wsabie import best_labels, first_stage, fold_numbers, next_stage
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from slatewise.papers.lasr_data import generated_music
-from slatewise.papers.lasr_lists import ranks_of
-from slatewise.papers.lasr_stages import Settings, choose_first, choose_next, quality, refit
-from slatewise.warp.pair_terms import Bilinear
+from slatewise.latent.pair_terms import Bilinear
+from slatewise_papers.lasr_data import generated_music
+from slatewise_papers.lasr_lists import ranks_of
+from slatewise_papers.lasr_stages import Settings, choose_first, choose_next, quality, refit
 
 SEED = 3
 

@@ -10,13 +10,13 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
 from slatewise import datasets
+from slatewise.cli.inputs import read_classes
 from slatewise.datasets.records import RankingSet
-from slatewise.inputs import read_classes
-from slatewise.papers import Reproduction, reproduce
-from slatewise.papers.mlr_data import Fold, inner_folds, load_problem
-from slatewise.papers.mlr_knn import JUDGED_NEIGHBOURS, Judged, Method, Setting, error_on_test, judge, scaled_each_way
-from slatewise.papers.mlr_retrieval import Lists, Retrieval
-from slatewise.papers.mlr_scaling import Map, common, standard, unscaled
+from slatewise_papers import Reproduction, reproduce
+from slatewise_papers.mlr_data import Fold, inner_folds, load_problem
+from slatewise_papers.mlr_knn import JUDGED_NEIGHBOURS, Judged, Method, Setting, error_on_test, judge, scaled_each_way
+from slatewise_papers.mlr_retrieval import Lists, Retrieval
+from slatewise_papers.mlr_scaling import Map, common, standard, unscaled
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ from scipy.sparse import csr_array
 from slatewise import data, datasets
 from slatewise.data.records import Ranking
 from slatewise.datasets.records import OfficialRun, Published
-from slatewise.papers import Row, rankmatch_ranking
-from slatewise.papers.rankmatch import run
-from slatewise.papers.rankmatch_data import RankingProblem, load_ranking
-from slatewise.papers.rankmatch_ranking import BETTER, CHOSEN, DORM, RANKMATCH, consistency, figure_2, table_1
+from slatewise_papers import Row, rankmatch_ranking
+from slatewise_papers.rankmatch import run
+from slatewise_papers.rankmatch_data import RankingProblem, load_ranking
+from slatewise_papers.rankmatch_ranking import BETTER, CHOSEN, DORM, RANKMATCH, consistency, figure_2, table_1
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,9 @@ Names load on first use, so that asking for one format does not pay for the othe
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from slatewise.core.by_name import on_first_use
 
 if TYPE_CHECKING:
     from slatewise.data.arff import read_arff
@@ -54,42 +55,36 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ListeningLog": "listening_log",
-    "MultiLabel": "records",
-    "Pairs": "records",
-    "Qrels": "records",
-    "Ranking": "records",
-    "Run": "records",
-    "Sessions": "records",
-    "from_frame": "frames",
-    "iter_parquet": "parquet",
-    "iter_svmlight": "svmlight",
-    "minmax_per_query": "scaling",
-    "read_arff": "arff",
-    "read_listening_log": "listening_log",
-    "read_multilabel_svmlight": "multilabel_svmlight",
-    "read_npz": "npz",
-    "read_pairs": "pairs",
-    "read_parquet": "parquet",
-    "read_qrels": "trec",
-    "read_run": "trec",
-    "read_sessions": "sessions",
-    "read_svmlight": "svmlight",
-    "write_npz": "npz",
-    "write_qrels": "trec",
-    "write_run": "trec",
-    "write_run_as": "write",
-    "write_sessions": "sessions",
-    "write_svmlight": "svmlight",
+    "ListeningLog": "slatewise.data.listening_log",
+    "MultiLabel": "slatewise.data.records",
+    "Pairs": "slatewise.data.records",
+    "Qrels": "slatewise.data.records",
+    "Ranking": "slatewise.data.records",
+    "Run": "slatewise.data.records",
+    "Sessions": "slatewise.data.records",
+    "from_frame": "slatewise.data.frames",
+    "iter_parquet": "slatewise.data.parquet",
+    "iter_svmlight": "slatewise.data.svmlight",
+    "minmax_per_query": "slatewise.data.scaling",
+    "read_arff": "slatewise.data.arff",
+    "read_listening_log": "slatewise.data.listening_log",
+    "read_multilabel_svmlight": "slatewise.data.multilabel_svmlight",
+    "read_npz": "slatewise.data.npz",
+    "read_pairs": "slatewise.data.pairs",
+    "read_parquet": "slatewise.data.parquet",
+    "read_qrels": "slatewise.data.trec",
+    "read_run": "slatewise.data.trec",
+    "read_sessions": "slatewise.data.sessions",
+    "read_svmlight": "slatewise.data.svmlight",
+    "write_npz": "slatewise.data.npz",
+    "write_qrels": "slatewise.data.trec",
+    "write_run": "slatewise.data.trec",
+    "write_run_as": "slatewise.data.write",
+    "write_sessions": "slatewise.data.sessions",
+    "write_svmlight": "slatewise.data.svmlight",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'slatewise.data' has no attribute {name!r}")
-    value = getattr(import_module(f"slatewise.data.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = on_first_use(globals(), _HOMES)
 
 
 def __dir__() -> list[str]:

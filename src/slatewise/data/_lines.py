@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias, TypeVar
 
+from slatewise.core.errors import DataError
 from slatewise.data._source import Problems, Source
-from slatewise.errors import DataError
 
 Row = TypeVar("Row")
 RawLines: TypeAlias = "Iterator[tuple[int, bytes]]"

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Literal, Protocol, TypeAlias
 
-from slatewise.errors import DataError, DataWarning, Skipped
+from slatewise.core.errors import DataError, DataWarning, Skipped
 
 PathOrFile: TypeAlias = "str | os.PathLike[str] | BinaryIO"
 OnError: TypeAlias = Literal["raise", "skip"]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.errors import Skipped
 from slatewise.data._source import Problems, Source
 from slatewise.data._svmlight_text import (
     IndexRange,
@@ -24,11 +25,10 @@ from slatewise.data._svmlight_text import (
     map_texts,
     run_twice_if_hard,
 )
+from slatewise.data.kernels import svmlight as kernels
+from slatewise.data.kernels.text import count_byte, gather_bytes
 from slatewise.data.records import Float, Int, Ranking, Strings
 from slatewise.data.scaling import minmax_per_query
-from slatewise.errors import Skipped
-from slatewise.kernels import svmlight as kernels
-from slatewise.kernels.text import count_byte, gather_bytes
 
 _LABEL_AND_BLANKS = re.compile(rb"[^ \t#\r\n]+[ \t]*")
 

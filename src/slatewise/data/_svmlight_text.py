@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from slatewise.core.errors import DataError
+from slatewise.core.executor import map_blocks
 from slatewise.data._source import Source
-from slatewise.errors import DataError
-from slatewise.kernels import svmlight as kernels
-from slatewise.kernels.decimal import powers_of_five
-from slatewise.kernels.text import count_byte
-from slatewise.parallel import map_blocks
+from slatewise.data.kernels import svmlight as kernels
+from slatewise.data.kernels.decimal import powers_of_five
+from slatewise.data.kernels.text import count_byte
 
 Parsed = TypeVar("Parsed")
 

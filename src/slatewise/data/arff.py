@@ -17,12 +17,12 @@ from xml.etree import ElementTree
 import numpy as np
 from scipy.sparse import csr_array
 
+from slatewise.core.errors import DataError
 from slatewise.data._arff_header import Domain, Header, pieces, read_header, without_comment, word
 from slatewise.data._lines import Line, parse_lines
 from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
 from slatewise.data._tokens import whole
 from slatewise.data.records import MultiLabel
-from slatewise.errors import DataError
 
 Labels: TypeAlias = "int | str | os.PathLike[str] | Sequence[str] | None"
 _ENTRY = re.compile(r"[ \t]*([0-9]+)[ \t]+(?=[^ \t])")

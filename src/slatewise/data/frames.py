@@ -12,8 +12,8 @@ from narwhals.exceptions import DuplicateError
 from narwhals.typing import IntoDataFrame
 from scipy.sparse import csr_array
 
+from slatewise.core.errors import DataError
 from slatewise.data.records import Float, Ids, Ranking
-from slatewise.errors import DataError
 
 
 def from_frame(

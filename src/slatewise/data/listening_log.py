@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from slatewise.core.errors import Skipped
 from slatewise.data._lines import Line, parse_lines
 from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
 from slatewise.data.records import Int, Pairs
-from slatewise.errors import Skipped
 
 _DAY = 24 * 60 * 60
 _FIELDS = 6

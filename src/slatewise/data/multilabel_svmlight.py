@@ -31,9 +31,9 @@ from slatewise.data._svmlight_text import (
     map_texts,
     run_twice_if_hard,
 )
+from slatewise.data.kernels import multilabel_svmlight, svmlight
+from slatewise.data.kernels.text import count_byte
 from slatewise.data.records import Float, Int, MultiLabel
-from slatewise.kernels import multilabel_svmlight, svmlight
-from slatewise.kernels.text import count_byte
 
 _MOST_LABELS = 1 << 20
 

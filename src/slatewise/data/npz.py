@@ -29,11 +29,11 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
+from slatewise.core.errors import DataError
+from slatewise.core.files import atomic_path
+from slatewise.core.sparse import sparse_rows
 from slatewise.data._source import PathOrFile
 from slatewise.data.records import Float, MultiLabel, Strings
-from slatewise.errors import DataError
-from slatewise.files import atomic_path
-from slatewise.lists.sparse import sparse_rows
 
 Array: TypeAlias = NDArray[Any]
 # What zipfile, its codecs and NumPy's header parser raise on bytes in memory that are not what they claim to be.

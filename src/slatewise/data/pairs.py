@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 import numpy as np
 
+from slatewise.core.errors import DataError
 from slatewise.data._delimited import Blanks, Plain, Quoted, Splitter, check_delimiter, check_id, guess_delimiter
 from slatewise.data._lines import Line, RawLines, clean_line, parse_lines
 from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, Source, open_source
 from slatewise.data._tokens import as_ids, is_plain_integer, number
 from slatewise.data.records import Pairs
-from slatewise.errors import DataError
 
 Column: TypeAlias = "int | str"
 _IF_HEADER = "header=True if this line names the columns, header=False if it is data"

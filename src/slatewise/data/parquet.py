@@ -11,10 +11,10 @@ from typing import Any, BinaryIO, Protocol
 import narwhals as nw
 import numpy as np
 
+from slatewise.core.errors import DataError
 from slatewise.data._source import PathOrFile
 from slatewise.data.frames import Columns, ids_of, ranking_of
 from slatewise.data.records import Ids, Ranking
-from slatewise.errors import DataError
 
 try:
     import pyarrow

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from slatewise.errors import Skipped
-from slatewise.lists.sparse import sparse_rows
+from slatewise.core.errors import Skipped
+from slatewise.core.sparse import sparse_rows
 
 Float: TypeAlias = NDArray[np.float64]
 Int: TypeAlias = NDArray[np.int64]

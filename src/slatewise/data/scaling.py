@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from slatewise.core.checks import numbers
+from slatewise.core.groups import group_rows
+from slatewise.core.sparse import sparse_rows
+from slatewise.data.kernels.scaling import Sparse, minmax_dense, minmax_sparse
 from slatewise.data.records import Float, Int
-from slatewise.kernels.scaling import Sparse, minmax_dense, minmax_sparse
-from slatewise.lists import group_rows
-from slatewise.lists.checks import numbers
-from slatewise.lists.sparse import sparse_rows
 
 
 @overload

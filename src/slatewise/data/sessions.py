@@ -8,13 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 
+from slatewise.core.errors import DataError
+from slatewise.core.files import atomic_file
 from slatewise.data._delimited import Blanks, Plain, Splitter, check_delimiter, check_id, guess_delimiter
 from slatewise.data._lines import Line, clean_lines
 from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
 from slatewise.data._tokens import as_ids, check_word
 from slatewise.data.records import Sessions
-from slatewise.errors import DataError
-from slatewise.files import atomic_file
 
 _DELIMITER_OR_QUOTE = re.compile(r'[,;|"]')
 

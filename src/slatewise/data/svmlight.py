@@ -22,15 +22,15 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from slatewise.core.checks import feature_rows, numbers
+from slatewise.core.errors import Skipped
+from slatewise.core.files import atomic_file
+from slatewise.core.groups import group_rows
 from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
 from slatewise.data._svmlight_rows import Part, Shape, read_parts
 from slatewise.data._svmlight_text import CHUNK_BYTES
+from slatewise.data.kernels import svmlight as kernels
 from slatewise.data.records import Ranking
-from slatewise.errors import Skipped
-from slatewise.files import atomic_file
-from slatewise.kernels import svmlight as kernels
-from slatewise.lists import group_rows
-from slatewise.lists.checks import feature_rows, numbers
 
 Scale: TypeAlias = Literal["minmax"]
 

@@ -11,12 +11,12 @@ from functools import partial
 
 import numpy as np
 
+from slatewise.core.files import atomic_file
+from slatewise.core.rankings import rank_rows
 from slatewise.data._lines import Line, parse_lines
 from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
 from slatewise.data._tokens import check_word, number, whole, word_offset, words
 from slatewise.data.records import Float, Int, Qrels, Run, Strings
-from slatewise.files import atomic_file
-from slatewise.rankings import rank_rows
 
 _RUN_FIELDS = ("qid", "Q0", "docno", "rank", "score", "tag")
 _QRELS_FIELDS = ("qid", "iter", "docno", "rel")

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
+from slatewise.core.files import atomic_file, atomic_path
 from slatewise.data.records import Run
 from slatewise.data.trec import best_first, check_run, write_run
-from slatewise.files import atomic_file, atomic_path
 
 Writer: TypeAlias = Callable[["str | os.PathLike[str]", Run], None]
 

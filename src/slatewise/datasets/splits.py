@@ -9,7 +9,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.lists import Int, group_rows
+from slatewise.core.checks import Int
+from slatewise.core.groups import group_rows
 
 RandomState: TypeAlias = int | np.random.Generator | None
 

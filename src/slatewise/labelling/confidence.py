@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
+from slatewise.core.label_sets import check_known, check_labels
 from slatewise.labelling.rows import Floats, LabelRanker, LabelRows
-from slatewise.scores.label_sets import check_known, check_labels
 
 
 @dataclass(frozen=True, eq=False)

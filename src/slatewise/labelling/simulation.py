@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise.core.label_sets import check_labels
 from slatewise.labelling.annotators import Annotator, Truthful
 from slatewise.labelling.policies import MarginRule, QuestionPolicy, RandomQuestion, Situation, Uncertainty
 from slatewise.labelling.rows import Bools, Floats, Ints, LabelRanker, LabelRows, consistent, places
 from slatewise.report.plots import lines
-from slatewise.scores.label_sets import check_labels
 
 PAPER_QUESTIONS = (0, 1, 5, 10)
 POLICIES: Mapping[str, QuestionPolicy] = {

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.lists.checks import real, real_numbers, whole_number
+from slatewise.core.checks import real, real_numbers, whole_number
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

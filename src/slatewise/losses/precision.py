@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.lists.checks import bounded, check_offsets, real
+from slatewise.core.checks import bounded, check_offsets, real
 from slatewise.losses.linear import Float, LinearLoss, Vectors, binary, grades
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slatewise.lists import group_rows
-from slatewise.lists.checks import real, real_numbers
+from slatewise.core.checks import real, real_numbers
+from slatewise.core.groups import group_rows
 from slatewise.metrics.conventions import Array, Float, Int
 
 

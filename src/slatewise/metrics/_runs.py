@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.errors import DataWarning
-from slatewise.lists import group_rows
+from slatewise.core.errors import DataWarning
+from slatewise.core.groups import group_rows
 from slatewise.metrics._input import Scored, Unretrieved, finite
 from slatewise.metrics.conventions import Array, Float, Int, check_choice
 

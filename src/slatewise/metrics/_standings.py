@@ -1,6 +1,6 @@
 """Where each item with a non-zero relevance stands: how many score higher, how many the same. Integers only.
 
-Two engines count them, NumPy (a sort) and compiled (:mod:`slatewise.kernels.metrics`). Everything after this file is
+Two engines count them, NumPy (a sort) and compiled (``kernels/standings.py``). Everything after this file is
 arithmetic on those integers, shared by both, so the choice of engine never changes a bit of a result.
 """
 
@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from slatewise.lists import Float as Scores
+from slatewise.core.checks import Float as Scores
 from slatewise.metrics._input import Scored
 from slatewise.metrics.conventions import Array, Flags, Float, Int, ScoreType, check_choice
 
@@ -44,7 +44,7 @@ def standings(scored: Scored, score_type: ScoreType, engine: Engine) -> Standing
 def _engine(name: Engine) -> Callable[[Scores, Float, Int], Standings]:
     check_choice("engine", name, ("auto", "numpy", "compiled"))
     # "auto" takes the kernel only once somebody has loaded it: compiling costs seconds and saves milliseconds.
-    if name == "compiled" or (name == "auto" and "slatewise.kernels.metrics" in sys.modules):
+    if name == "compiled" or (name == "auto" and "slatewise.metrics.kernels.standings" in sys.modules):
         return _compiled
     return _sorted
 
@@ -147,8 +147,8 @@ def _sorted_block(block: Block, scores: Scores, flags: Flags) -> tuple[Int, Int,
 
 def _compiled(scores: Scores, relevance: Float, offsets: Int) -> Standings:
     # Imported here: slatewise.metrics must not load numba before somebody asks for the compiled engine.
-    from slatewise.kernels.metrics import stand
-    from slatewise.parallel import map_blocks
+    from slatewise.core.executor import map_blocks
+    from slatewise.metrics.kernels.standings import stand
 
     rows = np.flatnonzero(relevance)
     starts = np.searchsorted(rows, offsets)

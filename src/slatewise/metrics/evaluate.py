@@ -65,7 +65,7 @@ def evaluate_run(
     A retrieved item without a judgement has relevance 0. A relevant item that was not retrieved has no rank: it counts
     in recall's, AP's and break-even's R and in NDCG's best order; AUC and mean rank refuse it. Queries of the run that
     have no judgements are left out; how many were left out of either side is a
-    :class:`~slatewise.errors.DataWarning`.
+    :class:`~slatewise.core.errors.DataWarning`.
 
     Parameters
     ----------

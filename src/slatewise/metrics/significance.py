@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slatewise.lists.checks import real_numbers, require_in_range
+from slatewise.core.checks import real_numbers, require_in_range
 from slatewise.metrics.conventions import Float
 
 _BLOCK_VALUES = 1 << 20

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from html import escape
 
-from slatewise.files import atomic_path
+from slatewise.core.files import atomic_path
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2433; --paper: #fff; --faint: #d8dde6; --accent: #1f6feb; }

@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 
-from slatewise.parallel import thread_count
+from slatewise.core.executor import thread_count
 from tests.fuzz.models.engine import batch
 from tests.fuzz.models.fitted import fitted
 

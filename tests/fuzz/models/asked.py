@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 ROWS = 5
 MOST_COLUMNS = 4096
@@ -157,7 +158,8 @@ def _metric(ranker: Any, folder: Path) -> Iterator[Question]:
     yield Question("get_metric", lambda: ranker.get_metric()(X[0], X[1]), number(0.0, np.inf))
     yield Question("metric_", lambda: ranker.metric_, array((width, width)))
     yield Question("get_feature_names_out", ranker.get_feature_names_out, array((rank,), "O"))
-    wanted = np.resize([1.0, 0.0], (ROWS, n_items))
+    relevant = 1.0 if ranker.threshold is None else max(1.0, float(ranker.threshold))
+    wanted = csr_array(np.resize([relevant, 0.0], (ROWS, n_items)))  # what is "ignored" is what a sparse one lacks
     yield Question("score", lambda: ranker.score(X, relevance=wanted), number(0.0, 1.0))
     if len(labels):
         y = ranker.classes_[np.resize(labels, ROWS)] if labels.ndim == 1 else np.ones((ROWS, labels.shape[1]), int)

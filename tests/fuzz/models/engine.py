@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from slatewise import load
-from slatewise.errors import ModelFileError
+from slatewise.core.errors import ModelFileError
 from tests.fuzz.models.alter import altered
 from tests.fuzz.models.asked import Question, questions
 from tests.fuzz.models.fitted import fitted

@@ -1,0 +1,421 @@
+"""What the command line accepts as data: files by their content or ending, and data sets by name.
+
+A named data set with a split of its own, or with folds, of which the first is taken, has a part for fit and one for
+rank and evaluate. Files are read whole. What is to be ranked needs no labels: ``require_labels=False`` reads a file
+without them, and one with them just as well.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from slatewise import data, datasets
+from slatewise.core.errors import DataError
+from slatewise.data._delimited import guess_delimiter
+from slatewise.data._source import open_source
+from slatewise.data.records import Float, Ids, Int, MultiLabel, Pairs, Qrels, Ranking, Run, Strings
+from slatewise.datasets.records import LabelledSet, MultiLabelSet, RankingSet, SessionSet
+from slatewise.datasets.splits import Split
+
+_TABLE_ENDINGS = (".parquet", ".arrow", ".feather")
+_SVMLIGHT_LINE = re.compile(rb"\S*([ \t]+\d+:\S+)+\s*")
+_WITHOUT_LABEL = re.compile(rb"[ \t]*(qid|\d+):")
+_SHOWN = 40
+_NO_TEXT = bytes({*range(9), *range(14, 27), *range(28, 32)})
+"""Bytes that no text has: control characters but blanks, line ends and the escape of old encodings."""
+
+
+class Part(Enum):
+    """Which rows of a named data set, where its source tells them apart."""
+
+    TRAIN = auto()
+    TEST = auto()
+
+
+def read_ranking(
+    name: str, n_features: int | None = None, part: Part | None = None, *, require_labels: bool = True
+) -> Ranking:
+    """Read graded rows: an SVMlight or LETOR file, a Parquet or Arrow file, or a named data set.
+
+    ``n_features`` is how many a model knows: a sparse file need not mention the last of them. ``part`` is taken from
+    the first fold of a named set. Without labels, SVMlight rows start with ``qid:``, and a table has no column
+    "label"; all grades are then 0.
+    """
+    path = Path(name)
+    if path.suffix in _TABLE_ENDINGS:
+        rows = data.read_parquet(path, label="label", qid="qid", doc_id=None, require_label=require_labels)
+    elif path.exists():
+        rows = _read_svmlight(path, n_features, require_qid=True, require_labels=require_labels)
+    else:
+        loaded = datasets.load(_known(name), RankingSet)
+        chosen = _chosen(name, part, len(loaded.y), loaded.folds[0] if loaded.folds else None)
+        doc_ids = None if loaded.doc_ids is None else loaded.doc_ids[chosen]
+        rows = Ranking(csr_array(loaded.X[chosen]), loaded.y[chosen], loaded.qid[chosen], doc_ids)
+    _require_rows(name, len(rows.y))
+    return rows
+
+
+def read_labels(
+    name: str,
+    n_features: int | None = None,
+    n_labels: int | None = None,
+    part: Part | None = None,
+    *,
+    require_labels: bool = True,
+) -> MultiLabel:
+    """Read rows with sets of labels: npz, ARFF with its XML beside it, multi-label SVMlight, or a named data set.
+
+    ``n_features`` and ``n_labels`` are how many a model knows: a sparse file need not mention the last of them.
+    Without labels, an npz archive has no Y, ARFF has no XML beside it, and SVMlight rows start with a feature; labels
+    that no file names are named by their number, from 0.
+    """
+    path = Path(name)
+    if path.suffix == ".npz":
+        rows = data.read_npz(path, require_labels=require_labels)
+    elif path.suffix == ".arff":
+        rows = _read_arff(path, n_features, require_labels)
+    elif path.exists():
+        _require_text(path)
+        rows = data.read_multilabel_svmlight(path, n_features=n_features, n_labels=n_labels)
+    else:
+        loaded = datasets.load(_known(name), MultiLabelSet)
+        chosen = _chosen(name, part, int(loaded.Y.shape[0]), _split(loaded.is_train))
+        is_train = None if loaded.is_train is None else loaded.is_train[chosen]
+        rows = MultiLabel(loaded.X[chosen], loaded.Y[chosen], loaded.label_names, loaded.feature_names, is_train)
+    _require_rows(name, rows.Y.shape[0])
+    if n_labels is not None and not require_labels and rows.Y.shape[1] == 0:
+        names = np.arange(n_labels).astype(np.str_)
+        rows = replace(rows, Y=csr_array((rows.Y.shape[0], n_labels), dtype=np.int8), label_names=names)
+    if n_labels is not None and rows.Y.shape[1] != n_labels:
+        raise ValueError(f"{name}: expected the {n_labels} labels of the model, found {rows.Y.shape[1]}")
+    return rows
+
+
+def _read_arff(path: Path, n_features: int | None, require_labels: bool) -> MultiLabel:
+    _require_text(path)
+    labels = path.with_suffix(".xml")
+    if labels.exists():
+        return data.read_arff(path, labels=labels)
+    missing = f"{path}: expected the file {labels.name} beside it, which names the attributes that are labels"
+    if require_labels:
+        raise ValueError(f"{missing}, found none")
+    rows = data.read_arff(path, labels=None)
+    if n_features is not None and rows.X.shape[1] != n_features:
+        raise ValueError(f"{missing}, or the model's {n_features} features and no labels, found {rows.X.shape[1]}")
+    return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Rows with one class each."""
+
+    X: Float
+    y: Ids
+
+
+def has_labels(name: str) -> bool:
+    """Tell rows with sets of labels from pairs and sessions: npz, ARFF, multi-label SVMlight, or a named data set."""
+    path = Path(name)
+    if path.suffix in (".npz", ".arff"):
+        return True
+    if is_table_of_text(name):
+        return False  # pairs, whose ids may look like features
+    if not path.is_file():
+        return name in datasets.names() and datasets.describe(name).kind == "multi-label"
+    with open_source(path) as source:
+        return any(_SVMLIGHT_LINE.fullmatch(line) for _, line in islice(source.lines(), 1))
+
+
+def read_classes(
+    name: str, n_features: int | None = None, part: Part | None = None, *, require_labels: bool = True
+) -> Classes:
+    """Read rows with classes: CSV whose last column is the class, SVMlight, or a named data set.
+
+    A first line of CSV without a single number names the columns. ``n_features`` is how many a model knows: a sparse
+    file need not mention the last of them. Without classes, CSV has these columns and no more, and SVMlight rows start
+    with a feature; every class is then the empty text.
+    """
+    path = Path(name)
+    if ".csv" in path.suffixes[-2:]:
+        return _csv_classes(name, None if require_labels else n_features)
+    if path.exists():
+        rows = _read_svmlight(path, n_features, require_qid=False, require_labels=require_labels)
+        _require_rows(name, len(rows.y))
+        return Classes(rows.dense(), rows.y)
+    loaded = datasets.load(_known(name), LabelledSet)
+    chosen = _chosen(name, part, len(loaded.y), _split(loaded.is_train))
+    return Classes(loaded.X[chosen], loaded.class_names[loaded.y[chosen]])
+
+
+@dataclass(frozen=True)
+class PairColumns:
+    """What the command line says of a file of pairs."""
+
+    header: bool | None = None
+    """Whether ``--header`` or ``--no-header`` was said."""
+    weight: str | None = None
+    """The column of weights: its number, from 0, or its name in the header."""
+
+
+UNSAID = PairColumns()
+
+
+def read_interactions(name: str, columns: PairColumns = UNSAID, part: Part | None = None) -> Pairs:
+    """Read (query, item) pairs: CSV or TSV, the first two columns; a file of sessions or a named set of them.
+
+    Of sessions, every item asks for the one after it.
+    """
+    path = Path(name)
+    _require_text(path)
+    if is_table_of_text(name):
+        pairs = _read_pairs(name, columns, part)
+    elif columns != UNSAID:
+        raise ValueError(f"--header, --weight: expected a file of pairs, .csv or .tsv, found {name}")
+    elif path.exists():
+        pairs = data.read_sessions(path).pairs()
+    else:
+        loaded = datasets.load(_known(name), SessionSet)
+        pairs = (loaded.test if part is Part.TEST else loaded.train).pairs()
+    _require_rows(name, len(pairs.items))
+    return pairs
+
+
+def read_queries(name: str, columns: PairColumns = UNSAID, part: Part | None = None) -> Ids:
+    """Read what asks for items: the first column of CSV or TSV, which may be the only one; the items of sessions.
+
+    Of a session, every item but the last asks, and the only one of a session with one.
+    """
+    path = Path(name)
+    if is_table_of_text(name):
+        alone = _width(name) == 1
+        return _read_pairs(name, columns, part, (0, 0) if alone else (0, 1)).queries
+    if path.exists() and columns == UNSAID:
+        _require_text(path)
+        sessions = data.read_sessions(path)
+        _require_rows(name, len(sessions.items))
+        alone = sessions.items[sessions.offsets[:-1][np.diff(sessions.offsets) == 1]]
+        return np.concatenate([sessions.pairs().queries, alone])
+    return read_interactions(name, columns, part).queries
+
+
+def is_table_of_text(name: str) -> bool:
+    """Tell CSV and TSV by the ending, compressed or not."""
+    return bool({".csv", ".tsv"} & set(Path(name).suffixes[-2:]))
+
+
+def _read_pairs(name: str, columns: PairColumns, part: Part | None, places: tuple[int, int] = (0, 1)) -> Pairs:
+    weight, header = columns.weight, columns.header
+    column = int(weight) if weight is not None and weight.isascii() and weight.isdigit() else weight
+    if isinstance(column, str):
+        if header is False:
+            raise ValueError(f"--weight: expected a column's number, from 0, with --no-header, found {weight!r}")
+        header = True
+    try:
+        pairs = data.read_pairs(name, columns=places, weight=column, header=header)
+    except DataError as error:
+        expected = error.expected.replace("header=True", "--header").replace("header=False", "--no-header")
+        raise DataError(error.name, error.line, error.column, expected, error.found) from None
+    if pairs.weights is not None and not ((pairs.weights >= 0).all() and pairs.weights.any()):
+        raise ValueError(f"--weight: expected numbers >= 0, and one > 0, in {name}, found {pairs.weights.min()}")
+    if header is None and places[0] != places[1]:
+        _warn_of_names(name, pairs)
+    if weight is None and part is Part.TRAIN:
+        _warn_of_more_columns(name)
+    return pairs
+
+
+def _warn_of_names(name: str, pairs: Pairs) -> None:
+    """Tell of texts in the first line that occur in no other; above numbers they were an error already."""
+    first = [str(ids[0]) for ids in (pairs.queries, pairs.items)]
+    others = np.concatenate([ids[1:].astype(np.str_) for ids in (pairs.queries, pairs.items)])
+    texts = all(ids.dtype.kind == "U" for ids in (pairs.queries, pairs.items))
+    if texts and len(others) and not np.isin(first, others).any():
+        what = f"{first[0]!r} and {first[1]!r}"
+        warnings.warn(f"{name}:1: {what} occur in no other line; --header if they name the columns", stacklevel=2)
+
+
+def _warn_of_more_columns(name: str) -> None:
+    width = _width(name)
+    if width > 2:
+        warnings.warn(
+            f"{name}: two of {width} columns are read; --weight 2, or a name, if one of them weighs the pairs",
+            stacklevel=2,
+        )
+
+
+def _width(name: str) -> int:
+    """Return how many fields the first line of a file of pairs has."""
+    _require_text(Path(name))
+    with open_source(name) as source:
+        line = next((text for _, text in source.text_lines() if text.strip()), "")
+    return len(next(csv.reader([line], delimiter=guess_delimiter(line) or " ")))
+
+
+def _csv_classes(name: str, n_features: int | None = None) -> Classes:
+    """Read rows of numbers and a class; where the first line has ``n_features`` fields there are no classes."""
+    _require_text(Path(name))
+    rows: list[list[float]] = []
+    classes: list[str] = []
+    width = 0
+    with open_source(name) as source:
+        for number, line in source.text_lines():
+            fields = [field.strip() for field in line.split(",")]
+            label = "" if len(fields) == n_features else fields.pop()
+            if not line.strip() or (not rows and not width and not any(map(_is_number, fields))):
+                width = len(fields)
+                continue
+            wrong = [place for place, field in enumerate(fields) if not _is_number(field)]
+            if wrong:
+                column = sum(len(field) + 1 for field in line.split(",")[: wrong[0]]) + 1
+                raise DataError(name, number, column, "a finite number", repr(fields[wrong[0]][:_SHOWN]))
+            width = width or len(fields)
+            has_label = bool(label) or (n_features is not None and len(line.split(",")) == n_features)
+            if len(fields) != width or not width or not has_label:
+                raise DataError(name, number, 1, f"{max(width, 1)} numbers and a class", repr(line[:_SHOWN]))
+            rows.append([float(field) for field in fields])
+            classes.append(label)
+    _require_rows(name, len(rows))
+    if len(set(map(bool, classes))) > 1:
+        raise ValueError(f"{name}: expected a class in every row, or in none, found both")
+    return Classes(np.array(rows), np.array(classes))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return bool(np.isfinite(float(text)))
+    except ValueError:
+        return False
+
+
+def read_run(name: str) -> Run:
+    """Read what ``slatewise rank`` writes: a TREC run; with another ending, CSV or Parquet."""
+    endings = Path(name.lower()).suffixes
+    if ".parquet" not in endings[-1:]:
+        _require_text(Path(name))
+    if ".parquet" in endings[-1:]:
+        rows = data.read_parquet(name, label="score", qid="qid", doc_id="doc_id", features=[])
+        return Run(rows.qid.astype(np.str_), document_ids(rows), rows.y)
+    if ".csv" in endings[-2:]:
+        pairs = data.read_pairs(name, columns=("qid", "doc_id"), weight="score", delimiter=",", header=True)
+        return Run(pairs.queries.astype(np.str_), pairs.items.astype(np.str_), np.asarray(pairs.weights))
+    return data.read_run(name)
+
+
+def is_qrels(name: str) -> bool:
+    """Tell TREC judgements by their first line: four words, the last of them a whole number."""
+    path = Path(name)
+    if not path.is_file() or path.suffix in (*_TABLE_ENDINGS, ".npz", ".arff") or is_table_of_text(name):
+        return False
+    fields = _first_line(path).split()
+    return len(fields) == 4 and b":" not in fields[1] and re.fullmatch(rb"[+-]?\d+", fields[3]) is not None
+
+
+def read_grades(name: str) -> Qrels:
+    """Read the documents of every query, named by their ids, as judgements."""
+    ranking = read_ranking(name, part=Part.TEST)
+    wrong = (ranking.y != np.floor(ranking.y)) | (np.abs(ranking.y) > 2.0**53)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"{name}: expected whole numbers as relevance, found {ranking.y[row]} in row {row}")
+    return Qrels(ranking.qid.astype(str), document_ids(ranking), ranking.y.astype(np.int64))
+
+
+def document_ids(ranking: Ranking) -> Strings:
+    """Return the documents' ids; those without are named by their row, from 0."""
+    rows = np.arange(len(ranking.y)).astype(np.str_)
+    return rows if ranking.doc_ids is None else np.where(ranking.doc_ids == "", rows, ranking.doc_ids)
+
+
+def _chosen(name: str, part: Part | None, n_rows: int, split: Split | None) -> Int:
+    """Return the rows of a part of a named data set: all of them where it has no parts."""
+    if split is None and part is Part.TEST:
+        warnings.warn(f"{name}: has no test part of its own, so these are the rows that fit reads too", stacklevel=2)
+    if split is None or part is None:
+        return np.arange(n_rows)
+    return split.train if part is Part.TRAIN else split.test
+
+
+def _split(is_train: NDArray[np.bool_] | None) -> Split | None:
+    if is_train is None:
+        return None
+    return Split(np.flatnonzero(is_train), np.empty(0, dtype=np.int64), np.flatnonzero(~is_train))
+
+
+def _known(name: str) -> str:
+    if name not in datasets.names():
+        raise ValueError(f"{name}: expected a file or one of the names that `slatewise datasets` lists, found neither")
+    return name
+
+
+def _require_rows(name: str, n_rows: int) -> None:
+    if n_rows == 0:
+        raise DataError(name, 1, 1, "at least one row", "none")
+
+
+def has_query_ids(name: str) -> bool:
+    """Tell documents of queries, by ``qid:`` in the first row, from other rows of SVMlight."""
+    path = Path(name)
+    return path.suffix in _TABLE_ENDINGS or (path.is_file() and b"qid:" in _first_line(path))
+
+
+def first_fields(name: str, delimiter: str | None = None) -> list[str]:
+    """Return what stands first in every line of a text file that is no comment, as it stands there."""
+    with open_source(name) as source:
+        lines = (line for _, line in source.text_lines())
+        return [line.split(delimiter, 1)[0].strip() for line in lines if line.strip() and not line.startswith("#")]
+
+
+def _first_line(path: Path) -> bytes:
+    """Return the first line that says something."""
+    if not path.is_file():
+        raise ValueError(f"{path}: expected a plain file, because it is looked at twice, found something else")
+    _require_text(path)
+    with open_source(path) as source:
+        for _, line in source.lines():
+            if line.strip() and not line.lstrip().startswith(b"#"):
+                return line
+    raise DataError(str(path), 1, 1, "at least one row", "none")
+
+
+def _require_text(path: Path) -> None:
+    """Refuse a file that is no text before any of it is shown; a pipe can be read once only and is taken as it is."""
+    if not path.is_file():
+        return
+    with open_source(path) as source:
+        start = next(source.chunks(1 << 13), b"")
+    if start.translate(None, _NO_TEXT) != start:
+        raise DataError(str(path), 0, 0, "a text file", "binary data")
+
+
+class _NamedBytes(io.BytesIO):
+    """Bytes that readers take for the file they come from."""
+
+    def __init__(self, content: bytes, name: str) -> None:
+        super().__init__(content)
+        self.name = name
+
+
+def _read_svmlight(path: Path, n_features: int | None, *, require_qid: bool, require_labels: bool) -> Ranking:
+    """Read SVMlight rows; those without labels get the label 0."""
+    _require_text(path)
+    if require_labels or not path.is_file() or not _WITHOUT_LABEL.match(_first_line(path)):
+        return data.read_svmlight(path, n_features=n_features, require_qid=require_qid)
+    with open_source(path) as source:
+        lines = [line for _, line in source.lines()]
+    labelled = b"\n".join(b"0 " + line if line.strip() and line.lstrip()[:1] != b"#" else line for line in lines)
+    try:
+        return data.read_svmlight(_NamedBytes(labelled, str(path)), n_features=n_features, require_qid=require_qid)
+    except DataError as error:
+        column = max(error.column - 2, 1)  # as in the file, where the label is not
+        raise DataError(error.name, error.line, column, error.expected, error.found) from None

@@ -1,0 +1,462 @@
+"""The command line: each command reads its arguments, calls the library, prints a table. Nothing is computed here.
+
+Bad input ends with exit code 2 and one line on stderr that says where and what was expected; ``--debug`` shows the
+traceback. Tables go to stdout, progress to stderr and only where a person looks at it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import warnings
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+from typer.exceptions import TyperException
+
+from slatewise._version import __version__
+from slatewise.core.errors import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from rich.progress import Progress, TaskID
+
+    from slatewise.data.records import Qrels, Run
+
+app = typer.Typer(
+    name="slatewise",
+    help="Learn to rank whole lists whose items interact, trained directly for the ranking measure.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+HeaderOption = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether the first line of a file of pairs names its columns."),
+]
+JsonOption = Annotated[Path | None, typer.Option("--json", help="Also write the figures to this JSON file.")]
+QuickOption = Annotated[bool, typer.Option("--quick", help="A smaller run: minutes become seconds.")]
+
+
+@app.callback(invoke_without_command=True)
+def about(version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False) -> None:
+    """Learn to rank whole lists whose items interact, trained directly for the ranking measure.
+
+    --debug, anywhere on the line, shows the traceback of an error.
+    """
+    if version:
+        print(f"slatewise {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the HTML report goes.")] = Path("demo/report.html"),
+) -> None:
+    """Train on embedded data, print one table, write a report with plots.
+
+    Example: slatewise demo --out demo/report.html
+    """
+    from slatewise.cli.demo import COLUMNS, run_demo
+
+    if out.exists():  # folders that are missing are made
+        _check_target("--out", out)
+    with _working("demo"):
+        result = run_demo()
+    result.page().write(out)
+    _print_table("What the structure of a list is worth", COLUMNS, result.cells())
+    print(f"report: {out}")
+
+
+@app.command()
+def fit(
+    system: Annotated[str, typer.Argument(help="What to train: cstar, metric, margin, matching, latent, feature.")],
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="Rows with query ids, with label sets (cstar, latent) or with classes (metric), sessions or pairs "
+            "(latent): a file, or the name of a data set, of which the training part is read."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The model file to write (.safetensors).")],
+    param: Annotated[
+        list[str] | None, typer.Option(help="name=value, as the estimator's argument; repeatable.")
+    ] = None,
+    header: HeaderOption = None,
+    weight: Annotated[
+        str | None, typer.Option(help="The column of a file of pairs that weighs them: its number, from 0, or name.")
+    ] = None,
+) -> None:
+    """Train a ranker on a file and save it.
+
+    Example: slatewise fit cstar tags.npz --out model.safetensors --param core=5 --param C=10
+    """
+    from slatewise.cli.inputs import PairColumns
+    from slatewise.cli.tasks import task_named
+
+    _check_target("--out", out, data)  # before the training, not after
+    task = task_named(system).reading(PairColumns(header, weight))
+    estimator = task.make(param or [])
+    checkpoint = estimator.get_params().get("checkpoint")
+    _check_target("--param checkpoint", None if checkpoint is None else Path(checkpoint), data, out)
+    with _working(f"fit {system}"):
+        task.fit(estimator, data)
+    estimator.save(out)
+    card = estimator.model_card_
+    print(f"{out}: {type(estimator).__name__} from {card.n_lists} lists, {card.n_rows} rows")
+
+
+@app.command()
+def rank(
+    model: Annotated[Path, typer.Argument(help="A model file that fit wrote.")],
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="A file like that of fit, with or without labels: SVMlight rows may start with qid: or a feature, "
+            "tables lack the column label, npz lacks Y, ARFF its xml, CSV its class; pairs and sessions may be one "
+            "query per line. Or the name of a data set, of which the test part is read."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The run to write: .run or .txt (TREC), .csv or .parquet.")],
+    top: Annotated[int, typer.Option(min=1, help="How many documents of each query to keep.")] = 10,
+    header: HeaderOption = None,
+) -> None:
+    """Rank every query of a file with a saved model.
+
+    Example: slatewise rank model.safetensors test.txt --top 10 --out test.run
+    """
+    from slatewise import load
+    from slatewise.cli.inputs import PairColumns
+    from slatewise.cli.tasks import task_of
+    from slatewise.data.write import writer_for
+
+    _check_target("--out", out, model, data)
+    write = writer_for(out)
+    ranker = load(model)
+    with _working("rank"):
+        run = task_of(ranker).reading(PairColumns(header)).run(ranker, data, top)
+    write(out, run)
+    print(f"{out}: {len(run.scores)} lines")
+
+
+@app.command()
+def evaluate(
+    system: Annotated[
+        Path, typer.Argument(metavar="RUN|MODEL", help="A run as rank writes it, or a model file that fit wrote.")
+    ],
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="Judgements: TREC qrels or a file like that of fit; or the name of a data set: its test part."
+        ),
+    ],
+    measures: Annotated[
+        str, typer.Option(help="Comma-separated, as ndcg@10,map,p@5,mrr,recall@20,auc.")
+    ] = "ndcg@10,map",
+    preset: Annotated[str | None, typer.Option(help="Measure as trec_eval, sklearn, lightgbm, ... does.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    header: HeaderOption = None,
+    made_by: Annotated[
+        str | None,
+        typer.Option(
+            "--system", help="What made a run (cstar, metric, ...), where the file of judgements does not say it."
+        ),
+    ] = None,
+    catalogue: Annotated[
+        str | None,
+        typer.Option(help="For a run of metric: the file that fit read, whose rows were ranked, if it is not DATA."),
+    ] = None,
+) -> None:
+    """Measure a run or a model against judgements.
+
+    Example: slatewise evaluate test.run test.qrels --measures ndcg@10,map --json
+    """
+    from slatewise import load, metrics
+    from slatewise.cli import inputs
+    from slatewise.cli.tasks import judgements_for, task_of
+
+    names = [name.strip() for name in measures.split(",")]
+    tool = None if preset is None else metrics.preset(preset)
+    parsed = [metrics.parse(name, tool) for name in names]
+    columns = inputs.PairColumns(header)
+    if _is_model(system):
+        if made_by is not None or catalogue is not None:
+            raise ValueError("--system, --catalogue: expected with a run, found a model, which knows both")
+        model = load(system)
+        with _working("evaluate"):
+            figures = task_of(model).reading(columns).evaluate(model, data, parsed)
+    else:
+        run = inputs.read_run(str(system))
+        judged = judgements_for(run, data, made_by, columns, catalogue)
+        _warn_of_strangers(system, data, run, judged.qrels)
+        figures = list(metrics.evaluate_run(parsed, run, judged.qrels, missing=judged.missing).values())
+    values = dict(zip(names, figures, strict=True))
+    if as_json:
+        print(json.dumps(_without_nan(values)))
+    else:
+        _print_table(f"{system} on {data}", ["measure", "mean"], [[name, f"{v:.4f}"] for name, v in values.items()])
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="Which tables: cstar, mlr, rankmatch, lasr, letor, or defaults.")],
+    data: Annotated[str | None, typer.Option(help="A data set's name or a path instead of the paper's own.")] = None,
+    quick: QuickOption = False,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Cut the folds at random by this seed (cstar, defaults, lasr, mlr).")
+    ] = None,
+    as_json: JsonOption = None,
+    report: Annotated[Path | None, typer.Option(help="Write tables and figures to this HTML page.")] = None,
+) -> None:
+    """Print a published table with our figures beside the printed ones.
+
+    Example: slatewise reproduce letor --json letor.json
+    """
+    _check_target("--json", as_json, data)
+    _check_target("--report", report, data, as_json)
+    with _working(f"reproduce {paper}"):
+        result = of_the_clone("slatewise_papers").reproduce(paper, data, quick, seed)
+    if sys.stdout.isatty():
+        _print_table(f"{result.paper} on {result.data} (in parentheses: published)", *result.table())
+    else:
+        rows = [
+            [
+                row.name,
+                name,
+                _figure(value),
+                _figure(row.paper[name]) if row.paper is not None and name in row.paper else "",
+            ]
+            for row in result.rows
+            for name, value in row.measured.items()
+        ]
+        _print_table(result.paper, ["row", "figure", "measured", "published"], rows)
+    _write_json(as_json, result.as_json())
+    if report is not None:
+        result.page().write(report)
+
+
+@app.command()
+def datasets() -> None:
+    """List the data sets, their terms, and whether they are on this machine.
+
+    Example: SLATEWISE_DATA=~/data slatewise datasets
+    """
+    from slatewise import datasets as sets
+
+    rows = [sets.describe(name) for name in sets.names()]
+    _print_table(
+        "Data sets",
+        ["name", "kind", "size", "here", "terms"],
+        [[row.name, row.kind, row.size, "yes" if row.present else "no", row.terms] for row in rows],
+    )
+
+
+@app.command()
+def bench(
+    what: Annotated[
+        str,
+        typer.Argument(help="What to measure: metrics, reader, star, cstar, quadratic, metric, permanent, warp, topk."),
+    ],
+    quick: QuickOption = False,
+    as_json: JsonOption = None,
+) -> None:
+    """Measure ratios against peers in one run.
+
+    Example: slatewise bench metrics --json metrics.json
+    """
+    from dataclasses import asdict
+
+    _check_target("--json", as_json)
+    with _working(f"bench {what}"):
+        table = of_the_clone("slatewise_papers.bench").run_benchmark(what, quick)
+    cells = [
+        [
+            row.what,
+            f"{row.ours:.4g} {row.unit}",
+            row.peer or "",
+            *(
+                ("", "")
+                if row.theirs is None or row.ratio is None
+                else (f"{row.theirs:.4g} {row.unit}", f"{row.ratio:.2f}x")
+            ),
+            row.bar,
+        ]
+        for row in table.rows
+    ]
+    _print_table(f"bench {table.name}", ["what", "ours", "peer", "theirs", "ratio", "bar"], cells)
+    for line in [*table.remarks, *(f"left out: {peer}" for peer in table.left_out)]:
+        print(line)
+    _write_json(as_json, asdict(table))
+
+
+def of_the_clone(module: str) -> Any:
+    """Return a module of ``slatewise_papers``, which a clone has and an installed wheel has not."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != "slatewise_papers":
+            raise
+        raise ValueError(
+            "reproduce and bench need the repository: clone it and `pip install -e .` there; wheels do not have them"
+        ) from None
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and exit: 0 done, 1 a failure of ours, 2 bad input."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"] or ["--help"]
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            sys.exit(app(words, prog_name="slatewise", standalone_mode=False) or 0)
+    except typer.Abort:
+        sys.exit(130)
+    except (TyperException, ValueError, OSError, ImportError) as error:
+        if debug:
+            raise
+        print(f"slatewise: {_one_line(error)}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Say in one line what the library warns of, without its place in the code."""
+    print(f"slatewise: {printable(' '.join(str(message).split()))}", file=sys.stderr)
+
+
+def _one_line(error: Exception) -> str:
+    match error:
+        case TyperException():
+            text = error.format_message()
+        case OSError(filename=str() | bytes() | Path()):
+            text = f"{error.filename}: {error.strerror}"
+        case _:
+            text = str(error)
+    return printable(" ".join(text.split()))
+
+
+@contextmanager
+def _working(what: str) -> Generator[None]:
+    """Show on stderr how far the work is while a person waits; nothing when piped."""
+    from rich.console import Console
+
+    from slatewise.core.progress import is_quiet, listening
+
+    console = Console(stderr=True)
+    if is_quiet() or not console.is_terminal:
+        yield
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(20), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bars, listening(_Bars(bars, what)):
+        yield
+
+
+class _Bars:
+    """A listener that draws a bar a loop under the command's own line."""
+
+    def __init__(self, bars: Progress, what: str) -> None:
+        self.bars, self.what = bars, what
+        self.command = bars.add_task(what, total=None)
+
+    def begin(self, what: str, total: int | None) -> int:
+        return int(self.bars.add_task(what, total=total))
+
+    def advance(self, loop: int) -> None:
+        self.bars.advance(cast("TaskID", loop))
+
+    def end(self, loop: int) -> None:
+        self.bars.remove_task(cast("TaskID", loop))
+
+    def tell(self, text: str) -> None:
+        self.bars.update(self.command, description=f"{self.what}: {text}")
+
+
+def _print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table: drawn for a person, tab-separated into a pipe."""
+    if not sys.stdout.isatty():
+        for row in [columns, *rows]:
+            print("\t".join(row))
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(*map(escape, columns), title=escape(title), title_justify="left")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    Console().print(table)
+
+
+def _figure(value: float) -> str:
+    """Four decimals, or what is left of a number too small for them."""
+    return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.2g}"
+
+
+def _check_target(option: str, path: Path | None, *others: Path | str | None) -> None:
+    """Refuse, before the work, a place that cannot be written to, or that holds what the command reads or writes."""
+    if path is None:
+        return
+    from slatewise.core.files import check_target
+
+    check_target(path)
+    for other in others:
+        if other is not None and _same_file(path, Path(other)):
+            raise ValueError(f"{option}: expected another file than {other}, found {path}, which is the same")
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    """Tell whether two paths lead to one file, or will."""
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them is not there yet
+        return one.resolve() == other.resolve()
+
+
+def _is_model(path: Path) -> bool:
+    """Tell a model file by its ending or, under another name, by its start: a length and a JSON header."""
+    if path.suffix == ".safetensors" or not path.is_file():
+        return path.suffix == ".safetensors"
+    with open(path, "rb") as file:
+        start = file.read(9)
+    return start[3:] == bytes(5) + b"{"  # no header is longer than three bytes can say
+
+
+def _warn_of_strangers(system: Path, data: str, run: Run, qrels: Qrels) -> None:
+    """Say it where nothing that a run ranks is judged: then its ids are most likely of another kind."""
+    ranked = set(run.doc_ids.tolist())
+    if ranked and not ranked & set(qrels.doc_ids.tolist()):
+        first = run.doc_ids.tolist()[0]
+        what = f"none of the {len(ranked)} documents of the run, {first!r} the first, is judged"
+        warnings.warn(f"{system}: {what} in {data}: are they named alike?", stacklevel=2)
+
+
+def _without_nan(value: Any) -> Any:
+    """JSON has no NaN: a mean over no list at all is null."""
+    match value:
+        case dict():
+            return {key: _without_nan(part) for key, part in cast("dict[str, Any]", value).items()}
+        case list():
+            return [_without_nan(part) for part in cast("list[Any]", value)]
+        case float() if not math.isfinite(value):
+            return None
+        case _:
+            return value
+
+
+def _write_json(path: Path | None, value: dict[str, Any]) -> None:
+    if path is None:
+        return
+    from slatewise.core.files import atomic_path
+
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(_without_nan(value), indent=1) + "\n", encoding="utf-8")
+    print(f"figures: {path}")

@@ -1,0 +1,405 @@
+"""The systems of the command line: what each one reads, how it is fitted, ranked with and measured."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from slatewise import (
+    BestFeatureRanker,
+    CStarRanker,
+    LatentRanker,
+    MarginRanker,
+    MatchingRanker,
+    MetricRanker,
+    datasets,
+    metrics,
+)
+from slatewise.cli.inputs import (
+    UNSAID,
+    PairColumns,
+    Part,
+    document_ids,
+    first_fields,
+    has_labels,
+    has_query_ids,
+    is_qrels,
+    is_table_of_text,
+    read_classes,
+    read_grades,
+    read_interactions,
+    read_labels,
+    read_queries,
+    read_ranking,
+)
+from slatewise.core.progress import tell
+from slatewise.data import read_qrels
+from slatewise.data.records import MultiLabel, Qrels, Ranking, Run, Strings
+
+
+@dataclass(frozen=True, eq=False)
+class Judgements:
+    """What is relevant, and whether a query without a list counts, as 0, or is left out."""
+
+    qrels: Qrels
+    missing: Literal["skip", "zero"] = "skip"
+    n_rows: int | None = None
+    """How many rows there are to rank, where they are named by their number, from 0."""
+
+
+@dataclass(frozen=True)
+class Task(ABC):
+    """An estimator class and the kind of data it works on."""
+
+    estimator: type[Any]
+
+    def make(self, params: Sequence[str]) -> Any:
+        """Build the estimator with ``name=value`` parameters (JSON values, or plain text); it tells of its rounds."""
+        chosen = self.estimator()
+        if "callbacks" in chosen.get_params():
+            chosen.set_params(callbacks=[tell])
+        for text in params:
+            name, equals, value = text.partition("=")
+            if not equals or name not in chosen.get_params():
+                known = ", ".join(chosen.get_params())
+                raise ValueError(f"--param: expected name=value with a name from {known}, found {text!r}")
+            if name in _OBJECTS:
+                raise ValueError(f"--param: expected a parameter that a text can say, found {name}: use it from Python")
+            chosen.set_params(**{name: value if name in _TEXTS else _json_or_text(name, value)})
+        return chosen
+
+    def reading(self, columns: PairColumns) -> Self:
+        """Return the task that reads files of pairs like this; the others have none."""
+        if columns != UNSAID:
+            raise ValueError("--header, --weight: expected with files of pairs, for latent, only")
+        return self
+
+    @abstractmethod
+    def fit(self, estimator: Any, data: str) -> None:
+        """Read the data and fit."""
+
+    @abstractmethod
+    def run(self, model: Any, data: str, top: int) -> Run:
+        """Rank every list of the data and keep its best."""
+
+    @abstractmethod
+    def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
+        """Measure the model on the data."""
+
+    @abstractmethod
+    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+        """Read what a run on the data is measured against; ``catalogue`` is what fit read, where that matters."""
+
+
+class DocumentTask(Task):
+    """Documents of queries: graded rows with query ids."""
+
+    def fit(self, estimator: Any, data: str) -> None:
+        """Fit on graded rows."""
+        rows = read_ranking(data, part=Part.TRAIN)
+        estimator.fit(_features(rows), rows.y, qid=rows.qid)
+
+    def run(self, model: Any, data: str, top: int) -> Run:
+        """Rank the documents of every query."""
+        rows = read_ranking(data, model.n_features_in_, Part.TEST, require_labels=False)
+        X = _features(rows)
+        rankings = model.rank(X, rows.qid).top(top)
+        qid = np.repeat(rankings.ids, np.diff(rankings.offsets)).astype(str)
+        return Run(qid, document_ids(rows)[rankings.order], model.predict(X)[rankings.order])
+
+    def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
+        """Measure the documents of every query."""
+        rows = read_ranking(data, model.n_features_in_, Part.TEST)
+        scores = model.predict(_features(rows))
+        return [measure(rows.y, scores, rows.qid, document_ids(rows)) for measure in measures]
+
+    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+        """Return the grades of every query's documents."""
+        _without(catalogue)
+        return Judgements(read_grades(data))
+
+
+class LabelTask(Task):
+    """Labels of rows: a row is a list, and the labels are its items."""
+
+    def fit(self, estimator: Any, data: str) -> None:
+        """Fit on rows with sets of labels."""
+        rows = read_labels(data, part=Part.TRAIN)
+        estimator.fit(_dense(rows), rows.Y)
+
+    def run(self, model: Any, data: str, top: int) -> Run:
+        """Rank the labels of every row by how much the best score falls without them; rows are named from 0."""
+        rows = _rows_for(model, data, require_labels=False)
+        scores = _finite_scores(model, _dense(rows))
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
+        qid = np.repeat(np.arange(len(order)), order.shape[1]).astype(str)
+        return Run(qid, rows.label_names[order.ravel()], np.take_along_axis(scores, order, axis=1).ravel())
+
+    def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
+        """Measure the labels of every row; break-even precision selects as many as are relevant."""
+        rows = _rows_for(model, data)
+        relevance = rows.Y.toarray()
+        X = _dense(rows)
+        values: list[float] = []
+        for measure in measures:
+            k = relevance.sum(axis=1) if measure.name == "bep" else None
+            values.append(measure(relevance, _finite_scores(model, X, k), ids=rows.label_names))
+        return values
+
+    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+        """Return the labels of every row; rows are named from 0."""
+        _without(catalogue)
+        return Judgements(_labels_of_rows(data))
+
+
+class ExampleTask(Task):
+    """Rows that ask for rows like themselves: every row of the data ranks the rows of the training data."""
+
+    def fit(self, estimator: Any, data: str) -> None:
+        """Fit on rows with classes."""
+        rows = read_classes(data, part=Part.TRAIN)
+        estimator.fit(rows.X, rows.y)
+
+    def run(self, model: Any, data: str, top: int) -> Run:
+        """Return the nearest training rows of every row; both are named by number, from 0."""
+        X = read_classes(data, model.n_features_in_, Part.TEST, require_labels=False).X
+        distances = model.distances(X)
+        order = np.argsort(distances, axis=1, kind="stable")[:, :top]
+        scores = 0.0 - np.take_along_axis(distances, order, axis=1)
+        qid = np.repeat(np.arange(len(order)), order.shape[1]).astype(str)
+        return Run(qid, order.ravel().astype(np.str_), scores.ravel())
+
+    def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
+        """Measure where the training rows of a row's own class stand."""
+        rows = read_classes(data, model.n_features_in_, Part.TEST)
+        relevance = rows.y[:, None] == model.classes_[model.catalogue_labels_]
+        scores = -model.distances(rows.X)
+        ids = np.arange(len(model.catalogue_labels_)).astype(np.str_)
+        return [measure(relevance.astype(np.float64), scores, ids=ids) for measure in measures]
+
+    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+        """Return the rows of a row's own class: those of ``catalogue``, or of the data where nothing else is said."""
+        asking = read_classes(data, part=Part.TEST).y.astype(np.str_)
+        own = read_classes(catalogue or data, part=Part.TRAIN).y.astype(np.str_)
+        members = {name: np.flatnonzero(own == name) for name in np.unique(asking)}
+        lengths = np.array([len(members[name]) for name in asking])
+        if lengths.sum() > MOST_JUDGEMENTS:
+            found = f"{lengths.sum()} pairs of one class"
+            raise ValueError(f"{data}: expected at most {MOST_JUDGEMENTS} for a run, found {found}: evaluate the model")
+        relevant = np.concatenate([members[name] for name in asking]).astype(np.str_)
+        return Judgements(_with_every_row(lengths, relevant), n_rows=len(own))
+
+
+@dataclass(frozen=True)
+class CatalogueTask(Task):
+    """Pairs of a query and an item, or rows with sets of labels, which are then the items: each ranks all items."""
+
+    columns: PairColumns = UNSAID
+
+    def reading(self, columns: PairColumns) -> Self:
+        """Return the task that reads files of pairs like this."""
+        return replace(self, columns=columns)
+
+    def fit(self, estimator: Any, data: str) -> None:
+        """Fit on observed pairs, or on features of the queries."""
+        if self.columns == UNSAID and has_labels(data):
+            rows = read_labels(data, part=Part.TRAIN)
+            estimator.fit(rows.X, rows.Y)
+            return
+        pairs = read_interactions(data, self.columns, Part.TRAIN)
+        estimator.fit(pairs.queries, pairs.items, pairs.weights)
+
+    def run(self, model: Any, data: str, top: int) -> Run:
+        """Rank the items for every query of the data that the model knows; rows of features are named from 0."""
+        if model.by_features_:
+            rows = self._rows(model, data, require_labels=False)
+            ids, scores = model.rank(rows.X, min(top, len(model.item_ids_)))
+            return _run(np.arange(len(ids)), rows.label_names[ids], scores)
+        queries = read_queries(data, self.columns, Part.TEST).astype(np.str_)
+        return self._ranked(model, data, queries, top, "get no list")
+
+    def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
+        """Measure where the items observed with a query stand, among its best ``DEEPEST``; without a list they miss."""
+        if model.by_features_:
+            rows = self._rows(model, data)
+            scores, relevance = model.score(rows.X, model.item_ids_), rows.Y.toarray()
+            return [measure(relevance, scores, ids=rows.label_names) for measure in measures]
+        observed = self._observed(data)
+        run = self._ranked(model, data, observed.qid, DEEPEST, "count as misses")
+        return list(metrics.evaluate_run(measures, run, observed, missing="zero").values())
+
+    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+        """Return the items observed with each query, all of which count; or the labels of rows, named from 0."""
+        _without(catalogue)
+        if self.columns == UNSAID and has_labels(data):
+            return Judgements(_labels_of_rows(data))
+        return Judgements(self._observed(data), missing="zero")
+
+    def _observed(self, data: str) -> Qrels:
+        pairs = read_interactions(data, self.columns, Part.TEST)
+        both = np.stack([pairs.queries.astype(np.str_), pairs.items.astype(np.str_)], axis=1)
+        queries, items = np.unique(both, axis=0).T
+        return Qrels(queries, items, np.ones(len(items), dtype=np.int64))
+
+    def _rows(self, model: Any, data: str, require_labels: bool = True) -> MultiLabel:
+        super().reading(self.columns)
+        n_items = len(model.item_ids_)
+        return read_labels(data, model.n_features_in_, n_items, Part.TEST, require_labels=require_labels)
+
+    def _ranked(self, model: Any, data: str, asked: Strings, top: int, otherwise: str) -> Run:
+        """Rank for the queries that the model knows, and say what happens to the others."""
+        # Ids are numbers where all of a file are: only as text are they the same in every file.
+        asked, known = np.unique(asked), model.query_ids_.astype(np.str_)
+        unknown, queries = np.setdiff1d(asked, known), model.query_ids_[np.isin(known, asked)]
+        if not len(queries):
+            raise ValueError(f"{data}: expected queries that the model knows, found none")
+        if len(unknown):
+            what = f"{len(unknown)} of {len(asked)} queries, {str(unknown[0])!r} the first, are unknown to the model"
+            warnings.warn(f"{data}: {what} and {otherwise}", stacklevel=2)
+        return _run(queries, *model.rank(queries, min(top, len(model.item_ids_))))
+
+
+DEEPEST = 1000
+"""Places of a catalogue's ranking that are looked at."""
+MOST_JUDGEMENTS = 20_000_000
+"""Pairs of one class that are written out to measure a run: some GB."""
+_OBJECTS = ("callbacks",)
+"""Parameters that are objects of Python."""
+_TEXTS = ("checkpoint",)
+"""Parameters that are a path, whatever it looks like."""
+TASKS: dict[str, Task] = {
+    "cstar": LabelTask(CStarRanker),
+    "feature": DocumentTask(BestFeatureRanker),
+    "latent": CatalogueTask(LatentRanker),
+    "margin": DocumentTask(MarginRanker),
+    "matching": DocumentTask(MatchingRanker),
+    "metric": ExampleTask(MetricRanker),
+}
+
+
+def task_named(system: str) -> Task:
+    """Return the task a command names."""
+    if system not in TASKS:
+        raise ValueError(f"system: expected one of {', '.join(TASKS)}, found {system!r}")
+    return TASKS[system]
+
+
+def task_of(model: object) -> Task:
+    """Return the task of a loaded model."""
+    for task in TASKS.values():
+        if task.estimator is type(model):
+            return task
+    raise ValueError(f"model: expected one of {', '.join(TASKS)}, found {type(model).__name__}: use it from Python")
+
+
+def judgements_for(
+    run: Run, data: str, system: str | None = None, columns: PairColumns = UNSAID, catalogue: str | None = None
+) -> Judgements:
+    """Read what a run is measured against: TREC qrels, or whatever fit reads.
+
+    ``system`` says what made the run. Without it the file does: rows with ``qid:`` are documents, other rows of
+    features have labels (classes, where the run's documents are none of the labels), CSV and TSV are pairs (classes,
+    where the run's queries are the numbers of their lines), other lines are sessions.
+    """
+    if system is None and columns == UNSAID and is_qrels(data):
+        _without(catalogue)
+        return Judgements(read_qrels(data))
+    if system is None and Path(data).exists() and not Path(data).is_file():
+        raise ValueError(f"{data}: expected a plain file, because judgements are looked at twice, found something else")
+    task = task_named(_system_of(run, data) if system is None else system)
+    judged = task.reading(columns).judgements(data, catalogue)
+    if judged.n_rows is not None:
+        known = {str(row) for row in range(judged.n_rows)}
+        strange = next((name for name in run.doc_ids.tolist() if name not in known), None)
+        if strange is not None:
+            expected = f"a run of the {judged.n_rows} rows of {catalogue or data}, by number from 0"
+            raise ValueError(f"--catalogue: expected {expected}, found {strange!r}: is it the file that fit read?")
+    return judged
+
+
+def _system_of(run: Run, data: str) -> str:
+    if not Path(data).exists() and data in datasets.names():
+        kind = datasets.describe(data).kind
+        if kind not in _SYSTEMS:
+            raise ValueError(f"{data}: expected a data set of {', '.join(_SYSTEMS)}, found one of {kind}")
+        return _SYSTEMS[kind]
+    if is_table_of_text(data):
+        first = first_fields(data, "\t" if ".tsv" in data else ",")
+        asked, rows = set(run.qid.tolist()), [str(row) for row in range(len(first))]
+        is_by_row = asked == set(rows) or asked == set(rows[:-1])  # the first line may name the columns
+        return "metric" if is_by_row and not asked <= set(first) else "latent"
+    if data.endswith((".npz", ".arff")):
+        return "cstar"
+    if has_query_ids(data):
+        return "margin"
+    if not has_labels(data):
+        return "latent"
+    labels = first_fields(data)
+    is_set = any("," in label or ":" in label for label in labels)
+    return "cstar" if is_set or set(run.doc_ids.tolist()) <= set(labels) else "metric"
+
+
+_SYSTEMS = {"multi-label": "cstar", "ranking": "margin", "labelled": "metric", "sessions": "latent"}
+
+
+def _labels_of_rows(data: str) -> Qrels:
+    rows = read_labels(data, part=Part.TEST)
+    Y = csr_array(rows.Y)
+    return _with_every_row(np.diff(Y.indptr), rows.label_names[Y.indices])
+
+
+def _with_every_row(lengths: NDArray[np.int64], relevant: Strings) -> Qrels:
+    """Name rows from 0; one without anything relevant is judged too, so that it counts as it does for a model."""
+    empty = np.flatnonzero(lengths == 0)
+    qid = np.concatenate([np.repeat(np.arange(len(lengths)), lengths), empty]).astype(np.str_)
+    nothing = np.full(len(empty), "")
+    relevance = np.concatenate([np.ones(len(relevant), dtype=np.int64), np.zeros(len(empty), dtype=np.int64)])
+    return Qrels(qid, np.concatenate([relevant, nothing]), relevance)
+
+
+def _without(catalogue: str | None) -> None:
+    if catalogue is not None:
+        raise ValueError("--catalogue: expected with rows that have classes, for metric, only")
+
+
+def _json_or_text(name: str, text: str) -> Any:
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    parts = cast("list[Any]", value if isinstance(value, list) else [value])
+    if any(isinstance(part, dict | list) for part in parts):
+        raise ValueError(f"--param: expected a number, a text, true, false, null or a list of these for {name}")
+    return cast("Any", value)
+
+
+def _run(queries: Any, ids: Any, scores: Any) -> Run:
+    qid = np.repeat(queries, ids.shape[1]).astype(np.str_)
+    return Run(qid, ids.ravel().astype(np.str_), scores.ravel().astype(np.float64))
+
+
+def _rows_for(model: Any, data: str, require_labels: bool = True) -> MultiLabel:
+    return read_labels(data, model.n_features_in_, model.pair_.shape[1], Part.TEST, require_labels=require_labels)
+
+
+def _finite_scores(model: Any, X: Any, k: Any = None) -> Any:
+    """Score labels; one that must be in, or out, is above, or below, all others: runs and measures want numbers."""
+    return np.nan_to_num(model.decision_function(X, k=k), posinf=1e30, neginf=-1e30)
+
+
+def _features(rows: Ranking) -> Any:
+    """Return X, and fill in the zeros of a file that has few of them: then that is the quicker, and takes no more."""
+    return rows.dense() if 3 * rows.X.nnz >= rows.X.shape[0] * rows.X.shape[1] else rows.X
+
+
+def _dense(rows: MultiLabel) -> Any:
+    return rows.X.toarray() if issparse(rows.X) else rows.X

@@ -1,0 +1,1 @@
+"""What every system stands on, and nothing of one system."""

@@ -1,0 +1,151 @@
+"""Threads over blocks, one BLAS thread inside, results in block order.
+
+Two rules give the same bits at any number of threads: BLAS and LAPACK run on one thread inside fit, because
+OpenBLAS sums in another order with two; and block boundaries depend on the data only, with partial results added in
+block order.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache, reduce
+from importlib import import_module
+from typing import NamedTuple, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+from slatewise.core.rules import THREADS
+
+Block = TypeVar("Block")
+Result = TypeVar("Result")
+
+
+def thread_count(n_threads: int | None = None) -> int:
+    """Resolve a number of threads: the argument, else ``SLATEWISE_THREADS``, else, as with -1, all cores."""
+    THREADS.check("n_threads", n_threads)
+    if n_threads is None:
+        text = os.environ.get("SLATEWISE_THREADS", "")
+        if not text:
+            return _cores()
+        if not text.isascii() or not text.isdigit():
+            raise ValueError(f"SLATEWISE_THREADS: expected a whole number of threads >= 1, found {text!r}")
+        n_threads = int(text)
+        if n_threads < 1:
+            raise ValueError(f"SLATEWISE_THREADS: expected a whole number of threads >= 1, found {n_threads}")
+    return _cores() if n_threads == -1 else int(n_threads)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Blas(NamedTuple):
+    """One BLAS library."""
+
+    read: Callable[[], int]
+    write: Callable[[int], None]
+
+
+@cache
+def _blas() -> tuple[_Blas, ...]:
+    # The controller sees the libraries loaded so far, so load both BLAS users before it looks.
+    import_module("numpy.linalg")
+    import_module("scipy.linalg")
+
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    # From 3.8 on threadpoolctl lets the first thread alone set OpenBLAS, and leaves out what others ask for in silence.
+    # Here the users are counted, so that each of them may: take the setter beneath that rule where there is one.
+    return tuple(
+        _Blas(lib.get_num_threads, getattr(lib, "_real_set_num_threads", lib.set_num_threads)) for lib in found
+    )
+
+
+_lock = threading.RLock()
+_inside: dict[object, int] = {}
+"""Who needs one BLAS thread now, and the thread each came from."""
+_before: list[int] = []
+"""How many threads each BLAS had when the first of them came."""
+
+
+@contextmanager
+def one_blas_thread() -> Generator[None]:
+    """Return a context in which BLAS and LAPACK use one thread, in the whole process.
+
+    Users are counted: contexts may be nested, and those of several threads may overlap in any order. The first notes
+    the number of threads that BLAS has, the last to leave restores it, also where one ends by an exception. A forked
+    child keeps the contexts of the thread that forked it.
+    """
+    libraries, user = _blas(), object()
+    try:
+        with _lock:
+            if not _inside:
+                _before[:] = [library.read() for library in libraries]
+            _inside[user] = threading.get_ident()
+            for library in libraries:  # whoever comes: some BLAS keep the number per thread
+                library.write(1)
+        yield
+    finally:
+        with _lock:
+            _leave([user])
+
+
+def _leave(users: list[object]) -> None:
+    for user in users:
+        _inside.pop(user, None)
+    if not _inside:
+        for library, number in zip(_blas(), _before, strict=True):
+            library.write(number)
+
+
+def _in_child() -> None:
+    gone = [user for user, thread in _inside.items() if thread != threading.get_ident()]
+    if gone:  # their threads are not in this process, and will never leave
+        _leave(gone)
+    _lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_in_child)
+
+
+def map_blocks(
+    function: Callable[[Block], Result], blocks: Iterable[Block], n_threads: int | None = None
+) -> Iterator[Result]:
+    """Yield ``function(block)`` in block order; at most two blocks a thread are in flight, so memory stays bounded.
+
+    Examples
+    --------
+    >>> list(map_blocks(sum, [(1, 2), (3, 4)], n_threads=2))
+    [3, 7]
+    """
+    threads = thread_count(n_threads)
+    if threads == 1:
+        yield from map(function, blocks)
+        return
+    pending: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for block in blocks:
+                pending.append(pool.submit(function, block))
+                if len(pending) >= 2 * threads:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            for future in pending:
+                future.cancel()
+
+
+def sum_blocks(
+    function: Callable[[Block], Result],
+    blocks: Iterable[Block],
+    add: Callable[[Result, Result], Result],
+    n_threads: int | None = None,
+) -> Result:
+    """Add up ``function(block)`` in block order, so the bits do not depend on the number of threads."""
+    return reduce(add, map_blocks(function, blocks, n_threads))

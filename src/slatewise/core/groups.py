@@ -1,0 +1,109 @@
+"""Rows gathered by query id, whatever their order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slatewise.core.checks import Int
+
+_EXACT = 2.0**53
+"""Up to here floats tell whole numbers apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Rows gathered by list: ``order`` sorts rows so that list l (called ``ids[l]``) is a contiguous run."""
+
+    order: Int | None
+    """Row numbers, list after list; None where the rows already stand that way."""
+    offsets: Int
+    ids: NDArray[Any]
+
+    def gather(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the values in list order."""
+        return values if self.order is None else values[self.order]
+
+
+def group_rows(qid: ArrayLike | None, n_rows: int, group: ArrayLike | None = None) -> Groups:
+    """Gather rows by query id: any order, any dtype; lists keep the order in which they first appear.
+
+    ``group``, instead of ``qid``: how many rows each list has, one list's rows after the other's. Without either all
+    rows are one list.
+
+    Examples
+    --------
+    >>> groups = group_rows(["b", "a", "b"], 3)
+    >>> groups.ids.tolist(), groups.offsets.tolist(), groups.order.tolist()
+    (['b', 'a'], [0, 2, 3], [0, 2, 1])
+    >>> group_rows(None, 3, group=[1, 2]).offsets.tolist()
+    [0, 1, 3]
+    """
+    if group is not None:
+        if qid is not None:
+            raise ValueError("group: expected either qid or group, found both")
+        offsets = np.concatenate(([0], np.cumsum(_sizes(group, n_rows)))).astype(np.int64)
+        return Groups(None, offsets, np.arange(len(offsets) - 1, dtype=np.int64))
+    if qid is None:
+        return Groups(None, np.array([0, n_rows], dtype=np.int64), np.zeros(1, dtype=np.int64))
+    try:
+        ids = np.asarray(qid)
+    except ValueError:
+        raise ValueError("qid: expected one id a row, found lists of different lengths") from None
+    if ids.shape != (n_rows,):
+        raise ValueError(f"qid: expected one id a row, shape ({n_rows},), found shape {ids.shape}")
+    if n_rows == 0:
+        return Groups(None, np.zeros(1, dtype=np.int64), ids)
+    if ids.dtype.kind == "O":
+        ids = _one_kind(ids)
+    if ids.dtype.kind == "c":
+        raise ValueError(f"qid: expected whole numbers or names, found dtype {ids.dtype}")
+    if ids.dtype.kind in "fmM" and not np.isfinite(ids).all():
+        raise ValueError(f"qid: expected an id in every row, found {ids[~np.isfinite(ids)][0]}")
+    if ids.dtype.kind == "f" and (np.abs(ids) > _EXACT).any():
+        # NumPy makes floats of a list with numbers on both sides of 2^63, and neighbours would become one list.
+        raise ValueError(f"qid: expected whole numbers of one integer type, found {ids[np.abs(ids) > _EXACT][0]:.0f}")
+    starts = np.concatenate(([0], np.flatnonzero(ids[1:] != ids[:-1]) + 1)).astype(np.int64)
+    runs = ids[starts]
+    names, first_run, run_list = np.unique(runs, return_index=True, return_inverse=True)
+    if len(names) == len(runs):
+        return Groups(None, np.append(starts, n_rows), runs)
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[np.argsort(first_run)] = np.arange(len(names))
+    row_list = np.repeat(rank[run_list], np.diff(np.append(starts, n_rows)))
+    offsets = np.zeros(len(names) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(row_list, minlength=len(names)), out=offsets[1:])
+    return Groups(np.argsort(row_list, kind="stable"), offsets, names[np.argsort(first_run)])
+
+
+def _sizes(group: ArrayLike, n_rows: int) -> Int:
+    sizes = np.asarray(group)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
+        raise ValueError(f"group: expected whole numbers, one a list, found {sizes.dtype} of shape {sizes.shape}")
+    wrong = np.flatnonzero((sizes < 1) | (sizes > n_rows))
+    if len(wrong):
+        raise ValueError(f"group: expected sizes from 1 to the {n_rows} rows, found {sizes[wrong[0]]} at {wrong[0]}")
+    total = int(sizes.sum(dtype=np.int64))
+    if total != n_rows:
+        raise ValueError(f"group: expected sizes that add up to the {n_rows} rows, found {total}")
+    return sizes.astype(np.int64)
+
+
+def _one_kind(ids: NDArray[Any]) -> NDArray[Any]:
+    """Check that objects can be compared: what is missing, or of another kind than the rest, is an error."""
+    kinds: set[type] = {_kind(value) for value in ids.tolist()}
+    if len(kinds) > 1 or kinds == {type(None)}:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise ValueError(f"qid: expected an id in every row, all of one kind, found {names}")
+    return np.array(ids.tolist()) if kinds == {Number} else ids
+
+
+def _kind(value: object) -> type:
+    for kind in (str, Number):
+        if isinstance(value, kind):
+            return kind
+    return type(value)

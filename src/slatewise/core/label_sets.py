@@ -1,0 +1,163 @@
+"""Label matrices at the door: 0/1, dense or sparse, or one class a row; and the sets that training aims at."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from numbers import Real
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.core.sparse import sparse_rows
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+
+def check_labels(Y: Any, n_rows: int, classes: NDArray[Any] | None = None) -> tuple[Floats, NDArray[Any] | None]:
+    """Return Y as (n, N) of 0.0 and 1.0, and the classes where Y was one class per row.
+
+    ``classes`` are those that a model knows: one class per row is then encoded by them.
+
+    Examples
+    --------
+    >>> check_labels(["b", "a", "b"], 3)[0]
+    array([[0., 1.], [1., 0.], [0., 1.]])
+    """
+    if Y is None:
+        raise ValueError("y: expected one row of labels a row of X, found None; this ranker requires y to be passed")
+    rows = sparse_rows("y", Y)
+    labels: NDArray[Any] = _as_array(Y) if rows is None else rows.toarray()
+    if labels.dtype.kind == "O" and labels.size:
+        labels = _of_one_type(labels)
+    column = labels.ndim == 2 and labels.shape[1] == 1 and n_rows > 1 and not isinstance(Y, list | tuple)
+    if column and (labels.dtype.kind in "SU" or not np.isin(labels, (0, 1)).all()):
+        labels = labels[:, 0]
+    refuse_names(labels)
+    if labels.ndim not in (1, 2) or len(labels) != n_rows:
+        raise ValueError(
+            f"y: expected ({n_rows}, labels) or ({n_rows},), found shape {labels.shape}: "
+            "inconsistent numbers of samples"
+        )
+    found = None
+    if labels.ndim == 1:
+        _require_values(labels)
+        found = np.unique(labels) if classes is None else classes
+        unknown = ~np.isin(labels, found)
+        if unknown.any():
+            raise ValueError(f"y: expected classes seen in fit, found {labels[unknown][0]!r}")
+        labels = labels[:, None] == found
+    elif labels.dtype.kind not in "biuf" or not np.isin(labels, (0, 1)).all():
+        raise ValueError(f"y: expected 0 and 1, found {_first_other(labels)}")
+    if labels.shape[1] < 2:
+        raise ValueError(f"y: expected at least two labels to rank, found {labels.shape[1]} (only one class)")
+    return labels.astype(np.float64), found
+
+
+def _as_array(Y: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(Y)
+    except ValueError:  # rows of different lengths
+        rows = np.empty(len(Y), dtype=object)
+        rows[:] = list(Y)
+        return rows
+
+
+def refuse_names(labels: NDArray[Any]) -> None:
+    """Raise ValueError where a row holds several names: a set or a list of them, or "a|b".
+
+    Taken as they are, each different set would be a class of its own.
+    """
+    if labels.dtype.kind not in "OSU":
+        return
+    for row, value in enumerate(cast("list[object]", labels.tolist()) if labels.ndim else ()):
+        several = isinstance(value, Collection) and not isinstance(value, str | bytes)
+        joined = (isinstance(value, str) and "|" in value) or (isinstance(value, bytes) and b"|" in value)
+        if several or joined:
+            lists = "[row.split('|') for row in y]" if joined else "y"
+            raise ValueError(
+                f"y: expected 0/1 labels (rows, labels), or one class per row, found {value!r} in row {row}; "
+                f"sklearn.preprocessing.MultiLabelBinarizer().fit_transform({lists}) makes 0/1 labels of names"
+            )
+
+
+def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
+    if labels.ndim == 1:
+        refuse_names(labels)
+    kinds = {"numbers" if isinstance(value, Real) else type(value).__name__ for value in labels.flat}
+    if len(kinds) != 1 or "NoneType" in kinds:
+        raise ValueError(f"y: expected classes of one type, found {' and '.join(sorted(kinds))}")
+    return np.array(labels.tolist())
+
+
+def _require_values(labels: NDArray[Any]) -> None:
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        row = int(np.flatnonzero(~np.isfinite(labels))[0])
+        raise ValueError(f"y: expected one class a row, found {labels[row]} (NaN or infinity) in row {row}")
+    if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
+        raise ValueError("y: expected classes or 0/1 labels, found continuous numbers: Unknown label type")
+
+
+def _first_other(labels: NDArray[Any]) -> str:
+    if labels.dtype.kind not in "biuf":
+        return f"dtype {labels.dtype}"
+    row, column = np.argwhere(~np.isin(labels, (0, 1)))[0]
+    return f"{labels[row, column]} in row {row}, column {column} (NaN and infinity are no labels)"
+
+
+def check_known(known: Any, shape: tuple[int, int]) -> NDArray[np.int8] | None:
+    """Return the answers so far as int8: 1 yes, 0 no, -1 unknown."""
+    if known is None:
+        return None
+    answers = np.asarray(known)
+    if answers.shape != shape:
+        raise ValueError(f"known: expected shape {shape}, one answer a row and label, found {answers.shape}")
+    if not np.isin(answers, (-1, 0, 1)).all():
+        row, label = np.argwhere(~np.isin(answers, (-1, 0, 1)))[0]
+        raise ValueError(f"known: expected -1, 0 or 1, found {answers[row, label]} in row {row}, label {label}")
+    return answers.astype(np.int8)
+
+
+def check_counts(k: Any, default: int, shape: tuple[int, int]) -> Ints:
+    """Return how many labels to select in each row."""
+    counts = np.asarray(default if k is None else k)
+    if counts.dtype.kind not in "iu" or counts.shape not in ((), (shape[0],)):
+        raise ValueError(f"k: expected a whole number, or one a row, found {k!r}")
+    counts = np.broadcast_to(counts, (shape[0],)).astype(np.int64)
+    if len(counts) and not (counts.min() >= 0 and counts.max() <= shape[1]):
+        row = int(np.flatnonzero((counts < 0) | (counts > shape[1]))[0])
+        raise ValueError(f"k: expected 0 to {shape[1]}, the number of labels, found {counts[row]} in row {row}")
+    return counts
+
+
+def as_sets(chosen: NDArray[np.bool_]) -> Ints:
+    """Turn (n, N) flags into (n, largest count) label numbers, ascending, -1 after the last.
+
+    Examples
+    --------
+    >>> as_sets(np.array([[True, False, True], [False, True, False]]))
+    array([[ 0,  2], [ 1, -1]])
+    """
+    counts = chosen.sum(axis=1)
+    sets = np.full((len(chosen), int(counts.max(initial=0))), -1, dtype=np.int64)
+    rows, labels = np.nonzero(chosen)
+    starts = np.cumsum(counts) - counts
+    sets[rows, np.arange(len(rows)) - starts[rows]] = labels
+    return sets
+
+
+def merge_rows(X: Floats, Y: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
+    """Join equal rows and add up their weights, in an order that depends on the rows alone.
+
+    So a weight of 2 is the same as a row given twice, to the last bit, and the order of the rows does not matter.
+    """
+    keys = np.array([_digest(x, y) for x, y in zip(X, Y, strict=True)], dtype="S16")
+    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    return X[first], Y[first], np.bincount(number, weights=weight, minlength=len(first)).astype(np.float64)
+
+
+def _digest(x: Floats, y: Floats) -> bytes:
+    # The 1 at the end keeps NumPy from dropping zero bytes there. Adding 0.0 makes -0.0 equal to 0.0.
+    return hashlib.blake2b((x + 0.0).tobytes() + y.tobytes(), digest_size=15).digest() + b"1"

@@ -1,0 +1,1 @@
+"""Labels ranked jointly with a few core labels (Mensink, Verbeek, Caetano 2011)."""

@@ -1,0 +1,58 @@
+"""Given scores, adjusted: a scale and a shift a label, and the pair terms of the core labels.
+
+    f(t) = sum_i t_i [ (1 + a_i) s_i + v_i ] + sum over unordered pairs G_ij t_i t_j
+
+At a = v = G = 0 the scores are as given. Parameters are one flat vector: a, v, then G (C, N) in which a pair of core
+labels stands once, in the row of the one that comes first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.cstar.hinge import symmetric_pair
+from slatewise.cstar.pair import StarPair
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class AdjustedScores:
+    """Rows of given scores, and what is learnt of them."""
+
+    given: Floats
+    """(n, N), best as log-odds."""
+    core: Ints
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels."""
+        return self.given.shape[1]
+
+    @property
+    def n_params(self) -> int:
+        """Length of the flat parameter vector."""
+        return self.n_labels * (2 + len(self.core))
+
+    def unpack(self, params: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return views a (N,), v (N,) and G (C, N)."""
+        n = self.n_labels
+        return params[:n], params[n : 2 * n], params[2 * n :].reshape(len(self.core), n)
+
+    def scores(self, params: Floats) -> Floats:
+        """Return what each label scores by itself, (n, N)."""
+        a, v, _ = self.unpack(params)
+        return (1.0 + a) * self.given + v
+
+    def star_pair(self, params: Floats, factor: float = 1.0) -> StarPair:
+        """Lay factor * G out for inference."""
+        return StarPair.of(factor * symmetric_pair(self.unpack(params)[2], self.core), self.core)
+
+    def pull_back(self, item: Floats, joint: Floats) -> Floats:
+        """Return the gradient in the parameters of ``sum (item * scores) + sum (joint * G)``."""
+        return np.concatenate([(item * self.given).sum(axis=0), item.sum(axis=0), joint.ravel()])

@@ -1,0 +1,80 @@
+"""The door of c-star inference: arrays as the kernels want them, or an error that names the argument and the row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.core.checks import numbers, real, require_finite, require_in_range
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from slatewise.cstar.pair import StarPair
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Known: TypeAlias = NDArray[np.int8]
+
+
+def checked_scores(s: ArrayLike) -> Floats:
+    """Return finite (n, N) scores; one row is one list."""
+    array = real("s", s)
+    lists = numbers("s", array[None] if array.ndim == 1 else array, 2).astype(np.float64)
+    require_finite("s", lists, lambda row: f"row {row}")
+    require_in_range("s", lists)
+    return lists
+
+
+def checked_counts(s: Floats, pair: StarPair, k: ArrayLike, known: ArrayLike | None) -> tuple[Ints, Known | None]:
+    """Return k of each list and what is known, if a list of k items fits."""
+    n_lists, n_items = s.shape
+    if n_items != pair.n_items:
+        raise ValueError(f"pair: expected {n_items} columns, as many as s has, found {pair.n_items}")
+    counts = real("k", k)
+    if counts.dtype.kind not in "iu" or counts.shape not in ((), (n_lists,)):
+        raise ValueError(f"k: expected a whole number or one for each of {n_lists} lists, found {k!r}")
+    counts = np.ascontiguousarray(np.broadcast_to(counts, n_lists), dtype=np.int64)
+    bad = np.flatnonzero((counts < 0) | (counts > n_items))
+    if len(bad):
+        raise ValueError(f"k: expected 0 to {n_items}, the number of items, found {counts[bad[0]]} at row {bad[0]}")
+    if known is None:
+        return counts, None
+    forced = real("known", known)
+    if forced.ndim == 1:
+        forced = forced[None]
+    if forced.shape != s.shape:
+        raise ValueError(f"known: expected the shape of s, {s.shape}, found {forced.shape}")
+    odd = np.argwhere((forced != -1) & (forced != 0) & (forced != 1))
+    if len(odd):
+        row, item = odd[0]
+        raise ValueError(f"known: expected -1, 0 or 1, found {forced[row, item]} at row {row}, item {item}")
+    n_in, n_out = (forced == 1).sum(axis=1), (forced == 0).sum(axis=1)
+    over = np.flatnonzero(n_in > counts)
+    if len(over):
+        row = over[0]
+        raise ValueError(f"known: expected at most k = {counts[row]} items in, found {n_in[row]} at row {row}")
+    short = np.flatnonzero(n_items - n_out < counts)
+    if len(short):
+        row = short[0]
+        left = n_items - n_out[row]
+        raise ValueError(f"known: expected at least k = {counts[row]} items not out, found {left} at row {row}")
+    return counts, np.ascontiguousarray(forced, dtype=np.int8)
+
+
+def checked_warm_start(warm_start: ArrayLike | None, s: Floats) -> Ints | None:
+    """Return rows of items, -1 where there is none."""
+    if warm_start is None:
+        return None
+    warm = real("warm_start", warm_start)
+    if warm.ndim == 1:
+        warm = warm[None]
+    if warm.ndim != 2 or len(warm) != len(s) or warm.dtype.kind not in "iu":
+        raise ValueError(f"warm_start: expected a row of items for each of {len(s)} lists, found shape {warm.shape}")
+    bad = np.argwhere((warm < -1) | (warm >= s.shape[1]))
+    if len(bad):
+        row, at = bad[0]
+        raise ValueError(f"warm_start: expected items below {s.shape[1]} or -1, found {warm[row, at]} at row {row}")
+    return np.ascontiguousarray(warm, dtype=np.int64)

@@ -1,0 +1,107 @@
+"""What a CStarRanker refuses: parameters that mean nothing, and learned arrays that do not fit each other."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.core.label_sets import check_labels
+from slatewise.core.row_kernels import check_basis
+from slatewise.cstar.pair import StarPair
+from slatewise.cstar.sums import MOST_SUMMED
+
+if TYPE_CHECKING:
+    from slatewise.cstar.ranker import CStarRanker
+
+Floats: TypeAlias = NDArray[np.float64]
+_LEAST_RANGE = 0.1
+_MOST_LOG_ODDS = 745.0  # of the smallest number above 0
+
+MOST_TERM = 100.0
+"""Of a pair term of the likelihood: exponentials of several are multiplied."""
+
+
+def check_settings(ranker: CStarRanker, X: Floats, Y: Floats) -> None:
+    """Raise ValueError unless the parameters make sense together, and for these rows and labels."""
+    check_together(ranker, int(Y.shape[1]))
+    if ranker.scores == "pretrained" and X.shape != Y.shape:
+        raise ValueError(f"X: expected one given score a label, shape {Y.shape}, found {X.shape}")
+    if ranker.checkpoint is not None and ranker.surrogate == "max-margin":
+        if ranker.learner == "subgradient":
+            raise ValueError(
+                "checkpoint: expected None with learner='subgradient', whose state is not kept, found a path"
+            )
+        if ranker.learner == "bcfw" and ranker.k != "relevant":
+            raise ValueError("checkpoint: expected None with a fixed k unless learner is 'bundle', found a path")
+
+
+def check_together(ranker: CStarRanker, n_labels: int) -> None:
+    """Raise ValueError unless the parameters make sense together, for so many labels."""
+    if ranker.surrogate == "likelihood" and (ranker.scores != "pretrained" or ranker.k != "relevant"):
+        raise ValueError(
+            "surrogate: expected 'max-margin' unless scores is 'pretrained' and k is 'relevant', found 'likelihood'"
+        )
+    if not isinstance(ranker.k, str) and int(ranker.k) > n_labels:
+        raise ValueError(f"k: expected 'relevant' or a number from 1 to {n_labels} labels, found {ranker.k!r}")
+
+
+def check_log_odds(X: Floats) -> None:
+    """Warn where given scores can hardly be meant as log-odds, which the likelihood takes them for.
+
+    Raise ValueError where they are larger than those of any probability: sums of exponentials then lose what is small.
+    """
+    low, high = float(X.min()), float(X.max())
+    if max(-low, high) > _MOST_LOG_ODDS:
+        bound = f"{_MOST_LOG_ODDS:g}"
+        raise ValueError(
+            f"X: expected log-odds from -{bound} to {bound}, found {low:.3g} to {high:.3g}; clip or scale them"
+        )
+    if low >= 0.0 and high <= 1.0:
+        hint = "log(p / (1 - p)) if they are probabilities"
+    elif high - low < _LEAST_RANGE:
+        hint = "their size matters, and these say that all labels are equally likely"
+    else:
+        return
+    warnings.warn(f"X: expected log-odds for the likelihood, found {low:.3g} to {high:.3g}: {hint}", stacklevel=3)
+
+
+def check_truth(ranker: CStarRanker, y: Any, n_rows: int) -> Floats:
+    """Return y as 0/1 labels of the fitted ranker's, (n, n_labels)."""
+    labels, classes = check_labels(y, n_rows, None if ranker.multilabel_ else ranker.classes_)
+    shape = (n_rows, len(ranker.classes_))
+    if labels.shape != shape or (ranker.multilabel_ and classes is not None):
+        found = f"shape {labels.shape}" if classes is None else "one class per row"
+        raise ValueError(f"y: expected 0/1 labels as in fit, shape {shape}, found {found}")
+    return labels
+
+
+def check_learned(ranker: CStarRanker) -> None:
+    """Raise ValueError unless the arrays of a file fit each other and the parameters."""
+    StarPair.of(ranker.pair_, ranker.core_)
+    n_labels = int(ranker.pair_.shape[1])
+    check_together(ranker, n_labels)
+    if ranker.surrogate == "likelihood" and len(ranker.core_) > MOST_SUMMED:
+        raise ValueError(f"core_: expected at most {MOST_SUMMED} labels with the likelihood, found {len(ranker.core_)}")
+    if ranker.surrogate == "likelihood" and np.abs(ranker.pair_).max(initial=0.0) > MOST_TERM:
+        raise ValueError(f"pair_: expected numbers up to {MOST_TERM:g} with the likelihood, found larger ones")
+    if ranker.scores == "pretrained" and ranker.n_features_in_ != n_labels:
+        raise ValueError(f"n_features_in_: expected {n_labels}, one given score per label, found other scores")
+    check_basis(ranker.scores, ranker.basis_, ranker.n_features_in_)
+    width = ranker.n_features_in_ if ranker.scores == "linear" else len(ranker.basis_)
+    shapes = {
+        "coef_": (n_labels,) if ranker.scores == "pretrained" else (n_labels, width),
+        "intercept_": (n_labels,),
+        "count_coef_": (n_labels + 1,),
+    }
+    for name, shape in shapes.items():
+        if getattr(ranker, name).shape != shape:
+            raise ValueError(f"{name}: expected shape {shape}, found {getattr(ranker, name).shape}")
+    if ranker.k_ > n_labels:
+        raise ValueError(f"k_: expected a number from 1 to {n_labels}, found {ranker.k_}")
+    if ranker.classes_.shape != (n_labels,) or (
+        ranker.multilabel_ and not np.array_equal(ranker.classes_, np.arange(n_labels))
+    ):
+        raise ValueError(f"classes_: expected {n_labels} classes, or the numbers of as many labels")

@@ -1,0 +1,41 @@
+"""Averaged adaptive subgradient steps: a few passes, no inner problem, no lower bound.
+
+    w <- w - step / sqrt(sum of squared gradients so far) * (r w + C g_batch) ,      result: the mean of the last half
+
+The objective at the mean is reported with the trivial bound 0, so a fit by this learner never claims to be converged;
+use it for a first look, or where inference is too slow for the others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slatewise.core import executor
+from slatewise.core.results import Fit, Params, Round, warn_unless_converged
+from slatewise.cstar.hinge import StarHinge
+
+BATCH = 32
+
+
+def subgradient(
+    hinge: StarHinge, weights: Params, C: float, *, max_iter: int = 50, step: float = 0.1, random_state: int = 0
+) -> Fit:
+    """Take ``max_iter`` passes over the lists."""
+    w, mean = np.zeros(hinge.n_params), np.zeros(hinge.n_params)
+    squares = np.full(hinge.n_params, 1e-12)
+    averaged = 0
+    with executor.one_blas_thread():
+        for epoch in range(max_iter):
+            order = np.random.default_rng((random_state, epoch)).permutation(hinge.n_lists)
+            for start in range(0, len(order), BATCH):
+                lists = np.sort(order[start : start + BATCH])
+                gradient = weights * w + C * hinge.part(lists).cut(w)[1]
+                squares += gradient**2
+                w -= step * gradient / np.sqrt(squares)
+                if 2 * epoch >= max_iter:
+                    averaged += 1
+                    mean += (w - mean) / averaged
+        objective = 0.5 * float(mean @ (weights * mean)) + C * hinge.risk(mean)
+    last = Round(max_iter, objective, 0.0)
+    warn_unless_converged(False, last.gap, 0.0, max_iter)
+    return Fit(mean, objective, 0.0, False, (last,))

@@ -1,0 +1,151 @@
+"""Training a c-star model: the hinge for a target set, the learner, and the outer loop where targets are ambiguous.
+
+With k = the number of relevant labels of a row the best answer is unique and the problem is convex. With a fixed k
+many selections have the smallest possible loss; the tightest bound takes the one with the highest score (eq. 8),
+which is not convex: fix these targets, solve the convex problem, take them anew, until they stay (CCCP).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.core.bundle import Cuts, one_slack
+from slatewise.core.label_sets import as_sets
+from slatewise.core.results import Fit, Round
+from slatewise.cstar.bcfw import DualState, bcfw
+from slatewise.cstar.hinge import StarHinge
+from slatewise.cstar.inference import argmax_block
+from slatewise.cstar.label_scores import Prepared
+from slatewise.cstar.pair import StarPair
+from slatewise.cstar.subgradient import subgradient
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Learner: TypeAlias = "Callable[[StarHinge, Settings, Start | None], Fit]"
+MOST_TARGET_ROUNDS = 10
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the learners share; ``rho = C / C_pair`` weighs the regulariser of G."""
+
+    C: float
+    rho: float
+    tol: float
+    max_iter: int
+    random_state: int
+    callback: Callable[[Round, DualState | None], None] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where to go on: a state of the dual, and the round it was reached in, if that was of the same problem."""
+
+    state: DualState
+    after: Round | None = None
+
+
+def by_bcfw(hinge: StarHinge, settings: Settings, start: Start | None = None) -> Fit:
+    """Block-coordinate Frank-Wolfe, the default."""
+    return bcfw(
+        hinge,
+        settings.C,
+        settings.rho,
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        random_state=settings.random_state,
+        state=None if start is None else start.state,
+        after=None if start is None else start.after,
+        callback=settings.callback,
+    )
+
+
+def by_bundle(hinge: StarHinge, settings: Settings, start: Start | None = None) -> Fit:
+    """One-slack cutting planes."""
+    callback = settings.callback
+    return one_slack(
+        hinge,
+        Cuts(regulariser_weights(hinge, settings.rho)),
+        settings.C,
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        callback=None if callback is None else lambda round_: callback(round_, None),
+    )
+
+
+def by_subgradient(hinge: StarHinge, settings: Settings, start: Start | None = None) -> Fit:
+    """Averaged adaptive subgradient steps: quick, without a lower bound of its own."""
+    return subgradient(
+        hinge,
+        regulariser_weights(hinge, settings.rho),
+        settings.C,
+        max_iter=settings.max_iter,
+        random_state=settings.random_state,
+    )
+
+
+LEARNERS: dict[str, Learner] = {"bcfw": by_bcfw, "bundle": by_bundle, "subgradient": by_subgradient}
+
+
+def regulariser_weights(hinge: StarHinge, rho: float) -> Floats:
+    """1 for W, rho for G."""
+    weights = np.ones(hinge.n_params)
+    hinge.unpack(weights)[1][:] = rho
+    return weights
+
+
+def relevant_hinge(prepared: Prepared, Y: Floats, weight: Floats, core: Ints, n_threads: int | None) -> StarHinge:
+    """Aim at the relevant labels of each row: break-even precision."""
+    k = Y.sum(axis=1).astype(np.int64)
+    item_loss = (1.0 - Y) / k[:, None]
+    total = float(weight.sum())
+    return StarHinge(
+        prepared.phi, as_sets(Y > 0), k, item_loss, weight / total, core, prepared.offset, n_threads, total
+    )
+
+
+def fixed_k_fit(
+    prepared: Prepared,
+    Y: Floats,
+    weight: Floats,
+    core: Ints,
+    k: int,
+    learner: Learner,
+    settings: Settings,
+    n_threads: int | None,
+) -> Fit:
+    """Aim at the best-scoring among the selections of k labels with the smallest loss."""
+    popular = np.broadcast_to(Y.mean(axis=0), Y.shape)
+    no_pairs = StarPair.of(np.zeros((0, Y.shape[1])), np.zeros(0, dtype=np.int64))
+    hinge = StarHinge(
+        prepared.phi,
+        _targets(np.ascontiguousarray(popular), Y, k, no_pairs),
+        np.full(len(Y), k, dtype=np.int64),
+        (1.0 - Y) / k,
+        weight / weight.sum(),
+        core,
+        prepared.offset,
+        n_threads,
+    )
+    fit = learner(hinge, settings, None)
+    for _ in range(MOST_TARGET_ROUNDS - 1):
+        W, G = hinge.unpack(fit.params)
+        target = _targets(hinge.scores(W, slice(None)), Y, k, hinge.star_pair(G))
+        if np.array_equal(target, hinge.target):
+            break
+        hinge = replace(hinge, target=target)
+        fit = learner(hinge, settings, None)
+    return fit
+
+
+def _targets(scores: Floats, Y: Floats, k: int, pair: StarPair) -> Ints:
+    """The best-scoring selection of k labels among those that hold as many relevant ones as possible."""
+    many = Y.sum(axis=1) >= k
+    # Enough relevant labels: only they may be in. Too few: all of them must be.
+    known = np.where(many[:, None], np.where(Y > 0, -1, 0), np.where(Y > 0, 1, -1)).astype(np.int8)
+    return argmax_block(scores, pair, np.full(len(Y), k, dtype=np.int64), known).selected

@@ -1,1 +1,0 @@
-"""Estimators: validate, choose parts, delegate; no numerics of their own."""

@@ -1,0 +1,83 @@
+"""The best list, or sums over all lists, for every model of the family. Names load on first use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from slatewise.core.by_name import on_first_use
+
+if TYPE_CHECKING:
+    from slatewise.core.assignment import LinearRanking, linear_loss_ranking
+    from slatewise.cstar.inference import StarMarginals, StarResult, UnprovenWarning, star_max_marginals, star_top_k
+    from slatewise.cstar.permutation import StarRanking, star_permutation
+    from slatewise.cstar.sums import star_log_odds
+    from slatewise.matching.permanents import Permanent, permanent, tied_permanent, with_unmatched
+    from slatewise.matching.samplers import MatchingSamples, sample_matchings
+    from slatewise.matching.tied import TiedSum, tied_log_sum
+    from slatewise.metric_learning.interleave import MostViolated, most_violated
+    from slatewise.quadratic.ranking import QuadraticRanking, quadratic_ranking
+    from slatewise.quadratic.slates import Slates, beam_slates, greedy_slates, iterated_slates
+
+__all__ = [
+    "LinearRanking",
+    "MatchingSamples",
+    "MostViolated",
+    "Permanent",
+    "QuadraticRanking",
+    "Slates",
+    "StarMarginals",
+    "StarRanking",
+    "StarResult",
+    "TiedSum",
+    "UnprovenWarning",
+    "beam_slates",
+    "greedy_slates",
+    "iterated_slates",
+    "linear_loss_ranking",
+    "most_violated",
+    "permanent",
+    "quadratic_ranking",
+    "sample_matchings",
+    "star_log_odds",
+    "star_max_marginals",
+    "star_permutation",
+    "star_top_k",
+    "tied_log_sum",
+    "tied_permanent",
+    "with_unmatched",
+]
+
+_HOMES = {
+    "LinearRanking": "slatewise.core.assignment",
+    "MatchingSamples": "slatewise.matching.samplers",
+    "MostViolated": "slatewise.metric_learning.interleave",
+    "Permanent": "slatewise.matching.permanents",
+    "QuadraticRanking": "slatewise.quadratic.ranking",
+    "Slates": "slatewise.quadratic.slates",
+    "StarMarginals": "slatewise.cstar.inference",
+    "StarRanking": "slatewise.cstar.permutation",
+    "StarResult": "slatewise.cstar.inference",
+    "TiedSum": "slatewise.matching.tied",
+    "UnprovenWarning": "slatewise.cstar.inference",
+    "beam_slates": "slatewise.quadratic.slates",
+    "greedy_slates": "slatewise.quadratic.slates",
+    "iterated_slates": "slatewise.quadratic.slates",
+    "linear_loss_ranking": "slatewise.core.assignment",
+    "most_violated": "slatewise.metric_learning.interleave",
+    "permanent": "slatewise.matching.permanents",
+    "quadratic_ranking": "slatewise.quadratic.ranking",
+    "sample_matchings": "slatewise.matching.samplers",
+    "star_log_odds": "slatewise.cstar.sums",
+    "star_max_marginals": "slatewise.cstar.inference",
+    "star_permutation": "slatewise.cstar.permutation",
+    "star_top_k": "slatewise.cstar.inference",
+    "tied_log_sum": "slatewise.matching.tied",
+    "tied_permanent": "slatewise.matching.permanents",
+    "with_unmatched": "slatewise.matching.permanents",
+}
+
+__getattr__ = on_first_use(globals(), _HOMES)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""Latent factors over whole catalogues, and stages of learned structure (Weston, Blitzer 2012)."""

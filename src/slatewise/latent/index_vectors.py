@@ -1,0 +1,29 @@
+"""Vectors for an index of nearest neighbours: items equally long, so that the nearest by angle score most.
+
+    [x_q ; 0] . [z_d ; sqrt(M^2 - |z_d|^2)]  =  x_q . z_d ,        M the largest |z_d|
+
+A graph of neighbours built by inner products alone leads to the longest items from everywhere and misses others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slatewise.latent.tables import Singles
+
+
+def equally_long(items: Singles) -> Singles:
+    """Add the column that fills each row up to the length of the longest.
+
+    Examples
+    --------
+    >>> equally_long(np.array([[3.0, 4.0], [0.0, 3.0]], dtype=np.float32)).tolist()
+    [[3.0, 4.0, 0.0], [0.0, 3.0, 4.0]]
+    """
+    squares = (items.astype(np.float64) ** 2).sum(axis=1)
+    return np.column_stack([items, np.sqrt(squares.max() - squares).astype(np.float32)])
+
+
+def against_equally_long(queries: Singles) -> Singles:
+    """Add the zeros that leave scores as they are."""
+    return np.pad(queries, ((0, 0), (0, 1)))

@@ -1,0 +1,275 @@
+"""What a LatentRanker is given, in all its forms, as numbers: queries, items and weights of pairs.
+
+========================= ============================== =====================================================
+queries                   items                          a pair is
+========================= ============================== =====================================================
+ids (n,)                  ids (n,)                       row i of both
+Sessions                  None                           an item and the next one of its session
+matrix (queries, items)   None                           a stored entry > 0, which is its weight; ids are numbers
+features (n, d)           ids (n,)                       row i and its item
+features (n, d)           0/1 matrix (n, items)          row i and each of its items; ids are column numbers
+========================= ============================== =====================================================
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slatewise.core.checks import feature_rows
+from slatewise.core.sparse import sparse_rows
+from slatewise.data.records import Sessions
+from slatewise.latent.queries import DenseQueries, IdQueries, Queries, SparseQueries
+from slatewise.latent.stages import OwnItems
+from slatewise.latent.tables import Ints, Singles, Table
+from slatewise.model.sklearn import BaseEstimator, check_rows, check_weights
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Ids: TypeAlias = NDArray[Any]
+Features: TypeAlias = "Singles | csr_array"
+Unknown: TypeAlias = Literal["error", "ignore"]
+"""What becomes of ids that fit never saw."""
+
+
+@dataclass(frozen=True, eq=False)
+class LatentPairs:
+    """Pairs by number; ``query_ids`` or ``features`` say what a query's number means."""
+
+    queries: Ints
+    items: Ints
+    weights: NDArray[np.float64]
+    item_ids: Ids
+    query_ids: Ids | None = None
+    features: Features | None = None
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries there are."""
+        known = self.query_ids if self.features is None else self.features
+        return 0 if known is None else int(known.shape[0])
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return all that a fit learns from, for its hash."""
+        known: list[NDArray[Any]] = [] if self.query_ids is None else [self.query_ids]
+        if isinstance(self.features, np.ndarray):
+            known = [self.features]
+        elif self.features is not None:
+            known = [np.asarray(part) for part in (self.features.data, self.features.indices, self.features.indptr)]
+        return [self.queries, self.items, self.weights, self.item_ids, *known]
+
+
+def check_pairs(
+    estimator: BaseEstimator, queries: Any, items: Any, sample_weight: ArrayLike | None, *, reset: bool = True
+) -> LatentPairs:
+    """Tell the forms apart, check, and number; pairs of weight 0 are left out.
+
+    ``reset``: as in ``check_features``; otherwise the pairs are further ones, which may be all of one item.
+    """
+    if isinstance(queries, Sessions):
+        if items is not None:
+            raise ValueError("items: expected None, sessions have theirs, found some")
+        consecutive = queries.pairs()
+        queries, items = consecutive.queries, consecutive.items
+    matrix = sparse_rows("queries", queries)
+    if items is None:
+        pairs = _interactions(queries if matrix is None else matrix, sample_weight)
+    elif matrix is not None or np.asarray(queries).ndim == 2:
+        pairs = _featured(estimator, queries if matrix is None else matrix, items, sample_weight, reset)
+    else:
+        asked, offered = check_ids("queries", queries), check_ids("items", items)
+        if len(asked) != len(offered):
+            raise ValueError(f"items: expected one a query, {len(asked)}, found {len(offered)}: inconsistent lengths")
+        query_ids, numbers = np.unique(asked, return_inverse=True)
+        item_ids, item_numbers = np.unique(offered, return_inverse=True)
+        weights = check_weights(sample_weight, len(asked))
+        pairs = LatentPairs(numbers.astype(np.int64), item_numbers.astype(np.int64), weights, item_ids, query_ids)
+    if reset and pairs.features is None:
+        estimator.n_features_in_ = 1  # a query is one id
+    used = pairs.weights > 0
+    if not used.any():
+        raise ValueError(
+            "sample_weight: expected at least one pair of weight > 0, found none: all are zero, or no pairs"
+        )
+    if reset and len(pairs.item_ids) < 2:
+        raise ValueError(f"items: expected at least two to rank, found {len(pairs.item_ids)}: one class is no ranking")
+    if used.all():
+        return pairs
+    return replace(pairs, queries=pairs.queries[used], items=pairs.items[used], weights=pairs.weights[used])
+
+
+def check_ids(name: str, values: Any) -> Ids:
+    """Return ids as int64 or strings."""
+    ids = np.asarray(values)
+    if ids.ndim != 1:
+        raise ValueError(f"{name}: expected a one-dimensional array of ids, found shape {ids.shape}")
+    if ids.dtype.kind == "O":
+        parts = cast("list[object]", ids.tolist())
+        kinds = {type(part) for part in parts}
+        if kinds == {str} or kinds == {int}:
+            ids = np.array(parts)
+    if ids.dtype.kind in "uf":
+        _require_exact(name, ids)
+    if ids.dtype.kind == "f" and np.isfinite(ids).all() and (ids == np.floor(ids)).all():
+        ids = ids.astype(np.int64)
+    if ids.dtype.kind not in "iuU":
+        raise ValueError(f"{name}: expected ids, all whole numbers or all strings, found dtype {ids.dtype}")
+    return ids if ids.dtype.kind == "U" else ids.astype(np.int64)
+
+
+def _require_exact(name: str, ids: Ids) -> None:
+    """Refuse numbers that int64 has not, or that stand for several whole numbers."""
+    most = 2**53 if ids.dtype.kind == "f" else 2**63 - 1
+    sizes = np.abs(ids.astype(np.float64)) if ids.dtype.kind == "f" else ids
+    wrong = np.flatnonzero(sizes > most)
+    if len(wrong):
+        place = int(wrong[0])
+        raise ValueError(
+            f"{name}: expected ids up to {most} where they are {ids.dtype}, found {ids[place]} at place {place}"
+        )
+
+
+def number_ids(
+    name: str,
+    values: Any,
+    known: Ids,
+    place_of: Callable[[int], str] = "place {}".format,
+    unknown: Unknown = "error",
+    instead: str = "are left out",
+) -> Ints:
+    """Return the place of each id among the known ones, which ascend.
+
+    An unknown id is an error that names it, or, with "ignore", -1 and a warning that says what becomes of such ids
+    ``instead``.
+    """
+    if unknown not in ("error", "ignore"):
+        raise ValueError(f"unknown: expected 'error' or 'ignore', found {unknown!r}")
+    ids = check_ids(name, values)
+    if len(ids) and ids.dtype.kind != known.dtype.kind:
+        kind = "strings" if known.dtype.kind == "U" else "whole numbers"
+        raise ValueError(f"{name}: expected ids as in fit, {kind}, found dtype {ids.dtype}")
+    places = find_ids(ids, known)
+    never_seen = np.flatnonzero(places < 0)
+    if not len(never_seen):
+        return places
+    first = int(never_seen[0])
+    if unknown == "error":
+        raise ValueError(f"{name}: expected ids seen in fit, found {ids[first].item()!r} at {place_of(first)}")
+    warnings.warn(
+        f"{name}: {len(never_seen)} of {len(ids)} ids were not seen in fit and {instead}; "
+        f"the first: {ids[first].item()!r} at {place_of(first)}",
+        stacklevel=2,
+    )
+    return places
+
+
+def find_ids(ids: Ids, known: Ids) -> Ints:
+    """Return the place of each id among the known ones, which ascend; -1 where it is not there."""
+    if ids.dtype.kind != known.dtype.kind:
+        return np.full(len(ids), -1, dtype=np.int64)
+    places = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+    return np.where(known[places] == ids, places, -1)
+
+
+def own_items(ids: Ids | None, item_ids: Ids, weight: float) -> OwnItems | None:
+    """Return which item each query is, where that is of weight and queries have ids."""
+    return OwnItems(find_ids(ids, item_ids), weight) if weight and ids is not None else None
+
+
+def check_features(estimator: BaseEstimator, queries: Any, *, reset: bool) -> Features:
+    """Return finite float32 features, dense or CSR."""
+    matrix = sparse_rows("queries", queries)
+    if matrix is None:
+        dense = check_rows(estimator, queries, reset=reset)
+        return as_singles("queries", dense, lambda place: "row {}, column {}".format(*divmod(place, dense.shape[1])))
+    rows = cast("csr_array", feature_rows("queries", matrix))
+    if reset:
+        estimator.n_features_in_ = int(rows.shape[1])
+    elif rows.shape[1] != estimator.n_features_in_:
+        raise ValueError(f"queries: expected {estimator.n_features_in_} features, found {rows.shape[1]}")
+    from scipy.sparse import csr_array
+
+    columns = cast("Ints", rows.indices)
+
+    def place_of(entry: int) -> str:
+        return f"row {int(np.searchsorted(rows.indptr, entry, side='right')) - 1}, column {columns[entry]}"
+
+    singles = as_singles("queries", rows.data, place_of)
+    return csr_array((singles, columns.copy(), rows.indptr.copy()), shape=rows.shape)
+
+
+def as_singles(name: str, values: NDArray[Any], place_of: Callable[[int], str]) -> Singles:
+    """Return finite numbers as float32; what is too large for it is an error that names the place."""
+    with np.errstate(over="ignore"):
+        singles = values.astype(np.float32)
+    if not np.isfinite(singles).all():
+        first = int(np.flatnonzero(~np.isfinite(singles))[0])
+        found = values.reshape(-1)[first]
+        raise ValueError(f"{name}: expected finite float32 numbers, found {found} at {place_of(first)}")
+    return singles
+
+
+def queries_of(features: Features | None, bias: int) -> Callable[[Table], Queries]:
+    """Return what makes queries from a table of U."""
+    if features is None:
+        return IdQueries
+    if isinstance(features, np.ndarray):
+        return lambda table: DenseQueries(features, table, bias)
+    return lambda table: SparseQueries(features, table, bias)
+
+
+def _interactions(queries: Any, sample_weight: ArrayLike | None) -> LatentPairs:
+    if sparse_rows("queries", queries) is None and np.asarray(queries).ndim != 2:
+        raise ValueError("items: expected one item a query (y cannot be None), or queries as a matrix, found None")
+    from scipy.sparse import csr_array
+
+    if sample_weight is not None:
+        raise ValueError("sample_weight: expected None, the entries of the matrix are the weights, found some")
+    matrix = cast("csr_array", csr_array(cast("Any", feature_rows("queries", queries)), copy=True))
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    if not ((matrix.data >= 0) & (matrix.data < np.inf)).all():
+        raise ValueError(f"queries: expected finite entries >= 0, found {matrix.data.min()} to {matrix.data.max()}")
+    entries = matrix.tocoo()
+    return LatentPairs(
+        np.asarray(entries.row, dtype=np.int64),
+        np.asarray(entries.col, dtype=np.int64),
+        np.asarray(entries.data, dtype=np.float64),
+        np.arange(matrix.shape[1]),
+        np.arange(matrix.shape[0]),
+    )
+
+
+def _featured(
+    estimator: BaseEstimator, queries: Any, items: Any, sample_weight: ArrayLike | None, reset: bool
+) -> LatentPairs:
+    features = check_features(estimator, queries, reset=reset)
+    n_rows = int(features.shape[0])
+    weights = check_weights(sample_weight, n_rows)
+    marks = sparse_rows("items", items)
+    if marks is None and np.asarray(items).ndim == 2:
+        marks = _sparse(np.asarray(items))
+    if marks is None:
+        offered = check_ids("items", items)
+        if len(offered) != n_rows:
+            raise ValueError(f"items: expected one a row, {n_rows}, found {len(offered)}: inconsistent lengths")
+        item_ids, numbers = np.unique(offered, return_inverse=True)
+        return LatentPairs(np.arange(n_rows), numbers.astype(np.int64), weights, item_ids, features=features)
+    marks = marks.copy()
+    marks.sum_duplicates()  # an entry stored twice is a 2
+    if marks.shape[0] != n_rows or not np.isin(marks.data, (0, 1)).all():
+        raise ValueError(f"items: expected zeros and ones of {n_rows} rows, found others, shape {marks.shape}")
+    rows, columns = (np.asarray(part, dtype=np.int64) for part in marks.nonzero())
+    return LatentPairs(rows, columns, weights[rows], np.arange(marks.shape[1]), features=features)
+
+
+def _sparse(dense: NDArray[Any]) -> csr_array:
+    from scipy.sparse import csr_array
+
+    return csr_array(dense)

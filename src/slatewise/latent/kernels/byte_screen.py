@@ -1,0 +1,75 @@
+"""Rank items by products with their rows, and read the rows of few: a byte a number tells whose score can be large.
+
+    z = s b + e,   x = t w + g,   b bytes, w whole numbers, |e_f| <= s / 2, |g_f| <= t / 2
+
+    x . z  <=  s (t w . b + slack),   slack = |x|_1 / 2 + 127 t n / 2 and something for products and sums in float32
+
+Items whose bound does not reach the k-th best so far are passed over; the score of the others is the exact one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.core.kernel import kernel
+from slatewise.latent.kernels.singles import Singles, dot
+
+Ints: TypeAlias = NDArray[np.int64]
+Whole: TypeAlias = NDArray[Any]
+
+LARGEST_BYTE = 127
+
+
+@kernel
+def to_bytes(rows: Singles, width: int, factors: Singles, numbers: Whole, scales: Singles) -> bool:
+    """Write the first columns of rows, times a factor each, as int8 times a scale; False: one is not finite."""
+    for d in range(len(rows)):
+        largest = np.float32(0.0)
+        for f in range(width):
+            size = abs(rows[d, f] * factors[d])
+            if not np.isfinite(size):
+                return False
+            largest = max(largest, size)
+        scales[d] = max(largest / np.float32(LARGEST_BYTE), np.finfo(np.float32).tiny)
+        for f in range(width):
+            numbers[d, f] = np.rint(rows[d, f] * factors[d] / scales[d])
+    return True
+
+
+@kernel
+def best_by_bound(
+    vector: Singles,
+    whole: Whole,
+    unit: float,
+    slack: float,
+    numbers: Whole,
+    scales: Singles,
+    rows: Singles,
+    factors: Singles,
+    hidden: Ints,
+    best: Singles,
+    items: Ints,
+) -> None:
+    """Put the k best items into ``items``, best first, equal scores by number; ``hidden`` are left out, ascending."""
+    k = len(best)
+    for d in range(len(numbers)):
+        total = np.int32(0)
+        for f in range(len(whole)):
+            # Without the outer cast the sum is int64 and twice as slow.
+            total = np.int32(total + np.int32(whole[f]) * np.int32(numbers[d, f]))
+        if scales[d] * (unit * total + slack) <= best[k - 1]:
+            continue
+        score = dot(vector, rows[d, : len(vector)]) * factors[d]
+        if not score > best[k - 1]:  # NaN has no place
+            continue
+        place = np.searchsorted(hidden, d)
+        if place < len(hidden) and hidden[place] == d:
+            continue
+        place = k - 1
+        while place > 0 and best[place - 1] < score:
+            best[place], items[place] = best[place - 1], items[place - 1]
+            place -= 1
+        best[place], items[place] = score, d

@@ -1,0 +1,242 @@
+"""Whom a block of pairs is compared with: the whole catalogue, or a few items drawn for the step.
+
+whole catalogue    every violator is counted; the gradient averages over all of them, or over a systematic sample
+drawn              count in the query's list + scaled count among the drawn items
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from slatewise.latent.engine import Factors
+from slatewise.latent.pairs import Block, TrainingPairs
+from slatewise.latent.tables import Entries, Ints, Singles, without_padding
+from slatewise.latent.top_k import top_items
+
+ITEMS_A_TILE = 2048
+"""Scores of a block against so many items are in memory at once."""
+VIOLATORS_A_PAIR = 64
+"""Violators whose mean is the gradient; of more, half to all of so many are taken systematically."""
+RANKING_A_PAIR = 8
+"""A query gets a list where ranking the catalogue costs at most so many times its pairs' scores of drawn items."""
+
+
+@dataclass(frozen=True, eq=False)
+class BlockGradient:
+    """What a block asks for, and what it saw."""
+
+    queries: Singles
+    """A row for each row of the block."""
+    items: Entries
+    """Sources are rows of the block."""
+    drawn: Singles | None
+    """A row for each item drawn for the step."""
+    loss: float
+    violated: int
+
+
+class StepNegatives(Protocol):
+    """Negatives of one step."""
+
+    @property
+    def drawn(self) -> Ints:
+        """The items that all blocks of the step share."""
+        ...
+
+    def gradient(self, block: Block, vectors: Singles, items: Singles, rank_weight: Singles) -> BlockGradient:
+        """Compare a block, whose query vectors are given, with the negatives."""
+        ...
+
+
+class EpochNegatives(Protocol):
+    """Makes the negatives of a step."""
+
+    def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
+        """Draw for one step from the items' rows as they are now."""
+        ...
+
+
+class Negatives(Protocol):
+    """Gets ready for an epoch."""
+
+    def prepare(self, factors: Factors, pairs: TrainingPairs, n_threads: int | None) -> EpochNegatives:
+        """Look at the factors once, before the epoch."""
+        ...
+
+
+@dataclass(frozen=True)
+class WholeCatalogue:
+    """Every item is a negative; nothing is drawn, so it serves every step itself."""
+
+    most: int = VIOLATORS_A_PAIR
+
+    @property
+    def drawn(self) -> Ints:
+        """No items."""
+        return np.empty(0, dtype=np.int64)
+
+    def prepare(self, factors: Factors, pairs: TrainingPairs, n_threads: int | None) -> EpochNegatives:
+        """Return itself."""
+        return self
+
+    def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
+        """Return itself."""
+        return self
+
+    def gradient(self, block: Block, vectors: Singles, items: Singles, rank_weight: Singles) -> BlockGradient:
+        """Scan the catalogue tile by tile."""
+        rows = np.repeat(np.arange(len(block.ends)), np.diff(block.ends, prepend=0))
+        bars = np.einsum("pf,pf->p", vectors[rows], items[block.positives]) - np.float32(1.0)
+        return gradient_of_scan(block, vectors, items, rank_weight, bars, _tiles(vectors, items), self.most)
+
+
+def _tiles(vectors: Singles, items: Singles) -> Iterator[tuple[int, Singles]]:
+    tile, vectors = min(ITEMS_A_TILE, len(items)), without_padding(vectors)
+    room = np.empty((len(vectors), tile), dtype=np.float32)
+    for first in range(0, len(items), tile):
+        part = items[first : first + tile, : vectors.shape[1]]
+        scores = room if len(part) == tile else np.empty((len(vectors), len(part)), dtype=np.float32)
+        yield first, np.matmul(vectors, part.T, out=scores)
+
+
+def gradient_of_scan(
+    block: Block,
+    vectors: Singles,
+    items: Singles,
+    rank_weight: Singles,
+    bars: Singles,
+    tiles: Iterable[tuple[int, Singles]],
+    most: int,
+) -> BlockGradient:
+    """Count the items above each pair's bar in tiles of scores, (first item, scores), and average over some of them."""
+    from slatewise.latent.kernels.violators import catalogue_gradient, scan_tile
+
+    n_pairs = len(block.positives)
+    counts, kept = np.zeros(n_pairs, dtype=np.int64), np.zeros(n_pairs, dtype=np.int64)
+    found, strides = np.empty((n_pairs, most), dtype=np.int64), np.empty(n_pairs, dtype=np.int64)
+    found_scores = np.empty((n_pairs, most), dtype=np.float32)
+    for first, scores in tiles:
+        scan_tile(
+            scores,
+            first,
+            len(items),
+            block.ends,
+            block.positives,
+            bars,
+            block.starts,
+            counts,
+            strides,
+            kept,
+            found,
+            found_scores,
+        )
+    gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
+    entries = _room_for(int(kept.sum()) + int((kept > 0).sum()))
+    catalogue_gradient(
+        items,
+        block.ends,
+        block.positives,
+        block.weights,
+        rank_weight,
+        bars,
+        counts,
+        kept,
+        found,
+        found_scores,
+        gradient,
+        entries.rows,
+        entries.coefficients,
+        entries.sources,
+        totals,
+    )
+    return BlockGradient(gradient, entries, None, float(totals[0]), int(totals[1]))
+
+
+@dataclass(frozen=True)
+class SharedNegatives:
+    """Items drawn uniformly for each step, beside each query's k best items at the start of the epoch.
+
+    Without such lists (k = 0) drawn items rarely hit the top of a large catalogue. Of 176,948 artists and 2,048 drawn,
+    a quarter have the 11 pairs that a list takes, and nine tenths of all pairs.
+    """
+
+    number: int
+    k: int
+
+    def prepare(self, factors: Factors, pairs: TrainingPairs, n_threads: int | None) -> EpochNegatives:
+        """Rank the catalogue for the queries that have enough pairs."""
+        lists = np.full((int(pairs.queries.max()) + 1, self.k), -1, dtype=np.int64)
+        if self.k:
+            items = factors.items.values
+            asked = np.flatnonzero(np.bincount(pairs.queries) * RANKING_A_PAIR * self.number >= len(items))
+            k = min(self.k, len(items))
+            lists[asked, :k] = top_items(factors.queries, asked, items, k, n_threads=n_threads).items
+        return SharedWithLists(self.number, lists)
+
+
+@dataclass(frozen=True, eq=False)
+class SharedWithLists:
+    """Items drawn for each step, and a list a query."""
+
+    number: int
+    lists: Ints
+    """(queries, k) items, -1 after the last."""
+
+    def prepare(self, factors: Factors, pairs: TrainingPairs, n_threads: int | None) -> EpochNegatives:
+        """Return itself: the lists stay."""
+        return self
+
+    def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
+        """Draw without repeats."""
+        chosen = rng.choice(len(items), min(self.number, len(items)), replace=False, shuffle=False)
+        chosen = np.sort(chosen.astype(np.int64))
+        return _Drawn(chosen, items[chosen], self.lists)
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    drawn: Ints
+    rows: Singles
+    """Those of the drawn items, taken together once for all blocks of the step."""
+    lists: Ints
+
+    def gradient(self, block: Block, vectors: Singles, items: Singles, rank_weight: Singles) -> BlockGradient:
+        from slatewise.latent.kernels.shared import shared_gradient
+
+        scores = vectors @ self.rows.T
+        lists = self.lists[block.queries]
+        coefficients = np.zeros(scores.shape, dtype=np.float32)
+        gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
+        entries = _room_for(len(block.positives) + lists.size)
+        n_entries = shared_gradient(
+            items,
+            vectors,
+            scores,
+            self.drawn,
+            lists,
+            block.ends,
+            block.positives,
+            block.weights,
+            rank_weight,
+            coefficients,
+            gradient,
+            entries.rows,
+            entries.coefficients,
+            entries.sources,
+            totals,
+        )
+        gradient += coefficients @ self.rows
+        used = Entries(entries.rows[:n_entries], entries.coefficients[:n_entries], entries.sources[:n_entries])
+        return BlockGradient(gradient, used, coefficients.T @ vectors, float(totals[0]), int(totals[1]))
+
+
+def _room_for(n_entries: int) -> Entries:
+    return Entries(
+        np.empty(n_entries, dtype=np.int64),
+        np.empty(n_entries, dtype=np.float32),
+        np.empty(n_entries, dtype=np.int64),
+    )

@@ -1,0 +1,438 @@
+"""Rank a whole catalogue by latent factors, and learn which items belong together (Weston and Blitzer 2012)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple
+from typing import Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slatewise.core import rules
+from slatewise.core.rules import Rule
+from slatewise.latent.asked import asked_of, check_stage, is_folded, most_similar
+from slatewise.latent.explanation import SlateExplanation, shown_ids
+from slatewise.latent.fitting import fit_stages
+from slatewise.latent.fold_in import FoldedQueries
+from slatewise.latent.fold_in_rows import folded_in
+from slatewise.latent.growth import grown_card, one_more_epoch
+from slatewise.latent.index_file import write_index
+from slatewise.latent.index_vectors import equally_long
+from slatewise.latent.input import Ids, LatentPairs, Unknown, check_ids, check_pairs, number_ids
+from slatewise.latent.lists import check_depths
+from slatewise.latent.recall import recall_at
+from slatewise.latent.screens import forget_screens
+from slatewise.latent.search import Learned
+from slatewise.latent.settings import (
+    PAIR_TERMS,
+    check_learned,
+    check_settings,
+    pair_term,
+    position_weights,
+    require_learnt,
+)
+from slatewise.latent.tables import Singles
+from slatewise.latent.training import EpochReport
+from slatewise.model.file import ModelCard
+from slatewise.model.saving import SavedEstimator, card_for
+from slatewise.model.sklearn import check_is_fitted
+
+
+class LatentRanker(SavedEstimator):
+    """Rank all items for a query by an inner product, trained on violators (WARP), in one or more stages.
+
+    ``f(q, d) = (U q).(V d) + b_d`` at stage 0. A later stage adds ``sum_j w_j (S d).(S dbar_j)`` over the k best items
+    dbar of the stage before, so that items which belong together rise together.
+
+    Parameters
+    ----------
+    n_components : int
+        Width n of U, V and S.
+    stages : int
+        How many stages to train at most; 1 is the plain latent ranker. A stage is kept only if recall on held-out pairs
+        rose.
+    k : int
+        Items of a list handed over to the next stage, and the depth of the recall that is watched, though never more
+        than a quarter of the catalogue.
+    loss : {"warp", "auc"}
+        Weight of a pair by the rank of its item: the top of the list matters most, or all ranks alike.
+    alpha : float
+        Of "warp": place i weighs ``i ** -alpha``. 1 is the paper's; more thinks of the top still more.
+    engine : {"blocked", "sampled"}
+        "blocked": exact counts by matrix products, the same bits with any number of threads. "sampled": draws items
+        until one violates; not reproducible with more than one thread; stages after the first are blocked all the same.
+    negatives : "catalogue" or int
+        Whom "blocked" compares a pair with: every item, or so many drawn for each step, and the k best of a query that
+        has enough pairs to learn from them.
+    learning_rate, max_norm : float or "auto"
+        AdaGrad's step, and the largest norm of a row, of U and V. "auto": some are tried for a few epochs, and the one
+        that promises the best recall on the held-out pairs goes on, which takes two or three times as long as a fit
+        with numbers. Where no pairs are held out, and in a first :meth:`partial_fit`, "auto" is .3 and 1.5.
+    stage_learning_rate, stage_norm : float or "auto"
+        The same of S, where "auto" without held-out pairs is .1 and 1; stage 0 is trained once for all that are tried.
+    pair : {"gram", "bilinear"}
+        How a list moves an item: by S'S, which can only say that items belong together, or by S'T, which can also say
+        that they do not.
+    position_weights : "reciprocal" or k numbers
+        w_j of the list's j-th item.
+    own_weight : float
+        Where queries are items too (what comes after this one?): the weight of the query in its own list. Queries whose
+        id no item has, and rows of :meth:`fold_in`, are in none. With "gram" a pair then teaches both directions.
+    epochs : int
+        Most passes over the pairs, a stage.
+    validation_fraction : float
+        Share of the pairs (at most 20,000 pairs) held out to decide when a stage ends; of ids, a pair of every query
+        and of every item is trained on all the same. 0, or pairs too few to spare any: all epochs are run.
+    patience : int
+        Epochs without a better recall after which a stage ends.
+    batch_size : int, optional
+        Pairs of a step; default: a hundredth of them, between 64 and 2,048.
+    max_draws : int, optional
+        Of "sampled", at most as many as there are other items, which is the default.
+    callbacks : sequence of callables, optional
+        Each is called with a :class:`slatewise.latent.training.EpochReport` after every epoch of fit, those of trials
+        included; partial_fit calls none.
+    checkpoint : path, optional
+        Where fit keeps its state after every epoch; it goes on from there if the file is of the same data and settings,
+        and removes it at the end. With "blocked" the bits are those of a fit that never stopped, and "auto" finds the
+        same.
+    n_threads : int, optional
+        Threads over blocks of pairs or queries. -1: all cores.
+    random_state : int, optional
+        Start of the factors and order of the pairs. None is 0: every fit draws the same numbers.
+
+    Attributes
+    ----------
+    query_ids_, item_ids_
+        Ids in ascending order; queries given by features have none.
+    query_factors_, item_factors_
+        (stages, rows, columns): U and 1, or a row of U a feature; V, b, S and T. Columns of zeros fill up to cache
+        lines.
+    learning_rate_, max_norm_, stage_learning_rate_, stage_norm_
+        What was trained with.
+    n_components_, pair_, position_weights_, own_weight_
+        What all answers are made with, whatever the parameters are set to after fit; as many weights as ``k`` was.
+    n_stages_, n_epochs_
+        Stages kept, and how many epochs each was trained before it was best.
+
+    Notes
+    -----
+    Pairs that occur twice count twice. Other items of the same query are negatives of a pair like any other.
+
+    Examples
+    --------
+    >>> from slatewise import LatentRanker, datasets
+    >>> pairs = datasets.make_sessions(300, 40, random_state=0).sessions.pairs()
+    >>> ranker = LatentRanker(n_components=8, epochs=5).fit(pairs.queries, pairs.items)
+    >>> ids, scores = ranker.rank([25, 3], k=5)
+    >>> ids.shape, scores.shape
+    ((2, 5), (2, 5))
+    """
+
+    learned: ClassVar[Mapping[str, Rule]] = {
+        "query_ids_": rules.IDS,
+        "item_ids_": rules.IDS,
+        "query_factors_": rules.learned_array(3, np.float32),
+        "item_factors_": rules.learned_array(3, np.float32),
+        "query_steps_": rules.STEPS,
+        "item_steps_": rules.STEPS,
+        "by_features_": rules.BOOLEAN,
+        "n_stages_": rules.count(),
+        "n_epochs_": rules.vector("whole numbers", 0, rules.MOST, whole=True),
+        "learning_rate_": rules.SINGLE_POSITIVE,
+        "max_norm_": rules.NORM,
+        "stage_learning_rate_": rules.SINGLE_POSITIVE,
+        "stage_norm_": rules.NORM,
+        "n_components_": rules.count(1, rules.MOST_COMPONENTS),
+        "pair_": rules.one_of(*PAIR_TERMS),
+        "position_weights_": rules.WEIGHTS,
+        "own_weight_": rules.WEIGHT,
+    }
+    query_ids_: Ids
+    item_ids_: Ids
+    query_factors_: Singles
+    item_factors_: Singles
+    query_steps_: Singles
+    item_steps_: Singles
+    by_features_: bool
+    n_stages_: int
+    n_epochs_: list[int]
+    learning_rate_: float
+    max_norm_: float
+    stage_learning_rate_: float
+    stage_norm_: float
+    n_components_: int
+    pair_: str
+    position_weights_: Singles
+    own_weight_: float
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        "n_components": rules.count(1, rules.MOST_COMPONENTS),
+        "stages": rules.count(),
+        "k": rules.count(1, rules.MOST_LISTED),
+        "loss": rules.one_of("warp", "auc"),
+        "alpha": rules.NOT_NEGATIVE,
+        "engine": rules.one_of("blocked", "sampled"),
+        "negatives": rules.count() | rules.one_of("catalogue"),
+        "learning_rate": rules.SINGLE_POSITIVE | rules.one_of("auto"),
+        "max_norm": rules.NORM | rules.one_of("auto"),
+        "stage_learning_rate": rules.SINGLE_POSITIVE | rules.one_of("auto"),
+        "stage_norm": rules.NORM | rules.one_of("auto"),
+        "pair": rules.one_of(*PAIR_TERMS),
+        "position_weights": rules.one_of("reciprocal") | rules.WEIGHTS,
+        "own_weight": rules.WEIGHT,
+        "epochs": rules.count(),
+        "validation_fraction": rules.SHARE,
+        "patience": rules.count(),
+        "batch_size": rules.count() | rules.NONE,
+        "max_draws": rules.count() | rules.NONE,
+        "callbacks": rules.CALLBACKS,
+        "checkpoint": rules.CHECKPOINT,
+        "n_threads": rules.THREADS,
+        "random_state": rules.SEED,
+    }
+
+    def __init__(
+        self,
+        n_components: int = 100,
+        stages: int = 1,
+        k: int = 20,
+        loss: Literal["warp", "auc"] = "warp",
+        alpha: float = 1.0,
+        engine: Literal["blocked", "sampled"] = "blocked",
+        negatives: Literal["catalogue"] | int = "catalogue",
+        learning_rate: Literal["auto"] | float = "auto",
+        max_norm: Literal["auto"] | float = "auto",
+        stage_learning_rate: Literal["auto"] | float = 0.1,
+        stage_norm: Literal["auto"] | float = 1.0,
+        pair: Literal["gram", "bilinear"] = "gram",
+        position_weights: Literal["reciprocal"] | ArrayLike = "reciprocal",
+        own_weight: float = 0.0,
+        epochs: int = 12,
+        validation_fraction: float = 0.05,
+        patience: int = 3,
+        batch_size: int | None = None,
+        max_draws: int | None = None,
+        callbacks: Sequence[Callable[[EpochReport], None]] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        n_threads: int | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.stages = stages
+        self.k = k
+        self.loss = loss
+        self.alpha = alpha
+        self.engine = engine
+        self.negatives = negatives
+        self.learning_rate = learning_rate
+        self.max_norm = max_norm
+        self.stage_learning_rate = stage_learning_rate
+        self.stage_norm = stage_norm
+        self.pair = pair
+        self.position_weights = position_weights
+        self.own_weight = own_weight
+        self.epochs = epochs
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.batch_size = batch_size
+        self.max_draws = max_draws
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.n_threads = n_threads
+        self.random_state = random_state
+
+    def fit(self, queries: Any, items: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from observed pairs.
+
+        Parameters
+        ----------
+        queries
+            Ids, one a pair (whole numbers or strings); or features (rows, d), dense or sparse; or, with ``items`` None,
+            a matrix of interactions whose entries are weights (then ids are row and column numbers), or
+            :class:`slatewise.data.Sessions`, of which an item and the next one are a pair (a session of one item, or
+            of none, has no pair).
+        items
+            The item of each pair: ids; with features also a 0/1 matrix (rows, items).
+        sample_weight
+            One weight >= 0 a pair (with features: a row).
+        """
+        rules.check(self)
+        pairs = check_pairs(self, queries, items, sample_weight)
+        check_settings(self, pairs.features is not None)
+        card = card_for(pairs.n_queries, *pairs.arrays())
+        return self._keep(pairs, fit_stages(self, pairs, card.data_sha256), card)
+
+    def partial_fit(self, queries: Any, items: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Go on with one epoch over further pairs; ids not seen before get rows of their own.
+
+        Parameters
+        ----------
+        queries, items, sample_weight
+            As in :meth:`fit`. On a ranker that is not fitted this is a fit of one epoch, with nothing held out; on one
+            that is, parameters count as they are now, and "auto" is what was found, but ``n_components`` must stay.
+        """
+        rules.check(self)
+        fitted = "item_factors_" in vars(self)
+        fresh = check_pairs(self, queries, items, sample_weight, reset=not fitted)
+        check_settings(self, fresh.features is not None)
+        pairs, learned = one_more_epoch(self, fresh, fitted)
+        return self._keep(pairs, learned, grown_card(self, pairs, fitted))
+
+    def rank(
+        self, queries: Any, k: int = 10, stage: int | None = None, exclude: Any = None, unknown: Unknown = "error"
+    ) -> tuple[Ids, Singles]:
+        """Return the ids and scores of the k best items of each query, best first; equal scores in the order of ids.
+
+        A query that excludes so many that fewer than k are left has the id -1 (of names: an empty string) and the score
+        -inf in the places that stay empty.
+
+        Parameters
+        ----------
+        queries
+            Ids or features, as in :meth:`fit`, or rows of :meth:`fold_in`.
+        k
+            How many items.
+        stage
+            Which stage ranks; default: the last.
+        exclude
+            Items not to show: a sequence of ids for each query, or a sparse matrix (queries, items) in the order of
+            ``item_ids_``.
+        unknown
+            What becomes of ids that fit never saw: "error", or "ignore" with a warning that counts them. Then such a
+            query gets the order of the biases, and such an item is excluded anyway.
+        """
+        found = asked_of(self, queries, stage, unknown).top(k, exclude)
+        return shown_ids(self.item_ids_, found.items), found.scores
+
+    def score(self, queries: Any, y: Any, stage: int | None = None, unknown: Unknown = "error") -> Singles:
+        """Return the scores that :meth:`rank` sorts by, of every query with every item given, (queries, items).
+
+        Not one figure for a whole test set, as scikit-learn's estimators return: that is :meth:`recall`. With this
+        method a ranker can be the base of a :class:`slatewise.StructuredReranker`.
+
+        Parameters
+        ----------
+        queries, stage
+            As in :meth:`rank`.
+        y
+            Ids of the items, one a column; scikit-learn calls a second argument so.
+        unknown
+            As in :meth:`rank`; an item that fit never saw has the score -inf.
+        """
+        asked = asked_of(self, queries, stage, unknown)
+        return asked.score(number_ids("y", y, self.item_ids_, unknown=unknown, instead="have the score -inf"))
+
+    def fold_in(self, items: Any, unknown: Unknown = "error") -> FoldedQueries:
+        """Return rows of U, (queries, n_components), for queries that fit never saw; :meth:`rank` takes them.
+
+        They are an array of a type of their own, :class:`slatewise.latent.fold_in.FoldedQueries`, so that numbers which
+        are ids never pass for rows.
+
+        The items' factors stay, and each row is the one in the ball of ``max_norm`` under which the items seen are
+        most likely (a softmax over the catalogue): the same answer every time.
+
+        Parameters
+        ----------
+        items
+            What each query was seen with: a sequence of ids a query, or a sparse matrix (queries, items) of weights in
+            the order of ``item_ids_``. Items that occur twice count twice; of a query without items, rank gives the
+            order of the biases.
+        unknown
+            As in :meth:`rank`; with "ignore" items that fit never saw are left out.
+        """
+        check_is_fitted(self)
+        return folded_in(self, items, unknown)
+
+    def explain(
+        self, queries: Any, k: int = 10, stage: int | None = None, exclude: Any = None, unknown: Unknown = "error"
+    ) -> SlateExplanation:
+        """Return what :meth:`rank` does with the parts of each score: who moved the item, and by how much."""
+        return asked_of(self, queries, stage, unknown).explain(k, exclude)
+
+    def query_vectors(self, queries: Any, stage: int | None = None) -> Singles:
+        """Return vectors whose inner products with :meth:`item_vectors` are the scores that :meth:`rank` sorts by."""
+        return asked_of(self, queries, stage).vectors()
+
+    def item_vectors(self, stage: int | None = None) -> Singles:
+        """Return V, b and, at later stages, S, (items, columns), in the order of ``item_ids_``.
+
+        One more column, against which queries have 0, makes all rows equally long: so whoever is nearest by angle
+        also scores most, which is what an index of neighbours needs.
+        """
+        check_is_fitted(self)
+        last, pair = check_stage(self, stage), pair_term(self)
+        return equally_long(self.item_factors_[last, :, : pair.S.stop if last else pair.S.start])
+
+    def export_index(self, path: str | os.PathLike[str], stage: int | None = None) -> None:
+        """Write :meth:`item_vectors` as a usearch index of inner products, for searches that need not be exact.
+
+        Keys are places in ``item_ids_``; search with :meth:`query_vectors`. With ``n_threads=1`` the file has the same
+        bytes every time. Needs ``pip install 'slatewise[ann]'``.
+
+        Parameters
+        ----------
+        path
+            Where to write; a file already there is replaced.
+        stage
+            As in :meth:`rank`.
+        """
+        write_index(path, self.item_vectors(stage), self.n_threads)
+
+    def similar_items(self, ids: ArrayLike, k: int = 10) -> tuple[Ids, Singles]:
+        """Return the k items whose rows of V have the largest cosine with each item's, itself left out."""
+        check_is_fitted(self)
+        found = most_similar(self, number_ids("ids", ids, self.item_ids_), k)
+        return self.item_ids_[found.items], found.scores
+
+    def recall(
+        self,
+        queries: Any,
+        items: Any,
+        ks: Sequence[int] = (5, 10, 30, 50),
+        stage: int | None = None,
+        unknown: Unknown = "error",
+    ) -> dict[int, float]:
+        """Return, for each k, the share of pairs whose item is among the k best of all items for its query.
+
+        With ``unknown="ignore"`` queries that fit never saw get the order of the biases, and pairs of items that it
+        never saw count as not found.
+        """
+        check_is_fitted(self)
+        numbers = number_ids("items", items, self.item_ids_, unknown=unknown, instead="count as not found")
+        if self.by_features_ or is_folded(queries):
+            asked = asked_of(self, queries, stage, unknown)
+            own = np.arange(asked.n_queries)
+        else:
+            distinct, own = np.unique(check_ids("queries", queries), return_inverse=True)
+            asked = asked_of(self, distinct, stage, unknown)
+        if len(own) != len(numbers) or not len(own):
+            raise ValueError(f"items: expected one a query and at least one, found {len(numbers)} for {len(own)}")
+        return recall_at(asked.factors(), own, numbers, check_depths(ks), self.n_threads)
+
+    def __sklearn_tags__(self) -> Any:
+        tags: Any = cast("Any", super()).__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def check_learned(self) -> None:
+        """Raise ValueError unless the arrays of a file fit each other and the parameters."""
+        super().check_learned()
+        check_learned(self)
+
+    def _keep(self, pairs: LatentPairs, learned: Learned, card: ModelCard) -> Self:
+        forget_screens(self)
+        stages, (query_factors, item_factors) = learned.stages, learned.factors
+        require_learnt(learned.steps.learning_rate, query_factors, item_factors)
+        self.query_factors_, self.item_factors_, self.model_card_ = query_factors, item_factors, card
+        self.by_features_ = pairs.features is not None
+        self.query_ids_ = np.empty(0, dtype=np.int64) if pairs.query_ids is None else pairs.query_ids
+        self.item_ids_ = pairs.item_ids
+        self.n_stages_, self.n_epochs_ = len(stages), [state.best_epoch for state in stages]
+        self.query_steps_, self.item_steps_ = stages[0].queries.accumulators, stages[0].items.accumulators
+        self.learning_rate_, self.max_norm_, self.stage_learning_rate_, self.stage_norm_ = astuple(learned.steps)
+        self.n_components_, self.pair_ = int(self.n_components), self.pair
+        self.position_weights_, self.own_weight_ = position_weights(self), float(self.own_weight)
+        return self

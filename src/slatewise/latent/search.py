@@ -1,0 +1,208 @@
+"""Steps and norms that a LatentRanker finds by itself: short trials, judged by recall on the held-out pairs.
+
+A parameter that is "auto" begins at its start and moves along its ladder, a rung at a time, while a trial of a few
+epochs promises more:
+
+    promise = max(best recall so far, last recall + its last gain)
+
+for small norms and large steps begin slowly and end higher, so that recall alone would be misled. Only the best trial
+goes on to the end, from where it stands. So a search ends with the very bits of a fit that is given what was found, and
+takes two or three times as long. Stage 0 is settled first and then kept; what is tried for later stages, on stage 1,
+starts from it and from one and the same lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slatewise.latent.stages import Shape, Stages
+from slatewise.latent.tables import Ints, Singles
+from slatewise.latent.training import EpochReport, StageState
+
+if TYPE_CHECKING:
+    from slatewise.latent.ranker import LatentRanker
+
+GRIDS: Mapping[str, tuple[float, ...]] = {
+    "learning_rate": (0.03, 0.1, 0.3, 0.6),
+    "max_norm": (0.7, 1.0, 1.5, 2.0, 2.5, 3.5, 5.0),
+    "stage_learning_rate": (0.03, 0.1, 0.3),
+    "stage_norm": (0.3, 1.0, 2.0),
+}
+"""The ladders."""
+STARTS: Mapping[str, float] = {"learning_rate": 0.3, "max_norm": 1.5, "stage_learning_rate": 0.1, "stage_norm": 1.0}
+"""Where a search begins, and what "auto" is where no pairs are held out to judge by."""
+SEARCHED = (("max_norm", "learning_rate"), ("stage_learning_rate", "stage_norm"))
+"""What is settled with a stage, in this order."""
+TRIAL_EPOCHS = 4
+
+
+@dataclass(frozen=True)
+class Steps:
+    """AdaGrad's steps and the largest norms of rows, of U and V and of S."""
+
+    learning_rate: float
+    max_norm: float
+    stage_learning_rate: float
+    stage_norm: float
+
+    @classmethod
+    def of(cls, ranker: LatentRanker, instead: Mapping[str, float] = STARTS) -> Steps:
+        """Take what a ranker is given, and something else where that is "auto"."""
+        given = {name: getattr(ranker, name) for name in GRIDS}
+        return cls(**{name: instead[name] if value == "auto" else float(value) for name, value in given.items()})
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """The stages kept, and the steps and norms they were trained with."""
+
+    stages: tuple[StageState, ...]
+    steps: Steps
+
+    @property
+    def factors(self) -> tuple[Singles, Singles]:
+        """The tables of queries and of items, (stages, rows, columns), those of stage 0 filled up with zeros."""
+        return _stack([one.queries.values for one in self.stages]), _stack([one.items.values for one in self.stages])
+
+
+@dataclass(eq=False)
+class Trial:
+    """The first epochs of a stage with some steps and norms."""
+
+    stage: int
+    steps: Steps
+    recalls: list[float] = field(default_factory=list[float])
+    """Of the epochs so far."""
+    state: StageState | None = None
+    """Where it stands; None: it was beaten, and is only remembered."""
+
+    @property
+    def promise(self) -> float:
+        """What it can be expected to reach."""
+        last, before = self.recalls[-1], self.recalls[max(len(self.recalls) - 2, 0)]
+        return max(*self.recalls, 2 * last - before)
+
+
+@dataclass(eq=False)
+class Progress:
+    """All that a fit needs to go on: what a checkpoint keeps."""
+
+    done: tuple[StageState, ...] = ()
+    trials: list[Trial] = field(default_factory=list[Trial])
+    """In the order they were begun, of all stages; only the best so far of the stage under way has its state."""
+    going: StageState | None = None
+    """What is being trained: the last trial, or what goes on from the best one."""
+    trying: bool = False
+    """Whether it is the last trial."""
+
+
+def left_open(ranker: LatentRanker) -> list[str]:
+    """Name the parameters that a fit has to search for."""
+    return [name for names in SEARCHED[: ranker.stages] for name in names if getattr(ranker, name) == "auto"]
+
+
+def fit_searching(
+    stages: Stages,
+    shape: Callable[[Steps], Shape],
+    steps: Steps,
+    names: Iterable[str],
+    n_stages: int,
+    progress: Progress,
+    watch: Callable[[EpochReport], None],
+) -> Learned:
+    """Train all stages with the best steps found for those ``names``, going on from where ``progress`` stands.
+
+    ``watch`` hears of every epoch of every trial, and finds the progress up to date.
+    """
+    searched, begun = set(names), 0
+    for stage in range(n_stages):
+        lists = None if stage < len(progress.done) else replace(stages, shape=shape(steps)).hand_over(progress.done)
+        state = None
+        if stage < len(SEARCHED) and searched.intersection(SEARCHED[stage]):
+            climb = _Climb(stages, shape, stage, lists, progress, watch, begun)
+            best = climb.to_the_best(steps, [name for name in SEARCHED[stage] if name in searched])
+            begun, steps, state = climb.begun, best.steps, best.state
+        if lists is None:
+            continue
+        own = replace(stages, shape=shape(steps))
+        if progress.going is None or progress.trying:
+            progress.going, progress.trying = state or own.start(stage, progress.done), False
+        learned = own.train(progress.going, lists, lambda report, _: watch(report))
+        progress.going = None
+        if learned is None:
+            break
+        progress.done = (*progress.done, learned)
+        for trial in progress.trials:
+            trial.state = None
+    return Learned(progress.done, steps)
+
+
+@dataclass(eq=False)
+class _Climb:
+    """The trials of one stage."""
+
+    stages: Stages
+    shape: Callable[[Steps], Shape]
+    stage: int
+    lists: Ints | None
+    """None: the stage is done, and its trials are all remembered."""
+    progress: Progress
+    watch: Callable[[EpochReport], None]
+    begun: int
+    """Trials that the search has asked for, remembered ones counted in."""
+
+    def to_the_best(self, steps: Steps, names: Iterable[str]) -> Trial:
+        """Move along the ladder of one parameter after the other: up, or else down, while that promises more."""
+        best = self._try(steps)
+        for name in names:
+            for direction in (1, -1):
+                before = best
+                for value in _rungs(name, getattr(best.steps, name), direction):
+                    tried = self._try(replace(best.steps, **{name: value}))
+                    if tried.promise <= best.promise:
+                        tried.state = None
+                        break
+                    best.state, best = None, tried
+                if best is not before:
+                    break
+        return best
+
+    def _try(self, steps: Steps) -> Trial:
+        """Train a trial, or what is left of it, or remember it."""
+        progress, number = self.progress, self.begun
+        self.begun += 1
+        under_way = progress.trying and number == len(progress.trials) - 1
+        if number < len(progress.trials) and not under_way:
+            return progress.trials[number]
+        own = replace(self.stages, shape=self.shape(steps))
+        if not under_way:
+            progress.trials.append(Trial(self.stage, steps))
+            progress.going, progress.trying = own.start(self.stage, progress.done), True
+        trial, state = progress.trials[number], progress.going
+        if state is None or self.lists is None:
+            raise RuntimeError("a trial is trained from a state and lists")
+        trial.state = state
+
+        def note(report: EpochReport, _: StageState) -> None:
+            if report.recall is None:
+                raise RuntimeError("a trial is judged by pairs that are held out")
+            trial.recalls.append(report.recall)
+            self.watch(report)
+
+        epochs = min(TRIAL_EPOCHS, own.schedule.epochs)
+        replace(own, schedule=replace(own.schedule, epochs=epochs)).advance(state, self.lists, note)
+        return trial
+
+
+def _rungs(name: str, value: float, direction: int) -> tuple[float, ...]:
+    ladder = GRIDS[name][::direction]
+    return ladder[ladder.index(value) + 1 :]
+
+
+def _stack(parts: list[Singles]) -> Singles:
+    width = max(part.shape[1] for part in parts)
+    return np.stack([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in parts])

@@ -1,1 +1,0 @@
-"""Learners: from an objective to parameters with a certificate."""

@@ -1,0 +1,1 @@
+"""Exact sums over matchings: RankMatch, graph matching, permanents (Petterson et al. 2009)."""

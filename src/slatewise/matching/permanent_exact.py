@@ -1,0 +1,294 @@
+"""Exact sums over matchings: the logarithm of the permanent, and the probability of every edge.
+
+    Z = sum over one-to-one y of prod_i exp(w[i, y(i)]),      P_ij = Pr(y(i) = j) = d log Z / d w_ij
+
+Rows are all matched; with more columns than rows some columns stay free. Three ways, all exact up to rounding:
+
+- *subsets* (``kernels/permanent_subsets.py``): square, many small matrices at a time; only positive terms.
+- *glynn* (``kernels/permanent_glynn.py``): square, O(M^2) memory, faster from M = 9. Terms of both signs
+  cancel, so the sum of their sizes is kept: it says what rounding may do.
+- *rows* (``kernels/permanent_rows.py``): more columns than rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.core.executor import map_blocks, sum_blocks
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+Result = TypeVar("Result")
+
+FEW = 8
+"""Up to this many rows square matrices go through the subsets, beyond through Glynn's formula."""
+MOST_ROUNDING = 1e-10
+"""Where Glynn's rounding may exceed this, the subsets are walked instead."""
+MOST_BYTES = 1 << 31
+"""Tables larger than this are refused."""
+MOST_SIGNS = 32
+"""So are sums over 2^32 signs: minutes become hours."""
+_EPSILON = float(np.finfo(np.float64).eps)
+_SMALL, _LARGE = 1e-40, 600.0  # a Z below may have lost terms to underflow; a product of exp(600) is in range
+_FINE = 1e12  # up to here numbers are told apart by far less than 1
+_SWEEPS = 10
+_SIX_AT_ONCE = 4096  # matrices of three, whose parts then stay in the cache
+_BLOCK_COLUMNS, _THREADED_SIGNS = 4, 17  # from 17 rows on threads share one matrix, in 16 blocks of signs
+
+
+class Sums(NamedTuple):
+    """What an exact method returns for B matrices."""
+
+    log_z: Float
+    """(B,)"""
+    marginals: Float
+    """(B, M, N)"""
+    error: Float
+    """(B,) rounding: how far log_z and each marginal can be off."""
+
+
+class Scaled(NamedTuple):
+    """``exp(w - u - v)``: no entry above 1, and the best matching weighs 1."""
+
+    weights: Float
+    u: Float
+    v: Float
+    best: Int
+    """(B, M) each row's column in the best matching."""
+    offset: Float
+    """(B,) the best matching's log weight, to be added to the logarithm of a sum of the scaled weights."""
+
+    @property
+    def rounding(self) -> Float:
+        """(B,) how many digits a sum of positive terms may lose."""
+        return _rounding(self.u.shape[1], np.abs(self.u).sum(axis=1) + np.abs(self.v).sum(axis=1))
+
+
+def log_permanents(log_weights: Float, n_threads: int | None = None) -> tuple[Float, Float]:
+    """Return log Z (B,) and marginals (B, M, N) of checked weights, by the fastest exact method.
+
+    ``log_weights`` (B, M, N), M <= N, has finite numbers and -inf; see :func:`slatewise.inference.permanent`.
+
+    Examples
+    --------
+    >>> log_z, marginals = log_permanents(np.log([[[1.0, 3.0], [1.0, 1.0]]]))
+    >>> np.exp(log_z), marginals
+    (array([4.]), array([[[0.25, 0.75], [0.75, 0.25]]]))
+    """
+    sums = exact_sums(log_weights, n_threads)
+    return sums.log_z, sums.marginals
+
+
+def exact_sums(log_weights: Float, n_threads: int | None = None) -> Sums:
+    """Sum by the fastest exact method."""
+    return METHODS[chosen(log_weights.shape)](log_weights, n_threads)
+
+
+def chosen(shape: tuple[int, ...]) -> str:
+    """Return the name of the fastest exact method for matrices of this shape."""
+    _, n_rows, n_columns = shape
+    if n_rows < n_columns:
+        return "rows"
+    return "subsets" if n_rows <= FEW else "glynn"
+
+
+def table_bytes(method: str, shape: tuple[int, ...]) -> int:
+    """Return how much memory one matrix needs."""
+    _, n_rows, n_columns = shape
+    return {"subsets": 2 * 8 << n_rows, "rows": (n_columns + 3) * 8 << n_rows}.get(method, 0)
+
+
+def scale(log_weights: Float, numbers: Int | None = None) -> Scaled:
+    """Subtract the duals of the best assignment; an error, which names the matrix, if there is no matching at all."""
+    from slatewise.matching.kernels.assignment_duals import assign_all
+
+    count, n_rows, n_columns = log_weights.shape
+    u, v, best = np.empty((count, n_rows)), np.empty((count, n_columns)), np.empty((count, n_rows), dtype=np.int64)
+    at = assign_all(np.ascontiguousarray(log_weights), u, v, best)
+    if at >= 0:
+        raise no_matching(at if numbers is None else int(numbers[at]))
+    np.maximum(v, 0.0, out=v)
+    # Weights of 1e20 round by thousands: held to what the duals promise, no sum of them is 0 or too large.
+    weights = np.exp(np.minimum(log_weights - u[:, :, None] - v[:, None, :], 0.0))
+    np.put_along_axis(weights, best[:, :, None], 1.0, axis=2)
+    offset = np.take_along_axis(log_weights, best[:, :, None], axis=2)[:, :, 0].sum(axis=1)
+    return Scaled(weights, u, v, best, offset)
+
+
+def no_matching(number: int) -> ValueError:
+    """Return the error for a matrix with Z = 0: it has no marginals."""
+    return ValueError(f"log_weights: expected a matching with finite weight, found none in matrix {number}")
+
+
+def by_subsets(log_weights: Float, n_threads: int | None = None) -> Sums:
+    """Walk the subsets of columns; weights are scaled by the duals only where their products leave the range."""
+    count, size, _ = log_weights.shape
+    if size == 3:
+        return _by_six(log_weights, n_threads)
+    _check_memory("subsets", log_weights.shape)
+    (z, offset, lost), marginals = np.zeros((3, count)), np.empty(log_weights.shape)
+
+    def as_they_are(block: slice) -> None:
+        top = float(log_weights[block].max())
+        # Near 1e15 a number less some hundreds is rounded by hundreds: then nothing is left above 1.
+        above = max(0.0, top - _LARGE / size if top < _FINE else top)
+        np.exp(log_weights[block] - above if above else log_weights[block], out=marginals[block])
+        offset[block] = size * above
+        _sum_subsets(marginals[block], z[block])
+
+    def by_duals(block: slice) -> None:
+        numbers = underflown[block]
+        scaled, sums = scale(log_weights[numbers], numbers), np.empty(len(numbers))
+        _sum_subsets(scaled.weights, sums)
+        z[numbers], marginals[numbers] = sums, scaled.weights
+        offset[numbers], lost[numbers] = scaled.offset, scaled.rounding
+
+    width = max(64, 1 << 15 >> size)
+    _all_slices(as_they_are, count, width, n_threads)
+    underflown = np.flatnonzero(z < _SMALL)
+    _all_slices(by_duals, len(underflown), width, n_threads)
+    log_z = np.log(z) + offset
+    return Sums(log_z, marginals, np.maximum(lost, _rounding(size, np.abs(log_z))))
+
+
+def _by_six(log_weights: Float, n_threads: int | None) -> Sums:
+    """Write out the six permutations of three."""
+    from slatewise.matching.kernels.permanent_threes import sum_threes, weigh_threes
+
+    count = len(log_weights)
+    (log_z, z, sizes), marginals = np.empty((3, count)), np.empty(log_weights.shape)
+
+    def fill(block: slice) -> None:
+        parts = np.empty((len(z[block]), 6))
+        at = weigh_threes(log_weights[block], parts, log_z[block], sizes[block])
+        if at >= 0:
+            raise no_matching(block.start + at)
+        sum_threes(np.exp(parts, out=parts), z[block], marginals[block])
+
+    _all_slices(fill, count, _SIX_AT_ONCE, n_threads)
+    log_z += np.log(z, out=z)
+    return Sums(log_z, marginals, _rounding(3, sizes))
+
+
+def by_glynn(log_weights: Float, n_threads: int | None = None) -> Sums:
+    """Sum over signs; matrices whose terms cancel too much go through the subsets."""
+    from slatewise.matching.kernels.permanent_glynn import LANE_COLUMNS, sum_signs, sum_signs_of_all
+    from slatewise.matching.kernels.sinkhorn import balance
+
+    count, size, _ = log_weights.shape
+    if size <= LANE_COLUMNS:
+        raise ValueError(f"log_weights: expected more than {LANE_COLUMNS} rows for method 'glynn', found {size}")
+    if size > MOST_SIGNS:
+        raise ValueError(f"log_weights: expected at most {MOST_SIGNS} rows for method 'glynn', found {size}")
+    sums = Sums(np.empty(count), np.empty(log_weights.shape), np.empty(count))
+    block_columns = _BLOCK_COLUMNS if size >= _THREADED_SIGNS else 0
+
+    def fill(block: slice) -> None:
+        scaled = scale(log_weights[block], np.arange(count, dtype=np.int64)[block])
+        weights, log_scale = scaled.weights, np.full(len(scaled.weights), (1 - size) * np.log(2.0))
+        balance(weights, _SWEEPS, log_scale)
+        columns = np.ascontiguousarray(weights.transpose(0, 2, 1))
+        (values, sizes), gradients = np.empty((2, len(columns))), np.empty(columns.shape)
+        if block_columns:
+            values[0], sizes[0], gradients[0] = by_blocks_of_signs(columns[0])
+        else:
+            sum_signs_of_all(columns, gradients, values, sizes)
+        values[values <= 0.0] = np.nan  # nothing but rounding is left: a case for the subsets
+        sums.log_z[block] = np.log(values) + log_scale + scaled.offset
+        found = weights * gradients.transpose(0, 2, 1) / values[:, None, None]
+        sums.marginals[block] = found
+        # Rows and columns must add up to 1: what they miss shows the rounding in the gradient.
+        missed = np.maximum(_off_one(found.sum(axis=1)), _off_one(found.sum(axis=2)))
+        sums.error[block] = scaled.rounding + _EPSILON * size * sizes / values + missed
+
+    def by_blocks_of_signs(columns: Float) -> tuple[float, float, Float]:
+        def one(block: int) -> tuple[float, float, Float]:
+            gradient = np.empty(columns.shape)
+            return *sum_signs(columns, block, block_columns, gradient), gradient
+
+        return sum_blocks(one, range(1 << block_columns), _add_three, n_threads)
+
+    if block_columns:
+        _all_slices(fill, count, 1, 1)
+    else:
+        _all_slices(fill, count, max(1, 1 << 17 >> size), n_threads)
+    poor = np.flatnonzero(~(sums.error <= MOST_ROUNDING))
+    if len(poor) and table_bytes("subsets", log_weights.shape) <= MOST_BYTES:
+        for whole, part in zip(sums, by_subsets(log_weights[poor], n_threads), strict=True):
+            whole[poor] = part
+    lost = np.flatnonzero(np.isnan(sums.log_z))
+    if len(lost):
+        raise ValueError(
+            f"method: expected 'candidates' or 'bethe', found that Glynn's terms cancel in matrix {lost[0]}"
+        )
+    return sums
+
+
+def by_rows(log_weights: Float, n_threads: int | None = None) -> Sums:
+    """Go column by column over subsets of rows."""
+    from slatewise.matching.kernels.permanent_rows import sum_matchings
+
+    count, n_rows, n_columns = log_weights.shape
+    _check_memory("rows", log_weights.shape)
+    sums = Sums(np.empty(count), np.empty(log_weights.shape), np.empty(count))
+
+    def fill(block: slice) -> None:
+        scaled = scale(log_weights[block], np.arange(count, dtype=np.int64)[block])
+        columns, free = np.ascontiguousarray(scaled.weights.transpose(0, 2, 1)), np.exp(-scaled.v)
+        z, out = np.empty(len(columns)), np.empty(columns.shape)
+        sum_matchings(columns, free, np.empty((n_columns + 1, 1 << n_rows)), np.empty((2, 1 << n_rows)), z, out)
+        sums.log_z[block], sums.error[block] = np.log(z) + scaled.offset, scaled.rounding
+        sums.marginals[block] = out.transpose(0, 2, 1)
+
+    _all_slices(fill, count, max(1, 1 << 16 >> n_rows), n_threads)
+    return sums
+
+
+METHODS: dict[str, Callable[[Float, int | None], Sums]] = {"subsets": by_subsets, "glynn": by_glynn, "rows": by_rows}
+
+
+def _sum_subsets(matrices: Float, z: Float) -> None:
+    """Fill Z (G,), and put marginals in the place of the weights (G, M, M)."""
+    from slatewise.matching.kernels.permanent_subsets import FEW as FEW_MATRICES
+    from slatewise.matching.kernels.permanent_subsets import LANES, sum_few, sum_many
+
+    few = len(matrices) < FEW_MATRICES or matrices.shape[1] > FEW
+    alpha, beta = np.empty((2, 1 << matrices.shape[1], 1 if few else LANES))
+    (sum_few if few else sum_many)(matrices, alpha, beta, z)
+
+
+def _check_memory(method: str, shape: tuple[int, ...]) -> None:
+    needed = table_bytes(method, shape)
+    if needed > MOST_BYTES:
+        raise ValueError(
+            f"log_weights: expected tables of at most {MOST_BYTES >> 20} MiB for method {method!r}, "
+            f"found {shape[1]} x {shape[2]}, which needs {needed >> 20} MiB"
+        )
+
+
+def _rounding(size: int, taken_off: Float) -> Float:
+    """Return what a sum of positive terms may lose: some units a factor, and the digits that scaling took off."""
+    return 4.0 * _EPSILON * (4.0 * size + taken_off)
+
+
+def _off_one(sums: Float) -> Float:
+    return np.abs(sums - 1.0).max(axis=1)
+
+
+def _add_three(left: tuple[float, float, Float], right: tuple[float, float, Float]) -> tuple[float, float, Float]:
+    return left[0] + right[0], left[1] + right[1], left[2] + right[2]
+
+
+def in_slices(fill: Callable[[slice], Result], count: int, size: int, n_threads: int | None) -> Iterator[Result]:
+    """Yield ``fill(slice)`` for slices of ``size`` matrices, in order; threads run over slices."""
+    slices = (slice(first, min(first + size, count)) for first in range(0, count, size))
+    return map_blocks(fill, slices, n_threads if count > size else 1)  # one slice is not worth a thread
+
+
+def _all_slices(fill: Callable[[slice], None], count: int, size: int, n_threads: int | None) -> None:
+    for _ in in_slices(fill, count, size, n_threads):
+        pass

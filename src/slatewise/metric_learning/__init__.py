@@ -1,0 +1,1 @@
+"""Distances and linear scores trained for a ranking measure (McFee, Lanckriet 2010)."""

@@ -1,0 +1,110 @@
+"""Scores by a learned distance, s = -(q - i)' W (q - i), W positive semidefinite.
+
+    W = L'L ,     s = -|Lq - Li|^2 = 2 (Lq).(Li) - |Li|^2 - |Lq|^2
+
+L has as many rows as W has rank: points are mapped once, and distances are Euclidean from there on. The last term is
+the same for all items of a query, so rankings do without it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.sparse import issparse
+
+from slatewise.core import executor
+from slatewise.core.checks import BLOCK_BYTES
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Rows: TypeAlias = Any
+"""(n, d) dense or CSR."""
+
+RANK_TOLERANCE = 1e-10
+"""Eigenvalues below this share of the largest are rounding."""
+
+
+def factor(W: Floats) -> Floats:
+    """Return L (rank, d) with W = L'L, the direction that matters most first.
+
+    Examples
+    --------
+    >>> np.abs(factor(np.array([[4.0, 0.0], [0.0, 0.0]])))
+    array([[2., 0.]])
+    """
+    values, vectors = eigh(W)
+    kept = np.flatnonzero(values > RANK_TOLERANCE * max(float(values[-1]), 0.0))[::-1]
+    L = np.ascontiguousarray((vectors[:, kept] * np.sqrt(values[kept])).T)
+    # The sign of an eigenvector is arbitrary: the largest entry of each row is made positive.
+    largest = np.abs(L).argmax(axis=1) if len(L) else np.zeros(0, dtype=np.int64)
+    return L * np.where(L[np.arange(len(L)), largest] < 0, -1.0, 1.0)[:, None]
+
+
+def catalogue_scores(queries: Rows, items: Rows, item_squares: Floats) -> Floats:
+    """Return 2 q.i - |i|^2 (queries, items) of mapped points: minus the squared distance, up to a constant a query."""
+    scores = dense(queries @ items.T)
+    scores *= 2.0
+    scores -= item_squares
+    return scores
+
+
+def is_sparse(rows: Rows) -> bool:
+    """Say whether rows are a SciPy sparse matrix (its own test confuses the type checker)."""
+    return bool(issparse(rows))
+
+
+def dense(product: Rows) -> Floats:
+    """Return a product of dense or sparse matrices as a dense one."""
+    return cast("Floats", product.toarray() if is_sparse(product) else product)
+
+
+def squares(Z: Rows) -> Floats:
+    """Return |z|^2 of every row.
+
+    Examples
+    --------
+    >>> squares(np.array([[3.0, 4.0], [1.0, 0.0]]))
+    array([25.,  1.])
+    """
+    return np.asarray((Z * Z).sum(axis=1), dtype=np.float64).ravel()
+
+
+def row_blocks(n_rows: int, n_items: int) -> list[slice]:
+    """Cut queries so that the scores of a block take at most ``BLOCK_BYTES``; the cuts depend on the sizes only."""
+    rows = max(1, BLOCK_BYTES // (8 * max(n_items, 1)))
+    return [slice(start, min(start + rows, n_rows)) for start in range(0, n_rows, rows)]
+
+
+def smallest(distances: Floats, k: int) -> Ints:
+    """Return the places of the k smallest values of every row, smallest first, the first of equal ones first."""
+    if k == distances.shape[1]:
+        return np.argsort(distances, axis=1, kind="stable")
+    worst = np.partition(distances, k - 1, axis=1)[:, k - 1]
+    found = np.empty((len(distances), k), dtype=np.int64)
+    for row, (values, limit) in enumerate(zip(distances, worst, strict=True)):
+        near = np.flatnonzero(values <= limit)
+        found[row] = near[np.argsort(values[near], kind="stable")[:k]]
+    return found
+
+
+def nearest(queries: Floats, items: Floats, k: int, n_threads: int | None = None) -> Ints:
+    """Return the k nearest items of every query, nearest first, the first of equal ones first.
+
+    Examples
+    --------
+    >>> nearest(np.array([[0.0], [5.0]]), np.array([[4.0], [1.0], [0.5]]), 2)
+    array([[2, 1], [0, 1]])
+    """
+    item_squares = squares(items)
+
+    def block(rows: slice) -> Ints:
+        return smallest(-catalogue_scores(queries[rows], items, item_squares), k)
+
+    if not len(queries):
+        return np.empty((0, k), dtype=np.int64)
+    with executor.one_blas_thread():
+        blocks = row_blocks(len(queries), len(items))
+        return np.concatenate(list(executor.map_blocks(block, blocks, n_threads)))

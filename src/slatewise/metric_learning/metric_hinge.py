@@ -1,0 +1,131 @@
+"""The hinge of a learned distance, for any exact oracle over rankings (McFee and Lanckriet, eq. 1-3).
+
+    R(W) = sum_q omega_q  max over rankings y of [ Delta_q(y) + <W, psi_q(y)> - <W, psi_q(y*)> ] ,   s = -(q-i)' W (q-i)
+
+The oracle gives each query's loss and a row of weights S_q = psi_q(y*) - psi_q(y), which adds up to 0; its hinge is
+``loss_q - S_q . s_q``, linear in W. Where psi_q is to be larger than the oracle's, scores go in and weights come out
+larger by the same factor: that is the hinge of a larger W, and as convex. With D = diag(column sums of omega S),
+queries Q and items X,
+
+    R(W) >= offset + <gradient, W> ,    offset = sum_q omega_q loss_q ,   gradient = X'DX - Q'(omega S)X - X'(omega S)'Q
+
+exact at the W it was made for: matrix products over blocks of queries, never a matrix as large as queries x items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from slatewise.core import executor
+from slatewise.metric_learning.interleave import Oracle
+from slatewise.metric_learning.mahalanobis import Floats, Rows, catalogue_scores, row_blocks, squares
+from slatewise.metric_learning.relevant_items import Relevance
+
+
+class MetricShape(Protocol):
+    """The matrices among which W is sought, given by a factor of W."""
+
+    def identity(self, n_features: int) -> Floats:
+        """Return the W of the unscaled distance."""
+        ...
+
+    def start(self, W: Floats) -> Floats:
+        """Return a factor of W."""
+        ...
+
+    def embed(self, X: Rows, factor: Floats) -> Rows:
+        """Map points to where distances are Euclidean."""
+        ...
+
+    def products(self, Q: Rows, SX: Floats) -> Floats:
+        """Return Q'(SX), as far as W can see it."""
+        ...
+
+    def symmetric(self, products: Floats) -> Floats:
+        """Return products + products'."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class MetricHinge:
+    """Queries, items and what is relevant; all arrays are checked by the caller."""
+
+    queries: Rows
+    items: Rows
+    relevance: Relevance
+    weight: Floats
+    """(n_queries,) summing to 1."""
+    oracle: Oracle
+    shape: MetricShape
+    n_threads: int | None = None
+    scale: Floats | None = None
+    """(n_queries,) what the oracle's psi of each query is multiplied by; None: ones."""
+
+    @property
+    def n_features(self) -> int:
+        """How many features a point has."""
+        return int(self.items.shape[1])
+
+    @property
+    def spread(self) -> float:
+        """Mean squared distance of an item from the mean: the scale of the features."""
+        mean = np.asarray(self.items.mean(axis=0)).ravel()
+        return max(float(squares(self.items).mean() - mean @ mean), 0.0)
+
+    @cached_property
+    def at_zero(self) -> float:
+        """R(0): nothing is learnt where no W has a smaller objective."""
+        return self.cut(self.shape.start(0.0 * self.shape.identity(self.n_features)))[0]
+
+    def cut(self, factor: Floats) -> tuple[float, Floats]:
+        """Return (offset, gradient) of the plane that touches R at the W of this factor."""
+        with executor.one_blas_thread():
+            mapped = self.shape.embed(self.items, factor)
+            point = _Mapped(self.shape.embed(self.queries, factor), mapped, squares(mapped))
+            offset, products, column_sums = executor.sum_blocks(
+                lambda block: self._cut_of(point, block), self._blocks, _add, self._threads
+            )
+            # sum_i D_i x_i x_i' = X'(DX), and half of it in each of the two products.
+            inner = self.shape.products(self.items, self.items * column_sums[:, None])
+            return offset, self.shape.symmetric(0.5 * inner - products)
+
+    @cached_property
+    def _blocks(self) -> Sequence[slice]:
+        return row_blocks(len(self.weight), self.relevance.n_items)
+
+    @cached_property
+    def _threads(self) -> int | None:
+        # A pool of threads for one block would only cost.
+        return 1 if len(self._blocks) == 1 else self.n_threads
+
+    def _cut_of(self, point: _Mapped, block: slice) -> tuple[float, Floats, Floats]:
+        scores = catalogue_scores(point.queries[block], point.items, point.item_squares)
+        n_queries, n_items = scores.shape
+        scale = np.ones(n_queries) if self.scale is None else self.scale[block]
+        if self.scale is not None:
+            scores *= scale[:, None]
+        relevance = np.empty(scores.shape, dtype=np.int8)
+        self.relevance.fill(block, relevance)
+        losses, weights = np.empty(n_queries), np.empty(scores.size)
+        offsets = np.arange(n_queries + 1, dtype=np.int64) * n_items
+        self.oracle.most_violated_block(scores.ravel(), relevance.ravel(), offsets, losses, weights)
+        share = self.weight[block]
+        S = weights.reshape(scores.shape)
+        S *= (share * scale)[:, None]
+        return float(share @ losses), self.shape.products(self.queries[block], S @ self.items), S.sum(axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Mapped:
+    queries: Rows
+    items: Rows
+    item_squares: Floats
+
+
+def _add(one: tuple[float, Floats, Floats], other: tuple[float, Floats, Floats]) -> tuple[float, Floats, Floats]:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]

@@ -1,0 +1,118 @@
+"""Points as a metric learner sees them, and the way back.
+
+    linear    x itself, centred in every column that is stored in full: distances do not change
+    basis     phi(x) with phi phi' = K, by pivoted Cholesky: K = k(x, x') of a kernel, or x.x' where features are more
+              than points. A metric that regularises the trace never leaves the span of the points, so nothing is lost
+
+A learned map L of phi becomes a map of x, or of the kernel values with the basis rows: ``L phi(x) = A k(basis, x)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from slatewise.core.kernel_basis import kernel_basis
+from slatewise.core.row_kernels import RowKernel
+from slatewise.metric_learning.mahalanobis import Floats, Rows, dense, is_sparse, squares
+
+
+@dataclass(frozen=True, eq=False)
+class PointFeatures:
+    """Features of the queries and items of a fit."""
+
+    queries: Rows
+    items: Rows
+    components: Callable[[Floats], Floats]
+    """Turns the learner's L (rank, features) into one of x, or of the kernel values."""
+    basis: Rows
+    """What kernel values are taken with; empty without a kernel."""
+
+
+def plain_features(queries: Rows, items: Rows) -> PointFeatures:
+    """Take the points as they are, but centred, which keeps small differences exact.
+
+    Sparse points are centred in the columns that all of them store, so they stay as sparse as they were.
+    """
+    if is_sparse(items) or is_sparse(queries):
+        rows = _own_csr(items)
+        asked = rows if queries is items else _own_csr(queries)
+        centre = np.where(_stored_in_full(rows) & _stored_in_full(asked), _mean(rows), 0.0)
+        for table in (rows,) if asked is rows else (rows, asked):
+            table.data -= centre[table.indices]
+        return PointFeatures(asked, rows, _same, np.empty((0, 0)))
+    # Not the mean at once: a constant column becomes exactly 0.
+    centre = items[0] + (items - items[0]).mean(axis=0)
+    centred = np.ascontiguousarray(items - centre)
+    asked = centred if queries is items else np.ascontiguousarray(queries - centre)
+    return PointFeatures(asked, centred, _same, np.empty((0, 0)))
+
+
+def span_features(queries: Rows, items: Rows) -> PointFeatures:
+    """Take coordinates in the span of the points: as many features as points, however many there were."""
+    plain = plain_features(queries, items)
+    points = _stacked(plain.queries, plain.items)
+
+    def column(row: int) -> Floats:
+        return dense(points @ points[[row]].T).ravel()
+
+    basis = kernel_basis(column, squares(points))
+    if not len(basis.pivots):  # all points are the same one
+        return plain
+
+    def components(L: Floats) -> Floats:
+        weights = basis.dual(L)
+        return np.ascontiguousarray((points[basis.pivots].T @ weights).T)
+
+    n_items = int(items.shape[0])
+    asked = basis.phi if queries is items else basis.phi[n_items:]
+    return PointFeatures(asked, basis.phi[:n_items], components, np.empty((0, 0)))
+
+
+def kernel_features(kernel: RowKernel, queries: Floats, items: Floats, n_components: int | None) -> PointFeatures:
+    """Take features whose products are the kernel, exactly or with at most ``n_components`` of them."""
+    points = _stacked(queries, items)
+    basis = kernel_basis(lambda row: kernel.column(points, row), kernel.diagonal(points), n_components)
+    if not len(basis.pivots):
+        raise ValueError("X: expected a kernel that is not 0 everywhere, found 0 for every row with itself")
+    n_items = len(items)
+    asked = basis.phi if queries is items else basis.phi[n_items:]
+    return PointFeatures(
+        asked,
+        basis.phi[:n_items],
+        lambda L: np.ascontiguousarray(basis.dual(L).T),
+        kernel.rows(points, basis.pivots),
+    )
+
+
+def _stacked(queries: Rows, items: Rows) -> Rows:
+    if queries is items:
+        return items
+    return csr_array(vstack([items, queries])) if is_sparse(items) else np.vstack([items, queries])
+
+
+def _own_csr(rows: Rows) -> csr_array:
+    """A copy to write to, with every entry stored once."""
+    copy = csr_array(rows).astype(np.float64)
+    copy.sum_duplicates()
+    return copy
+
+
+def _stored_in_full(rows: csr_array) -> NDArray[np.bool_]:
+    n_rows, width = rows.shape
+    return np.bincount(rows.indices, minlength=width) == n_rows
+
+
+def _mean(rows: csr_array) -> Floats:
+    """The mean of every column stored in full; of a constant one it is exact."""
+    n_rows, width = rows.shape
+    first = dense(rows[[0]]).ravel()
+    return first + np.bincount(rows.indices, rows.data - first[rows.indices], width) / n_rows
+
+
+def _same(L: Floats) -> Floats:
+    return L

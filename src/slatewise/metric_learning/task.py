@@ -1,0 +1,123 @@
+"""What a MetricRanker's fit works on: checked points, relevance and features as one hinge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from slatewise.core import rules
+from slatewise.core.row_kernels import KERNELS
+from slatewise.metric_learning.mahalanobis import is_sparse
+from slatewise.metric_learning.metric_hinge import MetricHinge
+from slatewise.metric_learning.point_features import PointFeatures, kernel_features, plain_features, span_features
+from slatewise.metric_learning.relevant_items import Relevance, askable, lowest_counts, nearest_targets
+from slatewise.metric_learning.settings import (
+    REGULARISERS,
+    Labelling,
+    n_targets,
+    oracle_for,
+    query_weights,
+    relevance_of,
+    top_ranks,
+)
+from slatewise.model.file import ModelCard
+from slatewise.model.saving import card_for
+from slatewise.model.transformer import check_points
+
+if TYPE_CHECKING:
+    from slatewise.metric_learning.ranker import MetricRanker
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a fit works on, whatever C is."""
+
+    items: Any
+    hinge: MetricHinge
+    features: PointFeatures
+    gamma: float
+    labelling: Labelling
+    n_skipped: int
+    card: ModelCard
+
+
+def make_task(
+    ranker: MetricRanker, X: Any, y: Any, relevance: Any, queries: Any, query_weight: ArrayLike | None
+) -> Task:
+    """Check everything, and leave out the queries that say nothing."""
+    rules.check(ranker)
+    sparse = ranker.kernel == "linear"
+    items = as_float64(check_points(ranker, X, reset=True, sparse=sparse))
+    asked = (
+        items
+        if queries is None
+        else as_float64(check_points(ranker, queries, reset=False, sparse=sparse, name="queries"))
+    )
+    if ranker.kernel == "precomputed" and queries is not None:
+        raise ValueError("queries: expected None for kernel='precomputed', found points")
+    n_items, n_queries = int(items.shape[0]), int(asked.shape[0])
+    wanted, labelling = relevance_of(ranker, y, relevance, n_items, None if queries is None else n_queries)
+    weight = query_weights(query_weight, n_queries)
+    used = np.flatnonzero((weight > 0) & askable(wanted))
+    if not len(used):
+        raise ValueError(
+            f"{'y' if relevance is None else 'relevance'}: expected a query with relevant and irrelevant items, "
+            f"found none among {n_queries} queries (n_samples={n_items})"
+        )
+    if ranker.kernel == "linear" and ranker.n_components is not None and ranker.n_components > items.shape[1]:
+        raise ValueError(
+            f"n_components: expected at most {items.shape[1]}, the features of X, found {ranker.n_components}"
+        )
+    features, gamma = _features(ranker, asked, items)
+    weight = weight[used]
+    oracle = oracle_for(ranker.loss, int(ranker.k), wanted)
+    everyone = len(used) == n_queries
+    points = features.queries if everyone else features.queries[used]
+    wanted = wanted if everyone else wanted.some(used)
+    count = n_targets(ranker, oracle, of_classes=relevance is None)
+    wanted = wanted if count is None else nearest_targets(wanted, points, features.items, count)
+    hinge = MetricHinge(
+        points,
+        features.items,
+        wanted,
+        weight / weight.sum(),
+        oracle,
+        REGULARISERS[ranker.regularizer][0],
+        ranker.n_threads,
+        _scale(ranker, wanted),
+    )
+    card = card_for(n_queries, *_arrays(items), *_arrays(asked), *labelling.told, weight, used)
+    return Task(items, hinge, features, gamma, labelling, n_queries - len(used), replace(card, n_rows=n_items))
+
+
+def _scale(ranker: MetricRanker, wanted: Relevance) -> NDArray[np.float64] | None:
+    """Return what makes psi the mean over the pairs that losing the top turns: N / min(b, N)."""
+    fewest = top_ranks(ranker)
+    if fewest is None or ranker.pairs == "all":
+        return None
+    others = lowest_counts(wanted)
+    return others / np.minimum(fewest, others)
+
+
+def _features(ranker: MetricRanker, queries: Any, items: Any) -> tuple[PointFeatures, float]:
+    if ranker.kernel != "linear":
+        kernel = KERNELS[ranker.kernel].of(items, ranker.gamma)
+        return kernel_features(kernel, queries, items, ranker.n_components), float(kernel.gamma)
+    points = items.shape[0] + (0 if queries is items else queries.shape[0])
+    # A diagonal W weighs the features themselves, so they must stay what they are.
+    if items.shape[1] > points and ranker.regularizer != "diagonal":
+        return span_features(queries, items), 1.0
+    return plain_features(queries, items), 1.0
+
+
+def as_float64(rows: Any) -> Any:
+    """Return dense or CSR rows in double precision."""
+    return csr_array(rows).astype(np.float64) if is_sparse(rows) else rows.astype(np.float64)
+
+
+def _arrays(rows: Any) -> tuple[NDArray[Any], ...]:
+    return (rows.data, rows.indices, rows.indptr) if is_sparse(rows) else (rows,)

@@ -1,0 +1,1 @@
+"""The model file, saving and loading, checkpoints, and what estimators share."""

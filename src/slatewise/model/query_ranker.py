@@ -1,0 +1,139 @@
+"""What all rankers of rows share: ``fit(X, y, qid, group, sample_weight)``, ``predict``, ``rank``, ``score``.
+
+``qid`` asks scikit-learn's metadata routing for itself, in fit and in score, so that Pipeline, GridSearchCV and
+GroupKFold carry it along. Without routing a search would drop it: a ranker fitted with ``qid`` therefore refuses to
+score without, instead of taking all rows for one list.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slatewise.core import rules
+from slatewise.core.checks import Features
+from slatewise.core.graded import GradedLists, list_weights
+from slatewise.core.groups import Groups, group_rows
+from slatewise.core.rankings import Rankings, rank_rows
+from slatewise.core.results import Round
+from slatewise.metrics import NDCG
+from slatewise.model.checkpoint import resumed
+from slatewise.model.file import ModelCard
+from slatewise.model.saving import SavedEstimator, card_for
+from slatewise.model.sklearn import check_features, check_is_fitted, check_targets
+
+if TYPE_CHECKING:
+    from slatewise.core.checks import Sparse
+
+
+class QueryRanker(SavedEstimator):
+    """Rank the rows of each query; a subclass learns in ``_fit_lists`` and scores rows in ``_scores``."""
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
+
+    has_qid_: bool
+
+    def fit(
+        self,
+        X: ArrayLike | Sparse,
+        y: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from graded rows.
+
+        Parameters
+        ----------
+        X
+            Features, one row a document: dense, or sparse in any of SciPy's formats, of which no zero is filled in.
+        y
+            Relevance of each row: a finite number, larger is better; :meth:`score` needs numbers >= 0.
+        qid
+            The list each row belongs to: any dtype, rows in any order. None: all rows are one list.
+        group
+            Instead of ``qid``, where the rows of a list stand together: how many rows each list has.
+        sample_weight
+            How much lists count: one weight per list, in the order in which they first appear, or one per row, of which
+            a list takes the mean. A list of weight 0 is left out; one of weight 2 counts as if it were there twice.
+
+        Returns
+        -------
+        self
+        """
+        rules.check(self)
+        rows = check_features(self, X, reset=True)
+        relevance = check_targets(rows, y)
+        groups = group_rows(qid, int(rows.shape[0]), group)
+        weight = list_weights(sample_weight, groups)
+        card = _card(rows, relevance, groups, weight)
+        with resumed(self, card.data_sha256) as tell:
+            self._fit_lists(GradedLists.of(rows, relevance, groups, weight), tell)
+        self.has_qid_ = qid is not None or group is not None
+        self.model_card_ = replace(card, **self._certificate())
+        return self
+
+    def predict(self, X: ArrayLike | Sparse) -> NDArray[np.float64]:
+        """Return one score a row; larger is better, comparable inside a list."""
+        check_is_fitted(self)
+        return self._scores(check_features(self, X, reset=False))
+
+    def rank(self, X: ArrayLike | Sparse, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> Rankings:
+        """Return, for every list, its row numbers best first; lists given by ``group`` are called 0, 1, .."""
+        return rank_rows(self.predict(X), qid, group)
+
+    def score(
+        self,
+        X: ArrayLike | Sparse,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+    ) -> float:
+        """Return the mean NDCG@10 over lists.
+
+        Parameters
+        ----------
+        X, y, qid, group, sample_weight
+            As for :meth:`fit`; ``qid`` or ``group`` must be given where fit had one of them.
+        """
+        check_is_fitted(self)
+        if qid is None and group is None and self.has_qid_:
+            raise ValueError(
+                "qid: expected one id a row, as in fit, found None; inside Pipeline or GridSearchCV switch on "
+                "sklearn.set_config(enable_metadata_routing=True) and pass qid= to their fit"
+            )
+        scores = self.predict(X)
+        relevance = check_targets(scores, y)
+        weight = list_weights(sample_weight, group_rows(qid, len(scores), group))
+        return float(np.average(NDCG(k=10).per_list(relevance, scores, qid, group=group), weights=weight))
+
+    def __sklearn_tags__(self) -> Any:
+        """Say that sparse X is welcome."""
+        tags: Any = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _certificate(self) -> dict[str, Any]:
+        """Return what the model card says of the objective; nothing where a ranker minimises none."""
+        return {}
+
+    @abstractmethod
+    def _fit_lists(self, lists: GradedLists, tell: Callable[[Round], None]) -> None: ...
+
+    @abstractmethod
+    def _scores(self, X: Features) -> NDArray[np.float64]: ...
+
+
+def _card(rows: Features, relevance: NDArray[np.float64], groups: Groups, weight: NDArray[Any] | None) -> ModelCard:
+    order = np.arange(len(relevance)) if groups.order is None else groups.order
+    where = [relevance, groups.offsets, order] if weight is None else [relevance, groups.offsets, order, weight]
+    if isinstance(rows, np.ndarray):
+        return card_for(len(groups.ids), rows, *where)
+    return card_for(len(groups.ids), *where, rows.data, rows.indices, rows.indptr, np.array(rows.shape))

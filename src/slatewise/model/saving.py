@@ -1,0 +1,152 @@
+"""``save`` and ``load`` for every estimator, without pickle.
+
+A class has two tables: ``rules`` says what each parameter may be, ``learned`` what each attribute that fit leaves may
+be. Parameters, these attributes and the model card are the file. Only the classes of the table below can come out of a
+file, only what their tables name can go in, and all of it passes the rules that fit and its result passed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise._version import __version__
+from slatewise.core.by_name import found_at
+from slatewise.core.errors import ModelFileError
+from slatewise.core.rules import NAMES, Rule, check, count
+from slatewise.model.file import Json, ModelCard, ModelState, raw_bytes, read_model, write_model
+from slatewise.model.sklearn import BaseEstimator, check_is_fitted
+
+_HOMES = {
+    "BestFeatureRanker": "slatewise.model.best_feature",
+    "CStarRanker": "slatewise.cstar.ranker",
+    "GraphMatcher": "slatewise.matching.graph_matcher",
+    "LatentRanker": "slatewise.latent.ranker",
+    "MarginRanker": "slatewise.metric_learning.margin_ranker",
+    "MatchingRanker": "slatewise.matching.ranker",
+    "MetricRanker": "slatewise.metric_learning.ranker",
+    "StructuredReranker": "slatewise.latent.structured_reranker",
+}
+_OPTIONAL = ("feature_names_in_",)
+
+
+class SavedEstimator(BaseEstimator):
+    """An estimator that can be written to one file and read back."""
+
+    rules: ClassVar[Mapping[str, Rule]] = {}
+    """What each parameter may be."""
+    learned: ClassVar[Mapping[str, Rule]] = {}
+    """What each attribute may be that fit learns, and a file has."""
+    not_saved: ClassVar[tuple[str, ...]] = ("callbacks", "checkpoint", "n_threads")
+    """Parameters of a run, not of the model: neither written to a file nor taken from one."""
+    model_card_: ModelCard
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to one ``.safetensors`` file; the file appears whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where to write; a file already there is replaced.
+        """
+        check_is_fitted(self)
+        self.check_learned()
+        names = [*self.learned, "n_features_in_", *(name for name in _OPTIONAL if name in vars(self))]
+        learned: dict[str, Any] = {name: getattr(self, name) for name in names}
+        arrays: dict[str, NDArray[Any]] = {k: value for k, value in learned.items() if isinstance(value, np.ndarray)}
+        values = {name: as_json(value, name) for name, value in learned.items() if name not in arrays}
+        given = {name: value for name, value in self.get_params(deep=False).items() if name not in self.not_saved}
+        params = {name: as_json(value, name) for name, value in given.items()}
+        write_model(path, ModelState(type(self).__name__, params, values, arrays, self.model_card_))
+
+    @classmethod
+    def from_state(cls, state: ModelState, name: str) -> Self:
+        """Build the estimator that a model file describes; ``name`` is the file's, for messages."""
+        learned: dict[str, Any] = {**state.values, **state.arrays}
+        expected = {*cls.learned, "n_features_in_"}
+        if expected - learned.keys() or learned.keys() - expected - set(_OPTIONAL):
+            raise ModelFileError(f"{name}: expected {sorted(expected)} for {cls.__name__}, found {sorted(learned)}")
+        if state.params.keys() - cls.rules.keys():
+            raise ModelFileError(f"{name}: expected the parameters of {cls.__name__}, found {sorted(state.params)}")
+        estimator = cls(**{name: value for name, value in state.params.items() if name not in cls.not_saved})
+        for attribute, value in learned.items():
+            setattr(estimator, attribute, value)
+        estimator.model_card_ = state.card
+        try:
+            estimator.check_learned()
+        except ValueError as error:
+            raise ModelFileError(f"{name}: {error}") from None
+        return estimator
+
+    def check_learned(self) -> None:
+        """Raise ValueError unless parameters and all that was learned follow their rules; a subclass adds sizes."""
+        check(self)
+        count().check("n_features_in_", self.n_features_in_)
+        for name, rule in self.learned.items():
+            rule.check(name, getattr(self, name))
+        if "feature_names_in_" in vars(self):
+            names = vars(self)["feature_names_in_"]
+            NAMES.check("feature_names_in_", names)
+            if len(names) != self.n_features_in_:
+                raise ValueError(f"feature_names_in_: expected {self.n_features_in_} names, found {len(names)}")
+
+
+def load(path: str | os.PathLike[str], mmap: bool = False) -> Any:
+    """Read a model file and return its estimator, ready to predict.
+
+    Every byte is checked against the file's own checksums first; nothing in the file is executed.
+
+    Parameters
+    ----------
+    path
+        A file written by an estimator's ``save``.
+    mmap
+        Leave the arrays in the file: they are read-only and shared by all processes that load it. The checksums are
+        compared here too, which reads the file once. ``save`` puts a new file in its place and leaves this one to those
+        who have it; nothing else may write to it meanwhile.
+
+    Returns
+    -------
+    estimator
+        An instance of the class that was saved, with its model card in ``model_card_``.
+    """
+    state = read_model(path, mmap)
+    if state.estimator not in _HOMES:
+        raise ModelFileError(f"{os.fspath(path)}: expected one of {sorted(_HOMES)}, found {state.estimator!r}")
+    estimator_class = cast("type[SavedEstimator]", found_at(_HOMES[state.estimator], state.estimator))
+    return estimator_class.from_state(state, os.fspath(path))
+
+
+def card_for(n_lists: int, *arrays: NDArray[Any], **certificate: Any) -> ModelCard:
+    """Describe a fit: how much data, its hash, and the certificate where the learner gives one."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(raw_bytes(np.ascontiguousarray(array)))
+    return ModelCard(
+        library=f"slatewise {__version__}",
+        n_lists=n_lists,
+        n_rows=len(arrays[0]),
+        data_sha256=digest.hexdigest(),
+        **certificate,
+    )
+
+
+def as_json(value: object, name: str) -> Json:
+    """Return a parameter as JSON has it, all digits kept; ``name`` is for the message."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case np.generic():
+            return cast("Json", value.item())
+        case np.ndarray():
+            return cast("Json", value.tolist())
+        case list() | tuple():
+            return [as_json(part, name) for part in cast("list[object]", value)]
+        case _:
+            raise ModelFileError(f"{name}: expected a number, a string or a list to save, found {type(value).__name__}")

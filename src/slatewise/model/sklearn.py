@@ -1,0 +1,84 @@
+"""The one gateway to scikit-learn, which has no types: everything that comes through here has."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
+
+from slatewise.core.checks import Features, feature_rows, real_numbers, require_in_range
+from slatewise.core.sparse import sparse_rows
+
+if TYPE_CHECKING:
+    from slatewise.core.checks import Sparse
+
+    class BaseEstimator:
+        """What slatewise uses of scikit-learn's base class."""
+
+        n_features_in_: int
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...  # noqa: D102
+        def set_params(self, **params: Any) -> BaseEstimator: ...  # noqa: D102
+        def __sklearn_tags__(self) -> Any: ...
+else:
+    from sklearn.base import BaseEstimator
+
+__all__ = ["BaseEstimator", "check_features", "check_is_fitted", "check_rows", "check_targets", "check_weights"]
+
+_validation: Any = import_module("sklearn.utils.validation")
+
+
+def check_rows(estimator: BaseEstimator, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
+    """Return X as a checked numeric array (rows, features); ``reset`` remembers the features, otherwise compares."""
+    sparse_rows("X", X)  # scikit-learn refuses sparse rows, but may quote them, and trusts them then
+    return cast("NDArray[Any]", _validation.validate_data(estimator, X, reset=reset, dtype="numeric"))
+
+
+def check_features(estimator: BaseEstimator, X: ArrayLike | Sparse, *, reset: bool) -> Features:
+    """Return X, of bounded size, as :func:`check_rows` does, or as CSR where it is sparse in any of SciPy's formats."""
+    if not issparse(X):
+        dense = check_rows(estimator, cast("ArrayLike", X), reset=reset)
+        require_in_range("X", dense)
+        return dense
+    rows = feature_rows("X", X)  # checks the format, which scikit-learn takes for granted
+    checked: Any = _validation.validate_data(estimator, rows, reset=reset, accept_sparse="csr", dtype="numeric")
+    require_in_range("X", checked.data)
+    return cast("Features", csr_array(checked))
+
+
+def check_targets(X: Features, y: ArrayLike | None) -> NDArray[np.float64]:
+    """Return y as a checked vector with one finite relevance a row of X."""
+    if y is None:
+        raise ValueError("y: expected one relevance a row, found None; this ranker requires y to be passed")
+    values = cast("NDArray[Any]", _validation.column_or_1d(y, warn=True))
+    _validation.check_consistent_length(X, values)
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"y: expected numeric relevance, found dtype {values.dtype}: Unknown label type")
+    relevance = values.astype(np.float64)
+    if not np.isfinite(relevance).all():
+        row = int(np.flatnonzero(~np.isfinite(relevance))[0])
+        raise ValueError(f"y: expected finite relevance, found {relevance[row]} (NaN or infinity) in row {row}")
+    return relevance
+
+
+def check_is_fitted(estimator: BaseEstimator) -> None:
+    """Raise scikit-learn's NotFittedError before fit."""
+    _validation.check_is_fitted(estimator)
+
+
+def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    """Return one finite weight >= 0 a row; ones by default."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = real_numbers("sample_weight", sample_weight)
+    if weight.ndim == 0:
+        weight = np.full(n_rows, float(weight))
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight: expected one weight a row, shape ({n_rows},), found {weight.shape}")
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        row = int(np.flatnonzero(~np.isfinite(weight) | (weight < 0))[0])
+        raise ValueError(f"sample_weight: expected finite numbers >= 0, found {weight[row]} in row {row}")
+    return weight

@@ -1,0 +1,1 @@
+"""Rankings under any quadratic score, and slates under pair terms."""

@@ -1,1 +1,0 @@
-"""What training minimises in place of the task loss."""

@@ -1,0 +1,94 @@
+"""The 20 best of 176,948 items for every query, n = 50, against lightfm-next's predict_rank and implicit's topk.
+
+predict_rank is timed on some of the queries, with one pair each, and one thread, as ours is beside it; implicit and we
+rank for all queries with all threads. One query goes through a screen of bytes, as in LatentRanker.
+"""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from slatewise.core import executor
+from slatewise.latent.queries import IdQueries
+from slatewise.latent.screen import Screen
+from slatewise.latent.tables import Singles, aligned_zeros, padded
+from slatewise.latent.tables import Table as Rows
+from slatewise.latent.top_k import top_items
+from slatewise_papers.bench._table import Row, Table, installed
+
+N_COMPONENTS, K = 50, 20
+
+
+def run(quick: bool = False) -> Table:
+    """Time; ``quick``: a tenth of the items and queries."""
+    n_items = 17_695 if quick else 176_948
+    few = 256 if quick else 1024
+    queries, items = vectors(n_items, 0), vectors(n_items, 1)
+    ours = IdQueries(Rows(queries, np.zeros((n_items, 0), dtype=np.float32), ()))
+    top_items(ours, np.arange(64), items, K)  # compiles
+    rows: list[Row] = []
+    one_core = _seconds(lambda: top_items(ours, np.arange(few), items, K, n_threads=1))
+    left_out = [peer for peer in ("lightfm", "implicit") if not installed(peer)]
+    theirs = None if "lightfm" in left_out else _predict_rank_seconds(queries, items, few)
+    peer = None if theirs is None else "lightfm-next predict_rank"
+    what = f"top {K} of {n_items} items"
+    rows.append(Row(f"{what}, {few} queries, one thread", one_core, peer, theirs, bar="ratio >= 12"))
+    everyone = _seconds(lambda: top_items(ours, np.arange(n_items), items, K))
+    theirs = None if "implicit" in left_out else _implicit_seconds(queries, items)
+    peer = None if theirs is None else "implicit topk"
+    rows.append(Row(f"{what}, all queries", everyone, peer, theirs, bar="ratio >= 1 (stretch 1.2)"))
+    tracemalloc.start()  # in a run of its own, which it slows down
+    top_items(ours, np.arange(n_items), items, K)
+    extra = tracemalloc.get_traced_memory()[1] / 1e6
+    tracemalloc.stop()
+    rows.append(Row("peak memory beyond the factors, lists included", extra, unit="MB", bar="<= 300 MB"))
+    screen = Screen.of(items, N_COMPONENTS + 1)
+    for name, given, bar in (("one query", screen, "<= 5 ms"), ("one query without a screen of bytes", None, "")):
+        top_items(ours, np.arange(1), items, K, screen=given)
+        single = [
+            _seconds(lambda query=query, given=given: top_items(ours, np.array([query]), items, K, screen=given))
+            for query in range(300)
+        ]
+        rows.append(Row(f"{name}, 99th of 100", 1e3 * float(np.quantile(single, 0.99)), unit="ms", bar=bar))
+    made = _seconds(lambda: Screen.of(items, N_COMPONENTS + 1))
+    rows.append(Row("the screen, once a model", 1e3 * made, unit="ms"))
+    return Table("topk", rows, left_out, [f"{executor.thread_count()} threads"])
+
+
+def vectors(n_rows: int, seed: int) -> Singles:
+    """Draw rows of factors and a bias."""
+    out = aligned_zeros(n_rows, padded(N_COMPONENTS + 1))
+    out[:, : N_COMPONENTS + 1] = np.random.default_rng(seed).normal(size=(n_rows, N_COMPONENTS + 1))
+    return out
+
+
+def _seconds(call: Any) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def _implicit_seconds(queries: Singles, items: Singles) -> float:
+    topk: Any = import_module("implicit.cpu.topk").topk
+    left, right = (np.ascontiguousarray(part[:, : N_COMPONENTS + 1]) for part in (queries, items))
+    topk(right, left[:64], K, num_threads=0)
+    return _seconds(lambda: topk(right, left, K, num_threads=0))
+
+
+def _predict_rank_seconds(queries: Singles, items: Singles, n_queries: int) -> float:
+    from scipy.sparse import csr_matrix
+
+    model: Any = import_module("lightfm").LightFM(N_COMPONENTS)
+    shape = (len(queries), len(items))
+    nothing = csr_matrix((np.ones(1, dtype=np.float32), ([0], [0])), shape=shape)
+    model.fit(nothing.tocoo(), epochs=0)
+    model.user_embeddings = np.ascontiguousarray(queries[:, :N_COMPONENTS])
+    model.item_embeddings = np.ascontiguousarray(items[:, :N_COMPONENTS])
+    asked = np.arange(n_queries)
+    pairs = csr_matrix((np.ones(n_queries, dtype=np.float32), (asked, asked)), shape=shape)
+    return _seconds(lambda: model.predict_rank(pairs, num_threads=1, check_intersections=False))

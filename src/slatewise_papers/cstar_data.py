@@ -1,0 +1,54 @@
+"""Multi-label problems for the c-star tables: features a row, a 0/1 label matrix, and how single labels are scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from slatewise import datasets
+from slatewise.cli.inputs import read_labels
+from slatewise.datasets.records import MultiViewSet
+from slatewise_papers.cstar_scores import BaseScorer, KernelSvm, Logistic
+
+Floats: TypeAlias = NDArray[np.float64]
+
+FEWEST_IMAGES = 20
+"""Labels of Corel5k with fewer images are left out."""
+QUICK_ROWS, QUICK_LABELS = 300, 12
+
+
+@dataclass(frozen=True, eq=False)
+class LabelProblem:
+    """Rows with labels, and the base scorer for them."""
+
+    name: str
+    X: Floats
+    Y: Floats
+    scorer: BaseScorer
+
+    def smaller(self) -> LabelProblem:
+        """Return the first rows and the most frequent labels: enough to see every part at work."""
+        frequent = np.sort(np.argsort(-self.Y.sum(axis=0), kind="stable")[:QUICK_LABELS])
+        return replace(self, X=self.X[:QUICK_ROWS], Y=self.Y[:QUICK_ROWS, frequent])
+
+
+def load_problem(name: str) -> LabelProblem:
+    """Load a data set by name, or any multi-label file."""
+    if name == "corel5k_tagprop":
+        return _corel5k(datasets.load(name, MultiViewSet))
+    rows = read_labels(name)
+    X = rows.X.toarray() if issparse(rows.X) else rows.X
+    scorer = KernelSvm() if name == "mulan_yeast" else Logistic(standardise=True)
+    return LabelProblem(name, np.asarray(X, dtype=np.float64), rows.Y.toarray().astype(np.float64), scorer)
+
+
+def _corel5k(images: MultiViewSet) -> LabelProblem:
+    """Square roots of the normalised histograms of SIFT and hue: dot products are then Hellinger affinities."""
+    views = [images.views[name].toarray() for name in ("DenseSift", "DenseHue")]
+    X = np.hstack([np.sqrt(view / np.maximum(view.sum(axis=1, keepdims=True), 1.0)) for view in views])
+    Y = images.Y.toarray().astype(np.float64)
+    return LabelProblem(images.name, X, Y[:, Y.sum(axis=0) >= FEWEST_IMAGES], Logistic())

@@ -1,0 +1,242 @@
+"""Threads over blocks: order, failures, bounded flight, and the same bits at any number of threads."""
+
+import os
+import threading
+from contextlib import nullcontext, suppress
+from itertools import permutations
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from slatewise import CStarRanker
+from slatewise.core.executor import map_blocks, one_blas_thread, sum_blocks, thread_count
+from slatewise.datasets import make_label_scenes
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_results_come_in_block_order(n_threads):
+    later = threading.Event()
+
+    def wait_for_the_second(block: int) -> int:
+        if block == 0 and n_threads > 1:
+            assert later.wait(timeout=30)  # block 0 ends after block 1 has, and still comes first
+        later.set()
+        return block * block
+
+    assert list(map_blocks(wait_for_the_second, range(9), n_threads)) == [block * block for block in range(9)]
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_a_failure_reaches_the_caller(n_threads):
+    def fail_at_four(block: int) -> int:
+        if block == 4:
+            raise RuntimeError("block 4")
+        return block
+
+    results = map_blocks(fail_at_four, range(100), n_threads)
+    assert [next(results) for _ in range(4)] == [0, 1, 2, 3]
+    with pytest.raises(RuntimeError, match="block 4"):
+        next(results)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_few_blocks_are_in_flight(n_threads):
+    made = []
+
+    def blocks():
+        for block in range(50):
+            made.append(block)
+            yield block
+
+    for taken, _ in enumerate(map_blocks(lambda block: block, blocks(), n_threads), start=1):
+        assert len(made) - taken < 2 * n_threads
+
+
+def test_stopping_early_starts_no_more_blocks():
+    ran = []
+    results = map_blocks(ran.append, range(1000), 2)
+    next(results)
+    results.close()
+    assert len(ran) <= 5
+
+
+def test_no_blocks_give_no_results():
+    assert list(map_blocks(abs, [], 2)) == []
+
+
+def test_sums_have_the_same_bits_at_any_number_of_threads():
+    rng = np.random.default_rng(0)
+    blocks = [rng.normal(size=(50, 7)) * 10.0 ** rng.integers(-8, 8) for _ in range(40)]
+    sums = [sum_blocks(lambda block: block.T @ block, blocks, np.add, n_threads) for n_threads in (1, 2, 3)]
+    assert sums[0].tobytes() == sums[1].tobytes() == sums[2].tobytes()
+    np.testing.assert_allclose(sums[0], sum(block.T @ block for block in blocks))
+
+
+def blas_threads() -> list[int]:
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_one_blas_thread_inside_and_the_old_number_after():
+    with one_blas_thread():
+        pass  # the first use loads SciPy's own BLAS
+    before = blas_threads()
+    assert before
+    with one_blas_thread():
+        assert set(blas_threads()) == {1}
+        with one_blas_thread():
+            assert set(blas_threads()) == {1}
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
+    with pytest.raises(KeyError), one_blas_thread():
+        raise KeyError
+    assert blas_threads() == before
+
+
+def set_blas_threads(number: int) -> None:
+    # From a thread that ends: newer threadpoolctl lets no other set the number while the thread that did is alive.
+    thread = threading.Thread(target=threadpool_limits, args=(number, "blas"))
+    thread.start()
+    thread.join()
+
+
+@pytest.fixture
+def two_blas_threads():
+    with one_blas_thread():
+        pass
+    before = blas_threads()
+    set_blas_threads(2)
+    yield
+    set_blas_threads(before[0])
+
+
+class Visitor(threading.Thread):
+    """A thread that enters and leaves the limit when it is told to, and may leave by an exception."""
+
+    def __init__(self, fails: bool = False) -> None:
+        super().__init__(daemon=True)
+        self.fails, self.steps = fails, {name: threading.Event() for name in ("enter", "inside", "leave")}
+        self.start()
+
+    def run(self) -> None:
+        self.steps["enter"].wait(30)
+        with suppress(KeyError), one_blas_thread():
+            self.steps["inside"].set()
+            self.steps["leave"].wait(30)
+            if self.fails:
+                raise KeyError
+
+    def enter(self) -> None:
+        self.steps["enter"].set()
+        assert self.steps["inside"].wait(30)
+
+    def leave(self) -> None:
+        self.steps["leave"].set()
+        self.join(30)
+        assert not self.is_alive()
+
+
+ORDERS = [order for order in sorted(set(permutations("aabbcc"))) if list(dict.fromkeys(order)) == ["a", "b", "c"]]
+"""All ways in which three may overlap: a name enters where it first stands, and leaves where it stands again."""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("order", ORDERS, ids="".join)
+def test_overlapping_users_leave_the_number_they_found(two_blas_threads, order, fails):
+    visitors = {name: Visitor(fails and name != "b") for name in "abc"}
+    inside = set()
+    for name in order:
+        visitors[name].leave() if name in inside else visitors[name].enter()
+        inside ^= {name}
+        assert set(blas_threads()) == ({1} if inside else {2})
+
+
+def test_a_limit_of_the_users_own_is_there_again_afterwards(two_blas_threads):
+    visitor = Visitor()
+    with threadpool_limits(3, user_api="blas"):
+        visitor.enter()
+        assert set(blas_threads()) == {1}
+        visitor.leave()
+        assert set(blas_threads()) == {3}
+    assert set(blas_threads()) == {2}
+
+
+def test_many_threads_at_once_leave_the_number_they_found(two_blas_threads):
+    wrong = []
+
+    def visit() -> None:
+        for _ in range(5):
+            with one_blas_thread(), one_blas_thread():
+                if set(blas_threads()) != {1}:
+                    wrong.append(threading.get_ident())
+
+    threads = [threading.Thread(target=visit) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not wrong
+    assert set(blas_threads()) == {2}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@pytest.mark.parametrize("own", [False, True])
+def test_a_forked_child_keeps_only_the_contexts_of_the_thread_that_forked(two_blas_threads, own):
+    other = Visitor()
+    other.enter()
+    with one_blas_thread() if own else nullcontext():
+        child = os.fork()
+        if child == 0:  # judge and end at once: pytest belongs to the parent
+            right = set(blas_threads()) == ({1} if own else {2})
+            with one_blas_thread():
+                right = right and set(blas_threads()) == {1}
+            os._exit(0 if right and set(blas_threads()) == ({1} if own else {2}) else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert set(blas_threads()) == {1}
+    other.leave()
+    assert set(blas_threads()) == {2}
+
+
+def test_overlapping_fits_leave_the_number_they_found(two_blas_threads):
+    scenes = make_label_scenes(60, n_labels=4, n_groups=1, random_state=0)
+    second_began, first_ended = threading.Event(), threading.Event()
+
+    def first(_: object) -> None:
+        assert second_began.wait(60)
+
+    def second(_: object) -> None:
+        second_began.set()
+        assert first_ended.wait(60)
+
+    fits = [
+        threading.Thread(target=CStarRanker(core=1, callbacks=[callback]).fit, args=(scenes.X, scenes.Y))
+        for callback in (first, second)
+    ]
+    for fit in fits:
+        fit.start()
+    fits[0].join(60)
+    first_ended.set()
+    fits[1].join(60)
+    assert set(blas_threads()) == {2}
+
+
+def test_thread_count_comes_from_the_argument_then_the_environment(monkeypatch):
+    monkeypatch.setenv("SLATEWISE_THREADS", "3")
+    assert thread_count() == 3
+    assert thread_count(2) == 2
+    monkeypatch.setenv("SLATEWISE_THREADS", "")
+    assert thread_count() >= 1
+
+
+@pytest.mark.parametrize("text", ["two", "-1", "1.5", "²"])
+def test_a_bad_environment_is_named(monkeypatch, text):
+    monkeypatch.setenv("SLATEWISE_THREADS", text)
+    with pytest.raises(ValueError, match=r"SLATEWISE_THREADS: expected a whole number of threads >= 1"):
+        thread_count()
+
+
+@pytest.mark.parametrize("n_threads", [0, -2])
+def test_a_bad_number_is_named(n_threads):
+    with pytest.raises(ValueError, match="n_threads: expected None or -1 for all cores or a whole number from 1"):
+        thread_count(n_threads)

@@ -1,0 +1,43 @@
+"""Sums in any order that also write: the bits must not depend on where the arrays lie in memory."""
+
+import numpy as np
+import pytest
+
+from slatewise.cstar.kernels.enumerate import flip_row
+from slatewise.cstar.kernels.sums import shrink
+from slatewise.matching.kernels.permanent_rows import quads_backward
+from slatewise.matching.kernels.permanent_tied import mix_and_meet
+
+
+def _laid_out(arrays, seed):
+    """Copy arrays into one room, in another order and with other gaps for every seed, many back to back."""
+    rng = np.random.default_rng(seed)
+    room, place = np.zeros(2 * sum(array.size for array in arrays) + 400), int(rng.integers(0, 16))
+    out = list(arrays)
+    for i in rng.permutation(len(arrays)):
+        size = arrays[i].size
+        out[i] = room[place : place + size].reshape(arrays[i].shape)
+        out[i][:] = arrays[i]
+        place += size + (0 if rng.random() < 0.6 else int(rng.integers(0, 40)))
+    return out
+
+
+@pytest.mark.parametrize("n", [3, 8, 12, 16, 32, 52, 100])
+def test_sums_do_not_depend_on_places(n):
+    rng = np.random.default_rng(n)
+    arrays = [rng.normal(size=n) for _ in range(5)]
+    found = {"mix": set(), "flip": set(), "quads": set(), "shrink": set()}
+    table, factor, base = rng.random((4, 2 * n)), rng.random((3, n)), rng.random(3)
+    first = np.array([0, n, 2 * n])
+    for seed in range(60):
+        out, one, two, three, with_these = _laid_out(arrays, seed)
+        found["mix"].add(mix_and_meet(out, 0.3, one, 0.5, two, 0.7, three, with_these))
+        values, row = _laid_out(arrays[:2], seed)
+        found["flip"].add(flip_row(values, row, n, 1.0, 0.1))
+        if n % 4 == 0:
+            found["quads"].add(quads_backward(0.3, 0.4, *_laid_out(arrays[:3], seed)))
+        parts = [table, factor, base, np.ones(2 * n), np.zeros(n), np.zeros((3, n)), np.zeros(3)]
+        grown, factors, bases, back, share, together, chance = _laid_out(parts, seed)
+        shrink(grown, factors, bases, first, 1, back, 0.5, share, together, chance)
+        found["shrink"].add(chance.tobytes())
+    assert max(len(of) for of in found.values()) == 1

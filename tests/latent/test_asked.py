@@ -1,0 +1,491 @@
+"""What a fitted LatentRanker can be asked beside its lists: new queries, reasons, vectors, an index, a mapped file."""
+
+import copy
+import doctest
+import gc
+import sys
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.exceptions import NotFittedError
+
+import slatewise
+from slatewise import LatentRanker, StructuredReranker, datasets
+from slatewise.core.results import ConvergenceWarning
+from slatewise.latent.fold_in import FoldedIn, FoldedQueries
+
+SMALL = {"n_components": 8, "epochs": 6, "random_state": 0, "validation_fraction": 0.0}
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return datasets.make_sessions(1500, 120, n_clusters=8, random_state=0).sessions.pairs()
+
+
+@pytest.fixture(scope="module")
+def ranker(pairs):
+    return LatentRanker(**SMALL).fit(pairs.queries, pairs.items)
+
+
+@pytest.fixture(scope="module", params=["gram", "bilinear"])
+def staged(request, pairs):
+    return LatentRanker(**SMALL, stages=3, k=6, pair=request.param).fit(pairs.queries, pairs.items)
+
+
+# --- new queries -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+def test_a_new_query_is_ranked_almost_as_if_it_had_been_there(pairs, stages):
+    rng = np.random.default_rng(0)
+    new = pairs.queries % 5 == 0
+    seen = new & (rng.random(len(new)) < 0.5)
+    asked = new & ~seen
+    without = LatentRanker(**SMALL, stages=stages).fit(pairs.queries[~new], pairs.items[~new])
+    names = np.unique(pairs.queries[new])
+    rows = without.fold_in([pairs.items[seen & (pairs.queries == name)] for name in names])
+    assert rows.shape == (len(names), 8)
+    assert (np.linalg.norm(rows, axis=1) <= without.max_norm_ + 1e-5).all()
+    own = np.searchsorted(names, pairs.queries[asked])
+    recall = without.recall(rows[own], pairs.items[asked], [10])[10]
+    popular = np.argsort(-np.bincount(pairs.items[~new], minlength=120), kind="stable")[:10]
+    assert recall > 2 * np.isin(pairs.items[asked], popular).mean()
+    # What training would have made of the same pairs.
+    there = LatentRanker(**SMALL, stages=stages).fit(pairs.queries[~asked], pairs.items[~asked])
+    assert recall > 0.9 * there.recall(pairs.queries[asked], pairs.items[asked], [10])[10]
+
+
+def test_the_same_items_give_the_same_row_however_they_are_given(ranker):
+    rows = ranker.fold_in([[5, 7, 7], [9]])
+    assert rows.dtype == np.float32
+    weights = csr_array(([2.0, 4.0, 3.0], ([0, 0, 1], np.searchsorted(ranker.item_ids_, [5, 7, 9]))), shape=(2, 120))
+    np.testing.assert_allclose(ranker.fold_in(weights), rows, atol=1e-5)
+    np.testing.assert_array_equal(ranker.fold_in([[5, 7, 7], [9]]), rows)
+    ids, scores = ranker.rank(rows, k=4, exclude=[[5, 7], [9]])
+    assert ids.shape == scores.shape == (2, 4)
+    assert not np.isin(ids[0], [5, 7]).any()
+
+
+def test_a_row_does_not_depend_on_whom_it_is_asked_with(ranker):
+    sets = [[5], [7, 9, 11], list(range(40)), [80, 80, 80, 2]]
+    together = ranker.fold_in(sets)
+    for row, items in zip(together, sets, strict=True):
+        np.testing.assert_allclose(ranker.fold_in([items])[0], row, atol=1e-5)
+
+
+def test_weights_of_any_size_are_shares(ranker):
+    places = np.searchsorted(ranker.item_ids_, [5, 7])
+    for size in (1e308, 1e-320):
+        seen = csr_array(([size, size], ([0, 0], places)), shape=(1, 120))
+        np.testing.assert_allclose(ranker.fold_in(seen), ranker.fold_in([[5, 7]]), atol=1e-5)
+
+
+def test_names_that_are_as_many_as_the_items_are_names():
+    ranker = LatentRanker(2, epochs=1, validation_fraction=0.0).fit(["p", "q"], ["a", "b"])
+    np.testing.assert_array_equal(ranker.fold_in(np.array([["a", "b"]])), ranker.fold_in([["b", "a"]]))
+    assert not ranker.fold_in([[], []]).any()
+
+
+def test_a_row_that_is_not_certified_is_told(ranker, monkeypatch):
+    unknown = FoldedIn(np.zeros((1, 8)), np.array([np.nan]), np.zeros(1))
+    monkeypatch.setattr("slatewise.latent.fold_in_rows.fold_in", lambda *_: unknown)
+    with pytest.warns(ConvergenceWarning, match="certified gap of nan"):
+        ranker.fold_in([[5]])
+
+
+def test_a_query_that_saw_nothing_gets_the_order_of_the_biases(ranker):
+    ids, scores = ranker.rank(ranker.fold_in([[]]), k=120)
+    bias = ranker.item_factors_[0][:, 8]
+    np.testing.assert_array_equal(ids[0], ranker.item_ids_[np.argsort(-bias, kind="stable")])
+    np.testing.assert_allclose(scores[0], -np.sort(-bias), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: r.fold_in([3, 5]), "items: expected a sequence of ids for each query"),
+        (lambda r: r.fold_in([[3, 999]]), "items: expected ids seen in fit, found 999 at place 1 of query 0"),
+        (
+            lambda r: r.fold_in(np.eye(2, 120)),
+            "items: expected a sequence of ids .* sparse matrix, found a dense matrix",
+        ),
+        (lambda r: r.fold_in(csr_array((1, 3))), "items: expected shape"),
+        (lambda r: r.fold_in(csr_array(-np.eye(120))), "items: expected finite weights >= 0"),
+        (lambda r: r.fold_in(csr_array(np.eye(120) * np.nan)), "items: expected finite weights >= 0"),
+        (
+            lambda r: r.rank(r.fold_in([[3], [5]])[:, :3]),
+            "queries: expected ids, or finite rows of 8 numbers from fold_in",
+        ),
+        (lambda r: r.rank(r.fold_in([[3]]) * np.nan), "queries: expected ids, or finite rows"),
+        (lambda r: r.rank(r.fold_in([[3]])[0]), "queries: expected ids, or finite rows"),
+    ],
+)
+def test_what_cannot_be_folded_in_is_named(ranker, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(ranker)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+def test_an_array_of_numbers_never_passes_for_rows_of_fold_in(pairs, kind):
+    one_wide = LatentRanker(**SMALL | {"n_components": 1}).fit(pairs.queries, pairs.items)
+    column = np.array([[3], [5]], dtype=kind)
+    for ask in (one_wide.rank, one_wide.explain, one_wide.query_vectors):
+        with pytest.raises(ValueError, match=r"queries: expected ids, one-dimensional, .*, found .* \(2, 1\)"):
+            ask(column)
+    with pytest.raises(ValueError, match="queries: expected a one-dimensional array of ids"):
+        one_wide.recall(column, [3, 5])
+    np.testing.assert_array_equal(one_wide.rank(column[:, 0])[0], one_wide.rank([3, 5])[0])
+
+
+def test_rows_of_fold_in_stay_rows_however_they_are_put_together(ranker, tmp_path):
+    rows = ranker.fold_in([[5, 7], [9], [11]])
+    expected = ranker.rank(rows)[0]
+    for same in (rows[[0, 1, 2]], np.concatenate([rows[:1], rows[1:]]), copy.deepcopy(rows), rows.astype(np.float64)):
+        np.testing.assert_array_equal(ranker.rank(same)[0], expected)
+    np.save(tmp_path / "rows.npy", rows)
+    back = np.load(tmp_path / "rows.npy")
+    with pytest.raises(ValueError, match=r"rows.view\(slatewise.latent.fold_in.FoldedQueries\)"):
+        ranker.rank(back)
+    np.testing.assert_array_equal(ranker.rank(back.view(FoldedQueries))[0], expected)
+
+
+def test_features_need_no_folding():
+    ranker = LatentRanker(2, epochs=1).fit(np.eye(6), [0, 1, 0, 1, 0, 1])
+    with pytest.raises(ValueError, match="items: expected a ranker of query ids, found one of features"):
+        ranker.fold_in([[0]])
+
+
+# --- reasons ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", [0, 1, 2])
+def test_the_parts_are_those_of_the_formula_and_add_up(staged, stage):
+    queries = staged.query_ids_[:5]
+    why = staged.explain(queries, k=7, stage=stage)
+    ids, scores = staged.rank(queries, k=7, stage=stage)
+    np.testing.assert_array_equal(why.items, ids)
+    np.testing.assert_allclose(why.score, scores, atol=1e-5)
+    np.testing.assert_array_equal(why.score, why.own + why.bias + why.moved_by.sum(axis=2))
+    U, Z = staged.query_factors_[stage][:5, :8], staged.item_factors_[stage]
+    S, T = Z[:, 9:17], Z[:, 17:25] if staged.pair == "bilinear" else Z[:, 9:17]
+    number = {name: place for place, name in enumerate(staged.item_ids_.tolist())}
+    if stage == 0:
+        assert why.neighbours.shape == (5, 0)
+    else:
+        np.testing.assert_array_equal(why.neighbours, staged.rank(queries, k=6, stage=stage - 1)[0])
+    for q in range(5):
+        for place, item in enumerate(ids[q].tolist()):
+            assert why.own[q, place] == pytest.approx(U[q] @ Z[number[item], :8], abs=1e-5)
+            assert why.bias[q, place] == Z[number[item], 8]
+            for j, other in enumerate(why.neighbours[q].tolist()):
+                share = S[number[item]] @ T[number[other]] / (j + 1)
+                assert why.moved_by[q, place, j] == pytest.approx(share, abs=1e-5)
+
+
+def test_reasons_for_features_and_for_new_queries(staged):
+    rows = staged.fold_in([[5, 7]])
+    np.testing.assert_allclose(staged.explain(rows, k=3).score, staged.rank(rows, k=3)[1], atol=1e-5)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), rng.integers(0, 5, 60)
+    other = LatentRanker(3, stages=2, k=3, epochs=2, validation_fraction=0.0, pair=staged.pair).fit(X, y)
+    np.testing.assert_allclose(other.explain(X, k=5).score, other.rank(X, k=5)[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("pair", ["gram", "bilinear"])
+def test_reasons_of_a_reranker(pairs, pair):
+    base = np.zeros((120, 120))
+    np.add.at(base, (pairs.queries, pairs.items), 1.0)
+    settings = {"stages": 2, "pair": pair, "k": 5, "epochs": 2, "validation_fraction": 0.0}
+    reranker = StructuredReranker(base, 4, **settings).fit(pairs.queries, pairs.items)
+    for stage in (0, 1, 2):
+        why = reranker.explain([3, 77], k=6, stage=stage)
+        ids, scores = reranker.rank([3, 77], k=6, stage=stage)
+        np.testing.assert_array_equal(why.items, ids)
+        np.testing.assert_allclose(why.score, scores, atol=1e-5)
+        np.testing.assert_allclose(why.own[1], base[77, ids[1]] / reranker.base_unit_, rtol=1e-5)
+        assert why.neighbours.shape == (2, 5 if stage else 0)
+        if stage:
+            np.testing.assert_array_equal(why.neighbours, reranker.rank([3, 77], k=5, stage=stage - 1)[0])
+            S = reranker.pair_factors_[stage - 1][:, :4]
+            T = reranker.pair_factors_[stage - 1][:, 4:8] if pair == "bilinear" else S
+            expected = S[ids[0, 2]] @ T[why.neighbours[0, 1]] / 2
+            assert why.moved_by[0, 2, 1] == pytest.approx(expected, abs=1e-5)
+
+
+# --- scores ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", [0, 1, 2, None])
+def test_scores_are_those_that_rank_sorts_by(staged, stage):
+    queries = staged.query_ids_[[7, 3, 50]]
+    ids, scores = staged.rank(queries, k=120, stage=stage)
+    table = staged.score(queries, staged.item_ids_, stage)
+    assert table.shape == (3, 120)
+    np.testing.assert_allclose(-np.sort(-table, axis=1), scores, atol=1e-5)
+    places = np.searchsorted(staged.item_ids_, ids)
+    np.testing.assert_allclose(np.take_along_axis(table, places, axis=1), scores, atol=1e-5)
+    few = staged.item_ids_[[5, 90, 5]]
+    np.testing.assert_allclose(staged.score(queries, few, stage), table[:, [5, 90, 5]], atol=1e-5)
+    assert staged.score(queries[:0], few).shape == (0, 3)
+    assert staged.score(queries, few[:0]).shape == (3, 0)
+
+
+def test_scores_of_features_and_of_new_queries(staged):
+    rows = staged.fold_in([[5, 7], []])
+    np.testing.assert_allclose(
+        staged.score(rows, staged.item_ids_).max(axis=1), staged.rank(rows, k=1)[1][:, 0], atol=1e-5
+    )
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), rng.integers(0, 5, 60)
+    other = LatentRanker(3, stages=2, k=3, epochs=2, validation_fraction=0.0, pair=staged.pair).fit(X, y)
+    table = other.score(X, np.arange(5))
+    np.testing.assert_array_equal(table.argmax(axis=1), other.rank(X, k=1)[0][:, 0])
+
+
+def test_scores_have_the_same_bits_with_any_number_of_threads(pairs):
+    names = np.repeat(np.arange(600), 2)
+    one, two = (
+        LatentRanker(**SMALL | {"epochs": 1, "n_threads": threads}).fit(names, np.arange(1200) % 90)
+        for threads in (1, 2)
+    )
+    np.testing.assert_array_equal(one.score(one.query_ids_, one.item_ids_), two.score(two.query_ids_, two.item_ids_))
+
+
+def test_what_cannot_be_scored_is_named(ranker):
+    with pytest.raises(ValueError, match="y: expected ids seen in fit, found 999 at place 1"):
+        ranker.score([3], [3, 999])
+    with pytest.raises(ValueError, match="queries: expected ids seen in fit, found 999"):
+        ranker.score([999], [3])
+    with pytest.raises(NotFittedError):
+        LatentRanker().score([3], [3])
+
+
+def test_a_ranker_can_be_the_base_of_a_reranker(pairs, ranker):
+    settings = {"stages": 1, "k": 5, "epochs": 2, "validation_fraction": 0.0}
+    reranker = StructuredReranker(ranker, 4, **settings).fit(pairs.queries, pairs.items)
+    np.testing.assert_array_equal(reranker.rank([3, 77], k=6, stage=0)[0], ranker.rank([3, 77], k=6)[0])
+    assert reranker.rank([3, 77], k=6)[0].shape == (2, 6)
+
+
+# --- short lists and unknown ids -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", [0, 2])
+@pytest.mark.parametrize("size", [1, 6])
+def test_a_query_that_excludes_too_many_has_a_short_list_and_the_others_their_own(staged, stage, size, request):
+    if size == 1:
+        request.getfixturevalue("screened")
+    queries = staged.query_ids_[:size]
+    everything = staged.rank(queries, k=120, stage=stage)
+    hidden = [everything[0][0, 3:], *([[]] * (size - 1))]
+    ids, scores = staged.rank(queries, k=5, stage=stage, exclude=hidden)
+    np.testing.assert_array_equal(ids[0], [*everything[0][0, :3], -1, -1])
+    np.testing.assert_allclose(scores[0, :3], everything[1][0, :3], rtol=1e-5)
+    assert (scores[0, 3:] == -np.inf).all()
+    np.testing.assert_array_equal(ids[1:], everything[0][1:, :5])
+    why = staged.explain(queries, k=5, stage=stage, exclude=hidden)
+    np.testing.assert_array_equal(why.items, ids)
+    np.testing.assert_allclose(why.score, scores, atol=1e-5)
+    nothing = staged.rank(queries[:1], k=2, stage=stage, exclude=[staged.item_ids_])
+    assert nothing[0].tolist() == [[-1, -1]]
+
+
+def test_a_short_list_of_names_ends_in_empty_ones():
+    ranker = LatentRanker(2, epochs=1, validation_fraction=0.0).fit(["p", "q", "q"], ["a", "b", "c"])
+    ids, scores = ranker.rank(["p", "q"], k=3, exclude=[["a", "c"], []])
+    assert ids[0].tolist() == ["b", "", ""]
+    assert sorted(ids[1].tolist()) == ["a", "b", "c"]
+    assert np.isneginf(scores).tolist() == [[False, True, True], [False] * 3]
+
+
+@pytest.mark.parametrize("stage", [0, 2])
+def test_unknown_ids_can_be_ignored_and_are_counted(staged, stage):
+    with pytest.warns(UserWarning, match=r"queries: 2 of 3 ids were not seen in fit .*; the first: 999 at place 1"):
+        ids, scores = staged.rank([3, 999, -4], k=7, stage=stage, unknown="ignore")
+    rows = np.concatenate([staged.rank([3], 7, stage)[0], *[staged.rank(staged.fold_in([[]]), 7, stage)[0]] * 2])
+    np.testing.assert_array_equal(ids, rows)
+    with pytest.warns(UserWarning, match="queries: 2 of 3"):
+        np.testing.assert_allclose(staged.explain([3, 999, -4], 7, stage, unknown="ignore").score, scores, atol=1e-5)
+    with pytest.warns(UserWarning, match="exclude: 1 of 2 ids were not seen in fit and are left out; .* of query 0"):
+        without = staged.rank([3], 6, stage, exclude=[[ids[0, 0], 999]], unknown="ignore")[0]
+    np.testing.assert_array_equal(without[0], ids[0, 1:])
+    with pytest.warns(UserWarning, match="y: 1 of 2 ids were not seen in fit and have the score -inf"):
+        found = staged.score([3], [999, ids[0, 0]], stage, unknown="ignore")
+    np.testing.assert_allclose(found, [[-np.inf, scores[0, 0]]], rtol=1e-5)
+    with pytest.warns(UserWarning, match="items: 1 of 2 ids were not seen in fit and count as not found"):
+        assert staged.recall([3, 3], [999, ids[0, 0]], [1], stage, unknown="ignore") == {1: 0.5}
+
+
+def test_unknown_items_can_be_left_out_of_new_queries(ranker):
+    with pytest.warns(UserWarning, match="items: 2 of 4 ids were not seen in fit and are left out"):
+        rows = ranker.fold_in([[5, 999, 7], [998]], unknown="ignore")
+    np.testing.assert_array_equal(rows, ranker.fold_in([[5, 7], []]))
+
+
+@pytest.mark.filterwarnings("error")
+def test_ids_of_another_kind_are_an_error_all_the_same(ranker):
+    with pytest.raises(ValueError, match="queries: expected ids as in fit, whole numbers, found dtype <U1"):
+        ranker.rank(["a"], unknown="ignore")
+    with pytest.raises(ValueError, match="unknown: expected 'error' or 'ignore', found 'drop'"):
+        ranker.rank([3], unknown="drop")
+    ranker.rank([3], unknown="ignore", exclude=[[5]])  # nothing to warn of
+
+
+# --- vectors and an index of them ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", [0, 1, 2, None])
+def test_scores_are_inner_products_of_vectors(staged, stage):
+    scores = staged.query_vectors(staged.query_ids_, stage) @ staged.item_vectors(stage).T
+    lengths = np.linalg.norm(staged.item_vectors(stage), axis=1)
+    np.testing.assert_allclose(lengths, lengths[0], rtol=1e-5)
+    assert staged.item_vectors(stage).shape == (120, 10 if stage == 0 else 18)
+    np.testing.assert_allclose(-np.sort(-scores)[:, :5], staged.rank(staged.query_ids_, 5, stage)[1], atol=1e-5)
+
+
+def test_vectors_are_asked_of_a_fitted_ranker(ranker):
+    with pytest.raises(ValueError, match="stage: expected a number from 0 to 0, found 1"):
+        ranker.item_vectors(1)
+    for call in (lambda r: r.item_vectors(), lambda r: r.query_vectors([3]), lambda r: r.fold_in([[3]])):
+        with pytest.raises(NotFittedError):
+            call(LatentRanker())
+
+
+@pytest.mark.parametrize("stage", [0, 2])
+def test_an_index_finds_most_of_what_rank_finds(tmp_path, staged, stage):
+    usearch = pytest.importorskip("usearch.index")
+    staged.export_index(tmp_path / "items.usearch", stage)
+    index = usearch.Index.restore(str(tmp_path / "items.usearch"))
+    assert len(index) == 120
+    keys = index.search(staged.query_vectors(staged.query_ids_, stage), 10).keys.astype(np.int64)
+    exact, _ = staged.rank(staged.query_ids_, k=10, stage=stage)
+    found = [np.isin(row, staged.item_ids_[own]).mean() for row, own in zip(exact, keys, strict=True)]
+    assert np.mean(found) > 0.95
+
+
+def test_an_index_has_the_same_bytes_with_one_thread(tmp_path, pairs):
+    pytest.importorskip("usearch.index")
+    ranker = LatentRanker(**SMALL, n_threads=1).fit(pairs.queries, pairs.items)
+    for name in ("one", "two"):
+        ranker.export_index(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_without_usearch_the_extra_is_named(tmp_path, ranker, monkeypatch):
+    monkeypatch.setitem(sys.modules, "usearch.index", None)
+    with pytest.raises(ImportError, match=r"pip install 'slatewise\[ann\]'"):
+        ranker.export_index(tmp_path / "items")
+    assert not (tmp_path / "items").exists()
+
+
+# --- a mapped file ---------------------------------------------------------------------------------------------------
+
+
+def test_a_mapped_model_ranks_with_the_same_bits(tmp_path, staged):
+    staged.save(tmp_path / "model.safetensors")
+    back = slatewise.load(tmp_path / "model.safetensors", mmap=True)
+    for factors in (back.item_factors_, back.query_factors_):
+        assert not factors.flags.writeable
+    for stage in (0, 1, 2):
+        for one, other in zip(
+            staged.rank(staged.query_ids_, stage=stage), back.rank(staged.query_ids_, stage=stage), strict=True
+        ):
+            assert one.tobytes() == other.tobytes()
+    assert back.similar_items([3])[1].tobytes() == staged.similar_items([3])[1].tobytes()
+    assert back.fold_in([[3, 5]]).tobytes() == staged.fold_in([[3, 5]]).tobytes()
+    assert back.explain([3], k=4).score.tobytes() == staged.explain([3], k=4).score.tobytes()
+
+
+def test_a_mapped_model_with_names_goes_on_learning(tmp_path, pairs):
+    names = np.array([f"artist {number}" for number in range(120)])
+    ranker = LatentRanker(**SMALL).fit(names[pairs.queries], names[pairs.items])
+    ranker.save(tmp_path / "m")
+    back = slatewise.load(tmp_path / "m", mmap=True)
+    assert back.rank(["artist 7"])[0].tolist() == ranker.rank(["artist 7"])[0].tolist()
+    for one in (back, ranker):
+        one.partial_fit(["new", "new"], ["artist 3", "newer"])
+    assert back.rank(["new"])[1].tobytes() == ranker.rank(["new"])[1].tobytes()
+
+
+def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
+    pytest.importorskip("usearch.index")
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).parents[2] / "docs" / "latent.rst"
+    failed, tried = doctest.testfile(str(page), module_relative=False)
+    assert not failed
+    assert tried > 20
+
+
+# --- a screen of bytes -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def screened(monkeypatch):
+    """Make screens for small catalogues too, as for large ones."""
+    monkeypatch.setattr("slatewise.latent.screens.ITEMS_A_SHARE", 1)
+
+
+@pytest.mark.usefixtures("screened")
+def test_one_query_has_the_list_it_has_among_many(staged):
+    together = {stage: staged.rank(staged.query_ids_, k=8, stage=stage) for stage in (0, 1, 2)}
+    hidden = [together[2][0][row, :3] for row in range(len(staged.query_ids_))]
+    without = staged.rank(staged.query_ids_, k=8, exclude=hidden)
+    similar = staged.similar_items(staged.item_ids_, k=8)
+    for row, query in enumerate(staged.query_ids_[:20]):
+        alone = [(staged.rank([query], k=8, stage=stage), together[stage]) for stage in (0, 1, 2)]
+        alone.append((staged.rank([query], k=8, exclude=[hidden[row]]), without))
+        for (ids, scores), (all_ids, all_scores) in alone:
+            np.testing.assert_array_equal(ids[0], all_ids[row])
+            np.testing.assert_allclose(scores[0], all_scores[row], rtol=1e-5, atol=1e-6)
+        ids, scores = staged.similar_items(staged.item_ids_[[row]], k=8)
+        np.testing.assert_array_equal(ids[0], similar[0][row])
+        np.testing.assert_allclose(scores[0], similar[1][row], atol=1e-6)
+
+
+@pytest.mark.usefixtures("screened")
+def test_a_screen_goes_with_the_factors_it_was_made_of(pairs, tmp_path):
+    ranker = LatentRanker(**SMALL).fit(pairs.queries, pairs.items)
+    before = ranker.rank([3], k=8)[1], ranker.similar_items([3], k=8)[1]
+    for _ in range(2):
+        ranker.partial_fit(pairs.queries, pairs.items)
+        for one, all_, old in zip(
+            (ranker.rank([3], k=8)[1], ranker.similar_items([3], k=8)[1]),
+            (ranker.rank([3] * 9, k=8)[1], ranker.similar_items([3] * 9, k=8)[1]),
+            before,
+            strict=True,
+        ):
+            np.testing.assert_allclose(one[0], all_[0], rtol=1e-5, atol=1e-6)
+            assert not np.allclose(one, old, rtol=1e-5, atol=1e-6)
+    ranker.save(tmp_path / "model.safetensors")
+    back = slatewise.load(tmp_path / "model.safetensors", mmap=True)
+    assert back.rank([3], k=8)[1].tobytes() == ranker.rank([3], k=8)[1].tobytes()
+
+
+@pytest.mark.usefixtures("screened")
+def test_screens_are_neither_copied_nor_kept_after_another_fit(pairs):
+    ranker = LatentRanker(**SMALL).fit(pairs.queries, pairs.items)
+    attributes = set(vars(ranker))
+    former = weakref.ref(ranker.item_factors_)
+    ids, scores = ranker.rank([3], k=8)
+    ranker.similar_items([3])
+    assert set(vars(ranker)) == attributes
+    other = copy.deepcopy(ranker)
+    np.testing.assert_array_equal(other.rank([3], k=8)[0], ids)
+    np.testing.assert_array_equal(other.rank([3], k=8)[1], scores)
+    ranker.fit(pairs.items, pairs.queries)
+    gc.collect()
+    assert former() is None
+
+
+@pytest.mark.usefixtures("screened")
+def test_few_rows_of_features_are_ranked_as_many_are():
+    X = np.random.default_rng(0).normal(size=(40, 6))
+    ranker = LatentRanker(6, 2, epochs=3, validation_fraction=0.0).fit(X, np.arange(40) % 9)
+    for rows in (X, csr_array(X)):
+        ids, scores = ranker.rank(rows, k=5)
+        one = ranker.rank(rows[:2], k=5)
+        np.testing.assert_array_equal(one[0], ids[:2])
+        np.testing.assert_allclose(one[1], scores[:2], rtol=1e-5, atol=1e-6)

@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+
+from slatewise.latent.averaging import MOMENTS, CountedQueries, EpochMean
+from slatewise.latent.blocked import BlockedEngine
+from slatewise.latent.engine import EpochStats, Factors
+from slatewise.latent.negatives import WholeCatalogue
+from slatewise.latent.pairs import TrainingPairs
+from slatewise.latent.queries import IdQueries
+from slatewise.latent.rank_weights import rank_weights
+from slatewise.latent.stages import Shape
+from slatewise.latent.training import PLAIN_EPOCHS, Schedule, StageState, train_stage
+
+
+def tables(rng, n_queries=12, n_items=30):
+    queries, items = Shape(3, n_queries, n_items, 0.3, 2.0, 0.3, 0.1, 1.0).tables(0)
+    for table in (queries, items):
+        table.values[:, :3] = rng.normal(size=(len(table.values), 3))
+    return queries, items
+
+
+def some_pairs(rng, n=300):
+    return TrainingPairs.of(rng.integers(0, 12, n), rng.integers(0, 30, n), np.ones(n, dtype=np.float32), most=1)
+
+
+class Noted:
+    """Queries that keep what the tables are after every step."""
+
+    def __init__(self, inner, queries, items):
+        self.inner, self.tables, self.seen = inner, (queries, items), []
+        self.vectors, self.onward = inner.vectors, inner.onward
+
+    def step(self, queries, gradient, n_threads=None):
+        self.inner.step(queries, gradient, n_threads)
+        self.seen.append([table.values.astype(float) for table in self.tables])
+
+
+@pytest.mark.parametrize("step_pairs", [4, 12, 100, 1000])
+def test_it_is_the_mean_over_moments_at_equal_distances(step_pairs):
+    rng = np.random.default_rng(0)
+    queries, items = tables(rng)
+    pairs = some_pairs(rng)
+    mean = EpochMean(queries, items, len(pairs))
+    noted = Noted(IdQueries(queries), queries, items)
+    engine = BlockedEngine(WholeCatalogue(), rank_weights(30), step_pairs, 1)
+    engine.epoch(Factors(CountedQueries(noted, mean), items), pairs, np.random.default_rng(1))
+    runs = np.minimum(np.arange(1, len(noted.seen) + 1) * step_pairs, len(pairs))
+    taken, moment = [], 1
+    for seen, state in zip(runs, noted.seen, strict=True):
+        if seen >= moment * len(pairs) / MOMENTS - 1e-9:
+            taken.append(state)
+            moment += 1
+    assert len(taken) == min(len(noted.seen), MOMENTS)
+    for found, table, which in zip(mean.tables(), (queries, items), range(2), strict=True):
+        np.testing.assert_allclose(found.values, np.mean([state[which] for state in taken], axis=0), atol=1e-5)
+        np.testing.assert_array_equal(found.accumulators, table.accumulators)
+        assert not np.shares_memory(found.values, table.values)
+
+
+def test_what_is_frozen_stays_to_the_bit():
+    rng = np.random.default_rng(2)
+    queries, items = tables(rng)
+    mean = EpochMean(queries, items, 100)
+    for _ in range(50):
+        mean.count(2)
+        items.values[:, 0] += rng.normal(size=len(items.values))
+    np.testing.assert_array_equal(mean.tables()[0].values, queries.values)
+    np.testing.assert_array_equal(mean.tables()[1].values[:, 1:], items.values[:, 1:])
+
+
+@pytest.mark.parametrize("epochs", [PLAIN_EPOCHS, PLAIN_EPOCHS + 1])
+def test_means_come_after_the_first_epochs(epochs):
+    rng = np.random.default_rng(3)
+    queries, items = tables(rng)
+    engine = BlockedEngine(WholeCatalogue(), rank_weights(30), 16, 1)
+    state = StageState(0, queries, items)
+    train_stage(
+        state, lambda queries, items: Factors(IdQueries(queries), items), some_pairs(rng), engine,
+        Schedule(epochs, 3, 0), None, 1, lambda report, state: None,
+    )  # fmt: skip
+    assert state.best_epoch == epochs
+    assert np.array_equal(state.best[1].values, items.values) == (epochs == PLAIN_EPOCHS)
+
+
+def test_an_engine_that_tells_of_no_steps_is_taken_at_its_word():
+    rng = np.random.default_rng(4)
+    queries, items = tables(rng)
+
+    class Silent:
+        def epoch(self, factors, pairs, rng):
+            items.values[:, 0] += 1.0
+            return EpochStats(1.0, 1.0)
+
+    state = StageState(0, queries, items)
+    train_stage(
+        state, lambda queries, items: Factors(IdQueries(queries), items), some_pairs(rng), Silent(),
+        Schedule(5, 3, 0), None, 1, lambda report, state: None,
+    )  # fmt: skip
+    np.testing.assert_array_equal(state.best[1].values, items.values)

@@ -1,0 +1,205 @@
+"""Stages on somebody else's scores: against the formula, against the whole-catalogue engine, threads."""
+
+import numpy as np
+import pytest
+
+from slatewise.latent.blocked import BlockedEngine
+from slatewise.latent.engine import Factors
+from slatewise.latent.negatives import WholeCatalogue
+from slatewise.latent.on_base import OnBase, base_alone, base_scores, next_factors, top_on_base
+from slatewise.latent.pair_terms import Bilinear, Gram
+from slatewise.latent.pairs import Block, TrainingPairs
+from slatewise.latent.queries import IdQueries, ListedQueries
+from slatewise.latent.rank_weights import rank_weights
+from slatewise.latent.tables import Segment, Table, padded
+
+WEIGHTS = np.array([1.0, 0.5, 1 / 3], dtype=np.float32)
+
+
+class Matrix:
+    def __init__(self, scores):
+        self.scores = scores.astype(np.float32)
+
+    def rows(self, queries):
+        return self.scores[queries]
+
+
+def pair_table(rng, n_items, n=3, norm=10.0):
+    table = Table.zeros(n_items, padded(n), (Segment(0, n, 0.1, norm),))
+    table.values[:, :n] = rng.normal(0, 0.6, (n_items, n))
+    return table
+
+
+def test_a_stage_scores_by_the_formula():
+    rng = np.random.default_rng(0)
+    b = rng.normal(size=(5, 12))
+    base, table = Matrix(b), pair_table(rng, 12)
+    factors = next_factors(base, base_alone(12), table, Gram(table.segments[0]), 5, WEIGHTS)
+    found = top_on_base(base, factors, np.arange(5), 12)
+    S = table.values[:, :3]
+    for q in range(5):
+        before = np.argsort(-b[q], kind="stable")[:3]
+        scores = [b[q, d] + sum(w * S[d] @ S[j] for w, j in zip(WEIGHTS, before, strict=True)) for d in range(12)]
+        np.testing.assert_array_equal(found.items[q], np.argsort(-np.array(scores), kind="stable"))
+        np.testing.assert_allclose(found.scores[q], -np.sort(-np.array(scores)), atol=1e-5)
+
+
+def low_rank(rng, n_queries=6, n_items=20, n=3):
+    """One model twice: as factors [U | p].[V | S], and as a base U V' with S alone."""
+    U, V = rng.normal(size=(n_queries, n)), rng.normal(size=(n_items, n))
+    pair = pair_table(rng, n_items, n)
+    width = padded(2 * n)
+    queries = Table.zeros(n_queries, width, (Segment(0, n, 0.0),))
+    items = Table.zeros(n_items, width, (Segment(0, n, 0.0), Segment(n, 2 * n, 0.1, 10.0)))
+    queries.values[:, :n], items.values[:, :n] = U, V
+    items.values[:, n : 2 * n] = pair.values[:, :n]
+    base = Matrix(U @ V.T)
+    on_base = next_factors(base, base_alone(n_items), pair, Gram(pair.segments[0]), n_queries, WEIGHTS)
+    lists = top_on_base(base, base_alone(n_items), np.arange(n_queries), 3).items
+    return base, on_base, Factors(ListedQueries(IdQueries(queries), items, items.segments[1], lists, WEIGHTS), items)
+
+
+def test_a_low_rank_base_trains_as_the_factors_it_is_made_of():
+    rng = np.random.default_rng(1)
+    base, on_base, whole = low_rank(rng)
+    pairs = TrainingPairs.of(rng.integers(0, 6, 40), rng.integers(0, 20, 40), np.ones(40, dtype=np.float32))
+    weight = rank_weights(20)
+    for epoch in range(3):
+        seen = BlockedEngine(OnBase(base), weight, 16, 1).epoch(on_base, pairs, np.random.default_rng(epoch))
+        same = BlockedEngine(WholeCatalogue(), weight, 16, 1).epoch(whole, pairs, np.random.default_rng(epoch))
+        assert seen.loss == pytest.approx(same.loss, abs=1e-5)
+        assert seen.violated == same.violated
+        np.testing.assert_allclose(on_base.items.values[:, :3], whole.items.values[:, 3:6], atol=1e-4)
+
+
+def test_the_gradient_is_that_of_the_objective_at_fixed_weights():
+    rng = np.random.default_rng(2)
+    base, items = Matrix(rng.normal(size=(4, 15))), rng.normal(0, 0.5, (15, 16)).astype(np.float32)
+    vectors = rng.normal(0, 0.5, (4, 16)).astype(np.float32)
+    block = Block(
+        np.arange(4),
+        np.array([2, 3, 5, 6]),
+        rng.integers(0, 15, 6),
+        np.ones(6, dtype=np.float32),
+        np.zeros(6, dtype=int),
+    )
+    weight = rank_weights(15)
+    found = OnBase(base).gradient(block, vectors, items, weight)
+    rows = np.repeat(np.arange(4), [2, 1, 2, 1])
+    start = base.scores + vectors @ items.T
+
+    def objective(x):
+        total, scores = 0.0, base.scores + x @ items.astype(float).T
+        for row, d in zip(rows, block.positives, strict=True):
+            bad = [j for j in range(15) if j != d and start[row, j] + 1 > start[row, d]]
+            total += weight[len(bad)] * sum(1 + scores[row, j] - scores[row, d] for j in bad) / max(len(bad), 1)
+        return total
+
+    x = vectors.astype(float)
+    assert found.loss == pytest.approx(objective(x), abs=1e-4)
+    for row in range(4):
+        for f in range(16):
+            step = np.zeros(x.shape)
+            step[row, f] = 1e-3
+            slope = (objective(x + step) - objective(x - step)) / 2e-3
+            assert found.queries[row, f] == pytest.approx(-slope, abs=1e-4)
+    # An item's row gets minus the derivative too: its coefficients times the vectors of the rows.
+    moved = np.zeros(items.shape)
+    np.add.at(moved, found.items.rows, found.items.coefficients[:, None] * vectors[found.items.sources])
+    expected = np.zeros(items.shape)
+    for row, d in zip(rows, block.positives, strict=True):
+        bad = [j for j in range(15) if j != d and start[row, j] + 1 > start[row, d]]
+        for j in bad:
+            expected[j] -= weight[len(bad)] / len(bad) * vectors[row]
+            expected[d] += weight[len(bad)] / len(bad) * vectors[row]
+    np.testing.assert_allclose(moved, expected, atol=1e-5)
+
+
+class Counted(Matrix):
+    """A base that remembers how many scores it was asked for at once."""
+
+    def __init__(self, scores):
+        super().__init__(scores)
+        self.most = 0
+
+    def rows(self, queries):
+        self.most = max(self.most, len(queries) * self.scores.shape[1])
+        return super().rows(queries)
+
+
+def test_rows_are_taken_in_pieces_that_fit_in_memory(monkeypatch):
+    """However many rows a block has, and whatever the piece: the same gradient, lists and scores."""
+    rng = np.random.default_rng(4)
+    b, items = rng.normal(size=(150, 15)), rng.normal(0, 0.5, (15, 16)).astype(np.float32)
+    vectors = rng.normal(0, 0.5, (150, 16)).astype(np.float32)
+    ends = np.cumsum(rng.integers(1, 4, 150))
+    positives, starts = rng.integers(0, 15, ends[-1]), rng.integers(0, 1 << 30, ends[-1])
+    block = Block(rng.permutation(150), ends, positives, rng.random(ends[-1]).astype(np.float32), starts)
+    table = pair_table(rng, 15)
+
+    def everything(most, n_threads=None):
+        monkeypatch.setattr("slatewise.latent.on_base.MOST_SCORES", most)
+        base = Counted(b)
+        found = OnBase(base).gradient(block, vectors, items, rank_weights(15))
+        moved = np.zeros(items.shape)
+        np.add.at(moved, found.items.rows, found.items.coefficients[:, None] * vectors[found.items.sources])
+        factors = next_factors(base, base_alone(15), table, Gram(table.segments[0]), 150, WEIGHTS, n_threads)
+        top = top_on_base(base, factors, np.arange(150), 15, n_threads=n_threads)
+        given = base_scores(base, np.arange(150), top.items, 15)
+        return base.most, found.loss, found.violated, found.queries, moved, top.items, top.scores, given
+
+    whole = everything(1 << 22)
+    assert whole[0] == 150 * 15
+    np.testing.assert_array_equal(whole[-1], np.take_along_axis(b.astype(np.float32), whole[5], axis=1))
+    for most, asked in ((100, 90), (1, 15)):
+        pieces = everything(most)
+        assert pieces[0] == asked  # at least a row
+        for same, different in zip(pieces[1:], whole[1:], strict=True):
+            np.testing.assert_allclose(same, different, rtol=1e-4, atol=1e-5)
+        for one, two in zip(everything(most, 1), everything(most, 2), strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+def test_a_bilinear_stage_scores_and_learns_by_the_formula():
+    rng = np.random.default_rng(3)
+    b = rng.normal(size=(4, 10))
+    base, pair = Matrix(b), Bilinear(Segment(0, 3, 1e-3, 10.0))
+    table = Table.zeros(10, padded(6), pair.segments)
+    table.values[:, :6] = rng.normal(0, 0.6, (10, 6))
+    factors = next_factors(base, base_alone(10), table, pair, 4, WEIGHTS)
+    before = np.argsort(-b, axis=1, kind="stable")[:, :3]
+
+    def scores(values):
+        S, T = values[:, :3], values[:, 3:6]
+        lists = [sum(w * T[j] for w, j in zip(WEIGHTS, before[q], strict=True)) for q in range(4)]
+        return b + np.array([S @ p for p in lists])
+
+    start = table.values.astype(float)
+    np.testing.assert_allclose(
+        base.rows(np.arange(4)) + factors.queries.vectors(np.arange(4)) @ table.values.T, scores(start), atol=1e-5
+    )
+    pairs = TrainingPairs.of(np.arange(4), rng.integers(0, 10, 4), np.ones(4, dtype=np.float32))
+    weight, at_start = rank_weights(10), scores(start)
+
+    def objective(values):
+        total, now = 0.0, scores(values)
+        for q, d in zip(pairs.queries, pairs.items, strict=True):
+            bad = [j for j in range(10) if j != d and at_start[q, j] + 1 > at_start[q, d]]
+            total += weight[len(bad)] * sum(1 + now[q, j] - now[q, d] for j in bad) / max(len(bad), 1)
+        return total
+
+    BlockedEngine(OnBase(base), weight, 64, 1).epoch(factors, pairs, np.random.default_rng(0))
+    moved = table.values.astype(float) - start
+    for row in range(10):
+        for segment in (slice(0, 3), slice(3, 6)):
+            slope = np.zeros(3)
+            for f in range(3):
+                step = np.zeros(start.shape)
+                step[row, segment.start + f] = 1e-4
+                slope[f] = (objective(start + step) - objective(start - step)) / 2e-4
+            if np.linalg.norm(slope) > 1e-6:
+                # The first step of AdaGrad goes down the slope, with a length that does not depend on it.
+                way = moved[row, segment] / np.linalg.norm(moved[row, segment])
+                np.testing.assert_allclose(way, -slope / np.linalg.norm(slope), atol=1e-2)
+            else:
+                assert not moved[row, segment].any()

@@ -1,0 +1,60 @@
+"""Pair terms beside queries of their own: scores and steps against the formula and finite differences."""
+
+import numpy as np
+import pytest
+
+from slatewise.latent.blocked import BlockedEngine
+from slatewise.latent.engine import Factors
+from slatewise.latent.negatives import WholeCatalogue
+from slatewise.latent.pair_terms import Bilinear, Gram
+from slatewise.latent.pairs import TrainingPairs
+from slatewise.latent.queries import IdQueries
+from slatewise.latent.rank_weights import rank_weights
+from slatewise.latent.stages import Shape
+from tests.latent.reference import adagrad, shares
+
+N = 3
+WEIGHTS = np.array([1.0, 0.5, 1 / 3], dtype=np.float32)
+
+
+@pytest.mark.parametrize("term", [Gram, Bilinear])
+def test_a_step_goes_through_the_lists(term):
+    """What is inside the pair term moves along the whole gradient of the objective; U, V and b stay."""
+    rng = np.random.default_rng(1)
+    sizes = Shape(N, 4, 15, 0.3, 2.0, 0.3, 0.1, 10.0, term=term)
+    queries, items = sizes.tables(1)
+    used = sizes.pair_term.segments[-1].stop
+    assert used == (3 * N + 1 if term is Bilinear else 2 * N + 1)
+    queries.values[:, :N] = rng.normal(0, 0.6, (4, N))
+    items.values[:, :used] = rng.normal(0, 0.6, (15, used))
+    lists = np.array([rng.choice(15, 3, replace=False) for _ in range(4)])
+    factors = Factors(sizes.pair_term.queries(IdQueries(queries), items, lists, WEIGHTS), items)
+    pairs = TrainingPairs.of(rng.integers(0, 4, 9), rng.integers(0, 15, 9), np.ones(9, dtype=np.float32))
+    U, before = queries.values.astype(float), items.values.astype(float)
+    listed = slice(2 * N + 1, 3 * N + 1) if term is Bilinear else slice(N + 1, 2 * N + 1)
+
+    def scores(Z):
+        p = np.einsum("j,qjf->qf", WEIGHTS.astype(float), Z[lists][:, :, listed])
+        return U[:, :N] @ Z[:, :N].T + Z[:, N] + p @ Z[:, N + 1 : 2 * N + 1].T
+
+    vectors = factors.queries.vectors(np.arange(4))
+    np.testing.assert_allclose(vectors @ items.values.T, scores(before), atol=1e-5)
+    pushed = [shares(vectors[q].astype(float), before, d) for q, d in zip(pairs.queries, pairs.items, strict=True)]
+
+    def objective(Z):
+        f = scores(Z)
+        parts = zip(pairs.queries, pairs.items, pushed, strict=True)
+        return sum(part * (1 - f[q, d] + f[q, j]) for q, d, share in parts for j, part in share.items())
+
+    gradient = np.zeros(before.shape)
+    for row in range(15):
+        for f in range(N + 1, used):
+            there = np.zeros(before.shape)
+            there[row, f] = 1e-6
+            gradient[row, f] = -(objective(before + there) - objective(before - there)) / 2e-6
+    moving = [(part.start, part.stop, 0.1, 10.0) for part in sizes.pair_term.segments]
+    expected, _ = adagrad(before, np.zeros((15, len(moving))), gradient, moving)
+    kept = queries.values.copy()
+    BlockedEngine(WholeCatalogue(), rank_weights(15), 64, 1).epoch(factors, pairs, np.random.default_rng(0))
+    np.testing.assert_allclose(items.values, expected, atol=1e-4)
+    np.testing.assert_array_equal(queries.values, kept)

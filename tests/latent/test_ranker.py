@@ -1,0 +1,774 @@
+import copy
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import slatewise
+from slatewise import LatentRanker, datasets
+from slatewise.core.errors import ModelFileError
+from slatewise.data.records import Sessions
+from slatewise.latent.input import check_pairs
+from slatewise.latent.validation import hold_out
+from slatewise.model.file import read_model, write_model
+
+EXPECTED_FAILURES = {
+    "check_fit_score_takes_y": "the second argument is called items",
+    "check_sample_weight_equivalence_on_dense_data": "passes the items as y",
+    "check_sample_weight_equivalence_on_sparse_data": "passes the items as y",
+}
+SMALL = {"n_components": 8, "epochs": 6, "random_state": 0}
+
+
+@parametrize_with_checks([LatentRanker(n_components=4, epochs=2)], expected_failed_checks=lambda _: EXPECTED_FAILURES)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def made():
+    return datasets.make_sessions(600, 60, n_clusters=6, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def pairs(made):
+    return made.sessions.pairs()
+
+
+@pytest.fixture(scope="module")
+def ranker(pairs):
+    return LatentRanker(**SMALL).fit(pairs.queries, pairs.items)
+
+
+@pytest.fixture(scope="module")
+def staged(pairs):
+    return LatentRanker(**{**SMALL, "stages": 2, "validation_fraction": 0.0}).fit(pairs.queries, pairs.items)
+
+
+def scores_of(ranker, stage=0):
+    """Every query against every item, from the formula."""
+    n, weights = ranker.n_components_, ranker.position_weights_
+    U, V = ranker.query_factors_[0][:, :n], ranker.item_factors_[0]
+    scores = U @ V[:, :n].T + V[:, n]
+    for t in range(1, stage + 1):
+        before = np.argsort(-scores, axis=1, kind="stable")[:, : len(weights)]
+        U, Z = ranker.query_factors_[t][:, :n], ranker.item_factors_[t]
+        S = Z[:, n + 1 : 2 * n + 1]
+        p = np.einsum("j,qjf->qf", weights[: before.shape[1]], S[before])
+        scores = U @ Z[:, :n].T + Z[:, n] + p @ S.T
+    return scores
+
+
+def test_a_query_in_its_own_list_teaches_both_directions():
+    """Of a ring only one direction is seen: t=0 cannot turn round, S'S can."""
+    rng = np.random.default_rng(0)
+    queries = rng.integers(0, 60, 1500)
+    items = (queries + rng.integers(1, 3, 1500)) % 60
+    settings = {"n_components": 8, "stages": 2, "epochs": 8, "max_norm": 0.8, "validation_fraction": 0.0}
+    without, with_own = (
+        LatentRanker(**settings, own_weight=weight, random_state=0).fit(queries, items).recall(items, queries, [5])[5]
+        for weight in (0.0, 3.0)
+    )
+    assert with_own > 3 * without
+
+
+def test_ids_that_are_no_items_have_no_place_in_their_lists(tmp_path):
+    rng = np.random.default_rng(0)
+    queries, items = rng.integers(0, 12, 600), rng.integers(4, 20, 600)
+    ranker = LatentRanker(**{**SMALL, "stages": 2, "validation_fraction": 0.0, "own_weight": 2.0})
+    for names in (np.arange(20), np.array([f"item {i:02d}" for i in range(20)])):
+        ranker.fit(names[queries], names[items])
+        assert ranker.n_stages_ == 2
+        why = ranker.explain(names[[2, 7]], k=16)
+        assert why.neighbours[0, -1] == (-1 if names.dtype.kind == "i" else "")
+        assert why.neighbours[1, -1] == names[7]
+        assert (why.moved_by[0, :, -1] == 0).all()
+        assert (why.moved_by[1, :, -1] != 0).all()
+        np.testing.assert_allclose(why.score, ranker.rank(names[[2, 7]], k=16)[1], atol=1e-5)
+        n = ranker.n_components_
+        S = ranker.item_factors_[1][:, n + 1 : 2 * n + 1].astype(float)
+        own = 2.0 * S[np.searchsorted(ranker.item_ids_, why.items[1])] @ S[np.searchsorted(ranker.item_ids_, names[7])]
+        np.testing.assert_allclose(why.moved_by[1, :, -1], own, atol=1e-5)
+        row = ranker.fold_in([names[[5, 6]]])
+        np.testing.assert_allclose(ranker.explain(row, k=5).score, ranker.rank(row, k=5)[1], atol=1e-5)
+        ranker.save(tmp_path / "model.safetensors")
+        back = slatewise.load(tmp_path / "model.safetensors").set_params(own_weight=0.0)
+        assert back.rank(names[[2, 7]], k=16)[1].tobytes() == ranker.rank(names[[2, 7]], k=16)[1].tobytes()
+
+
+@pytest.mark.parametrize("stage", [0, 1])
+def test_rank_is_the_order_of_the_scores(staged, stage):
+    scores = scores_of(staged, stage)
+    ids, values = staged.rank(staged.query_ids_, k=7, stage=stage)
+    np.testing.assert_allclose(values, -np.sort(-scores, axis=1)[:, :7], atol=1e-4)
+    places = np.searchsorted(staged.item_ids_, ids)
+    np.testing.assert_allclose(np.take_along_axis(scores, places, axis=1), values, atol=1e-4)
+
+
+def test_a_stage_may_be_a_number_of_numpy(staged):
+    np.testing.assert_array_equal(staged.rank([3], stage=np.int64(1))[0], staged.rank([3], stage=1)[0])
+
+
+def test_it_finds_most_of_what_can_be_found(made, pairs, ranker):
+    best = made.best_next(pairs.queries, 10)
+    reachable = np.mean((best == pairs.items[:, None]).any(axis=1))
+    assert ranker.recall(pairs.queries, pairs.items, [10])[10] > 0.85 * reachable
+
+
+@pytest.mark.parametrize("stage", [0, 1, None])
+def test_recall_is_that_of_rank(pairs, staged, stage):
+    ids, _ = staged.rank(pairs.queries, k=5, stage=stage)
+    hits = (ids == pairs.items[:, None]).any(axis=1)
+    found = staged.recall(pairs.queries, pairs.items, [5, 1000], stage=stage)
+    assert found == {5: pytest.approx(hits.mean()), 1000: 1.0}
+
+
+def test_strings_rank_as_numbers_do(pairs):
+    def name(number):
+        return f"artist {number:03d}"
+
+    numbers = LatentRanker(**SMALL).fit(pairs.queries, pairs.items)
+    names = LatentRanker(**SMALL).fit([name(q) for q in pairs.queries], [name(d) for d in pairs.items])
+    ids, scores = numbers.rank([3, 25], k=4)
+    named, same = names.rank([name(3), name(25)], k=4)
+    np.testing.assert_array_equal(same, scores)
+    assert named.tolist() == [[name(d) for d in row] for row in ids]
+
+
+def test_objects_are_ids_if_they_are_all_of_a_kind(pairs):
+    objects = np.array([str(q) for q in pairs.queries], dtype=object)
+    ranker = LatentRanker(**{**SMALL, "epochs": 1}).fit(objects, pairs.items)
+    assert ranker.query_ids_.dtype.kind == "U"
+
+
+def test_interactions_are_weighted_pairs(pairs):
+    keys, counts = np.unique(np.stack([pairs.queries, pairs.items]), axis=1, return_counts=True)
+    matrix = csr_array((counts, (keys[0], keys[1])), shape=(60, 60))
+    settings = {**SMALL, "validation_fraction": 0.0, "epochs": 2}
+    given = LatentRanker(**settings).fit(matrix)
+    listed = LatentRanker(**settings).fit(keys[0], keys[1], sample_weight=counts)
+    for query in (0, 25):
+        np.testing.assert_allclose(given.rank([query], 5)[1], listed.rank([query], 5)[1], atol=1e-4)
+    np.testing.assert_array_equal(given.item_ids_, np.arange(60))
+    np.testing.assert_array_equal(LatentRanker(**settings).fit(matrix.toarray()).item_factors_, given.item_factors_)
+
+
+def test_entries_of_a_matrix_that_are_stored_twice_add_up(pairs):
+    settings = {**SMALL, "validation_fraction": 0.0, "epochs": 1}
+    once = csr_array(([3.0, 1.0, 2.0], [1, 0, 2], [0, 1, 3]), shape=(2, 3))
+    twice = csr_array(([1.0, 2.0, 0.0, 1.0, 2.0], [1, 1, 0, 0, 2], [0, 3, 5]), shape=(2, 3))
+    one, other = (LatentRanker(**settings).fit(matrix) for matrix in (once, twice))
+    np.testing.assert_array_equal(other.item_factors_, one.item_factors_)
+    assert other.model_card_ == one.model_card_
+    assert twice.data.tolist() == [1.0, 2.0, 0.0, 1.0, 2.0]  # the caller's own is left as it was
+
+
+def test_pairs_of_weight_zero_do_not_count(pairs):
+    weight = np.ones(len(pairs.queries))
+    weight[1000:] = 0
+    settings = {**SMALL, "validation_fraction": 0.0, "epochs": 1}
+    weighted = LatentRanker(**settings).fit(pairs.queries, pairs.items, sample_weight=weight)
+    asked = weighted.query_steps_[:, 0] > 0
+    assert set(weighted.query_ids_[asked]) <= set(pairs.queries[:1000].tolist())
+    assert len(weighted.query_ids_) == len(np.unique(pairs.queries))
+
+
+TINY = (1e-21, 1e-22, 1e-23, 1e-24, 1e-60)  # squares around the least that float32 has
+
+
+@pytest.mark.parametrize("engine", ["blocked", "sampled"])
+def test_weights_may_be_far_apart(pairs, engine):
+    settings = {"n_components": 50, "epochs": 1, "engine": engine, "n_threads": 1}
+    sets = [np.where(pairs.queries == 25, smallest, 1.0) for smallest in TINY]
+    for weights in (*sets, 0.5 ** (np.linspace(400, 0, len(pairs.queries)) / 5)):
+        fitted = LatentRanker(**settings).fit(pairs.queries, pairs.items, weights)
+        assert np.isfinite(fitted.rank([25, 3])[1]).all()
+
+
+@pytest.mark.parametrize("engine", ["blocked", "sampled"])
+def test_only_the_ratios_of_weights_count(pairs, engine):
+    settings = {**SMALL, "epochs": 2, "engine": engine, "n_threads": 1}
+    fits = [
+        LatentRanker(**settings).fit(pairs.queries, pairs.items, np.full(len(pairs.queries), size))
+        for size in (1.0, 1e308, 5e-324)
+    ]
+    for other in fits[1:]:
+        np.testing.assert_array_equal(other.item_factors_, fits[0].item_factors_)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_features_may_be_tiny(sparse):
+    X, labels = blobs()
+    for size in TINY:
+        small = csr_array(X * size) if sparse else X * size
+        ranker = LatentRanker(n_components=50, epochs=1).fit(small, labels)
+        assert ranker.rank(small, k=6)[0].shape == (300, 6)
+
+
+def test_a_repeated_pair_counts_twice(pairs):
+    settings = {**SMALL, "validation_fraction": 0.0, "epochs": 1, "batch_size": 100_000}
+    twice = LatentRanker(**settings).fit(np.tile(pairs.queries, 2), np.tile(pairs.items, 2))
+    once = LatentRanker(**settings).fit(pairs.queries, pairs.items)
+    # One step in all: twice the gradient, which AdaGrad's first step does not see.
+    np.testing.assert_allclose(twice.item_factors_, once.item_factors_, atol=2e-4)
+
+
+def blobs(n=300, n_labels=6, seed=0):
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(n_labels, 10))
+    labels = rng.integers(0, n_labels, n)
+    return centres[labels] + 0.3 * rng.normal(size=(n, 10)), labels
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("stages", [1, 2])
+def test_features_against_items(sparse, stages):
+    X, labels = blobs()
+    X = csr_array(X) if sparse else X
+    ranker = LatentRanker(n_components=6, stages=stages, k=3, epochs=10, validation_fraction=0.1)
+    ranker.fit(X[:200], labels[:200])
+    assert ranker.recall(X[200:], labels[200:], [1])[1] > 0.9
+    assert ranker.rank(X[200:], k=2)[0].shape == (100, 2)
+
+
+def test_features_against_sets_of_items():
+    X, labels = blobs()
+    Y = np.eye(6, dtype=int)[labels]
+    Y[:, 0] = 1
+    ranker = LatentRanker(n_components=6, epochs=10).fit(X, csr_array(Y))
+    dense = LatentRanker(n_components=6, epochs=10).fit(X, Y)
+    np.testing.assert_array_equal(dense.item_factors_, ranker.item_factors_)
+    top, _ = ranker.rank(X, k=2)
+    assert np.mean([Y[row, items].sum() == min(2, Y[row].sum()) for row, items in enumerate(top)]) > 0.9
+
+
+@pytest.mark.parametrize("settings", [{"loss": "auc"}, {"engine": "sampled"}, {"negatives": 20, "stages": 2}])
+def test_other_engines_and_losses_learn_too(pairs, ranker, settings):
+    other = LatentRanker(**{**SMALL, **settings}).fit(pairs.queries, pairs.items)
+    bar = 0.8 * ranker.recall(pairs.queries, pairs.items, [10])[10]
+    assert other.recall(pairs.queries, pairs.items, [10])[10] > bar
+
+
+def test_alpha_0_is_the_auc_loss(pairs):
+    settings = {**SMALL, "epochs": 2}
+    flat, auc, steep = (
+        LatentRanker(**settings, **change).fit(pairs.queries, pairs.items)
+        for change in ({"alpha": 0}, {"loss": "auc"}, {"alpha": 1.5})
+    )
+    np.testing.assert_array_equal(flat.item_factors_, auc.item_factors_)
+    assert not np.array_equal(steep.item_factors_, flat.item_factors_)
+
+
+def test_excluded_items_do_not_show(ranker):
+    ids, _ = ranker.rank([3, 25], k=5)
+    rest, _ = ranker.rank([3, 25], k=3, exclude=[ids[0, :2], []])
+    assert rest[0].tolist() == ids[0, 2:].tolist()
+    assert rest[1].tolist() == ids[1, :3].tolist()
+    hidden = np.zeros((2, len(ranker.item_ids_)))
+    hidden[0, np.searchsorted(ranker.item_ids_, ids[0, :2])] = 1
+    np.testing.assert_array_equal(ranker.rank([3, 25], k=3, exclude=csr_array(hidden))[0], rest)
+
+
+def test_similar_items_are_those_of_the_largest_cosine(ranker):
+    V = ranker.item_factors_[0][:, : ranker.n_components]
+    V = V / np.linalg.norm(V, axis=1, keepdims=True)
+    cosine = V @ V.T
+    np.fill_diagonal(cosine, -np.inf)
+    ids, scores = ranker.similar_items(ranker.item_ids_, k=4)
+    np.testing.assert_allclose(scores, -np.sort(-cosine, axis=1)[:, :4], atol=1e-5)
+    assert not np.any(ids == ranker.item_ids_[:, None])
+
+
+def test_the_best_epoch_is_kept_and_stages_only_where_they_help(pairs):
+    reports = []
+    told = {"learning_rate": 0.3, "max_norm": 2.5}  # reports of trials would be among the others
+    ranker = LatentRanker(**{**SMALL, "stages": 3, "epochs": 8}, **told, callbacks=[reports.append])
+    ranker.fit(pairs.queries, pairs.items)
+    assert [report.stage for report in reports] == sorted(report.stage for report in reports)
+    best = [max(r.recall for r in reports if r.stage == stage) for stage in range(ranker.n_stages_)]
+    assert best == sorted(best)
+    for stage, epochs in enumerate(ranker.n_epochs_):
+        own = [r.recall for r in reports if r.stage == stage]
+        assert own[epochs - 1] == max(own)
+    assert all(0 <= report.violated <= 1 and report.loss >= 0 for report in reports)
+
+
+def test_the_recall_of_a_small_catalogue_says_something(pairs):
+    few = (pairs.queries < 12) & (pairs.items < 12)
+    reports = []
+    settings = {**SMALL, "validation_fraction": 0.2, "callbacks": [reports.append]}
+    LatentRanker(**settings).fit(pairs.queries[few] % 4, pairs.items[few])  # k is more than there are items
+    assert all(report.recall < 1 for report in reports)
+    assert len({report.recall for report in reports}) > 1
+
+
+def test_few_rows_are_held_out_whole_but_never_most_pairs():
+    marks = np.zeros((4, 30), dtype=int)
+    marks[0] = 1
+    marks[1:, :5] = 1
+    for seed in range(6):
+        reports = []
+        settings = {"n_components": 2, "epochs": 1, "validation_fraction": 0.05, "random_state": seed}
+        LatentRanker(**settings, callbacks=[reports.append]).fit(np.eye(4), marks)
+        assert reports[0].recall in {0, 0.2, 0.4, 0.6, 0.8, 1}  # five pairs of one of the small rows
+
+
+def test_rows_without_items_are_in_no_fold():
+    marks = np.zeros((30, 4), dtype=int)
+    marks[:7] = np.eye(4, dtype=int)[np.arange(7) % 4]
+    settings = {"n_components": 2, "stages": 2, "k": 2, "epochs": 2, "validation_fraction": 0.0}
+    for seed in range(10):
+        for n_marked in (1, 5, 7):
+            marked = marks * (np.arange(30) < n_marked)[:, None]
+            assert LatentRanker(**settings, random_state=seed).fit(np.eye(30), marked).n_stages_ == 2
+
+
+def test_sessions_are_their_consecutive_pairs(made, pairs):
+    settings = {**SMALL, "epochs": 2}
+    whole, listed = (
+        LatentRanker(**settings).fit(made.sessions),
+        LatentRanker(**settings).fit(pairs.queries, pairs.items),
+    )
+    assert whole.model_card_ == listed.model_card_
+    np.testing.assert_array_equal(whole.item_factors_, listed.item_factors_)
+    weights = np.arange(len(pairs.queries)) % 3
+    weighted = LatentRanker(**settings).fit(made.sessions, sample_weight=weights)
+    same = LatentRanker(**settings).fit(pairs.queries, pairs.items, weights)
+    np.testing.assert_array_equal(weighted.item_factors_, same.item_factors_)
+    for ranker, data in ((whole, (made.sessions,)), (listed, (pairs.queries, pairs.items))):
+        ranker.partial_fit(*data)
+    np.testing.assert_array_equal(whole.item_factors_, listed.item_factors_)
+
+
+def test_sessions_without_a_pair_say_nothing():
+    sessions = Sessions(np.array([1, 2, 5, 2, 1]), np.array([0, 2, 2, 3, 5]))  # one is empty, one has one item
+    ranker = LatentRanker(n_components=2, epochs=1).fit(sessions)
+    assert ranker.query_ids_.tolist() == ranker.item_ids_.tolist() == [1, 2]
+    lonely = Sessions(np.array(["a", "b"]), np.array([0, 1, 1, 2]))
+    with pytest.raises(ValueError, match="at least one pair of weight > 0, found none: all are zero, or no pairs"):
+        LatentRanker().fit(lonely)
+    with pytest.raises(ValueError, match="items: expected None, sessions have theirs"):
+        LatentRanker().fit(sessions, [1, 2])
+
+
+@pytest.mark.parametrize("n_pairs", [2, 3])
+def test_a_pair_of_every_query_and_item_is_trained(n_pairs):
+    rng = np.random.default_rng(0)
+    queries, items = np.repeat(np.arange(1000), n_pairs), rng.integers(0, 400, 1000 * n_pairs)
+    pairs = check_pairs(LatentRanker(), queries, items, None)
+    for seed in range(3):
+        used, held = hold_out(pairs, 0.2, 10, seed)
+        assert len(held.queries) == 200 * n_pairs
+        np.testing.assert_array_equal(np.unique(used.queries), np.unique(pairs.queries))
+        np.testing.assert_array_equal(np.unique(used.items), np.unique(pairs.items))
+        together = np.concatenate([np.stack([used.queries, used.items]), np.stack([held.queries, held.items])], axis=1)
+        np.testing.assert_array_equal(
+            np.sort(together[0] * 400 + together[1]), np.sort(pairs.queries * 400 + pairs.items)
+        )
+    # Where every pair is the last of its query or item, none is held out.
+    assert hold_out(check_pairs(LatentRanker(), np.arange(50), np.arange(50), None), 0.2, 10, 0)[1] is None
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+@pytest.mark.parametrize("engine", ["blocked", "sampled"])
+def test_a_query_without_pairs_gets_the_order_of_the_biases(pairs, stages, engine):
+    settings = {**SMALL, "epochs": 2, "stages": stages, "engine": engine, "validation_fraction": 0.0, "n_threads": 1}
+    matrix = np.zeros((62, 60))
+    np.add.at(matrix, (pairs.queries, pairs.items), 1.0)
+    weights = np.where(pairs.queries == 25, 0.0, 1.0)
+    rankers = [
+        (LatentRanker(**settings).fit(csr_array(matrix)), 61),
+        (LatentRanker(**settings).fit(pairs.queries, pairs.items, weights), 25),
+    ]
+    if stages == 1:
+        grown = LatentRanker(**settings).partial_fit(pairs.queries, pairs.items, weights)
+        rankers.append((grown.partial_fit([3, 99, 77], [3, 3, 5], [1.0, 0.0, 1.0]), 99))
+        assert grown.query_factors_[0][np.searchsorted(grown.query_ids_, [3, 77]), :8].any(axis=1).all()
+    for ranker, untaught in rankers:
+        nobody = ranker.rank(ranker.fold_in([[]]), k=20)
+        for found, expected in zip(ranker.rank([untaught], k=20), nobody, strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_draws_beyond_the_catalogue_change_nothing(pairs):
+    settings = {**SMALL, "epochs": 2, "engine": "sampled", "n_threads": 1}
+    by_default, capped = (
+        LatentRanker(**settings, max_draws=draws).fit(pairs.queries, pairs.items) for draws in (None, 600)
+    )
+    np.testing.assert_array_equal(capped.item_factors_, by_default.item_factors_)
+
+
+def test_partial_fit_learns_new_ids(pairs):
+    old = (pairs.queries < 40) & (pairs.items < 40)
+    ranker = LatentRanker(**SMALL).fit(pairs.queries[old], pairs.items[old])
+    before = ranker.rank([3], k=40)
+    for _ in range(6):
+        ranker.partial_fit(pairs.queries, pairs.items)
+    assert set(ranker.item_ids_) == set(pairs.items.tolist())
+    assert before[0].shape == (1, 40)
+    whole = LatentRanker(**SMALL).fit(pairs.queries, pairs.items)
+    reached = ranker.recall(pairs.queries, pairs.items, [10])[10]
+    assert reached > 0.9 * whole.recall(pairs.queries, pairs.items, [10])[10]
+
+
+def test_partial_fit_alone_is_a_fit_of_one_epoch(pairs):
+    settings = {**SMALL, "validation_fraction": 0.0, "epochs": 1}
+    part = LatentRanker(**settings).partial_fit(pairs.queries, pairs.items)
+    whole = LatentRanker(**settings).fit(pairs.queries, pairs.items)
+    np.testing.assert_array_equal(part.item_factors_, whole.item_factors_)
+
+
+def test_partial_fit_takes_a_single_event(ranker):
+    one = copy.deepcopy(ranker).partial_fit([25], [3])
+    assert not np.array_equal(one.query_factors_, ranker.query_factors_)
+    np.testing.assert_array_equal(one.item_ids_, ranker.item_ids_)
+    assert copy.deepcopy(ranker).partial_fit([25], [999]).rank([25], k=61)[0].shape == (1, 61)
+    with pytest.raises(ValueError, match="items: expected at least two to rank, found 1"):
+        LatentRanker(**SMALL).partial_fit([25], [3])
+
+
+def test_partial_fit_takes_the_parameters_of_now(pairs, ranker):
+    def gone_on(**settings):
+        return copy.deepcopy(ranker).set_params(**settings).partial_fit(pairs.queries, pairs.items)
+
+    as_before, slower, tighter = gone_on(), gone_on(learning_rate=0.01), gone_on(max_norm=0.5)
+    moved = [np.abs(one.item_factors_ - ranker.item_factors_).mean() for one in (as_before, slower)]
+    assert moved[1] < 0.2 * moved[0]
+    assert (slower.learning_rate_, tighter.max_norm_) == (0.01, 0.5)
+    touched = tighter.query_steps_[:, 0] > ranker.query_steps_[:, 0]
+    assert np.linalg.norm(tighter.query_factors_[0][touched, :8], axis=1).max() <= 0.5 * (1 + 1e-5)
+    with pytest.raises(ValueError, match="n_components: expected 8, that of the tables to go on with, found 9"):
+        gone_on(n_components=9)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_components": 3},
+        {"pair": "bilinear"},
+        {"k": 2},
+        {"k": 2, "position_weights": [5.0, 0.0]},
+        {"own_weight": 2.0},
+    ],
+)
+def test_parameters_set_after_fit_change_no_answer(tmp_path, staged, settings):
+    changed = copy.deepcopy(staged).set_params(**settings)
+    changed.save(tmp_path / "m")
+    folded = staged.fold_in([[3, 5]])
+    answers = [
+        lambda r: r.rank([25, 3], k=7)[1],
+        lambda r: r.rank(folded, k=7)[1],
+        lambda r: r.explain([25], k=3).moved_by,
+        lambda r: r.query_vectors([25]),
+        lambda r: r.item_vectors(),
+        lambda r: r.similar_items([25])[1],
+        lambda r: r.fold_in([[3, 5]]),
+        lambda r: r.score([25], [3, 5]),
+    ]
+    for one in (changed, slatewise.load(tmp_path / "m")):
+        for answer in answers:
+            np.testing.assert_array_equal(answer(one), answer(staged))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_numbers_that_float32_has_not_are_refused(pairs):
+    X, labels = blobs()
+    ranker = LatentRanker(n_components=6, epochs=2).fit(X, labels)
+    large = np.sign(X) * 2e38
+    for call in (lambda: ranker.rank(large, k=3), lambda: ranker.score(large, [0, 1])):
+        with pytest.raises(ValueError, match="queries: expected finite scores, found others for query"):
+            call()
+    before = ranker.item_factors_
+    with pytest.raises(ValueError, match="learning_rate: expected steps under which factors stay finite, found"):
+        ranker.fit(large, labels)
+    assert ranker.item_factors_ is before
+    for engine in ("blocked", "sampled"):
+        with pytest.raises(ValueError, match=r"learning_rate: expected steps .* stay finite, found 3e\+38"):
+            LatentRanker(**SMALL | {"learning_rate": 3e38, "engine": engine}).fit(pairs.queries, pairs.items)
+
+
+def test_a_refused_partial_fit_leaves_a_ranker_as_it_was():
+    X, labels = blobs()
+    ranker = LatentRanker(n_components=4, epochs=1).fit(X, labels)
+    with pytest.raises(ValueError, match="queries: expected ids or features as in fit"):
+        ranker.partial_fit([1, 2], [1, 2])
+    assert ranker.rank(X, k=3)[0].shape == (300, 3)
+
+
+def test_the_card_tells_data_apart_and_adds_them_up(pairs):
+    settings = {**SMALL, "epochs": 1}
+    X, labels = blobs(40)
+    fits = [
+        (pairs.queries, pairs.items),
+        (pairs.queries + 1, pairs.items),
+        (pairs.queries, pairs.items + 1),
+        (X, labels),
+        (X + 1, labels),
+        (csr_array(X), labels),
+        (csr_array(X + 1), labels),
+        (csr_array(X[:, ::-1]), labels),
+    ]
+    cards = [LatentRanker(**settings).fit(*data).model_card_ for data in fits]
+    assert len({card.data_sha256 for card in cards}) == len(fits)
+    for (queries, items), card, n_lists in ((fits[0], cards[0], cards[0].n_lists), (fits[3], cards[3], 80)):
+        both = LatentRanker(**settings).fit(queries, items).partial_fit(queries, items).model_card_
+        assert (both.n_rows, both.n_lists) == (2 * card.n_rows, n_lists)
+        assert both.data_sha256 != card.data_sha256
+        alone = LatentRanker(**settings).partial_fit(queries, items).model_card_
+        assert alone == card
+
+
+NAN = np.zeros((4, 2))
+NAN[1, 1] = np.nan
+LARGE = np.where(np.isnan(NAN), 1e300, NAN)
+BAD = [
+    ({"loss": "hinge"}, {}, "loss: expected one of warp, auc"),
+    ({"engine": "gpu"}, {}, "engine: expected one of blocked, sampled"),
+    ({"alpha": -1}, {}, "alpha: expected a finite number >= 0, found -1"),
+    ({"alpha": np.nan}, {}, "alpha"),
+    ({"pair": "cosine"}, {}, "pair: expected one of gram, bilinear"),
+    ({"n_components": 0}, {}, "n_components: expected a whole number from 1"),
+    ({"stages": 1.5}, {}, "stages"),
+    ({"k": 0}, {}, "k: expected"),
+    ({"epochs": 0}, {}, "epochs"),
+    ({"patience": 0}, {}, "patience"),
+    ({"negatives": "all"}, {}, "negatives: expected a whole number from 1 to 2147483647 or 'catalogue'"),
+    ({"negatives": 0}, {}, "negatives"),
+    ({"batch_size": 0}, {}, "batch_size"),
+    ({"max_draws": 0}, {}, "max_draws"),
+    ({"learning_rate": 1e39}, {}, "learning_rate: expected a finite float32 number > 0"),
+    ({"stage_norm": 1e-60}, {}, "stage_norm: expected a number > 0 and at most"),
+    ({"position_weights": [1e300] * 20}, {}, "position_weights: expected 'reciprocal' or numbers from 0 to 1e"),
+    ({}, {"queries": csr_array(([1e308, 1e308], [0, 0], [0, 2, 2])), "items": None}, "queries: expected finite entr"),
+    ({"learning_rate": 0}, {}, "learning_rate: expected a finite float32 number > 0 or 'auto', found 0"),
+    ({"max_norm": np.inf}, {}, "max_norm"),
+    ({"stage_norm": -1}, {}, "stage_norm"),
+    ({"stage_learning_rate": "fast"}, {}, "stage_learning_rate"),
+    ({"validation_fraction": 1.0}, {}, "validation_fraction"),
+    ({"position_weights": "equal"}, {}, "position_weights"),
+    ({"own_weight": -1}, {}, "own_weight: expected a number from 0 to .*, found -1"),
+    ({"own_weight": np.nan}, {}, "own_weight"),
+    ({"own_weight": "itself"}, {}, "own_weight"),
+    ({"own_weight": 1.0}, {"queries": np.eye(4)}, "own_weight: expected 0 for queries given by features"),
+    (
+        {"own_weight": 1.0, "stages": 2},
+        {"queries": ["a", "b", "c", "d"]},
+        "own_weight: expected 0 where no query has the id of an it",
+    ),
+    ({"position_weights": [1.0]}, {}, "position_weights: expected 20"),
+    ({"engine": "sampled"}, {"queries": np.eye(4)}, "engine: expected 'blocked'"),
+    ({}, {"queries": [], "items": []}, "at least one pair"),
+    ({}, {"queries": [1, 2], "items": [5, 5]}, "items: expected at least two"),
+    ({}, {"queries": [1, 2]}, "inconsistent"),
+    ({}, {"queries": [1.5, 2, 3, 4]}, "queries: expected ids"),
+    ({}, {"queries": [1, np.nan, 3, 4]}, "queries: expected ids"),
+    ({}, {"queries": np.array([1, "a", None, 2], dtype=object)}, "queries: expected ids"),
+    ({}, {"items": np.zeros((2, 2, 2))}, "one-dimensional"),
+    ({}, {"items": None}, "items: expected one item a query"),
+    ({}, {"queries": NAN}, "NaN"),
+    ({}, {"queries": csr_array(NAN)}, "queries: expected finite numbers, found nan"),
+    ({}, {"queries": csr_array(NAN), "items": None}, "queries: expected finite numbers"),
+    ({}, {"queries": -np.eye(4), "items": None}, "queries: expected finite entries >= 0, found -1"),
+    ({}, {"queries": np.eye(4), "items": None, "sample_weight": np.ones(4)}, "sample_weight"),
+    ({}, {"queries": np.eye(4), "items": np.full((4, 3), 2)}, "zeros and ones"),
+    ({}, {"queries": np.eye(4), "items": csr_array((np.ones(2), ([1, 1], [0, 0])), shape=(4, 3))}, "zeros and ones"),
+    ({}, {"queries": np.eye(4), "items": [1, 2]}, "inconsistent"),
+    ({}, {"sample_weight": [-1, 1, 1, 1]}, "sample_weight"),
+    ({}, {"queries": LARGE}, r"queries: expected finite float32 numbers, found 1e\+300 at row 1, column 1"),
+    ({}, {"queries": csr_array(LARGE)}, r"queries: expected finite float32 numbers, found 1e\+300 at row 1, column 1"),
+    (
+        {},
+        {"queries": np.array([1, 2, 2**63, 4], dtype=np.uint64)},
+        "queries: expected ids up to 9.*, found 9.* at place 2",
+    ),
+    ({}, {"items": [1, -1e17, 2, 3]}, r"items: expected ids up to 9007199254740992 .*, found -1e\+17 at place 1"),
+    ({"random_state": -1}, {}, "random_state: expected None or a whole number from 0 .* found -1"),
+    ({"random_state": "seed"}, {}, "random_state: expected None or a whole number from 0 .* found 'seed'"),
+    ({}, {"sample_weight": np.zeros(4)}, "at least one pair of weight > 0"),
+]
+
+
+@pytest.mark.parametrize(("settings", "arguments", "message"), BAD)
+def test_bad_input_to_fit(settings, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        LatentRanker(**settings).fit(**{"queries": [1, 2, 3, 4], "items": [1, 2, 3, 1], **arguments})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: r.rank([3, 999]), "queries: expected ids seen in fit, found 999 at place 1"),
+        (lambda r: r.rank(["3"]), "queries: expected ids as in fit, whole numbers"),
+        (lambda r: r.rank([3], k=0), "k: expected"),
+        (lambda r: r.rank([3], k=True), "k: expected a whole number from 1 to the 60 items .*, found True"),
+        (lambda r: r.rank([3], stage=False), "stage: expected a number from 0 to 0, found False"),
+        (lambda r: r.rank([3], k=61), "k: expected a whole number from 1 to the 60 items there are, found 61"),
+        (lambda r: r.rank([3], stage=1), "stage: expected a number from 0 to 0"),
+        (lambda r: r.rank([3, 4], exclude=[[5], [6, 999]]), "exclude: .* found 999 at place 1 of query 1"),
+        (lambda r: r.rank([3], exclude=np.eye(1, 60)), "exclude: expected a sequence of ids .*, found a dense matrix"),
+        (lambda r: r.rank([3], exclude=[[5], [6]]), "exclude: expected items for each of 1 queries, found 2"),
+        (lambda r: r.rank([3], exclude=csr_array((1, 3))), "exclude: expected shape"),
+        (lambda r: r.similar_items([999]), "ids: expected ids seen in fit"),
+        (lambda r: r.recall([3], [999]), "items: expected ids seen in fit"),
+        (lambda r: r.recall([3, 4], [5]), "items: expected one a query"),
+        (lambda r: r.recall([], []), "at least one"),
+        (lambda r: r.recall([3], [5], ks=[0]), "ks: expected"),
+        (lambda r: r.recall([3], [5], ks=5), "ks: expected whole numbers >= 1, found 5"),
+        (lambda r: r.recall([3], [5], ks=[True]), "ks: expected"),
+        (lambda r: r.partial_fit(["a", "b"], [1, 2]), "queries: expected ids as in fit"),
+        (lambda r: r.partial_fit(np.eye(3, 1), [1, 2, 3]), "queries: expected ids or features as in fit"),
+    ],
+)
+def test_bad_input_to_a_fitted_ranker(ranker, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(ranker)
+
+
+@pytest.mark.parametrize("settings", [{}, {"stages": 2, "validation_fraction": 0.0}, {"engine": "sampled"}])
+def test_saved_and_loaded_it_ranks_the_same(tmp_path, pairs, settings):
+    ranker = LatentRanker(**{**SMALL, "epochs": 2, **settings}).fit([f"q{q}" for q in pairs.queries], pairs.items)
+    ranker.save(tmp_path / "model.safetensors")
+    back = slatewise.load(tmp_path / "model.safetensors")
+    for stage in range(ranker.n_stages_):
+        for one, other in zip(ranker.rank(["q3"], stage=stage), back.rank(["q3"], stage=stage), strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert back.n_epochs_ == ranker.n_epochs_
+
+
+def test_a_ranker_of_features_is_saved_too(tmp_path):
+    X, labels = blobs()
+    ranker = LatentRanker(n_components=4, epochs=2, position_weights=[1.0] * 3, k=3).fit(X, labels)
+    ranker.save(tmp_path / "m")
+    np.testing.assert_array_equal(slatewise.load(tmp_path / "m").rank(X, k=3)[1], ranker.rank(X, k=3)[1])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"item_factors_": np.zeros((1, 3, 16), dtype=np.float32)},
+        {"item_factors_": np.full((1, 60, 16), np.nan, dtype=np.float32)},
+        {"query_factors_": np.zeros((1, 60, 16))},
+        {"query_ids_": np.zeros(60, dtype=np.int64)},
+        {"item_steps_": np.full((60, 2), -1, dtype=np.float32)},
+        {"n_stages_": 2},
+        {"max_norm_": 0.0},
+        {"stage_norm_": "auto"},
+        {"by_features_": "no"},
+        {"n_components_": 40},
+        {"n_components_": 0},
+        {"n_components_": 8.0},
+        {"pair_": "cosine"},
+        {"pair_": ["gram"]},
+        {"position_weights_": np.zeros(0, dtype=np.float32)},
+        {"position_weights_": np.ones(20)},
+        {"own_weight_": -1.0},
+        {"own_weight_": "0"},
+        {"position_weights_": np.full(20, np.nan, dtype=np.float32)},
+    ],
+)
+def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, ranker, change):
+    ranker.save(tmp_path / "m")
+    state = read_model(tmp_path / "m")
+    arrays = {**state.arrays, **{name: value for name, value in change.items() if name in state.arrays}}
+    values = {**state.values, **{name: value for name, value in change.items() if name in state.values}}
+    write_model(tmp_path / "m", replace(state, arrays=arrays, values=values))
+    with pytest.raises(ModelFileError):
+        slatewise.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("settings", [{"stages": 2}, {"negatives": 16}, {"stages": 2, "pair": "bilinear"}])
+def test_same_bits_with_any_number_of_threads(pairs, settings):
+    one, two = (
+        LatentRanker(**{**SMALL, "epochs": 3, "n_threads": threads, **settings}).fit(pairs.queries, pairs.items)
+        for threads in (1, 2)
+    )
+    np.testing.assert_array_equal(one.item_factors_, two.item_factors_)
+    np.testing.assert_array_equal(one.query_factors_, two.query_factors_)
+
+
+FIT = textwrap.dedent("""
+    import os, signal, sys
+    from slatewise import LatentRanker, datasets
+    pairs = datasets.make_sessions(300, 40, random_state=0).sessions.pairs()
+    stop_at, out = int(sys.argv[1]), sys.argv[2]
+    seen = []
+    def watch(report):
+        seen.append(report)
+        if len(seen) == stop_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+    ranker = LatentRanker(6, stages=3, k=5, epochs=4, validation_fraction=0.1,
+                          checkpoint="state", callbacks=[watch])
+    ranker.fit(pairs.queries, pairs.items).save(out)
+""")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
+def test_killed_and_resumed_it_gives_the_same_bits(tmp_path):
+    def fit(stop_at, out):
+        command = [sys.executable, "-c", FIT, str(stop_at), out]
+        return subprocess.run(command, cwd=tmp_path, check=False).returncode
+
+    assert fit(-1, "whole") == 0
+    assert not (tmp_path / "state").exists()
+    assert fit(2, "part") == -signal.SIGKILL
+    assert (tmp_path / "state").exists()
+    assert fit(3, "part") == -signal.SIGKILL  # in the second stage by now
+    assert fit(-1, "part") == 0
+    whole, part = (slatewise.load(tmp_path / name) for name in ("whole", "part"))
+    np.testing.assert_array_equal(whole.item_factors_, part.item_factors_)
+    np.testing.assert_array_equal(whole.query_factors_, part.query_factors_)
+    assert whole.n_epochs_ == part.n_epochs_
+
+
+def test_a_checkpoint_of_other_data_is_refused(tmp_path, pairs):
+    path = tmp_path / "state"
+
+    def stop(report):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        LatentRanker(**SMALL, checkpoint=path, callbacks=[stop]).fit(pairs.queries, pairs.items)
+    with pytest.raises(ValueError, match="checkpoint"):
+        LatentRanker(**SMALL, checkpoint=path).fit(pairs.queries[:100], pairs.items[:100])
+    with pytest.raises(ValueError, match="checkpoint"):  # the same pairs by number
+        LatentRanker(**SMALL, checkpoint=path).fit(pairs.queries + 1, pairs.items)
+    with pytest.raises(ValueError, match="checkpoint"):
+        LatentRanker(**{**SMALL, "max_norm": 1.0}, checkpoint=path).fit(pairs.queries, pairs.items)
+    LatentRanker(**SMALL, checkpoint=path, n_threads=2).fit(pairs.queries, pairs.items)
+    assert not os.path.exists(path)
+
+
+def test_settings_of_a_checkpoint_are_told_by_value(tmp_path, pairs):
+    path = tmp_path / "state"
+    long = 1 / np.arange(1, 2001)
+    other = long.copy()
+    other[1000] = 0.5  # where an array this long prints as dots
+
+    def stop(report):
+        raise KeyboardInterrupt
+
+    def fit(**settings):
+        return LatentRanker(**{**SMALL, "checkpoint": path, **settings}).fit(pairs.queries, pairs.items)
+
+    same = [
+        ({"k": 2, "position_weights": [1, 0.5]}, {"k": 2, "position_weights": np.array([1, 0.5])}),
+        ({"max_norm": 3, "alpha": 1}, {"max_norm": 3.0, "alpha": np.float64(1)}),
+        ({"learning_rate": 0.3, "epochs": 6}, {"learning_rate": np.float64(0.3), "epochs": np.int64(6)}),
+        ({"k": 2000, "position_weights": long}, {"k": 2000, "position_weights": long.tolist()}),
+        ({"random_state": None}, {"random_state": 0}),
+    ]
+    for one, another in same:
+        with pytest.raises(KeyboardInterrupt):
+            fit(callbacks=[stop], **one)
+        assert fit(**another).n_stages_ == 1
+    with pytest.raises(KeyboardInterrupt):
+        fit(callbacks=[stop], k=2000, position_weights=long)
+    with pytest.raises(ValueError, match="checkpoint"):
+        fit(k=2000, position_weights=other)

@@ -1,0 +1,117 @@
+"""Losses of the first ranks: target neighbours, psi over the pairs of the top, the warning where nothing is learnt."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.preprocessing import scale
+from tests.metric_judge import nearest_of, planes, risk, same_class
+
+from slatewise import MetricRanker
+from slatewise.core.results import NothingLearntWarning
+
+TOP = ["precision", "ndcg", "knn", "mrr"]
+LOSSES = ["auc", "map", *TOP]
+
+
+def few_points(seed):
+    rng = np.random.default_rng(seed)
+    y = np.array([0, 0, 0, 0, 1, 1])
+    return rng.normal(size=(6, 2)) * [1.0, 3.0] + 3.0 * y[:, None], y
+
+
+@pytest.mark.filterwarnings("ignore::slatewise.core.results.NothingLearntWarning")
+@pytest.mark.parametrize("pairs", ["top", "all"])
+@pytest.mark.parametrize("targets", ["all", 2])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_objective_is_that_of_all_rankings(loss, targets, pairs):
+    X, y = few_points(len(loss))
+    ranker = MetricRanker(loss, k=2, C=4.0, targets=targets, pairs=pairs).fit(X, y)
+    wanted = same_class(y) if targets == "all" else nearest_of(same_class(y), X, targets)
+    top = {"auc": None, "map": None, "precision": 2, "ndcg": 2, "knn": 1, "mrr": 1}[loss] if pairs == "top" else None
+    judge, W = planes(X, X, wanted, loss, 2, top), ranker.metric_
+    assert ranker.objective_ == pytest.approx(np.trace(W) + 4.0 * risk(judge, W))
+    for seed in range(30):
+        M = np.random.default_rng(seed).normal(size=(2, 2)) / 4
+        assert ranker.lower_bound_ <= np.trace(M.T @ M) + 4.0 * risk(judge, M.T @ M)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_targets_by_default(loss):
+    X, y = few_points(0)
+    X, y = np.vstack([X, X + np.array([0.3, 2.0])]), np.tile(y, 2)
+    default = MetricRanker(loss, k=2, C=20).fit(X, y)
+    named = MetricRanker(loss, k=2, C=20, targets=2 if loss in TOP else "all").fit(X, y)
+    np.testing.assert_array_equal(default.components_, named.components_)
+    # A list says what is to come first, all of it.
+    lists = csr_array((same_class(y) == 1).astype(float))
+    whole = MetricRanker(loss, k=2, C=200, targets="all").fit(X, y)
+    np.testing.assert_array_equal(MetricRanker(loss, k=2, C=200).fit(X, relevance=lists).components_, whole.components_)
+    nearest = MetricRanker(loss, k=2, C=20, targets=2).fit(X, relevance=lists)
+    assert (nearest.objective_ == default.objective_) == (loss in TOP)
+
+
+def test_targets_of_queries_that_are_skipped_and_of_few(wine_rows):
+    X, y = wine_rows
+    y = y.copy()
+    y[0] = 7  # nobody shares the class of row 0
+    alone = MetricRanker("precision").fit(X, y)
+    assert alone.n_skipped_ == 1
+    more = MetricRanker("precision", targets=10_000).fit(X, y)
+    whole = MetricRanker("precision", targets="all").fit(X, y)
+    np.testing.assert_array_equal(more.components_, whole.components_)
+
+
+@pytest.fixture(scope="module")
+def wine_rows():
+    X, y = load_wine(return_X_y=True)
+    return scale(X)[::2], y[::2]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+def test_every_loss_learns_as_it_comes(load, loss):
+    X, y = load(return_X_y=True)
+    X, y = scale(X)[::3], y[::3]
+    ranker = MetricRanker(loss).fit(X, y)  # a warning would be an error
+    assert ranker.lower_bound_ < 0.97
+    assert ranker.objective_ - ranker.lower_bound_ <= 1e-3 * ranker.objective_
+
+
+def test_nothing_learnt_is_a_warning_with_numbers(wine_rows):
+    X, y = wine_rows
+    with pytest.warns(NothingLearntWarning, match="nothing or next to nothing was learnt") as caught:
+        ranker = MetricRanker("knn", targets="all", pairs="all").fit(X, y)
+    assert len(ranker.components_)  # what was found is kept
+    text = str(caught[0].message)
+    zero, bound = (float(number) for number in re.findall(r"is ([0-9.]+), and no W is below ([0-9.]+),", text)[0])
+    assert zero == pytest.approx(1.0)
+    assert bound == pytest.approx(ranker.lower_bound_, rel=1e-5)
+    assert "targets=k" in text
+    with pytest.warns(NothingLearntWarning, match="C=0.01"):
+        MetricRanker("auc", C=0.01).fit(X, y)
+    with pytest.warns(NothingLearntWarning, match="C=0.001"):
+        MetricRanker("auc").path(X, y, [0.001, 1.0])
+
+
+def test_a_larger_psi_is_a_larger_metric():
+    """Where all queries have as many irrelevant items, C of the one is C k/N of the other, and W is k/N as large."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 15)
+    X, settings = rng.normal(size=(30, 3)) + y[:, None], {"k": 3, "targets": 3, "tol": 1e-5}
+    paper = MetricRanker("precision", C=40.0, pairs="all", **settings).fit(X, y)
+    top = MetricRanker("precision", C=40.0 * 3 / 15, **settings).fit(X, y)
+    assert paper.objective_ * 3 / 15 == pytest.approx(top.objective_, rel=2e-5)
+    squares = MetricRanker("precision", C=40.0, pairs="all", regularizer="frobenius", **settings).fit(X, y)
+    scaled = MetricRanker("precision", C=40.0 * (3 / 15) ** 2, regularizer="frobenius", **settings).fit(X, y)
+    assert squares.objective_ * (3 / 15) ** 2 == pytest.approx(scaled.objective_, rel=2e-5)
+
+
+def test_grades_have_no_targets(wine_rows):
+    X, y = wine_rows
+    grades = csr_array(np.maximum(0, 2 - np.abs(y[:, None] - y)).astype(float))
+    assert MetricRanker("ndcg", C=10).fit(X, relevance=grades).lower_bound_ > 0
+    with pytest.raises(ValueError, match="targets: expected 'auto' or 'all' with grades"):
+        MetricRanker("ndcg", targets=3).fit(X, relevance=grades)

@@ -1,0 +1,164 @@
+"""A fit that is killed and goes on ends at the same bits, wherever it was killed."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from tests.interrupted_fits import FITS, queries
+
+from slatewise import CStarRanker, MarginRanker, MatchingRanker, datasets
+from slatewise.model import checkpoint as _checkpoint
+from slatewise.model.file import read_model, write_model
+
+
+def learned(estimator):
+    return {name: getattr(estimator, name) for name in (*estimator.learned, "model_card_")}
+
+
+def assert_same_bits(one, two):
+    for name, value in learned(one).items():
+        np.testing.assert_array_equal(value, learned(two)[name], err_msg=name)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
+@pytest.mark.parametrize(
+    ("name", "stop_at"),
+    [("margin", 30), ("matching", 12), ("graphs", 9), ("labels", 2), ("labels, likelihood", 4), ("points", 20)],
+)
+def test_killed_and_resumed_it_gives_the_same_bits(tmp_path, name, stop_at):
+    state = tmp_path / "state"
+    command = [sys.executable, "-m", "tests.interrupted_fits", name, state, str(stop_at)]
+    root = Path(__file__).parents[2]
+    assert subprocess.run(command, cwd=root, check=False).returncode == -signal.SIGKILL
+    estimator, data = FITS[name]
+    told, whole, rest = [], [], []
+    once = clone(estimator).set_params(callbacks=[whole.append]).fit(*data())
+    again = clone(estimator).set_params(
+        checkpoint=state, callbacks=[rest.append, lambda _: told.append(state.exists())]
+    )
+    assert_same_bits(once, again.fit(*data()))
+    assert told[0]
+    assert not state.exists()
+    assert 0 < len(rest) < len(whole)
+    assert rest == whole[-len(rest) :]
+
+
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("writes", [2, 12, 40])
+def test_interrupted_anywhere_it_goes_on_to_the_same_bits(tmp_path, monkeypatch, name, writes):
+    """Also while strengths and core labels are chosen, where no callback is called."""
+    state, written = tmp_path / "state", []
+
+    def write(path, arrays):
+        write_model(path, arrays)
+        written.append(path)
+        if len(written) == writes:
+            raise KeyboardInterrupt
+
+    estimator, data = FITS[name]
+    once = clone(estimator).fit(*data())
+    monkeypatch.setattr(_checkpoint, "write_model", write)
+    stopped = clone(estimator).set_params(checkpoint=state)
+    try:
+        stopped.fit(*data())
+    except KeyboardInterrupt:
+        assert state.exists()
+        written.append(state)  # only once
+        stopped = clone(stopped).set_params(n_threads=2).fit(*data())
+    assert not state.exists()
+    assert_same_bits(once, stopped)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_interrupted_when_all_but_done_it_is_done(tmp_path, name):
+    estimator, data = FITS[name]
+    rounds, seen = [], []
+    once = clone(estimator).set_params(callbacks=[rounds.append]).fit(*data())
+
+    def stop_at_the_last(round_):
+        seen.append(round_)
+        if len(seen) == len(rounds):
+            raise KeyboardInterrupt
+
+    again = clone(estimator).set_params(checkpoint=tmp_path / "state", callbacks=[stop_at_the_last])
+    with pytest.raises(KeyboardInterrupt):
+        again.fit(*data())
+    assert_same_bits(once, again.fit(*data()))
+
+
+def interrupted(estimator, path, data):
+    def stop(round_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        clone(estimator).set_params(checkpoint=path, callbacks=[stop]).fit(*data)
+
+
+def test_a_state_of_other_data_or_settings_is_refused(tmp_path):
+    X, y, qid = queries()
+    path = tmp_path / "state"
+    interrupted(MarginRanker(), path, (X, y, qid))
+    others = [
+        (MarginRanker(), (2 * X, y, qid)),
+        (MarginRanker(), (X, y, qid[::-1])),
+        (MarginRanker(C=2.0), (X, y, qid)),
+    ]
+    for estimator, data in others:
+        with pytest.raises(
+            ValueError, match="checkpoint: expected the state of this data and these settings, found ano"
+        ):
+            estimator.set_params(checkpoint=path).fit(*data)
+    assert path.exists()
+    more = MarginRanker(checkpoint=path, max_iter=2000, n_threads=1).fit(X, y, qid)  # may be others
+    assert_same_bits(more, MarginRanker().fit(X, y, qid))
+
+
+def test_lists_of_other_rows_are_other_data():
+    X, y, _ = queries()
+    halves = [np.arange(len(y)) // (len(y) // 2), np.arange(len(y)) % 2]
+    one, two = (MarginRanker().fit(X, y, np.minimum(half, 1)).model_card_.data_sha256 for half in halves)
+    assert one != two
+
+
+def test_a_damaged_state_is_refused(tmp_path):
+    path = tmp_path / "state"
+    interrupted(MarginRanker(), path, queries())
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match="state"):
+        MarginRanker(checkpoint=path).fit(*queries())
+
+
+def test_a_file_holds_the_answers_alone(tmp_path):
+    path = tmp_path / "state"
+    interrupted(MarginRanker(), path, queries())
+    saved = read_model(path)
+    assert saved.estimator == "MarginRanker checkpoint"
+    assert set(saved.arrays) == {"questions", "sizes", "numbers"}
+    assert saved.arrays["sizes"].tolist() == [queries()[0].shape[1] + 1]
+
+
+def test_settings_are_compared_in_all_their_digits_however_they_print(tmp_path):
+    path, data = tmp_path / "state", queries()
+    interrupted(MatchingRanker(M=3, c=np.array([2.0, 1.0, 0.0])), path, data)
+    with np.printoptions(precision=1), pytest.raises(ValueError, match="checkpoint: expected the state of this data"):
+        MatchingRanker(M=3, c=np.array([2.0, 1.0 + 1e-9, 0.0]), checkpoint=path).fit(*data)
+    MatchingRanker(M=3, c=[2.0, 1.0, 0.0], checkpoint=path).fit(*data)  # the same in other words
+
+
+def test_a_state_that_other_rounds_of_validation_led_to_is_refused(tmp_path):
+    scenes = datasets.make_label_scenes(n_rows=40, random_state=0)
+    path = tmp_path / "state"
+    interrupted(CStarRanker(core=1, C="auto", max_iter=2), path, (scenes.X, scenes.Y))
+    with pytest.raises(ValueError, match="checkpoint: expected the state of this data and these settings"):
+        CStarRanker(core=1, C="auto", max_iter=60, checkpoint=path).fit(scenes.X, scenes.Y)
+
+
+@pytest.mark.parametrize("params", [{"k": 2}, {"learner": "subgradient"}])
+def test_where_no_state_is_kept_a_checkpoint_is_refused(params, tmp_path):
+    scenes = datasets.make_label_scenes(n_rows=40, random_state=0)
+    with pytest.raises(ValueError, match="checkpoint: expected None"):
+        CStarRanker(core=1, checkpoint=tmp_path / "state", **params).fit(scenes.X, scenes.Y)
