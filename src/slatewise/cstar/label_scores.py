@@ -28,8 +28,7 @@ Coefficients: TypeAlias = tuple[Floats, Floats]
 
 _ROUNDING = 1e-12
 """A column that differs by less, relative to its values, is constant."""
-_LEAST_SPREAD = 1e-50
-"""Coefficients are divided by it."""
+_LEAST_SPREAD = 1e-150
 
 
 class LabelScores(Protocol):
@@ -126,12 +125,16 @@ def prepare_kernel(kernel: RowKernel, X: Floats, n_components: int | None) -> Pr
 
 def _spread(centred: Floats, largest: Floats, weight: Floats) -> Floats:
     """Return the standard deviation of each column, 1 of those that are constant but for rounding."""
-    varies = np.abs(centred).max(axis=0, initial=0.0) > _ROUNDING * largest
-    spread = np.where(varies, np.sqrt(weight @ centred**2 / weight.sum()), 1.0)
-    if spread.min(initial=1.0) < _LEAST_SPREAD:
-        column = int(np.argmin(spread))
+    peak = np.abs(centred).max(axis=0, initial=0.0)
+    varies = peak > _ROUNDING * largest
+    unit = np.where(varies, peak, 1.0)
+    # Divided first: squares of tiny or huge numbers are 0 or infinite.
+    spread = np.where(varies, unit * np.sqrt(weight @ (centred / unit) ** 2 / weight.sum()), 1.0)
+    wrong = (spread < _LEAST_SPREAD) | (spread > 1.0 / _LEAST_SPREAD)
+    if wrong.any():
+        column = int(np.flatnonzero(wrong)[0])
         raise ValueError(
-            f"X: expected columns with a standard deviation of at least {_LEAST_SPREAD}, "
+            f"X: expected columns with a standard deviation from {_LEAST_SPREAD} to {1 / _LEAST_SPREAD}, "
             f"found {spread[column]:.3g} in column {column}"
         )
     return spread
