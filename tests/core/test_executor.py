@@ -10,7 +10,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from slatewise import CStarRanker
-from slatewise.core.executor import map_blocks, one_blas_thread, sum_blocks, thread_count
+from slatewise.core.executor import Executor, map_blocks, one_blas_thread, sum_blocks, thread_count
 from slatewise.datasets import make_label_scenes
 
 
@@ -240,3 +240,23 @@ def test_a_bad_environment_is_named(monkeypatch, text):
 def test_a_bad_number_is_named(n_threads):
     with pytest.raises(ValueError, match="n_threads: expected None or -1 for all cores or a whole number from 1"):
         thread_count(n_threads)
+
+
+def test_blocks_are_mapped_summed_and_filled_in_order_at_any_number_of_threads():
+    blocks = [*range(20)]
+    for n_threads in (1, 2, 5, 50):
+        executor = Executor(n_threads)
+        assert list(executor.map_blocks(pow, 3, blocks)) == [3**block for block in blocks]
+        assert executor.sum_blocks(_word, "b", iter(blocks), str.__add__) == "".join(f"b{block}" for block in blocks)
+        filled: set[int] = set()
+        executor.fill_blocks(filled.add, blocks)
+        assert filled == set(blocks)
+
+
+def test_only_functions_of_a_module_are_mapped():
+    with pytest.raises(TypeError, match="expected a function of a module"):
+        Executor(1).map_blocks(lambda _, block: block, None, [1])
+
+
+def _word(letter, block):
+    return f"{letter}{block}"

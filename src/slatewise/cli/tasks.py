@@ -111,10 +111,7 @@ class DocumentTask(Task):
     def run(self, model: Any, data: str, top: int) -> Run:
         """Rank the documents of every query."""
         rows = read_ranking(data, model.n_features_in_, Part.TEST, require_labels=False)
-        X = _features(rows)
-        rankings = model.rank(X, rows.qid).top(top)
-        qid = np.repeat(rankings.ids, np.diff(rankings.offsets)).astype(str)
-        return Run(qid, document_ids(rows)[rankings.order], model.predict(X)[rankings.order])
+        return model.rank(_features(rows), rows.qid, doc_ids=document_ids(rows)).top(top).to_run()
 
     def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
         """Measure the documents of every query."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache, reduce
+from dataclasses import dataclass
+from functools import cache, partial, reduce
 from importlib import import_module
 from typing import NamedTuple, TypeVar
 
@@ -22,6 +23,7 @@ from threadpoolctl import ThreadpoolController
 from slatewise.core.rules import THREADS
 
 Block = TypeVar("Block")
+Parameters = TypeVar("Parameters")
 Result = TypeVar("Result")
 
 
@@ -113,32 +115,79 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_in_child)
 
 
+@dataclass(frozen=True)
+class Executor:
+    """Who does the work over blocks: so many threads of this process. Made once, at the door, by :meth:`of`."""
+
+    n_threads: int
+
+    @classmethod
+    def of(cls, n_threads: int | None) -> Executor:
+        """Resolve what a user asked for, see :func:`thread_count`."""
+        return cls(thread_count(n_threads))
+
+    def map_blocks(
+        self,
+        function: Callable[[Parameters, Block], Result],
+        parameters: Parameters,
+        blocks: Iterable[Block],
+    ) -> Iterator[Result]:
+        """Yield ``function(parameters, block)`` in block order.
+
+        ``function`` is a module's own, so that another process can be told its name; what it needs beside the block is
+        in ``parameters``. At most two blocks per thread are in flight, so memory stays bounded.
+
+        Examples
+        --------
+        >>> list(Executor(2).map_blocks(pow, 2, [3, 4]))
+        [8, 16]
+        """
+        if "<" in function.__qualname__:
+            raise TypeError(f"map_blocks: expected a function of a module, found {function.__qualname__}")
+        return self._in_order(partial(function, parameters), blocks)
+
+    def sum_blocks(
+        self,
+        function: Callable[[Parameters, Block], Result],
+        parameters: Parameters,
+        blocks: Iterable[Block],
+        add: Callable[[Result, Result], Result],
+    ) -> Result:
+        """Add up :meth:`map_blocks` in block order, so that the bits do not depend on who works."""
+        return reduce(add, self.map_blocks(function, parameters, blocks))
+
+    def fill_blocks(self, fill: Callable[[Block], None], blocks: Iterable[Block]) -> None:
+        """Call ``fill(block)``, which writes that block's part of arrays that all threads share."""
+        for _ in self._in_order(fill, blocks):
+            pass
+
+    def _in_order(self, function: Callable[[Block], Result], blocks: Iterable[Block]) -> Iterator[Result]:
+        threads = min(self.n_threads, len(blocks)) if isinstance(blocks, Sized) else self.n_threads
+        if threads <= 1:
+            yield from map(function, blocks)
+            return
+        pending: deque[Future[Result]] = deque()
+        with ThreadPoolExecutor(threads) as pool:
+            try:
+                for block in blocks:
+                    pending.append(pool.submit(function, block))
+                    if len(pending) >= 2 * threads:
+                        yield pending.popleft().result()
+                while pending:
+                    yield pending.popleft().result()
+            finally:
+                for future in pending:
+                    future.cancel()
+
+
+ONE_THREAD = Executor(1)
+
+
 def map_blocks(
     function: Callable[[Block], Result], blocks: Iterable[Block], n_threads: int | None = None
 ) -> Iterator[Result]:
-    """Yield ``function(block)`` in block order; at most two blocks a thread are in flight, so memory stays bounded.
-
-    Examples
-    --------
-    >>> list(map_blocks(sum, [(1, 2), (3, 4)], n_threads=2))
-    [3, 7]
-    """
-    threads = thread_count(n_threads)
-    if threads == 1:
-        yield from map(function, blocks)
-        return
-    pending: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for block in blocks:
-                pending.append(pool.submit(function, block))
-                if len(pending) >= 2 * threads:
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
-        finally:
-            for future in pending:
-                future.cancel()
+    """To be replaced by the methods of Executor."""
+    return Executor.of(n_threads)._in_order(function, blocks)  # pyright: ignore[reportPrivateUsage]
 
 
 def sum_blocks(
@@ -147,5 +196,5 @@ def sum_blocks(
     add: Callable[[Result, Result], Result],
     n_threads: int | None = None,
 ) -> Result:
-    """Add up ``function(block)`` in block order, so the bits do not depend on the number of threads."""
+    """To be replaced by the methods of Executor."""
     return reduce(add, map_blocks(function, blocks, n_threads))

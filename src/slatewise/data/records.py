@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from slatewise.core.errors import Skipped
+from slatewise.core.rankings import Run as Run
 from slatewise.core.sparse import sparse_rows
 
 Float: TypeAlias = NDArray[np.float64]
@@ -35,17 +36,6 @@ class Ranking:
         """Return X as a dense float64 array."""
         rows = sparse_rows("X", self.X)
         return np.asarray(self.X if rows is None else rows.toarray(), dtype=np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """A system's answer: row i says that list ``qid[i]`` got document ``doc_ids[i]`` with ``scores[i]``."""
-
-    qid: Strings
-    doc_ids: Strings
-    scores: Float
-    tag: str = "slatewise"
-    skipped: Skipped = field(default_factory=Skipped)
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,9 +84,29 @@ class QueryRanker(SavedEstimator):
         check_is_fitted(self)
         return self._scores(check_features(self, X, reset=False))
 
-    def rank(self, X: ArrayLike | Sparse, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> Rankings:
-        """Return, for every list, its row numbers best first; lists given by ``group`` are called 0, 1, .."""
-        return rank_rows(self.predict(X), qid, group)
+    def rank(
+        self,
+        X: ArrayLike | Sparse,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        doc_ids: ArrayLike | None = None,
+    ) -> Rankings:
+        """Return every list best first.
+
+        Parameters
+        ----------
+        X
+            As in :meth:`fit`.
+        qid, group
+            The list of each row, or how many rows each list has; lists given by ``group`` are called 0, 1, ..
+        doc_ids
+            What each row is called in the answer; default: its number.
+        """
+        scores = self.predict(X)
+        names = None if doc_ids is None else np.asarray(doc_ids)
+        if names is not None and names.shape != scores.shape:
+            raise ValueError(f"doc_ids: expected one per row of X ({len(scores)}), found shape {names.shape}")
+        return rank_rows(scores, qid, group, names)
 
     def score(
         self,
