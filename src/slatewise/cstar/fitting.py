@@ -59,7 +59,7 @@ def train(ranker: CStarRanker, prepared: Prepared, Y: Floats, weight: Floats, da
         with resumed(ranker, data_sha256) as tell_round:
             return _train(ranker, prepared, Y, weight, lambda found, _: tell_round(found), None)
     # C and the core may be chosen by fits that end at max_iter too: with another one the state may belong to others.
-    checkpoint = Checkpoint(ranker, f"{data_sha256} {ranker.max_iter}")
+    checkpoint = Checkpoint.of(ranker, f"{data_sha256} {ranker.max_iter}")
 
     def tell(found: Round, state: DualState | None) -> None:
         if state is not None and ranker.k == "relevant":
