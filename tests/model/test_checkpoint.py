@@ -12,7 +12,6 @@ from sklearn.base import clone
 from tests.interrupted_fits import FITS, queries
 
 from slatewise import CStarRanker, MarginRanker, MatchingRanker, datasets
-from slatewise._version import __version__
 from slatewise.model import checkpoint as _checkpoint
 from slatewise.model.file import read_model, write_model
 
@@ -141,8 +140,12 @@ def altered(path, **changes):
 def test_a_state_of_another_version_is_refused_and_says_why(tmp_path):
     path, why = tmp_path / "state", ".+; a checkpoint is of one version of slatewise: remove the file or name another"
     interrupted(MarginRanker(), path, queries())
-    altered(path, card=replace(read_model(path).card, library="slatewise 77.0.0"))
+    before = read_model(path)
+    altered(path, card=replace(before.card, library="slatewise 77.0.0"))
     with pytest.raises(ValueError, match="checkpoint: expected the state of a fit by .+, found one by .+77" + why):
+        MarginRanker(checkpoint=path).fit(*queries())
+    altered(path, card=before.card, format=1)
+    with pytest.raises(ValueError, match="checkpoint: expected the state of a fit by .+, found one .+ format 1" + why):
         MarginRanker(checkpoint=path).fit(*queries())
     altered(path, format=99)
     with pytest.raises(ValueError, match="checkpoint: .+ found 99" + why):

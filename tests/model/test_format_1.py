@@ -6,8 +6,9 @@ from tests.model.format_1.write import HERE, answers
 
 from slatewise import load
 from slatewise.model import saving
+from slatewise.model.file import FORMAT_VERSION, read_model, write_model
 
-FILES = sorted(path for path in HERE.glob("*.safetensors") if not path.name.startswith("old_"))
+FILES = sorted(HERE.glob("*.safetensors"))
 
 
 def asked_and_said(path):
@@ -39,3 +40,24 @@ def test_there_is_one_of_every_estimator():
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_file_answers_as_before(path, mmap):
     assert_as_said(load(path, mmap), path)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_saved_again_it_is_of_the_present_format(path, tmp_path):
+    load(path).save(tmp_path / "again")
+    state = read_model(tmp_path / "again")
+    assert (state.format, state.estimator_version) == (FORMAT_VERSION, type(load(path)).file_version)
+    assert_as_said(load(tmp_path / "again"), path)
+
+
+def test_a_file_of_format_1_is_written_as_it_was_read(tmp_path):
+    for path in FILES:
+        write_model(tmp_path / "same", read_model(path))
+        assert (tmp_path / "same").read_bytes() == path.read_bytes()
+
+
+def test_sets_of_labels_and_classes_are_told_apart_before_multilabel():
+    labels, classes = (load(HERE / f"old_cstar_{kind}.safetensors") for kind in ("labels", "classes"))
+    assert "multilabel_" not in read_model(HERE / "old_cstar_labels.safetensors").values
+    assert (labels.multilabel_, labels.classes_.tolist()) == (True, [0, 1, 2, 3])
+    assert (classes.multilabel_, classes.classes_.tolist()) == (False, ["a", "b", "c"])

@@ -151,6 +151,7 @@ class CStarRanker(SavedEstimator):
         "n_iter_": rules.count(0),
         "n_skipped_": rules.count(0),
     }
+    file_version: ClassVar[int] = 2
     core_: Ints
     pair_: Floats
     coef_: Floats

@@ -20,6 +20,7 @@ from slatewise.core.by_name import found_at
 from slatewise.core.errors import ModelFileError
 from slatewise.core.rules import NAMES, Rule, check, count
 from slatewise.model.file import Json, ModelCard, ModelState, raw_bytes, read_model, write_model
+from slatewise.model.migrations import migrated
 from slatewise.model.sklearn import BaseEstimator, check_is_fitted
 
 _HOMES = {
@@ -44,6 +45,8 @@ class SavedEstimator(BaseEstimator):
     """What each attribute may be that fit learns, and a file has."""
     not_saved: ClassVar[tuple[str, ...]] = ("callbacks", "checkpoint", "n_threads")
     """Parameters of a run, not of the model: neither written to a file nor taken from one."""
+    file_version: ClassVar[int] = 1
+    """Which form of ``learned`` a file has: counted up where that changes, with a line in ``model.migrations``."""
     model_card_: ModelCard
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -62,7 +65,8 @@ class SavedEstimator(BaseEstimator):
         values = {name: as_json(value, name) for name, value in learned.items() if name not in arrays}
         given = {name: value for name, value in self.get_params(deep=False).items() if name not in self.not_saved}
         params = {name: as_json(value, name) for name, value in given.items()}
-        write_model(path, ModelState(type(self).__name__, params, values, arrays, self.model_card_))
+        kind = type(self)
+        write_model(path, ModelState(kind.__name__, params, values, arrays, self.model_card_, kind.file_version))
 
     @classmethod
     def from_state(cls, state: ModelState, name: str) -> Self:
@@ -99,7 +103,8 @@ class SavedEstimator(BaseEstimator):
 def load(path: str | os.PathLike[str], mmap: bool = False) -> Any:
     """Read a model file and return its estimator, ready to predict.
 
-    Every byte is checked against the file's own checksums first; nothing in the file is executed.
+    Every byte is checked against the file's own checksums first; nothing in the file is executed. Files of older
+    versions are migrated; newer ones are refused.
 
     Parameters
     ----------
@@ -119,7 +124,8 @@ def load(path: str | os.PathLike[str], mmap: bool = False) -> Any:
     if state.estimator not in _HOMES:
         raise ModelFileError(f"{os.fspath(path)}: expected one of {sorted(_HOMES)}, found {state.estimator!r}")
     estimator_class = cast("type[SavedEstimator]", found_at(_HOMES[state.estimator], state.estimator))
-    return estimator_class.from_state(state, os.fspath(path))
+    newest = migrated(state, estimator_class.file_version, os.fspath(path))
+    return estimator_class.from_state(newest, os.fspath(path))
 
 
 def card_for(n_lists: int, *arrays: NDArray[Any], **certificate: Any) -> ModelCard:
