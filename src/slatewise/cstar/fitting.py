@@ -84,8 +84,7 @@ def _train(
     ranker: CStarRanker, prepared: Prepared, Y: Floats, weight: Floats, tell: Tell, start: Start | None
 ) -> Trained:
     learner = LEARNERS[ranker.learner]
-    seed = 0 if ranker.random_state is None else int(ranker.random_state)
-    settings = Settings(1.0, 1.0, ranker.tol, ranker.max_iter, seed)
+    settings = Settings(1.0, 1.0, ranker.tol, ranker.max_iter, ranker.seed_)
     # A row without labels is here only with a fixed k; for the inner validation it counts as all right.
     never_empty = np.maximum(Y, (Y.sum(axis=1) == 0)[:, None])
     alone = relevant_hinge(prepared, never_empty, weight, np.zeros(0, dtype=np.int64), ranker.n_threads)

@@ -42,8 +42,7 @@ def fit_stages(ranker: LatentRanker, pairs: LatentPairs, data_hash: str) -> Lear
     stages = stages_of(ranker, pairs, shape(steps))
     # Without pairs to judge by, what is left open stays where a search would begin.
     names = [] if stages.validation is None else left_open(ranker)
-    as_used = {"position_weights": position_weights(ranker), "random_state": seed_of(ranker)}
-    checkpoint = Checkpoint.of(ranker, data_hash, **as_used)
+    checkpoint = Checkpoint.of(ranker, data_hash, position_weights=position_weights(ranker))
     saved = checkpoint.read()
     progress = Progress() if saved is None else unpacked(saved, shape, steps)
     learned = fit_searching(stages, shape, steps, names, ranker.stages, progress, watch)
@@ -69,7 +68,7 @@ def silence_untaught(queries: Table, pairs: LatentPairs, *known: Ints) -> None:
 
 def seed_of(ranker: LatentRanker) -> int:
     """Return the seed of everything random."""
-    return 0 if ranker.random_state is None else int(ranker.random_state)
+    return ranker.seed_
 
 
 def shape_of(ranker: LatentRanker, pairs: LatentPairs, steps: Steps) -> Shape:

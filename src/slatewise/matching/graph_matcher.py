@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from slatewise.core import rules
 from slatewise.core.results import Fit, Round
 from slatewise.core.rules import Rule
+from slatewise.core.seeds import RandomState
 from slatewise.matching.best_matching import best_matchings
 from slatewise.matching.graph_edges import EdgeScores, gather_blocks
 from slatewise.matching.graph_fit import FEW_ROWS, AmongFewRows, GraphLearner, Likelihood, MaxMargin
@@ -77,8 +78,9 @@ class GraphMatcher(SavedEstimator):
         with the same bits as if it had never stopped, and removes it at the end.
     n_threads : int, optional
         Threads over graphs; the result has the same bits with any number. -1: all cores.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Of samples and of the parts of ``points``. None is 0: every fit draws the same numbers.
+        From a RandomState or Generator each fit draws one seed, ``seed_``.
 
     Attributes
     ----------
@@ -145,7 +147,7 @@ class GraphMatcher(SavedEstimator):
         callbacks: Sequence[Callable[[Round], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.l2 = l2
         self.surrogate = surrogate
@@ -179,6 +181,7 @@ class GraphMatcher(SavedEstimator):
         if not graphs:
             raise ValueError("edge_features: expected at least one graph, found none")
         targets = check_matches(matches, graphs)
+        self._settle_seed()
         self.n_features_in_ = graphs[0].shape[2]
         learnt = self.unmatched == "auto" and any(int(target.min()) < 0 for target in targets)
         given = None if self.unmatched == "auto" else float(self.unmatched)
@@ -259,18 +262,15 @@ class GraphMatcher(SavedEstimator):
         learn: GraphLearner
         if self.expectation == "sample":
             steps = min(self.max_iter, MOST_STEPS)
-            learn = SampledLikelihood(self.n_samples, self._seed(), steps, self.n_threads, callback)
+            learn = SampledLikelihood(self.n_samples, self.seed_, steps, self.n_threads, callback)
         else:
             learn = Likelihood(self._sums(), self.tol, self.max_iter, callback)
-        return learn if points is None else AmongFewRows(learn, points, self._seed())
+        return learn if points is None else AmongFewRows(learn, points, self.seed_)
 
     def _sums(self) -> MatchingSum:
         if self.expectation == "sample":
-            return SampledSum(self.n_samples, np.random.default_rng(self._seed()))
+            return SampledSum(self.n_samples, np.random.default_rng(self.seed_))
         return ExactSum(self.n_threads) if self.expectation == "exact" else BetheSum(self.n_threads)
-
-    def _seed(self) -> int:
-        return 0 if self.random_state is None else int(self.random_state)
 
     def _keep(self, fit: Fit, scores: EdgeScores) -> None:
         self.coef_, self.unmatched_ = fit.params[: scores.n_features], scores.unmatched_score(fit.params)

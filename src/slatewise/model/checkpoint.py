@@ -22,8 +22,7 @@ from slatewise.core.errors import ModelFileError
 from slatewise.core.oracle_log import Answers, keeping
 from slatewise.core.results import Round
 from slatewise.model.file import FORMAT_VERSION, Json, ModelCard, ModelState, read_model, write_model
-from slatewise.model.saving import as_json
-from slatewise.model.sklearn import BaseEstimator
+from slatewise.model.saving import SavedEstimator, as_json
 
 _OF_ONE_RUN = ("callbacks", "checkpoint", "max_iter", "n_threads")
 """Parameters that may be others when a fit goes on."""
@@ -43,7 +42,7 @@ class Checkpoint:
     """Hash of the data and of all settings that the state depends on."""
 
     @classmethod
-    def of(cls, estimator: BaseEstimator, data_sha256: str, **as_used: object) -> Self:
+    def of(cls, estimator: SavedEstimator, data_sha256: str, **as_used: object) -> Self:
         """Name the file that ``checkpoint`` says, and what it may be continued with.
 
         ``as_used`` are parameters in the form in which the fit uses them, where that is not the form they are given in.
@@ -53,7 +52,8 @@ class Checkpoint:
         kind = type(estimator).__name__ + _CHECKPOINT
         if path is None:
             return cls(None, kind, "")
-        return cls(Path(path), kind, _hashed(data_sha256, {**params, **as_used}))
+        seed = {"random_state": estimator.seed_} if "random_state" in params else {}
+        return cls(Path(path), kind, _hashed(data_sha256, {**params, **seed, **as_used}))
 
     def write(self, arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Json] | None = None) -> None:
         """Replace the file by these arrays and plain values."""
@@ -107,7 +107,7 @@ def _one_form(value: Json) -> Json:
 
 
 @contextmanager
-def resumed(estimator: BaseEstimator, data_sha256: str) -> Generator[Callable[[Round], None]]:
+def resumed(estimator: SavedEstimator, data_sha256: str) -> Generator[Callable[[Round], None]]:
     """Keep what learners ask in here in the checkpoint; yield what tells the callbacks of a round.
 
     After a kill only new rounds are told, and those that the file had not seen yet once more.
