@@ -75,7 +75,8 @@ def _compare(before: Answers, now: Answers) -> int:
         else:
             continue
         differing += 1
-    print(f"{len(before.keys() & now.keys())} answers compared, {differing} differ")
+    added = len(now.keys() - before.keys())
+    print(f"{len(before.keys() & now.keys())} answers compared, {differing} differ, {added} are only there now")
     return differing
 
 

@@ -12,7 +12,7 @@ from tests.fuzz.models.fitted import fitted
 from slatewise import StructuredReranker, load
 from slatewise.core.errors import ModelFileError
 
-CASES = 7
+CASES = 11
 
 
 def with_value(name, part, key, value):
