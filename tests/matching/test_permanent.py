@@ -376,7 +376,7 @@ def test_methods_that_do_not_fit(weights, method, message):
 
 
 def test_bad_classes_and_private_columns():
-    with pytest.raises(ValueError, match=r"row_classes: expected one class a row, 2, found shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"row_classes: expected one class per row, 2, found shape \(3,\)"):
         tied_permanent(np.zeros((2, 2)), [0, 0, 1], [0, 1])
     with pytest.raises(ValueError, match=r"column_classes: expected \[0, 0\] in some order, found \[0, 1\]"):
         tied_permanent(np.zeros((2, 2)), [0, 0], [0, 1])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 from scipy.sparse import csr_array
 
+from slatewise.core.executor import Executor
 from slatewise.matching.slate_hinge import SlateHinge, WholeHinge
 from slatewise.matching.slate_likelihood import SlateLikelihood, WholeLikelihood, find_ties
 from slatewise.matching.slates import RatedLists, Slates, all_slates, fraction_of_slates, make_slates
@@ -265,10 +266,10 @@ def test_threads_do_not_change_the_bits():
     theta = np.ones(4)
     for threads in (2, 3):
         for make in (
-            lambda n: SlateLikelihood(lists.X, slates, (), n).value_and_grad(theta),
-            lambda n: SlateHinge(lists.X, slates, 0.0, n).cut(theta),
-            lambda n: WholeLikelihood(lists, lists.ratings, n).value_and_grad(theta),
-            lambda n: WholeHinge(lists, lists.ratings, 0.0, n).cut(theta),
+            lambda n: SlateLikelihood(lists.X, slates, (), Executor(n)).value_and_grad(theta),
+            lambda n: SlateHinge(lists.X, slates, 0.0, Executor(n)).cut(theta),
+            lambda n: WholeLikelihood(lists, lists.ratings, Executor(n)).value_and_grad(theta),
+            lambda n: WholeHinge(lists, lists.ratings, 0.0, Executor(n)).cut(theta),
         ):
             one, many = make(1), make(threads)
             assert one[0] == many[0]

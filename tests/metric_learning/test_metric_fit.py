@@ -21,7 +21,7 @@ LOSSES = ["auc", "precision", "map", "mrr", "ndcg", "knn"]
 def problem(X, y, C, loss="auc", cone=None, regulariser=TRACE, k=2):
     cone, numbers = cone or Psd(), np.asarray(y, dtype=np.int64)
     relevance = SameClass(numbers, numbers, np.arange(len(y)))
-    hinge = MetricHinge(X, X, relevance, np.full(len(y), 1.0 / len(y)), Oracle(loss, k), cone, 1)
+    hinge = MetricHinge(X, X, relevance, np.full(len(y), 1.0 / len(y)), Oracle(loss, k), cone)
     return MetricProblem(hinge, cone, regulariser, float(C))
 
 

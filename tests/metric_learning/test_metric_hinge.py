@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from tests.metric_judge import planes, risk, same_class
 
+from slatewise.core.executor import Executor
 from slatewise.metric_learning import mahalanobis
 from slatewise.metric_learning.cone import Orthant, Psd
 from slatewise.metric_learning.interleave import Oracle
@@ -18,7 +19,7 @@ def classes_hinge(X, y, loss="auc", k=2, cone=None, weight=None, n_threads=1):
     numbers = np.asarray(y, dtype=np.int64)
     weight = np.full(len(y), 1.0 / len(y)) if weight is None else weight
     relevance = SameClass(numbers, numbers, np.arange(len(y)))
-    return MetricHinge(X, X, relevance, weight, Oracle(loss, k), cone or Psd(), n_threads)
+    return MetricHinge(X, X, relevance, weight, Oracle(loss, k), cone or Psd(), Executor(n_threads))
 
 
 def random_problem(seed, n=6, d=3):
@@ -63,7 +64,7 @@ def test_queries_apart_from_items():
     wanted = np.array([[1, 0, 0, 1, -1], [0, 1, 0, 0, 0], [1, 1, 0, 0, 1], [0, -1, 1, 0, 1]])
     rows, columns = np.nonzero(wanted >= 0)
     lists = csr_array((wanted[rows, columns].astype(np.int8), (rows, columns)), shape=wanted.shape)
-    hinge = MetricHinge(Q, X, Listed(lists, -1, np.full(4, -1)), np.full(4, 0.25), Oracle("map"), Psd(), 1)
+    hinge = MetricHinge(Q, X, Listed(lists, -1, np.full(4, -1)), np.full(4, 0.25), Oracle("map"), Psd())
     offset, gradient = hinge.cut(L)
     judge = planes(Q, X, wanted, "map", 3)
     assert offset + np.vdot(gradient, L.T @ L) == pytest.approx(risk(judge, L.T @ L))

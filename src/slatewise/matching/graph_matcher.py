@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
+from slatewise.core.executor import Executor
 from slatewise.core.results import Fit, Round
 from slatewise.core.rules import Rule
 from slatewise.matching.best_matching import best_matchings
@@ -186,7 +187,8 @@ class GraphMatcher(SavedEstimator):
         card = card_for(len(graphs), np.concatenate(targets), *graphs)
         with resumed(self, card.data_sha256) as tell:
             points = self._rows_at_once(graphs)
-            quiet, learn = self._learner(points, None), self._learner(points, tell)
+            executor = Executor.of(self.n_threads)
+            quiet, learn = self._learner(points, executor, None), self._learner(points, executor, tell)
             self.l2_ = choose_l2(graphs, targets, scores, quiet) if self.l2 == "auto" else float(self.l2)
             fit = learn(gather_blocks(graphs, targets), scores, self.l2_, None)
         self._keep(fit, scores)
@@ -201,12 +203,12 @@ class GraphMatcher(SavedEstimator):
 
     def marginals(self, edge_features: Iterable[ArrayLike]) -> list[Floats]:
         """Return the probability of every edge, one (M, N) array a graph; what a row lacks to 1 is left unmatched."""
-        sums = self._sums()
+        sums = self._sums(Executor.of(self.n_threads))
         return [sums(weights[None], self.unmatched_)[1][0] for weights in self._weights(edge_features)]
 
     def log_likelihood(self, edge_features: Iterable[ArrayLike], matches: Iterable[ArrayLike]) -> Floats:
         """Return log p of one matching a graph, (n,); -inf where a row is unmatched that cannot be."""
-        sums = self._sums()
+        sums = self._sums(Executor.of(self.n_threads))
         every = self._weights(edge_features)
         targets = check_matches(matches, [weights[:, :, None] for weights in every])
         unmatched = -np.inf if self.unmatched_ is None else self.unmatched_
@@ -253,21 +255,23 @@ class GraphMatcher(SavedEstimator):
         most = max(min(graph.shape[:2]) for graph in graphs)
         return FEW_ROWS if self.expectation == "exact" and most > MOST_EXACT_ROWS else None
 
-    def _learner(self, points: int | None, callback: Callable[[Round], None] | None) -> GraphLearner:
+    def _learner(
+        self, points: int | None, executor: Executor, callback: Callable[[Round], None] | None
+    ) -> GraphLearner:
         if self.surrogate == "max-margin":
             return MaxMargin(self.tol, self.max_iter, callback)
         learn: GraphLearner
         if self.expectation == "sample":
             steps = min(self.max_iter, MOST_STEPS)
-            learn = SampledLikelihood(self.n_samples, self._seed(), steps, self.n_threads, callback)
+            learn = SampledLikelihood(self.n_samples, self._seed(), steps, executor, callback)
         else:
-            learn = Likelihood(self._sums(), self.tol, self.max_iter, callback)
-        return learn if points is None else AmongFewRows(learn, points, self._seed())
+            learn = Likelihood(self._sums(executor), self.tol, self.max_iter, callback, executor)
+        return learn if points is None else AmongFewRows(learn, points, self._seed(), executor)
 
-    def _sums(self) -> MatchingSum:
+    def _sums(self, executor: Executor) -> MatchingSum:
         if self.expectation == "sample":
             return SampledSum(self.n_samples, np.random.default_rng(self._seed()))
-        return ExactSum(self.n_threads) if self.expectation == "exact" else BetheSum(self.n_threads)
+        return ExactSum(executor) if self.expectation == "exact" else BetheSum(executor)
 
     def _seed(self) -> int:
         return 0 if self.random_state is None else int(self.random_state)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from slatewise.core import rules
 from slatewise.core.checks import Features
+from slatewise.core.executor import Executor
 from slatewise.core.graded import GradedLists
 from slatewise.core.results import Round
 from slatewise.core.rules import Rule
@@ -180,10 +181,11 @@ class MarginRanker(QueryRanker):
                 stacklevel=4,
             )
         kept, levels = lists.keep(useful), levels[np.repeat(useful, np.diff(lists.offsets))]
+        executor = Executor.of(self.n_threads)
         if self.loss == "auc":
-            return MarginHinge(kept.X, levels, kept.offsets, OrderedPairs(), self.n_threads, kept.weight)
+            return MarginHinge(kept.X, levels, kept.offsets, OrderedPairs(), executor, kept.weight)
         oracle = Oracle(self.loss, int(self.k))
-        return MarginHinge(kept.X, levels.astype(np.int8), kept.offsets, oracle, self.n_threads, kept.weight)
+        return MarginHinge(kept.X, levels.astype(np.int8), kept.offsets, oracle, executor, kept.weight)
 
     def _levels(self, y: Floats) -> NDArray[np.int64]:
         """Relevance as whole numbers from 0: 0 and 1, or for the AUC of graded rows every grade."""

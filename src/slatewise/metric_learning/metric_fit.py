@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core import executor
+from slatewise.core.executor import one_blas_thread
 from slatewise.core.results import ConvergenceWarning, Fit, Round, warn_unless_converged
 from slatewise.metric_learning.cone import Cone
 from slatewise.metric_learning.cuts import Cuts, Proposal, Regulariser
@@ -258,7 +258,7 @@ def fit_metric(
     if resume is not None:
         search.restore(resume)
     history: list[Round] = []
-    with executor.one_blas_thread():
+    with one_blas_thread():
         while search.passes == 0 or (search.sound and not search.certified and search.passes < max_iter):
             history.append(search.round())
             if callback is not None:

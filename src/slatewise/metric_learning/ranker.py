@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
+from slatewise.core.executor import Executor
+from slatewise.core.former_answers import FormerRows
 from slatewise.core.results import Fit, Round
 from slatewise.core.row_kernels import KERNELS
 from slatewise.core.rules import Rule
@@ -34,7 +36,6 @@ from slatewise.model.sklearn import check_is_fitted
 from slatewise.model.transformer import Transforms, check_points
 
 Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 Loss: TypeAlias = Literal["auc", "precision", "map", "mrr", "ndcg", "knn"]
 KernelName: TypeAlias = Literal["linear", "rbf", "chi2", "intersection", "precomputed"]
 
@@ -327,17 +328,28 @@ class MetricRanker(Transforms, SavedEstimator):
         """W = L'L."""
         return self.components_.T @ self.components_
 
-    def rank(self, queries: Any, k: int) -> Ints:
-        """Return the k nearest rows of fit's X for every query, (n, k) row numbers, nearest first.
+    def rank(self, queries: Any, k: int) -> FormerRows:
+        """Return the k nearest rows of fit's X for every query, nearest first.
 
         A query that is one of these rows finds itself first.
+
+        Returns
+        -------
+        Rankings
+            ``ids`` (n, k) are row numbers of fit's X, ``scores`` minus their squared distances, up to rounding. Until
+            0.3 the answer can also be used as the array of ``ids``, which is a DeprecationWarning.
         """
         points, items = self._placed(queries)
         if isinstance(k, bool) or not isinstance(cast("object", k), (int, np.integer)):
             raise ValueError(f"k: expected a whole number, found {k!r}")
         if not 1 <= k <= len(self.catalogue_):
             raise ValueError(f"k: expected 1 to {len(self.catalogue_)}, the rows of fit, found {k}")
-        return nearest(points, items, int(k), self.n_threads)
+        ids, scores = nearest(points, items, int(k), Executor.of(self.n_threads))
+        return FormerRows(np.arange(len(points)), ids, scores)
+
+    def scores(self, queries: Any, items: Any = None) -> Floats:
+        """Return what rows are ranked by, minus :meth:`distances`: (queries, items), items of None being fit's X."""
+        return 0.0 - self.distances(queries, items)
 
     def distances(self, X: Any, Y: Any = None) -> Floats:
         """Return the squared learned distance of every row of X to every row of Y, or of fit's X: (n, rows of Y).

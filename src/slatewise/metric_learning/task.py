@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from slatewise.core import rules
+from slatewise.core.executor import Executor
 from slatewise.core.row_kernels import KERNELS
 from slatewise.metric_learning.mahalanobis import is_sparse
 from slatewise.metric_learning.metric_hinge import MetricHinge
@@ -87,7 +88,7 @@ def make_task(
         weight / weight.sum(),
         oracle,
         REGULARISERS[ranker.regularizer][0],
-        ranker.n_threads,
+        Executor.of(ranker.n_threads),
         _scale(ranker, wanted),
     )
     card = card_for(n_queries, *_arrays(items), *_arrays(asked), *labelling.told, weight, used)

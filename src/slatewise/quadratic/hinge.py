@@ -25,7 +25,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core import executor
+from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.quadratic.form import QuadraticForm
 from slatewise.quadratic.ranking import Method, quadratic_ranking
 
@@ -62,7 +62,7 @@ class QuadraticHinge:
     """(n,) summing to 1."""
     method: Method = "auto"
     random_state: int = 0
-    n_threads: int | None = None
+    executor: Executor = ONE_THREAD
 
     @property
     def n_items(self) -> int:
@@ -99,19 +99,10 @@ class QuadraticHinge:
     def corners(self, w: Floats) -> Corners:
         """Return the loss-augmented argmax of every list."""
         W, v, F = self.unpack(w)
-
-        def corner(m: int) -> tuple[Ints, float, bool]:
-            s, loss = W @ self.X[m] + v, np.outer(self.item_cost[m], self.position_cost[m])
-            found = quadratic_ranking(s, self.c, F, self.D, self.method, random_state=self.random_state, linear=loss)
-            order = found.order
-            if not found.proven_best:
-                # A search may end below the target, which is known: with it, no hinge is below the target's loss.
-                known = QuadraticForm.of(np.outer(s, self.c) + loss, F, self.D).score(self.target[m])
-                order = order if found.score >= known else self.target[m]
-            return order, found.upper_bound, found.proven_best
-
-        with executor.one_blas_thread():
-            order, bound, proven = zip(*executor.map_blocks(corner, range(len(self.X)), self.n_threads), strict=True)
+        form = _Form(W, v, self.c, F, self.D, self.method, self.random_state)
+        lists = list(map(_List, self.X, self.target, self.position_cost, self.item_cost))
+        with one_blas_thread():
+            order, bound, proven = zip(*self.executor.map_blocks(_corner, form, lists), strict=True)
         return Corners(np.array(order), np.array(bound), np.array(proven))
 
     def risk(self, w: Floats) -> float:
@@ -134,3 +125,34 @@ class QuadraticHinge:
     @cached_property
     def _target_features(self) -> Floats:
         return self.features(self.target)
+
+
+class _Form(NamedTuple):
+    """How rankings score at one w."""
+
+    W: Floats
+    v: Floats
+    c: Floats
+    F: Floats
+    D: Floats
+    method: Method
+    random_state: int
+
+
+class _List(NamedTuple):
+    x: Floats
+    target: Ints
+    position_cost: Floats
+    item_cost: Floats
+
+
+def _corner(form: _Form, of: _List) -> tuple[Ints, float, bool]:
+    """Return the loss-augmented argmax of one list, its bound, and whether it is proven."""
+    s, loss = form.W @ of.x + form.v, np.outer(of.item_cost, of.position_cost)
+    found = quadratic_ranking(s, form.c, form.F, form.D, form.method, random_state=form.random_state, linear=loss)
+    order = found.order
+    if not found.proven_best:
+        # A search may end below the target, which is known: with it, no hinge is below the target's loss.
+        known = QuadraticForm.of(np.outer(s, form.c) + loss, form.F, form.D).score(of.target)
+        order = order if found.score >= known else of.target
+    return order, found.upper_bound, found.proven_best
