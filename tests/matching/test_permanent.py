@@ -255,7 +255,7 @@ def test_many_open_columns_are_refused():
 
 def test_too_many_reachable_sets_are_refused(monkeypatch):
     monkeypatch.setattr("slatewise.matching.permanent_sparse.MOST_STEPS", 10)
-    with pytest.raises(ValueError, match="log_weights: expected few candidates a row, found more than 10 steps"):
+    with pytest.raises(ValueError, match="log_weights: expected few candidates per row, found more than 10 steps"):
         permanent(np.zeros((6, 6)), "candidates")
 
 

@@ -3,8 +3,8 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics import average_precision_score
 from sklearn.metrics.pairwise import euclidean_distances
+from tests.shipped import EXECUTORS
 
-from slatewise.core.executor import Executor
 from slatewise.core.row_kernels import Rbf
 from slatewise.metric_learning import mahalanobis
 from slatewise.metric_learning.catalogue_precision import mean_average_precision
@@ -37,8 +37,8 @@ def test_nearest_items_first(k, monkeypatch):
     Q, X = rng.integers(0, 4, size=(30, 2)).astype(float), rng.integers(0, 4, size=(40, 2)).astype(float)
     distances = euclidean_distances(Q, X, squared=True).round(9)
     expected = np.argsort(distances, axis=1, kind="stable")[:, :k]
-    for threads in (1, 2):
-        places, scores = nearest(Q, X, k, Executor(threads))
+    for executor in EXECUTORS:
+        places, scores = nearest(Q, X, k, executor)
         np.testing.assert_array_equal(places, expected)
         np.testing.assert_allclose(-scores, np.take_along_axis(distances, expected, axis=1), atol=1e-9)
         assert (scores <= 0.0).all()

@@ -56,7 +56,7 @@ class GraphMatcher(SavedEstimator):
         Maximum a posteriori, or the hinge of the share of wrong matches.
     expectation : {"exact", "bethe", "sample"}
         How the likelihood sums over matchings: exactly (time and memory grow as 2^M: up to about 24 points), by the
-        Bethe approximation (a lower bound of log Z), or by ``n_samples`` drawn matchings a graph. Bethe's bound has
+        Bethe approximation (a lower bound of log Z), or by ``n_samples`` drawn matchings per graph. Bethe's bound has
         kinks where two points are as good as alike: with a small l2 it is slow there, and may end short of ``tol``.
     points : int, None or "auto"
         Learn from parts of at most this many rows, each given the true matches of the others: convex, has the same
@@ -66,7 +66,7 @@ class GraphMatcher(SavedEstimator):
     unmatched : "auto" or float
         The score u of leaving a row unmatched. "auto": learnt where a target is -1; otherwise every row is matched.
     n_samples : int
-        Matchings a graph that ``expectation="sample"`` draws for a gradient or for marginals.
+        Matchings per graph that ``expectation="sample"`` draws for a gradient or for marginals.
     tol : float
         Relative certified gap at which training ends.
     max_iter : int
@@ -167,9 +167,9 @@ class GraphMatcher(SavedEstimator):
         Parameters
         ----------
         edge_features
-            One (M, N, d) array a graph; M and N may differ between graphs.
+            One (M, N, d) array per graph; M and N may differ between graphs.
         matches
-            One vector of length M a graph: the column of each row, -1 where it has none.
+            One vector of length M per graph: the column of each row, -1 where it has none.
 
         Returns
         -------
@@ -202,12 +202,12 @@ class GraphMatcher(SavedEstimator):
         return [best_matchings(weights[None], self.unmatched_)[0] for weights in self._weights(edge_features)]
 
     def marginals(self, edge_features: Iterable[ArrayLike]) -> list[Floats]:
-        """Return the probability of every edge, one (M, N) array a graph; what a row lacks to 1 is left unmatched."""
+        """Return the probability of every edge, one (M, N) array per graph; what a row lacks to 1 is left unmatched."""
         sums = self._sums(Executor.of(self.n_threads))
         return [sums(weights[None], self.unmatched_)[1][0] for weights in self._weights(edge_features)]
 
     def log_likelihood(self, edge_features: Iterable[ArrayLike], matches: Iterable[ArrayLike]) -> Floats:
-        """Return log p of one matching a graph, (n,); -inf where a row is unmatched that cannot be."""
+        """Return log p of one matching per graph, (n,); -inf where a row is unmatched that cannot be."""
         sums = self._sums(Executor.of(self.n_threads))
         every = self._weights(edge_features)
         targets = check_matches(matches, [weights[:, :, None] for weights in every])
@@ -217,7 +217,7 @@ class GraphMatcher(SavedEstimator):
         return np.array([matching_weights(w[None], target[None], unmatched)[0] for w, target in pairs]) - log_z
 
     def sample(self, edge_features: Iterable[ArrayLike], n: int = 1, random_state: int | None = None) -> list[Ints]:
-        """Draw n matchings of each graph, one (n, M) array a graph; with ``random_state`` None others each time."""
+        """Draw n matchings of each graph, one (n, M) array per graph; with ``random_state`` None others each time."""
         if n < 1:
             raise ValueError(f"n: expected a whole number >= 1, found {n!r}")
         rng = np.random.default_rng(random_state)

@@ -125,7 +125,7 @@ def _forward(weights: Float, free: Float, order: Plan) -> tuple[list[_Step], flo
         source, column, weight = source[possible], column[possible], weight[possible]
         n_steps += len(source)
         if n_steps > MOST_STEPS:
-            raise ValueError(f"log_weights: expected few candidates a row, found more than {MOST_STEPS} steps in all")
+            raise ValueError(f"log_weights: expected few candidates per row, found more than {MOST_STEPS} steps in all")
         sets, index = np.unique(target[possible], return_inverse=True)
         levels.append(_Step(source, column, index, weight, sums))
         sums = np.bincount(index, sums[source] * weight, minlength=len(sets))

@@ -66,7 +66,7 @@ class MatchingRanker(QueryRanker):
     repeats : int
         How many times slates are drawn; theta is the mean over these fits. "all" and "whole" need one.
     l2 : float or "auto"
-        Weight of the regulariser ``1/2 |theta|^2``; "auto": the one with the smallest loss on inner folds over lists.
+        Weight of the regularizer ``1/2 |theta|^2``; "auto": the one with the smallest loss on inner folds over lists.
     surrogate : {"likelihood", "max-margin"}
         RankMatch, or DORM.
     tol : float, optional
@@ -90,7 +90,7 @@ class MatchingRanker(QueryRanker):
     Attributes
     ----------
     coef_
-        theta, one number a feature.
+        theta, one number per feature.
     l2_, M_
         What was given or chosen; ``M_`` is 0 with ``subsets="whole"``.
     ratings_

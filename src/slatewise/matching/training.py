@@ -40,7 +40,7 @@ class Problem(ABC):
 
     @abstractmethod
     def loss(self, params: Params) -> float:
-        """Return the loss without the regulariser."""
+        """Return the loss without the regularizer."""
 
 
 MakeProblem: TypeAlias = Callable[[RatedLists, np.random.Generator], Problem]
@@ -109,7 +109,7 @@ def averaged_fit(
     max_iter: int,
     callback: Callback | None = None,
 ) -> Fit:
-    """Solve one problem a repeat and take the mean theta; its objective, and the bound, are means over the problems."""
+    """Solve one problem per repeat and take the mean theta; its objective and the bound are means over the problems."""
     problems = [make_problem(lists, np.random.default_rng([random_state, repeat])) for repeat in range(repeats)]
     fits = [problem.fit(l2, tol, max_iter, None, callback) for problem in problems]
     params = np.mean([fit.params for fit in fits], axis=0)

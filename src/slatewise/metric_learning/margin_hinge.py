@@ -2,8 +2,8 @@
 
     R(w) = sum_q omega_q  max over rankings m of [ Delta_q(m) + w.psi_q(m) - w.psi_q(best) ] ,     s = X w
 
-The oracle gives each list's loss and the coefficients a of its items' scores, so that a list's hinge is
-``loss - a.s``; the cut is then ``(sum_q omega_q loss_q, -X'(omega a))``: one product with X a round, whatever the loss.
+The oracle gives each list's loss and the coefficients a of its items' scores, so that a list's hinge is ``loss - a.s``;
+the cut is then ``(sum_q omega_q loss_q, -X'(omega a))``: one product with X per round, whatever the loss.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class MarginRanker(QueryRanker):
     k : int
         Ranks that count for "ndcg" and "precision".
     C : float or "auto"
-        Weight of the hinge against the regulariser; "auto": by the same loss on inner folds over lists, of which
+        Weight of the hinge against the regularizer; "auto": by the same loss on inner folds over lists, of which
         there must then be two.
     threshold : float, optional
         The smallest relevance that counts as relevant. Default: all that is above the smallest relevance in training
@@ -62,7 +62,7 @@ class MarginRanker(QueryRanker):
     Attributes
     ----------
     coef_
-        w, one weight a feature.
+        w, one weight per feature.
     C_
         What was given or chosen.
     objective_, lower_bound_, n_iter_

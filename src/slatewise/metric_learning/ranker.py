@@ -23,7 +23,7 @@ from slatewise.metric_learning.learned_distance import LearnedDistance, squared_
 from slatewise.metric_learning.mahalanobis import nearest
 from slatewise.metric_learning.metric_fit import MetricProblem, MetricSearch, fit_metric
 from slatewise.metric_learning.settings import (
-    REGULARISERS,
+    REGULARIZERS,
     check_learned,
     labels_like,
     listed,
@@ -51,7 +51,7 @@ class MetricRanker(Transforms, SavedEstimator):
     Which loss? For neighbours that vote, "precision", "ndcg", "knn" and "mrr" look at the first ranks only, and ask no
     class to be one heap; "auc" and "map" order whole lists, in few dimensions.
 
-    Standardise the features first. Regularisers charge a feature by its unit, and where units differ by orders of
+    Standardise the features first. Regularizers charge a feature by its unit, and where units differ by orders of
     magnitude training often runs all its passes without a certificate.
 
     Parameters
@@ -71,9 +71,9 @@ class MetricRanker(Transforms, SavedEstimator):
     k : int
         Ranks that count in "precision", "ndcg" and "knn".
     C : float
-        Weight of the hinge against the regulariser. What it means depends on ``pairs``.
+        Weight of the hinge against the regularizer. What it means depends on ``pairs``.
     regularizer : {"trace", "frobenius", "diagonal"}
-        tr(W), which favours few directions; half the sum of squares of W; tr(W) of a diagonal W, a weight a feature.
+        tr(W), which favours few directions; half the sum of squares of W; tr(W) of a diagonal W, a weight per feature.
     tol : float
         Relative certified gap at which training ends.
     max_iter : int
@@ -164,7 +164,7 @@ class MetricRanker(Transforms, SavedEstimator):
         "loss": rules.one_of(*ORACLES),
         "k": rules.count(),
         "C": rules.POSITIVE,
-        "regularizer": rules.one_of(*REGULARISERS),
+        "regularizer": rules.one_of(*REGULARIZERS),
         "tol": rules.POSITIVE,
         "max_iter": rules.count(),
         "kernel": rules.one_of("linear", *KERNELS),
@@ -231,14 +231,14 @@ class MetricRanker(Transforms, SavedEstimator):
         X
             (n, d) the items, dense or sparse; without ``queries`` every row is a query as well, and ranks all others.
         y
-            One class a row, or (n, labels) of 0 and 1: rows are relevant to each other that share a label.
+            One class per row, or (n, labels) of 0 and 1: rows are relevant to each other that share a label.
         relevance
             Instead of y, (queries, n), usually sparse: what each query wants of the rows of X.
         queries
             (queries, d) points that ask but are no items; with ``relevance`` only.
         query_weight
-            One weight >= 0 a query. (It is not called ``sample_weight``: a row given twice is also one more item to be
-            ranked, so weights of queries cannot stand for repeated rows.)
+            One weight >= 0 per query. (It is not called ``sample_weight``: a row given twice is also one more item to
+            be ranked, so weights of queries cannot stand for repeated rows.)
 
         Returns
         -------
@@ -421,10 +421,10 @@ class MetricRanker(Transforms, SavedEstimator):
         return len(self.components_)
 
     def _problem(self, task: Task) -> MetricProblem:
-        return MetricProblem(task.hinge, *REGULARISERS[self.regularizer], float(self.C))
+        return MetricProblem(task.hinge, *REGULARIZERS[self.regularizer], float(self.C))
 
     def _keep(self, task: Task, fit: Fit) -> Self:
-        L = REGULARISERS[self.regularizer][0].components(fit.params)
+        L = REGULARIZERS[self.regularizer][0].components(fit.params)
         self.components_ = task.features.components(L)
         self.basis_, self.gamma_ = task.features.basis, task.gamma
         # Not features.items @ L.T: features are centred where that helps training, and transform knows no centre.

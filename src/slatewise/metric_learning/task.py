@@ -17,7 +17,7 @@ from slatewise.metric_learning.metric_hinge import MetricHinge
 from slatewise.metric_learning.point_features import PointFeatures, kernel_features, plain_features, span_features
 from slatewise.metric_learning.relevant_items import Relevance, askable, lowest_counts, nearest_targets
 from slatewise.metric_learning.settings import (
-    REGULARISERS,
+    REGULARIZERS,
     Labelling,
     n_targets,
     oracle_for,
@@ -87,7 +87,7 @@ def make_task(
         wanted,
         weight / weight.sum(),
         oracle,
-        REGULARISERS[ranker.regularizer][0],
+        REGULARIZERS[ranker.regularizer][0],
         Executor.of(ranker.n_threads),
         _scale(ranker, wanted),
     )

@@ -82,7 +82,7 @@ def fit_quadratic(
     Parameters
     ----------
     X : array-like of shape (n, d)
-        A row of features a list; d may be 0.
+        A row of features per list; d may be 0.
     c : array-like of shape (N,)
         Position weights.
     D : array-like of shape (N, N)
@@ -95,7 +95,7 @@ def fit_quadratic(
     loss : LinearLoss, optional
         None: ``DCGLoss(gain="linear")``. ``k``: the ranks that count.
     C, rho : float
-        Weight of the mean hinge, and of F's regulariser.
+        Weight of the mean hinge, and of F's regularizer.
     method : {"auto", "enumeration", "subsets", "faq", "tabu"}
         See :func:`quadratic_ranking`. Where ``"auto"`` means tabu, ``"faq"`` is many times faster.
     tol, max_iter

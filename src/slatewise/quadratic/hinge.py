@@ -7,7 +7,7 @@ F is symmetric with a zero diagonal, so only D + D' counts. The argmax is :func:
 ``b a'``, as its linear term. It is proven for few items or a D that depends on the later position only, else searched
 for. What stays true of a ranking that was found, but not proven best:
 
-- *Its cut is valid.* R is a maximum of linear functions, one a choice of rankings; any of them lies below R everywhere.
+- *Its cut is valid.* R is a maximum of linear functions, one per choice of rankings; each lies below R everywhere.
   So the lower bound that a bundle makes of such cuts holds without any proof.
 - *Its value is too small.* The cut at w gives an amount <= R(w), and "no violated ranking was found" is not "there is
   none". What is >= R(w) is inference's upper bound instead of the value found: :meth:`QuadraticHinge.risk` returns
@@ -49,7 +49,7 @@ class QuadraticHinge:
     """Lists with features, targets and losses; all arrays are checked by the caller."""
 
     X: Floats
-    """(n, d) a row of features a list."""
+    """(n, d) a row of features per list."""
     c: Floats
     D: Floats
     target: Ints
@@ -83,7 +83,7 @@ class QuadraticHinge:
         return w[: n * d].reshape(n, d), w[n * d : n * d + n], F + F.T
 
     def features(self, order: Ints) -> Floats:
-        """Return ``sum_m omega_m df_m / dw`` of one ranking a list; f is its product with w."""
+        """Return ``sum_m omega_m df_m / dw`` of one ranking per list; f is its product with w."""
         place = np.argsort(order, axis=1)
         placement = self.weight[:, None] * self.c[place]
         both_ways, pairs = self.D + self.D.T, np.zeros_like(self.D)
@@ -93,7 +93,7 @@ class QuadraticHinge:
         return np.concatenate([(placement.T @ self.X).ravel(), placement.sum(axis=0), above])
 
     def losses(self, order: Ints) -> Floats:
-        """Return the loss of one ranking a list."""
+        """Return the loss of one ranking per list."""
         return (self.position_cost * np.take_along_axis(self.item_cost, order, axis=1)).sum(axis=1)
 
     def corners(self, w: Floats) -> Corners:

@@ -113,7 +113,7 @@ def beam_slates(
     s, factors, weights, n_threads, listed
         As in :func:`iterated_slates`.
     width : int
-        Slates kept a query.
+        Slates kept per query.
 
     Examples
     --------
@@ -205,7 +205,7 @@ class _Model:
         if other is not None and other.shape != rows.shape:
             raise ValueError(f"listed: expected the shape of factors, {rows.shape}, found {other.shape}")
         if w.ndim != 1 or not 1 <= len(w) <= n_items:
-            raise ValueError(f"weights: expected from 1 to {n_items} numbers, one a position, found shape {w.shape}")
+            raise ValueError(f"weights: expected from 1 to {n_items} numbers, one per position, found shape {w.shape}")
         if (np.diff(w) > 0).any() or w[-1] < 0:
             raise ValueError(f"weights: expected numbers >= 0 that never rise, found {w.tolist()}")
         return cls(np.ascontiguousarray(scores), _PairTerm.of(rows, other), w)
@@ -221,7 +221,7 @@ class _Model:
             raise ValueError(f"start: expected item numbers of shape {shape}, found {slates.dtype} {slates.shape}")
         ordered = np.sort(slates, axis=1)
         if ordered.min() < 0 or ordered.max() >= self.s.shape[1] or (np.diff(ordered, axis=1) == 0).any():
-            raise ValueError(f"start: expected {shape[1]} different numbers below {self.s.shape[1]} a slate")
+            raise ValueError(f"start: expected {shape[1]} different numbers below {self.s.shape[1]} per slate")
         return slates.astype(np.int64)
 
     def sums(self, slates: Ints) -> Floats:
