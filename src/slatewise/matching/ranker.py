@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
 from slatewise.core.checks import Features
+from slatewise.core.executor import Executor
 from slatewise.core.graded import GradedLists
 from slatewise.core.groups import group_rows
 from slatewise.core.results import Round
@@ -28,7 +29,7 @@ from slatewise.matching.settings import (
     position_weights,
 )
 from slatewise.matching.slates import RatedLists, all_slates, fraction_of_slates
-from slatewise.matching.training import Pose, averaged_fit, choose_l2
+from slatewise.matching.training import MakeProblem, averaged_fit, choose_l2
 from slatewise.model.query_ranker import QueryRanker
 from slatewise.model.sklearn import check_targets
 
@@ -66,7 +67,7 @@ class MatchingRanker(QueryRanker):
     repeats : int
         How many times slates are drawn; theta is the mean over these fits. "all" and "whole" need one.
     l2 : float or "auto"
-        Weight of the regulariser ``1/2 |theta|^2``; "auto": the one with the smallest loss on inner folds over lists.
+        Weight of the regularizer ``1/2 |theta|^2``; "auto": the one with the smallest loss on inner folds over lists.
     surrogate : {"likelihood", "max-margin"}
         RankMatch, or DORM.
     tol : float, optional
@@ -91,7 +92,7 @@ class MatchingRanker(QueryRanker):
     Attributes
     ----------
     coef_
-        theta, one number a feature.
+        theta, one number per feature.
     l2_, M_
         What was given or chosen; ``M_`` is 0 with ``subsets="whole"``.
     ratings_
@@ -213,7 +214,7 @@ class MatchingRanker(QueryRanker):
         lists = self._useful(RatedLists.of(groups.gather(scores)[:, None], groups.gather(ratings), groups.offsets))
         check_grades(self, lists)
         rng = np.random.default_rng([self.seed_, 1])
-        return self._pose()(lists, rng).loss(np.ones(1))
+        return self._problem_maker()(lists, rng).loss(np.ones(1))
 
     def _certificate(self) -> dict[str, Any]:
         return {"objective": self.objective_, "lower_bound": self.lower_bound_, "converged": self._converged}
@@ -225,11 +226,11 @@ class MatchingRanker(QueryRanker):
         rated = self._useful(RatedLists.of(lists.X, lists.y, lists.offsets, lists.weight))
         check_grades(self, rated)
         self.n_skipped_ = len(lists) - len(rated)
-        pose, seed = self._pose(), self.seed_
+        make_problem, seed = self._problem_maker(), self.seed_
         tol = self._tolerance()
-        self.l2_ = choose_l2(pose, rated, seed, tol, self.max_iter) if self.l2 == "auto" else float(self.l2)
+        self.l2_ = choose_l2(make_problem, rated, seed, tol, self.max_iter) if self.l2 == "auto" else float(self.l2)
         repeats = 1 if isinstance(self.subsets, str) else self.repeats
-        fit = averaged_fit(pose, rated, self.l2_, repeats, seed, tol, self.max_iter, tell)
+        fit = averaged_fit(make_problem, rated, self.l2_, repeats, seed, tol, self.max_iter, tell)
         self.coef_, self.objective_, self.lower_bound_ = lists.all_features(fit.params), fit.objective, fit.lower_bound
         self._converged = fit.converged
         self.n_iter_ = len(fit.history)
@@ -253,14 +254,15 @@ class MatchingRanker(QueryRanker):
         by_default = 1e-3 if self.surrogate == "max-margin" else 1e-5
         return by_default if self.tol is None else float(self.tol)
 
-    def _pose(self) -> Pose:
+    def _problem_maker(self) -> MakeProblem:
         """Choose the problem."""
+        executor = Executor.of(self.n_threads)
         hinge = self.surrogate == "max-margin"
         c = position_weights(self.c, self.M_ or len(self.ratings_))
         if isinstance(self.subsets, str) and self.subsets == "whole":
             weights = self.ratings_ if c is None else c[::-1]
-            return (whole_hinge if hinge else whole_likelihood)(self.ratings_, weights, self.n_threads)
+            return (whole_hinge if hinge else whole_likelihood)(self.ratings_, weights, executor)
         draw = all_slates if isinstance(self.subsets, str) else fraction_of_slates(float(self.subsets))
         if hinge:
-            return slate_hinge(self.M_, c, draw, float(self.ratings_[0]), self.n_threads)
-        return slate_likelihood(self.M_, c, draw, self.ties == "marginal", self.n_threads)
+            return slate_hinge(self.M_, c, draw, float(self.ratings_[0]), executor)
+        return slate_likelihood(self.M_, c, draw, self.ties == "marginal", executor)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from slatewise.core import rules
 from slatewise.core.checks import Features
+from slatewise.core.executor import Executor
 from slatewise.core.graded import GradedLists
 from slatewise.core.results import Round
 from slatewise.core.rules import Rule
@@ -40,7 +41,7 @@ class MarginRanker(QueryRanker):
     k : int
         Ranks that count for "ndcg" and "precision".
     C : float or "auto"
-        Weight of the hinge against the regulariser; "auto": by the same loss on inner folds over lists, of which
+        Weight of the hinge against the regularizer; "auto": by the same loss on inner folds over lists, of which
         there must then be two.
     threshold : float, optional
         The smallest relevance that counts as relevant. Default: all that is above the smallest relevance in training
@@ -63,7 +64,7 @@ class MarginRanker(QueryRanker):
     Attributes
     ----------
     coef_
-        w, one weight a feature.
+        w, one weight per feature.
     C_
         What was given or chosen.
     objective_, lower_bound_, n_iter_
@@ -181,10 +182,11 @@ class MarginRanker(QueryRanker):
                 stacklevel=4,
             )
         kept, levels = lists.keep(useful), levels[np.repeat(useful, np.diff(lists.offsets))]
+        executor = Executor.of(self.n_threads)
         if self.loss == "auc":
-            return MarginHinge(kept.X, levels, kept.offsets, OrderedPairs(), self.n_threads, kept.weight)
+            return MarginHinge(kept.X, levels, kept.offsets, OrderedPairs(), executor, kept.weight)
         oracle = Oracle(self.loss, int(self.k))
-        return MarginHinge(kept.X, levels.astype(np.int8), kept.offsets, oracle, self.n_threads, kept.weight)
+        return MarginHinge(kept.X, levels.astype(np.int8), kept.offsets, oracle, executor, kept.weight)
 
     def _levels(self, y: Floats) -> NDArray[np.int64]:
         """Relevance as whole numbers from 0: 0 and 1, or for the AUC of graded rows every grade."""
