@@ -132,15 +132,19 @@ class LabelTask(Task):
     def fit(self, estimator: Any, data: str) -> None:
         """Fit on rows with sets of labels."""
         rows = read_labels(data, part=Part.TRAIN)
-        estimator.fit(_dense(rows), rows.Y)
+        estimator.fit(_dense(rows), rows.Y, label_names=rows.label_names)
 
     def run(self, model: Any, data: str, top: int) -> Run:
-        """Rank the labels of every row by how much the best score falls without them; rows are named from 0."""
+        """Rank the labels of every row by how much the best score falls without them; rows are named from 0.
+
+        Labels have the names that fit saw; of a model without names those of the data.
+        """
         rows = _rows_for(model, data, require_labels=False)
+        names = model.label_names_ if model.label_names_.dtype.kind == "U" else rows.label_names
         scores = _finite_scores(model, _dense(rows))
         order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
-        qid = np.repeat(np.arange(len(order)), order.shape[1]).astype(str)
-        return Run(qid, rows.label_names[order.ravel()], np.take_along_axis(scores, order, axis=1).ravel())
+        best = np.take_along_axis(scores, order, axis=1)
+        return Rankings(np.arange(len(order)), names[order], best).to_run()
 
     def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
         """Measure the labels of every row; break-even precision selects as many as are relevant."""

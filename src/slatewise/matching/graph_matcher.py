@@ -14,6 +14,7 @@ from slatewise.core import rules
 from slatewise.core.executor import Executor
 from slatewise.core.results import Fit, Round
 from slatewise.core.rules import Rule
+from slatewise.core.seeds import RandomState
 from slatewise.matching.best_matching import best_matchings
 from slatewise.matching.graph_edges import EdgeScores, gather_blocks
 from slatewise.matching.graph_fit import FEW_ROWS, AmongFewRows, GraphLearner, Likelihood, MaxMargin
@@ -78,8 +79,9 @@ class GraphMatcher(SavedEstimator):
         with the same bits as if it had never stopped, and removes it at the end.
     n_threads : int, optional
         Threads over graphs; the result has the same bits with any number. -1: all cores.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Of samples and of the parts of ``points``. None is 0: every fit draws the same numbers.
+        From a RandomState or Generator each fit draws one seed, ``seed_``.
 
     Attributes
     ----------
@@ -146,7 +148,7 @@ class GraphMatcher(SavedEstimator):
         callbacks: Sequence[Callable[[Round], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.l2 = l2
         self.surrogate = surrogate
@@ -180,6 +182,7 @@ class GraphMatcher(SavedEstimator):
         if not graphs:
             raise ValueError("edge_features: expected at least one graph, found none")
         targets = check_matches(matches, graphs)
+        self._settle_seed()
         self.n_features_in_ = graphs[0].shape[2]
         learnt = self.unmatched == "auto" and any(int(target.min()) < 0 for target in targets)
         given = None if self.unmatched == "auto" else float(self.unmatched)
@@ -263,18 +266,15 @@ class GraphMatcher(SavedEstimator):
         learn: GraphLearner
         if self.expectation == "sample":
             steps = min(self.max_iter, MOST_STEPS)
-            learn = SampledLikelihood(self.n_samples, self._seed(), steps, executor, callback)
+            learn = SampledLikelihood(self.n_samples, self.seed_, steps, executor, callback)
         else:
             learn = Likelihood(self._sums(executor), self.tol, self.max_iter, callback, executor)
-        return learn if points is None else AmongFewRows(learn, points, self._seed(), executor)
+        return learn if points is None else AmongFewRows(learn, points, self.seed_, executor)
 
     def _sums(self, executor: Executor) -> MatchingSum:
         if self.expectation == "sample":
-            return SampledSum(self.n_samples, np.random.default_rng(self._seed()))
+            return SampledSum(self.n_samples, np.random.default_rng(self.seed_))
         return ExactSum(executor) if self.expectation == "exact" else BetheSum(executor)
-
-    def _seed(self) -> int:
-        return 0 if self.random_state is None else int(self.random_state)
 
     def _keep(self, fit: Fit, scores: EdgeScores) -> None:
         self.coef_, self.unmatched_ = fit.params[: scores.n_features], scores.unmatched_score(fit.params)

@@ -18,6 +18,7 @@ from slatewise.core.graded import GradedLists
 from slatewise.core.groups import group_rows
 from slatewise.core.results import Round
 from slatewise.core.rules import Rule
+from slatewise.core.seeds import RandomState
 from slatewise.matching.problems import slate_hinge, slate_likelihood, whole_hinge, whole_likelihood
 from slatewise.matching.settings import (
     MOST_DOCUMENTS,
@@ -81,8 +82,9 @@ class MatchingRanker(QueryRanker):
         with the same bits as if it had never stopped, and removes it at the end.
     n_threads : int, optional
         The result has the same bits with any number. -1: all cores.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Of the slates and the inner folds. None is 0: every fit draws the same numbers.
+        From a RandomState or Generator each fit draws one seed, ``seed_``.
     absent : {"use", "skip"}
         What becomes of a query that lacks one of the ratings there are (M of them, where there are more): its slates
         show the ratings it has, filled up with further documents; or it is left out, as in the paper.
@@ -165,7 +167,7 @@ class MatchingRanker(QueryRanker):
         callbacks: Sequence[Callable[[Round], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
-        random_state: int | None = None,
+        random_state: RandomState = None,
         absent: Literal["use", "skip"] = "use",
     ) -> None:
         self.M = M
@@ -211,7 +213,7 @@ class MatchingRanker(QueryRanker):
         groups = group_rows(qid, len(scores), group)
         lists = self._useful(RatedLists.of(groups.gather(scores)[:, None], groups.gather(ratings), groups.offsets))
         check_grades(self, lists)
-        rng = np.random.default_rng([0 if self.random_state is None else self.random_state, 1])
+        rng = np.random.default_rng([self.seed_, 1])
         return self._problem_maker()(lists, rng).loss(np.ones(1))
 
     def _certificate(self) -> dict[str, Any]:
@@ -224,7 +226,7 @@ class MatchingRanker(QueryRanker):
         rated = self._useful(RatedLists.of(lists.X, lists.y, lists.offsets, lists.weight))
         check_grades(self, rated)
         self.n_skipped_ = len(lists) - len(rated)
-        make_problem, seed = self._problem_maker(), 0 if self.random_state is None else int(self.random_state)
+        make_problem, seed = self._problem_maker(), self.seed_
         tol = self._tolerance()
         self.l2_ = choose_l2(make_problem, rated, seed, tol, self.max_iter) if self.l2 == "auto" else float(self.l2)
         repeats = 1 if isinstance(self.subsets, str) else self.repeats

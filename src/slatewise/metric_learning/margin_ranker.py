@@ -16,6 +16,7 @@ from slatewise.core.executor import Executor
 from slatewise.core.graded import GradedLists
 from slatewise.core.results import Round
 from slatewise.core.rules import Rule
+from slatewise.core.seeds import RandomState
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.margin_fit import choose_strength, fit_margin
 from slatewise.metric_learning.margin_hinge import MarginHinge
@@ -56,8 +57,9 @@ class MarginRanker(QueryRanker):
         with the same bits as if it had never stopped, and removes it at the end.
     n_threads : int, optional
         Threads over blocks of lists; the result has the same bits with any number. -1: all cores.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Of the folds of ``C="auto"``. None is 0: every fit draws the same numbers.
+        From a RandomState or Generator each fit draws one seed, ``seed_``.
 
     Attributes
     ----------
@@ -126,7 +128,7 @@ class MarginRanker(QueryRanker):
         callbacks: Sequence[Callable[[Round], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.loss = loss
         self.k = k
@@ -151,8 +153,7 @@ class MarginRanker(QueryRanker):
 
     def _fit_lists(self, lists: GradedLists, tell: Callable[[Round], None]) -> None:
         hinge = self._hinge(lists)
-        seed = 0 if self.random_state is None else int(self.random_state)
-        self.C_ = choose_strength(hinge, seed) if self.C == "auto" else float(self.C)
+        self.C_ = choose_strength(hinge, self.seed_) if self.C == "auto" else float(self.C)
         fit = fit_margin(hinge, self.C_, self.tol, self.max_iter, tell)
         self.coef_ = lists.all_features(fit.params)
         self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)

@@ -245,7 +245,7 @@ class MetricRanker(Transforms, SavedEstimator):
         self
         """
         task = make_task(self, X, y, relevance, queries, query_weight)
-        checkpoint = Checkpoint(self, task.card.data_sha256)
+        checkpoint = Checkpoint.of(self, task.card.data_sha256)
 
         def tell(round_: Round, search: MetricSearch) -> None:
             checkpoint.write(search.arrays())

@@ -73,6 +73,7 @@ class QueryRanker(SavedEstimator):
         groups = group_rows(qid, int(rows.shape[0]), group)
         weight = list_weights(sample_weight, groups)
         card = _card(rows, relevance, groups, weight)
+        self._settle_seed()
         with resumed(self, card.data_sha256) as tell:
             self._fit_lists(GradedLists.of(rows, relevance, groups, weight), tell)
         self.has_qid_ = qid is not None or group is not None
