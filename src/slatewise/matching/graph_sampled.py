@@ -20,7 +20,7 @@ from operator import add
 import numpy as np
 
 from slatewise.core import executor
-from slatewise.core.oracle_log import answered
+from slatewise.core.oracle_log import logged
 from slatewise.core.results import Fit, Params, Round
 from slatewise.matching.bethe import BetheWarning
 from slatewise.matching.graph_edges import EdgeScores, Floats, GraphBlock, feature_variance
@@ -55,7 +55,7 @@ class SampledLikelihood:
         with executor.one_blas_thread():
             for number in range(self.n_steps):
                 streams = rng.spawn(len(graphs))  # also where the answer is known, so that the next step draws its own
-                _, estimate = answered(partial(self._estimate, graphs, streams, scores))(w)
+                _, estimate = logged(partial(self._estimate, graphs, streams, scores))(w)
                 gradient, found = estimate[: len(w)], estimate[len(w) :].reshape(len(w), -1)
                 curvature = found if curvature is None else _MEMORY * curvature + (1.0 - _MEMORY) * found
                 step = np.linalg.solve(curvature + l2 * np.eye(len(w)), gradient + l2 * w)
