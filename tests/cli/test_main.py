@@ -296,8 +296,9 @@ def test_python_dash_m():
 
 
 def test_demo(tmp_path, run):
-    code, out, err = run("demo", "--out", tmp_path / "deep" / "report.html")
+    code, out, err = run("demo", "--out", tmp_path / "deep" / "report.html", "--picture", tmp_path / "picture.svg")
     assert code == 0
+    assert (tmp_path / "picture.svg").read_text().startswith('<svg style="background:#fff"')
     assert err == ""
     text = (tmp_path / "deep" / "report.html").read_text()
     sections = text.split("<h2>")

@@ -9,7 +9,7 @@ from slatewise.cstar.kernels.branch import best_lists_by_branching
 from slatewise.cstar.kernels.enumerate import best_lists
 from slatewise.cstar.kernels.layout import CornerCache, DualTerms
 from slatewise.cstar.pair import StarPair
-from slatewise.matching.kernels.matching_sampler import draw_one
+from slatewise.matching.kernels.matching_sampler import Scratch, Table, draw_one
 from slatewise.matching.kernels.permanent_rows import draw_matchings
 from slatewise.matching.kernels.slate_assignment import best_rankings
 from slatewise.matching.kernels.tied_counts import likely_counts
@@ -83,7 +83,7 @@ def test_drawn_matchings():
         np.full(2, ABSENT),
     )
     table, bounds, weights = np.zeros(4), np.ones((3, 2)), np.zeros((2, 2))
-    assert draw_one(weights, bounds, 2, choose, starts, table, seed, taken, columns, places, out)
+    assert draw_one(Table(weights, bounds, 2, choose, starts, table), seed, Scratch(taken, columns, places), out)
     assert sorted(out.tolist()) == [0, 1]
 
 

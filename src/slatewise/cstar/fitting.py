@@ -63,7 +63,7 @@ def train(
         with resumed(ranker, data_sha256) as tell_round:
             return _train(ranker, prepared, Y, weight, executor, lambda found, _: tell_round(found), None)
     # C and the core may be chosen by fits that end at max_iter too: with another one the state may belong to others.
-    checkpoint = Checkpoint(ranker, f"{data_sha256} {ranker.max_iter}")
+    checkpoint = Checkpoint.of(ranker, f"{data_sha256} {ranker.max_iter}")
 
     def tell(found: Round, state: DualState | None) -> None:
         if state is not None and ranker.k == "relevant":
@@ -94,8 +94,7 @@ def _train(
     start: Start | None,
 ) -> Trained:
     learner = LEARNERS[ranker.learner]
-    seed = 0 if ranker.random_state is None else int(ranker.random_state)
-    settings = Settings(1.0, 1.0, ranker.tol, ranker.max_iter, seed)
+    settings = Settings(1.0, 1.0, ranker.tol, ranker.max_iter, ranker.seed_)
     # A row without labels is here only with a fixed k; for the inner validation it counts as all right.
     never_empty = np.maximum(Y, (Y.sum(axis=1) == 0)[:, None])
     alone = relevant_hinge(prepared, never_empty, weight, np.zeros(0, dtype=np.int64), executor)

@@ -19,6 +19,7 @@ from slatewise.core.rankings import Rankings
 from slatewise.core.results import Round
 from slatewise.core.row_kernels import KERNELS
 from slatewise.core.rules import Rule
+from slatewise.core.seeds import RandomState
 from slatewise.cstar.checks import checked_counts, checked_known
 from slatewise.cstar.explanation import Explanation, explain_selection
 from slatewise.cstar.fitting import Trained, prepare, train
@@ -95,8 +96,9 @@ class CStarRanker(SavedEstimator):
         and removes it at the end.
     n_threads : int, optional
         Threads over blocks of rows; the result has the same bits with any number. -1: all cores.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Order of the rows in training. None is 0: every fit draws the same numbers.
+        From a RandomState or Generator each fit draws one seed, ``seed_``.
 
     Attributes
     ----------
@@ -161,6 +163,7 @@ class CStarRanker(SavedEstimator):
         "n_iter_": rules.count(0),
         "n_skipped_": rules.count(0),
     }
+    file_version: ClassVar[int] = 2
     core_: Ints
     pair_: Floats
     coef_: Floats
@@ -209,7 +212,7 @@ class CStarRanker(SavedEstimator):
         callbacks: Sequence[Callable[[Round], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.core = core
         self.scores = scores
@@ -264,6 +267,7 @@ class CStarRanker(SavedEstimator):
         used = (weight > 0) & ((labels.sum(axis=1) > 0) | (self.k != "relevant"))
         if not used.any():
             raise ValueError("y: expected a row with a relevant label, found none whose sample_weight is not zero")
+        self._settle_seed()
         self.n_skipped_ = int(len(rows) - used.sum())
         self.multilabel_ = classes is None
         self.classes_ = np.arange(labels.shape[1]) if classes is None else classes

@@ -50,14 +50,15 @@ class CollapseObjective:
 
     def value_and_grad(self, L: Floats) -> tuple[float, Floats]:
         """Return the mean divergence at W = L'L and its gradient in W."""
-        collapsed = _Collapsed(self.X, self.y, self.partners, self.X @ L.T)
-        value, pull = self.executor.sum_blocks(_divergences, collapsed, range(0, len(self.X), _BLOCK_ROWS), _add)
+        image = self.X @ L.T
+        starts = range(0, len(self.X), _BLOCK_ROWS)
+        value, pull = self.executor.sum_blocks(_block, _Point(self.X, self.y, self.partners, image), starts, _add)
         used = max(int(np.sum(self.partners > 0)), 1)
         return value / used, (pull + pull.T) / used
 
 
-class _Collapsed(NamedTuple):
-    """Rows, their classes and partners, and where the factor maps them."""
+class _Point(NamedTuple):
+    """Rows with classes, and where an L maps them."""
 
     X: Floats
     y: NDArray[np.int64]
@@ -65,11 +66,11 @@ class _Collapsed(NamedTuple):
     image: Floats
 
 
-def _divergences(collapsed: _Collapsed, start: int) -> tuple[float, Floats]:
+def _block(point: _Point, start: int) -> tuple[float, Floats]:
     """Divergences of some rows; sum_ij S_ij (x_i - x_j)(x_i - x_j)' / 2 without its transpose, S = p0 - p."""
-    X, y, image = collapsed.X, collapsed.y, collapsed.image
-    rows = slice(start, min(start + _BLOCK_ROWS, len(image)))
+    rows = slice(start, min(start + _BLOCK_ROWS, len(point.image)))
     own = np.arange(rows.start, rows.stop)
+    image = point.image
     squares = np.einsum("nd,nd->n", image, image)
     distance = np.maximum(squares[rows, None] + squares - 2.0 * image[rows] @ image.T, 0.0)
     here = np.arange(len(own))
@@ -78,8 +79,8 @@ def _divergences(collapsed: _Collapsed, start: int) -> tuple[float, Floats]:
     chance = np.exp(nearest[:, None] - distance)
     total = chance.sum(axis=1)
     chance /= total[:, None]
-    partners = collapsed.partners[rows]
-    same = (y[rows, None] == y).astype(np.float64)
+    partners = point.partners[rows]
+    same = (point.y[rows, None] == point.y).astype(np.float64)
     same[here, own] = 0.0
     distance[here, own] = 0.0
     wanted = same / np.maximum(partners, 1.0)[:, None]
@@ -89,7 +90,7 @@ def _divergences(collapsed: _Collapsed, start: int) -> tuple[float, Floats]:
     weight = np.where(used[:, None], wanted - chance, 0.0)
     # Rows of S sum to 0, so the term of x_i x_i' vanishes.
     columns = weight.sum(axis=0)
-    pull = 0.5 * (X.T * columns) @ X - X[rows].T @ (weight @ X)
+    pull = 0.5 * (point.X.T * columns) @ point.X - point.X[rows].T @ (weight @ point.X)
     return float(divergence[used].sum()), pull
 
 
