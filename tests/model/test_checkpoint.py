@@ -189,7 +189,7 @@ def test_a_file_holds_the_answers_alone(tmp_path):
     interrupted(MarginRanker(), path, queries())
     saved = read_model(path)
     assert saved.estimator == "MarginRanker checkpoint"
-    assert set(saved.arrays) == {"questions", "sizes", "numbers"}
+    assert set(saved.arrays) == {"calls", "sizes", "results"}
     assert saved.arrays["sizes"].tolist() == [queries()[0].shape[1] + 1]
 
 

@@ -32,7 +32,7 @@ from slatewise.cstar.label_scores import (
     Prepared,
     PretrainedScores,
 )
-from slatewise.cstar.lists import StarLists
+from slatewise.cstar.lists import Selection, StarLists
 from slatewise.cstar.pair import StarPair
 from slatewise.cstar.problem import symmetric_pair
 from slatewise.cstar.settings import check_learned, check_log_odds, check_settings, check_truth
@@ -341,7 +341,7 @@ class CStarRanker(SavedEstimator):
         {0: {'sea': ..., 'sky': ...}}
         """
         lists = self._lists(self._scores(X), k, known)
-        chosen = SELECTIONS[self.surrogate](lists, Executor.of(self.n_threads))
+        chosen = self._selected(lists)
         offsets = np.concatenate(([0], np.cumsum(lists.k)))
         names = self.label_names_[chosen.items]
         return FormerRows.of(Rankings.of_lists(np.arange(len(lists.k)), names, chosen.scores, offsets))
@@ -350,7 +350,7 @@ class CStarRanker(SavedEstimator):
         """Return the selected labels as 0/1 rows; the class of each row where fit saw one class per row."""
         scores = self._scores(X)
         lists = self._lists(scores, k if self.multilabel_ else 1, None)
-        labels = SELECTIONS[self.surrogate](lists, Executor.of(self.n_threads)).items
+        labels = self._selected(lists).items
         if not self.multilabel_:
             return self.classes_[labels]
         flags = np.zeros(scores.shape, dtype=np.int64)
@@ -370,7 +370,7 @@ class CStarRanker(SavedEstimator):
         if not weight.any():
             raise ValueError("y: expected a row of weight > 0 with a relevant label, found none")
         lists = self._lists(scores, labels.sum(axis=1).astype(np.int64), None)
-        chosen = SELECTIONS[self.surrogate](lists, Executor.of(self.n_threads)).items
+        chosen = self._selected(lists).items
         rows = np.repeat(np.arange(len(labels)), lists.k)
         hits = np.bincount(rows, labels[rows, chosen], len(labels)) / np.maximum(lists.k, 1)
         return float(np.average(hits, weights=weight))
@@ -390,7 +390,7 @@ class CStarRanker(SavedEstimator):
         """Say, for the selected labels of each row, what their own score gave and what each core label gave."""
         scores = self._scores(X)
         lists = self._lists(scores, k, known)
-        chosen = SELECTIONS[self.surrogate](lists, Executor.of(self.n_threads)).items
+        chosen = self._selected(lists).items
         selected = chosen.reshape(len(scores), int(lists.k.max(initial=0)))
         why = explain_selection(scores, self.pair_, self.core_, selected)
         return replace(why, labels=self.label_names_[why.labels], core=self.label_names_[why.core])
@@ -430,6 +430,9 @@ class CStarRanker(SavedEstimator):
         # Copied: the arrays of a mapped file are read-only, for which the kernels would be compiled anew.
         pair = StarPair.laid_out(self.pair_.copy(), self.core_.copy())
         return StarLists(scores, pair, counts, checked_known(known, counts, scores.shape))
+
+    def _selected(self, lists: StarLists) -> Selection:
+        return SELECTIONS[self.surrogate](lists, Executor.of(self.n_threads))
 
     def _scores(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)

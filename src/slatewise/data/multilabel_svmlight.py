@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -86,7 +85,7 @@ def read_multilabel_svmlight(
     problems = Problems(on_error)
     parts: list[_Part] = [_NO_ROWS]
     with open_source(path, max_line) as source:
-        for parsed in map_texts(source, CHUNK_BYTES, partial(_parse, indices=indices, end_label=end_label)):
+        for parsed in map_texts(source, CHUNK_BYTES, _parse, _Rules(indices, end_label)):
             for position, code in parsed.errors:
                 problems.add(parsed.text.error(position, expected(code, indices, end_label)))
             parts.append(parsed.part)
@@ -117,17 +116,22 @@ class _Parsed:
     """(position in the text, code) of each bad row."""
 
 
-def _parse(text: Text, indices: IndexRange, end_label: int) -> _Parsed:
+class _Rules(NamedTuple):
+    indices: IndexRange
+    end_label: int
+
+
+def _parse(given: _Rules, text: Text) -> _Parsed:
     data = np.frombuffer(text.data, dtype=np.uint8)
     n_lines = count_byte(data, ord("\n"))
-    rules = svmlight.Rules(indices.first, indices.end, False, False)
+    rules = svmlight.Rules(given.indices.first, given.indices.end, False, False)
     labels = np.empty(n_lines + count_byte(data, ord(",")), dtype=np.int32)
     rows = multilabel_svmlight.MultiLabelRows(labels, ints(n_lines), ints(n_lines))
     errors = svmlight.Errors(ints(n_lines), ints(n_lines))
     entries, (size, count, wrong) = run_twice_if_hard(
         text,
         n_lines,
-        lambda entries: multilabel_svmlight.multilabel_rows(data, rules, end_label, entries, rows, errors),
+        lambda entries: multilabel_svmlight.multilabel_rows(data, rules, given.end_label, entries, rows, errors),
     )
     label_counts = rows.label_counts[:count]
     part = _Part(

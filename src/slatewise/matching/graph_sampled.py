@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
-from slatewise.core.oracle_log import answered
+from slatewise.core.oracle_log import logged
 from slatewise.core.results import Fit, Params, Round
 from slatewise.matching.bethe import BetheWarning
 from slatewise.matching.graph_edges import EdgeScores, Floats, GraphBlock, Ints, feature_variance
@@ -55,8 +55,8 @@ class SampledLikelihood:
         graphs = [_Graph(*one) for block in blocks for one in zip(block.X, block.target, block.weight, strict=True)]
         with one_blas_thread():
             for number in range(self.n_steps):
-                streams = rng.spawn(len(graphs))  # also where the answer is known, so that the next step draws its own
-                _, estimate = answered(partial(self._estimate, graphs, streams, scores))(w)
+                streams = rng.spawn(len(graphs))  # also where the log has the result: the next step draws its own
+                _, estimate = logged(partial(self._estimate, graphs, streams, scores))(w)
                 gradient, found = estimate[: len(w)], estimate[len(w) :].reshape(len(w), -1)
                 curvature = found if curvature is None else _MEMORY * curvature + (1.0 - _MEMORY) * found
                 step = np.linalg.solve(curvature + l2 * np.eye(len(w)), gradient + l2 * w)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from slatewise._version import __version__
 from slatewise.core.errors import ModelFileError
-from slatewise.core.oracle_log import Answers, keeping
+from slatewise.core.oracle_log import OracleLog, keeping
 from slatewise.core.results import Round
 from slatewise.model.file import FORMAT_VERSION, Json, ModelCard, ModelState, read_model, write_model
 from slatewise.model.saving import SavedEstimator, as_json
@@ -108,19 +108,19 @@ def _one_form(value: Json) -> Json:
 
 @contextmanager
 def resumed(estimator: SavedEstimator, data_sha256: str) -> Generator[Callable[[Round], None]]:
-    """Keep what learners ask in here in the checkpoint; yield what tells the callbacks of a round.
+    """Keep the oracle calls of learners in here in the checkpoint; yield what tells the callbacks of a round.
 
     After a kill only new rounds are told, and those that the file had not seen yet once more.
     """
     checkpoint = Checkpoint.of(estimator, data_sha256)
-    answers = None if checkpoint.path is None else Answers(checkpoint.start(), checkpoint.write)
+    log = None if checkpoint.path is None else OracleLog(checkpoint.start(), checkpoint.write)
     callbacks = estimator.get_params(deep=False).get("callbacks") or ()
 
     def tell(found: Round) -> None:
-        if answers is None or not answers.replaying:
+        if log is None or not log.replaying:
             for callback in callbacks:
                 callback(found)
 
-    with keeping(answers):
+    with keeping(log):
         yield tell
     checkpoint.remove()

@@ -182,7 +182,7 @@ def _minimise(objective: CollapseObjective, C: float, tol: float, max_iter: int)
 
 
 def _short(L: Floats) -> Floats:
-    """The factor with one row a direction that counts."""
+    """The factor with one row per direction that counts."""
     _, sizes, directions = np.linalg.svd(L, full_matrices=False)
     return (sizes[:, None] * directions)[sizes > 1e-6 * max(sizes.max(initial=0.0), 1e-300)]
 
