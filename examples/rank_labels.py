@@ -19,6 +19,6 @@ known = np.full(scenes.Y[test].shape, -1)
 question = joint.next_question(scenes.X[test], known)
 rows = np.arange(len(question))
 known[rows, question] = scenes.Y[test][rows, question]
-print(joint.rank(scenes.X[test], known=known)[:3])
+print(joint.rank(scenes.X[test], known=known).ids[:3])
 
 joint.save("scenes.safetensors")  # one file, every byte checked; slatewise.load gives the ranker back
