@@ -2,8 +2,8 @@
 
     python -m tests.same_speed COMMIT star permanent metric warp topk --times 5
 
-checks that commit out beside this one and runs ``slatewise bench NAME`` under both, after a run that compiles. For every
-row that is a time it prints those of either, and how many times as fast this commit is.
+checks that commit out beside this one and runs ``slatewise bench NAME`` under both, after a run that compiles. For
+every row that is a time it prints those of either, and how many times as fast this commit is.
 """
 
 from __future__ import annotations
