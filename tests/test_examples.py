@@ -24,7 +24,8 @@ def test_slates_are_searched_in_the_unit_of_the_stage():
     example = runpy.run_path(str(EXAMPLES[0].parent / "rerank_any_scorer.py"))
     reranker = example["reranker"]
     assert reranker.n_stages_ == 1
-    ids, scores = reranker.rank([25], k=len(reranker.item_ids_), stage=0)
+    found = reranker.rank([25], k=len(reranker.item_ids_), stage=0)
+    ids, scores = found.ids, found.scores
     np.testing.assert_allclose(example["scores"][0][np.searchsorted(reranker.item_ids_, ids[0])], scores[0], atol=1e-5)
 
 

@@ -266,10 +266,7 @@ def _on_base(
 
 
 def _all_scores(reranker: StructuredReranker, rows: Ints) -> Floats:
-    labels, values = reranker.rank(rows, len(reranker.item_ids_))
-    scores = np.empty(labels.shape)
-    np.put_along_axis(scores, labels, values.astype(np.float64), axis=1)
-    return scores
+    return reranker.scores(rows, reranker.item_ids_).astype(np.float64)
 
 
 def _judge(problem: AnnotationProblem) -> Callable[[Scores], Floats]:

@@ -15,14 +15,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core import executor
+from slatewise.core.executor import Executor
 
 Singles: TypeAlias = NDArray[np.float32]
 Ints: TypeAlias = NDArray[np.int64]
 
 LINE = 16
 """Numbers in a cache line."""
-ROWS_A_TASK = 512
+ROWS_PER_TASK = 512
 """Touched rows that one thread steps at a time."""
 
 
@@ -38,7 +38,7 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows, and an accumulator a row and segment."""
+    """Rows, and an accumulator per row and segment."""
 
     values: Singles
     accumulators: Singles
@@ -48,6 +48,11 @@ class Table:
     def zeros(cls, n_rows: int, width: int, segments: tuple[Segment, ...]) -> Table:
         """Make a table of zeros; ``width`` is a multiple of 16."""
         return cls(aligned_zeros(n_rows, width), np.zeros((n_rows, len(segments)), dtype=np.float32), segments)
+
+    @classmethod
+    def fixed(cls, values: Singles) -> Table:
+        """Take rows as they are; none of them moves."""
+        return cls(values, np.empty((len(values), 0), dtype=np.float32), ())
 
     def copy(self) -> Table:
         """Return a table that shares no memory with this one."""
@@ -81,9 +86,9 @@ def padded(n_columns: int) -> int:
 
 def aligned_zeros(n_rows: int, width: int) -> Singles:
     """Return zeros whose rows start at cache lines."""
-    room = np.zeros(n_rows * width + LINE, dtype=np.float32)
-    skip = -(room.ctypes.data // room.itemsize) % LINE
-    return room[skip : skip + n_rows * width].reshape(n_rows, width)
+    buffer = np.zeros(n_rows * width + LINE, dtype=np.float32)
+    skip = -(buffer.ctypes.data // buffer.itemsize) % LINE
+    return buffer[skip : skip + n_rows * width].reshape(n_rows, width)
 
 
 def without_padding(vectors: Singles) -> Singles:
@@ -92,7 +97,7 @@ def without_padding(vectors: Singles) -> Singles:
     return vectors[:, : int(used[-1]) + 1 if len(used) else 1]
 
 
-def step_rows(table: Table, entries: Entries, vectors: Singles, n_threads: int | None = None) -> None:
+def step_rows(table: Table, entries: Entries, vectors: Singles, executor: Executor) -> None:
     """Move the rows that have entries by one AdaGrad step along their sums, and project them."""
     from slatewise.latent.kernels.update import order_by_row, update_rows
 
@@ -114,7 +119,7 @@ def step_rows(table: Table, entries: Entries, vectors: Singles, n_threads: int |
             stops,
             steps,
             norms,
-            touched[first : first + ROWS_A_TASK],
+            touched[first : first + ROWS_PER_TASK],
             ends,
             order,
             entries.coefficients,
@@ -123,6 +128,4 @@ def step_rows(table: Table, entries: Entries, vectors: Singles, n_threads: int |
             np.empty(int(table.values.shape[1]), dtype=np.float32),
         )
 
-    threads = n_threads if len(touched) > ROWS_A_TASK else 1  # a step is too short to start threads for one task
-    for _ in executor.map_blocks(step, range(0, len(touched), ROWS_A_TASK), threads):
-        pass
+    executor.fill_blocks(step, range(0, len(touched), ROWS_PER_TASK))
