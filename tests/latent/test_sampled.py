@@ -9,8 +9,8 @@ from slatewise.core.executor import Executor
 from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import Factors
 from slatewise.latent.kernels.quantized_rows import half_size, largest_score, quantize_row
-from slatewise.latent.kernels.sampled import sampled_epoch
-from slatewise.latent.pairs import TrainingPairs
+from slatewise.latent.kernels.sampled import FactorMoves, sampled_epoch
+from slatewise.latent.pairs import Block, TrainingPairs
 from slatewise.latent.queries import IdQueries
 from slatewise.latent.rank_weights import rank_weights
 from slatewise.latent.recall import recall_at
@@ -39,14 +39,14 @@ def visit(queries, items, pairs, max_draws, step=0.3, seed=7, weight=1.0, quanti
         items.values,
         items.accumulators,
         quantized_rows(items.values, N + 1) if quantized is None else quantized,
-        N,
-        step,
-        1.5,
-        0.2,
-        np.array([q for q, _ in pairs]),
-        np.arange(1, len(pairs) + 1),
-        np.array([d for _, d in pairs]),
-        np.full(len(pairs), weight, dtype=np.float32),
+        FactorMoves(N, step, 1.5, 0.2),
+        Block(
+            np.array([q for q, _ in pairs]),
+            np.arange(1, len(pairs) + 1),
+            np.array([d for _, d in pairs]),
+            np.full(len(pairs), weight, dtype=np.float32),
+            np.zeros(len(pairs), dtype=np.int64),
+        ),
         rank_weights(len(items.values)),
         max_draws,
         seed,

@@ -116,46 +116,21 @@ def gradient_of_scan(
     most: int,
 ) -> BlockGradient:
     """Count the items above each pair's bar in tiles of scores, (first item, scores), and average over some of them."""
-    from slatewise.latent.kernels.violators import catalogue_gradient, scan_tile
+    from slatewise.latent.kernels.violators import Violators, catalogue_gradient, scan_tile
 
     n_pairs = len(block.positives)
-    counts, kept = np.zeros(n_pairs, dtype=np.int64), np.zeros(n_pairs, dtype=np.int64)
-    found, strides = np.empty((n_pairs, most), dtype=np.int64), np.empty(n_pairs, dtype=np.int64)
-    found_scores = np.empty((n_pairs, most), dtype=np.float32)
-    for first, scores in tiles:
-        scan_tile(
-            scores,
-            first,
-            len(items),
-            block.ends,
-            block.positives,
-            bars,
-            block.starts,
-            counts,
-            strides,
-            kept,
-            found,
-            found_scores,
-        )
-    gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
-    entries = _buffer_for(int(kept.sum()) + int((kept > 0).sum()))
-    catalogue_gradient(
-        items,
-        block.ends,
-        block.positives,
-        block.weights,
-        rank_weight,
-        bars,
-        counts,
-        kept,
-        found,
-        found_scores,
-        gradient,
-        entries.rows,
-        entries.coefficients,
-        entries.sources,
-        totals,
+    found = Violators(
+        np.zeros(n_pairs, dtype=np.int64),
+        np.empty(n_pairs, dtype=np.int64),
+        np.zeros(n_pairs, dtype=np.int64),
+        np.empty((n_pairs, most), dtype=np.int64),
+        np.empty((n_pairs, most), dtype=np.float32),
     )
+    for first, scores in tiles:
+        scan_tile(scores, first, len(items), block, bars, found)
+    gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
+    entries = _buffer_for(int(found.kept.sum()) + int((found.kept > 0).sum()))
+    catalogue_gradient(items, block, rank_weight, bars, found, gradient, entries, totals)
     return BlockGradient(gradient, entries, None, float(totals[0]), int(totals[1]))
 
 
@@ -259,21 +234,7 @@ class _Drawn:
         gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
         entries = _buffer_for(len(block.positives) + lists.size)
         n_entries = shared_gradient(
-            items,
-            vectors,
-            scores,
-            self.drawn,
-            lists,
-            block.ends,
-            block.positives,
-            block.weights,
-            rank_weight,
-            coefficients,
-            gradient,
-            entries.rows,
-            entries.coefficients,
-            entries.sources,
-            totals,
+            items, vectors, scores, self.drawn, lists, block, rank_weight, coefficients, gradient, entries, totals
         )
         gradient += coefficients @ self.rows
         used = Entries(entries.rows[:n_entries], entries.coefficients[:n_entries], entries.sources[:n_entries])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +53,7 @@ class TrainingPairs:
         return TrainingPairs.of(self.queries[kept], self.items[kept], self.weights[kept])
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
+class Block(NamedTuple):
     """Runs that are scored together: row r is query ``queries[r]``; its pairs end at ``ends[r]``."""
 
     queries: Ints

@@ -44,7 +44,12 @@ class QuantizedIndex:
 
         ``hidden`` items of row r, from ``offsets[r]`` to ``offsets[r + 1]``, ascend.
         """
-        from slatewise.latent.kernels.quantized_index import LARGEST_BYTE, best_by_bound
+        from slatewise.latent.kernels.quantized_index import (
+            LARGEST_BYTE,
+            QuantizedItems,
+            QuantizedQuery,
+            best_by_bound,
+        )
 
         width, vector = self.width, vectors[row, : self.width]
         unwanted = hidden[offsets[row] : offsets[row + 1]]
@@ -54,7 +59,6 @@ class QuantizedIndex:
         whole = np.zeros(self.numbers.shape[1], dtype=np.int16)
         whole[:width] = np.rint(vector.astype(np.float64) / unit)
         slack = (0.5 + width * 2.0**-16) * length + LARGEST_BYTE * unit * width / 2 + width * 2.0**-23
-        rows, factors = self.rows, self.factors
-        best_by_bound(
-            vector, whole, unit, slack, self.numbers, self.scales, rows, factors, unwanted, best[row], items[row]
-        )
+        query = QuantizedQuery(vector, whole, unit, slack)
+        catalogue = QuantizedItems(self.numbers, self.scales, self.rows, self.factors)
+        best_by_bound(query, catalogue, unwanted, best[row], items[row])

@@ -67,24 +67,19 @@ class SampledEngine:
 
 
 def _visit(shared: _Shared, task: tuple[Block, int]) -> NDArray[np.float64]:
-    from slatewise.latent.kernels.sampled import sampled_epoch
+    from slatewise.latent.kernels.sampled import FactorMoves, sampled_epoch
 
     (block, seed), totals = task, np.zeros(2)
-    own, bias = shared.items.segments[:2]
+    queries, items = shared.queries, shared.items
+    own, bias = items.segments[:2]
     sampled_epoch(
-        shared.queries.values,
-        shared.queries.accumulators,
-        shared.items.values,
-        shared.items.accumulators,
+        queries.values,
+        queries.accumulators,
+        items.values,
+        items.accumulators,
         shared.quantized,
-        own.stop,
-        own.step,
-        own.max_norm,
-        bias.step,
-        block.queries,
-        block.ends,
-        block.positives,
-        block.weights,
+        FactorMoves(own.stop, float(own.step), float(own.max_norm), float(bias.step)),
+        block,
         shared.rank_weight,
         shared.max_draws,
         seed,

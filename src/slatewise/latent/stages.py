@@ -112,7 +112,9 @@ class Stages:
     ) -> tuple[StageState, ...]:
         """Train the stages after those ``done``; stop where one does not raise recall."""
         for stage in range(len(done), n_stages):
-            learned = self.train(self.start(stage, done), self.hand_over(done), watch)
+            state = self.start(stage, done)
+            self.advance(state, self.hand_over(done), watch)
+            learned = state.kept()
             if learned is None:
                 break
             done = (*done, learned)
@@ -121,10 +123,7 @@ class Stages:
     def train(self, state: StageState, lists: Ints, watch: Callable[[EpochReport], None]) -> StageState | None:
         """Train one stage on the lists of the one before; None where it does not raise recall."""
         self.advance(state, lists, watch)
-        if state.best is None:
-            return None
-        best_queries, best_items = state.best
-        return replace(state, queries=best_queries, items=best_items, best=None)
+        return state.kept()
 
     def advance(self, state: StageState, lists: Ints, watch: Callable[[EpochReport], None]) -> None:
         """Go on until recall is flat or the epochs are used up; ``state.best`` has the result.

@@ -10,7 +10,7 @@ too slowly.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,8 +61,7 @@ class Table:
         return Table(values, self.accumulators.copy(), self.segments)
 
 
-@dataclass(frozen=True, eq=False)
-class Entries:
+class Entries(NamedTuple):
     """A sparse sum: row ``rows[e]`` gets ``coefficients[e]`` times vector ``sources[e]``."""
 
     rows: Ints
@@ -97,6 +96,15 @@ def without_padding(vectors: Singles) -> Singles:
     return vectors[:, : int(used[-1]) + 1 if len(used) else 1]
 
 
+class Moves(NamedTuple):
+    """How the segments of a table move: bounds, steps and largest norms, a number per segment."""
+
+    starts: Ints
+    stops: Ints
+    steps: NDArray[np.float64]
+    norms: NDArray[np.float64]
+
+
 def step_rows(table: Table, entries: Entries, vectors: Singles, executor: Executor) -> None:
     """Move the rows that have entries by one AdaGrad step along their sums, and project them."""
     from slatewise.latent.kernels.update import order_by_row, update_rows
@@ -106,26 +114,16 @@ def step_rows(table: Table, entries: Entries, vectors: Singles, executor: Execut
     ends = np.zeros(len(table.values), dtype=np.int64)
     order, touched = np.empty(len(entries.rows), dtype=np.int64), np.empty(len(table.values), dtype=np.int64)
     touched = touched[: order_by_row(entries.rows, ends, order, touched)]
-    starts = np.array([part.start for part in table.segments])
-    stops = np.array([part.stop for part in table.segments])
-    steps = np.array([part.step for part in table.segments])
-    norms = np.array([part.max_norm for part in table.segments])
+    values, parts = table.values, table.segments
+    moves = Moves(
+        np.array([part.start for part in parts]),
+        np.array([part.stop for part in parts]),
+        np.array([part.step for part in parts]),
+        np.array([part.max_norm for part in parts]),
+    )
 
     def step(first: int) -> None:
-        update_rows(
-            table.values,
-            table.accumulators,
-            starts,
-            stops,
-            steps,
-            norms,
-            touched[first : first + ROWS_PER_TASK],
-            ends,
-            order,
-            entries.coefficients,
-            entries.sources,
-            vectors,
-            np.empty(int(table.values.shape[1]), dtype=np.float32),
-        )
+        rows, gradient = touched[first : first + ROWS_PER_TASK], np.empty(int(values.shape[1]), dtype=np.float32)
+        update_rows(values, table.accumulators, moves, rows, ends, order, entries, vectors, gradient)
 
     executor.fill_blocks(step, range(0, len(touched), ROWS_PER_TASK))

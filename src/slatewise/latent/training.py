@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -56,3 +56,10 @@ class StageState:
     best_recall: float = -np.inf
     best: tuple[Table, Table] | None = None
     """None: no epoch has beaten the recall that the stage began with."""
+
+    def kept(self) -> StageState | None:
+        """Return the stage with the tables of its best epoch; None where there is none."""
+        if self.best is None:
+            return None
+        queries, items = self.best
+        return replace(self, queries=queries, items=items, best=None)

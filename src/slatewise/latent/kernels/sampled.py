@@ -9,7 +9,7 @@ which this way of training is known to bear.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from slatewise.core.kernel import kernel, loose_sums
 from slatewise.latent.kernels.prefetch import prefetch_line, prefetch_row
 from slatewise.latent.kernels.quantized_rows import Bytes, half_size, largest_score, quantize_row
 from slatewise.latent.kernels.singles import Number, Singles, square
+
+if TYPE_CHECKING:
+    from slatewise.latent.pairs import Block
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -109,6 +112,15 @@ def _draw(state: np.uint64, size: np.uint64, quantized: Bytes, drawn: Ints) -> n
     return state
 
 
+class FactorMoves(NamedTuple):
+    """How rows of U, V and b move: width, step and largest norm of the factors, and the step of the bias."""
+
+    n: int
+    step: float
+    norm: float
+    bias_step: float
+
+
 @kernel
 def sampled_epoch(
     query_table: Singles,
@@ -116,25 +128,21 @@ def sampled_epoch(
     item_table: Singles,
     item_accumulators: Singles,
     quantized: Bytes,
-    n: int,
-    step: float,
-    norm: float,
-    bias_step: float,
-    queries: Ints,
-    ends: Ints,
-    positives: Ints,
-    weights: Singles,
+    moves: FactorMoves,
+    block: Block,
     rank_weight: Singles,
     max_draws: int,
     seed: int,
     totals: Floats,
 ) -> None:
-    """Visit runs of pairs: those of ``queries[r]`` end at ``ends[r]``.
+    """Visit the runs of a block.
 
     ``totals`` gets the loss and the number of pairs for which a violator was found. Columns up to n are the factors,
     column n holds 1 in queries and the bias in items. ``quantized`` has the items' rows in bytes and is kept up to
     date; it is at least as wide as they are.
     """
+    n, step, norm, bias_step = moves
+    queries, ends, positives, weights, _ = block
     n_items, width = item_table.shape
     state, size = np.uint64(seed) * _SPREAD, np.uint64(n_items)
     # While one group is scored the rows of the other are on their way.
