@@ -36,7 +36,7 @@ from slatewise_papers.lasr_wsabie import LIST_LENGTH, Annotator, best_labels, fi
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Scores: TypeAlias = Callable[[Floats], Floats]
-"""From rows of features to a score a label."""
+"""From rows of features to a score per label."""
 Grids: TypeAlias = Mapping[str, tuple[float, ...]]
 Settings: TypeAlias = dict[str, float]
 PairName: TypeAlias = Literal["gram", "bilinear"]

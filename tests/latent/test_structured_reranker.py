@@ -493,3 +493,13 @@ def test_a_reranker_can_be_the_base_of_another(sessions, fitted):
     settings = SMALL | {"epochs": 1, "validation_fraction": 0.0}
     again = StructuredReranker(fitted, **settings).fit(*train)
     np.testing.assert_array_equal(again.rank([3, 77], k=5, stage=0).ids, fitted.rank([3, 77], k=5).ids)
+
+
+def test_one_query_of_a_large_catalogue_has_the_list_it_has_among_many(fitted, monkeypatch):
+    together = fitted.rank([3, 4, 5, 6, 7, 8], k=6)
+    monkeypatch.setattr("slatewise.latent.model.FEWEST_INDEXED", 1)
+    monkeypatch.setattr("slatewise.latent.cascade.ITEMS_PER_SHARE", 50)
+    for row, query in enumerate(together.query_ids):
+        alone = fitted.rank([query], k=6)
+        np.testing.assert_array_equal(alone.ids[0], together.ids[row])
+        np.testing.assert_allclose(alone.scores[0], together.scores[row], rtol=1e-5)

@@ -102,7 +102,7 @@ class QueryBatch:
         require_finite(found.scores, found.items >= 0 if hidden is not None else None)
         return explain_slates(cascade, model.pair, found.items, model.item_ids, executor)
 
-    def answer(self, found: TopItems, short: bool) -> FormerPair:
+    def rankings(self, found: TopItems, short: bool) -> FormerPair:
         """Name what was found; lists may be ``short`` where items are excluded."""
         require_finite(found.scores, found.items >= 0 if short else None)
         return named(self.ids, self.model.item_ids, found)

@@ -73,15 +73,15 @@ class BlockedEngine:
     def _step(self, factors: Factors, blocks: list[Block], negatives: StepNegatives) -> tuple[float, int]:
         snapshot = _Snapshot(factors, negatives, self.rank_weight)
         results = list(self.executor.map_blocks(_compare, snapshot, blocks))
-        asked = [result for _, result in results]
+        wanted = [result for _, result in results]
         queries = np.concatenate([block.queries for block in blocks])
-        gradient = np.concatenate([result.queries for result in asked])
+        gradient = np.concatenate([result.queries for result in wanted])
         # What an item's row is moved by: vectors of queries, sums over the blocks for drawn items, and, where vectors
         # depend on rows of items, the gradient of those vectors.
         sources = [vectors for vectors, _ in results]
         n_rows = len(queries)
-        entries = [_shift(asked[i].items, int(sum(len(part) for part in sources[:i]))) for i in range(len(asked))]
-        drawn = [result.drawn for result in asked if result.drawn is not None]
+        entries = [_shift(wanted[i].items, int(sum(len(part) for part in sources[:i]))) for i in range(len(wanted))]
+        drawn = [result.drawn for result in wanted if result.drawn is not None]
         if drawn:
             total = drawn[0]
             for other in drawn[1:]:
@@ -95,7 +95,7 @@ class BlockedEngine:
             entries.append(_shift(backward.entries, n_rows))
         step_rows(factors.items, Entries.join(entries), np.concatenate(sources), self.executor)
         factors.queries.step(queries, gradient, self.executor)
-        return sum(result.loss for result in asked), sum(result.violated for result in asked)
+        return sum(result.loss for result in wanted), sum(result.violated for result in wanted)
 
 
 def _compare(snapshot: _Snapshot, block: Block) -> tuple[Singles, BlockGradient]:

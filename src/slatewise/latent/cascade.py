@@ -186,9 +186,9 @@ class Cascade:
         rows: slice,
     ) -> None:
         """Fill in the best items of a block, from shares of the catalogue of at most so many items."""
-        asked, last, few = numbers[rows], len(self.stages) - 1, len(numbers) <= FEW_QUERIES
-        first = self.stages[0].base
+        asked, last, first = numbers[rows], len(self.stages) - 1, self.stages[0].base
         base = None if first is None else first.rows(asked)
+        is_indexed = base is None and len(numbers) <= FEW_QUERIES
         lists = np.empty((len(asked), 0), dtype=np.int64)
         for stage, factors in enumerate(self.stages):
             vectors, items = factors.queries.vectors(asked), factors.items.values
@@ -197,21 +197,18 @@ class Cascade:
                 add_lists(self.pair, items, places, weights, vectors)
             part = found.of(rows) if stage == last else TopItems.nothing(len(asked), self.list_length)
             hidden = _hidden(exclude if stage == last else None, rows.start, len(asked))
-            index = self.quantized(stage) if few else None
+            index = self.quantized(stage) if is_indexed else None
             if index is not None and np.isfinite(vectors).all():
                 executor.fill_blocks(partial(index.best, vectors, *hidden, part.scores, part.items), range(len(asked)))
+            elif share >= self.n_items:
+                _keep_best(_Scored(vectors, items, base, hidden), [part], share, 0)
             else:
-                scored, whole = _Scored(vectors, items, base, hidden), share >= self.n_items
-                shares = (
-                    [part] if whole else [TopItems.nothing(*part.items.shape) for _ in range(0, self.n_items, share)]
-                )
-                if whole:
-                    _keep_best(scored, shares, share, 0)
-                else:
-                    # One query only reads memory, which threads do not make faster, and should not wait for them.
-                    threads = executor if len(asked) > 1 else ONE_THREAD
-                    threads.fill_blocks(partial(_keep_best, scored, shares, share), range(len(shares)))
-                    _merge(shares, part)
+                scored, shape = _Scored(vectors, items, base, hidden), part.items.shape
+                shares = [TopItems.nothing(*shape) for _ in range(0, self.n_items, share)]
+                # One query only reads memory, which threads do not make faster, and should not wait for them to start.
+                threads = executor if len(asked) > 1 else ONE_THREAD
+                threads.fill_blocks(partial(_keep_best, scored, shares, share), range(len(shares)))
+                _merge(shares, part)
             lists = part.items
 
 

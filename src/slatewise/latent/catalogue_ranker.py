@@ -1,4 +1,4 @@
-"""What rankers of a whole catalogue answer alike: they freeze what they learnt, and ask it."""
+"""What rankers of a whole catalogue have in common: they freeze what they learnt, and ask it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from slatewise.model.sklearn import check_is_fitted
 class CatalogueRanker(SavedEstimator, ABC):
     """A frozen model, made of learned attributes, and the methods that ask it."""
 
-    answered_by: ClassVar[tuple[str, ...]]
+    frozen_from: ClassVar[tuple[str, ...]]
     """The learned attributes that the model is made of."""
     n_threads: int | None
     item_ids_: Ids
@@ -65,7 +65,7 @@ class CatalogueRanker(SavedEstimator, ABC):
         batch = self._batch(queries, unknown)
         last, hidden = batch.model.check_stage(stage), batch.check_places(k, exclude, unknown)
         found = batch.cascade(last).top(np.arange(len(batch)), k, hidden, Executor.of(self.n_threads))
-        return batch.answer(found, hidden is not None)
+        return batch.rankings(found, hidden is not None)
 
     def scores(self, queries: Any, items: Any, stage: int | None = None, unknown: Unknown = "error") -> Singles:
         """Return the scores that :meth:`rank` sorts by, of every query with every item given, (queries, items).
@@ -134,7 +134,7 @@ class CatalogueRanker(SavedEstimator, ABC):
     def _model(self) -> LatentModel:
         """Return what was learnt, frozen; made again where an attribute was set since."""
         check_is_fitted(self)
-        source = tuple(getattr(self, name) for name in self.answered_by)
+        source = tuple(getattr(self, name) for name in self.frozen_from)
         if self._frozen is None or any(one is not other for one, other in zip(self._frozen[0], source, strict=True)):
             self._frozen = source, self._freeze()
         return self._frozen[1]

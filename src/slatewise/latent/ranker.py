@@ -162,7 +162,7 @@ class LatentRanker(CatalogueRanker):
     pair_: str
     position_weights_: Singles
     own_weight_: float
-    answered_by: ClassVar[tuple[str, ...]] = (
+    frozen_from: ClassVar[tuple[str, ...]] = (
         "item_ids_",
         "item_factors_",
         "query_ids_",

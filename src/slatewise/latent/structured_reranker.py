@@ -122,7 +122,7 @@ class StructuredReranker(CatalogueRanker):
     k_: int
     n_stages_: int
     n_epochs_: list[int]
-    answered_by: ClassVar[tuple[str, ...]] = ("item_ids_", "pair_factors_", "n_components_", "pair_", "k_")
+    frozen_from: ClassVar[tuple[str, ...]] = ("item_ids_", "pair_factors_", "n_components_", "pair_", "k_")
 
     rules: ClassVar[Mapping[str, Rule]] = {
         "base": rules.ELSEWHERE,

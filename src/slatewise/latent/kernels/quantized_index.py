@@ -1,4 +1,4 @@
-"""Rank items by products with their rows, and read the rows of few: a byte a number tells whose score can be large.
+"""Rank items by products with their rows, and read the rows of few: a byte per number tells whose score can be large.
 
     z = s b + e,   x = t w + g,   b bytes, w whole numbers, |e_f| <= s / 2, |g_f| <= t / 2
 
