@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 export SLATEWISE_DATA ?= $(wildcard $(abspath ../shared/data))
+unexport PYTHONDONTWRITEBYTECODE # what one worker has compiled the other and all their processes import
 
 .PHONY: demo test boundscheck same-answers check fuzz bench docs clean
 
@@ -47,7 +48,9 @@ clean:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slatewise needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv
 
-# One stamp an extra: reinstalled only when pyproject.toml changes.
+# One stamp per extra, and one for each extra inside it: reinstalled only when pyproject.toml changes.
+INSIDE_bench := test
+INSIDE_check := test docs
 .venv/installed-plain: pyproject.toml | .venv/bin/python
 	@echo "installing into .venv (once; a minute or two)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
@@ -56,4 +59,4 @@ clean:
 .venv/installed-%: pyproject.toml | .venv/bin/python
 	@echo "installing into .venv (once; a minute or two)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
-	@touch $@
+	@touch $@ $(INSIDE_$*:%=.venv/installed-%)

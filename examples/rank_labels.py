@@ -14,11 +14,11 @@ print(f"break-even precision: alone {alone.score(scenes.X[test], scenes.Y[test])
 print(f"                      joint {joint.score(scenes.X[test], scenes.Y[test]):.3f}")
 print(f"certified: {joint.lower_bound_:.4f} <= optimum <= {joint.objective_:.4f}")
 
-# Ask one question a row: the label the model is least sure about, given what is known.
+# Ask one question per row: the label the model is least sure about, given what is known.
 known = np.full(scenes.Y[test].shape, -1)
 question = joint.next_question(scenes.X[test], known)
 rows = np.arange(len(question))
 known[rows, question] = scenes.Y[test][rows, question]
-print(joint.rank(scenes.X[test], known=known)[:3])
+print(joint.rank(scenes.X[test], known=known))  # the best sets, best label first
 
 joint.save("scenes.safetensors")  # one file, every byte checked; slatewise.load gives the ranker back

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from slatewise import CStarRanker, __version__, metrics
+from slatewise import CStarRanker, __version__, datasets, metrics
+from slatewise.cli import demo
 from slatewise.cli.main import app, main
 
 ROWS = """\
@@ -75,7 +76,12 @@ def test_labels_fit_rank_evaluate(tmp_path, run):
     model, trec = tmp_path / "m.safetensors", tmp_path / "r.run"
     assert run("fit", "cstar", tmp_path / "tags.npz", "--out", model, "--param", "core=2", "--param", "C=3")[0] == 0
     assert run("rank", model, tmp_path / "tags.npz", "--out", trec, "--top", "3")[0] == 0
-    assert len(trec.read_text().splitlines()) == 600
+    lines = trec.read_text().splitlines()
+    assert len(lines) == 600
+    np.savez(tmp_path / "rows.npz", X=scenes.X)  # without names: the model's own
+    assert run("rank", model, tmp_path / "rows.npz", "--out", trec, "--top", "3")[0] == 0
+    assert trec.read_text().splitlines() == lines
+    assert {line.split()[2] for line in lines} <= set(names.tolist())
     code, out, _ = run("evaluate", model, tmp_path / "tags.npz", "--measures", "bep,ndcg@5", "--json")
     assert code == 0
     ranker = CStarRanker(core=2, C=3).fit(scenes.X, scenes.Y)
@@ -290,9 +296,12 @@ def test_python_dash_m():
     assert done.stdout == f"slatewise {__version__}\n"
 
 
-def test_demo(tmp_path, run):
-    code, out, err = run("demo", "--out", tmp_path / "deep" / "report.html")
+def test_demo(tmp_path, run, monkeypatch):
+    few = {"n_sessions": 1000, "n_items": 100}  # else they are most of the time
+    monkeypatch.setattr(demo, "make_sessions", lambda **sizes: datasets.make_sessions(**sizes | few))
+    code, out, err = run("demo", "--out", tmp_path / "deep" / "report.html", "--picture", tmp_path / "picture.svg")
     assert code == 0
+    assert (tmp_path / "picture.svg").read_text().startswith('<svg style="background:#fff"')
     assert err == ""
     text = (tmp_path / "deep" / "report.html").read_text()
     sections = text.split("<h2>")
@@ -304,8 +313,6 @@ def test_demo(tmp_path, run):
 
 
 def test_datasets_lists_every_name(run):
-    from slatewise import datasets
-
     code, out, _ = run("datasets")
     assert code == 0
     assert [line.split("\t")[0] for line in out.splitlines()[1:]] == list(datasets.names())

@@ -1,23 +1,23 @@
-"""Answers kept and given again: any deterministic learner goes on to the same bits, and asks nothing twice."""
+"""Results kept and given again: any deterministic learner goes on to the same bits, and calls nothing twice."""
 
 import numpy as np
 import pytest
 
 from slatewise.core.bundle import Cuts, one_slack
 from slatewise.core.lbfgs import minimise
-from slatewise.core.oracle_log import Answers, answered, keeping
+from slatewise.core.oracle_log import OracleLog, keeping, logged
 
 TARGET = np.linspace(-2.0, 3.0, 7)
 
 
 class Distances:
-    """The sum of distances from a point, a little rounded, by its value or by a plane; counts what it is asked."""
+    """The sum of distances from a point, a little rounded, by its value or by a plane; counts its calls."""
 
     def __init__(self):
-        self.n_params, self.asked = len(TARGET), 0
+        self.n_params, self.calls = len(TARGET), 0
 
     def value_and_grad(self, w):
-        self.asked += 1
+        self.calls += 1
         far = np.sqrt(0.01 + (w - TARGET) ** 2)
         return float(far.sum()), (w - TARGET) / far
 
@@ -38,62 +38,62 @@ def by_gradients(objective):
 def test_from_every_state_on_disk_a_learner_goes_on_to_the_same_bits(learn):
     plain, kept = Distances(), Distances()
     once, states = learn(plain), []
-    with keeping(Answers(None, states.append)):
+    with keeping(OracleLog(None, states.append)):
         first = learn(kept)
-    assert kept.asked == plain.asked > 15
+    assert kept.calls == plain.calls > 15
     assert first.params.tobytes() == once.params.tobytes()
     for state in states:
         fresh = Distances()
-        with keeping(Answers(state, lambda _: None)):
+        with keeping(OracleLog(state, lambda _: None)):
             again = learn(fresh)
         assert again.params.tobytes() == once.params.tobytes()
         assert again.history == once.history
-        assert fresh.asked == plain.asked - len(state["questions"])
+        assert fresh.calls == plain.calls - len(state["calls"])
 
 
 def test_states_are_written_seldom_and_lose_little():
     states = []
-    answers = Answers(None, states.append)
+    log = OracleLog(None, states.append)
     for number in range(1000):
-        answers.ask(lambda w: (1.0, w), np.array([float(number)]))
-    sizes = [len(state["questions"]) for state in states]
+        log.call(lambda w: (1.0, w), np.array([float(number)]))
+    sizes = [len(state["calls"]) for state in states]
     assert sizes[:16] == list(range(1, 17))
     assert all(later - earlier <= earlier // 16 + 1 for earlier, later in zip(sizes, [*sizes[1:], 1000], strict=True))
     assert sum(sizes) < 18 * 1000
 
 
-def test_another_question_forgets_the_rest():
+def test_another_call_forgets_the_rest():
     states = []
-    answers = Answers(None, states.append)
+    log = OracleLog(None, states.append)
     for number in (1.0, 2.0, 3.0):
-        answers.ask(lambda w: (10 * w[0], w), np.array([number]))
-    again = Answers(states[-1], states.append)
+        log.call(lambda w: (10 * w[0], w), np.array([number]))
+    again = OracleLog(states[-1], states.append)
     found, replaying = [], []
     for number in (1.0, 7.0, 3.0):
-        found.append(again.ask(lambda w: (-w[0], w), np.array([number]))[0])
+        found.append(again.call(lambda w: (-w[0], w), np.array([number]))[0])
         replaying.append(again.replaying)
     assert found == [10.0, -7.0, -3.0]
     assert replaying == [True, False, False]
-    assert len(states[-1]["questions"]) == 3
+    assert len(states[-1]["calls"]) == 3
 
 
-def test_answers_may_differ_in_length_and_are_the_callers_to_change():
+def test_results_may_differ_in_length_and_are_the_callers_to_change():
     states = []
-    answers = Answers(None, states.append)
+    log = OracleLog(None, states.append)
     for size in (2, 0, 3):
-        _, vector = answers.ask(lambda w: (0.5, w + 1.0), np.zeros(size))
+        _, vector = log.call(lambda w: (0.5, w + 1.0), np.zeros(size))
         vector[:] = 9.0
-    again = Answers(states[-1], states.append)
+    again = OracleLog(states[-1], states.append)
     for size in (2, 0, 3):
-        value, vector = again.ask(lambda w: (np.nan, w), np.zeros(size))
+        value, vector = again.call(lambda w: (np.nan, w), np.zeros(size))
         assert (value, vector.tolist()) == (0.5, [1.0] * size)
 
 
 def test_a_fit_inside_a_fit_keeps_its_own():
     states = []
-    with keeping(Answers(None, states.append)), keeping(None):
-        assert answered(abs_of) is abs_of
-    assert answered(abs_of) is abs_of
+    with keeping(OracleLog(None, states.append)), keeping(None):
+        assert logged(abs_of) is abs_of
+    assert logged(abs_of) is abs_of
     assert not states
 
 

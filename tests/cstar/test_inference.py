@@ -1,16 +1,15 @@
 """c-star inference: its paths against each other, symmetries, threads, the node limit, bad input."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.plain_python import compiled_and_plain
 
 from slatewise.cstar import inference as star
-from slatewise.cstar.inference import StarPair, argmax_block
+from slatewise.cstar.inference import argmax_block
+from slatewise.cstar.lists import StarLists
+from slatewise.cstar.pair import StarPair
 from slatewise.inference import star_max_marginals, star_top_k
 from slatewise_papers.bench.star_plain import plain_scores
 
@@ -47,9 +46,9 @@ def test_all_kernels_agree(n_items, n_core, k):
     plain = np.empty(6)
     plain_scores(s, shared.arrays, counts, plain)
     for method in METHODS:
-        found = argmax_block(s, shared, counts, method=method)
+        found = argmax_block(StarLists(s, shared, counts), method=method)
         np.testing.assert_allclose(found.score, plain, rtol=1e-12)
-        again = argmax_block(s, shared, counts, warm=found.selected, method=method)
+        again = argmax_block(StarLists(s, shared, counts), found.selected, method)
         np.testing.assert_array_equal(again.selected, found.selected)
         np.testing.assert_array_equal(again.score, found.score)
 
@@ -167,15 +166,8 @@ for method in ("enumerate", "branch"):
     print(star_top_k(s, pair, core, 4, method=method).selected.tolist())
 print(star_max_marginals(s, pair, core, 4).inside.round(9).tolist())
 """
-    outputs = []
-    for off in ("0", "1"):
-        environment = os.environ | {"NUMBA_DISABLE_JIT": off}
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        outputs.append(done.stdout)
-    assert outputs[0] == outputs[1]
+    compiled, plain = compiled_and_plain(code)
+    assert compiled == plain
 
 
 def test_no_core_is_a_sort_and_no_lists_is_empty():

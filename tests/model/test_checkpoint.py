@@ -1,14 +1,14 @@
 """A fit that is killed and goes on ends at the same bits, wherever it was killed."""
 
+import multiprocessing
 import signal
-import subprocess
-import sys
-from pathlib import Path
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests.interrupted_fits import FITS, queries
+from tests.interrupted_fits import FITS, fit_and_die, queries
 
 from slatewise import CStarRanker, MarginRanker, MatchingRanker, datasets
 from slatewise.model import checkpoint as _checkpoint
@@ -24,19 +24,36 @@ def assert_same_bits(one, two):
         np.testing.assert_array_equal(value, learned(two)[name], err_msg=name)
 
 
+@cache
+def whole_fit(name):
+    """A fit that nothing disturbs, and its rounds."""
+    estimator, data = FITS[name]
+    rounds = []
+    return clone(estimator).set_params(callbacks=[rounds.append]).fit(*data()), rounds
+
+
+@pytest.fixture(scope="module")
+def processes():
+    """Processes forked from one that has imported what they need, and nothing else."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.interrupted_fits"])
+    return context
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 @pytest.mark.parametrize(
     ("name", "stop_at"),
-    [("margin", 30), ("matching", 12), ("graphs", 9), ("labels", 2), ("labels, likelihood", 4), ("points", 20)],
+    [("margin", 20), ("matching", 12), ("graphs", 9), ("labels", 2), ("labels, likelihood", 4), ("points", 20)],
 )
-def test_killed_and_resumed_it_gives_the_same_bits(tmp_path, name, stop_at):
+def test_killed_and_resumed_it_gives_the_same_bits(tmp_path, processes, name, stop_at):
     state = tmp_path / "state"
-    command = [sys.executable, "-m", "tests.interrupted_fits", name, state, str(stop_at)]
-    root = Path(__file__).parents[2]
-    assert subprocess.run(command, cwd=root, check=False).returncode == -signal.SIGKILL
+    process = processes.Process(target=fit_and_die, args=(name, state, stop_at))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     estimator, data = FITS[name]
-    told, whole, rest = [], [], []
-    once = clone(estimator).set_params(callbacks=[whole.append]).fit(*data())
+    once, whole = whole_fit(name)
+    told, rest = [], []
     again = clone(estimator).set_params(
         checkpoint=state, callbacks=[rest.append, lambda _: told.append(state.exists())]
     )
@@ -60,7 +77,7 @@ def test_interrupted_anywhere_it_goes_on_to_the_same_bits(tmp_path, monkeypatch,
             raise KeyboardInterrupt
 
     estimator, data = FITS[name]
-    once = clone(estimator).fit(*data())
+    once, _ = whole_fit(name)
     monkeypatch.setattr(_checkpoint, "write_model", write)
     stopped = clone(estimator).set_params(checkpoint=state)
     try:
@@ -76,8 +93,8 @@ def test_interrupted_anywhere_it_goes_on_to_the_same_bits(tmp_path, monkeypatch,
 @pytest.mark.parametrize("name", FITS)
 def test_interrupted_when_all_but_done_it_is_done(tmp_path, name):
     estimator, data = FITS[name]
-    rounds, seen = [], []
-    once = clone(estimator).set_params(callbacks=[rounds.append]).fit(*data())
+    once, rounds = whole_fit(name)
+    seen = []
 
     def stop_at_the_last(round_):
         seen.append(round_)
@@ -132,12 +149,47 @@ def test_a_damaged_state_is_refused(tmp_path):
         MarginRanker(checkpoint=path).fit(*queries())
 
 
+def altered(path, **changes):
+    write_model(path, replace(read_model(path), **changes))
+
+
+def test_a_state_of_another_version_is_refused_and_says_why(tmp_path):
+    path, why = tmp_path / "state", ".+; a checkpoint is of one version of slatewise: remove the file or name another"
+    interrupted(MarginRanker(), path, queries())
+    before = read_model(path)
+    altered(path, card=replace(before.card, library="slatewise 77.0.0"))
+    with pytest.raises(ValueError, match="checkpoint: expected the state of a fit by .+, found one by .+77" + why):
+        MarginRanker(checkpoint=path).fit(*queries())
+    altered(path, card=before.card, format=1)
+    with pytest.raises(ValueError, match="checkpoint: expected the state of a fit by .+, found one .+ format 1" + why):
+        MarginRanker(checkpoint=path).fit(*queries())
+    altered(path, format=99)
+    with pytest.raises(ValueError, match="checkpoint: .+ found 99" + why):
+        MarginRanker(checkpoint=path).fit(*queries())
+    assert path.exists()
+
+
+def test_a_model_is_not_taken_for_a_state(tmp_path):
+    path = tmp_path / "model"
+    MarginRanker().fit(*queries()).save(path)
+    with pytest.raises(ValueError, match=r"checkpoint: expected one, found a MarginRanker in .+; name another"):
+        MarginRanker(checkpoint=path).fit(*queries())
+    assert path.exists()
+
+
+def test_a_state_of_another_estimator_is_refused(tmp_path):
+    path = tmp_path / "state"
+    interrupted(MarginRanker(), path, queries())
+    with pytest.raises(ValueError, match="checkpoint: expected the state of this data and these settings"):
+        MatchingRanker(M=3, repeats=2, checkpoint=path).fit(*queries())
+
+
 def test_a_file_holds_the_answers_alone(tmp_path):
     path = tmp_path / "state"
     interrupted(MarginRanker(), path, queries())
     saved = read_model(path)
     assert saved.estimator == "MarginRanker checkpoint"
-    assert set(saved.arrays) == {"questions", "sizes", "numbers"}
+    assert set(saved.arrays) == {"calls", "sizes", "results"}
     assert saved.arrays["sizes"].tolist() == [queries()[0].shape[1] + 1]
 
 

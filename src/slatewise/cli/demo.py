@@ -82,21 +82,25 @@ class Demo:
             for row in self.rows
         ]
 
+    def overview(self) -> str:
+        """Return the table as a picture."""
+        return bars(
+            [f"{row.problem}\n{row.system}, {row.measure}" for row in self.rows],
+            {
+                COLUMNS[3]: [row.independent for row in self.rows],
+                COLUMNS[4]: [row.structured for row in self.rows],
+                COLUMNS[5]: [np.nan if row.best is None else row.best for row in self.rows],
+            },
+            "mean over test lists",
+        )
+
     def page(self) -> Page:
         """Return the report."""
         page = Page("slatewise demo")
         page.paragraph("What a list is worth beyond its items: each system against doing without it.")
         page.table("Mean over test lists", COLUMNS, self.cells())
         page.figure(
-            bars(
-                [f"{row.problem}\n{row.system}, {row.measure}" for row in self.rows],
-                {
-                    COLUMNS[3]: [row.independent for row in self.rows],
-                    COLUMNS[4]: [row.structured for row in self.rows],
-                    COLUMNS[5]: [np.nan if row.best is None else row.best for row in self.rows],
-                },
-                "mean over test lists",
-            ),
+            self.overview(),
             "Larger is better. The third bar is the best possible ranking, where the generator knows it.",
         )
         for row in self.rows:

@@ -59,18 +59,23 @@ def about(version: Annotated[bool, typer.Option("--version", help="Print the ver
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Where the HTML report goes.")] = Path("demo/report.html"),
+    picture: Annotated[Path | None, typer.Option(help="Where its first picture goes by itself (.svg).")] = None,
 ) -> None:
     """Train on embedded data, print one table, write a report with plots.
 
     Example: slatewise demo --out demo/report.html
     """
     from slatewise.cli.demo import COLUMNS, run_demo
+    from slatewise.report import write_picture
 
-    if out.exists():  # folders that are missing are made
-        _check_target("--out", out)
+    for name, path in (("--out", out), ("--picture", picture)):
+        if path is not None and path.exists():  # folders that are missing are made
+            _check_target(name, path)
     with _working("demo"):
         result = run_demo()
     result.page().write(out)
+    if picture is not None:
+        write_picture(picture, result.overview())
     _print_table("What the structure of a list is worth", COLUMNS, result.cells())
     print(f"report: {out}")
 

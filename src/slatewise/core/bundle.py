@@ -18,8 +18,8 @@ import daqp
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core import executor
-from slatewise.core.oracle_log import answered
+from slatewise.core.executor import one_blas_thread
+from slatewise.core.oracle_log import logged
 from slatewise.core.results import Fit, Params, Round, warn_unless_converged
 
 
@@ -87,7 +87,7 @@ def one_slack(
     """Minimise to a relative gap of ``tol``; the parameters returned are the best ones seen."""
     best, best_objective, bound = np.zeros(len(cuts.weights)), np.inf, -np.inf
     history: list[Round] = []
-    cut, converged = answered(objective.cut), False
+    cut, converged = logged(objective.cut), False
     while not converged and len(history) < max_iter:
         w = best
         if len(cuts.offsets):
@@ -126,7 +126,7 @@ def with_ridge(
         if callback is not None:
             callback(rescaled(found))
 
-    with executor.one_blas_thread():
+    with one_blas_thread():
         fit = one_slack(objective, cuts, 1.0 / l2, tol=tol, max_iter=max_iter, callback=tell)
     history = tuple(rescaled(found) for found in fit.history)
     return Fit(fit.params, l2 * fit.objective, l2 * fit.lower_bound, fit.converged, history)

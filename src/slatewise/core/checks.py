@@ -155,7 +155,7 @@ def sparse_range(matrix: csr_array, rows: slice) -> csr_array:
 
 
 def bytes_before(features: Features | None, n_rows: int) -> Int:
-    """Return how many bytes of features stand before each row, and after the last; 8 a row where there are none."""
+    """Return how many bytes of features stand before each row, and after the last; 8 per row where there are none."""
     if features is None:
         return 8 * np.arange(n_rows + 1, dtype=np.int64)
     if isinstance(features, np.ndarray):

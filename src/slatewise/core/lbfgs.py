@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 from scipy.optimize import minimize
 
-from slatewise.core import executor
-from slatewise.core.oracle_log import answered
+from slatewise.core.executor import one_blas_thread
+from slatewise.core.oracle_log import logged
 from slatewise.core.results import Fit, Params, Round, warn_unless_converged
 
 _STALLED = 1e-6
@@ -49,11 +49,11 @@ def minimise(
     seen: list[tuple[Params, float, Params]] = []
     history: list[Round] = []
     told: list[Params] = []
-    ask = answered(objective.value_and_grad)
+    oracle = logged(objective.value_and_grad)
 
     def penalised(w: Params) -> tuple[float, Params]:
         if not seen or not np.array_equal(seen[0][0], w):
-            value, gradient = ask(w)
+            value, gradient = oracle(w)
             seen[:] = [(w.copy(), value + 0.5 * ridge * float(w @ w), gradient + ridge * w)]
         return seen[0][1], seen[0][2]
 
@@ -74,7 +74,7 @@ def minimise(
         return len(history) > 1 and 0.0 <= history[-2].objective - last <= _STALLED * tol * abs(last)
 
     w = start
-    with executor.one_blas_thread():
+    with one_blas_thread():
         if not certified(w):
             found = minimize(
                 penalised,

@@ -1,9 +1,9 @@
-"""What an objective answered, kept so that a fit can be walked again without asking: a checkpoint for any learner.
+"""The calls of an oracle and their results, so that a fit can be walked again without them: any learner's checkpoint.
 
-A learner is a function of the answers it gets. Given the same ones it asks the same questions and ends at the same
+A learner is a function of what its oracle returns. Given the same results it makes the same calls and ends at the same
 bits, whatever it remembers in between, and so does a validation that runs many fits one after the other. The state of
-all of them is the list of answers so far, each with a digest of its question: where a question is another one than
-before (another release of a solver), the rest is forgotten and asked anew.
+all of them is the log so far, each result with a digest of its call: where a call is another one than before (another
+release of a solver), the rest of the log is forgotten and called anew.
 """
 
 from __future__ import annotations
@@ -21,67 +21,67 @@ from numpy.typing import NDArray
 from slatewise.core.results import Params
 
 Oracle: TypeAlias = Callable[[Params], tuple[float, Params]]
-"""What a learner asks: a value and a vector at given parameters."""
+"""What a learner calls: a value and a vector at given parameters."""
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
-_SHARE = 16  # one answer of so many may be lost: writing all of them after each would take the square of their number
+_SHARE = 16  # one result of so many may be lost: writing all of them after each would take the square of their number
 
 
-class Answers:
-    """The answers of a fit in their order; those of an earlier run first."""
+class OracleLog:
+    """The calls of a fit in their order, with their results; those of an earlier run first."""
 
-    def __init__(self, known: Arrays | None, write: Callable[[Arrays], None]) -> None:
+    def __init__(self, earlier: Arrays | None, write: Callable[[Arrays], None]) -> None:
         self._write = write
-        self._questions: list[int] = []
-        self._answers: list[Params] = []
-        if known is not None:
-            self._questions = known["questions"].tolist()
-            self._answers = np.split(known["numbers"], np.cumsum(known["sizes"])[:-1])
-        self._asked, self._written = 0, len(self._questions)
+        self._calls: list[int] = []
+        self._results: list[Params] = []
+        if earlier is not None:
+            self._calls = earlier["calls"].tolist()
+            self._results = np.split(earlier["results"], np.cumsum(earlier["sizes"])[:-1])
+        self._next, self._written = 0, len(self._calls)
 
     @property
     def replaying(self) -> bool:
-        """Whether the next answer is known."""
-        return self._asked < len(self._questions)
+        """Whether the next result is in the log."""
+        return self._next < len(self._calls)
 
-    def ask(self, oracle: Oracle, w: Params) -> tuple[float, Params]:
-        """Return the answer of an earlier run to the same question, or ask."""
-        question = int.from_bytes(blake2b(w.tobytes(), digest_size=8).digest(), "little", signed=True)
-        if self.replaying and self._questions[self._asked] != question:
-            del self._questions[self._asked :], self._answers[self._asked :]
-            self._written = self._asked
+    def call(self, oracle: Oracle, w: Params) -> tuple[float, Params]:
+        """Return the result of the same call in an earlier run, or call the oracle."""
+        digest = int.from_bytes(blake2b(w.tobytes(), digest_size=8).digest(), "little", signed=True)
+        if self.replaying and self._calls[self._next] != digest:
+            del self._calls[self._next :], self._results[self._next :]
+            self._written = self._next
         if not self.replaying:
             value, vector = oracle(w)
-            self._questions.append(question)
-            self._answers.append(np.append(vector, value))
-            if (len(self._questions) - self._written) * _SHARE > self._written:
+            self._calls.append(digest)
+            self._results.append(np.append(vector, value))
+            if (len(self._calls) - self._written) * _SHARE > self._written:
                 self._write(self._arrays())
-                self._written = len(self._questions)
-        answer = self._answers[self._asked]
-        self._asked += 1
-        return float(answer[-1]), answer[:-1].copy()
+                self._written = len(self._calls)
+        result = self._results[self._next]
+        self._next += 1
+        return float(result[-1]), result[:-1].copy()
 
     def _arrays(self) -> Arrays:
         return {
-            "questions": np.array(self._questions, dtype=np.int64),
-            "sizes": np.array([len(answer) for answer in self._answers], dtype=np.int64),
-            "numbers": np.concatenate(self._answers),
+            "calls": np.array(self._calls, dtype=np.int64),
+            "sizes": np.array([len(result) for result in self._results], dtype=np.int64),
+            "results": np.concatenate(self._results),
         }
 
 
-_kept: ContextVar[Answers | None] = ContextVar("answers", default=None)
+_current: ContextVar[OracleLog | None] = ContextVar("oracle log", default=None)
 
 
 @contextmanager
-def keeping(answers: Answers | None) -> Generator[None]:
-    """Have all that is :func:`answered` go through these answers; None: be asked each time."""
-    token = _kept.set(answers)
+def keeping(log: OracleLog | None) -> Generator[None]:
+    """Have all that is :func:`logged` go through this log; None: be called each time."""
+    token = _current.set(log)
     try:
         yield
     finally:
-        _kept.reset(token)
+        _current.reset(token)
 
 
-def answered(oracle: Oracle) -> Oracle:
-    """Return an oracle with the same answers, which are kept where somebody is :func:`keeping` them."""
-    answers = _kept.get()
-    return oracle if answers is None else partial(answers.ask, oracle)
+def logged(oracle: Oracle) -> Oracle:
+    """Return an oracle with the same results, which are kept where somebody is :func:`keeping` a log."""
+    log = _current.get()
+    return oracle if log is None else partial(log.call, oracle)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -27,7 +26,7 @@ from slatewise.data._svmlight_text import (
 )
 from slatewise.data.kernels import svmlight as kernels
 from slatewise.data.kernels.text import count_byte, gather_bytes
-from slatewise.data.records import Float, Int, Ranking, Strings
+from slatewise.data.records import Float, Int, RowsToRank, Strings
 from slatewise.data.scaling import minmax_per_query
 
 _LABEL_AND_BLANKS = re.compile(rb"[^ \t#\r\n]+[ \t]*")
@@ -72,10 +71,10 @@ class Shape:
             raise ValueError(f"scale: expected None or 'minmax', found {scale!r}")
         return cls(IndexRange.of(n_features, zero_based), n_features, scale == "minmax")
 
-    def ranking(self, parts: list[Part], skipped: Skipped) -> Ranking:
+    def rows(self, parts: list[Part], skipped: Skipped) -> RowsToRank:
         y, qid, lengths, indices, values, ids = Part.joined(parts or [_NO_ROWS])
         X = csr_from_lengths(values, indices, lengths, self.n_features)
-        return Ranking(minmax_per_query(X, qid) if self.scaled else X, y, qid, _decoded(ids), skipped)
+        return RowsToRank(minmax_per_query(X, qid) if self.scaled else X, y, qid, _decoded(ids), skipped)
 
 
 class _Queries:
@@ -116,7 +115,7 @@ class _Parsed:
     """(position in the text, code) of each bad row."""
 
 
-def _parse(text: Text, rules: kernels.Rules) -> _Parsed:
+def _parse(rules: kernels.Rules, text: Text) -> _Parsed:
     data = np.frombuffer(text.data, dtype=np.uint8)
     n_lines = count_byte(data, ord("\n"))
     rows = kernels.RankingRows(np.empty(n_lines), *(ints(n_lines) for _ in range(5)))
@@ -142,7 +141,7 @@ def read_parts(source: Source, size: int, rules: kernels.Rules, problems: Proble
     """Yield (rows that obey every rule, bytes of text they took); what does not goes to ``problems``."""
     queries = _Queries()
     indices = IndexRange(rules.first_index, rules.end_index)
-    for parsed in map_texts(source, size, partial(_parse, rules=rules)):
+    for parsed in map_texts(source, size, _parse, rules):
         text, part, errors = parsed.text, parsed.part, parsed.errors
         kept = np.ones(len(part.qid), dtype=bool)
         for start, stop, code in queries.faults(part.qid):

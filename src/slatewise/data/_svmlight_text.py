@@ -1,4 +1,4 @@
-"""What the SVMlight family shares: text cut at line ends, room for its numbers, and what each error code means."""
+"""What the SVMlight family shares: text cut at line ends, buffers for its numbers, and what each error code means."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from slatewise.core.errors import DataError
-from slatewise.core.executor import map_blocks
+from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.data._source import Source
 from slatewise.data.kernels import svmlight as kernels
 from slatewise.data.kernels.decimal import powers_of_five
 from slatewise.data.kernels.text import count_byte
 
+Rules = TypeVar("Rules")
 Parsed = TypeVar("Parsed")
 
 CHUNK_BYTES = 1 << 22
@@ -117,20 +118,20 @@ def expected(code: int, features: IndexRange, n_labels: int = 0) -> str:
     return _EXPECTED[code]
 
 
-def map_texts(source: Source, size: int, parse: Callable[[Text], Parsed]) -> Iterator[Parsed]:
-    """Yield ``parse(text)`` of the pieces of a source in their order; threads where the file is worth them."""
+def map_texts(source: Source, size: int, parse: Callable[[Rules, Text], Parsed], rules: Rules) -> Iterator[Parsed]:
+    """Yield ``parse(rules, text)`` of the pieces of a source in their order; threads where the file is worth them."""
     texts = whole_lines(source, size)
     first = next(texts, None)
     if first is None:
         return
-    n_threads = None if len(first.data) >= _THREADS_PAY_FROM else 1
-    yield from map_blocks(parse, chain([first], texts), n_threads)
+    executor = Executor.of(None) if len(first.data) >= _THREADS_PAY_FROM else ONE_THREAD
+    yield from executor.map_blocks(parse, rules, chain([first], texts))
 
 
 def run_twice_if_hard(
     text: Text, n_lines: int, once: Callable[[kernels.Entries], Counts]
 ) -> tuple[kernels.Entries, Counts]:
-    """Make room for the entries and pass over the text; once more if Python had to round some of its numbers."""
+    """Make buffers for the entries and pass over the text; once more if Python had to round some of its numbers."""
     n_entries = count_byte(np.frombuffer(text.data, dtype=np.uint8), ord(":"))
     hard = kernels.Hard(ints(n_entries + n_lines), np.zeros(1, dtype=np.int64), ints(0), np.empty(0))
     entries = kernels.Entries(np.empty(n_entries, dtype=np.int32), np.empty(n_entries), powers_of_five(), hard)
@@ -151,7 +152,7 @@ def _number_at(data: bytes, start: int) -> float:
 
 
 def ints(n: int) -> NDArray[np.int64]:
-    """Make room for n whole numbers."""
+    """Make a buffer for n whole numbers."""
     return np.empty(n, dtype=np.int64)
 
 

@@ -1,6 +1,6 @@
-"""SVMlight with label sets, as LIBSVM writes it: ``label,label,... index:value ...``, a row a line.
+"""SVMlight with label sets, as LIBSVM writes it: ``label,label,... index:value ...``, a row per line.
 
-- Labels are whole numbers from 0 in any order, each at most once a row; label l is column l of Y. Every column has a
+- Labels are whole numbers from 0 in any order, each at most once per row; label l is column l of Y. Every column has a
   name, so that one large number would cost much memory: labels from 2^20 on need ``n_labels``.
 - A row without labels starts with its first feature (blanks before it do not matter). A row with neither labels nor
   features cannot be told from a blank line, which carries nothing.
@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +46,7 @@ def read_multilabel_svmlight(
     on_error: OnError = "raise",
     max_line: int = MAX_LINE,
 ) -> MultiLabel:
-    r"""Read a file with one row a line, its labels and its features; the module's text has the rules.
+    r"""Read a file with one row per line, its labels and its features; the module's text has the rules.
 
     Parameters
     ----------
@@ -86,7 +85,7 @@ def read_multilabel_svmlight(
     problems = Problems(on_error)
     parts: list[_Part] = [_NO_ROWS]
     with open_source(path, max_line) as source:
-        for parsed in map_texts(source, CHUNK_BYTES, partial(_parse, indices=indices, end_label=end_label)):
+        for parsed in map_texts(source, CHUNK_BYTES, _parse, _Rules(indices, end_label)):
             for position, code in parsed.errors:
                 problems.add(parsed.text.error(position, expected(code, indices, end_label)))
             parts.append(parsed.part)
@@ -117,17 +116,22 @@ class _Parsed:
     """(position in the text, code) of each bad row."""
 
 
-def _parse(text: Text, indices: IndexRange, end_label: int) -> _Parsed:
+class _Rules(NamedTuple):
+    indices: IndexRange
+    end_label: int
+
+
+def _parse(given: _Rules, text: Text) -> _Parsed:
     data = np.frombuffer(text.data, dtype=np.uint8)
     n_lines = count_byte(data, ord("\n"))
-    rules = svmlight.Rules(indices.first, indices.end, False, False)
+    rules = svmlight.Rules(given.indices.first, given.indices.end, False, False)
     labels = np.empty(n_lines + count_byte(data, ord(",")), dtype=np.int32)
     rows = multilabel_svmlight.MultiLabelRows(labels, ints(n_lines), ints(n_lines))
     errors = svmlight.Errors(ints(n_lines), ints(n_lines))
     entries, (size, count, wrong) = run_twice_if_hard(
         text,
         n_lines,
-        lambda entries: multilabel_svmlight.multilabel_rows(data, rules, end_label, entries, rows, errors),
+        lambda entries: multilabel_svmlight.multilabel_rows(data, rules, given.end_label, entries, rows, errors),
     )
     label_counts = rows.label_counts[:count]
     part = _Part(

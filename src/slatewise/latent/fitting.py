@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from functools import partial
 
 import numpy as np
 
 from slatewise.core.executor import Executor
 from slatewise.latent.base_scores import BaseScores
-from slatewise.latent.checkpoint import LatentCheckpoint
+from slatewise.latent.checkpoint import packed, unpacked
 from slatewise.latent.engine import EngineTask, WarpEngine
 from slatewise.latent.engines import ENGINES
 from slatewise.latent.input import LatentPairs, own_items, queries_of
 from slatewise.latent.pairs import TrainingPairs
 from slatewise.latent.queries import zero_queries
-from slatewise.latent.search import StageSearch, left_open
+from slatewise.latent.search import Progress, StageSearch, left_open
 from slatewise.latent.settings import LatentSettings, Steps
 from slatewise.latent.stages import Shape, Stages
 from slatewise.latent.tables import Ints, Table
 from slatewise.latent.training import EpochReport, Schedule, StageState
 from slatewise.latent.validation import cross_folds, hold_out
-from slatewise.model.saving import as_json
+from slatewise.model.checkpoint import Checkpoint
 
 
-def search_of(
-    settings: LatentSettings, pairs: LatentPairs, checkpoint: LatentCheckpoint, executor: Executor
-) -> StageSearch:
+def search_of(settings: LatentSettings, pairs: LatentPairs, checkpoint: Checkpoint, executor: Executor) -> StageSearch:
     """Put the parts of a LatentRanker's fit together, going on from a checkpoint."""
     shape, steps = partial(shape_of, settings, pairs), settings.steps()
     stages = stages_of(settings, pairs, shape(steps), executor)
-    progress = checkpoint.read(shape, steps)
+    saved = checkpoint.read()
+    progress = Progress() if saved is None else unpacked(saved, shape, steps)
 
     def watch(report: EpochReport) -> None:
-        checkpoint.write(progress)
+        if checkpoint.path is not None:
+            checkpoint.write(*packed(progress))
         settings.report(report)
 
     # Without pairs to judge by, what is left open stays where a search would begin.
@@ -49,7 +47,7 @@ def stages_of(
     own = own_items(pairs.query_ids, pairs.item_ids, settings.own_weight)
     if own is not None and settings.stages > 1 and (own.items < 0).all():
         raise ValueError(f"own_weight: expected 0 where no query has the id of an item, found {settings.own_weight!r}")
-    seed, on_base = settings.random_state, base is not None
+    seed, on_base = settings.seed, base is not None
     used, validation = hold_out(pairs, settings.validation_fraction, settings.k, seed, on_base)
     training = training_pairs(used)
     return Stages(
@@ -118,13 +116,3 @@ def zero_untaught(queries: Table, pairs: LatentPairs, *known: Ints) -> None:
         untaught[taught] = False
     own = queries.segments[0]
     queries.values[untaught, own.start : own.stop] = 0.0
-
-
-def checkpoint_of(settings: LatentSettings, data_hash: str) -> LatentCheckpoint:
-    """Name the file, and the data and settings it belongs to: 1 and 1.0, lists and arrays are the same."""
-    if settings.checkpoint is None:
-        return LatentCheckpoint.of(None, "")
-    plain = {name: as_json(value, name) for name, value in settings.identity().items()}
-    given = {name: int(v) if isinstance(v, float) and v.is_integer() else v for name, v in plain.items()}
-    text = f"{data_hash}{json.dumps(given, sort_keys=True)}"
-    return LatentCheckpoint.of(settings.checkpoint, hashlib.sha256(text.encode()).hexdigest())

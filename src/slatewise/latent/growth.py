@@ -44,7 +44,7 @@ def one_more_epoch(
     training = training_pairs(pairs)
     factors = Factors(queries_of(pairs.features, settings.n_components)(state.queries), state.items)
     nothing = np.empty((pairs.n_queries, 0), dtype=np.int64)
-    rng = np.random.default_rng((settings.random_state, 0, state.epoch))
+    rng = np.random.default_rng((settings.seed, 0, state.epoch))
     engine_of(settings, len(training), executor, state, nothing).epoch(factors, training, rng)
     return pairs, Learned((replace(state, epoch=state.epoch + 1, best_epoch=state.epoch + 1),), steps)
 
@@ -52,7 +52,7 @@ def one_more_epoch(
 def _grown(
     settings: LatentSettings, steps: Steps, fresh: LatentPairs, former: Former
 ) -> tuple[LatentPairs, StageState]:
-    model, n, seed = former.model, settings.n_components, settings.random_state
+    model, n, seed = former.model, settings.n_components, settings.seed
     if n != model.n_components:
         raise ValueError(
             f"n_components: expected {model.n_components}, that of the tables to go on with, found {n}; use fit"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -16,10 +16,11 @@ from slatewise.core import rules
 from slatewise.core.executor import Executor
 from slatewise.core.rankings import Rankings
 from slatewise.core.rules import Rule
+from slatewise.core.seeds import RandomState
 from slatewise.latent.batch import QueryBatch, similar_items
 from slatewise.latent.catalogue_ranker import CatalogueRanker
 from slatewise.latent.engines import ENGINES
-from slatewise.latent.fitting import check_for_features, checkpoint_of, search_of, zero_untaught
+from slatewise.latent.fitting import check_for_features, search_of, zero_untaught
 from slatewise.latent.fold_in import FoldedQueries
 from slatewise.latent.fold_in_rows import folded_in
 from slatewise.latent.growth import Former, one_more_epoch
@@ -32,6 +33,7 @@ from slatewise.latent.search import Learned
 from slatewise.latent.settings import STARTS, LatentSettings
 from slatewise.latent.tables import Ints, Singles, Table, padded
 from slatewise.latent.training import EpochReport
+from slatewise.model.checkpoint import Checkpoint
 from slatewise.model.file import ModelCard
 from slatewise.model.saving import card_for
 
@@ -96,8 +98,9 @@ class LatentRanker(CatalogueRanker):
         same.
     n_threads : int, optional
         Threads over blocks of pairs or queries. -1: all cores.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Start of the factors and order of the pairs. None is 0: every fit draws the same numbers.
+        From a RandomState or Generator each fit draws one seed, ``seed_``.
 
     Attributes
     ----------
@@ -224,7 +227,7 @@ class LatentRanker(CatalogueRanker):
         callbacks: Sequence[Callable[[EpochReport], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.stages = stages
@@ -265,10 +268,10 @@ class LatentRanker(CatalogueRanker):
         sample_weight
             One weight >= 0 per pair (with features: per row).
         """
-        settings, executor = self._settings(), Executor.of(self.n_threads)
-        pairs = self._pairs(settings, queries, items, sample_weight)
+        pairs = self._pairs(queries, items, sample_weight)
+        settings, executor = self._settings(pairs), Executor.of(self.n_threads)
         card = card_for(pairs.n_queries, *pairs.arrays())
-        checkpoint = checkpoint_of(settings, card.data_sha256)
+        checkpoint = Checkpoint.of(self, card.data_sha256, position_weights=settings.position_weights)
         learned = search_of(settings, pairs, checkpoint, executor).fit(settings.steps())
         checkpoint.remove()
         for state in learned.stages:
@@ -284,12 +287,12 @@ class LatentRanker(CatalogueRanker):
             As in :meth:`fit`. On a ranker that is not fitted this is a fit of one epoch, with nothing held out; on one
             that is, parameters count as they are now, and "auto" is what was found, but ``n_components`` must stay.
         """
-        settings, executor = self._settings(), Executor.of(self.n_threads)
-        if "item_factors_" not in vars(self):
-            fresh = self._pairs(settings, queries, items, sample_weight)
+        fitted = "item_factors_" in vars(self)
+        fresh = self._pairs(queries, items, sample_weight, further=fitted)
+        settings, executor = self._settings(fresh), Executor.of(self.n_threads)
+        if not fitted:
             pairs, learned = one_more_epoch(settings, settings.steps(), fresh, None, executor)
             return self._keep(settings, pairs, learned, card_for(pairs.n_queries, *pairs.arrays()))
-        fresh = self._pairs(settings, queries, items, sample_weight, further=True)
         steps = settings.steps({name: getattr(self, f"{name}_") for name in STARTS})
         former = Former(self._model(), self.query_steps_, self.item_steps_, sum(self.n_epochs_))
         pairs, learned = one_more_epoch(settings, steps, fresh, former, executor)
@@ -372,20 +375,21 @@ class LatentRanker(CatalogueRanker):
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
-    def _settings(self) -> LatentSettings:
-        """Check all parameters: the door of everything that trains."""
+    def _pairs(self, queries: Any, items: Any, weight: ArrayLike | None, further: bool = False) -> LatentPairs:
+        """Check every parameter and the data: the door of all that trains."""
         rules.check(self)
-        return LatentSettings.of(self.get_params(deep=False))
-
-    def _pairs(
-        self, settings: LatentSettings, queries: Any, items: Any, weight: ArrayLike | None, further: bool = False
-    ) -> LatentPairs:
         pairs = check_pairs(queries, items, weight, partial(check_features, self, reset=not further), further)
-        if pairs.features is not None:
-            check_for_features(settings)
-        elif not further:
+        if pairs.features is None and not further:
             self.n_features_in_ = 1  # a query is one id
         return pairs
+
+    def _settings(self, pairs: LatentPairs) -> LatentSettings:
+        """Resolve what such pairs are trained with; the seed last, when nothing is left to refuse."""
+        settings = LatentSettings.of(self.get_params(deep=False))
+        if pairs.features is not None:
+            check_for_features(settings)
+        self._settle_seed()
+        return replace(settings, seed=self.seed_)
 
     def _freeze(self) -> LatentModel:
         return LatentModel(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -44,8 +43,9 @@ class LatentSettings:
     batch_size: int | None
     position_weights: Singles
     """w_1 to w_k."""
-    random_state: int
-    callbacks: Sequence[Callable[[EpochReport], None]] = field(default=(), metadata={"free": True})
+    callbacks: Sequence[Callable[[EpochReport], None]]
+    seed: int = 0
+    """Of everything random."""
     learning_rate: float | Auto = "auto"
     max_norm: float | Auto = "auto"
     loss: str = "warp"
@@ -54,14 +54,12 @@ class LatentSettings:
     negatives: int | Literal["catalogue"] = "catalogue"
     own_weight: float = 0.0
     max_draws: int | None = None
-    checkpoint: str | os.PathLike[str] | None = field(default=None, metadata={"free": True})
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> LatentSettings:
         """Take parameters that follow their rules; raise ValueError where they do not go together."""
         known: dict[str, Any] = {one.name: given[one.name] for one in fields(cls) if one.name in given}
         known["position_weights"] = position_weights(known["k"], known.get("position_weights", "reciprocal"))
-        known["random_state"] = 0 if known["random_state"] is None else int(known["random_state"])
         known["callbacks"] = known["callbacks"] or ()
         return cls(**known)
 
@@ -84,10 +82,6 @@ class LatentSettings:
         """Tell all callbacks."""
         for callback in self.callbacks:
             callback(seen)
-
-    def identity(self) -> dict[str, Any]:
-        """Return all that the bits of a fit depend on."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if not one.metadata.get("free")}
 
 
 def position_weights(k: int, given: Any = "reciprocal") -> Singles:

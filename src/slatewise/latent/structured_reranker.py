@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from slatewise.core import rules
 from slatewise.core.executor import Executor
 from slatewise.core.rules import Rule
+from slatewise.core.seeds import RandomState
 from slatewise.latent.base_scorer import Scaled, pairs_for, rows_of
 from slatewise.latent.batch import QueryBatch
 from slatewise.latent.catalogue_ranker import CatalogueRanker
@@ -67,8 +68,9 @@ class StructuredReranker(CatalogueRanker):
         Each is called with a :class:`slatewise.latent.training.EpochReport` after every epoch.
     n_threads : int, optional
         Threads over blocks of pairs or queries; the result has the same bits with any number. -1: all cores.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Start of S and order of the pairs. None is 0: every fit draws the same numbers.
+        From a RandomState or Generator each fit draws one seed, ``seed_``.
 
     Attributes
     ----------
@@ -158,7 +160,7 @@ class StructuredReranker(CatalogueRanker):
         batch_size: int | None = None,
         callbacks: Sequence[Callable[[EpochReport], None]] | None = None,
         n_threads: int | None = None,
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.base = base
         self.n_components = n_components
@@ -186,9 +188,10 @@ class StructuredReranker(CatalogueRanker):
         sample_weight
             One weight >= 0 per pair.
         """
-        settings, executor = self._settings(), Executor.of(self.n_threads)
+        rules.check(self)
         pairs = pairs_for(self.base, queries, items, sample_weight)
         self.n_features_in_ = 1  # a query is one id
+        settings, executor = self._settings(), Executor.of(self.n_threads)
         base = rows_of(self.base, cast("Ids", pairs.query_ids), pairs.item_ids)
         shape = shape_of(settings, pairs, settings.steps(), on_base=True)
         stages = stages_of(settings, pairs, shape, executor, base)
@@ -232,11 +235,11 @@ class StructuredReranker(CatalogueRanker):
     # --- parts -------------------------------------------------------------------------------------------------------
 
     def _settings(self) -> LatentSettings:
-        """Check all parameters; steps and norms are those of S, and the base is one stage more."""
-        rules.check(self)
+        """Resolve the parameters: steps and norms are those of S, and the base is one stage more."""
         given = self.get_params(deep=False)
         of_S = {"stage_learning_rate": given.pop("learning_rate"), "stage_norm": given.pop("max_norm")}
-        return LatentSettings.of(given | of_S | {"stages": self.stages + 1})
+        self._settle_seed()
+        return LatentSettings.of(given | of_S | {"stages": self.stages + 1, "seed": self.seed_})
 
     def _unit(self, best: Singles) -> float:
         """Return the mean gap between the best and the k-th score, over ``base_scale``; 1 where there is none."""

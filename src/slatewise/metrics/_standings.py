@@ -71,7 +71,7 @@ class Block:
 
     @property
     def width(self) -> int:
-        """Cells a list."""
+        """Cells per list."""
         return int(self.lengths[-1])
 
     @property
@@ -147,7 +147,7 @@ def _sorted_block(block: Block, scores: Scores, flags: Flags) -> tuple[Int, Int,
 
 def _compiled(scores: Scores, relevance: Float, offsets: Int) -> Standings:
     # Imported here: slatewise.metrics must not load numba before somebody asks for the compiled engine.
-    from slatewise.core.executor import map_blocks
+    from slatewise.core.executor import Executor
     from slatewise.metrics.kernels.standings import stand
 
     rows = np.flatnonzero(relevance)
@@ -157,10 +157,9 @@ def _compiled(scores: Scores, relevance: Float, offsets: Int) -> Standings:
     cuts = np.unique(np.append(cuts, len(offsets) - 1))
     spans = list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
 
-    def work(span: tuple[int, int]) -> None:
+    def fill(span: tuple[int, int]) -> None:
         stand(scores, offsets, starts, rows, above, tied, span[0], span[1])
 
-    for _ in map_blocks(work, spans, n_threads=1 if len(spans) == 1 else None):
-        pass
+    Executor.of(None).fill_blocks(fill, spans)
     lists = np.repeat(np.arange(len(offsets) - 1), np.diff(starts))
     return Standings(scores, lists, rows, above, tied)

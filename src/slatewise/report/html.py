@@ -75,9 +75,18 @@ class Page:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page; missing folders are made, and the file appears whole or not at all."""
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
-            file.write(self.html())
+        _write(path, self.html())
+
+
+def write_picture(path: str | os.PathLike[str], svg: str) -> None:
+    """Write a picture by itself, on white: its ink is dark, and a page around it may be too."""
+    _write(path, svg.replace("<svg ", '<svg style="background:#fff" ', 1))
+
+
+def _write(path: str | os.PathLike[str], text: str) -> None:
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 _NUMBER = ' class="number"'
