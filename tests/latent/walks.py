@@ -20,12 +20,13 @@ from unittest.mock import patch
 
 PACKAGE = str(Path(__file__).parents[2] / "src" / "slatewise") + os.sep
 KERNELS = f"{os.sep}kernels{os.sep}"
+GIVEN = {"learning_rate": 0.3, "max_norm": 1.5}
 SMALL: dict[str, dict[str, Any]] = {
     "fit, as it comes": {},
-    "fit, bilinear, own": {"pair": "bilinear", "own_weight": 1.0, "stage_norm": "auto"},
-    "fit, drawn": {"negatives": 5},
-    "fit, sampled": {"engine": "sampled"},
-    "fit, features": {"features": True},
+    "fit, bilinear, own": GIVEN | {"pair": "bilinear", "own_weight": 1.0, "stage_norm": "auto"},
+    "fit, drawn": GIVEN | {"negatives": 5},
+    "fit, sampled": GIVEN | {"engine": "sampled"},
+    "fit, features": GIVEN | {"features": True},
 }
 """Parameters of fits."""
 CUT: dict[str, dict[str, int]] = {
@@ -74,7 +75,7 @@ def walks() -> dict[str, list[tuple[str, int]]]:
         features = settings.get("features", False)
         rows = np.eye(12)[pairs.queries] if features else pairs.queries
         settings = {key: value for key, value in settings.items() if key != "features"}
-        ranker = LatentRanker(2, stages=2, k=4, epochs=3, validation_fraction=0.2, n_threads=1, **settings)
+        ranker = LatentRanker(2, stages=2, k=4, epochs=2, validation_fraction=0.2, n_threads=1, **settings)
         found[name] = walk(lambda ranker=ranker, rows=rows: ranker.fit(rows, pairs.items))
     ranker = LatentRanker(2, stages=2, k=4, epochs=1, n_threads=1, validation_fraction=0.0)
     ranker.fit(pairs.queries, pairs.items)
