@@ -15,7 +15,7 @@ from slatewise.latent.tables import Ints, Singles
 
 AT_ONCE = 16
 """Bytes that a processor multiplies at once: rows are padded to a multiple."""
-LARGEST_SUM = (1 << 31) - 1
+LARGEST_SUM, LARGEST_SHORT = (1 << 31) - 1, (1 << 15) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +53,10 @@ class QuantizedIndex:
 
         width, vector = self.width, vectors[row, : self.width]
         unwanted = hidden[offsets[row] : offsets[row + 1]]
-        length = float(np.abs(vector).sum(dtype=np.float64))
-        finest = min(np.iinfo(np.int16).max, LARGEST_SUM // (LARGEST_BYTE * width))
-        unit = float(np.abs(vector).max()) / finest or 1.0
+        sizes = np.abs(vector)
+        length = float(sizes.sum(dtype=np.float64))
+        finest = min(LARGEST_SHORT, LARGEST_SUM // (LARGEST_BYTE * width))
+        unit = float(sizes.max()) / finest or 1.0
         whole = np.zeros(self.numbers.shape[1], dtype=np.int16)
         whole[:width] = np.rint(vector.astype(np.float64) / unit)
         slack = (0.5 + width * 2.0**-16) * length + LARGEST_BYTE * unit * width / 2 + width * 2.0**-23
