@@ -1,15 +1,14 @@
 import copy
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.interrupted_fits import KILLED, exit_code
 
 import slatewise
 from slatewise import LatentRanker, datasets
@@ -37,7 +36,7 @@ def test_scikit_learn_contract(estimator, check):
 
 @pytest.fixture(scope="module")
 def made():
-    return datasets.make_sessions(600, 60, n_clusters=6, random_state=0)
+    return datasets.make_sessions(300, 60, n_clusters=6, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -701,35 +700,18 @@ def test_same_bits_with_any_number_of_threads(pairs, settings):
     np.testing.assert_array_equal(one.query_factors_, two.query_factors_)
 
 
-FIT = textwrap.dedent("""
-    import os, signal, sys
-    from slatewise import LatentRanker, datasets
-    pairs = datasets.make_sessions(300, 40, random_state=0).sessions.pairs()
-    stop_at, out = int(sys.argv[1]), sys.argv[2]
-    seen = []
-    def watch(report):
-        seen.append(report)
-        if len(seen) == stop_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-    ranker = LatentRanker(6, stages=3, k=5, epochs=4, validation_fraction=0.1,
-                          checkpoint="state", callbacks=[watch])
-    ranker.fit(pairs.queries, pairs.items).save(out)
-""")
-
-
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 def test_killed_and_resumed_it_gives_the_same_bits(tmp_path):
-    def fit(stop_at, out):
-        command = [sys.executable, "-c", FIT, str(stop_at), out]
-        return subprocess.run(command, cwd=tmp_path, check=False).returncode
-
-    assert fit(-1, "whole") == 0
-    assert not (tmp_path / "state").exists()
-    assert fit(2, "part") == -signal.SIGKILL
-    assert (tmp_path / "state").exists()
-    assert fit(3, "part") == -signal.SIGKILL  # in the second stage by now
-    assert fit(-1, "part") == 0
-    whole, part = (slatewise.load(tmp_path / name) for name in ("whole", "part"))
+    state = tmp_path / "state"
+    estimator, data = KILLED["sessions"]
+    reports = []
+    whole = clone(estimator).set_params(callbacks=[reports.append]).fit(*data())
+    assert exit_code("sessions", state, 2) == -signal.SIGKILL
+    assert state.exists()
+    second = next(number for number, report in enumerate(reports) if report.stage == 1)
+    assert exit_code("sessions", state, second) == -signal.SIGKILL  # beyond the first stage: two epochs are done
+    part = clone(estimator).set_params(checkpoint=state).fit(*data())
+    assert not state.exists()
     np.testing.assert_array_equal(whole.item_factors_, part.item_factors_)
     np.testing.assert_array_equal(whole.query_factors_, part.query_factors_)
     assert whole.n_epochs_ == part.n_epochs_
