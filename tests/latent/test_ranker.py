@@ -8,7 +8,6 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from tests.interrupted_fits import KILLED, exit_code
 
 import slatewise
 from slatewise import LatentRanker, datasets
@@ -17,6 +16,7 @@ from slatewise.data.records import Sessions
 from slatewise.latent.input import check_pairs
 from slatewise.latent.validation import hold_out
 from slatewise.model.file import read_model, write_model
+from tests.interrupted_fits import KILLED, exit_code
 from tests.latent.reference import parts
 
 EXPECTED_FAILURES = {
