@@ -24,7 +24,7 @@ SMALL = {"n_components": 8, "epochs": 6, "random_state": 0, "validation_fraction
 
 @pytest.fixture(scope="module")
 def pairs():
-    return datasets.make_sessions(1500, 120, n_clusters=8, random_state=0).sessions.pairs()
+    return datasets.make_sessions(700, 120, n_clusters=8, random_state=0).sessions.pairs()
 
 
 @pytest.fixture(scope="module")
@@ -130,9 +130,13 @@ def test_what_cannot_be_folded_in_is_named(ranker, call, message):
         call(ranker)
 
 
+@pytest.fixture(scope="module")
+def one_wide(pairs):
+    return LatentRanker(**SMALL | {"n_components": 1}).fit(pairs.queries, pairs.items)
+
+
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
-def test_an_array_of_numbers_never_passes_for_rows_of_fold_in(pairs, kind):
-    one_wide = LatentRanker(**SMALL | {"n_components": 1}).fit(pairs.queries, pairs.items)
+def test_an_array_of_numbers_never_passes_for_rows_of_fold_in(one_wide, kind):
     column = np.array([[3], [5]], dtype=kind)
     for ask in (one_wide.rank, one_wide.explain, one_wide.query_vectors):
         with pytest.raises(ValueError, match=r"queries: expected ids, one-dimensional, .*, found .* \(2, 1\)"):

@@ -27,7 +27,7 @@ class Named:
 @pytest.fixture(scope="module")
 def sessions():
     """Two halves of pairs of sessions in clusters, and a base that knows the first half only."""
-    pairs = datasets.make_sessions(3000, 120, n_clusters=12, follow=0.0, stay=0.8, random_state=0).sessions.pairs()
+    pairs = datasets.make_sessions(1500, 120, n_clusters=12, follow=0.0, stay=0.8, random_state=3).sessions.pairs()
     first = np.random.default_rng(0).random(len(pairs.queries)) < 0.15
     counts = np.zeros((120, 120))
     np.add.at(counts, (pairs.queries[first], pairs.items[first]), 1.0)
@@ -250,8 +250,10 @@ def test_a_model_of_implicit_is_a_base(sessions):
 
 def test_a_latent_ranker_is_a_base(sessions):
     _, (queries, items), test = sessions
-    half = len(queries) // 2
-    latent = LatentRanker(8, epochs=3, random_state=0).fit(queries[:half], items[:half])
+    half, every = len(queries) // 2, np.arange(120)  # every item is there at least once
+    latent = LatentRanker(8, epochs=3, random_state=0).fit(
+        np.append(queries[:half], every), np.append(items[:half], every)
+    )
     assert len(latent.item_ids_) == 120
     reranker = StructuredReranker(latent, **SMALL).fit(queries[half:], items[half:])
     assert reranker.rank([3, 77], k=5, stage=0).ids.tolist() == latent.rank([3, 77], k=5).ids.tolist()
