@@ -67,7 +67,7 @@ def f1_sets(rows: SubsetRows, executor: Executor = ONE_THREAD) -> BestSubsets:
         from slatewise.cstar.kernels.subset_sizes import decide_for_f1
 
         found = core_settings(star, rows.cut(cut))
-        sets, sizes = np.empty(rows.s[cut].shape, dtype=np.int8), np.empty((len(rows.s[cut]), rows.pair.n_items + 2))
+        sets, sizes = np.empty(rows.s[cut].shape, dtype=np.int8), np.empty((len(rows.s[cut]), rows.pair.n_items + 1))
         decide_for_f1(star, found.terms, found.chance, sizes, sets, expected[cut])
         chosen[cut, np.concatenate([pair.rest, pair.core])] = sets
 
@@ -96,7 +96,7 @@ def expected_count_sets(rows: SubsetRows, executor: Executor = ONE_THREAD) -> Bo
 
 def size_chances(rows: SubsetRows, executor: Executor = ONE_THREAD) -> Floats:
     """Return P(|y| = 0), P(|y| = 1), ... of each row, cut where less than 1e-12 is left of every row."""
-    star, sizes = SubsetPair.of(rows.pair.arrays), np.zeros((len(rows.s), rows.pair.n_items + 2))
+    star, sizes = SubsetPair.of(rows.pair.arrays), np.zeros((len(rows.s), rows.pair.n_items + 1))
 
     def fill(cut: slice) -> None:
         from slatewise.cstar.kernels.subset_sizes import decide_for_f1

@@ -18,7 +18,7 @@ import numpy as np
 from slatewise.core.checks import real
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.cstar.checks import Floats, Known, checked_scores
-from slatewise.cstar.kernels.subset_layout import KNOWN_IN, SubsetPair, SubsetTerms
+from slatewise.cstar.kernels.subset_layout import KNOWN_IN, SubsetPair, SubsetTerms, summed_bits
 from slatewise.cstar.pair import StarPair
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST_CORE = 12
 """All 2^C settings are summed: more core labels than this are refused."""
-_ROWS, _TERMS = 64, 1 << 20  # of a block, at most; settings times labels
+_ROWS, _TERMS = 64, 1 << 22  # of a block, at most; settings times labels
 _LEAST_CHANCE = 1e-290  # below, products with a tame number could leave the normal range, where arithmetic is slow
 
 
@@ -64,7 +64,7 @@ class SubsetRows:
 
     def blocks(self) -> list[slice]:
         """Cut the rows by their size alone."""
-        n_rows = min(max(_TERMS // max(self.pair.n_items << self.pair.n_core, 1), 1), _ROWS)
+        n_rows = min(max(_TERMS // max(self.pair.n_items << summed_bits(self.pair.n_core), 1), 1), _ROWS)
         return [slice(first, min(first + n_rows, len(self.s))) for first in range(0, len(self.s), n_rows)]
 
 
@@ -99,7 +99,7 @@ def core_settings(star: SubsetPair, rows: SubsetRows) -> Settings:
     from slatewise.cstar.kernels.subsets import score_settings
 
     terms, log_z = SubsetTerms.of(rows.s, rows.answers, rows.pair.arrays, star)
-    score = np.empty((len(rows.s), 1 << rows.pair.n_core))
+    score = np.empty((len(rows.s), 1 << len(star.inner)))
     score_settings(star, terms, score, log_z)
     total = _log_sum(score)
     score -= total[:, None]
@@ -207,10 +207,10 @@ def _block_sums(star: SubsetPair, block: _Block) -> SubsetSums:
 
     rows, pair = block.rows, block.rows.pair.arrays
     found = core_settings(star, rows)
-    others, with_core = np.empty(found.terms.v.shape), np.zeros(star.outer.shape)
+    others, with_core = np.empty(found.terms.v.shape), np.empty(star.outer.shape)
     fill_gradient(star, found.terms, found.chance, block.weight, others, with_core)
     item, joint = np.empty(rows.s.shape), np.zeros(pair.full.shape)
-    item[:, pair.rest], joint[:, pair.rest] = others, with_core.T
+    item[:, pair.rest], joint[:, pair.rest] = others, with_core[:, : len(pair.core)].T
     weighed = (block.weight[:, None] * found.chance).sum(axis=0, keepdims=True)
     for c, label in enumerate(pair.core):
         item[:, label] = _halves(found.chance, c)[1].sum(axis=1)

@@ -2,42 +2,51 @@
 
     Z = sum over core settings z of  exp(const(z)) prod over the others of (1 + x_i(z)) ,    x_i(z) = exp(v_i + z.G_i)
 
-The 2^C numbers x_i(z) of a label are filled by doubling, ``x_i(z with c) = x_i(z) exp G_ci``: one product each instead
-of an exponential, none more than C products from its start, and side by side in memory. Products of (1 + x) are as good
-as sums of their logarithms until they are large; their logarithm is taken then. Labels whose exponentials may leave the
-range go by their logarithms.
-
-Settings are numbers whose bit c says whether core label c is in.
+The 2^C numbers x_i(z) of a label are products: of exp v_i, of what the lower bits of z multiply it by, 16 numbers, and
+of what the higher bits do. So there is one exponential per label, not per label and setting, and none is more than two
+roundings away from it. Products of (1 + x) are as good as sums of their logarithms until they are large; their
+logarithm is taken then. Labels whose exponentials may leave the range go by their logarithms. All loops over settings
+add or multiply 16 numbers side by side, in an order that the source says.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from slatewise.core.kernel import kernel, loose_sums
-from slatewise.cstar.kernels.subset_layout import KNOWN_IN, TAME, WILD, Floats, SubsetPair, SubsetTerms
+from slatewise.core.kernel import kernel
+from slatewise.cstar.kernels.subset_layout import KNOWN_IN, RUN, TAME, WILD, Floats, SubsetPair, SubsetTerms
 
 LARGEST_PRODUCT = 700.0
 
 
-@kernel
-def fill_products(first: float, step: Floats, out: Floats) -> None:
-    """Fill ``first`` times the steps of each setting."""
-    out[0] = first
-    for c in range(len(step)):
-        half = 1 << c
-        for j in range(half):
-            out[half + j] = out[j] * step[c]
+# Loops over a run ask for its length: of a number that is known the compiler would write out 16 single steps instead of
+# a few wide ones.
 
 
 @kernel
-def fill_sums(first: float, step: Floats, n_steps: int, out: Floats) -> None:
-    """Fill ``first`` plus the steps of each setting of so many core labels."""
-    out[0] = first
-    for c in range(n_steps):
-        half = 1 << c
-        for j in range(half):
-            out[half + j] = out[j] + step[c]
+def fill_sums(first: float, run: Floats, place: Floats, out: Floats) -> None:
+    """Fill the sum of each setting."""
+    for r in range(len(run)):
+        value, at = first + run[r], r * len(place)
+        for j in range(len(place)):
+            out[at + j] = value + place[j]
+
+
+@kernel
+def multiply(base: float, run: Floats, place: Floats, product: Floats) -> None:
+    """Multiply by 1 + x."""
+    for r in range(len(run)):
+        factor, at = base * run[r], r * len(place)
+        for j in range(len(place)):
+            product[at + j] *= 1.0 + factor * place[j]
+
+
+@kernel
+def add_logs(product: Floats, score: Floats) -> None:
+    """Move products into the scores."""
+    for j in range(len(product)):
+        score[j] += np.log(product[j])
+        product[j] = 1.0
 
 
 @kernel
@@ -54,35 +63,21 @@ def score_core(h: Floats, fixed: Floats, inner: Floats, among: Floats, score: Fl
         if fixed[c] >= 0.0:
             without, with_c = (-np.inf, 0.0) if likely else (0.0, -np.inf)
         const += h[c] if likely else 0.0
-        fill_sums(with_c, inner[c], c, among)
+        among[0] = with_c
+        for d in range(c):
+            for j in range(1 << d):
+                among[(1 << d) + j] = among[j] + inner[c, d]
         for j in range(half):
             score[half + j] = score[j] + among[j]
-        for j in range(half):
             score[j] += without
     return const
 
 
 @kernel
-def multiply(odds: Floats, product: Floats) -> None:
-    """Multiply by 1 + x."""
-    for j in range(len(odds)):
-        product[j] *= 1.0 + odds[j]
-
-
-@kernel
-def add_logs(product: Floats, score: Floats) -> None:
-    """Move products into the scores."""
-    for j in range(len(product)):
-        score[j] += np.log(product[j])
-        product[j] = 1.0
-
-
-@kernel
 def score_settings(star: SubsetPair, terms: SubsetTerms, score: Floats, const: Floats) -> None:
     """Fill the logarithm of what each setting adds to Z, (n, S), less what all have in common, which ``const`` gets."""
-    v, kind, outer = terms.v, terms.kind, star.outer
-    n_core, n_settings = outer.shape[1], score.shape[1]
-    odds, product = np.empty(n_settings), np.empty(n_settings)
+    v, kind, n_settings = terms.v, terms.kind, score.shape[1]
+    u, product = np.empty(n_settings), np.empty(n_settings)
     for row in range(len(v)):
         const[row] += score_core(terms.h[row], terms.fixed[row], star.inner, product, score[row])
         for j in range(n_settings):
@@ -90,44 +85,54 @@ def score_settings(star: SubsetPair, terms: SubsetTerms, score: Floats, const: F
         room = LARGEST_PRODUCT
         for i in range(v.shape[1]):
             if kind[row, i] == TAME:
-                most = max(v[row, i] + star.high[i], 0.0) + 0.7  # log(1 + x) is never more
+                most = max(v[row, i] + star.most[i], 0.0) + 0.7  # log(1 + x) is never more
                 if most > room:
                     add_logs(product, score[row])
                     room = LARGEST_PRODUCT
                 room -= most
-                fill_products(terms.base[row, i], star.factor[i], odds)
-                multiply(odds, product)
+                multiply(terms.base[row, i], star.run_factor[i], star.place_factor[i], product)
             elif kind[row, i] == WILD:
-                fill_sums(v[row, i], outer[i], n_core, odds)
+                fill_sums(v[row, i], star.run[i], star.place[i], u)
                 for j in range(n_settings):
-                    score[row, j] += max(odds[j], 0.0) + np.log1p(np.exp(-abs(odds[j])))
+                    score[row, j] += max(u[j], 0.0) + np.log1p(np.exp(-abs(u[j])))
         add_logs(product, score[row])
 
 
-# Of a plain division Numba asks first whether it is by zero, and then does not divide eight numbers at a time.
+@kernel
+def add_up(values: Floats) -> float:
+    """Return the sum of 16 numbers, which are lost."""
+    for j in range(8):
+        values[j] += values[8 + j]
+    for j in range(4):
+        values[j] += values[4 + j]
+    return (values[0] + values[2]) + (values[1] + values[3])
 
 
-@loose_sums
-def inside_and_outside(odds: Floats, chance: Floats) -> tuple[float, float]:
-    """Return how likely a label is in, and is out: with full precision both."""
-    inside, outside = 0.0, 0.0
-    for j in range(len(odds)):
-        out = np.divide(chance[j], 1.0 + odds[j])
-        outside += out
-        inside += out * odds[j]
-    return inside, outside
+# Of a plain division Numba asks first whether it is by zero, and then does not divide several numbers at a time.
 
 
 @kernel
-def log_shares(odds: Floats, sign: float, log_chance: Floats) -> float:
+def fill_odds(base: float, run: Floats, place: Floats, chance: Floats, inside: Floats, outside: Floats) -> None:
+    """Fill how likely a label is in, and is out, by place in the run: with full precision both."""
+    for j in range(len(place)):
+        inside[j] = outside[j] = 0.0
+    for r in range(len(run)):
+        factor, at = base * run[r], r * len(place)
+        for j in range(len(place)):
+            x = factor * place[j]
+            out = np.divide(chance[at + j], 1.0 + x)
+            outside[j] += out
+            inside[j] += out * x
+
+
+@kernel
+def log_shares(u: Floats, sign: float, log_chance: Floats) -> float:
     """Return how likely a label is in (sign 1) or out (-1), as a logarithm, for log x of any size."""
     best, total = -np.inf, 0.0
-    for j in range(len(odds)):
-        u = sign * odds[j]
-        best = max(best, log_chance[j] + min(u, 0.0))
-    for j in range(len(odds)):
-        u = sign * odds[j]
-        total += np.exp(log_chance[j] + min(u, 0.0) - best) / (1.0 + np.exp(-abs(u)))
+    for j in range(len(u)):
+        best = max(best, log_chance[j] + min(sign * u[j], 0.0))
+    for j in range(len(u)):
+        total += np.exp(log_chance[j] + min(sign * u[j], 0.0) - best) / (1.0 + np.exp(-abs(u[j])))
     return best + np.log(total)
 
 
@@ -135,66 +140,74 @@ def log_shares(odds: Floats, sign: float, log_chance: Floats) -> float:
 def fill_log_odds(star: SubsetPair, terms: SubsetTerms, log_chance: Floats, chance: Floats, log_odds: Floats) -> None:
     """Fill the log-odds of the labels that are not in the core, (n, R); those of known labels stay as they are."""
     v, kind = terms.v, terms.kind
-    odds = np.empty(chance.shape[1])
+    u, inside, outside = np.empty(chance.shape[1]), np.empty(RUN), np.empty(RUN)
     for row in range(len(v)):
         for i in range(v.shape[1]):
             if kind[row, i] == TAME:
-                fill_products(terms.base[row, i], star.factor[i], odds)
-                inside, outside = inside_and_outside(odds, chance[row])
-                log_odds[row, i] = np.log(inside / outside)
+                fill_odds(terms.base[row, i], star.run_factor[i], star.place_factor[i], chance[row], inside, outside)
+                log_odds[row, i] = np.log(add_up(inside) / add_up(outside))
             elif kind[row, i] < KNOWN_IN:
-                fill_sums(v[row, i], star.outer[i], star.outer.shape[1], odds)
-                log_odds[row, i] = log_shares(odds, 1.0, log_chance[row]) - log_shares(odds, -1.0, log_chance[row])
+                fill_sums(v[row, i], star.run[i], star.place[i], u)
+                log_odds[row, i] = log_shares(u, 1.0, log_chance[row]) - log_shares(u, -1.0, log_chance[row])
 
 
 @kernel
-def shares(odds: Floats, chance: Floats, out: Floats) -> None:
-    """Fill how likely a label is in with each setting."""
-    for j in range(len(odds)):
-        out[j] = np.divide(chance[j] * odds[j], 1.0 + odds[j])
-
-
-@loose_sums
-def total_of(values: Floats, first: int, last: int) -> float:
-    """Return the sum of a range."""
-    total = 0.0
-    for j in range(first, last):
-        total += values[j]
-    return total
+def add_shares(
+    base: float, run: Floats, place: Floats, chance: Floats, weight: float, inside: Floats, together: Floats
+) -> None:
+    """Fill how likely a label is in by place in the run, and add how likely it is in with each setting, by weight."""
+    for j in range(len(place)):
+        inside[j] = 0.0
+    for r in range(len(run)):
+        factor, at = base * run[r], r * len(place)
+        for j in range(len(place)):
+            x = factor * place[j]
+            share = np.divide(chance[at + j] * x, 1.0 + x)
+            inside[j] += share
+            together[at + j] += weight * share
 
 
 @kernel
-def fold(values: Floats, with_each: Floats) -> float:
-    """Fill the sum over the settings with each core label; return the sum over all. ``values`` are lost."""
+def add_other_shares(kind: int, u: Floats, chance: Floats, weight: float, inside: Floats, together: Floats) -> None:
+    """Do so for a label that is not tame, by its log x, or is known."""
+    for j in range(len(inside)):
+        inside[j] = 0.0
+    for j in range(len(u)):
+        share = chance[j] if kind == KNOWN_IN else 0.0
+        if kind < KNOWN_IN:
+            e = np.exp(-abs(u[j]))
+            share = chance[j] * (1.0 if u[j] >= 0.0 else e) / (1.0 + e)
+        inside[j % RUN] += share
+        together[j] += weight * share
+
+
+@kernel
+def fold(together: Floats, with_each: Floats) -> None:
+    """Add the sums over the settings with each core label; ``together`` is lost."""
     for c in range(len(with_each) - 1, -1, -1):
-        half = 1 << c
-        with_each[c] = total_of(values, half, 2 * half)
+        half, total = 1 << c, 0.0
         for j in range(half):
-            values[j] += values[half + j]
-    return values[0]
+            total += together[half + j]
+            together[j] += together[half + j]
+        with_each[c] = total
 
 
 @kernel
 def fill_gradient(
     star: SubsetPair, terms: SubsetTerms, chance: Floats, weight: Floats, item: Floats, joint: Floats
 ) -> None:
-    """Fill how likely labels that are not in the core are, (n, R); add how likely with the core, (R, C), by weight."""
-    v, kind, n_core = terms.v, terms.kind, star.outer.shape[1]
-    odds, part, with_each = np.empty(chance.shape[1]), np.empty(chance.shape[1]), np.empty(n_core)
-    for row in range(len(v)):
-        for i in range(v.shape[1]):
+    """Fill how likely labels that are not in the core are, (n, R), and how likely with the core, (R, C), by weight."""
+    v, kind, n_settings = terms.v, terms.kind, chance.shape[1]
+    together, u, inside = np.empty(n_settings), np.empty(n_settings), np.empty(RUN)
+    for i in range(v.shape[1]):
+        run, place = star.run_factor[i], star.place_factor[i]
+        for j in range(n_settings):
+            together[j] = 0.0
+        for row in range(len(v)):
             if kind[row, i] == TAME:
-                fill_products(terms.base[row, i], star.factor[i], odds)
-                shares(odds, chance[row], part)
-            elif kind[row, i] < KNOWN_IN:
-                fill_sums(v[row, i], star.outer[i], n_core, odds)
-                for j in range(len(odds)):
-                    e = np.exp(-abs(odds[j]))
-                    part[j] = chance[row, j] * (1.0 if odds[j] >= 0.0 else e) / (1.0 + e)
+                add_shares(terms.base[row, i], run, place, chance[row], weight[row], inside, together)
             else:
-                is_in = kind[row, i] == KNOWN_IN
-                for j in range(len(part)):
-                    part[j] = chance[row, j] if is_in else 0.0
-            item[row, i] = fold(part, with_each)
-            for c in range(n_core):
-                joint[i, c] += weight[row] * with_each[c]
+                fill_sums(v[row, i], star.run[i], star.place[i], u)
+                add_other_shares(kind[row, i], u, chance[row], weight[row], inside, together)
+            item[row, i] = add_up(inside)
+        fold(together, joint[i])
