@@ -30,5 +30,5 @@ scaled = StandardScaler().fit_transform(X)
 items, queries = scaled[::2], scaled[1::2]
 relevance = csr_array((y[1::2][:, None] == y[::2]).astype(np.int8))
 finder = MetricRanker(loss="mrr", C=10).fit(items, relevance=relevance, queries=queries)
-print(finder.rank(queries[:3], k=5))
+print(finder.rank(queries[:3], k=5))  # row numbers of items, minus their squared distances
 print(f"mean average precision {finder.score(queries, relevance=relevance):.3f}")

@@ -63,8 +63,11 @@ def _side(source: Path, out: Path) -> Answers:
 def _compare(before: Answers, now: Answers) -> int:
     differing = 0
     for name in sorted(before.keys() | now.keys()):
-        if name not in before or name not in now:
-            print(f"{name}: only {'now' if name in now else 'before'}")
+        if name not in before:
+            print(f"{name}: only now")  # there is nothing to compare it with
+            continue
+        if name not in now:
+            print(f"{name}: only before")
         elif before[name].dtype != now[name].dtype or before[name].shape != now[name].shape:
             print(f"{name}: {before[name].dtype} {before[name].shape} before, {now[name].dtype} {now[name].shape} now")
         elif before[name].tobytes() != now[name].tobytes():
@@ -72,7 +75,8 @@ def _compare(before: Answers, now: Answers) -> int:
         else:
             continue
         differing += 1
-    print(f"{len(before.keys() & now.keys())} answers compared, {differing} differ")
+    added = len(now.keys() - before.keys())
+    print(f"{len(before.keys() & now.keys())} answers compared, {differing} differ, {added} are only there now")
     return differing
 
 

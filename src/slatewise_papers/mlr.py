@@ -2,7 +2,7 @@
 
 *Nearest neighbours.* Error of 3 nearest neighbours in percent, mean and standard error over ten 80/20 splits (Isolet:
 its own split by speakers; only a quarter of the paper's training speakers is at hand, so its figures do not compare).
-Loss, C, k, regulariser and the scaling of features are chosen inside the training rows, by every method that has them.
+Loss, C, k, regularizer and the scaling of features are chosen inside the training rows, by every method that has them.
 Two rows choose the loss, and whether there is a kernel, too, and are to be compared with NCA and MLCC: one takes the
 best setting on validation, the other the mean distance of the best few.
 Ionosphere is not at hand. LMNN is quoted: the package that had it does not run under a current scikit-learn.

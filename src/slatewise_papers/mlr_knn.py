@@ -37,7 +37,7 @@ _neighbours: Any = import_module("sklearn.neighbors")
 
 
 class Setting(NamedTuple):
-    """What is chosen on validation: the strength, the ranks (of a loss) or width (of a map), regulariser and kernel."""
+    """What is chosen on validation: the strength, the ranks (of a loss) or width (of a map), regularizer and kernel."""
 
     C: float = 1.0
     k: int = NEIGHBOURS

@@ -4,7 +4,7 @@
 interval was. *omniglot901*: drawings rank drawings; relevant are those of the same character. Characters of the test
 are new, so that the distance is tested, not the memory of a class.
 
-Everything but Euclidean is chosen (strength, regulariser) by MAP on held-out events or characters of the training part
+Everything but Euclidean is chosen (strength, regularizer) by MAP on held-out events or characters of the training part
 and then learnt again from all of it. SVM-MAP is the poster's: a weight for each ``(q - i)^2``, of any sign, learnt by
 :class:`slatewise.MarginRanker`; on drawings its lists have all relevant and 60 other items.
 """

@@ -79,7 +79,7 @@ class Problem(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """The matchers among which validation chooses, from strong to weak regularisation."""
+    """The matchers among which validation chooses, from strong to weak regularization."""
 
     margin: list[GraphMatcher]
     likelihood: list[GraphMatcher]

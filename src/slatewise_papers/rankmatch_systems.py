@@ -15,12 +15,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from slatewise import metrics
+from slatewise.core.executor import Executor
 from slatewise.core.groups import group_rows
 from slatewise.core.results import ConvergenceWarning, Params
 from slatewise.matching.problems import slate_hinge, slate_likelihood, whole_likelihood
 from slatewise.matching.ranker import MOST_BY_DEFAULT
 from slatewise.matching.slates import RatedLists, fraction_of_slates
-from slatewise.matching.training import Pose, held_out_path
+from slatewise.matching.training import MakeProblem, held_out_path
 from slatewise.metric_learning.margin_ranker import MarginRanker
 from slatewise_papers.learners.adarank import fit_adarank
 from slatewise_papers.learners.listnet import TopOneEntropy, fit_listnet
@@ -52,12 +53,12 @@ class Slating(NamedTuple):
         size = int(np.clip(n_ratings, 2, MOST_BY_DEFAULT)) if self.size is None else self.size
         c, draw = np.arange(size - 1, -1, -1, dtype=np.float64), fraction_of_slates(self.fraction)
         if self.surrogate == "likelihood":
-            pose = slate_likelihood(size, c, draw, marginal=False, n_threads=None)
+            make_problem = slate_likelihood(size, c, draw, False, Executor.of(None))
         else:
-            pose = slate_hinge(size, c, draw, float(train.ratings.min()), n_threads=None)
+            make_problem = slate_hinge(size, c, draw, float(train.ratings.min()), Executor.of(None))
         shown = min(size, n_ratings)
         learned, judged = train.useful(size, shown), validation.useful(size, shown)
-        return _best_of_path(pose, learned, judged, seed, TOLERANCE[self.surrogate])
+        return _best_of_path(make_problem, learned, judged, seed, TOLERANCE[self.surrogate])
 
 
 def rankmatch(fraction: float = 0.4) -> System:
@@ -84,8 +85,9 @@ def whole_queries(fold: Fold, seed: int) -> Floats:
     """RankMatch on all documents of a query at once, a weight a rating: 0, 1, .."""
     train, validation = _rated(fold.train), _rated(fold.validation)
     ratings = np.unique(np.concatenate([train.ratings, validation.ratings]))
-    pose = whole_likelihood(ratings, np.arange(len(ratings), dtype=np.float64), n_threads=None)
-    return fold.test.X @ _best_of_path(pose, train.useful(2, 2), validation.useful(2, 2), seed, TOLERANCE["likelihood"])
+    make_problem = whole_likelihood(ratings, np.arange(len(ratings), dtype=np.float64), Executor.of(None))
+    learned, judged = train.useful(2, 2), validation.useful(2, 2)
+    return fold.test.X @ _best_of_path(make_problem, learned, judged, seed, TOLERANCE["likelihood"])
 
 
 def listnet(fold: Fold, seed: int) -> Floats:
@@ -151,8 +153,10 @@ def mean_ndcg(rows: Rows, scores: Floats) -> float:
     return float(np.mean([_LETOR.NDCG(k)(rows.y, scores, rows.qid) for k in DEPTHS]))
 
 
-def _best_of_path(pose: Pose, train: RatedLists, validation: RatedLists, seed: int, tol: float) -> Params:
-    path = held_out_path(pose, train, validation, L2, seed, tol, max_iter=300)
+def _best_of_path(
+    make_problem: MakeProblem, train: RatedLists, validation: RatedLists, seed: int, tol: float
+) -> Params:
+    path = held_out_path(make_problem, train, validation, L2, seed, tol, max_iter=300)
     return min(path, key=lambda pair: pair[0])[1]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from slatewise import data, datasets, metrics
+from slatewise import CStarRanker, data, datasets, metrics
 from slatewise.cli.main import main
 from slatewise.data.records import MultiLabel
 
@@ -134,17 +134,25 @@ def test_rows_without_label_sets(tmp_path, tags, scenes, done):
     expected = ranked(done, tmp_path, model, path)
     np.savez(tmp_path / "named.npz", X=scenes.X, label_names=scenes.label_names)
     assert ranked(done, tmp_path, model, tmp_path / "named.npz") == expected
-    numbered = expected
-    for number, name in enumerate(scenes.label_names):
-        numbered = numbered.replace(f" {name} ".encode(), f" {number} ".encode())
     np.savez(tmp_path / "bare.npz", X=scenes.X)
     rows = [" ".join(f"{place}:{value!r}" for place, value in enumerate(row, 1)) for row in scenes.X.tolist()]
     (tmp_path / "bare.txt").write_text("\n".join(rows) + "\n")
     header = "@relation r\n" + "".join(f"@attribute f{place} real\n" for place in range(4)) + "@data\n"
     body = "\n".join(",".join(map(repr, row)) for row in scenes.X.tolist())
     (tmp_path / "bare.arff").write_text(header + body + "\n")
-    for name in ("bare.npz", "bare.txt", "bare.arff"):
-        assert ranked(done, tmp_path, model, tmp_path / name) == numbered
+    for name in ("bare.npz", "bare.txt", "bare.arff"):  # the names that fit saw
+        assert ranked(done, tmp_path, model, tmp_path / name) == expected
+
+
+def test_a_model_without_names_takes_those_of_the_data(tmp_path, tags, scenes, done):
+    path, model = tags
+    expected = ranked(done, tmp_path, model, path)
+    CStarRanker(core=2).fit(scenes.X, scenes.Y).save(model)
+    assert ranked(done, tmp_path, model, path) == expected
+    for number, name in enumerate(scenes.label_names):
+        expected = expected.replace(f" {name} ".encode(), f" {number} ".encode())
+    np.savez(tmp_path / "bare.npz", X=scenes.X)
+    assert ranked(done, tmp_path, model, tmp_path / "bare.npz") == expected
 
 
 def test_rows_without_classes(tmp_path, classes, done, run):
@@ -278,6 +286,7 @@ def test_judged_as_the_library_judges(tmp_path, done):
 @pytest.mark.filterwarnings("always::UserWarning")
 def test_ids_of_another_kind_are_told_of(tmp_path, tags, scenes, run, done):
     path, model = tags
+    CStarRanker(core=2).fit(scenes.X, scenes.Y).save(model)
     np.savez(tmp_path / "bare.npz", X=scenes.X)
     done("rank", model, tmp_path / "bare.npz", "--out", tmp_path / "r.run")
     code, _, err = run("evaluate", tmp_path / "r.run", path)

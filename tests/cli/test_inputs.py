@@ -15,7 +15,7 @@ from slatewise.cli.inputs import (
     read_grades,
     read_interactions,
     read_labels,
-    read_ranking,
+    read_rows_to_rank,
 )
 from slatewise.core.errors import DataError
 from slatewise.data.records import MultiLabel, Sessions
@@ -64,12 +64,12 @@ def test_the_first_fold_of_documents_is_taken(named):
     folds = tuple(Split(np.array([0, 1]), np.array([2, 3]), np.array([4, 5])) for _ in range(2))
     doc_ids = np.array(list("abcdef"))
     name = named(RankingSet(ABOUT, X, np.arange(6.0), np.array([1, 1, 2, 2, 3, 3]), doc_ids, folds))
-    assert read_ranking(name, part=Part.TRAIN).qid.tolist() == [1, 1]
-    test = read_ranking(name, part=Part.TEST)
-    assert test.X.toarray().ravel().tolist() == [4, 5]
+    assert read_rows_to_rank(name, part=Part.TRAIN).qid.tolist() == [1, 1]
+    test = read_rows_to_rank(name, part=Part.TEST)
+    assert test.X.ravel().tolist() == [4, 5]  # dense, as the set has it
     assert (test.y.tolist(), test.doc_ids.tolist()) == ([4, 5], ["e", "f"])
     assert read_grades(name).doc_ids.tolist() == ["e", "f"]
-    assert len(read_ranking(name).y) == 6
+    assert len(read_rows_to_rank(name).y) == 6
 
 
 def test_a_set_without_parts_is_read_whole_and_says_so(named):

@@ -75,7 +75,12 @@ def test_labels_fit_rank_evaluate(tmp_path, run):
     model, trec = tmp_path / "m.safetensors", tmp_path / "r.run"
     assert run("fit", "cstar", tmp_path / "tags.npz", "--out", model, "--param", "core=2", "--param", "C=3")[0] == 0
     assert run("rank", model, tmp_path / "tags.npz", "--out", trec, "--top", "3")[0] == 0
-    assert len(trec.read_text().splitlines()) == 600
+    lines = trec.read_text().splitlines()
+    assert len(lines) == 600
+    np.savez(tmp_path / "rows.npz", X=scenes.X)  # without names: the model's own
+    assert run("rank", model, tmp_path / "rows.npz", "--out", trec, "--top", "3")[0] == 0
+    assert trec.read_text().splitlines() == lines
+    assert {line.split()[2] for line in lines} <= set(names.tolist())
     code, out, _ = run("evaluate", model, tmp_path / "tags.npz", "--measures", "bep,ndcg@5", "--json")
     assert code == 0
     ranker = CStarRanker(core=2, C=3).fit(scenes.X, scenes.Y)

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from slatewise import GraphMatcher, MarginRanker, MetricRanker, load, metrics
 from slatewise.cli.inputs import PairColumns
-from slatewise.cli.tasks import task_named, task_of
+from slatewise.cli.tasks import _features, task_named, task_of
 from slatewise.data import write_npz
-from slatewise.data.records import MultiLabel
+from slatewise.data.records import MultiLabel, RowsToRank
 
 
 @pytest.fixture
@@ -172,6 +172,16 @@ def test_features_rank_the_catalogue(tmp_path: Path) -> None:
     assert len(task.run(model, path, 99).scores) == 1200
     with pytest.raises(ValueError, match="--header, --weight: expected with files of pairs"):
         task.reading(PairColumns(header=True)).run(model, path, 2)
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_features_are_dense_where_few_of_them_are_zero(few: bool) -> None:
+    X = np.eye(4) + (1.0 if few else 0.0)
+    for given in (X, csr_array(X)):
+        features = _features(RowsToRank(given, np.zeros(4), np.arange(4)))
+        assert issparse(features) is not few
+        assert (features is given) == (issparse(given) is not few)
+        np.testing.assert_array_equal(features if few else features.toarray(), X)
 
 
 def test_a_model_without_a_command_says_so() -> None:

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slatewise.cstar import inference as star
-from slatewise.cstar.inference import StarPair, argmax_block
+from slatewise.cstar.inference import argmax_block
+from slatewise.cstar.lists import StarLists
+from slatewise.cstar.pair import StarPair
 from slatewise.inference import star_max_marginals, star_top_k
 from slatewise_papers.bench.star_plain import plain_scores
 
@@ -47,9 +49,9 @@ def test_all_kernels_agree(n_items, n_core, k):
     plain = np.empty(6)
     plain_scores(s, shared.arrays, counts, plain)
     for method in METHODS:
-        found = argmax_block(s, shared, counts, method=method)
+        found = argmax_block(StarLists(s, shared, counts), method=method)
         np.testing.assert_allclose(found.score, plain, rtol=1e-12)
-        again = argmax_block(s, shared, counts, warm=found.selected, method=method)
+        again = argmax_block(StarLists(s, shared, counts), found.selected, method)
         np.testing.assert_array_equal(again.selected, found.selected)
         np.testing.assert_array_equal(again.score, found.score)
 

@@ -7,13 +7,15 @@ import pytest
 from scipy.optimize import minimize
 
 from slatewise.core.bundle import Cuts, one_slack
+from slatewise.core.executor import Executor
 from slatewise.core.label_sets import as_sets
 from slatewise.core.results import ConvergenceWarning
 from slatewise.cstar.bcfw import bcfw
 from slatewise.cstar.hinge import StarHinge
 from slatewise.cstar.inference import argmax_block
+from slatewise.cstar.problem import StarProblem
 from slatewise.cstar.subgradient import subgradient
-from slatewise.cstar.training import regulariser_weights
+from slatewise.cstar.training import regularizer_weights
 
 CORE = np.array([3, 1])
 
@@ -25,24 +27,17 @@ def make_hinge(offset=False, own_features=False, n=12, n_items=5, seed=0, weight
     k = Y.sum(axis=1)
     phi = rng.normal(size=(n * n_items if own_features else n, 3))
     weight = np.full(n, 1 / n) if weight is None else weight
-    return StarHinge(
-        phi,
-        as_sets(Y),
-        k,
-        (1.0 - Y) / k[:, None],
-        weight,
-        CORE,
-        rng.normal(size=(n, n_items)) if offset else None,
-        n_threads,
-    )
+    fixed = rng.normal(size=(n, n_items)) if offset else None
+    problem = StarProblem(n_items, phi, as_sets(Y), k, weight, CORE, fixed)
+    return StarHinge(problem, (1.0 - Y) / k[:, None], Executor(n_threads))
 
 
 def features(hinge, m, items):
     """phi(t) as a flat vector, by the formula."""
-    W = np.zeros((hinge.n_items, hinge.phi.shape[1]))
+    W = np.zeros((hinge.problem.n_items, hinge.problem.phi.shape[1]))
     for i in items:
-        W[i] = hinge.phi[m if hinge.shared else m * hinge.n_items + i]
-    G = np.zeros((2, hinge.n_items))
+        W[i] = hinge.problem.phi[m if hinge.problem.shared else m * hinge.problem.n_items + i]
+    G = np.zeros((2, hinge.problem.n_items))
     for i, j in combinations(sorted(items), 2):
         for a, c in enumerate(CORE):
             if c in (i, j):
@@ -53,39 +48,39 @@ def features(hinge, m, items):
 
 def all_constraints(hinge):
     """For each list: psi (selections, params) and constants, so that the hinge is max of constant + psi . w."""
-    for m in range(hinge.n_lists):
-        target = hinge.target[m][hinge.target[m] >= 0]
+    for m in range(hinge.problem.n_lists):
+        target = hinge.problem.target[m][hinge.problem.target[m] >= 0]
         rows, constants = [], []
-        for items in combinations(range(hinge.n_items), hinge.k[m]):
+        for items in combinations(range(hinge.problem.n_items), hinge.problem.k[m]):
             rows.append(features(hinge, m, items) - features(hinge, m, target))
             constant = hinge.item_loss[m, list(items)].sum()
-            if hinge.offset is not None:
-                constant += hinge.offset[m, list(items)].sum() - hinge.offset[m, target].sum()
+            if hinge.problem.offset is not None:
+                constant += hinge.problem.offset[m, list(items)].sum() - hinge.problem.offset[m, target].sum()
             constants.append(constant)
         yield np.array(rows), np.array(constants)
 
 
 def random_params(hinge, rng):
     """Random parameters; an item has no pair with itself, and a pair of core items stands in one row only."""
-    w = rng.normal(size=hinge.n_params)
-    hinge.unpack(w)[1][[0, 1, 1], [CORE[0], CORE[1], CORE[0]]] = 0.0
+    w = rng.normal(size=hinge.problem.n_params)
+    hinge.problem.unpack(w)[1][[0, 1, 1], [CORE[0], CORE[1], CORE[0]]] = 0.0
     return w
 
 
 def slow_risk(hinge, w):
     return sum(
         weight * (constants + psi @ w).max()
-        for weight, (psi, constants) in zip(hinge.weight, all_constraints(hinge), strict=True)
+        for weight, (psi, constants) in zip(hinge.problem.weight, all_constraints(hinge), strict=True)
     )
 
 
 def best_objective(hinge, weights, C):
     """min 1/2 w'Rw + C sum omega xi, with every constraint, by a general solver."""
-    size, n = hinge.n_params, hinge.n_lists
+    size, n = hinge.problem.n_params, hinge.problem.n_lists
     blocks = list(all_constraints(hinge))
     A = np.vstack([np.hstack([-psi, np.eye(n)[[m] * len(psi)]]) for m, (psi, _) in enumerate(blocks)])
     b = np.concatenate([constants for _, constants in blocks])
-    cost = np.append(np.zeros(size), C * hinge.weight)
+    cost = np.append(np.zeros(size), C * hinge.problem.weight)
     penalty = np.append(weights, np.zeros(n))
     start = np.append(np.zeros(size), [constants.max() for _, constants in blocks])
     found = minimize(
@@ -105,7 +100,7 @@ def best_objective(hinge, weights, C):
 @pytest.mark.parametrize(("C", "rho"), [(1.0, 1.0), (20.0, 0.2)])
 def test_certificates_enclose_the_optimum(offset, own_features, C, rho):
     hinge = make_hinge(offset, own_features)
-    weights = regulariser_weights(hinge, rho)
+    weights = regularizer_weights(hinge.problem, rho)
     optimum = best_objective(hinge, weights, C)
     for fit in (bcfw(hinge, C, rho, tol=1e-4), one_slack(hinge, Cuts(weights), C, tol=1e-4)):
         assert fit.converged
@@ -134,18 +129,19 @@ def test_the_hinge_is_above_the_loss():
     for seed in range(20):
         hinge = make_hinge(seed=seed)
         w = random_params(hinge, rng)
-        W, G = hinge.unpack(w)
-        chosen = argmax_block(hinge.scores(W, slice(None)), hinge.star_pair(G), hinge.k).selected
-        loss = sum(hinge.weight[m] * hinge.item_loss[m, items[items >= 0]].sum() for m, items in enumerate(chosen))
+        chosen = argmax_block(hinge.problem.scored(w)).selected
+        loss = sum(
+            hinge.problem.weight[m] * hinge.item_loss[m, items[items >= 0]].sum() for m, items in enumerate(chosen)
+        )
         assert hinge.risk(w) >= loss - 1e-12
 
 
 def test_cuts_serve_a_path_of_C():
     hinge = make_hinge()
-    cuts = Cuts(np.ones(hinge.n_params))
+    cuts = Cuts(np.ones(hinge.problem.n_params))
     for C in (0.5, 2.0, 8.0):
         along = one_slack(hinge, cuts, C, tol=1e-4)
-        afresh = one_slack(hinge, Cuts(np.ones(hinge.n_params)), C, tol=1e-4)
+        afresh = one_slack(hinge, Cuts(np.ones(hinge.problem.n_params)), C, tol=1e-4)
         assert along.objective == pytest.approx(afresh.objective, rel=3e-4)
         assert len(along.history) <= len(afresh.history)
 
@@ -180,7 +176,7 @@ def test_stopping_early_is_a_warning():
 
 def test_subgradient_comes_near_and_claims_nothing():
     hinge = make_hinge()
-    weights = np.ones(hinge.n_params)
+    weights = np.ones(hinge.problem.n_params)
     best = bcfw(hinge, 5.0, tol=1e-5)
     with pytest.warns(ConvergenceWarning):
         rough = subgradient(hinge, weights, 5.0, max_iter=200)

@@ -17,7 +17,8 @@ def problem(seed, n=8):
     Y = (rng.random((n, 6)) < 0.4).astype(float)
     Y[0], Y[1] = 1.0, np.eye(6)[2]
     Y = Y[Y.sum(axis=1) > 0]
-    return StarLikelihood(AdjustedScores(rng.normal(size=Y.shape), CORE), Y, rng.random(len(Y)), 1)
+    k = Y.sum(axis=1).astype(np.int64)
+    return StarLikelihood(AdjustedScores(rng.normal(size=Y.shape), CORE), Y, k, rng.random(len(Y)))
 
 
 def free(model):

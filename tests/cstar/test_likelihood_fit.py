@@ -22,19 +22,19 @@ from slatewise.cstar.training import Settings, relevant_hinge
 CORE = np.array([4, 1, 2])
 
 
-def small_hinge(seed=0):
+def small_problem(seed=0):
     rng = np.random.default_rng(seed)
     Y = (rng.random((7, 6)) < 0.4).astype(float)
     Y = Y[Y.sum(axis=1) > 0]
     given = rng.normal(size=Y.shape)
-    return relevant_hinge(prepare_pretrained(given), Y, np.ones(len(Y)), CORE, 1), given, Y
+    return relevant_hinge(prepare_pretrained(given), Y, np.ones(len(Y)), CORE).problem, given, Y
 
 
 def test_the_certificate_encloses_the_optimum():
-    hinge, given, Y = small_hinge()
-    fit = likelihood_fit(hinge, Settings(1.5, 0.25, 1e-8, 500, 0))
+    problem, given, Y = small_problem()
+    fit = likelihood_fit(problem, Settings(1.5, 0.25, 1e-8, 500, 0))
     model = AdjustedScores(given, CORE)
-    likelihood = StarLikelihood(model, Y, np.ones(len(Y)), 1)
+    likelihood = StarLikelihood(model, Y, Y.sum(axis=1).astype(np.int64), np.ones(len(Y)))
     weights = np.ones(model.n_params)
     model.unpack(weights)[2][:] = 0.25
     flags = free(model)
@@ -46,7 +46,7 @@ def test_the_certificate_encloses_the_optimum():
     assert fit.converged
     assert fit.lower_bound <= judge.fun + 1e-6
     assert fit.objective == pytest.approx(judge.fun, abs=1e-4)
-    W, G = hinge.unpack(fit.params)
+    W, G = problem.unpack(fit.params)
     a, v, pair = model.unpack(judge.x * flags)
     np.testing.assert_allclose(W, np.column_stack([a, v]), atol=1e-2)
     np.testing.assert_allclose(G, pair, atol=1e-2)
@@ -54,19 +54,19 @@ def test_the_certificate_encloses_the_optimum():
 
 def test_stopping_early_is_a_warning():
     with pytest.warns(ConvergenceWarning):
-        assert not likelihood_fit(small_hinge()[0], Settings(100.0, 1.0, 1e-9, 1, 0)).converged
+        assert not likelihood_fit(small_problem()[0], Settings(100.0, 1.0, 1e-9, 1, 0)).converged
 
 
 def test_it_needs_given_scores():
-    _, given, Y = small_hinge()
-    hinge = relevant_hinge(prepare_linear(given, np.ones(len(Y))), Y, np.ones(len(Y)), CORE, 1)
-    with pytest.raises(ValueError, match="hinge: expected given scores, found none"):
-        likelihood_fit(hinge, Settings(1.0, 1.0, 1e-3, 10, 0))
+    _, given, Y = small_problem()
+    problem = relevant_hinge(prepare_linear(given, np.ones(len(Y))), Y, np.ones(len(Y)), CORE).problem
+    with pytest.raises(ValueError, match="problem: expected given scores, found none"):
+        likelihood_fit(problem, Settings(1.0, 1.0, 1e-3, 10, 0))
 
 
 def test_without_pairs_the_most_probable_labels_have_the_highest_scores():
-    hinge, given, Y = small_hinge(1)
-    found = probable_precision(hinge, np.zeros(hinge.n_params))
+    problem, given, Y = small_problem(1)
+    found = probable_precision(problem, np.zeros(problem.n_params))
     k = Y.sum(axis=1).astype(int)
     hits = [labels[np.argsort(-row)[:size]].mean() for row, labels, size in zip(given, Y, k, strict=True)]
     assert found == pytest.approx(np.mean(hits))
@@ -80,21 +80,21 @@ def test_the_core_is_what_the_scores_do_not_say():
     Y = Y[Y.sum(axis=1) > 0]
     given = np.log(0.35 / 0.65) + rng.normal(0, 0.3, Y.shape)
     given[:, :2] = 6.0 * (2 * Y[:, :2] - 1)
-    hinge = relevant_hinge(prepare_pretrained(given), Y, np.ones(len(Y)), np.zeros(0, dtype=np.int64), 1)
+    problem = relevant_hinge(prepare_pretrained(given), Y, np.ones(len(Y)), np.zeros(0, dtype=np.int64)).problem
     settings = Settings(1.0, 1.0, 1e-3, 200, 0)
-    assert unexplained_core(hinge, 1, settings)[0] in (4, 5)
-    both = unexplained_core(hinge, 2, settings)
+    assert unexplained_core(problem, 1, settings)[0] in (4, 5)
+    both = unexplained_core(problem, 2, settings)
     assert len(set(both)) == 2
     assert set(both) != {4, 5}  # the second of the pair has nothing left to say
-    assert likely_core(hinge, 1, settings)[0] in (4, 5)
-    assert len(likely_core(hinge, 0, settings)) == 0
+    assert likely_core(problem, 1, settings)[0] in (4, 5)
+    assert len(likely_core(problem, 0, settings)) == 0
 
 
 def test_a_start_changes_the_way_and_not_the_end():
-    hinge, _, _ = small_hinge(2)
+    problem, _, _ = small_problem(2)
     settings = Settings(10.0, 0.5, 1e-9, 500, 0)
-    first = likelihood_fit(hinge, settings)
-    again = likelihood_fit(hinge, settings, first.params)
+    first = likelihood_fit(problem, settings)
+    again = likelihood_fit(problem, settings, start=first.params)
     assert again.history[-1].round <= 1
     np.testing.assert_allclose(again.params, first.params, atol=1e-3)
 
@@ -106,9 +106,9 @@ def test_pairs_are_chosen_where_labels_come_together_and_noise_is_left_alone():
     weight, core = np.ones(len(Y)), np.array([0, 1, 2])
     noisy = 1.0 * (2 * Y - 1) + rng.normal(0, 2.0, Y.shape)
     choice = choose_likelihood(
-        relevant_hinge(prepare_pretrained(noisy), Y, weight, core, 1), Settings(1.0, 1.0, 1e-3, 200, 0)
+        relevant_hinge(prepare_pretrained(noisy), Y, weight, core).problem, Settings(1.0, 1.0, 1e-3, 200, 0)
     )
     assert choice.C > 0
     perfect = 9.0 * (2 * Y - 1)
-    hinge = relevant_hinge(prepare_pretrained(perfect), Y, weight, core, 1)
-    assert choose_likelihood(hinge, Settings(1.0, 1.0, 1e-3, 200, 0)).C == 0.0
+    problem = relevant_hinge(prepare_pretrained(perfect), Y, weight, core).problem
+    assert choose_likelihood(problem, Settings(1.0, 1.0, 1e-3, 200, 0)).C == 0.0

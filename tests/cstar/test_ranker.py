@@ -59,7 +59,7 @@ def best_by_enumeration(scores, pair, core, k, known=None):
 def test_rank_is_the_best_set(scenes, ranker):
     X = scenes.X[160:]
     scores = X @ ranker.coef_.T + ranker.intercept_
-    for row, chosen in enumerate(ranker.rank(X, k=3)):
+    for row, chosen in enumerate(ranker.rank(X, k=3).lists()):
         assert set(chosen) == set(best_by_enumeration(scores[row], ranker.pair_, ranker.core_, 3))
 
 
@@ -68,7 +68,7 @@ def test_known_labels_are_obeyed(scenes, ranker):
     known = np.full((10, 8), -1)
     known[:, 2], known[:, 5] = 1, 0
     scores = X @ ranker.coef_.T + ranker.intercept_
-    for row, chosen in enumerate(ranker.rank(X, k=4, known=known)):
+    for row, chosen in enumerate(ranker.rank(X, k=4, known=known).lists()):
         assert set(chosen) == set(best_by_enumeration(scores[row], ranker.pair_, ranker.core_, 4, known[row]))
     margins = ranker.decision_function(X, k=4, known=known)
     assert np.all(margins[:, 2] == np.inf)
@@ -78,21 +78,21 @@ def test_known_labels_are_obeyed(scenes, ranker):
 def test_decision_function_agrees_with_rank(scenes, ranker):
     X = scenes.X[160:]
     margins = ranker.decision_function(X, k=3)
-    for row, chosen in zip(margins, ranker.rank(X, k=3), strict=True):
+    for row, chosen in zip(margins, ranker.rank(X, k=3).lists(), strict=True):
         assert set(np.flatnonzero(row > 0)) == set(chosen)
 
 
 def test_k_per_row_gives_a_list(scenes, ranker):
     k = np.arange(10) % 4
     chosen = ranker.rank(scenes.X[:10], k=k)
-    assert [len(row) for row in chosen] == k.tolist()
+    assert [len(row) for row in chosen.lists()] == k.tolist()
 
 
 def test_score_is_break_even_precision(scenes, ranker):
     X, Y = scenes.X[160:], scenes.Y[160:]
     counts = Y.sum(axis=1)
     kept = counts > 0
-    hits = [Y[row, chosen].mean() for row, chosen in enumerate(ranker.rank(X, k=counts)) if counts[row]]
+    hits = [Y[row, chosen].mean() for row, chosen in enumerate(ranker.rank(X, k=counts).lists()) if counts[row]]
     assert ranker.score(X, Y) == pytest.approx(np.mean(hits))
     assert ranker.score(X, csr_array(Y)) == pytest.approx(np.mean(hits))
     weight = np.arange(len(X)) + 1.0
@@ -235,7 +235,7 @@ def test_pretrained_scores_with_tiny_C_keep_their_order(scenes):
     given = scenes.Y + rng.normal(size=scenes.Y.shape)
     ranker = CStarRanker(core=3, scores="pretrained", C=1e-9).fit(given, scenes.Y)
     order = np.argsort(-given, axis=1)[:, :3]
-    assert [set(row) for row in ranker.rank(given, k=3)] == [set(row) for row in order]
+    assert [set(row) for row in ranker.rank(given, k=3).lists()] == [set(row) for row in order]
 
 
 def test_auto_does_not_end_below_the_given_scores(scenes):
@@ -253,7 +253,7 @@ def test_inner_validation_does_not_see_the_unit_of_X(scenes, monkeypatch):
     units, ones = np.array([1e-6, 1e6, 1.0, 1e-6, 1.0, 1e-3, 7.0, 1e-6]), np.ones(90)
     choices = [
         star_selection.choose(
-            relevant_hinge(prepare_linear(rows, ones), Y, ones, np.array([0, 1]), 1),
+            relevant_hinge(prepare_linear(rows, ones), Y, ones, np.array([0, 1])),
             LEARNERS["bcfw"],
             Settings(1.0, 1.0, 1e-2, 60, 0),
             (0.3,),
@@ -271,7 +271,7 @@ def test_inner_validation_does_not_see_the_unit_of_X(scenes, monkeypatch):
 @pytest.mark.parametrize("k", [1, 3, 8])
 def test_fixed_k(scenes, k):
     ranker = CStarRanker(core=2, C=3, k=k).fit(scenes.X, scenes.Y)
-    assert ranker.rank(scenes.X[:5], k=k).shape == (5, k)
+    assert ranker.rank(scenes.X[:5], k=k).ids.shape == (5, k)
     assert ranker.objective_ >= ranker.lower_bound_
 
 
@@ -438,7 +438,7 @@ def test_weights_and_order_of_rows(scenes):
 def test_a_label_never_seen_is_ranked_low(scenes):
     Y = np.column_stack([scenes.Y, np.zeros(240, dtype=int)])
     ranker = CStarRanker(core=2, C=3).fit(scenes.X, Y)
-    assert not np.any(ranker.rank(scenes.X, k=2) == 8)
+    assert not np.any(ranker.rank(scenes.X, k=2).ids == 8)
 
 
 BAD = [
@@ -454,7 +454,7 @@ BAD = [
     ({"tol": -1.0}, {}, "tol: expected"),
     ({"C_pair": -1.0}, {}, "C_pair"),
     ({"scores": "other"}, {}, "scores"),
-    ({"scores": "pretrained"}, {"y": np.eye(240, 5) + np.eye(240, 5, -235)}, "one given score a label"),
+    ({"scores": "pretrained"}, {"y": np.eye(240, 5) + np.eye(240, 5, -235)}, "one given score per label"),
     ({"scores": "chi2"}, {}, "histogram"),
     ({"scores": "precomputed"}, {}, "symmetric"),
     ({"learner": "other"}, {}, "learner"),

@@ -60,7 +60,7 @@ def test_labels_are_ranked_by_how_probable_they_are(noisy, ranker):
 def test_k_per_row_and_score(noisy, ranker):
     X, Y = noisy[0][400:], noisy[1][400:]
     counts = Y.sum(axis=1).astype(int)
-    ranked = ranker.rank(X, counts)
+    ranked = ranker.rank(X, counts).lists()
     assert [len(row) for row in ranked] == counts.tolist()
     hits = [labels[row].mean() for labels, row in zip(Y, ranked, strict=True) if len(row)]
     assert ranker.score(X, Y) == pytest.approx(np.mean(hits))

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from tests.cstar.test_inference_exact import KINDS, all_sets, possible_scores, small_lists, small_model
 
-from slatewise.cstar.pair import StarPair
+from slatewise.core.executor import Executor
+from slatewise.cstar.lists import StarLists
 from slatewise.cstar.sums import most_probable, star_log_odds, star_sums
 
 
@@ -19,7 +20,7 @@ def test_sums_over_all_lists(kind):
         chance = np.exp(scores - scores.max(axis=1, keepdims=True))
         log_z = np.log(chance.sum(axis=1)) + scores.max(axis=1)
         chance /= chance.sum(axis=1, keepdims=True)
-        found = star_sums(s, StarPair.of(pair, core), k, weight, known.astype(np.int8))
+        found = star_sums(StarLists.of(s, pair, core, k, known), weight)
         np.testing.assert_allclose(found.log_z, log_z, atol=1e-10)
         np.testing.assert_allclose(found.item, chance @ sets, atol=1e-10)
         for row, c in enumerate(core):
@@ -41,7 +42,7 @@ def test_large_scores_neither_overflow_nor_vanish():
     s = rng.normal(0, 15, (3, 60))
     pair = np.abs(rng.normal(0, 10, (2, 60)))
     pair[:, :2] = 0.0
-    found = star_sums(s, StarPair.of(pair, [0, 1]), np.array([1, 20, 59]), np.ones(3))
+    found = star_sums(StarLists.of(s, pair, [0, 1], [1, 20, 59]), np.ones(3))
     assert np.isfinite(found.log_z).all()
     np.testing.assert_allclose(found.item.sum(axis=1), [1, 20, 59])
 
@@ -50,7 +51,7 @@ def test_the_same_bits_with_one_and_two_threads():
     rng = np.random.default_rng(1)
     s, k = rng.normal(size=(200, 20)), rng.integers(0, 21, 200)
     pair, core = small_model(rng, 20, 4, "real")
-    one, two = (star_sums(s, StarPair.of(pair, core), k, np.ones(200), n_threads=n) for n in (1, 2))
+    one, two = (star_sums(StarLists.of(s, pair, core, k), np.ones(200), Executor(n)) for n in (1, 2))
     assert all(a.tobytes() == b.tobytes() for a, b in zip(one, two, strict=True))
 
 
@@ -62,8 +63,8 @@ def test_no_lists_and_too_many_core_items():
 
 def test_sure_items_come_by_score():
     s = np.array([[60.0, 55.0, 50.0, -20.0, -30.0, -40.0]])
-    found = most_probable(s[:, ::-1].copy(), np.zeros((1, 6)), [0], 3)
-    assert np.asarray(found).tolist() == [[5, 4, 3]]
+    found = most_probable(StarLists.of(s[:, ::-1].copy(), np.zeros((1, 6)), [0], 3))
+    assert found.items.tolist() == [5, 4, 3]
 
 
 def test_pair_terms_beyond_exp_are_refused():

@@ -30,7 +30,7 @@ READERS: dict[str, tuple[Callable[..., Any], bytes, bytes]] = {
 ON_EVERY = pytest.mark.parametrize("reader", READERS)
 
 
-def _blocks(file: io.BytesIO, **options: Any) -> Iterator[data.Ranking]:
+def _blocks(file: io.BytesIO, **options: Any) -> Iterator[data.RowsToRank]:
     return data.iter_svmlight(file, n_features=3, max_bytes=1, **options)
 
 

@@ -76,7 +76,7 @@ def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
         ({"X_indices": np.array([1, 2])}, r"\[X_indices\]: expected columns from 0 to 1, found 1 to 2"),
         ({"X_indices": np.array([-1, 0])}, r"\[X_indices\]: expected columns from 0 to 1, found -1 to 0"),
         ({"X_indices": np.array([1.0, 0.0])}, r"\[X_indices\]: expected a row of integers, found float64"),
-        ({"X_indptr": np.array([0, 2, 2])}, r"\[X_indices\]: expected ascending columns, each once a row"),
+        ({"X_indptr": np.array([0, 2, 2])}, r"\[X_indices\]: expected ascending columns, each once per row"),
         ({"X_indptr": np.array([0, 3, 2])}, r"\[X_indptr\]: expected 3 bounds that grow from 0 to 2"),
         ({"X_indptr": np.array([1, 1, 2])}, r"\[X_indptr\]: expected 3 bounds"),
         ({"X_shape": np.array([2, -2])}, r"\[X_shape\]: expected two sizes >= 0"),

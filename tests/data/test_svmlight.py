@@ -21,7 +21,7 @@ from sklearn.datasets import load_svmlight_file
 
 from slatewise.core.errors import DataError, DataWarning
 from slatewise.data import _svmlight_text
-from slatewise.data.records import Ranking
+from slatewise.data.records import RowsToRank
 from slatewise.data.svmlight import iter_svmlight, read_svmlight, write_svmlight
 from tests.data import reference_svmlight as reference
 from tests.fuzz.format_svmlight import comparable
@@ -29,7 +29,7 @@ from tests.fuzz.format_svmlight import comparable
 _LETOR = b"2 qid:1 1:0.5 3:0 #docid = A-1 inc = 1\n0 qid:1 2:1e-3 #docid = B\n1 qid:2 1:3\n"
 
 
-def read(data: bytes, **options: object) -> Ranking:
+def read(data: bytes, **options: object) -> RowsToRank:
     file = io.BytesIO(data)
     file.name = "rows.txt"
     return read_svmlight(file, **options)
@@ -309,7 +309,7 @@ def test_writing_and_reading_gives_the_same_bits(X: np.ndarray, data: st.DataObj
     ending = data.draw(st.sampled_from(["txt", "gz", "xz"]))
     zero_based = data.draw(st.booleans())
     path = tmp_path_factory.getbasetemp() / f"written.{ending}"
-    write_svmlight(path, Ranking(csr_array(X), y, qid, doc_ids.astype(str)), zero_based=zero_based)
+    write_svmlight(path, RowsToRank(csr_array(X), y, qid, doc_ids.astype(str)), zero_based=zero_based)
     back = read_svmlight(path, n_features=X.shape[1], zero_based=zero_based)
     assert back.X.data.tobytes() == csr_array(X).data.tobytes()
     np.testing.assert_array_equal(back.dense(), X)
@@ -325,9 +325,9 @@ def test_writing_and_reading_gives_the_same_bits(X: np.ndarray, data: st.DataObj
         ({"X": csr_array([[np.inf], [0]])}, "X: expected finite numbers, found inf"),
         ({"qid": np.array([-1, 0])}, "qid: expected whole numbers"),
         ({"qid": np.array(["a", "b"])}, "qid: expected whole numbers"),
-        ({"y": np.zeros(3)}, "y: expected one a row of X, 2"),
-        ({"qid": np.array([1])}, "qid: expected one a row of X, 2"),
-        ({"doc_ids": np.array(["a"])}, "doc_ids: expected one a row of X, 2"),
+        ({"y": np.zeros(3)}, "y: expected one per row of X, 2"),
+        ({"qid": np.array([1])}, "qid: expected one per row of X, 2"),
+        ({"doc_ids": np.array(["a"])}, "doc_ids: expected one per row of X, 2"),
         ({"doc_ids": np.array(["a\nb", ""])}, "doc_ids: expected ids that a comment"),
         ({"doc_ids": np.array(["docid = x y", ""])}, "doc_ids: expected ids that a comment"),
         ({"doc_ids": np.array([" a", ""])}, "doc_ids: expected ids that a comment"),
@@ -337,13 +337,13 @@ def test_writing_and_reading_gives_the_same_bits(X: np.ndarray, data: st.DataObj
 def test_writing_refuses_what_could_not_be_read_back(change: dict, message: str, tmp_path: Path) -> None:
     fields = {"X": csr_array([[1.0], [2.0]]), "y": np.zeros(2), "qid": np.array([1, 2]), **change}
     with pytest.raises(ValueError, match=message):
-        write_svmlight(tmp_path / "rows.txt", Ranking(**fields))
+        write_svmlight(tmp_path / "rows.txt", RowsToRank(**fields))
     assert not list(tmp_path.iterdir())
 
 
 def test_writing_refuses_a_split_query(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="qid: expected the rows of a query side by side"):
-        write_svmlight(tmp_path / "rows.txt", Ranking(csr_array((3, 1)), np.zeros(3), np.array([1, 2, 1])))
+        write_svmlight(tmp_path / "rows.txt", RowsToRank(csr_array((3, 1)), np.zeros(3), np.array([1, 2, 1])))
 
 
 @pytest.mark.data

@@ -92,7 +92,7 @@ def test_equal_scores_keep_their_order_and_queries_theirs(tmp_path: Path) -> Non
             b"q Q0 d 1 1 t\np Q0 d 1 1 t\nq Q0  d 1 1 t\n",
             3,
             7,
-            "every document once a query, found 'd' again for query 'q'",
+            "every document once per query, found 'd' again for query 'q'",
         ),
         (b"q Q0 d 1 1 t\np Q0 d 1 1 u\n", 2, 12, "one tag a run, 't' as in the lines before, found 'u'"),
         (b"q Q0 \xff 1 1 t\n", 1, 6, "UTF-8 text, found byte 0xff"),
@@ -111,7 +111,7 @@ def test_a_bad_run_is_refused_at_its_place(text: bytes, line: int, column: int, 
     ("text", "line", "column", "expected"),
     [
         (b"q 0 d\n", 1, 6, "4 fields: qid iter docno rel, found 3"),
-        (b"q 0 d 1\nq 0 d 2\n", 2, 5, "every document once a query, found 'd' again for query 'q'"),
+        (b"q 0 d 1\nq 0 d 2\n", 2, 5, "every document once per query, found 'd' again for query 'q'"),
         (b"q 0 d 0.5\n", 1, 7, "an integer relevance within int64, found '0.5'"),
         (b"q 0 d " + b"9" * 5000 + b"\n", 1, 7, "an integer relevance within int64, found '9999999"),
     ],
@@ -159,7 +159,7 @@ def test_an_empty_file_is_an_empty_run() -> None:
             Run(np.array(["q", "q"]), np.array(["d", "d"]), np.ones(2)),
             r"run.doc_ids\[1\]: expected every document once",
         ),
-        (Run(np.array(["q"]), np.array(["d"]), np.ones(2)), r"run.scores: expected one value a row, shape \(1,\)"),
+        (Run(np.array(["q"]), np.array(["d"]), np.ones(2)), r"run.scores: expected one value per row, shape \(1,\)"),
     ],
 )
 def test_what_would_not_read_back_is_not_written(run: Run, message: str, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 import numpy as np
 
 from slatewise.core.errors import DataWarning
-from slatewise.data.records import Ranking
+from slatewise.data.records import RowsToRank
 from slatewise.data.svmlight import iter_svmlight, read_svmlight
 from tests.data import reference_svmlight as reference
 from tests.fuzz import Format
@@ -40,7 +40,7 @@ _TOKENS = (
 )
 
 
-def comparable(ranking: Ranking) -> tuple[object, ...]:
+def comparable(ranking: RowsToRank) -> tuple[object, ...]:
     """Return all of a result as values that ``==`` compares, floats by their bits."""
     return (
         ranking.y.tobytes(),

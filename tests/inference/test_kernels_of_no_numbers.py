@@ -7,8 +7,9 @@ from slatewise.core.kernels.count_grid import walk_counts
 from slatewise.cstar.kernels.bcfw import solve_lists
 from slatewise.cstar.kernels.branch import best_lists_by_branching
 from slatewise.cstar.kernels.enumerate import best_lists
+from slatewise.cstar.kernels.layout import CornerCache, DualTerms
 from slatewise.cstar.pair import StarPair
-from slatewise.matching.kernels.matching_sampler import draw_one
+from slatewise.matching.kernels.matching_sampler import Scratch, Table, draw_one
 from slatewise.matching.kernels.permanent_rows import draw_matchings
 from slatewise.matching.kernels.slate_assignment import best_rankings
 from slatewise.matching.kernels.tied_counts import likely_counts
@@ -82,7 +83,7 @@ def test_drawn_matchings():
         np.full(2, ABSENT),
     )
     table, bounds, weights = np.zeros(4), np.ones((3, 2)), np.zeros((2, 2))
-    assert draw_one(weights, bounds, 2, choose, starts, table, seed, taken, columns, places, out)
+    assert draw_one(Table(weights, bounds, 2, choose, starts, table), seed, Scratch(taken, columns, places), out)
     assert sorted(out.tolist()) == [0, 1]
 
 
@@ -98,11 +99,8 @@ def test_dual_steps(lost):
     alpha[:] = NAN if lost == "weights" else alpha
     losses = np.array([[NAN, NAN]] if lost == "slopes" else [[0.0, 1.0]])
     W, phi = np.zeros((3, 1)), np.ones((1, 1))
-    nothing = (np.empty((0, 0)), np.ones(1), 1.0)
-    empty = np.empty((0, 3))
-    found = solve_lists(
-        np.zeros(1, np.int64), 3, np.full(3, -1), phi, True, np.ones(1), *nothing, np.full(1, 2), W, empty,
-        corners, losses, alpha, np.full(1, 2),
-    )  # fmt: skip
+    terms = DualTerms(phi, True, np.ones(1), np.empty((0, 0)), np.full(1, 2), np.full(3, -1), np.ones(1), 1.0)
+    cache = CornerCache(corners, losses, alpha, np.full(1, 2))
+    found = solve_lists(np.zeros(1, np.int64), 3, terms, W, np.empty((0, 3)), cache)
     assert found == 0.0
     assert (W == 0.0).all()

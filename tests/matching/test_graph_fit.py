@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from tests.matched_graphs import all_matchings, log_z_and_marginals, matching_weight, noisy_copies, random_graphs
+from tests.shipped import EXECUTORS
 
 from slatewise.core.active_cuts import ActiveCuts
 from slatewise.core.bundle import Cuts, one_slack
@@ -143,6 +144,16 @@ def test_parts_and_samples_come_near_the_whole():
     sampled = SampledLikelihood(50, n_steps=60)(blocks, scores, 1e-3, None).params
     assert np.linalg.norm(parts - whole) < 0.2 * np.linalg.norm(whole)
     assert np.linalg.norm(sampled - whole) < 0.1 * np.linalg.norm(whole)
+
+
+def test_any_executor_draws_the_same_samples():
+    graphs, matches = noisy_copies(np.random.default_rng(7), 4, 5, noise=0.8)
+    blocks, scores = gather_blocks(graphs, matches), EdgeScores(4, None)
+    one, *others = (
+        SampledLikelihood(5, n_steps=3, executor=executor)(blocks, scores, 1e-2, None).params for executor in EXECUTORS
+    )
+    for other in others:
+        assert one.tobytes() == other.tobytes()
 
 
 @pytest.mark.parametrize("learn", [Likelihood(ExactSum()), MaxMargin()])

@@ -96,7 +96,7 @@ def test_estimated_marginals_come_near(copies, settings, most):
     graphs, matches = copies[0][:3], copies[1][:3]
     exact = GraphMatcher(l2=10.0).fit(*copies)
     other = clone(exact).set_params(**settings)
-    other.coef_, other.unmatched_, other.n_features_in_ = exact.coef_, None, 4
+    other.coef_, other.unmatched_, other.n_features_in_, other.seed_ = exact.coef_, None, 4, 0
     for one, two in zip(other.marginals(graphs), exact.marginals(graphs), strict=True):
         assert np.abs(one - two).max() < most
     above = other.log_likelihood(graphs, matches) - exact.log_likelihood(graphs, matches)
@@ -235,13 +235,13 @@ GRAPH = np.zeros((2, 3, 1))
     [
         ([], [], "edge_features: expected at least one graph"),
         ([np.zeros((2, 3))], [[0, 1]], r"edge_features\[0\]: expected 3 dimensions"),
-        ([GRAPH, np.zeros((2, 3, 2))], [[0, 1]] * 2, r"edge_features\[1\]: expected 1 features an edge, found 2"),
+        ([GRAPH, np.zeros((2, 3, 2))], [[0, 1]] * 2, r"edge_features\[1\]: expected 1 features per edge, found 2"),
         ([np.zeros((0, 3, 1))], [[]], r"edge_features\[0\]: expected at least one row"),
         ([GRAPH + np.inf], [[0, 1]], r"edge_features\[0\]: expected finite numbers, found inf at edge \(0, 0\)"),
         ([GRAPH + np.nan], [[0, 1]], "found nan at edge"),
         ([np.full((2, 3, 1), "a")], [[0, 1]], "expected numbers"),
-        ([GRAPH], [[0, 1], [0, 1]], "matches: expected one matching a graph, 1, found 2"),
-        ([GRAPH], [[0]], r"matches\[0\]: expected one column a row, shape \(2,\)"),
+        ([GRAPH], [[0, 1], [0, 1]], "matches: expected one matching per graph, 1, found 2"),
+        ([GRAPH], [[0]], r"matches\[0\]: expected one column per row, shape \(2,\)"),
         ([GRAPH], [[0, 0]], r"matches\[0\]: expected each column at most once, found 0 for 2 rows"),
         ([GRAPH], [[0, 3]], "expected columns from 0 to 2, or -1 for none, found 3"),
         ([GRAPH], [[0, -2]], "or -1 for none, found -2"),
@@ -277,7 +277,7 @@ def test_bad_settings_are_named(settings, message):
 def test_what_cannot_be_matched_is_refused(fitted):
     with pytest.raises(ValueError, match=r"edge_features\[1\]: expected no more rows than columns.*found 3 and 2"):
         fitted.predict([np.zeros((2, 2, 4)), np.zeros((3, 2, 4))])
-    with pytest.raises(ValueError, match=r"edge_features\[0\]: expected 4 features an edge, found 1"):
+    with pytest.raises(ValueError, match=r"edge_features\[0\]: expected 4 features per edge, found 1"):
         fitted.predict([GRAPH])
     with pytest.raises(ValueError, match=r"edge_features\[0\]: expected at most 1e\+50 in size"):
         fitted.predict([np.full((2, 2, 4), 1e308)])

@@ -255,7 +255,7 @@ def test_many_open_columns_are_refused():
 
 def test_too_many_reachable_sets_are_refused(monkeypatch):
     monkeypatch.setattr("slatewise.matching.permanent_sparse.MOST_STEPS", 10)
-    with pytest.raises(ValueError, match="log_weights: expected few candidates a row, found more than 10 steps"):
+    with pytest.raises(ValueError, match="log_weights: expected few candidates per row, found more than 10 steps"):
         permanent(np.zeros((6, 6)), "candidates")
 
 
@@ -376,7 +376,7 @@ def test_methods_that_do_not_fit(weights, method, message):
 
 
 def test_bad_classes_and_private_columns():
-    with pytest.raises(ValueError, match=r"row_classes: expected one class a row, 2, found shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"row_classes: expected one class per row, 2, found shape \(3,\)"):
         tied_permanent(np.zeros((2, 2)), [0, 0, 1], [0, 1])
     with pytest.raises(ValueError, match=r"column_classes: expected \[0, 0\] in some order, found \[0, 1\]"):
         tied_permanent(np.zeros((2, 2)), [0, 0], [0, 1])

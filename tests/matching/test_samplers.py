@@ -60,7 +60,7 @@ def test_the_chain_approaches_the_distribution(shape):
 @pytest.mark.parametrize("elsewhere", [-np.inf, -400.0])
 @pytest.mark.parametrize("shape", [(5, 5), (4, 6)], ids=str)
 def test_the_chain_reaches_matchings_that_swaps_do_not(shape, elsewhere):
-    """Two candidates a row, around a circle: no exchange of two rows is possible in a square matrix."""
+    """Two candidates per row, around a circle: no exchange of two rows is possible in a square matrix."""
     n_rows, n_columns = shape
     w, rows = np.full(shape, elsewhere), np.arange(n_rows)
     w[rows, rows] = w[rows, (rows + 1) % (n_rows if n_rows == n_columns else n_columns)] = 0.0

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 from scipy.sparse import csr_array
+from tests.shipped import EXECUTORS
 
 from slatewise.matching.slate_hinge import SlateHinge, WholeHinge
 from slatewise.matching.slate_likelihood import SlateLikelihood, WholeLikelihood, find_ties
@@ -263,16 +264,16 @@ def test_threads_do_not_change_the_bits():
     lists = some_lists(sizes=(60, 50, 70))
     slates = make_slates(lists, 4, None, fraction_of_slates(20.0), np.random.default_rng(0))
     theta = np.ones(4)
-    for threads in (2, 3):
-        for make in (
-            lambda n: SlateLikelihood(lists.X, slates, (), n).value_and_grad(theta),
-            lambda n: SlateHinge(lists.X, slates, 0.0, n).cut(theta),
-            lambda n: WholeLikelihood(lists, lists.ratings, n).value_and_grad(theta),
-            lambda n: WholeHinge(lists, lists.ratings, 0.0, n).cut(theta),
-        ):
-            one, many = make(1), make(threads)
-            assert one[0] == many[0]
-            np.testing.assert_array_equal(one[1], many[1])
+    for make in (
+        lambda executor: SlateLikelihood(lists.X, slates, (), executor).value_and_grad(theta),
+        lambda executor: SlateHinge(lists.X, slates, 0.0, executor).cut(theta),
+        lambda executor: WholeLikelihood(lists, lists.ratings, executor).value_and_grad(theta),
+        lambda executor: WholeHinge(lists, lists.ratings, 0.0, executor).cut(theta),
+    ):
+        one, *others = map(make, EXECUTORS)
+        for other in others:
+            assert one[0] == other[0]
+            np.testing.assert_array_equal(one[1], other[1])
 
 
 def test_a_slate_with_a_single_document_a_rating_has_no_ties():

@@ -116,7 +116,7 @@ def test_where_too_much_would_be_left_out_nothing_is(monkeypatch):
     assert found.marginals.tobytes() == whole.marginals.tobytes()
 
 
-def test_one_large_class_takes_no_square_of_room():
+def test_one_large_class_takes_no_square_of_memory():
     """One item each of weights 2 and 1: every pair of items less those that are the same item twice."""
     s = np.random.default_rng(6).normal(size=20_000)
     tied_log_sum(s[:5], [3, 1, 1], [0.0, 2.0, 1.0])  # compiles
@@ -134,7 +134,7 @@ def test_classes_too_large_to_narrow_are_walked_whole(monkeypatch):
     rng, sizes = np.random.default_rng(7), np.array([60, 40, 30])
     scores, values = rng.normal(size=130), np.array([2.0, 1.0, 0.0])
     narrowed = tied_log_sum(scores, sizes, values)
-    monkeypatch.setattr(tied, "MOST_ROOM", 131 * 32)
+    monkeypatch.setattr(tied, "MOST_BUFFER", 131 * 32)
     x = rng.dirichlet(np.ones(3), size=130)
     (_, lows, highs), (_, whole_lows, whole_highs) = tied._counts(x, sizes, 1e-19), tied._counts(x, sizes, 0.0)
     assert (highs[:2] - lows[:2] == whole_highs[:2] - whole_lows[:2]).all()
@@ -176,8 +176,8 @@ def test_the_walk_sums_every_deal_between_the_bounds(sizes, tail):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([], [], []), r"scores: expected one finite number an item, found shape \(0,\)"),
-        (([[1.0]], [1], [1.0]), r"scores: expected one finite number an item, found shape \(1, 1\)"),
+        (([], [], []), r"scores: expected one finite number per item, found shape \(0,\)"),
+        (([[1.0]], [1], [1.0]), r"scores: expected one finite number per item, found shape \(1, 1\)"),
         (([1.0, np.inf], [1, 1], [1.0, 0.0]), "scores: expected finite numbers, found inf"),
         (
             ([1.0, 2.0], [1, 2], [1.0, 0.0]),

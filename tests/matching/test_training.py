@@ -49,11 +49,11 @@ def test_the_strength_with_the_smallest_loss_is_chosen(lists):
 def test_folds_never_share_a_list(lists):
     seen = []
 
-    def pose(part, rng):
+    def make_problem(part, rng):
         seen.append(len(part))
         return KnownProblem(1.0)
 
-    choose_l2(pose, lists, 0, 1e-3, 9)
+    choose_l2(make_problem, lists, 0, 1e-3, 9)
     assert [a + b for a, b in zip(seen[::2], seen[1::2], strict=True)] == [6] * 5
 
 
@@ -81,11 +81,11 @@ class Parabola(Problem):
 def test_repeats_draw_anew_and_the_objective_is_that_of_their_mean(lists):
     drawn = []
 
-    def pose(lists, rng):
+    def make_problem(lists, rng):
         drawn.append(rng.normal(size=2))
         return Parabola(drawn[-1])
 
-    fit = averaged_fit(pose, lists, 0.3, 3, 7, 1e-3, 10)
+    fit = averaged_fit(make_problem, lists, 0.3, 3, 7, 1e-3, 10)
     targets = np.array(drawn)
     assert len(np.unique(targets, axis=0)) == 3
     mean = targets.mean(axis=0) / 1.3
@@ -94,4 +94,4 @@ def test_repeats_draw_anew_and_the_objective_is_that_of_their_mean(lists):
     assert fit.lower_bound == pytest.approx(0.5 * 0.3 / 1.3 * np.mean((targets**2).sum(axis=1)))
     assert fit.lower_bound < fit.objective
     assert fit.converged
-    assert not averaged_fit(pose, lists, 0.9, 2, 7, 1e-3, 10).converged
+    assert not averaged_fit(make_problem, lists, 0.9, 2, 7, 1e-3, 10).converged

@@ -3,6 +3,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics import average_precision_score
 from sklearn.metrics.pairwise import euclidean_distances
+from tests.shipped import EXECUTORS
 
 from slatewise.core.row_kernels import Rbf
 from slatewise.metric_learning import mahalanobis
@@ -22,7 +23,7 @@ def test_the_factor_of_a_metric_has_its_rank():
     assert factor(np.zeros((3, 3))).shape == (0, 3)
 
 
-def test_scores_are_distances_up_to_a_constant_a_query():
+def test_scores_are_distances_up_to_a_constant_per_query():
     rng = np.random.default_rng(0)
     Q, X = rng.normal(size=(4, 3)), rng.normal(size=(7, 3))
     scores = catalogue_scores(Q, X, squares(X)) - squares(Q)[:, None]
@@ -34,10 +35,15 @@ def test_nearest_items_first(k, monkeypatch):
     monkeypatch.setattr(mahalanobis, "BLOCK_BYTES", 2000)
     rng = np.random.default_rng(0)
     Q, X = rng.integers(0, 4, size=(30, 2)).astype(float), rng.integers(0, 4, size=(40, 2)).astype(float)
-    expected = np.argsort(euclidean_distances(Q, X, squared=True).round(9), axis=1, kind="stable")[:, :k]
-    for threads in (1, 2):
-        np.testing.assert_array_equal(nearest(Q, X, k, threads), expected)
-    assert nearest(Q[:0], X, k).shape == (0, k)
+    distances = euclidean_distances(Q, X, squared=True).round(9)
+    expected = np.argsort(distances, axis=1, kind="stable")[:, :k]
+    for executor in EXECUTORS:
+        places, scores = nearest(Q, X, k, executor)
+        np.testing.assert_array_equal(places, expected)
+        np.testing.assert_allclose(-scores, np.take_along_axis(distances, expected, axis=1), atol=1e-9)
+        assert (scores <= 0.0).all()
+        assert (np.diff(scores, axis=1) <= 0.0).all()
+    assert [part.shape for part in nearest(Q[:0], X, k)] == [(0, k), (0, k)]
 
 
 def test_mean_average_precision_of_a_catalogue(monkeypatch):

@@ -5,6 +5,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from tests.shipped import EXECUTORS
 
 from slatewise import metrics
 from slatewise.metric_learning import margin_hinge
@@ -89,9 +90,10 @@ def test_equal_rows_have_the_worst_loss_and_no_spread():
 def test_blocks_and_threads_do_not_change_a_bit(monkeypatch):
     monkeypatch.setattr(margin_hinge, "BLOCK_BYTES", 500)
     hinge, w = made("map", n_lists=50), np.array([0.5, -0.2, 0.8])
-    one, two = (replace(hinge, n_threads=n).cut(w) for n in (1, 2))
-    assert one[0] == two[0]
-    assert one[1].tobytes() == two[1].tobytes()
+    one, *others = (replace(hinge, executor=executor).cut(w) for executor in EXECUTORS)
+    for other in others:
+        assert one[0] == other[0]
+        assert one[1].tobytes() == other[1].tobytes()
     monkeypatch.undo()
     whole = made("map", n_lists=50).cut(w)
     np.testing.assert_allclose(one[1], whole[1])

@@ -7,22 +7,22 @@ from slatewise.core.results import ConvergenceWarning
 from slatewise.metric_learning import cuts as metric_cuts
 from slatewise.metric_learning import descent as metric_descent
 from slatewise.metric_learning.cone import Orthant, Psd
-from slatewise.metric_learning.cuts import Cuts, Regulariser
+from slatewise.metric_learning.cuts import Cuts, Regularizer
 from slatewise.metric_learning.descent import Descent
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.metric_fit import MetricProblem, MetricSearch, first_factor, fit_metric
 from slatewise.metric_learning.metric_hinge import MetricHinge
 from slatewise.metric_learning.relevant_items import SameClass
 
-TRACE, FROBENIUS = Regulariser(1.0, 0.0), Regulariser(0.0, 1.0)
+TRACE, FROBENIUS = Regularizer(1.0, 0.0), Regularizer(0.0, 1.0)
 LOSSES = ["auc", "precision", "map", "mrr", "ndcg", "knn"]
 
 
-def problem(X, y, C, loss="auc", cone=None, regulariser=TRACE, k=2):
+def problem(X, y, C, loss="auc", cone=None, regularizer=TRACE, k=2):
     cone, numbers = cone or Psd(), np.asarray(y, dtype=np.int64)
     relevance = SameClass(numbers, numbers, np.arange(len(y)))
-    hinge = MetricHinge(X, X, relevance, np.full(len(y), 1.0 / len(y)), Oracle(loss, k), cone, 1)
-    return MetricProblem(hinge, cone, regulariser, float(C))
+    hinge = MetricHinge(X, X, relevance, np.full(len(y), 1.0 / len(y)), Oracle(loss, k), cone)
+    return MetricProblem(hinge, cone, regularizer, float(C))
 
 
 def two_classes(seed, n=6, d=2):
@@ -31,20 +31,20 @@ def two_classes(seed, n=6, d=2):
     return rng.normal(size=(n, d)) * 2.0 + y[:, None], y
 
 
-def regularised(W, regulariser):
-    return regulariser.trace * np.trace(W) + 0.5 * regulariser.square * (W**2).sum()
+def regularized(W, regularizer):
+    return regularizer.trace * np.trace(W) + 0.5 * regularizer.square * (W**2).sum()
 
 
-@pytest.mark.parametrize("regulariser", [TRACE, FROBENIUS])
+@pytest.mark.parametrize("regularizer", [TRACE, FROBENIUS])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("seed", range(2))
-def test_the_optimum_of_all_rankings_lies_between_the_bounds(seed, loss, regulariser):
+def test_the_optimum_of_all_rankings_lies_between_the_bounds(seed, loss, regularizer):
     X, y = two_classes(seed)
     judge, C = planes(X, X, same_class(y), loss, 2), 3.0
 
     def objective(entries):
         L = np.array([[entries[0], entries[1]], [0.0, entries[2]]])
-        return regularised(L.T @ L, regulariser) + C * risk(judge, L.T @ L)
+        return regularized(L.T @ L, regularizer) + C * risk(judge, L.T @ L)
 
     # A search without slopes, restarted where it ended: slow, but it cannot be fooled by a wrong gradient.
     best = C
@@ -54,10 +54,10 @@ def test_the_optimum_of_all_rankings_lies_between_the_bounds(seed, loss, regular
             found = minimize(objective, point, method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-9})
             point = found.x
         best = min(best, found.fun)
-    fit = fit_metric(problem(X, y, C, loss, regulariser=regulariser), tol=1e-5)
+    fit = fit_metric(problem(X, y, C, loss, regularizer=regularizer), tol=1e-5)
     assert fit.lower_bound <= best + 1e-9
     assert fit.objective <= best * (1.0 + 2e-5)
-    assert fit.objective == pytest.approx(regularised(fit.params, regulariser) + C * risk(judge, fit.params))
+    assert fit.objective == pytest.approx(regularized(fit.params, regularizer) + C * risk(judge, fit.params))
     assert np.linalg.eigvalsh(fit.params)[0] >= -1e-12
 
 
@@ -79,12 +79,12 @@ def test_a_diagonal_metric_solves_its_linear_program(seed):
     assert best * (1 - 1e-9) <= fit.objective <= best * (1 + 2e-6)
 
 
-@pytest.mark.parametrize("regulariser", [TRACE, FROBENIUS])
+@pytest.mark.parametrize("regularizer", [TRACE, FROBENIUS])
 @pytest.mark.parametrize("loss", ["auc", "precision"])
-def test_the_bundle_alone_gets_there_too(loss, regulariser):
+def test_the_bundle_alone_gets_there_too(loss, regularizer):
     X, y = two_classes(1, n=20, d=3)
-    whole = problem(X, y, 10.0, loss, regulariser=regulariser)
-    search = MetricSearch(whole, 1e-4, Cuts(Psd(), 3, regulariser), first_factor(whole, None))
+    whole = problem(X, y, 10.0, loss, regularizer=regularizer)
+    search = MetricSearch(whole, 1e-4, Cuts(Psd(), 3, regularizer), first_factor(whole, None))
     search.round()
     search.descending = False
     while not search.certified and search.passes < 400:
@@ -120,9 +120,9 @@ def test_a_search_goes_on_from_its_arrays_to_the_same_bits(rounds, bundle):
 def test_any_multipliers_prove_a_bound():
     X, y = two_classes(2, n=12, d=3)
     rng = np.random.default_rng(0)
-    for regulariser in (TRACE, FROBENIUS):
-        whole = problem(X, y, 4.0, "map", regulariser=regulariser)
-        cuts = Cuts(Psd(), 3, regulariser)
+    for regularizer in (TRACE, FROBENIUS):
+        whole = problem(X, y, 4.0, "map", regularizer=regularizer)
+        cuts = Cuts(Psd(), 3, regularizer)
         for _ in range(6):
             cuts.add(*whole.hinge.cut(rng.normal(size=(3, 3))))
         optimum = fit_metric(whole, tol=1e-6).objective
@@ -136,11 +136,11 @@ def test_any_multipliers_prove_a_bound():
         assert cuts.bound(found.alpha) <= optimum
 
 
-@pytest.mark.parametrize("regulariser", [TRACE, FROBENIUS])
-def test_a_proposal_minimises_the_model_near_the_centre(regulariser):
+@pytest.mark.parametrize("regularizer", [TRACE, FROBENIUS])
+def test_a_proposal_minimises_the_model_near_the_centre(regularizer):
     X, y = two_classes(4, n=10, d=2)
-    whole, rng = problem(X, y, 4.0, regulariser=regulariser), np.random.default_rng(1)
-    cuts, centre, rho = Cuts(Psd(), 2, regulariser), np.array([[0.5, 0.1], [0.1, 0.2]]), 0.7
+    whole, rng = problem(X, y, 4.0, regularizer=regularizer), np.random.default_rng(1)
+    cuts, centre, rho = Cuts(Psd(), 2, regularizer), np.array([[0.5, 0.1], [0.1, 0.2]]), 0.7
     for _ in range(5):
         cuts.add(*whole.hinge.cut(rng.normal(size=(2, 2))))
 
@@ -148,7 +148,7 @@ def test_a_proposal_minimises_the_model_near_the_centre(regulariser):
         L = np.array([[entries[0], entries[1]], [0.0, entries[2]]])
         W = L.T @ L
         risks = cuts.offsets + np.tensordot(cuts.gradients, W, 2)
-        return regularised(W, regulariser) + 4.0 * max(risks.max(), 0.0) + 0.5 * rho * ((W - centre) ** 2).sum()
+        return regularized(W, regularizer) + 4.0 * max(risks.max(), 0.0) + 0.5 * rho * ((W - centre) ** 2).sum()
 
     best, point = np.inf, np.array([0.5, 0.1, 0.4])
     for _ in range(5):
@@ -214,12 +214,12 @@ def test_classes_far_apart_do_not_trap_the_descent_at_zero():
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
-@pytest.mark.parametrize("regulariser", [TRACE, FROBENIUS])
-def test_the_scale_of_the_points_is_no_obstacle(scale, regulariser):
+@pytest.mark.parametrize("regularizer", [TRACE, FROBENIUS])
+def test_the_scale_of_the_points_is_no_obstacle(scale, regularizer):
     X, y = two_classes(7, n=30, d=5)
-    C = 3.0 * scale ** (-2.0 if regulariser is TRACE else -4.0)
-    here = fit_metric(problem(X, y, 3.0, "map", regulariser=regulariser), tol=1e-4)
-    there = fit_metric(problem(X * scale, y, C, "map", regulariser=regulariser), tol=1e-4)
+    C = 3.0 * scale ** (-2.0 if regularizer is TRACE else -4.0)
+    here = fit_metric(problem(X, y, 3.0, "map", regularizer=regularizer), tol=1e-4)
+    there = fit_metric(problem(X * scale, y, C, "map", regularizer=regularizer), tol=1e-4)
     assert there.objective / C == pytest.approx(here.objective / 3.0, rel=2e-4)
 
 
@@ -252,12 +252,12 @@ def test_constant_features_leave_nothing_to_learn():
     assert fit.lower_bound == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize("regulariser", [TRACE, FROBENIUS])
+@pytest.mark.parametrize("regularizer", [TRACE, FROBENIUS])
 @pytest.mark.parametrize(("seed", "shift"), [(5, 1e8), (5, 1.7e9), (2, 1.7e9)])
-def test_numbers_that_are_rounding_certify_nothing(seed, shift, regulariser):
+def test_numbers_that_are_rounding_certify_nothing(seed, shift, regularizer):
     X, y = two_classes(seed, n=30, d=4)
     with pytest.warns(ConvergenceWarning, match="nothing is certified"):
-        fit = fit_metric(problem(X + shift * np.eye(4)[0], y, 5.0, regulariser=regulariser), max_iter=300)
+        fit = fit_metric(problem(X + shift * np.eye(4)[0], y, 5.0, regularizer=regularizer), max_iter=300)
     assert not fit.converged
     assert fit.lower_bound == 0.0
 

@@ -4,7 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from tests.metric_judge import planes, risk, same_class
+from tests.shipped import EXECUTORS
 
+from slatewise.core.executor import ONE_THREAD
 from slatewise.metric_learning import mahalanobis
 from slatewise.metric_learning.cone import Orthant, Psd
 from slatewise.metric_learning.interleave import Oracle
@@ -14,11 +16,11 @@ from slatewise.metric_learning.relevant_items import Listed, SameClass, SharedLa
 LOSSES = ["auc", "precision", "map", "mrr", "ndcg", "knn"]
 
 
-def classes_hinge(X, y, loss="auc", k=2, cone=None, weight=None, n_threads=1):
+def classes_hinge(X, y, loss="auc", k=2, cone=None, weight=None, executor=ONE_THREAD):
     numbers = np.asarray(y, dtype=np.int64)
     weight = np.full(len(y), 1.0 / len(y)) if weight is None else weight
     relevance = SameClass(numbers, numbers, np.arange(len(y)))
-    return MetricHinge(X, X, relevance, weight, Oracle(loss, k), cone or Psd(), n_threads)
+    return MetricHinge(X, X, relevance, weight, Oracle(loss, k), cone or Psd(), executor)
 
 
 def random_problem(seed, n=6, d=3):
@@ -63,7 +65,7 @@ def test_queries_apart_from_items():
     wanted = np.array([[1, 0, 0, 1, -1], [0, 1, 0, 0, 0], [1, 1, 0, 0, 1], [0, -1, 1, 0, 1]])
     rows, columns = np.nonzero(wanted >= 0)
     lists = csr_array((wanted[rows, columns].astype(np.int8), (rows, columns)), shape=wanted.shape)
-    hinge = MetricHinge(Q, X, Listed(lists, -1, np.full(4, -1)), np.full(4, 0.25), Oracle("map"), Psd(), 1)
+    hinge = MetricHinge(Q, X, Listed(lists, -1, np.full(4, -1)), np.full(4, 0.25), Oracle("map"), Psd())
     offset, gradient = hinge.cut(L)
     judge = planes(Q, X, wanted, "map", 3)
     assert offset + np.vdot(gradient, L.T @ L) == pytest.approx(risk(judge, L.T @ L))
@@ -102,9 +104,10 @@ def test_sparse_points_give_the_same_cut(cone):
 def test_same_bits_with_any_number_of_threads(monkeypatch):
     monkeypatch.setattr(mahalanobis, "BLOCK_BYTES", 4000)
     X, y, L = random_problem(5, n=70, d=4)
-    (offset, gradient), (other_offset, other) = (classes_hinge(X, y, "map", n_threads=t).cut(L) for t in (1, 3))
-    assert offset == other_offset
-    np.testing.assert_array_equal(gradient, other)
+    one, *others = (classes_hinge(X, y, "map", executor=executor).cut(L) for executor in EXECUTORS)
+    for other in others:
+        assert one[0] == other[0]
+        np.testing.assert_array_equal(one[1], other[1])
 
 
 def test_blocks_do_not_change_the_hinge(monkeypatch):

@@ -67,7 +67,29 @@ def test_distances_are_those_of_the_metric(wine, ranker):
     expected = np.einsum("qid,de,qie->qi", differences, ranker.metric_, differences)
     np.testing.assert_allclose(euclidean_distances(Z[:5], Z[5:20], squared=True), expected, atol=1e-9)
     order = np.argsort(euclidean_distances(Z[:5], Z), axis=1, kind="stable")
-    np.testing.assert_array_equal(ranker.rank(X[:5], k=4), order[:, :4])
+    np.testing.assert_array_equal(ranker.rank(X[:5], k=4).ids, order[:, :4])
+
+
+def test_an_answer_says_who_asks_what_is_found_and_how_near(wine, ranker):
+    X = wine[0]
+    answer = ranker.rank(X[:5], k=4)
+    assert answer.query_ids.tolist() == [0, 1, 2, 3, 4]
+    assert answer[2].tolist() == answer.ids[2].tolist()
+    apart = ranker.distances(X[:5])
+    np.testing.assert_allclose(answer.scores, -np.take_along_axis(apart, answer.ids, axis=1), atol=1e-9)
+    assert list(answer.to_dict()[3]) == answer.ids[3].tolist()
+    np.testing.assert_array_equal(ranker.scores(X[:5]), -apart)
+    np.testing.assert_array_equal(ranker.scores(X[:5], X[5:9]), -ranker.distances(X[:5], X[5:9]))
+
+
+def test_an_answer_is_still_the_array_it_was(wine, ranker):
+    answer = ranker.rank(wine[0][:5], k=4)
+    with pytest.warns(DeprecationWarning, match=r"use answer\.ids"):
+        np.testing.assert_array_equal(np.asarray(answer), answer.ids)
+    with pytest.warns(DeprecationWarning, match=r"use answer\.ids"):
+        assert answer[:, 0].tolist() == answer.ids[:, 0].tolist()
+    with pytest.warns(DeprecationWarning, match=r"answer\.lists\(\)"):
+        assert [row.tolist() for row in answer] == answer.ids.tolist()
 
 
 def test_the_metric_is_of_low_rank_and_better_than_none(wine, ranker):
@@ -131,7 +153,7 @@ def test_queries_outside_the_catalogue(wine):
     ranker = MetricRanker(C=10).fit(items, relevance=relevance, queries=queries)
     assert ranker.catalogue_.shape[0] == len(items)
     assert ranker.score(queries, relevance=relevance) > 0.9
-    assert ranker.rank(queries, k=2).max() < len(items)
+    assert ranker.rank(queries, k=2).ids.max() < len(items)
     assert ranker.model_card_.n_lists == len(queries)
 
 
@@ -325,7 +347,7 @@ def test_the_catalogue_is_where_transform_puts_it(wine, width):
     ranker = MetricRanker(C=10.0).fit(far, y)
     np.testing.assert_allclose(ranker.catalogue_, ranker.transform(far), atol=1e-9)
     distances = euclidean_distances(ranker.transform(far))
-    assert (np.take_along_axis(distances, ranker.rank(far, 1), axis=1) < 1e-6).all()
+    assert (np.take_along_axis(distances, ranker.rank(far, 1).ids, axis=1) < 1e-6).all()
     assert ranker.score(far, y) == pytest.approx(MetricRanker(C=10.0).fit(X, y).score(X, y), abs=5e-3)
 
 
@@ -347,7 +369,7 @@ def test_constant_features_and_shifts(wine):
     assert nothing.get_metric()([1.0, 2.0], [3.0, 4.0]) == 0.0
     assert nothing.components_.shape == (0, 2)
     assert nothing.transform(np.ones((4, 2))).shape == (4, 0)
-    assert nothing.rank(np.ones((4, 2)), k=3).tolist() == [[0, 1, 2]] * 4
+    assert nothing.rank(np.ones((4, 2)), k=3).ids.tolist() == [[0, 1, 2]] * 4
 
 
 BAD = [
@@ -435,7 +457,7 @@ def test_saved_and_loaded_it_maps_the_same(tmp_path, wine):
         ranker.save(tmp_path / f"{number}.safetensors")
         back = slatewise.load(tmp_path / f"{number}.safetensors")
         np.testing.assert_array_equal(back.transform(X), ranker.transform(X))
-        np.testing.assert_array_equal(back.rank(X, 3), ranker.rank(X, 3))
+        np.testing.assert_array_equal(back.rank(X, 3).ids, ranker.rank(X, 3).ids)
         assert back.score(X, target) == ranker.score(X, target)
 
 

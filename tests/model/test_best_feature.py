@@ -73,7 +73,8 @@ def test_rank_gives_rows_best_first(rows):
     X, y, qid = rows
     ranker = BestFeatureRanker().fit(X, y, qid)
     scores = ranker.predict(X)
-    for query, order in zip(ranker.rank(X, qid).ids, ranker.rank(X, qid), strict=True):
+    answer = ranker.rank(X, qid)
+    for query, order in zip(answer.query_ids, answer, strict=True):
         assert sorted(order) == np.flatnonzero(qid == query).tolist()
         assert np.all(np.diff(scores[order]) <= 0)
 

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -130,6 +131,41 @@ def test_a_damaged_state_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(ValueError, match="state"):
         MarginRanker(checkpoint=path).fit(*queries())
+
+
+def altered(path, **changes):
+    write_model(path, replace(read_model(path), **changes))
+
+
+def test_a_state_of_another_version_is_refused_and_says_why(tmp_path):
+    path, why = tmp_path / "state", ".+; a checkpoint is of one version of slatewise: remove the file or name another"
+    interrupted(MarginRanker(), path, queries())
+    before = read_model(path)
+    altered(path, card=replace(before.card, library="slatewise 77.0.0"))
+    with pytest.raises(ValueError, match="checkpoint: expected the state of a fit by .+, found one by .+77" + why):
+        MarginRanker(checkpoint=path).fit(*queries())
+    altered(path, card=before.card, format=1)
+    with pytest.raises(ValueError, match="checkpoint: expected the state of a fit by .+, found one .+ format 1" + why):
+        MarginRanker(checkpoint=path).fit(*queries())
+    altered(path, format=99)
+    with pytest.raises(ValueError, match="checkpoint: .+ found 99" + why):
+        MarginRanker(checkpoint=path).fit(*queries())
+    assert path.exists()
+
+
+def test_a_model_is_not_taken_for_a_state(tmp_path):
+    path = tmp_path / "model"
+    MarginRanker().fit(*queries()).save(path)
+    with pytest.raises(ValueError, match=r"checkpoint: expected one, found a MarginRanker in .+; name another"):
+        MarginRanker(checkpoint=path).fit(*queries())
+    assert path.exists()
+
+
+def test_a_state_of_another_estimator_is_refused(tmp_path):
+    path = tmp_path / "state"
+    interrupted(MarginRanker(), path, queries())
+    with pytest.raises(ValueError, match="checkpoint: expected the state of this data and these settings"):
+        MatchingRanker(M=3, repeats=2, checkpoint=path).fit(*queries())
 
 
 def test_a_file_holds_the_answers_alone(tmp_path):

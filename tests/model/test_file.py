@@ -52,6 +52,7 @@ def test_the_rest_comes_back(model):
     assert state.params == {"measure": "map"}
     assert state.values == {"sign_": -1.0}
     assert state.card == CARD
+    assert (state.estimator_version, state.format) == (1, 2)
 
 
 def test_the_safetensors_library_reads_the_same(model):
@@ -88,7 +89,16 @@ def test_every_truncation_and_extension_is_refused(tmp_path, model, mmap):
 
 def hostile(path, entries, metadata=None, data=b""):
     """A file whose checksums are right and whose content is not."""
-    inner = {"format": 1, "estimator": "X", "params": {}, "values": {}, "card": {}, "sha256": {}, **(metadata or {})}
+    inner = {
+        "format": 2,
+        "estimator": "X",
+        "estimator_version": 1,
+        "params": {},
+        "values": {},
+        "card": {},
+        "sha256": {},
+    }
+    inner |= metadata or {}
     header = _sealed({**entries, "__metadata__": {"slatewise": _canonical(inner)}})
     path.write_bytes(len(header).to_bytes(8, "little") + header + data)
     return path
@@ -124,7 +134,7 @@ def test_overlapping_tensors_are_refused(tmp_path):
         read_model(hostile(tmp_path / "h", {"a": entry, "b": entry}, data=b"\0" * 8))
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None, 1.0, True])
+@pytest.mark.parametrize("version", [0, 3, 99, "1", None, 1.0, True])
 def test_unknown_versions_are_refused(tmp_path, version):
     with pytest.raises(ModelFileError, match="newer slatewise"):
         read_model(hostile(tmp_path / "h", {}, {"format": version}))
@@ -137,7 +147,8 @@ GOOD_CARD = {"library": "", "n_lists": 1, "n_rows": 1, "data_sha256": ""}
     "metadata",
     [
         *({"card": {"x": 1}}, {"card": []}, {"card": None}, {"card": {**GOOD_CARD, "n_lists": "1"}}),
-        *({"sha256": []}, {"sha256": {"a#utf32": 3}}, {"sha256": {"a": ""}}, {"extra": 1}),
+        *({"estimator_version": version} for version in ("1", 1.0, True, None)),
+        *({"format": 1}, {"sha256": []}, {"sha256": {"a#utf32": 3}}, {"sha256": {"a": ""}}, {"extra": 1}),
         *({"estimator": []}, {"estimator": None}, {"params": []}, {"params": None}, {"values": []}, {"values": "ab"}),
     ],
 )

@@ -173,7 +173,7 @@ def test_sizes_stand_for_ids(rows):
         np.testing.assert_array_equal(by_id.predict(X), by_size.predict(X))
         assert by_size.score(X, y, group=sizes) == by_id.score(X, y, qid)
         np.testing.assert_array_equal(by_size.rank(X, group=sizes).ids, by_id.rank(X, qid).ids)
-        with pytest.raises(ValueError, match="qid: expected one id a row, as in fit"):
+        with pytest.raises(ValueError, match="qid: expected one id per row, as in fit"):
             by_size.score(X, y)
     assert by_size.loss(X, y, group=sizes) == by_id.loss(X, y, qid)
 

@@ -106,7 +106,7 @@ def test_an_early_end_is_a_warning(rows):
     [
         ([[1.0], [np.nan]], [0, 1], 1.0, "X: expected finite numbers"),
         ([1.0, 2.0], [0, 1], 1.0, "X: expected 2 dimensions"),
-        ([[1.0], [2.0]], [0, 1, 1], 1.0, "y: expected one class a row"),
+        ([[1.0], [2.0]], [0, 1, 1], 1.0, "y: expected one class per row"),
         ([[1.0], [2.0]], [1, 1], 1.0, "y: expected at least two classes"),
         ([[1.0], [2.0]], [0, 1], 1.0, "y: expected at least two classes, one with two rows"),
         ([[1.0], [2.0], [3.0]], [0, 1, 1], 0.0, "C: expected a finite number > 0"),

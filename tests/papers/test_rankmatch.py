@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from slatewise import data, datasets
-from slatewise.data.records import Ranking
+from slatewise.data.records import RowsToRank
 from slatewise.datasets.records import OfficialRun, Published
 from slatewise_papers import Row, rankmatch_ranking
 from slatewise_papers.rankmatch import run
@@ -23,7 +23,7 @@ def queries():
 
 def write_rows(path, queries, rows):
     y = np.minimum(queries.y[rows], 2).astype(float)
-    data.write_svmlight(path, Ranking(csr_array(queries.X[rows]), y, queries.qid[rows], None))
+    data.write_svmlight(path, RowsToRank(csr_array(queries.X[rows]), y, queries.qid[rows], None))
 
 
 @pytest.fixture(scope="module")

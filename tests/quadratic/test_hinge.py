@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.bruteforce import all_rankings, quadratic_score
+from tests.shipped import EXECUTORS
 
 from slatewise.inference import quadratic_ranking
 from slatewise.losses import DCGLoss, PrecisionLoss
@@ -138,6 +139,7 @@ def test_a_search_does_not_end_below_the_target():
 
 def test_threads_do_not_change_the_bits():
     w = np.random.default_rng(0).normal(size=make_hinge(5, 0).n_params)
-    one, two = (make_hinge(5, 0, n=20, n_threads=threads).cut(w) for threads in (1, 2))
-    assert one[0] == two[0]
-    np.testing.assert_array_equal(one[1], two[1])
+    one, *others = (make_hinge(5, 0, n=20, executor=executor).cut(w) for executor in EXECUTORS)
+    for other in others:
+        assert one[0] == other[0]
+        np.testing.assert_array_equal(one[1], other[1])

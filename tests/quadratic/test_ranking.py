@@ -185,7 +185,7 @@ def test_qaplib_best_values_are_found_and_lie_within_the_bound(shared_data):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"s": []}, "s: expected one number an item"),
+        ({"s": []}, "s: expected one number per item"),
         ({"c": [1.0]}, r"c: expected shape \(3,\) for 3 items"),
         ({"F": np.ones((2, 2))}, r"F: expected shape \(3, 3\) for 3 items"),
         ({"D": np.diag([1, np.nan, 1])}, r"D: expected finite numbers, found nan at \[1, 1\]"),

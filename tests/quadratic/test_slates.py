@@ -213,7 +213,7 @@ def test_threads_and_other_queries_change_nothing(search, two_factors, monkeypat
     T = rng.normal(size=V.shape)
     search = partial(search, listed=T) if two_factors else search
     whole = search(s, V, w, n_threads=1)
-    monkeypatch.setattr("slatewise.quadratic.slates._VALUES_A_BLOCK", 400)
+    monkeypatch.setattr("slatewise.quadratic.slates._VALUES_PER_BLOCK", 400)
     one, two = search(s, V, w, n_threads=1), search(s, V, w, n_threads=2)
     np.testing.assert_array_equal(one.items, two.items)
     assert one.score.tobytes() == two.score.tobytes()

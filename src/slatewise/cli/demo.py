@@ -100,7 +100,8 @@ class Demo:
         page.paragraph("What a list is worth beyond its items: each system against doing without it.")
         page.table("Mean over test lists", COLUMNS, self.cells())
         page.figure(
-            self.overview(), "Larger is better. The third bar is the best possible ranking, where the generator knows it."
+            self.overview(),
+            "Larger is better. The third bar is the best possible ranking, where the generator knows it.",
         )
         for row in self.rows:
             page.heading(f"{row.system}: {row.problem}")

@@ -24,7 +24,7 @@ from slatewise import data, datasets
 from slatewise.core.errors import DataError
 from slatewise.data._delimited import guess_delimiter
 from slatewise.data._source import open_source
-from slatewise.data.records import Float, Ids, Int, MultiLabel, Pairs, Qrels, Ranking, Run, Strings
+from slatewise.data.records import Float, Ids, Int, MultiLabel, Pairs, Qrels, RowsToRank, Run, Strings
 from slatewise.datasets.records import LabelledSet, MultiLabelSet, RankingSet, SessionSet
 from slatewise.datasets.splits import Split
 
@@ -43,9 +43,9 @@ class Part(Enum):
     TEST = auto()
 
 
-def read_ranking(
+def read_rows_to_rank(
     name: str, n_features: int | None = None, part: Part | None = None, *, require_labels: bool = True
-) -> Ranking:
+) -> RowsToRank:
     """Read graded rows: an SVMlight or LETOR file, a Parquet or Arrow file, or a named data set.
 
     ``n_features`` is how many a model knows: a sparse file need not mention the last of them. ``part`` is taken from
@@ -61,7 +61,7 @@ def read_ranking(
         loaded = datasets.load(_known(name), RankingSet)
         chosen = _chosen(name, part, len(loaded.y), loaded.folds[0] if loaded.folds else None)
         doc_ids = None if loaded.doc_ids is None else loaded.doc_ids[chosen]
-        rows = Ranking(csr_array(loaded.X[chosen]), loaded.y[chosen], loaded.qid[chosen], doc_ids)
+        rows = RowsToRank(loaded.X[chosen], loaded.y[chosen], loaded.qid[chosen], doc_ids)
     _require_rows(name, len(rows.y))
     return rows
 
@@ -323,18 +323,18 @@ def is_qrels(name: str) -> bool:
 
 def read_grades(name: str) -> Qrels:
     """Read the documents of every query, named by their ids, as judgements."""
-    ranking = read_ranking(name, part=Part.TEST)
-    wrong = (ranking.y != np.floor(ranking.y)) | (np.abs(ranking.y) > 2.0**53)
+    rows = read_rows_to_rank(name, part=Part.TEST)
+    wrong = (rows.y != np.floor(rows.y)) | (np.abs(rows.y) > 2.0**53)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise ValueError(f"{name}: expected whole numbers as relevance, found {ranking.y[row]} in row {row}")
-    return Qrels(ranking.qid.astype(str), document_ids(ranking), ranking.y.astype(np.int64))
+        raise ValueError(f"{name}: expected whole numbers as relevance, found {rows.y[row]} in row {row}")
+    return Qrels(rows.qid.astype(str), document_ids(rows), rows.y.astype(np.int64))
 
 
-def document_ids(ranking: Ranking) -> Strings:
+def document_ids(rows: RowsToRank) -> Strings:
     """Return the documents' ids; those without are named by their row, from 0."""
-    rows = np.arange(len(ranking.y)).astype(np.str_)
-    return rows if ranking.doc_ids is None else np.where(ranking.doc_ids == "", rows, ranking.doc_ids)
+    numbers = np.arange(len(rows.y)).astype(np.str_)
+    return numbers if rows.doc_ids is None else np.where(rows.doc_ids == "", numbers, rows.doc_ids)
 
 
 def _chosen(name: str, part: Part | None, n_rows: int, split: Split | None) -> Int:
@@ -406,7 +406,7 @@ class _NamedBytes(io.BytesIO):
         self.name = name
 
 
-def _read_svmlight(path: Path, n_features: int | None, *, require_qid: bool, require_labels: bool) -> Ranking:
+def _read_svmlight(path: Path, n_features: int | None, *, require_qid: bool, require_labels: bool) -> RowsToRank:
     """Read SVMlight rows; those without labels get the label 0."""
     _require_text(path)
     if require_labels or not path.is_file() or not _WITHOUT_LABEL.match(_first_line(path)):

@@ -39,11 +39,12 @@ from slatewise.cli.inputs import (
     read_interactions,
     read_labels,
     read_queries,
-    read_ranking,
+    read_rows_to_rank,
 )
 from slatewise.core.progress import tell
+from slatewise.core.rankings import Rankings
 from slatewise.data import read_qrels
-from slatewise.data.records import MultiLabel, Qrels, Ranking, Run, Strings
+from slatewise.data.records import MultiLabel, Qrels, RowsToRank, Run, Strings
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,17 +106,17 @@ class DocumentTask(Task):
 
     def fit(self, estimator: Any, data: str) -> None:
         """Fit on graded rows."""
-        rows = read_ranking(data, part=Part.TRAIN)
+        rows = read_rows_to_rank(data, part=Part.TRAIN)
         estimator.fit(_features(rows), rows.y, qid=rows.qid)
 
     def run(self, model: Any, data: str, top: int) -> Run:
         """Rank the documents of every query."""
-        rows = read_ranking(data, model.n_features_in_, Part.TEST, require_labels=False)
+        rows = read_rows_to_rank(data, model.n_features_in_, Part.TEST, require_labels=False)
         return model.rank(_features(rows), rows.qid, doc_ids=document_ids(rows)).top(top).to_run()
 
     def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
         """Measure the documents of every query."""
-        rows = read_ranking(data, model.n_features_in_, Part.TEST)
+        rows = read_rows_to_rank(data, model.n_features_in_, Part.TEST)
         scores = model.predict(_features(rows))
         return [measure(rows.y, scores, rows.qid, document_ids(rows)) for measure in measures]
 
@@ -131,15 +132,19 @@ class LabelTask(Task):
     def fit(self, estimator: Any, data: str) -> None:
         """Fit on rows with sets of labels."""
         rows = read_labels(data, part=Part.TRAIN)
-        estimator.fit(_dense(rows), rows.Y)
+        estimator.fit(_dense(rows), rows.Y, label_names=rows.label_names)
 
     def run(self, model: Any, data: str, top: int) -> Run:
-        """Rank the labels of every row by how much the best score falls without them; rows are named from 0."""
+        """Rank the labels of every row by how much the best score falls without them; rows are named from 0.
+
+        Labels have the names that fit saw; of a model without names those of the data.
+        """
         rows = _rows_for(model, data, require_labels=False)
+        names = model.label_names_ if model.label_names_.dtype.kind == "U" else rows.label_names
         scores = _finite_scores(model, _dense(rows))
         order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
-        qid = np.repeat(np.arange(len(order)), order.shape[1]).astype(str)
-        return Run(qid, rows.label_names[order.ravel()], np.take_along_axis(scores, order, axis=1).ravel())
+        best = np.take_along_axis(scores, order, axis=1)
+        return Rankings(np.arange(len(order)), names[order], best).to_run()
 
     def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
         """Measure the labels of every row; break-even precision selects as many as are relevant."""
@@ -169,17 +174,15 @@ class ExampleTask(Task):
     def run(self, model: Any, data: str, top: int) -> Run:
         """Return the nearest training rows of every row; both are named by number, from 0."""
         X = read_classes(data, model.n_features_in_, Part.TEST, require_labels=False).X
-        distances = model.distances(X)
-        order = np.argsort(distances, axis=1, kind="stable")[:, :top]
-        scores = 0.0 - np.take_along_axis(distances, order, axis=1)
-        qid = np.repeat(np.arange(len(order)), order.shape[1]).astype(str)
-        return Run(qid, order.ravel().astype(np.str_), scores.ravel())
+        scores = model.scores(X)
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
+        return Rankings(np.arange(len(order)), order, np.take_along_axis(scores, order, axis=1)).to_run()
 
     def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
         """Measure where the training rows of a row's own class stand."""
         rows = read_classes(data, model.n_features_in_, Part.TEST)
         relevance = rows.y[:, None] == model.classes_[model.catalogue_labels_]
-        scores = -model.distances(rows.X)
+        scores = model.scores(rows.X)
         ids = np.arange(len(model.catalogue_labels_)).astype(np.str_)
         return [measure(relevance.astype(np.float64), scores, ids=ids) for measure in measures]
 
@@ -393,9 +396,12 @@ def _finite_scores(model: Any, X: Any, k: Any = None) -> Any:
     return np.nan_to_num(model.decision_function(X, k=k), posinf=1e30, neginf=-1e30)
 
 
-def _features(rows: Ranking) -> Any:
-    """Return X, and fill in the zeros of a file that has few of them: then that is the quicker, and takes no more."""
-    return rows.dense() if 3 * rows.X.nnz >= rows.X.shape[0] * rows.X.shape[1] else rows.X
+def _features(rows: RowsToRank) -> Any:
+    """Return X dense where few of its numbers are 0, else CSR: that is the quicker, and takes no more memory."""
+    X, n = rows.X, rows.X.shape[0] * rows.X.shape[1]
+    if isinstance(X, np.ndarray):
+        return X if 3 * np.count_nonzero(X) >= n else csr_array(X)
+    return rows.dense() if 3 * X.nnz >= n else X
 
 
 def _dense(rows: MultiLabel) -> Any:

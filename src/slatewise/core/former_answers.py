@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 from slatewise.core.rankings import Rankings
@@ -35,7 +36,7 @@ class FormerPair(Rankings):
         return matrix
 
 
-class FormerRows(Rankings):
+class FormerRows(NDArrayOperatorsMixin, Rankings):
     """An answer that was a matrix of ids, or a list of them: it can be used as one."""
 
     @classmethod
@@ -56,6 +57,11 @@ class FormerRows(Rankings):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         _warn("rank(...) as an array", "answer.ids")
         return np.array(self.ids, dtype=dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        _warn("arithmetic on rank(...)", "answer.ids")
+        numbers = (each.ids if isinstance(each, FormerRows) else each for each in inputs)
+        return getattr(ufunc, method)(*numbers, **options)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(np.ndarray, name):

@@ -44,11 +44,6 @@ class GradedLists:
     def __len__(self) -> int:
         return len(self.weight)
 
-    @property
-    def ids(self) -> Int:
-        """The list of each row, numbered from 0."""
-        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
-
     def keep(self, kept: NDArray[np.bool_]) -> GradedLists:
         """Return some of the lists."""
         if kept.all():

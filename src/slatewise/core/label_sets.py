@@ -1,4 +1,4 @@
-"""Label matrices at the door: 0/1, dense or sparse, or one class a row; and the sets that training aims at."""
+"""Label matrices at the door: 0/1, dense or sparse, or one class per row; and the sets that training aims at."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.rules import shown
 from slatewise.core.sparse import sparse_rows
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -27,7 +28,7 @@ def check_labels(Y: Any, n_rows: int, classes: NDArray[Any] | None = None) -> tu
     array([[0., 1.], [1., 0.], [0., 1.]])
     """
     if Y is None:
-        raise ValueError("y: expected one row of labels a row of X, found None; this ranker requires y to be passed")
+        raise ValueError("y: expected one row of labels per row of X, found None; this ranker requires y to be passed")
     rows = sparse_rows("y", Y)
     labels: NDArray[Any] = _as_array(Y) if rows is None else rows.toarray()
     if labels.dtype.kind == "O" and labels.size:
@@ -95,7 +96,7 @@ def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
 def _require_values(labels: NDArray[Any]) -> None:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         row = int(np.flatnonzero(~np.isfinite(labels))[0])
-        raise ValueError(f"y: expected one class a row, found {labels[row]} (NaN or infinity) in row {row}")
+        raise ValueError(f"y: expected one class per row, found {labels[row]} (NaN or infinity) in row {row}")
     if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
         raise ValueError("y: expected classes or 0/1 labels, found continuous numbers: Unknown label type")
 
@@ -107,29 +108,46 @@ def _first_other(labels: NDArray[Any]) -> str:
     return f"{labels[row, column]} in row {row}, column {column} (NaN and infinity are no labels)"
 
 
-def check_known(known: Any, shape: tuple[int, int]) -> NDArray[np.int8] | None:
-    """Return the answers so far as int8: 1 yes, 0 no, -1 unknown."""
-    if known is None:
+def check_names(given: Any, Y: Any, classes: NDArray[Any] | None, n_labels: int) -> NDArray[Any]:
+    """Return what the labels are called: as given, by the columns of a data frame, by their classes, or by number.
+
+    Examples
+    --------
+    >>> check_names(["sea", "sky"], None, None, 2)
+    array(['sea', 'sky'], dtype='<U3')
+    """
+    if classes is not None:
+        if given is not None:
+            raise ValueError("label_names: expected None with one class per row, found names")
+        return classes
+    names = _column_names(Y) if given is None else given
+    if names is None:
+        return np.arange(n_labels)
+    found = np.asarray(names, dtype=object)
+    if found.shape != (n_labels,) or not all(isinstance(name, str) for name in found.tolist()):
+        raise ValueError(f"label_names: expected {n_labels} strings, found {shown(names)}")
+    strings = found.astype(np.str_)
+    once, counts = np.unique(strings, return_counts=True)
+    if len(once) < n_labels:
+        raise ValueError(f"label_names: expected every name once, found {str(once[counts > 1][0])!r} again")
+    return strings
+
+
+def _column_names(Y: Any) -> list[Any] | None:
+    """Return the names of a frame's columns where they are strings."""
+    if isinstance(Y, np.ndarray | list | tuple):
         return None
-    answers = np.asarray(known)
-    if answers.shape != shape:
-        raise ValueError(f"known: expected shape {shape}, one answer a row and label, found {answers.shape}")
-    if not np.isin(answers, (-1, 0, 1)).all():
-        row, label = np.argwhere(~np.isin(answers, (-1, 0, 1)))[0]
-        raise ValueError(f"known: expected -1, 0 or 1, found {answers[row, label]} in row {row}, label {label}")
-    return answers.astype(np.int8)
+    import narwhals as nw  # only for frames
+    from narwhals.exceptions import DuplicateError
 
-
-def check_counts(k: Any, default: int, shape: tuple[int, int]) -> Ints:
-    """Return how many labels to select in each row."""
-    counts = np.asarray(default if k is None else k)
-    if counts.dtype.kind not in "iu" or counts.shape not in ((), (shape[0],)):
-        raise ValueError(f"k: expected a whole number, or one a row, found {k!r}")
-    counts = np.broadcast_to(counts, (shape[0],)).astype(np.int64)
-    if len(counts) and not (counts.min() >= 0 and counts.max() <= shape[1]):
-        row = int(np.flatnonzero((counts < 0) | (counts > shape[1]))[0])
-        raise ValueError(f"k: expected 0 to {shape[1]}, the number of labels, found {counts[row]} in row {row}")
-    return counts
+    try:
+        frame = nw.from_native(Y, eager_only=True, pass_through=True)
+    except DuplicateError:
+        raise ValueError("y: expected every column name once, found some again") from None
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    names: list[Any] = list(frame.columns)
+    return names if all(isinstance(name, str) for name in names) else None
 
 
 def as_sets(chosen: NDArray[np.bool_]) -> Ints:

@@ -21,6 +21,8 @@ from typing import Any, ClassVar, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.seeds import is_source
+
 MOST = 2**31 - 1
 """Of a count that nothing is allocated for."""
 MOST_LISTED = 1 << 20
@@ -217,7 +219,7 @@ TEXT = Rule("a string", lambda value: isinstance(value, str))
 PATH = Rule("a path", _is_path)
 CALLBACKS = NONE | Rule("a list or tuple of callables", _are_callables)
 CHECKPOINT = NONE | PATH
-SEED = NONE | count(0, 2**63 - 1)
+SEED = NONE | count(0, 2**63 - 1) | Rule("a RandomState or Generator", is_source)
 THREADS = NONE | Rule("-1 for all cores", lambda value: is_whole(value) and value == -1) | count(1, MOST_THREADS)
 ELSEWHERE = Rule("anything", lambda value: True)
 """Of a parameter whose form only the data can tell: fit checks it where it uses it."""

@@ -1,4 +1,4 @@
-"""Given scores, adjusted: a scale and a shift a label, and the pair terms of the core labels.
+"""Given scores, adjusted: a scale and a shift per label, and the pair terms of the core labels.
 
     f(t) = sum_i t_i [ (1 + a_i) s_i + v_i ] + sum over unordered pairs G_ij t_i t_j
 
@@ -14,8 +14,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.cstar.hinge import symmetric_pair
 from slatewise.cstar.pair import StarPair
+from slatewise.cstar.problem import symmetric_pair
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -49,9 +49,9 @@ class AdjustedScores:
         a, v, _ = self.unpack(params)
         return (1.0 + a) * self.given + v
 
-    def star_pair(self, params: Floats, factor: float = 1.0) -> StarPair:
-        """Lay factor * G out for inference."""
-        return StarPair.of(factor * symmetric_pair(self.unpack(params)[2], self.core), self.core)
+    def star_pair(self, params: Floats) -> StarPair:
+        """Lay G out for inference."""
+        return StarPair.laid_out(symmetric_pair(self.unpack(params)[2], self.core), self.core)
 
     def pull_back(self, item: Floats, joint: Floats) -> Floats:
         """Return the gradient in the parameters of ``sum (item * scores) + sum (joint * G)``."""

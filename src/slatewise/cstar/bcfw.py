@@ -1,11 +1,11 @@
-"""Block-coordinate Frank-Wolfe with cached argmaxes: a certified minimiser of a regularised c-star hinge.
+"""Block-coordinate Frank-Wolfe with cached argmaxes: a certified minimiser of a regularized c-star hinge.
 
 The objective is::
 
     P(w) = 1/2 |W|^2 + rho/2 |G|^2 + C R(w)
 
-Each epoch visits the lists in random order, a small batch at a time: one loss-augmented inference a list adds a corner
-to the list's cache, then pair steps re-balance the weights of its corners (``kernels/bcfw.py``).
+Each epoch visits the lists in random order, a small batch at a time: one loss-augmented inference per list adds a
+corner to the list's cache, then pair steps re-balance the weights of its corners (``kernels/bcfw.py``).
 Epochs over the caches alone follow while they still pay: they need no inference. The dual value is a lower bound on
 P at any moment; the objective comes from one pass of inference over all lists.
 
@@ -20,17 +20,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core import executor
+from slatewise.core.executor import one_blas_thread
 from slatewise.core.results import Fit, Round, warn_unless_converged
-from slatewise.cstar.hinge import Floats, Ints, StarHinge
+from slatewise.cstar.hinge import StarHinge
+from slatewise.cstar.kernels.layout import CornerCache, DualTerms
+from slatewise.cstar.problem import Floats, Ints
 
 BATCH = 64
-"""Lists that share one inference call: larger is faster a list, but later ones see older parameters."""
+"""Lists that share one inference call: larger is faster per list, but later ones see older parameters."""
 CACHE = 16
-"""Corners kept a list at first; doubled when a list needs all of its own."""
+"""Corners kept per list at first; doubled when a list needs all of its own."""
 MOST_CACHED_EPOCHS = 40
 STEPS = 8
-"""Pair steps a visit."""
+"""Pair steps per visit."""
 
 
 @dataclass(eq=False)
@@ -46,15 +48,15 @@ class DualState:
     @classmethod
     def start(cls, hinge: StarHinge) -> DualState:
         """All weight on the target: w = 0."""
-        n, longest = hinge.n_lists, int(hinge.target.shape[1])
+        n, longest = hinge.problem.n_lists, int(hinge.problem.target.shape[1])
         state = cls(
-            np.zeros(hinge.n_params),
+            np.zeros(hinge.problem.n_params),
             np.full((n, CACHE, longest), -1, dtype=np.int32),
             np.zeros((n, CACHE)),
             np.zeros((n, CACHE)),
             np.ones(n, dtype=np.int64),
         )
-        state.corners[:, 0] = hinge.target
+        state.corners[:, 0] = hinge.problem.target
         state.corner_loss[:, 0] = hinge.target_loss()
         state.alpha[:, 0] = 1.0
         return state
@@ -63,8 +65,12 @@ class DualState:
         """Name the arrays of a checkpoint."""
         return dict(vars(self))
 
-    def make_room(self) -> None:
-        """Double the caches if a list is full of corners that all carry weight: without room it could not go on."""
+    def cache(self) -> CornerCache:
+        """Return the corners and weights as the kernels take them."""
+        return CornerCache(self.corners, self.corner_loss, self.alpha, self.count)
+
+    def grow(self) -> None:
+        """Double the caches if a list is full of corners that all carry weight: it could not go on."""
         full = self.count == self.alpha.shape[1]
         if not full.any() or not (self.alpha[full] > 0).all(axis=1).any():
             return
@@ -96,10 +102,10 @@ def bcfw(
     ``after`` a round takes the same steps as one that was never interrupted.
     """
     state = DualState.start(hinge) if state is None else state
-    visit = _Visit(hinge, C * hinge.weight, rho, state)
+    visit = _Visit(hinge, C * hinge.problem.weight, rho, state)
     history = [] if after is None else [after]
     gap, epoch, next_check = (np.inf, 0, 0) if after is None else (after.gap, after.round, _next_check(after, tol))
-    with executor.one_blas_thread():
+    with one_blas_thread():
         while gap > tol and epoch < max_iter:
             rng = np.random.default_rng((random_state, epoch))
             visit.epoch(rng, min(3 + epoch // 8, MOST_CACHED_EPOCHS))
@@ -125,58 +131,53 @@ class _Visit:
     """One learner's view of the arrays that the kernels change in place."""
 
     def __init__(self, hinge: StarHinge, c: Floats, rho: float, state: DualState) -> None:
-        self.hinge, self.c, self.rho, self.state = hinge, c, rho, state
-        self.W, self.G = hinge.unpack(state.params)
-        self.square_norms = np.einsum("nd,nd->n", hinge.phi, hinge.phi)
-        self.offset = np.empty((0, 0)) if hinge.offset is None else hinge.offset
+        self.hinge, self.state = hinge, state
+        problem = hinge.problem
+        self.W, self.G = problem.unpack(state.params)
+        self.terms = DualTerms(
+            problem.phi,
+            problem.shared,
+            np.einsum("nd,nd->n", problem.phi, problem.phi),
+            np.empty((0, 0)) if problem.offset is None else problem.offset,
+            problem.k,
+            problem.core_of,
+            c,
+            rho,
+        )
 
     def epoch(self, rng: np.random.Generator, cached: int) -> None:
         from slatewise.cstar.kernels.bcfw import add_corners
 
-        self.state.make_room()
-        order = rng.permutation(self.hinge.n_lists)
+        self.state.grow()
+        order = rng.permutation(len(self.terms.k))
         first = 0.0
         for start in range(0, len(order), BATCH):
             lists = order[start : start + BATCH]
-            found = self.hinge.corners(self.W, self.hinge.star_pair(self.G), lists)
-            state = self.state
-            add_corners(
-                lists,
-                self.hinge.k,
-                found.selected,
-                found.loss,
-                state.corners,
-                state.corner_loss,
-                state.alpha,
-                state.count,
-            )
+            found = self.hinge.corners(self.W, self.hinge.problem.star_pair(self.G), lists)
+            add_corners(lists, self.terms.k, found.selected, found.loss, self.state.cache())
             first += self._solve(lists)
         for _ in range(cached):
-            if self._solve(rng.permutation(self.hinge.n_lists)) < 0.1 * first:
+            if self._solve(rng.permutation(len(self.terms.k))) < 0.1 * first:
                 break
 
     def _solve(self, lists: Ints) -> float:
         from slatewise.cstar.kernels.bcfw import solve_lists
 
-        hinge, state = self.hinge, self.state
-        return solve_lists(
-            lists, STEPS, hinge.core_of, hinge.phi, hinge.shared, self.square_norms, self.offset, self.c, self.rho,
-            hinge.k, self.W, self.G, state.corners, state.corner_loss, state.alpha, state.count,
-        )  # fmt: skip
+        return solve_lists(lists, STEPS, self.terms, self.W, self.G, self.state.cache())
 
     def objective(self, C: float) -> float:
-        return self._regulariser() + C * self.hinge.risk(self.state.params)
+        return self._regularizer() + C * self.hinge.risk(self.state.params)
 
     def lower_bound(self) -> float:
-        """The dual value: sum of c_m alpha_m(t) (loss(t) - offset . (target - t)) minus the regulariser."""
-        state, hinge = self.state, self.hinge
+        """The dual value: sum of c_m alpha_m(t) (loss(t) - offset . (target - t)) minus the regularizer."""
+        state, offset = self.state, self.hinge.problem.offset
         gain = state.corner_loss.copy()
-        if hinge.offset is not None:
+        if offset is not None:
             items = np.maximum(state.corners, 0)
-            fixed = np.take_along_axis(hinge.offset[:, None, :], items, axis=2)
+            fixed = np.take_along_axis(offset[:, None, :], items, axis=2)
             fixed = np.where(state.corners < 0, 0.0, fixed).sum(axis=2)
             gain += fixed - fixed[:, :1]
-        return float(self.c @ (state.alpha * gain).sum(axis=1)) - self._regulariser()
+        return float(self.terms.c @ (state.alpha * gain).sum(axis=1)) - self._regularizer()
 
-    def _regulariser(self) -> float:
-        return 0.5 * float(np.vdot(self.W, self.W)) + 0.5 * self.rho * float(np.vdot(self.G, self.G))
+    def _regularizer(self) -> float:
+        return 0.5 * float(np.vdot(self.W, self.W)) + 0.5 * self.terms.rho * float(np.vdot(self.G, self.G))

@@ -12,8 +12,6 @@ from slatewise.core.checks import numbers, real, require_finite, require_in_rang
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from slatewise.cstar.pair import StarPair
-
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Known: TypeAlias = NDArray[np.int8]
@@ -28,11 +26,9 @@ def checked_scores(s: ArrayLike) -> Floats:
     return lists
 
 
-def checked_counts(s: Floats, pair: StarPair, k: ArrayLike, known: ArrayLike | None) -> tuple[Ints, Known | None]:
-    """Return k of each list and what is known, if a list of k items fits."""
-    n_lists, n_items = s.shape
-    if n_items != pair.n_items:
-        raise ValueError(f"pair: expected {n_items} columns, as many as s has, found {pair.n_items}")
+def checked_counts(k: ArrayLike, shape: tuple[int, int]) -> Ints:
+    """Return how many items to select from each list."""
+    n_lists, n_items = shape
     counts = real("k", k)
     if counts.dtype.kind not in "iu" or counts.shape not in ((), (n_lists,)):
         raise ValueError(f"k: expected a whole number or one for each of {n_lists} lists, found {k!r}")
@@ -40,13 +36,18 @@ def checked_counts(s: Floats, pair: StarPair, k: ArrayLike, known: ArrayLike | N
     bad = np.flatnonzero((counts < 0) | (counts > n_items))
     if len(bad):
         raise ValueError(f"k: expected 0 to {n_items}, the number of items, found {counts[bad[0]]} at row {bad[0]}")
+    return counts
+
+
+def checked_known(known: ArrayLike | None, counts: Ints, shape: tuple[int, int]) -> Known | None:
+    """Return what is known of the items, if lists of so many items fit."""
     if known is None:
-        return counts, None
+        return None
     forced = real("known", known)
     if forced.ndim == 1:
         forced = forced[None]
-    if forced.shape != s.shape:
-        raise ValueError(f"known: expected the shape of s, {s.shape}, found {forced.shape}")
+    if forced.shape != shape:
+        raise ValueError(f"known: expected the shape of s, {shape}, found {forced.shape}")
     odd = np.argwhere((forced != -1) & (forced != 0) & (forced != 1))
     if len(odd):
         row, item = odd[0]
@@ -56,12 +57,12 @@ def checked_counts(s: Floats, pair: StarPair, k: ArrayLike, known: ArrayLike | N
     if len(over):
         row = over[0]
         raise ValueError(f"known: expected at most k = {counts[row]} items in, found {n_in[row]} at row {row}")
-    short = np.flatnonzero(n_items - n_out < counts)
+    short = np.flatnonzero(shape[1] - n_out < counts)
     if len(short):
         row = short[0]
-        left = n_items - n_out[row]
+        left = shape[1] - n_out[row]
         raise ValueError(f"known: expected at least k = {counts[row]} items not out, found {left} at row {row}")
-    return counts, np.ascontiguousarray(forced, dtype=np.int8)
+    return np.ascontiguousarray(forced, dtype=np.int8)
 
 
 def checked_warm_start(warm_start: ArrayLike | None, s: Floats) -> Ints | None:

@@ -12,8 +12,9 @@ import numpy as np
 
 from slatewise.cstar.core_labels import greedy_core
 from slatewise.cstar.hinge import StarHinge
+from slatewise.cstar.problem import Floats, Ints
 from slatewise.cstar.selection import held_out_precision, pair_unit, typical_strength
-from slatewise.cstar.training import Floats, Ints, Learner, Settings
+from slatewise.cstar.training import Learner, Settings
 
 CANDIDATES = 2
 """How many candidates there are for each place in the core."""
@@ -21,12 +22,12 @@ CANDIDATES = 2
 
 def gainful_core(hinge: StarHinge, Y: Floats, weight: Floats, size: int, learner: Learner, settings: Settings) -> Ints:
     """Return at most ``size`` labels, in the order in which they were added."""
-    rough = replace(settings, C=typical_strength(hinge), rho=0.1 * pair_unit(hinge))
+    rough = replace(settings, C=typical_strength(hinge.problem), rho=0.1 * pair_unit(hinge.problem))
     candidates = greedy_core(Y, min(CANDIDATES * size, Y.shape[1]), weight).tolist()
     core: list[int] = []
-    best = held_out_precision(replace(hinge, core=np.array(core, dtype=np.int64)), learner, rough)
+    best = held_out_precision(hinge.with_core(np.array(core, dtype=np.int64)), learner, rough)
     while len(core) < size and candidates:
-        gains = [held_out_precision(replace(hinge, core=np.array([*core, c])), learner, rough) for c in candidates]
+        gains = [held_out_precision(hinge.with_core(np.array([*core, c])), learner, rough) for c in candidates]
         if max(gains) <= best:
             break
         best = max(gains)

@@ -8,7 +8,7 @@ A pair of two core labels shows in the share of both, though it counts once in t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,14 @@ Ints: TypeAlias = NDArray[np.int64]
 class Explanation:
     """For row n and its r-th best label: which label, its own score, and the part of every core label."""
 
-    labels: Ints
-    """(n, k) selected labels, best first."""
+    labels: NDArray[Any]
+    """(n, k) selected labels, best first: their names where they have some."""
     own: Floats
     """(n, k) score of the label by itself."""
     own_rank: Ints
     """(n, k) rank of the label by its own score alone, from 1: larger than k where pairs brought it in."""
-    core: Ints
+    core: NDArray[Any]
+    """(C,) core labels, called as in ``labels``."""
     pairs: Floats
     """(n, k, C) what core label ``core[c]`` gave, 0 where it is not selected."""
 

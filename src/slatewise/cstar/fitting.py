@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.executor import Executor
 from slatewise.core.results import Fit, Round
 from slatewise.core.row_kernels import KERNELS
 from slatewise.cstar.bcfw import DualState
@@ -19,6 +20,7 @@ from slatewise.cstar.label_scores import Prepared, prepare_kernel, prepare_linea
 from slatewise.cstar.likelihood_fit import choose_likelihood, likelihood_fit, likely_core
 from slatewise.cstar.pair import StarPair
 from slatewise.cstar.selection import Choice, choose
+from slatewise.cstar.sums import check_summed
 from slatewise.cstar.training import LEARNERS, Settings, Start, fixed_k_fit, relevant_hinge
 from slatewise.model.checkpoint import Checkpoint, resumed
 
@@ -53,13 +55,15 @@ def prepare(ranker: CStarRanker, X: Floats, Y: Floats, weight: Floats) -> Prepar
     return prepare_kernel(KERNELS[ranker.scores].of(X, ranker.gamma), X, ranker.n_components)
 
 
-def train(ranker: CStarRanker, prepared: Prepared, Y: Floats, weight: Floats, data_sha256: str) -> Trained:
+def train(
+    ranker: CStarRanker, prepared: Prepared, Y: Floats, weight: Floats, data_sha256: str, executor: Executor
+) -> Trained:
     """Choose the core and the strengths, and fit; go on from the checkpoint where there is one."""
     if ranker.surrogate == "likelihood" or ranker.learner != "bcfw":
         with resumed(ranker, data_sha256) as tell_round:
-            return _train(ranker, prepared, Y, weight, lambda found, _: tell_round(found), None)
+            return _train(ranker, prepared, Y, weight, executor, lambda found, _: tell_round(found), None)
     # C and the core may be chosen by fits that end at max_iter too: with another one the state may belong to others.
-    checkpoint = Checkpoint(ranker, f"{data_sha256} {ranker.max_iter}")
+    checkpoint = Checkpoint.of(ranker, f"{data_sha256} {ranker.max_iter}")
 
     def tell(found: Round, state: DualState | None) -> None:
         if state is not None and ranker.k == "relevant":
@@ -68,7 +72,7 @@ def train(ranker: CStarRanker, prepared: Prepared, Y: Floats, weight: Floats, da
         for callback in ranker.callbacks or ():
             callback(found)
 
-    trained = _train(ranker, prepared, Y, weight, tell, _start(checkpoint.start()))
+    trained = _train(ranker, prepared, Y, weight, executor, tell, _start(checkpoint.start()))
     checkpoint.remove()
     return trained
 
@@ -81,26 +85,33 @@ def _start(saved: dict[str, NDArray[Any]] | None) -> Start | None:
 
 
 def _train(
-    ranker: CStarRanker, prepared: Prepared, Y: Floats, weight: Floats, tell: Tell, start: Start | None
+    ranker: CStarRanker,
+    prepared: Prepared,
+    Y: Floats,
+    weight: Floats,
+    executor: Executor,
+    tell: Tell,
+    start: Start | None,
 ) -> Trained:
     learner = LEARNERS[ranker.learner]
-    seed = 0 if ranker.random_state is None else int(ranker.random_state)
-    settings = Settings(1.0, 1.0, ranker.tol, ranker.max_iter, seed)
+    settings = Settings(1.0, 1.0, ranker.tol, ranker.max_iter, ranker.seed_)
     # A row without labels is here only with a fixed k; for the inner validation it counts as all right.
     never_empty = np.maximum(Y, (Y.sum(axis=1) == 0)[:, None])
-    alone = relevant_hinge(prepared, never_empty, weight, np.zeros(0, dtype=np.int64), ranker.n_threads)
+    alone = relevant_hinge(prepared, never_empty, weight, np.zeros(0, dtype=np.int64), executor)
     core = _core(ranker, alone, Y, weight, settings)
-    hinge = replace(alone, core=core)
+    if ranker.surrogate == "likelihood":
+        check_summed(len(core))
+    hinge = alone.with_core(core)
     C, rho, _ = _strengths(ranker, hinge, settings)
     settings = replace(settings, C=C, rho=rho, callback=tell)
-    if C == 0.0:  # nothing to gain: the minimum of the regulariser alone
-        fit = Fit(np.zeros(hinge.n_params), 0.0, 0.0, True, ())
+    if C == 0.0:  # nothing to gain: the minimum of the regularizer alone
+        fit = Fit(np.zeros(hinge.problem.n_params), 0.0, 0.0, True, ())
     elif ranker.surrogate == "likelihood":
-        fit = likelihood_fit(hinge, settings)
+        fit = likelihood_fit(hinge.problem, settings, executor)
     elif ranker.k == "relevant":
         fit = learner(hinge, settings, start)
     else:
-        fit = fixed_k_fit(prepared, Y, weight, core, int(ranker.k), learner, settings, ranker.n_threads)
+        fit = fixed_k_fit(hinge, Y, int(ranker.k), learner, settings)
     return Trained(fit, core, C, C / rho)
 
 
@@ -113,7 +124,8 @@ def _core(ranker: CStarRanker, hinge: StarHinge, Y: Floats, weight: Floats, sett
         if ranker.core_by == "gain":
             return gainful_core(hinge, Y, weight, int(core), LEARNERS[ranker.learner], settings)
         if ranker.surrogate == "likelihood":
-            return likely_core(hinge, int(core), settings)
+            check_summed(int(core))
+            return likely_core(hinge.problem, int(core), settings, hinge.executor)
         return greedy_core(Y, int(core), weight)
     core = core.astype(np.int64) if core.size == 0 else core
     StarPair.of(np.zeros((len(core), n_labels)), core)  # refuses labels that do not exist or stand twice
@@ -124,6 +136,6 @@ def _strengths(ranker: CStarRanker, hinge: StarHinge, settings: Settings) -> Cho
     """Return C and rho = C / C_pair, given or chosen."""
     if ranker.C == "auto":
         if ranker.surrogate == "likelihood":
-            return choose_likelihood(hinge, settings)
+            return choose_likelihood(hinge.problem, settings)
         return choose(hinge, LEARNERS[ranker.learner], settings)
     return Choice(float(ranker.C), 1.0 if ranker.C_pair is None else float(ranker.C) / float(ranker.C_pair), 0.0)

@@ -1,28 +1,25 @@
-"""The hinge of a c-star model, for a linear loss: an upper bound of the loss that is convex in the parameters.
+"""The hinge of a c-star problem, for a linear loss: an upper bound of the loss that is convex in the parameters.
 
     R(w) = sum_m omega_m  max over t of [ loss_m . t + f_m(t) - f_m(target_m) ] ,        |t| = k_m
-    f_m(t) = sum_i t_i (offset_mi + W_i . x_mi) + sum over unordered pairs G_ij t_i t_j      (Mensink et al., eq. 1, 6)
 
-The argmax is inference with ``loss`` added to the scores. Parameters are one flat vector: W (N, d), then G (C, N) in
-which a pair of core items stands once, in the row of the one that comes first.
+with f of :mod:`slatewise.cstar.problem` (Mensink et al., eq. 1, 6). The argmax is inference with ``loss`` added to the
+scores.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from slatewise.core import executor
 from slatewise.core.checks import BLOCK_BYTES
+from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.cstar.inference import argmax_block
+from slatewise.cstar.lists import StarLists
 from slatewise.cstar.pair import StarPair
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
+from slatewise.cstar.problem import Floats, Ints, StarProblem, indicator, taken
 
 
 class Corners(NamedTuple):
@@ -35,167 +32,89 @@ class Corners(NamedTuple):
     """max of loss + f, or inference's own bound on it where it stopped early."""
 
 
+class _Point(NamedTuple):
+    """Where the risk is asked for."""
+
+    W: Floats
+    G: Floats
+    pair: StarPair
+
+
 @dataclass(frozen=True, eq=False)
 class StarHinge:
-    """Lists with features, targets and losses; all arrays are checked by the caller."""
+    """A problem with a loss."""
 
-    phi: Floats
-    """(n, d) features shared by the labels of a list, or (n * N, d) with a row a list and label."""
-    target: Ints
-    """(n, largest k) items in ascending order, -1 after the last."""
-    k: Ints
+    problem: StarProblem
     item_loss: Floats
     """(n, N) what it costs to select an item."""
-    weight: Floats
-    """(n,) summing to 1."""
-    core: Ints
-    offset: Floats | None = None
-    """(n, N) fixed part of the scores."""
-    n_threads: int | None = None
-    total_weight: float = 1.0
-    """What the weights summed to as they were given: the sum over rows is so many times the mean."""
+    executor: Executor = ONE_THREAD
 
-    @property
-    def n_lists(self) -> int:
-        """How many lists."""
-        return len(self.k)
-
-    @property
-    def n_items(self) -> int:
-        """How many items a list has."""
-        return self.item_loss.shape[1]
-
-    @property
-    def shared(self) -> bool:
-        """Whether the labels of a list share its features."""
-        return len(self.phi) == self.n_lists
-
-    @property
-    def n_params(self) -> int:
-        """Length of the flat parameter vector."""
-        return self.n_items * (self.phi.shape[1] + len(self.core))
-
-    @cached_property
-    def core_of(self) -> Ints:
-        """(N,) the core row of an item, -1 for the others."""
-        rows = np.full(self.n_items, -1, dtype=np.int64)
-        rows[self.core] = np.arange(len(self.core))
-        return rows
-
-    def unpack(self, params: Floats) -> tuple[Floats, Floats]:
-        """Return views W (N, d) and G (C, N)."""
-        split = self.n_items * self.phi.shape[1]
-        return params[:split].reshape(self.n_items, -1), params[split:].reshape(len(self.core), self.n_items)
-
-    def star_pair(self, G: Floats) -> StarPair:
-        """Lay G out for inference."""
-        return StarPair.of(symmetric_pair(G, self.core), self.core)
-
-    def scores(self, W: Floats, lists: Ints | slice) -> Floats:
-        """Return the scores of some lists, (lists, N)."""
-        if self.shared:
-            s = self.phi[lists] @ W.T
-        else:
-            s = np.einsum("nid,id->ni", self.phi.reshape(self.n_lists, self.n_items, -1)[lists], W)
-        return s if self.offset is None else s + self.offset[lists]
-
-    def corners(self, W: Floats, pair: StarPair, lists: Ints | slice, warm: Ints | None = None) -> Corners:
-        """Return the loss-augmented argmax of some lists."""
-        costs = self.item_loss[lists]
-        found = argmax_block(self.scores(W, lists) + costs, pair, self.k[lists], warm=warm)
-        return Corners(found.selected, _taken(costs, found.selected), found.upper_bound)
-
-    def blocks(self) -> list[slice]:
-        """Cut the lists; the cuts depend on the shape of the data only."""
-        rows = max(1, BLOCK_BYTES // (8 * max(self.n_items, 1)))
-        return [slice(start, min(start + rows, self.n_lists)) for start in range(0, self.n_lists, rows)]
-
-    def risk(self, params: Floats) -> float:
-        """Return R, with inference's upper bound where the argmax is not proven."""
-        W, G = self.unpack(params)
-        pair = self.star_pair(G)
-
-        def block_risk(lists: slice) -> float:
-            target_score = _taken(self.scores(W, lists), self.target[lists]) + self._pair_values(G, self.target[lists])
-            return float(self.weight[lists] @ (self.corners(W, pair, lists).bound - target_score))
-
-        return executor.sum_blocks(block_risk, self.blocks(), lambda one, two: one + two, self.n_threads)
-
-    def cut(self, w: Floats) -> tuple[float, Floats]:
-        """Return (offset, gradient) of the risk's supporting plane at w."""
-        W, G = self.unpack(w)
-        pair = self.star_pair(G)
-
-        def block_cut(lists: slice) -> tuple[float, Floats]:
-            found = self.corners(W, pair, lists)
-            gradient = np.zeros(self.n_params)
-            dW, dG = self.unpack(gradient)
-            moved = indicator(found.selected, self.n_items) - indicator(self.target[lists], self.n_items)
-            weighted = moved * self.weight[lists, None]
-            if self.shared:
-                dW += weighted.T @ self.phi[lists]
-            else:
-                dW += np.einsum("ni,nid->id", weighted, self.phi.reshape(self.n_lists, self.n_items, -1)[lists])
-            self._add_pairs(dG, found.selected, self.weight[lists])
-            self._add_pairs(dG, self.target[lists], -self.weight[lists])
-            constant = found.loss if self.offset is None else found.loss + (moved * self.offset[lists]).sum(axis=1)
-            return float(self.weight[lists] @ constant), gradient
-
-        return executor.sum_blocks(
-            block_cut, self.blocks(), lambda one, two: (one[0] + two[0], one[1] + two[1]), self.n_threads
-        )
+    def with_core(self, core: Ints) -> StarHinge:
+        """Return the hinge of the same lists with another core."""
+        return replace(self, problem=replace(self.problem, core=core))
 
     def part(self, lists: Ints) -> StarHinge:
         """Return the hinge of some lists only, weighted to sum to 1: they stand for all."""
-        shared = self.shared
-        phi = (
-            self.phi[lists]
-            if shared
-            else self.phi.reshape(self.n_lists, self.n_items, -1)[lists].reshape(-1, self.phi.shape[1])
-        )
-        weight = self.weight[lists]
-        return StarHinge(
-            phi,
-            self.target[lists],
-            self.k[lists],
-            self.item_loss[lists],
-            weight / weight.sum(),
-            self.core,
-            None if self.offset is None else self.offset[lists],
-            1,
-            self.total_weight,
+        return StarHinge(self.problem.part(lists), self.item_loss[lists])
+
+    def corners(self, W: Floats, pair: StarPair, lists: Ints | slice = slice(None)) -> Corners:
+        """Return the loss-augmented argmax of some lists."""
+        costs, problem = self.item_loss[lists], self.problem
+        found = argmax_block(StarLists(problem.scores(W, lists) + costs, pair, problem.k[lists]))
+        return Corners(found.selected, taken(costs, found.selected), found.upper_bound)
+
+    def risk(self, params: Floats) -> float:
+        """Return R, with inference's upper bound where the argmax is not proven."""
+        return self.executor.sum_blocks(_risk, self._at(params), self._blocks, lambda one, two: one + two)
+
+    def cut(self, w: Floats) -> tuple[float, Floats]:
+        """Return (offset, gradient) of the risk's supporting plane at w."""
+        return self.executor.sum_blocks(
+            _cut, self._at(w), self._blocks, lambda one, two: (one[0] + two[0], one[1] + two[1])
         )
 
     def target_loss(self) -> Floats:
         """Return the loss of each target."""
-        return _taken(self.item_loss, self.target)
+        return taken(self.item_loss, self.problem.target)
 
-    def _add_pairs(self, G: Floats, selected: Ints, amounts: Floats) -> None:
-        from slatewise.cstar.kernels.bcfw import add_pairs
+    @cached_property
+    def _blocks(self) -> list[StarHinge]:
+        """The lists in blocks, whose cuts depend on the shape of the data only."""
+        n_lists = self.problem.n_lists
+        rows = max(1, BLOCK_BYTES // (8 * max(self.problem.n_items, 1)))
+        cuts = [slice(start, min(start + rows, n_lists)) for start in range(0, n_lists, rows)]
+        return [StarHinge(self.problem.only(lists), self.item_loss[lists]) for lists in cuts]
 
-        for items, amount in zip(selected, amounts, strict=True):
-            add_pairs(G, self.core_of, items[items >= 0], amount)
-
-    def _pair_values(self, G: Floats, selected: Ints) -> Floats:
-        chosen = indicator(selected, self.n_items)
-        return np.einsum("na,ai,ni->n", chosen[:, self.core], G, chosen)
-
-
-def symmetric_pair(G: Floats, core: Ints) -> Floats:
-    """Return G with the pairs of core items in both rows, as inference reads it."""
-    pair = G.copy()
-    among = G[:, core]
-    pair[:, core] = among + among.T
-    return pair
+    def _at(self, params: Floats) -> _Point:
+        W, G = self.problem.unpack(params)
+        return _Point(W, G, self.problem.star_pair(G))
 
 
-def _taken(values: Floats, selected: Ints) -> Floats:
-    """Sum each row of values over its selected items."""
-    return np.where(selected < 0, 0.0, np.take_along_axis(values, np.maximum(selected, 0), axis=1)).sum(axis=1)
+def _risk(at: _Point, block: StarHinge) -> float:
+    problem = block.problem
+    target_score = taken(problem.scores(at.W), problem.target) + _pair_values(problem, at.G)
+    return float(problem.weight @ (block.corners(at.W, at.pair).bound - target_score))
 
 
-def indicator(selected: Ints, n_items: int) -> Floats:
-    """Return selections as rows of 0 and 1, (n, N)."""
-    chosen = np.zeros((len(selected), n_items + 1))  # the last column takes the -1 of short rows
-    np.put_along_axis(chosen, selected, 1.0, axis=1)
-    return chosen[:, :n_items]
+def _cut(at: _Point, block: StarHinge) -> tuple[float, Floats]:
+    problem, found = block.problem, block.corners(at.W, at.pair)
+    gradient = np.zeros(problem.n_params)
+    dW, dG = problem.unpack(gradient)
+    moved = indicator(found.selected, problem.n_items) - indicator(problem.target, problem.n_items)
+    dW += problem.pull_back(moved * problem.weight[:, None])
+    _add_pairs(problem, dG, found.selected, problem.weight)
+    _add_pairs(problem, dG, problem.target, -problem.weight)
+    constant = found.loss if problem.offset is None else found.loss + (moved * problem.offset).sum(axis=1)
+    return float(problem.weight @ constant), gradient
+
+
+def _add_pairs(problem: StarProblem, G: Floats, selected: Ints, amounts: Floats) -> None:
+    from slatewise.cstar.kernels.bcfw import add_pairs
+
+    for items, amount in zip(selected, amounts, strict=True):
+        add_pairs(G, problem.core_of, items[items >= 0], amount)
+
+
+def _pair_values(problem: StarProblem, G: Floats) -> Floats:
+    chosen = indicator(problem.target, problem.n_items)
+    return np.einsum("na,ai,ni->n", chosen[:, problem.core], G, chosen)

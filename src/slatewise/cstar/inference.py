@@ -16,21 +16,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core import executor
 from slatewise.core.checks import whole_number
-from slatewise.cstar.checks import (
-    Floats,
-    Ints,
-    Known,
-    checked_counts,
-    checked_scores,
-    checked_warm_start,
-)
-from slatewise.cstar.pair import StarPair
+from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.cstar.checks import Floats, Ints, checked_warm_start
+from slatewise.cstar.lists import Selection, StarLists
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import ArrayLike
 
 Method: TypeAlias = Literal["auto", "enumerate", "branch"]
@@ -38,13 +29,13 @@ Method: TypeAlias = Literal["auto", "enumerate", "branch"]
 FEW = 12
 """Up to this many core items "auto" walks all settings for the best list ..."""
 FEW_FOR_MARGINALS = 16
-"""... and up to this many for max-marginals, which otherwise take one branch and bound an item."""
+"""... and up to this many for max-marginals, which otherwise take one branch and bound per item."""
 MOST_ENUMERATED = 24
 """The walk over 2^C settings is refused beyond this many core items."""
 NODE_LIMIT = 20_000
 """How many nodes branch and bound visits for one list, in all its searches, before it settles for bounds ..."""
 NODE_LIMIT_OF_MARGINALS = 50_000
-"""... and the same for its max-marginals, a search an item."""
+"""... and the same for its max-marginals, one search per item."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,30 +132,61 @@ def star_top_k(
     >>> result.selected, result.score
     (array([[0, 3]]), array([2.5]))
     """
-    star, lists = StarPair.of(pair, core), checked_scores(s)
-    counts, forced = checked_counts(lists, star, k, known)
-    warm, node_limit = checked_warm_start(warm_start, lists), whole_number("node_limit", node_limit, 1)
-    found = argmax_block(lists, star, counts, forced, warm, method, node_limit, n_threads)
-    nodes, n_guessed = found.nodes, 0
-    if star.n_core <= FEW_FOR_MARGINALS:
-        outside = _walked_marginals(lists, star, counts, forced, n_threads).outside
-        without = np.take_along_axis(outside, np.maximum(found.selected, 0), axis=1)
+    lists = StarLists.of(s, pair, core, k, known)
+    warm, node_limit = checked_warm_start(warm_start, lists.s), whole_number("node_limit", node_limit, 1)
+    _check_method(method, lists.pair.n_core)
+    best = best_first(lists, warm, method, node_limit, Executor.of(n_threads))
+    selected = best.items if np.ndim(k) == 0 else [row[:n] for row, n in zip(best.items, lists.k, strict=True)]
+    return StarResult(selected, best.found.score, best.found.upper_bound, best.nodes)
+
+
+class BestFirst(NamedTuple):
+    """The best list of each row, in the order of what its score loses without an item."""
+
+    items: Ints
+    """(n, largest k), -1 after the last."""
+    loss: Floats
+    """(n, largest k), falling; inf where no list is without the item."""
+    found: Argmax
+    nodes: Ints
+
+
+def best_first(
+    lists: StarLists,
+    warm: Ints | None = None,
+    method: Method = "auto",
+    node_limit: int = NODE_LIMIT,
+    executor: Executor = ONE_THREAD,
+) -> BestFirst:
+    """Return the best list of each row in order; warn of what is not proven."""
+    found = argmax_block(lists, warm, method, node_limit, executor)
+    nodes, n_guessed, score = found.nodes, 0, found.score
+    if lists.pair.n_core <= FEW_FOR_MARGINALS:
+        walked = _walked_marginals(lists, executor)
+        without = np.take_along_axis(walked.outside, np.maximum(found.selected, 0), axis=1)
+        score = walked.inside.max(axis=1, initial=-np.inf)  # the same, added in the order of what it is compared with
     else:
-        other = _other_side(lists, star, counts, forced, found, found.selected, node_limit, n_threads)
+        other = _other_side(lists, found, found.selected, node_limit, executor)
         without, nodes = other.score, nodes + other.nodes
         n_guessed = int((other.upper_bound > other.score).any(axis=1).sum())
     n_open = int((found.upper_bound > found.score).sum())
     if n_open or n_guessed:
         warnings.warn(
-            f"{n_open} of {len(lists)} lists are not proven best within {node_limit} nodes, see their bounds, "
+            f"{n_open} of {len(lists.s)} lists are not proven best within {node_limit} nodes, see their bounds, "
             f"and the order of {n_guessed} rests on the best found",
             UnprovenWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     without[found.selected < 0] = np.inf
-    ordered = np.take_along_axis(found.selected, np.argsort(without, axis=1, kind="stable"), axis=1)
-    selected = ordered if np.ndim(k) == 0 else [row[:count] for row, count in zip(ordered, counts, strict=True)]
-    return StarResult(selected, found.score, found.upper_bound, nodes)
+    order = np.argsort(without, axis=1, kind="stable")
+    items, without = np.take_along_axis(found.selected, order, axis=1), np.take_along_axis(without, order, axis=1)
+    return BestFirst(items, score[:, None] - without, found, nodes)
+
+
+def best_set(lists: StarLists, executor: Executor = ONE_THREAD) -> Selection:
+    """Return the best list of each row, best first, with what the best score loses without each item."""
+    best = best_first(lists, executor=executor)
+    return Selection.of(best.items, best.loss, lists.k)
 
 
 def star_max_marginals(
@@ -191,15 +213,20 @@ def star_max_marginals(
     >>> marginals.outside
     array([[2. , 2.5, 2.5, 2. ]])
     """
-    star, lists = StarPair.of(pair, core), checked_scores(s)
-    counts, forced = checked_counts(lists, star, k, known)
-    node_limit = whole_number("node_limit", node_limit, 1)
-    if star.n_core <= FEW_FOR_MARGINALS:
-        return _walked_marginals(lists, star, counts, forced, n_threads)
-    best = argmax_block(lists, star, counts, forced, node_limit=node_limit, n_threads=n_threads)
-    items = np.broadcast_to(np.arange(star.n_items), lists.shape)
-    other = _other_side(lists, star, counts, forced, best, items, node_limit, n_threads)
-    is_in = _marked(best.selected, star.n_items)
+    lists = StarLists.of(s, pair, core, k, known)
+    return max_marginals(lists, whole_number("node_limit", node_limit, 1), Executor.of(n_threads))
+
+
+def max_marginals(
+    lists: StarLists, node_limit: int = NODE_LIMIT_OF_MARGINALS, executor: Executor = ONE_THREAD
+) -> StarMarginals:
+    """Return both best scores of each item; warn of what is not proven."""
+    if lists.pair.n_core <= FEW_FOR_MARGINALS:
+        return _walked_marginals(lists, executor)
+    best = argmax_block(lists, node_limit=node_limit, executor=executor)
+    items = np.broadcast_to(np.arange(lists.pair.n_items), lists.s.shape)
+    other = _other_side(lists, best, items, node_limit, executor)
+    is_in = _marked(best.selected, lists.pair.n_items)
     score, bound = best.score[:, None], best.upper_bound[:, None]
     marginals = StarMarginals(
         np.where(is_in, score, other.score),
@@ -211,9 +238,9 @@ def star_max_marginals(
     n_open = int((~marginals.proven).sum())
     if n_open:
         warnings.warn(
-            f"{n_open} of {lists.size} max-marginals are not proven best within {node_limit} nodes: see their bounds",
+            f"{n_open} of {lists.s.size} max-marginals are not proven best within {node_limit} nodes: see their bounds",
             UnprovenWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return marginals
 
@@ -227,39 +254,40 @@ def star_margins(
     n_threads: int | None = None,
 ) -> Floats:
     """Return, for each list and item, the best score with the item in minus the best with it out."""
-    best = star_max_marginals(s, pair, core, k, known, n_threads=n_threads)
+    return margins(StarLists.of(s, pair, core, k, known), Executor.of(n_threads))
+
+
+def margins(lists: StarLists, executor: Executor = ONE_THREAD) -> Floats:
+    """Return the best score with an item in minus the best with it out."""
+    best = max_marginals(lists, executor=executor)
     return best.inside - best.outside
 
 
 def argmax_block(
-    s: Floats,
-    pair: StarPair,
-    k: Ints,
-    known: Known | None = None,
+    lists: StarLists,
     warm: Ints | None = None,
     method: Method = "auto",
     node_limit: int = NODE_LIMIT,
-    n_threads: int | None = 1,
+    executor: Executor = ONE_THREAD,
 ) -> Argmax:
     """Return the best list of each row of a block, for callers that checked their input once and call often.
 
     Parameters
     ----------
-    s : (n, N) float64, C-contiguous
-    pair : StarPair
-    k : (n,) int64
-    known : (n, N) int8, optional
+    lists
+        A block of lists.
     warm : (n, any) int64, optional
         Items of a good list, -1 elsewhere: what this function returned last time.
-    method, node_limit, n_threads
+    method, node_limit
         As in :func:`star_top_k`.
+    executor
+        Who does the work.
     """
-    if method not in get_args(Method):
-        raise ValueError(f"method: expected one of {', '.join(get_args(Method))}, found {method!r}")
+    s, pair, k = lists.s, lists.pair, lists.k
     n_lists, n_items = s.shape
     selected = np.empty((n_lists, int(k.max(initial=0))), dtype=np.int64)
     score, upper_bound, nodes = np.empty(n_lists), np.empty(n_lists), np.zeros(n_lists, dtype=np.int64)
-    forced = np.empty((0, n_items), dtype=np.int8) if known is None else known
+    forced = np.empty((0, n_items), dtype=np.int8) if lists.known is None else lists.known
     start = np.empty((0, 0), dtype=np.int64) if warm is None else warm
 
     from slatewise.cstar.kernels.branch import best_lists_by_branching
@@ -283,24 +311,30 @@ def argmax_block(
         )
 
     if method == "branch" or (method == "auto" and pair.n_core > FEW):
-        _over_blocks(branch, s, n_threads)
+        executor.fill_blocks(branch, _blocks(s))
         return Argmax(selected, score, upper_bound, nodes)
-    if pair.n_core > MOST_ENUMERATED:
-        raise ValueError(f"method: expected 'branch' for more than {MOST_ENUMERATED} core items, found {method!r}")
-    _over_blocks(walk, s, n_threads)
+    executor.fill_blocks(walk, _blocks(s))
     return Argmax(selected, score, score.copy(), nodes)
 
 
-def _walked_marginals(s: Floats, pair: StarPair, k: Ints, known: Known | None, n_threads: int | None) -> StarMarginals:
-    inside, outside = np.empty(s.shape), np.empty(s.shape)
-    forced = np.empty((0, s.shape[1]), dtype=np.int8) if known is None else known
+def _check_method(method: Method, n_core: int) -> None:
+    if method not in get_args(Method):
+        raise ValueError(f"method: expected one of {', '.join(get_args(Method))}, found {method!r}")
+    if method == "enumerate" and n_core > MOST_ENUMERATED:
+        raise ValueError(f"method: expected 'branch' for more than {MOST_ENUMERATED} core items, found {method!r}")
 
-    from slatewise.cstar.kernels.marginals import max_marginals
+
+def _walked_marginals(lists: StarLists, executor: Executor) -> StarMarginals:
+    s, k, arrays = lists.s, lists.k, lists.pair.arrays
+    inside, outside = np.empty(s.shape), np.empty(s.shape)
+    forced = np.empty((0, s.shape[1]), dtype=np.int8) if lists.known is None else lists.known
+
+    from slatewise.cstar.kernels.marginals import max_marginals as walk
 
     def fill(rows: slice) -> None:
-        max_marginals(s[rows], forced[rows], pair.arrays, k[rows], inside[rows], outside[rows])
+        walk(s[rows], forced[rows], arrays, k[rows], inside[rows], outside[rows])
 
-    _over_blocks(fill, s, n_threads)
+    executor.fill_blocks(fill, _blocks(s))
     return StarMarginals(inside, outside, inside, outside, np.zeros(len(s), dtype=np.int64))
 
 
@@ -313,27 +347,18 @@ class _Other(NamedTuple):
     """(n,) of all searches of a list."""
 
 
-def _other_side(
-    s: Floats,
-    pair: StarPair,
-    k: Ints,
-    known: Known | None,
-    best: Argmax,
-    items: Ints,
-    node_limit: int,
-    n_threads: int | None,
-) -> _Other:
+def _other_side(lists: StarLists, best: Argmax, items: Ints, node_limit: int, executor: Executor) -> _Other:
     """Return the best score with each of ``items`` out if it is selected, in if it is not; -inf where impossible.
 
     A list has ``node_limit`` nodes in all. What its best list left of them is shared evenly by the items still to
     come: what one does not need the later ones get, and one that gets none is climbed to, without a bound.
     """
     other = _Other(np.full(items.shape, -np.inf), np.full(items.shape, -np.inf), np.zeros(len(items), dtype=np.int64))
-    is_in = _marked(best.selected, pair.n_items)
+    k, known, is_in = lists.k, lists.known, _marked(best.selected, lists.pair.n_items)
 
     def fill(number: int) -> None:
         row = items[number]
-        now = np.full(pair.n_items, -1, dtype=np.int8) if known is None else known[number]
+        now = np.full(lists.pair.n_items, -1, dtype=np.int8) if known is None else known[number]
         can_leave, can_enter = bool(np.sum(now != 0) > k[number]), bool(np.sum(now == 1) < k[number])
         leaves = is_in[number, row]
         possible = np.flatnonzero((row >= 0) & (now[row] < 0) & ((leaves & can_leave) | (~leaves & can_enter)))
@@ -342,13 +367,13 @@ def _other_side(
             forced = now[None].copy()
             forced[0, row[place]] = not leaves[place]
             share = left // (len(possible) - done)
-            found = argmax_block(s[one], pair, k[one], forced, best.selected[one], node_limit=share)
+            asked = StarLists(lists.s[one], lists.pair, k[one], forced)
+            found = argmax_block(asked, best.selected[one], node_limit=share)
             other.score[number, place], other.upper_bound[number, place] = found.score[0], found.upper_bound[0]
             left -= int(found.nodes[0])
         other.nodes[number] = node_limit - int(best.nodes[number]) - left
 
-    for _ in executor.map_blocks(fill, range(len(items)), n_threads):
-        pass
+    executor.fill_blocks(fill, range(len(items)))
     return other
 
 
@@ -358,10 +383,8 @@ def _marked(selected: Ints, n_items: int) -> NDArray[np.bool_]:
     return marked[:, :n_items]
 
 
-def _over_blocks(fill: Callable[[slice], None], s: Floats, n_threads: int | None) -> None:
+def _blocks(s: Floats) -> list[slice]:
     n_lists, n_items = s.shape
     # Small enough for several threads to share a few hundred lists; the blocks depend on the data only.
     size = max(1, min(64, 16_384 // max(n_items, 1)))
-    blocks = (slice(first, min(first + size, n_lists)) for first in range(0, n_lists, size))
-    for _ in executor.map_blocks(fill, blocks, n_threads):
-        pass
+    return [slice(first, min(first + size, n_lists)) for first in range(0, n_lists, size)]

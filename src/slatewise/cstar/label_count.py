@@ -43,7 +43,7 @@ def fit_label_count(scores: Floats, counts: Floats, weight: Floats) -> Floats:
 
 
 def predict_label_count(scores: Floats, coef: Floats) -> Ints:
-    """Return one number a row.
+    """Return one number per row.
 
     Examples
     --------

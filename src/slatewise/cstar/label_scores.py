@@ -45,7 +45,7 @@ class Prepared:
 
     scores: LabelScores
     phi: Floats
-    """(n, d) features shared by the labels of a row, or (n * N, d) with a row a row and label."""
+    """(n, d) features shared by the labels of a row, or (n * N, d) with one row per row and label."""
     offset: Floats | None
     """(n, N) fixed part of the scores."""
     coefficients: Callable[[Floats], Coefficients]
@@ -63,7 +63,7 @@ class LinearScores:
 
 @dataclass(frozen=True)
 class PretrainedScores:
-    """s = X * coef + intercept, one coefficient a label."""
+    """s = X * coef + intercept, one coefficient per label."""
 
     def scores(self, X: Floats, coef: Floats, intercept: Floats) -> Floats:
         """Scale and shift every column."""

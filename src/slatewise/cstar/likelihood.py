@@ -1,4 +1,4 @@
-"""The likelihood of a c-star model, given how many labels are relevant.
+"""The likelihood of a c-star problem, given how many labels are relevant.
 
     L(w) = sum_m omega_m [ log Z_m(w) - f_m(z_m; w) ] ,      Z_m = sum over the sets t of k_m labels of exp f_m(t; w)
 
@@ -12,7 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slatewise.cstar.adjusted import AdjustedScores, Floats
+from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.cstar.adjusted import AdjustedScores
+from slatewise.cstar.lists import StarLists
+from slatewise.cstar.problem import Floats, Ints, StarProblem, indicator
 from slatewise.cstar.sums import star_sums
 
 
@@ -23,9 +26,19 @@ class StarLikelihood:
     model: AdjustedScores
     Y: Floats
     """(n, N) 0/1."""
+    k: Ints
     weight: Floats
     """(n,) weights omega."""
-    n_threads: int | None = None
+    executor: Executor = ONE_THREAD
+
+    @classmethod
+    def of(cls, problem: StarProblem, executor: Executor = ONE_THREAD) -> StarLikelihood:
+        """Adjust the fixed part of a problem's scores to its targets, every row by the weight it was given."""
+        if problem.offset is None:
+            raise ValueError("problem: expected given scores, found none")
+        Y = indicator(problem.target, problem.n_items)
+        model, weight = AdjustedScores(problem.offset, problem.core), problem.weight * problem.total_weight
+        return cls(model, Y, problem.k, weight, executor)
 
     @property
     def n_params(self) -> int:
@@ -35,8 +48,7 @@ class StarLikelihood:
     def value_and_grad(self, params: Floats) -> tuple[float, Floats]:
         """Return L and its gradient."""
         scores = self.model.scores(params)
-        k = self.Y.sum(axis=1).astype(np.int64)
-        sums = star_sums(scores, self.model.star_pair(params), k, self.weight, n_threads=self.n_threads)
+        sums = star_sums(StarLists(scores, self.model.star_pair(params), self.k), self.weight, self.executor)
         core = self.model.core
         # A pair of core labels stands once, in the row of the one that comes first; none stands with itself.
         together = (self.weight[:, None] * self.Y[:, core]).T @ self.Y

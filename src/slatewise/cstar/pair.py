@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slatewise.core.checks import numbers, real, require_finite, require_in_range
-from slatewise.cstar.kernels.layout import Pair
+from slatewise.cstar.kernels.layout import Floats, Ints, Pair
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -67,7 +67,7 @@ class StarPair:
         if len(np.unique(items)) < n_core:
             at = int(np.flatnonzero(np.triu(items[:, None] == items, 1).any(axis=0))[0])
             raise ValueError(f"core: expected each item once, found {items[at]} again at position {at}")
-        inner = np.ascontiguousarray(rows[:, items])
+        inner = rows[:, items]
         own = np.flatnonzero(inner.diagonal())
         if len(own):
             at = int(own[0])
@@ -79,7 +79,13 @@ class StarPair:
                 f"pair: expected the same number from both of two core items, found {inner[a, b]} at row {a}, "
                 f"column {items[b]} and {inner[b, a]} at row {b}, column {items[a]}"
             )
-        is_core = np.zeros(n_items, dtype=np.bool_)
-        is_core[items] = True
+        return cls.laid_out(rows, items)
+
+    @classmethod
+    def laid_out(cls, pair: Floats, core: Ints) -> StarPair:
+        """Lay out ``pair``, as :meth:`of` does, for callers that know that it is right."""
+        is_core = np.zeros(pair.shape[1], dtype=np.bool_)
+        is_core[core] = True
         rest = np.flatnonzero(~is_core)
-        return cls(Pair(items, rest, inner, np.ascontiguousarray(rows[:, rest]), np.ascontiguousarray(rows)))
+        inner, outer = np.ascontiguousarray(pair[:, core]), np.ascontiguousarray(pair[:, rest])
+        return cls(Pair(core, rest, inner, outer, np.ascontiguousarray(pair)))

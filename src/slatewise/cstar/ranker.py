@@ -12,14 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
 from slatewise.core.checks import require_in_range
-from slatewise.core.label_sets import check_counts, check_known, check_labels, merge_rows
+from slatewise.core.executor import Executor
+from slatewise.core.former_answers import FormerRows
+from slatewise.core.label_sets import check_labels, check_names, merge_rows
+from slatewise.core.rankings import Rankings
 from slatewise.core.results import Round
 from slatewise.core.row_kernels import KERNELS
 from slatewise.core.rules import Rule
+from slatewise.core.seeds import RandomState
+from slatewise.cstar.checks import checked_counts, checked_known
 from slatewise.cstar.explanation import Explanation, explain_selection
 from slatewise.cstar.fitting import Trained, prepare, train
-from slatewise.cstar.hinge import symmetric_pair
-from slatewise.cstar.inference import star_margins, star_top_k
+from slatewise.cstar.inference import best_set, margins, star_margins
 from slatewise.cstar.label_count import fit_label_count, predict_label_count
 from slatewise.cstar.label_scores import (
     KernelScores,
@@ -28,8 +32,11 @@ from slatewise.cstar.label_scores import (
     Prepared,
     PretrainedScores,
 )
+from slatewise.cstar.lists import StarLists
+from slatewise.cstar.pair import StarPair
+from slatewise.cstar.problem import symmetric_pair
 from slatewise.cstar.settings import check_learned, check_log_odds, check_settings, check_truth
-from slatewise.cstar.sums import most_probable, star_log_odds
+from slatewise.cstar.sums import log_odds, most_probable, star_log_odds
 from slatewise.cstar.training import LEARNERS
 from slatewise.model.saving import SavedEstimator, card_for
 from slatewise.model.sklearn import check_is_fitted, check_rows, check_weights
@@ -59,7 +66,7 @@ class CStarRanker(SavedEstimator):
         in break-even precision on inner folds (slower; may end with fewer).
     scores : {"linear", "pretrained", "rbf", "chi2", "intersection", "precomputed"}
         How single labels are scored. "pretrained": X is the (n, n_labels) matrix of given scores, of which a scale and
-        a shift a label are learnt. "precomputed": X is a kernel matrix. The unit of X does not matter, see the notes.
+        a shift per label are learnt. "precomputed": X is a kernel matrix. The unit of X does not matter, see the notes.
     k : "relevant" or int
         Labels selected in training: as many as are relevant (break-even precision, convex), or a fixed number.
     surrogate : {"max-margin", "likelihood"}
@@ -67,7 +74,7 @@ class CStarRanker(SavedEstimator):
         many labels. The likelihood needs given scores that are log-odds, from -745 to 745 (a warning says where they
         can hardly be), ``k="relevant"`` and a core of at most 10; it helps more where labels are noisy.
     C : float or "auto"
-        Weight of the surrogate against the regulariser: of the mean hinge over rows, and of the likelihood per row.
+        Weight of the surrogate against the regularizer: of the mean hinge over rows, and of the likelihood per row.
         "auto": by inner validation, together with ``C_pair``.
     C_pair : float, optional
         The same for the pair terms; default: ``C``.
@@ -89,13 +96,17 @@ class CStarRanker(SavedEstimator):
         and removes it at the end.
     n_threads : int, optional
         Threads over blocks of rows; the result has the same bits with any number. -1: all cores.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Order of the rows in training. None is 0: every fit draws the same numbers.
+        From a RandomState or Generator each fit draws one seed, ``seed_``.
 
     Attributes
     ----------
     core_, pair_, coef_, intercept_
-        Core labels; G with a row a core label; what scores single labels, for X as it was given.
+        Core labels; G with one row per core label; what scores single labels, for X as it was given.
+    label_names_
+        What the labels are called in every answer: the columns of a data frame, ``label_names`` or the classes; else
+        their numbers.
     classes_, multilabel_
         The classes where fit saw one class per row; else the numbers of the labels, and ``multilabel_`` is True.
     k_
@@ -127,7 +138,7 @@ class CStarRanker(SavedEstimator):
     >>> from slatewise import CStarRanker, datasets
     >>> scenes = datasets.make_label_scenes(300, random_state=0)
     >>> ranker = CStarRanker(core=3).fit(scenes.X[:200], scenes.Y[:200])
-    >>> ranker.rank(scenes.X[200:], k=3).shape
+    >>> ranker.rank(scenes.X[200:], k=3).ids.shape
     (100, 3)
     >>> bool(ranker.objective_ - ranker.lower_bound_ <= 1e-3 * ranker.objective_)
     True
@@ -143,6 +154,7 @@ class CStarRanker(SavedEstimator):
         "k_": rules.count(),
         "count_coef_": rules.learned_array(1),
         "classes_": rules.CLASSES,
+        "label_names_": rules.NAMES | rules.CLASSES,
         "multilabel_": rules.BOOLEAN,
         "C_": rules.NOT_NEGATIVE,
         "C_pair_": rules.NOT_NEGATIVE,
@@ -151,6 +163,7 @@ class CStarRanker(SavedEstimator):
         "n_iter_": rules.count(0),
         "n_skipped_": rules.count(0),
     }
+    file_version: ClassVar[int] = 2
     core_: Ints
     pair_: Floats
     coef_: Floats
@@ -160,6 +173,7 @@ class CStarRanker(SavedEstimator):
     k_: int
     count_coef_: Floats
     classes_: NDArray[Any]
+    label_names_: NDArray[Any]
     multilabel_: bool
 
     rules: ClassVar[Mapping[str, Rule]] = {
@@ -198,7 +212,7 @@ class CStarRanker(SavedEstimator):
         callbacks: Sequence[Callable[[Round], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.core = core
         self.scores = scores
@@ -217,7 +231,13 @@ class CStarRanker(SavedEstimator):
         self.n_threads = n_threads
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        label_names: Sequence[str] | NDArray[np.str_] | None = None,
+    ) -> Self:
         """Learn from rows with sets of labels.
 
         Parameters
@@ -225,14 +245,18 @@ class CStarRanker(SavedEstimator):
         X
             Features, given scores or kernel, as ``scores`` says.
         y
-            (n, n_labels) 0/1, dense or sparse; or one class per row, which is encoded one-hot. Sets and lists of names
-            are refused: ``sklearn.preprocessing.MultiLabelBinarizer`` makes 0/1 labels of them.
+            (n, n_labels) 0/1, a data frame, dense or sparse; or one class per row, which is encoded one-hot. Sets and
+            lists of names are refused: ``sklearn.preprocessing.MultiLabelBinarizer`` makes 0/1 labels of them.
         sample_weight
-            One weight >= 0 a row.
+            One weight >= 0 per row.
+        label_names
+            What the labels are called; default: the columns of a data frame with string names, else their numbers.
         """
         rules.check(self)
+        executor = Executor.of(self.n_threads)
         rows = check_rows(self, X, reset=True).astype(np.float64)
         labels, classes = check_labels(y, len(rows))
+        self.label_names_ = check_names(label_names, y, classes, labels.shape[1])
         weight = check_weights(sample_weight, len(rows))
         require_in_range("sample_weight", weight)
         if self.scores != "linear":  # whose unit is taken off
@@ -243,6 +267,7 @@ class CStarRanker(SavedEstimator):
         used = (weight > 0) & ((labels.sum(axis=1) > 0) | (self.k != "relevant"))
         if not used.any():
             raise ValueError("y: expected a row with a relevant label, found none whose sample_weight is not zero")
+        self._settle_seed()
         self.n_skipped_ = int(len(rows) - used.sum())
         self.multilabel_ = classes is None
         self.classes_ = np.arange(labels.shape[1]) if classes is None else classes
@@ -254,7 +279,7 @@ class CStarRanker(SavedEstimator):
         else:
             rows, labels, weight = merge_rows(rows[used], labels[used], weight[used])
             prepared = prepare(self, rows, labels, weight)
-        trained = train(self, prepared, labels, weight, card.data_sha256)
+        trained = train(self, prepared, labels, weight, card.data_sha256, executor)
         self._keep(trained, prepared, rows, labels, weight)
         self.model_card_ = replace(
             card, objective=self.objective_, lower_bound=self.lower_bound_, converged=trained.fit.converged
@@ -280,7 +305,7 @@ class CStarRanker(SavedEstimator):
         X
             As in :meth:`fit`.
         k
-            Labels to select: a number, or one a row; default ``k_``.
+            Labels to select: a number, or one per row; default ``k_``.
         known
             (n, n_labels): 1 yes, 0 no, -1 unknown; labels that are forced get +inf or -inf.
 
@@ -290,30 +315,46 @@ class CStarRanker(SavedEstimator):
         :class:`~slatewise.cstar.inference.UnprovenWarning` says so, and
         :func:`~slatewise.inference.star_max_marginals` on ``label_scores``, ``pair_`` and ``core_`` gives the bounds.
         """
-        scores = self._scores(X)
-        counts, answers = check_counts(k, self.k_, scores.shape), check_known(known, scores.shape)
-        return self.label_margins(scores, self.pair_, self.core_, counts, answers, n_threads=self.n_threads)
+        lists = self._lists(self._scores(X), k, known)
+        return DECISIONS[self.surrogate](lists, Executor.of(self.n_threads))
 
-    def rank(self, X: ArrayLike, k: ArrayLike | None = None, known: ArrayLike | None = None) -> Ints | list[Ints]:
-        """Return the k labels of the best set of each row, best first; a list of arrays where k differs by row.
+    def rank(self, X: ArrayLike, k: ArrayLike | None = None, known: ArrayLike | None = None) -> Rankings:
+        """Return the k labels of the best set of each row, best first.
 
-        With the likelihood: the k most probable labels, of which most are expected to be right.
+        Labels are scored by how much the best score falls without them. With the likelihood: the k most probable
+        labels, of which most are expected to be right, scored by their log-odds. What must be in scores inf.
+
+        Parameters
+        ----------
+        X
+            As in :meth:`fit`.
+        k, known
+            As in :meth:`decision_function`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(50, 3))
+        >>> ranker = CStarRanker(core=0).fit(X, X > 0.2, label_names=["sea", "sky", "tree"])
+        >>> ranker.rank([[2.0, 0.5, -1.0]], k=2).to_dict()  # doctest: +ELLIPSIS
+        {0: {'sea': ..., 'sky': ...}}
         """
-        scores = self._scores(X)
-        counts, answers = check_counts(k, self.k_, scores.shape), check_known(known, scores.shape)
-        same = k is None or np.ndim(k) == 0
-        number = int(counts[0]) if same and len(counts) else counts
-        return RANKINGS[self.surrogate](scores, self.pair_, self.core_, number, answers, self.n_threads)
+        lists = self._lists(self._scores(X), k, known)
+        chosen = SELECTIONS[self.surrogate](lists, Executor.of(self.n_threads))
+        offsets = np.concatenate(([0], np.cumsum(lists.k)))
+        names = self.label_names_[chosen.items]
+        return FormerRows.of(Rankings.of_lists(np.arange(len(lists.k)), names, chosen.scores, offsets))
 
     def predict(self, X: ArrayLike, k: ArrayLike | None = None) -> NDArray[Any]:
-        """Return the selected labels as 0/1 rows; the class of each row where fit saw one class a row."""
-        check_is_fitted(self)
+        """Return the selected labels as 0/1 rows; the class of each row where fit saw one class per row."""
+        scores = self._scores(X)
+        lists = self._lists(scores, k if self.multilabel_ else 1, None)
+        labels = SELECTIONS[self.surrogate](lists, Executor.of(self.n_threads)).items
         if not self.multilabel_:
-            return self.classes_[np.asarray(self.rank(X, k=1))[:, 0]]
-        chosen = self.rank(X, k)
-        flags = np.zeros((len(chosen), len(self.intercept_)), dtype=np.int64)
-        for row, labels in zip(flags, chosen, strict=True):
-            row[labels] = 1
+            return self.classes_[labels]
+        flags = np.zeros(scores.shape, dtype=np.int64)
+        flags[np.repeat(np.arange(len(flags)), lists.k), labels] = 1
         return flags
 
     def predict_count(self, X: ArrayLike) -> Ints:
@@ -328,9 +369,10 @@ class CStarRanker(SavedEstimator):
         require_in_range("sample_weight", weight)
         if not weight.any():
             raise ValueError("y: expected a row of weight > 0 with a relevant label, found none")
-        counts = labels.sum(axis=1).astype(np.int64)
-        found = RANKINGS[self.surrogate](scores, self.pair_, self.core_, counts, None, self.n_threads)
-        hits = np.array([labels[row, chosen].mean() if len(chosen) else 0.0 for row, chosen in enumerate(found)])
+        lists = self._lists(scores, labels.sum(axis=1).astype(np.int64), None)
+        chosen = SELECTIONS[self.surrogate](lists, Executor.of(self.n_threads)).items
+        rows = np.repeat(np.arange(len(labels)), lists.k)
+        hits = np.bincount(rows, labels[rows, chosen], len(labels)) / np.maximum(lists.k, 1)
         return float(np.average(hits, weights=weight))
 
     def next_question(self, X: ArrayLike, known: ArrayLike, k: ArrayLike | None = None) -> Ints:
@@ -339,15 +381,19 @@ class CStarRanker(SavedEstimator):
         The label whose best score with it in is closest to the best with it out: where the model is least sure. What
         ``decision_function`` says of more than 16 core labels holds here too.
         """
-        margins = np.abs(self.decision_function(X, k, known))
-        question = np.argmin(margins, axis=1).astype(np.int64)
+        distance = np.abs(self.decision_function(X, k, known))
+        question = np.argmin(distance, axis=1).astype(np.int64)
         # A label that is known, or that the answers already decide, has an infinite margin.
-        return np.where(np.isfinite(margins.min(axis=1)), question, -1)
+        return np.where(np.isfinite(distance.min(axis=1)), question, -1)
 
     def explain(self, X: ArrayLike, k: int | None = None, known: ArrayLike | None = None) -> Explanation:
         """Say, for the selected labels of each row, what their own score gave and what each core label gave."""
-        chosen = np.asarray(self.rank(X, self.k_ if k is None else k, known))
-        return explain_selection(self._scores(X), self.pair_, self.core_, chosen)
+        scores = self._scores(X)
+        lists = self._lists(scores, k, known)
+        chosen = SELECTIONS[self.surrogate](lists, Executor.of(self.n_threads)).items
+        selected = chosen.reshape(len(scores), int(lists.k.max(initial=0)))
+        why = explain_selection(scores, self.pair_, self.core_, selected)
+        return replace(why, labels=self.label_names_[why.labels], core=self.label_names_[why.core])
 
     def check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
@@ -379,6 +425,12 @@ class CStarRanker(SavedEstimator):
             return PretrainedScores()
         return KernelScores(KERNELS[self.scores](self.gamma_), self.basis_)
 
+    def _lists(self, scores: Floats, k: ArrayLike | None, known: ArrayLike | None) -> StarLists:
+        counts = checked_counts(self.k_ if k is None else k, scores.shape)
+        # Copied: the arrays of a mapped file are read-only, for which the kernels would be compiled anew.
+        pair = StarPair.laid_out(self.pair_.copy(), self.core_.copy())
+        return StarLists(scores, pair, counts, checked_known(known, counts, scores.shape))
+
     def _scores(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
         rows = check_rows(self, X, reset=False).astype(np.float64)
@@ -388,11 +440,7 @@ class CStarRanker(SavedEstimator):
         return scores
 
 
-def _best_set(
-    s: Floats, pair: Floats, core: Ints, k: ArrayLike, known: ArrayLike | None, n_threads: int | None
-) -> Ints | list[Ints]:
-    return star_top_k(s, pair, core, k, known=known, n_threads=n_threads).selected
-
-
 MARGINS: dict[str, Margins] = {"max-margin": star_margins, "likelihood": star_log_odds}
-RANKINGS = {"max-margin": _best_set, "likelihood": most_probable}
+DECISIONS = {"max-margin": margins, "likelihood": log_odds}
+SELECTIONS = {"max-margin": best_set, "likelihood": most_probable}
+"""The same of lists that were checked, and which labels to select."""

@@ -17,12 +17,13 @@ import numpy as np
 from slatewise.core.results import ConvergenceWarning, Fit
 from slatewise.cstar.hinge import StarHinge
 from slatewise.cstar.inference import argmax_block
-from slatewise.cstar.training import Floats, Ints, Learner, Settings, Start
+from slatewise.cstar.problem import Floats, Ints, StarProblem
+from slatewise.cstar.training import Learner, Settings, Start
 
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 """C times the mean squared length of a row of features."""
 PAIR_WEIGHTS = (0.03, 0.3, 1.0)
-"""Weights of G's regulariser, beside rows of features of mean squared length 1. Revised once after a look at yeast's
+"""Weights of G's regularizer, beside rows of features of mean squared length 1. Revised once after a look at yeast's
 test folds: judge it on other data."""
 FOLDS = 3
 _PATIENCE = 2
@@ -41,13 +42,15 @@ def choose(
     hinge: StarHinge, learner: Learner, settings: Settings, pair_weights: Sequence[float] = PAIR_WEIGHTS
 ) -> Choice:
     """Return the candidate with the highest mean break-even precision on the inner folds."""
-    rhos = [weight * pair_unit(hinge) for weight in pair_weights] if len(hinge.core) else [1.0]
-    strengths = [strength / _scale(hinge) for strength in STRENGTHS]
+    problem = hinge.problem
+    rhos = [weight * pair_unit(problem) for weight in pair_weights] if len(problem.core) else [1.0]
+    strengths = [strength / _scale(problem) for strength in STRENGTHS]
     rough = _rough(settings)
-    folds = inner_folds(hinge, settings.random_state)
+    folds = _folds(hinge, settings.random_state)
     best = Choice(0.0, rhos[0], -1.0)
-    if hinge.offset is not None:
-        best = Choice(0.0, rhos[0], mean_over_folds(break_even(out, np.zeros(out.n_params)) for _, out in folds))
+    if problem.offset is not None:
+        as_given = mean_over_folds(break_even(out, np.zeros(out.n_params)) for _, out in folds)
+        best = Choice(0.0, rhos[0], as_given)
     for rho in rhos:
         starts: list[Start | None] = [None] * FOLDS
         path: list[float] = []
@@ -68,36 +71,40 @@ def choose(
 def held_out_precision(hinge: StarHinge, learner: Learner, settings: Settings) -> float:
     """Return the mean break-even precision on the inner folds of one rough fit each."""
     rough = _rough(settings)
-    folds = inner_folds(hinge, settings.random_state)
+    folds = _folds(hinge, settings.random_state)
     return mean_over_folds(break_even(out, _fit(learner, inner, rough, None).params) for inner, out in folds)
 
 
-def typical_strength(hinge: StarHinge) -> float:
+def typical_strength(problem: StarProblem) -> float:
     """Return a C in the middle of the path."""
-    return 30.0 / _scale(hinge)
+    return 30.0 / _scale(problem)
 
 
-def pair_unit(hinge: StarHinge) -> float:
-    """Return what a weight of G's regulariser is counted in.
+def pair_unit(problem: StarProblem) -> float:
+    """Return what a weight of G's regularizer is counted in.
 
     A path of C is divided by the squared length of a row, and what G is allowed with it: longer rows would leave less
     to the pairs. Given scores have a length of their own, that of a loss, and the constant feature doubles others.
     """
-    return 1.0 if hinge.offset is not None else 2.0 / _scale(hinge)
+    return 1.0 if problem.offset is not None else 2.0 / _scale(problem)
 
 
-def _scale(hinge: StarHinge) -> float:
-    return max(float(np.einsum("nd,nd->", hinge.phi, hinge.phi)) / len(hinge.phi), 1e-300)
+def _scale(problem: StarProblem) -> float:
+    return max(float(np.einsum("nd,nd->", problem.phi, problem.phi)) / len(problem.phi), 1e-300)
 
 
 def _rough(settings: Settings) -> Settings:
     return replace(settings, tol=_TOLERANCE, max_iter=min(settings.max_iter, _ROUNDS), callback=None)
 
 
-def inner_folds(hinge: StarHinge, seed: int) -> list[tuple[StarHinge, StarHinge]]:
-    """Cut the lists at random: what to fit, and what to judge it by."""
-    part = np.random.default_rng(seed).permutation(hinge.n_lists) % FOLDS
-    return [(hinge.part(np.flatnonzero(part != f)), hinge.part(np.flatnonzero(part == f))) for f in range(FOLDS)]
+def inner_folds(n_lists: int, seed: int) -> list[tuple[Ints, Ints]]:
+    """Cut the lists at random: the numbers of those to fit, and of those to judge it by."""
+    part = np.random.default_rng(seed).permutation(n_lists) % FOLDS
+    return [(np.flatnonzero(part != f), np.flatnonzero(part == f)) for f in range(FOLDS)]
+
+
+def _folds(hinge: StarHinge, seed: int) -> list[tuple[StarHinge, StarProblem]]:
+    return [(hinge.part(inner), hinge.problem.part(out)) for inner, out in inner_folds(hinge.problem.n_lists, seed)]
 
 
 def _fit(learner: Learner, hinge: StarHinge, settings: Settings, start: Start | None) -> Fit:
@@ -119,15 +126,14 @@ def _continued(fit: Fit, growth: float) -> Start | None:
 
 
 def mean_over_folds(values: Iterable[float]) -> float:
-    """Return the mean of one value a fold."""
+    """Return the mean of one value per fold."""
     return sum(values) / FOLDS
 
 
-def break_even(hinge: StarHinge, params: Floats) -> float:
+def break_even(problem: StarProblem, params: Floats) -> float:
     """Mean over lists of the precision of the argmax without loss."""
-    W, G = hinge.unpack(params)
-    found = argmax_block(hinge.scores(W, slice(None)), hinge.star_pair(G), hinge.k)
-    return float(hinge.weight @ _hits(found.selected, hinge.target, hinge.k))
+    found = argmax_block(problem.scored(params))
+    return float(problem.weight @ _hits(found.selected, problem.target, problem.k))
 
 
 def _hits(selected: Ints, target: Ints, k: Ints) -> Floats:

@@ -28,7 +28,7 @@ def check_settings(ranker: CStarRanker, X: Floats, Y: Floats) -> None:
     """Raise ValueError unless the parameters make sense together, and for these rows and labels."""
     check_together(ranker, int(Y.shape[1]))
     if ranker.scores == "pretrained" and X.shape != Y.shape:
-        raise ValueError(f"X: expected one given score a label, shape {Y.shape}, found {X.shape}")
+        raise ValueError(f"X: expected one given score per label, shape {Y.shape}, found {X.shape}")
     if ranker.checkpoint is not None and ranker.surrogate == "max-margin":
         if ranker.learner == "subgradient":
             raise ValueError(
@@ -105,3 +105,12 @@ def check_learned(ranker: CStarRanker) -> None:
         ranker.multilabel_ and not np.array_equal(ranker.classes_, np.arange(n_labels))
     ):
         raise ValueError(f"classes_: expected {n_labels} classes, or the numbers of as many labels")
+    check_label_names(ranker, n_labels)
+
+
+def check_label_names(ranker: CStarRanker, n_labels: int) -> None:
+    """Raise ValueError unless a file's labels are called by different names, by their classes or by number."""
+    names = ranker.label_names_
+    named = ranker.multilabel_ and names.dtype.kind == "U" and names.shape == (n_labels,)
+    if not (named and len(np.unique(names)) == n_labels) and not np.array_equal(names, ranker.classes_):
+        raise ValueError(f"label_names_: expected {n_labels} different strings, or what classes_ says")

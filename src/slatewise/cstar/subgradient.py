@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slatewise.core import executor
+from slatewise.core.executor import one_blas_thread
 from slatewise.core.results import Fit, Params, Round, warn_unless_converged
 from slatewise.cstar.hinge import StarHinge
 
@@ -21,12 +21,11 @@ def subgradient(
     hinge: StarHinge, weights: Params, C: float, *, max_iter: int = 50, step: float = 0.1, random_state: int = 0
 ) -> Fit:
     """Take ``max_iter`` passes over the lists."""
-    w, mean = np.zeros(hinge.n_params), np.zeros(hinge.n_params)
-    squares = np.full(hinge.n_params, 1e-12)
+    w, mean, squares = np.zeros(len(weights)), np.zeros(len(weights)), np.full(len(weights), 1e-12)
     averaged = 0
-    with executor.one_blas_thread():
+    with one_blas_thread():
         for epoch in range(max_iter):
-            order = np.random.default_rng((random_state, epoch)).permutation(hinge.n_lists)
+            order = np.random.default_rng((random_state, epoch)).permutation(hinge.problem.n_lists)
             for start in range(0, len(order), BATCH):
                 lists = np.sort(order[start : start + BATCH])
                 gradient = weights * w + C * hinge.part(lists).cut(w)[1]

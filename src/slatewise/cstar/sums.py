@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from slatewise.core import executor
-from slatewise.cstar.checks import Floats, Ints, Known, checked_counts, checked_scores
+from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.cstar.checks import Floats, Ints, Known
+from slatewise.cstar.kernels.layout import CoreSettings, Pair
+from slatewise.cstar.lists import Selection, StarLists
 from slatewise.cstar.pair import StarPair
 
 if TYPE_CHECKING:
@@ -38,32 +40,61 @@ class StarSums(NamedTuple):
     stands once, in the row of the one that comes first."""
 
 
-def star_sums(
-    s: Floats, pair: StarPair, k: Ints, weight: Floats, known: Known | None = None, n_threads: int | None = 1
-) -> StarSums:
-    """Sum over the lists of k items of each row of s, for callers that checked their input once and call often.
+def check_summed(n_core: int) -> None:
+    """Raise ValueError where the core is too large to sum over all of its settings."""
+    if n_core > MOST_SUMMED:
+        raise ValueError(f"core: expected at most {MOST_SUMMED} items to sum over all settings, found {n_core}")
+
+
+def star_sums(lists: StarLists, weight: Floats, executor: Executor = ONE_THREAD) -> StarSums:
+    """Sum over the lists of k items of each row, for callers that checked their input once and call often.
 
     Examples
     --------
     Three lists of two items: {0, 1}, {0, 2}, {1, 2}; the pair of 0 and 2 counts e times.
 
-    >>> pair = StarPair.of([[0.0, 0.0, 1.0]], core=[0])
-    >>> sums = star_sums(np.zeros((1, 3)), pair, np.array([2]), np.ones(1))
+    >>> lists = StarLists.of(np.zeros((1, 3)), pair=[[0.0, 0.0, 1.0]], core=[0], k=2)
+    >>> sums = star_sums(lists, np.ones(1))
     >>> bool(np.isclose(sums.log_z[0], np.log(2 + np.e))), bool(np.isclose(sums.joint[0, 1], 1 / (2 + np.e)))
     (True, True)
     """
-    if pair.n_core > MOST_SUMMED:
-        raise ValueError(f"core: expected at most {MOST_SUMMED} items to sum over all settings, found {pair.n_core}")
-    log_z, item = np.empty(len(s)), np.empty(s.shape)
-    forced = np.empty((0, pair.n_items), dtype=np.int8) if known is None else known
+    s, k, pair = lists.s, lists.k, lists.pair
+    known = np.empty((0, pair.n_items), dtype=np.int8) if lists.known is None else lists.known
     taken_off = np.zeros(len(s))
     if s.size and float((s.max(axis=1) - s.min(axis=1)).max()) > _WIDE:
-        forced = _decided(s, pair, k, known)
-        s, taken_off = _without_decided(s, k, forced)
+        known = _decided(lists)
+        s, taken_off = _without_decided(s, k, known)
+    cuts = [slice(first, min(first + _ROWS, len(s))) for first in range(0, len(s), _ROWS)]
+    blocks = [_Block(s[rows], known[rows], k[rows], weight[rows]) for rows in cuts]
+    log_z, item, joint = np.empty(len(s)), np.empty(s.shape), np.zeros((pair.n_core, pair.n_items))
+    found = executor.map_blocks(_block_sums, _Shared(pair.arrays, _settings(pair)), blocks)
+    for number, (rows, part) in enumerate(zip(cuts, found, strict=True)):
+        log_z[rows], item[rows] = part.log_z, part.item
+        joint = joint + part.joint if number else part.joint
+    return StarSums(log_z + taken_off, item, joint)
 
-    from slatewise.cstar.kernels.sums import CoreSettings
+
+class _Shared(NamedTuple):
+    pair: Pair
+    core: CoreSettings
+
+
+class _Block(NamedTuple):
+    s: Floats
+    known: Known
+    k: Ints
+    weight: Floats
+
+
+def _block_sums(shared: _Shared, block: _Block) -> StarSums:
     from slatewise.cstar.kernels.sums import star_sums as fill
 
+    log_z, item, joint = np.empty(len(block.s)), np.empty(block.s.shape), np.zeros(shared.pair.full.shape)
+    fill(block.s, block.known, shared.pair, shared.core, block.k, block.weight, log_z, item, joint)
+    return StarSums(log_z, item, joint)
+
+
+def _settings(pair: StarPair) -> CoreSettings:
     settings = np.arange(1 << pair.n_core)
     bits = (settings >> np.arange(pair.n_core)[:, None]) & 1
     few_first = np.argsort(bits.sum(axis=0), kind="stable")
@@ -74,73 +105,57 @@ def star_sums(
     shift = 0.5 * (terms.max(axis=0) + terms.min(axis=0)) if len(terms) else np.zeros(len(few_first))
     with np.errstate(over="ignore"):  # the sums are then NaN, and refused
         factors = np.exp(terms - shift)
-    core = CoreSettings(bits, bits.sum(axis=0).astype(np.int64), among, factors, shift)
-
-    def joint(rows: slice) -> Floats:
-        pairs = np.zeros((pair.n_core, pair.n_items))
-        fill(s[rows], forced[rows], pair.arrays, core, k[rows], weight[rows], log_z[rows], item[rows], pairs)
-        return pairs
-
-    blocks = [slice(first, min(first + _ROWS, len(s))) for first in range(0, len(s), _ROWS)]
-    if not blocks:
-        return StarSums(log_z, item, np.zeros((pair.n_core, pair.n_items)))
-    pairs = executor.sum_blocks(joint, blocks, lambda one, two: one + two, n_threads)
-    return StarSums(log_z + taken_off, item, pairs)
+    return CoreSettings(bits, bits.sum(axis=0).astype(np.int64), among, factors, shift)
 
 
-def _decided(s: Floats, pair: StarPair, k: Ints, known: Known | None) -> Known:
+def _decided(lists: StarLists) -> Known:
     """Return what is known, and what scores far apart decide: exponentials that no number holds need no sum then.
 
     To exchange item j for item i gains at least ``low_i - high_j``, whatever else is in the list. An item with no k
     others that come within ``_SURE`` of it is in all lists but a share of exp(-40); one that does not come as near to k
     others is in none.
     """
+    s, k, pair = lists.s, lists.k, lists.pair
     G = np.zeros((pair.n_items, pair.n_items))
     G[pair.arrays.core] = pair.arrays.full
     G[:, pair.arrays.core] = pair.arrays.full.T
     most = max(int(k.max()) - 1, 0)
     worst, best = np.sort(np.minimum(G, 0.0), axis=1)[:, :most], np.sort(np.maximum(G, 0.0), axis=1)[:, ::-1][:, :most]
-    answers = np.full(s.shape, -1, dtype=np.int8) if known is None else known.copy()
+    known = np.full(s.shape, -1, dtype=np.int8) if lists.known is None else lists.known.copy()
     low, high = s + worst.sum(axis=1), s + best.sum(axis=1)
     for bound in (low, high):
-        bound[answers == 1], bound[answers == 0] = np.inf, -np.inf
+        bound[known == 1], bound[known == 0] = np.inf, -np.inf
     sure = _SURE + float(np.log(pair.n_items))
     end = np.full((len(s), 1), -np.inf)
     first_out = np.take_along_axis(np.hstack((-np.sort(-high, axis=1), end)), k[:, None], axis=1)
     last_in = np.take_along_axis(np.hstack((-end, -np.sort(-low, axis=1))), k[:, None], axis=1)
     with np.errstate(invalid="ignore"):
         inside, outside = low - first_out > sure, last_in - high > sure
-    is_open = answers == -1
-    answers[is_open & inside], answers[is_open & outside] = 1, 0
-    return answers
+    is_open = known == -1
+    known[is_open & inside], known[is_open & outside] = 1, 0
+    return known
 
 
-def _without_decided(s: Floats, k: Ints, answers: Known) -> tuple[Floats, Floats]:
+def _without_decided(s: Floats, k: Ints, known: Known) -> tuple[Floats, Floats]:
     """Return the scores of the open items less their largest, 0 elsewhere, and what that takes off log Z."""
-    is_open = answers == -1
+    is_open = known == -1
     largest = np.where(is_open, s, -np.inf).max(axis=1)
     largest[~is_open.any(axis=1)] = 0.0
-    n_left = k - (answers == 1).sum(axis=1)
-    return np.where(is_open, s - largest[:, None], 0.0), np.where(answers == 1, s, 0.0).sum(axis=1) + n_left * largest
+    n_left = k - (known == 1).sum(axis=1)
+    return np.where(is_open, s - largest[:, None], 0.0), np.where(known == 1, s, 0.0).sum(axis=1) + n_left * largest
 
 
-def most_probable(
-    s: ArrayLike,
-    pair: ArrayLike,
-    core: ArrayLike,
-    k: ArrayLike,
-    known: ArrayLike | None = None,
-    n_threads: int | None = None,
-) -> Ints | list[Ints]:
+def most_probable(lists: StarLists, executor: Executor = ONE_THREAD) -> Selection:
     """Return the k items of each list with the largest log-odds, most probable first; equal ones by their score.
 
-    An array (n, k), or a list of arrays if k differs by list.
+    Examples
+    --------
+    >>> most_probable(StarLists.of([0.2, 0.1, 0.0], pair=[[0.0, 0.0, 1.0]], core=[0], k=2)).items
+    array([0, 2])
     """
-    log_odds = star_log_odds(s, pair, core, k, known, n_threads)
-    order = np.lexsort((-checked_scores(s), -log_odds), axis=1)
-    if np.ndim(k) == 0:
-        return order[:, : int(np.asarray(k))]
-    return [row[:count] for row, count in zip(order, np.asarray(k), strict=True)]
+    odds = log_odds(lists, executor)
+    order = np.lexsort((-lists.s, -odds), axis=1)
+    return Selection.of(order, np.take_along_axis(odds, order, axis=1), lists.k)
 
 
 def star_log_odds(
@@ -161,17 +176,22 @@ def star_log_odds(
     >>> star_log_odds([0.0, 0.0, 0.0], pair=[[0.0, 0.0, 1.0]], core=[0], k=2).round(2)
     array([[ 1.31, -0.31,  1.31]])
     """
-    star, lists = StarPair.of(pair, core), checked_scores(s)
-    counts, forced = checked_counts(lists, star, k, known)
-    chance = star_sums(lists, star, counts, np.ones(len(lists)), forced, n_threads).item
+    lists = StarLists.of(s, pair, core, k, known)
+    check_summed(lists.pair.n_core)
+    return log_odds(lists, Executor.of(n_threads))
+
+
+def log_odds(lists: StarLists, executor: Executor = ONE_THREAD) -> Floats:
+    """Return the log-odds of the items of lists that were checked."""
+    chance = star_sums(lists, np.ones(len(lists.s)), executor).item
     if not np.isfinite(chance).all():
-        largest = float(np.abs(star.arrays.outer).max(initial=0.0))
+        largest = float(np.abs(lists.pair.arrays.outer).max(initial=0.0))
         raise ValueError(f"pair: expected terms whose exponentials can be summed, found some as large as {largest:.4g}")
     sure = np.clip(chance, _SMALLEST, 1.0 - _SMALLEST)
-    log_odds = np.log(sure) - np.log1p(-sure)
-    answers = np.full(lists.shape, -1, dtype=np.int8) if forced is None else forced
-    left, is_open = counts - (answers == 1).sum(axis=1), answers == -1
+    odds = np.log(sure) - np.log1p(-sure)
+    known = np.full(odds.shape, -1, dtype=np.int8) if lists.known is None else lists.known
+    left, is_open = lists.k - (known == 1).sum(axis=1), known == -1
     none_enters, all_enter = (left == 0)[:, None], (left == is_open.sum(axis=1))[:, None]
-    log_odds[(answers == 0) | (is_open & none_enters)] = -np.inf
-    log_odds[(answers == 1) | (is_open & all_enter & ~none_enters)] = np.inf
-    return log_odds
+    odds[(known == 0) | (is_open & none_enters)] = -np.inf
+    odds[(known == 1) | (is_open & all_enter & ~none_enters)] = np.inf
+    return odds

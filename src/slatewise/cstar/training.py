@@ -12,27 +12,27 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slatewise.core.bundle import Cuts, one_slack
+from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.core.label_sets import as_sets
 from slatewise.core.results import Fit, Round
 from slatewise.cstar.bcfw import DualState, bcfw
 from slatewise.cstar.hinge import StarHinge
 from slatewise.cstar.inference import argmax_block
 from slatewise.cstar.label_scores import Prepared
+from slatewise.cstar.lists import StarLists
 from slatewise.cstar.pair import StarPair
+from slatewise.cstar.problem import Floats, Ints, StarProblem
 from slatewise.cstar.subgradient import subgradient
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 Learner: TypeAlias = "Callable[[StarHinge, Settings, Start | None], Fit]"
 MOST_TARGET_ROUNDS = 10
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the learners share; ``rho = C / C_pair`` weighs the regulariser of G."""
+    """What the learners share; ``rho = C / C_pair`` weighs the regularizer of G."""
 
     C: float
     rho: float
@@ -70,7 +70,7 @@ def by_bundle(hinge: StarHinge, settings: Settings, start: Start | None = None) 
     callback = settings.callback
     return one_slack(
         hinge,
-        Cuts(regulariser_weights(hinge, settings.rho)),
+        Cuts(regularizer_weights(hinge.problem, settings.rho)),
         settings.C,
         tol=settings.tol,
         max_iter=settings.max_iter,
@@ -82,7 +82,7 @@ def by_subgradient(hinge: StarHinge, settings: Settings, start: Start | None = N
     """Averaged adaptive subgradient steps: quick, without a lower bound of its own."""
     return subgradient(
         hinge,
-        regulariser_weights(hinge, settings.rho),
+        regularizer_weights(hinge.problem, settings.rho),
         settings.C,
         max_iter=settings.max_iter,
         random_state=settings.random_state,
@@ -92,60 +92,47 @@ def by_subgradient(hinge: StarHinge, settings: Settings, start: Start | None = N
 LEARNERS: dict[str, Learner] = {"bcfw": by_bcfw, "bundle": by_bundle, "subgradient": by_subgradient}
 
 
-def regulariser_weights(hinge: StarHinge, rho: float) -> Floats:
+def regularizer_weights(problem: StarProblem, rho: float) -> Floats:
     """1 for W, rho for G."""
-    weights = np.ones(hinge.n_params)
-    hinge.unpack(weights)[1][:] = rho
+    weights = np.ones(problem.n_params)
+    problem.unpack(weights)[1][:] = rho
     return weights
 
 
-def relevant_hinge(prepared: Prepared, Y: Floats, weight: Floats, core: Ints, n_threads: int | None) -> StarHinge:
+def relevant_hinge(
+    prepared: Prepared, Y: Floats, weight: Floats, core: Ints, executor: Executor = ONE_THREAD
+) -> StarHinge:
     """Aim at the relevant labels of each row: break-even precision."""
-    k = Y.sum(axis=1).astype(np.int64)
-    item_loss = (1.0 - Y) / k[:, None]
-    total = float(weight.sum())
-    return StarHinge(
-        prepared.phi, as_sets(Y > 0), k, item_loss, weight / total, core, prepared.offset, n_threads, total
+    k, total = Y.sum(axis=1).astype(np.int64), float(weight.sum())
+    problem = StarProblem(
+        Y.shape[1], prepared.phi, as_sets(Y > 0), k, weight / total, core, prepared.offset, total_weight=total
     )
+    return StarHinge(problem, (1.0 - Y) / k[:, None], executor)
 
 
-def fixed_k_fit(
-    prepared: Prepared,
-    Y: Floats,
-    weight: Floats,
-    core: Ints,
-    k: int,
-    learner: Learner,
-    settings: Settings,
-    n_threads: int | None,
-) -> Fit:
-    """Aim at the best-scoring among the selections of k labels with the smallest loss."""
-    popular = np.broadcast_to(Y.mean(axis=0), Y.shape)
-    no_pairs = StarPair.of(np.zeros((0, Y.shape[1])), np.zeros(0, dtype=np.int64))
-    hinge = StarHinge(
-        prepared.phi,
-        _targets(np.ascontiguousarray(popular), Y, k, no_pairs),
-        np.full(len(Y), k, dtype=np.int64),
-        (1.0 - Y) / k,
-        weight / weight.sum(),
-        core,
-        prepared.offset,
-        n_threads,
-    )
+def fixed_k_fit(hinge: StarHinge, Y: Floats, k: int, learner: Learner, settings: Settings) -> Fit:
+    """Aim at the best-scoring among the selections of k labels with the smallest loss.
+
+    ``hinge`` has the lists; its targets and losses are taken anew.
+    """
+    popular = np.ascontiguousarray(np.broadcast_to(Y.mean(axis=0), Y.shape))
+    no_pairs = StarPair.laid_out(np.zeros((0, Y.shape[1])), np.zeros(0, dtype=np.int64))
+    counts = np.full(len(Y), k, dtype=np.int64)
+    target = _targets(StarLists(popular, no_pairs, counts), Y)
+    hinge = StarHinge(replace(hinge.problem, target=target, k=counts), (1.0 - Y) / k, hinge.executor)
     fit = learner(hinge, settings, None)
     for _ in range(MOST_TARGET_ROUNDS - 1):
-        W, G = hinge.unpack(fit.params)
-        target = _targets(hinge.scores(W, slice(None)), Y, k, hinge.star_pair(G))
-        if np.array_equal(target, hinge.target):
+        target = _targets(hinge.problem.scored(fit.params), Y)
+        if np.array_equal(target, hinge.problem.target):
             break
-        hinge = replace(hinge, target=target)
+        hinge = replace(hinge, problem=replace(hinge.problem, target=target))
         fit = learner(hinge, settings, None)
     return fit
 
 
-def _targets(scores: Floats, Y: Floats, k: int, pair: StarPair) -> Ints:
+def _targets(lists: StarLists, Y: Floats) -> Ints:
     """The best-scoring selection of k labels among those that hold as many relevant ones as possible."""
-    many = Y.sum(axis=1) >= k
+    many = Y.sum(axis=1) >= lists.k
     # Enough relevant labels: only they may be in. Too few: all of them must be.
     known = np.where(many[:, None], np.where(Y > 0, -1, 0), np.where(Y > 0, 1, -1)).astype(np.int8)
-    return argmax_block(scores, pair, np.full(len(Y), k, dtype=np.int64), known).selected
+    return argmax_block(replace(lists, known=known)).selected

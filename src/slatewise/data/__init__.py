@@ -1,4 +1,4 @@
-"""Readers and writers, one format a file; every reader returns a record of :mod:`slatewise.data.records`.
+"""Readers and writers, one format per file; every reader returns a record of :mod:`slatewise.data.records`.
 
 Names load on first use, so that asking for one format does not pay for the others.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from slatewise.data.npz import read_npz, write_npz
     from slatewise.data.pairs import read_pairs
     from slatewise.data.parquet import iter_parquet, read_parquet
-    from slatewise.data.records import MultiLabel, Pairs, Qrels, Ranking, Run, Sessions
+    from slatewise.data.records import MultiLabel, Pairs, Qrels, RowsToRank, Run, Sessions
     from slatewise.data.scaling import minmax_per_query
     from slatewise.data.sessions import read_sessions, write_sessions
     from slatewise.data.svmlight import iter_svmlight, read_svmlight, write_svmlight
@@ -29,7 +29,7 @@ __all__ = [
     "MultiLabel",
     "Pairs",
     "Qrels",
-    "Ranking",
+    "RowsToRank",
     "Run",
     "Sessions",
     "from_frame",
@@ -59,7 +59,7 @@ _HOMES = {
     "MultiLabel": "slatewise.data.records",
     "Pairs": "slatewise.data.records",
     "Qrels": "slatewise.data.records",
-    "Ranking": "slatewise.data.records",
+    "RowsToRank": "slatewise.data.records",
     "Run": "slatewise.data.records",
     "Sessions": "slatewise.data.records",
     "from_frame": "slatewise.data.frames",
@@ -84,7 +84,20 @@ _HOMES = {
     "write_svmlight": "slatewise.data.svmlight",
 }
 
-__getattr__ = on_first_use(globals(), _HOMES)
+_found = on_first_use(globals(), _HOMES)
+
+
+def __getattr__(name: str) -> object:
+    if name == "Ranking":  # goes in 0.3
+        import warnings
+
+        warnings.warn(
+            "data.Ranking goes in 0.3: it is called data.RowsToRank; see the page 'Moving to 0.2'",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        name = "RowsToRank"
+    return _found(name)
 
 
 def __dir__() -> list[str]:

@@ -27,7 +27,7 @@ from slatewise.data._svmlight_text import (
 )
 from slatewise.data.kernels import svmlight as kernels
 from slatewise.data.kernels.text import count_byte, gather_bytes
-from slatewise.data.records import Float, Int, Ranking, Strings
+from slatewise.data.records import Float, Int, RowsToRank, Strings
 from slatewise.data.scaling import minmax_per_query
 
 _LABEL_AND_BLANKS = re.compile(rb"[^ \t#\r\n]+[ \t]*")
@@ -72,10 +72,10 @@ class Shape:
             raise ValueError(f"scale: expected None or 'minmax', found {scale!r}")
         return cls(IndexRange.of(n_features, zero_based), n_features, scale == "minmax")
 
-    def ranking(self, parts: list[Part], skipped: Skipped) -> Ranking:
+    def rows(self, parts: list[Part], skipped: Skipped) -> RowsToRank:
         y, qid, lengths, indices, values, ids = Part.joined(parts or [_NO_ROWS])
         X = csr_from_lengths(values, indices, lengths, self.n_features)
-        return Ranking(minmax_per_query(X, qid) if self.scaled else X, y, qid, _decoded(ids), skipped)
+        return RowsToRank(minmax_per_query(X, qid) if self.scaled else X, y, qid, _decoded(ids), skipped)
 
 
 class _Queries:

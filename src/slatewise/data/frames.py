@@ -1,4 +1,4 @@
-"""Tables to rank: pandas, polars and Arrow frames through narwhals. One row a document, in any order."""
+"""Tables to rank: pandas, polars and Arrow frames through narwhals. One row per document, in any order."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from narwhals.typing import IntoDataFrame
 from scipy.sparse import csr_array
 
 from slatewise.core.errors import DataError
-from slatewise.data.records import Float, Ids, Ranking
+from slatewise.data.records import Float, Ids, RowsToRank
 
 
 def from_frame(
     frame: IntoDataFrame, *, label: str, qid: str, doc_id: str | None = None, features: Sequence[str] | None = None
-) -> Ranking:
+) -> RowsToRank:
     """Take the rows of a frame; rows of one query need not stand together.
 
     Parameters
     ----------
     frame : pandas, polars or Arrow data frame
-        One row a document.
+        One row per document.
     label, qid : str
         The columns of relevances (numbers) and of query ids (integers or strings).
     doc_id : str, optional
@@ -41,15 +41,15 @@ def from_frame(
     --------
     >>> import polars
     >>> frame = polars.DataFrame({"query": ["a", "b", "a"], "rel": [2, 0, 1], "bm25": [7.5, 0.0, 3.0]})
-    >>> ranking = from_frame(frame, label="rel", qid="query")
-    >>> ranking.qid.tolist(), ranking.y.tolist(), ranking.dense().ravel().tolist()
+    >>> rows = from_frame(frame, label="rel", qid="query")
+    >>> rows.qid.tolist(), rows.y.tolist(), rows.dense().ravel().tolist()
     (['a', 'b', 'a'], [2.0, 0.0, 1.0], [7.5, 0.0, 3.0])
     """
     try:
         table = nw.from_native(frame, eager_only=True)
     except DuplicateError as error:
         raise DataError("frame", 0, 0, "every column name once", " ".join(str(error).split())) from None
-    return ranking_of(table, Columns.among(table.columns, "frame", label, qid, doc_id, features), "frame")
+    return rows_of(table, Columns.among(table.columns, "frame", label, qid, doc_id, features), "frame")
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Columns:
         return list(dict.fromkeys([*own, *self.features]))
 
 
-def ranking_of(table: nw.DataFrame[Any], columns: Columns, name: str, first_row: int = 0) -> Ranking:
+def rows_of(table: nw.DataFrame[Any], columns: Columns, name: str, first_row: int = 0) -> RowsToRank:
     """Check and convert the columns of a table whose first row is row ``first_row`` of the source ``name``."""
     X = np.empty((len(table), len(columns.features)))
     for place, feature in enumerate(columns.features):
@@ -98,7 +98,7 @@ def ranking_of(table: nw.DataFrame[Any], columns: Columns, name: str, first_row:
     y = np.zeros(len(table)) if columns.label is None else _numbers(table[columns.label], name, first_row)
     qid = ids_of(table[columns.qid], name, first_row)
     doc_ids = None if columns.doc_id is None else ids_of(table[columns.doc_id], name, first_row).astype(np.str_)
-    return Ranking(csr_array(X), y, qid, doc_ids)
+    return RowsToRank(csr_array(X), y, qid, doc_ids)
 
 
 def ids_of(series: nw.Series[Any], name: str, first_row: int) -> Ids:

@@ -1,4 +1,4 @@
-"""Listening logs as Last.fm-1K has them: one play a line, its listener, time, artist and track between tabs.
+"""Listening logs as Last.fm-1K has them: one play per line, its listener, time, artist and track between tabs.
 
     userid <tab> timestamp <tab> artist id <tab> artist name <tab> track id <tab> track name
 

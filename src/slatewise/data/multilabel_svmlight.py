@@ -1,6 +1,6 @@
-"""SVMlight with label sets, as LIBSVM writes it: ``label,label,... index:value ...``, a row a line.
+"""SVMlight with label sets, as LIBSVM writes it: ``label,label,... index:value ...``, a row per line.
 
-- Labels are whole numbers from 0 in any order, each at most once a row; label l is column l of Y. Every column has a
+- Labels are whole numbers from 0 in any order, each at most once per row; label l is column l of Y. Every column has a
   name, so that one large number would cost much memory: labels from 2^20 on need ``n_labels``.
 - A row without labels starts with its first feature (blanks before it do not matter). A row with neither labels nor
   features cannot be told from a blank line, which carries nothing.
@@ -47,7 +47,7 @@ def read_multilabel_svmlight(
     on_error: OnError = "raise",
     max_line: int = MAX_LINE,
 ) -> MultiLabel:
-    r"""Read a file with one row a line, its labels and its features; the module's text has the rules.
+    r"""Read a file with one row per line, its labels and its features; the module's text has the rules.
 
     Parameters
     ----------

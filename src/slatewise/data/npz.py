@@ -216,7 +216,7 @@ def _csr(members: Mapping[str, Array], name: str, matrix: str) -> csr_array:
     new_row = np.zeros(len(indices) + 1, dtype=np.bool_)
     new_row[indptr] = True
     if (np.diff(indices)[~new_row[1:-1]] <= 0).any():
-        raise _fault(name, f"{matrix}_indices", "ascending columns, each once a row", "a repeat or a step back")
+        raise _fault(name, f"{matrix}_indices", "ascending columns, each once per row", "a repeat or a step back")
     part = f"{matrix}_data"
     if part not in members and matrix != "Y":
         raise _fault(name, part, "this member in the archive", f"only {', '.join(sorted(members))}")

@@ -1,4 +1,4 @@
-"""Pair files: one (query, item) a line, in two columns of a CSV, TSV or blank-separated file."""
+"""Pair files: one (query, item) per line, in two columns of a CSV, TSV or blank-separated file."""
 
 from __future__ import annotations
 

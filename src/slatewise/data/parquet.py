@@ -13,8 +13,8 @@ import numpy as np
 
 from slatewise.core.errors import DataError
 from slatewise.data._source import PathOrFile
-from slatewise.data.frames import Columns, ids_of, ranking_of
-from slatewise.data.records import Ids, Ranking
+from slatewise.data.frames import Columns, ids_of, rows_of
+from slatewise.data.records import Ids, RowsToRank
 
 try:
     import pyarrow
@@ -34,7 +34,7 @@ def read_parquet(
     doc_id: str | None = None,
     features: Sequence[str] | None = None,
     require_label: bool = True,
-) -> Ranking:
+) -> RowsToRank:
     """Read a Parquet or Arrow file; rows of one query need not stand together.
 
     Parameters
@@ -70,7 +70,7 @@ def read_parquet(
         own = label if require_label or label in table.names else None
         columns = Columns.among(table.names, name, own, qid, doc_id, features)
         whole = pyarrow.concat_tables([table.empty(columns.all), *table.batches(columns.all, 1 << 20)])
-        return ranking_of(nw.from_native(whole, eager_only=True), columns, name)
+        return rows_of(nw.from_native(whole, eager_only=True), columns, name)
 
 
 def iter_parquet(
@@ -81,7 +81,7 @@ def iter_parquet(
     doc_id: str | None = None,
     features: Sequence[str] | None = None,
     max_bytes: int = 1 << 26,
-) -> Iterator[Ranking]:
+) -> Iterator[RowsToRank]:
     """Read block by block, for a file larger than memory; every block holds whole queries.
 
     The rows of a query must stand together: one that comes back after another is an error. Parameters are those of
@@ -107,7 +107,7 @@ def iter_parquet(
         queries = _Queries(columns.qid, name)
         first_row = 0
         for block in queries.blocks(table.batches(columns.all, n_rows)):
-            yield ranking_of(nw.from_native(block, eager_only=True), columns, name, first_row)
+            yield rows_of(nw.from_native(block, eager_only=True), columns, name, first_row)
             first_row += block.num_rows
 
 

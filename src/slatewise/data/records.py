@@ -1,4 +1,4 @@
-"""What readers return: one frozen record a kind of data, flat arrays inside."""
+"""What readers return: one frozen record per kind of data, flat arrays inside."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ Ids: TypeAlias = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class RowsToRank:
     """Rows to rank: row i belongs to list ``qid[i]``, has features ``X[i]`` and relevance ``y[i]``."""
 
-    X: csr_array
+    X: csr_array | Float
+    """As readers return it, CSR."""
     y: Float
     qid: Ids
     doc_ids: Strings | None = None

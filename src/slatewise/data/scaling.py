@@ -66,7 +66,7 @@ def _sparse(X: csr_array, qid: ArrayLike) -> csr_array:
         gathered.sum_duplicates()
     columns = _ints(gathered.indices)
     used: Int | None = None
-    if n_features > len(columns):  # the kernel's room is by column: keep it to those in use
+    if n_features > len(columns):  # the kernel's buffers are by column: keep it to those in use
         used, columns = np.unique(columns, return_inverse=True)
         n_features = len(used)
     arrays = Sparse(_ints(gathered.indptr), columns, np.asarray(gathered.data, dtype=np.float64))

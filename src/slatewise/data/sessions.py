@@ -1,4 +1,4 @@
-"""Session files: one session a line, its item ids in order."""
+"""Session files: one session per line, its item ids in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SVMlight with query ids, as LETOR writes it: ``label qid:Q index:value ... # comment``, a row a line.
+"""SVMlight with query ids, as LETOR writes it: ``label qid:Q index:value ... # comment``, a row per line.
 
 The rules, all of them checked:
 
@@ -30,7 +30,7 @@ from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open
 from slatewise.data._svmlight_rows import Part, Shape, read_parts
 from slatewise.data._svmlight_text import CHUNK_BYTES
 from slatewise.data.kernels import svmlight as kernels
-from slatewise.data.records import Ranking
+from slatewise.data.records import RowsToRank
 
 Scale: TypeAlias = Literal["minmax"]
 
@@ -48,8 +48,8 @@ def read_svmlight(
     scale: Scale | None = None,
     on_error: OnError = "raise",
     max_line: int = MAX_LINE,
-) -> Ranking:
-    r"""Read a file with one row a line, its query and its features; the module's text has the rules.
+) -> RowsToRank:
+    r"""Read a file with one row per line, its query and its features; the module's text has the rules.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def read_svmlight(
     problems = Problems(on_error)
     with open_source(path, max_line) as source:
         parts = [part for part, _ in read_parts(source, CHUNK_BYTES, rules, problems)]
-    return shape.ranking(parts, problems.report())
+    return shape.rows(parts, problems.report())
 
 
 def iter_svmlight(
@@ -105,8 +105,8 @@ def iter_svmlight(
     scale: Scale | None = None,
     on_error: OnError = "raise",
     max_line: int = MAX_LINE,
-) -> Iterator[Ranking]:
-    r"""Read a file larger than memory: one :class:`Ranking` after the other, each with whole queries.
+) -> Iterator[RowsToRank]:
+    r"""Read a file larger than memory: one :class:`RowsToRank` after the other, each with whole queries.
 
     Every row needs a query id, and ``n_features`` must be given so that all blocks have the same columns. Memory
     holds one block, the few pieces being parsed, and the query ids met so far.
@@ -143,21 +143,21 @@ def iter_svmlight(
                 block = Part.joined(held)
                 last = int(np.flatnonzero(block.qid != block.qid[-1])[-1]) + 1
                 rows = np.arange(len(block.qid))
-                yield shape.ranking([block.select(rows < last)], Skipped())
+                yield shape.rows([block.select(rows < last)], Skipped())
                 held, held_bytes = [block.select(rows >= last)], 0
     skipped = problems.report()
     if held:
-        yield shape.ranking(held, skipped)
+        yield shape.rows(held, skipped)
 
 
-def write_svmlight(path: str | os.PathLike[str], ranking: Ranking, *, zero_based: bool = False) -> None:
+def write_svmlight(path: str | os.PathLike[str], ranking: RowsToRank, *, zero_based: bool = False) -> None:
     r"""Write rows so that :func:`read_svmlight` gives them back bit for bit; the file appears whole or not at all.
 
     Parameters
     ----------
     path : str or path
         ``.gz`` and ``.xz`` are compressed.
-    ranking : Ranking
+    ranking : RowsToRank
         Finite numbers, query ids that are whole numbers >= 0 with the rows of a query side by side.
     zero_based : bool
         Whether the first column is index 0.
@@ -184,7 +184,7 @@ def write_svmlight(path: str | os.PathLike[str], ranking: Ranking, *, zero_based
     qid = np.asarray(ranking.qid)
     for name, column in (("y", y), ("qid", qid), ("doc_ids", ranking.doc_ids)):
         if column is not None and column.shape != matrix.shape[:1]:
-            raise ValueError(f"{name}: expected one a row of X, {matrix.shape[0]}, found shape {column.shape}")
+            raise ValueError(f"{name}: expected one per row of X, {matrix.shape[0]}, found shape {column.shape}")
     if qid.dtype.kind not in "iu" or (len(qid) and (qid.min() < 0 or qid.max() > np.iinfo(np.int64).max)):
         raise ValueError("qid: expected whole numbers from 0 to 2^63 - 1, found others")
     if group_rows(qid, len(qid)).order is not None:

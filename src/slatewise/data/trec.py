@@ -23,7 +23,7 @@ _QRELS_FIELDS = ("qid", "iter", "docno", "rel")
 
 
 def read_run(path: PathOrFile, *, on_error: OnError = "raise", max_line: int = MAX_LINE) -> Run:
-    r"""Read a run: six fields a line, a finite score, an integer rank, every document once a query, one tag.
+    r"""Read a run: six fields per line, a finite score, an integer rank, every document once per query, one tag.
 
     The order of a run is the order of its scores, as in trec_eval: the rank column must hold an integer and is not
     used otherwise. Rows keep the order of the file.
@@ -64,7 +64,7 @@ def read_run(path: PathOrFile, *, on_error: OnError = "raise", max_line: int = M
 
 
 def read_qrels(path: PathOrFile, *, on_error: OnError = "raise", max_line: int = MAX_LINE) -> Qrels:
-    r"""Read judgements: four fields a line, an integer relevance within int64, every document once a query.
+    r"""Read judgements: four fields per line, an integer relevance within int64, every document once per query.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def best_first(run: Run) -> tuple[Int, Int]:
 
 
 def check_run(run: Run) -> None:
-    """Raise ValueError unless every row has a finite score and every document comes once a query."""
+    """Raise ValueError unless every row has a finite score and every document comes once per query."""
     _check_keys("run", run.qid, run.doc_ids)
     _check_length("run.scores", run.scores, len(run.qid))
     if run.scores.dtype.kind not in "biuf":
@@ -201,7 +201,8 @@ def _fields(line: Line, names: tuple[str, ...]) -> list[str]:
 
 def _once(line: Line, qid: str, docno: str, seen: set[tuple[str, str]]) -> None:
     if (qid, docno) in seen:
-        raise line.fault(word_offset(line.text, 2), "every document once a query", f"{docno!r} again for query {qid!r}")
+        found = f"{docno!r} again for query {qid!r}"
+        raise line.fault(word_offset(line.text, 2), "every document once per query", found)
     seen.add((qid, docno))
 
 
@@ -214,7 +215,7 @@ def _check_keys(argument: str, qid: Strings, doc_ids: Strings) -> None:
     seen: set[tuple[str, str]] = set()
     for row, key in enumerate(zip(qid.tolist(), doc_ids.tolist(), strict=True)):
         if key in seen:
-            raise ValueError(f"{argument}.doc_ids[{row}]: expected every document once a query, found {key} again")
+            raise ValueError(f"{argument}.doc_ids[{row}]: expected every document once per query, found {key} again")
         seen.add(key)
 
 
@@ -226,4 +227,4 @@ def _check_words(argument: str, qid: Strings, doc_ids: Strings) -> None:
 
 def _check_length(argument: str, values: Float | Int | Strings, length: int) -> None:
     if values.shape != (length,):
-        raise ValueError(f"{argument}: expected one value a row, shape ({length},), found shape {values.shape}")
+        raise ValueError(f"{argument}: expected one value per row, shape ({length},), found shape {values.shape}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from slatewise.data.records import Ranking
+from slatewise.data.records import RowsToRank
 from slatewise.data.svmlight import read_svmlight
 from slatewise.datasets.records import About, FigureSet, OfficialRun, Published, RankingSet
 from slatewise.datasets.splits import Split
@@ -35,7 +35,7 @@ def load_lightgbm_example(about: About, folder: Path) -> RankingSet:
     """Load train and test; the test queries, numbered from 1 again in their file, go on after the training ones."""
     train = read_svmlight(folder / "train.txt.xz", n_features=300)
     test = read_svmlight(folder / "test.txt.xz", n_features=300)
-    test = Ranking(test.X, test.y, test.qid + train.qid.max(), test.doc_ids)
+    test = RowsToRank(test.X, test.y, test.qid + train.qid.max(), test.doc_ids)
     n, nobody = len(train.y), np.zeros(0, dtype=np.int64)
     return _joined(about, [train, test], (Split(np.arange(n), nobody, np.arange(n, n + len(test.y))),))
 
@@ -50,7 +50,7 @@ def load_figures(about: About, folder: Path) -> FigureSet:
     return FigureSet(about, tuple(published), tables)
 
 
-def _joined(about: About, parts: list[Ranking], folds: tuple[Split, ...]) -> RankingSet:
+def _joined(about: About, parts: list[RowsToRank], folds: tuple[Split, ...]) -> RankingSet:
     doc_ids = [part.doc_ids for part in parts if part.doc_ids is not None]
     return RankingSet(
         about,

@@ -11,7 +11,7 @@ from slatewise.labelling.rows import Bools, Known
 
 
 class Annotator(Protocol):
-    """Answers one question a row."""
+    """Answers one question per row."""
 
     def answer(self, truth: Bools, rng: np.random.Generator) -> Known:
         """Return 1 yes, 0 no or -1 don't know, for labels that are or are not relevant."""

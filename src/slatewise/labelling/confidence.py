@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
-from slatewise.core.label_sets import check_known, check_labels
+from slatewise.core.label_sets import check_labels
 from slatewise.labelling.rows import Floats, LabelRanker, LabelRows
 
 
@@ -35,13 +35,12 @@ class Confidence:
         X
             Rows.
         k
-            Labels to select: a number, or one a row.
+            Labels to select: a number, or one per row.
         known
             (n, N): 1 yes, 0 no, -1 unknown.
         """
         rows = LabelRows.of(ranker, X, k)
-        answers = check_known(known, rows.scores.shape)
-        margins = rows.margins(np.full(rows.scores.shape, -1, dtype=np.int8) if answers is None else answers)
+        margins = rows.margins(np.full(rows.scores.shape, -1, dtype=np.int8) if known is None else known)
         between = np.interp(margins, self.margins, self.probabilities)
         return np.where(np.isposinf(margins), 1.0, np.where(np.isneginf(margins), 0.0, between))
 

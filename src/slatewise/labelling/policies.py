@@ -1,4 +1,4 @@
-"""Which label to ask next: one question a row, -1 where no answer could change anything.
+"""Which label to ask next: one question per row, -1 where no answer could change anything.
 
 margin rule    argmin_i |best score with i in - best with i out|          Mensink et al., section 5
 uncertainty    the same with every label scored by itself: the label closest to the selection threshold
@@ -31,7 +31,7 @@ class QuestionPolicy(Protocol):
     """Chooses questions."""
 
     def ask(self, situation: Situation, rng: np.random.Generator) -> Ints:
-        """Return one label a row, -1 where none is askable."""
+        """Return one label per row, -1 where none is askable."""
         ...
 
 

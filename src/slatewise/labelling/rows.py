@@ -92,12 +92,12 @@ class LabelRows:
 
     @classmethod
     def of(cls, ranker: LabelRanker, X: ArrayLike, k: ArrayLike) -> LabelRows:
-        """Score the labels of rows X, of which ``k`` are to be selected (a number, or one a row)."""
+        """Score the labels of rows X, of which ``k`` are to be selected (a number, or one per row)."""
         scores = ranker.label_scores(X)
         counts = np.broadcast_to(np.asarray(k, dtype=np.int64), len(scores)).copy()
         return cls(scores, ranker.pair_, ranker.core_, counts, ranker.label_margins)
 
-    def margins(self, known: Known) -> Floats:
+    def margins(self, known: ArrayLike) -> Floats:
         """Return in minus out, (n, N); +inf and -inf where a label is decided."""
         return self.margins_of(self.scores, self.pair, self.core, self.k, known)
 

@@ -56,7 +56,7 @@ class PolicyComparison:
         return {name: result.mean() for name, result in self.results.items()}
 
     def plot(self) -> str:
-        """Draw break-even precision against the number of questions, one line a policy, as SVG."""
+        """Draw break-even precision against the number of questions, one line per policy, as SVG."""
         table = self.table()
         places = next(iter(self.results.values())).questions
         series = {name: list(means.values()) for name, means in table.items()}

@@ -1,99 +1,68 @@
-"""The state of a LatentRanker's fit on disk, after each epoch: written whole or not at all."""
+"""How the progress of a LatentRanker's fit becomes the arrays and values of a checkpoint, and comes back."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
-from pathlib import Path
+from dataclasses import astuple
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise._version import __version__
 from slatewise.latent.search import TRIAL_EPOCHS, Progress, Steps, Trial
 from slatewise.latent.stages import Shape
 from slatewise.latent.tables import Table
 from slatewise.latent.training import StageState
-from slatewise.model.file import Json, ModelCard, ModelState, read_model, write_model
+from slatewise.model.file import Json, ModelState
 
-_KIND = "latent checkpoint"
 _GOING, _LEADING = "going", "leading"
 
 
-@dataclass(frozen=True, eq=False)
-class LatentCheckpoint:
-    """A file that a fit continues from; without a path it does nothing."""
+def packed(progress: Progress) -> tuple[dict[str, NDArray[Any]], dict[str, Json]]:
+    """Return the finished stages, the trials, the best of them, and what is under way, as arrays and plain values."""
+    trials, leader = progress.trials, _leader(progress)
+    values: dict[str, Json] = {"stages": len(progress.done), "trying": progress.trying, "leader": leader}
+    recalls = np.full((len(trials), TRIAL_EPOCHS), np.nan)
+    for row, trial in zip(recalls, trials, strict=True):
+        row[: len(trial.recalls)] = trial.recalls
+    steps = np.array([astuple(trial.steps) for trial in trials], dtype=np.float64).reshape(-1, 4)
+    stages = np.array([trial.stage for trial in trials], dtype=np.int64)
+    arrays: dict[str, NDArray[Any]] = {"trial stages": stages, "trial steps": steps, "trial recalls": recalls}
+    states = {f"stage {state.stage}": state for state in progress.done}
+    for name, state in ((_GOING, progress.going), (_LEADING, trials[leader].state if leader >= 0 else None)):
+        if state is not None:
+            states[name] = state
+    for name, state in states.items():
+        values[f"{name}.stage"], values[f"{name}.epoch"] = state.stage, state.epoch
+        values[f"{name}.best_epoch"] = state.best_epoch
+        arrays[f"{name}.best_recall"] = np.array([state.best_recall])
+        for moment, pair in (("now", (state.queries, state.items)), ("best", state.best)):
+            for side, table in zip(("queries", "items"), pair or (), strict=False):
+                arrays[f"{name}.{moment}.{side}"] = table.values
+                arrays[f"{name}.{moment}.{side}.steps"] = table.accumulators
+    return arrays, values
 
-    path: Path | None
-    belongs_to: str
 
-    @classmethod
-    def of(cls, path: str | os.PathLike[str] | None, belongs_to: str) -> LatentCheckpoint:
-        """Name the file and what it may only ever be continued with."""
-        return cls(None if path is None else Path(path), belongs_to)
+def unpacked(saved: ModelState, shape: Callable[[Steps], Shape], given: Steps) -> Progress:
+    """Return how far the fit had come.
 
-    def write(self, progress: Progress) -> None:
-        """Replace the file by the finished stages, the trials, the best of them, and what is under way."""
-        if self.path is None:
-            return
-        trials, leader = progress.trials, _leader(progress)
-        values: dict[str, Json] = {"stages": len(progress.done), "trying": progress.trying, "leader": leader}
-        recalls = np.full((len(trials), TRIAL_EPOCHS), np.nan)
-        for row, trial in zip(recalls, trials, strict=True):
-            row[: len(trial.recalls)] = trial.recalls
-        steps = np.array([astuple(trial.steps) for trial in trials], dtype=np.float64).reshape(-1, 4)
-        stages = np.array([trial.stage for trial in trials], dtype=np.int64)
-        arrays: dict[str, NDArray[Any]] = {"trial stages": stages, "trial steps": steps, "trial recalls": recalls}
-        states = {f"stage {state.stage}": state for state in progress.done}
-        for name, state in ((_GOING, progress.going), (_LEADING, trials[leader].state if leader >= 0 else None)):
-            if state is not None:
-                states[name] = state
-        for name, state in states.items():
-            values[f"{name}.stage"], values[f"{name}.epoch"] = state.stage, state.epoch
-            values[f"{name}.best_epoch"] = state.best_epoch
-            arrays[f"{name}.best_recall"] = np.array([state.best_recall])
-            for moment, pair in (("now", (state.queries, state.items)), ("best", state.best)):
-                for side, table in zip(("queries", "items"), pair or (), strict=False):
-                    arrays[f"{name}.{moment}.{side}"] = table.values
-                    arrays[f"{name}.{moment}.{side}.steps"] = table.accumulators
-        card = ModelCard(f"slatewise {__version__}", 0, 0, self.belongs_to)
-        write_model(self.path, ModelState(_KIND, {}, values, arrays, card))
-
-    def read(self, shape: Callable[[Steps], Shape], given: Steps) -> Progress:
-        """Return how far the fit has come: nowhere where there is no file.
-
-        ``shape`` has the sizes of tables and how they move under some steps, of which trials have their own.
-        """
-        if self.path is None or not self.path.exists():
-            return Progress()
-        saved = read_model(self.path)
-        if saved.estimator != _KIND or saved.card.data_sha256 != self.belongs_to or "leader" not in saved.values:
-            raise ValueError(
-                f"checkpoint: expected the state of this data and these settings, found another one in {self.path}; "
-                "remove the file or name another"
-            )
-        values, arrays = cast("dict[str, Any]", saved.values), saved.arrays
-        trials = [
-            Trial(int(stage), Steps(*steps.tolist()), recalls[~np.isnan(recalls)].tolist())
-            for stage, steps, recalls in zip(
-                arrays["trial stages"], arrays["trial steps"], arrays["trial recalls"], strict=True
-            )
-        ]
-        leader, trying = int(values["leader"]), bool(values["trying"])
-        if leader >= 0:
-            trials[leader].state = _state(saved, shape(trials[leader].steps), _LEADING)
-        # What goes on is the last trial or, after the search, the best one: how its tables move is in their segments.
-        moving = trials[-1].steps if trying else _settled(trials, given)
-        going = _state(saved, shape(moving), _GOING) if f"{_GOING}.stage" in values else None
-        done = tuple(_state(saved, shape(moving), f"stage {stage}") for stage in range(int(values["stages"])))
-        return Progress(done, trials, going, trying)
-
-    def remove(self) -> None:
-        """Forget the state: the fit is done."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
+    ``shape`` has the sizes of tables and how they move under some steps, of which trials have their own.
+    """
+    values, arrays = cast("dict[str, Any]", saved.values), saved.arrays
+    trials = [
+        Trial(int(stage), Steps(*steps.tolist()), recalls[~np.isnan(recalls)].tolist())
+        for stage, steps, recalls in zip(
+            arrays["trial stages"], arrays["trial steps"], arrays["trial recalls"], strict=True
+        )
+    ]
+    leader, trying = int(values["leader"]), bool(values["trying"])
+    if leader >= 0:
+        trials[leader].state = _state(saved, shape(trials[leader].steps), _LEADING)
+    # What goes on is the last trial or, after the search, the best one: how its tables move is in their segments.
+    moving = trials[-1].steps if trying else _settled(trials, given)
+    going = _state(saved, shape(moving), _GOING) if f"{_GOING}.stage" in values else None
+    done = tuple(_state(saved, shape(moving), f"stage {stage}") for stage in range(int(values["stages"])))
+    return Progress(done, trials, going, trying)
 
 
 def _leader(progress: Progress) -> int:

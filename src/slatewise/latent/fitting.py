@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from slatewise.latent.blocked import BlockedEngine, step_size
-from slatewise.latent.checkpoint import LatentCheckpoint
+from slatewise.latent.checkpoint import packed, unpacked
 from slatewise.latent.engine import WarpEngine
 from slatewise.latent.input import LatentPairs, own_items, queries_of
 from slatewise.latent.negatives import Negatives, SharedNegatives, SharedWithLists, WholeCatalogue
 from slatewise.latent.pairs import TrainingPairs
 from slatewise.latent.rank_weights import rank_weights
 from slatewise.latent.sampled import SampledEngine
-from slatewise.latent.search import Learned, Steps, fit_searching, left_open
+from slatewise.latent.search import Learned, Progress, Steps, fit_searching, left_open
 from slatewise.latent.settings import PAIR_TERMS, position_weights
 from slatewise.latent.stages import Shape, Stages
 from slatewise.latent.tables import Ints, Table
 from slatewise.latent.training import EpochReport, Schedule, StageState
 from slatewise.latent.validation import cross_folds, hold_out
-from slatewise.model.saving import as_json
+from slatewise.model.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
     from slatewise.latent.ranker import LatentRanker
@@ -32,7 +30,8 @@ def fit_stages(ranker: LatentRanker, pairs: LatentPairs, data_hash: str) -> Lear
     """Train all stages, going on from a checkpoint, with the best steps and norms found for those left open."""
 
     def watch(report: EpochReport) -> None:
-        checkpoint.write(progress)
+        if checkpoint.path is not None:
+            checkpoint.write(*packed(progress))
         for callback in ranker.callbacks or ():
             callback(report)
 
@@ -43,8 +42,9 @@ def fit_stages(ranker: LatentRanker, pairs: LatentPairs, data_hash: str) -> Lear
     stages = stages_of(ranker, pairs, shape(steps))
     # Without pairs to judge by, what is left open stays where a search would begin.
     names = [] if stages.validation is None else left_open(ranker)
-    checkpoint = LatentCheckpoint.of(ranker.checkpoint, _belongs_to(ranker, data_hash))
-    progress = checkpoint.read(shape, steps)
+    checkpoint = Checkpoint.of(ranker, data_hash, position_weights=position_weights(ranker))
+    saved = checkpoint.read()
+    progress = Progress() if saved is None else unpacked(saved, shape, steps)
     learned = fit_searching(stages, shape, steps, names, ranker.stages, progress, watch)
     checkpoint.remove()
     for state in learned.stages:
@@ -68,7 +68,7 @@ def silence_untaught(queries: Table, pairs: LatentPairs, *known: Ints) -> None:
 
 def seed_of(ranker: LatentRanker) -> int:
     """Return the seed of everything random."""
-    return 0 if ranker.random_state is None else int(ranker.random_state)
+    return ranker.seed_
 
 
 def shape_of(ranker: LatentRanker, pairs: LatentPairs, steps: Steps) -> Shape:
@@ -129,15 +129,3 @@ def engine_of(ranker: LatentRanker, state: StageState, lists: Ints, n_pairs: int
         drawn = int(ranker.negatives)
         negatives = SharedWithLists(drawn, lists) if state.stage else SharedNegatives(drawn, ranker.k)
     return BlockedEngine(negatives, weight, ranker.batch_size or step_size(n_pairs), ranker.n_threads)
-
-
-def _belongs_to(ranker: LatentRanker, data_hash: str) -> str:
-    """Hash the data and what the fit depends on, however it is written: 1 and 1.0, lists and arrays are the same."""
-    if ranker.checkpoint is None:
-        return ""
-    free = ("callbacks", "checkpoint", "n_threads")
-    given = {name: value for name, value in ranker.get_params(deep=False).items() if name not in free}
-    given |= {"position_weights": position_weights(ranker), "random_state": seed_of(ranker)}
-    plain = {name: as_json(value, name) for name, value in given.items()}
-    settings = {name: int(v) if isinstance(v, float) and v.is_integer() else v for name, v in plain.items()}
-    return hashlib.sha256(f"{data_hash}{json.dumps(settings, sort_keys=True)}".encode()).hexdigest()

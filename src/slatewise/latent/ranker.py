@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from slatewise.core import rules
 from slatewise.core.rules import Rule
+from slatewise.core.seeds import RandomState
 from slatewise.latent.asked import asked_of, check_stage, is_folded, most_similar
 from slatewise.latent.explanation import SlateExplanation, shown_ids
 from slatewise.latent.fitting import fit_stages
@@ -100,8 +101,9 @@ class LatentRanker(SavedEstimator):
         same.
     n_threads : int, optional
         Threads over blocks of pairs or queries. -1: all cores.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Start of the factors and order of the pairs. None is 0: every fit draws the same numbers.
+        From a RandomState or Generator each fit draws one seed, ``seed_``.
 
     Attributes
     ----------
@@ -218,7 +220,7 @@ class LatentRanker(SavedEstimator):
         callbacks: Sequence[Callable[[EpochReport], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.stages = stages
@@ -262,6 +264,7 @@ class LatentRanker(SavedEstimator):
         rules.check(self)
         pairs = check_pairs(self, queries, items, sample_weight)
         check_settings(self, pairs.features is not None)
+        self._settle_seed()
         card = card_for(pairs.n_queries, *pairs.arrays())
         return self._keep(pairs, fit_stages(self, pairs, card.data_sha256), card)
 
@@ -278,6 +281,7 @@ class LatentRanker(SavedEstimator):
         fitted = "item_factors_" in vars(self)
         fresh = check_pairs(self, queries, items, sample_weight, reset=not fitted)
         check_settings(self, fresh.features is not None)
+        self._settle_seed()
         pairs, learned = one_more_epoch(self, fresh, fitted)
         return self._keep(pairs, learned, grown_card(self, pairs, fitted))
 

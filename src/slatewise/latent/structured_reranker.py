@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from slatewise.core import rules
 from slatewise.core.rules import Rule, is_whole
+from slatewise.core.seeds import RandomState
 from slatewise.latent.base_scorer import Scaled, rows_of
 from slatewise.latent.blocked import step_size
 from slatewise.latent.engine import Factors
@@ -72,8 +73,9 @@ class StructuredReranker(SavedEstimator):
         Each is called with a :class:`slatewise.latent.training.EpochReport` after every epoch.
     n_threads : int, optional
         Threads over blocks of pairs or queries; the result has the same bits with any number. -1: all cores.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Start of S and order of the pairs. None is 0: every fit draws the same numbers.
+        From a RandomState or Generator each fit draws one seed, ``seed_``.
 
     Attributes
     ----------
@@ -163,7 +165,7 @@ class StructuredReranker(SavedEstimator):
         batch_size: int | None = None,
         callbacks: Sequence[Callable[[EpochReport], None]] | None = None,
         n_threads: int | None = None,
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.base = base
         self.n_components = n_components
@@ -193,7 +195,7 @@ class StructuredReranker(SavedEstimator):
         """
         rules.check(self)
         pairs = pairs_for(self, check_ids("queries", queries), check_ids("items", items), sample_weight)
-        seed = 0 if self.random_state is None else int(self.random_state)
+        self._settle_seed()
         self.item_ids_ = pairs.item_ids
         self.n_components_, self.pair_, self.k_ = int(self.n_components), self.pair, int(self.k)
         query_ids = cast("Ids", pairs.query_ids)
@@ -201,7 +203,7 @@ class StructuredReranker(SavedEstimator):
         self.base_unit_ = self._unit(base, len(query_ids))
         # A base scores queries that were never seen, as it does features: all pairs of a query are held out together.
         rows = replace(pairs, features=np.empty((len(query_ids), 0), dtype=np.float32))
-        used, validation = hold_out(rows, self.validation_fraction, self.k_, seed)
+        used, validation = hold_out(rows, self.validation_fraction, self.k_, self.seed_)
         training = training_pairs(used)
         stages = StagesOnBase(
             Scaled(base, self.base_unit_),
@@ -210,7 +212,7 @@ class StructuredReranker(SavedEstimator):
             self._pair(),
             training,
             validation,
-            Schedule(self.epochs, self.patience, seed),
+            Schedule(self.epochs, self.patience, self.seed_),
             self._weights(),
             self.batch_size or step_size(len(training)),
             self.n_threads,

@@ -13,7 +13,8 @@ import warnings
 
 import numpy as np
 
-from slatewise.matching.permanent_exact import Float, Sums, in_slices, scale
+from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.matching.permanent_exact import Float, Sums, scale, slices
 
 ROUNDS, TOLERANCE = 5000, 1e-10
 
@@ -22,24 +23,26 @@ class BetheWarning(UserWarning):
     """Belief propagation did not come to rest; the bound still holds up to the accuracy that was reached."""
 
 
-def by_bethe(log_weights: Float, n_threads: int | None = None) -> Sums:
+def by_bethe(log_weights: Float, executor: Executor = ONE_THREAD) -> Sums:
     """Return log Z_B, its P, and how far above it log Z can be: inf where there are more columns than rows."""
     from slatewise.matching.kernels.bethe import propagate
 
     count, n_rows, n_columns = log_weights.shape
     gap = n_rows * np.log(2.0) / 2.0 if n_rows == n_columns else np.inf
     sums = Sums(np.empty(count), np.empty(log_weights.shape), np.full(count, gap))
+    blocks = slices(count, max(1, 16_384 // (n_rows * n_columns)))
+    at_work = np.zeros(count, dtype=np.int64)
 
-    def fill(block: slice) -> int:
+    def fill(block: slice) -> None:
         scaled = scale(log_weights[block], np.arange(count, dtype=np.int64)[block])
         free = np.exp(-scaled.v) if n_rows < n_columns else np.zeros(scaled.v.shape)
         beliefs = np.empty(scaled.weights.shape)
-        restless = propagate(scaled.weights, free, ROUNDS, TOLERANCE, beliefs)
+        at_work[block.start] = propagate(scaled.weights, free, ROUNDS, TOLERANCE, beliefs)
         sums.marginals[block] = beliefs
         sums.log_z[block] = _value(scaled.weights, free, beliefs) + scaled.offset
-        return restless
 
-    restless = sum(in_slices(fill, count, max(1, 16_384 // (n_rows * n_columns)), n_threads))
+    executor.fill_blocks(fill, blocks)
+    restless = int(at_work.sum())
     if restless:
         warnings.warn(f"Bethe: {restless} of {count} matrices not at rest after {ROUNDS} rounds", BetheWarning, 3)
     return sums

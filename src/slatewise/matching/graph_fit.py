@@ -19,6 +19,7 @@ import numpy as np
 
 from slatewise.core.active_cuts import ActiveCuts
 from slatewise.core.bundle import with_ridge
+from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.core.lbfgs import minimise
 from slatewise.core.results import Fit, Params, Round
 from slatewise.matching.bethe import BetheWarning
@@ -52,21 +53,24 @@ class Likelihood:
     tol: float = 1e-3
     max_iter: int = 500
     callback: Callable[[Round], None] | None = None
+    executor: Executor = ONE_THREAD
 
     def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
         """Minimise P to a relative certified gap of ``tol``."""
-        start = few_rows_start(blocks, scores, l2) if start is None else start
+        start = few_rows_start(blocks, scores, l2, self.executor) if start is None else start
         objective = GraphLikelihood(blocks, scores, self.sum_matchings)
         return minimise(objective, l2, start, tol=self.tol, max_iter=self.max_iter, callback=self.callback)
 
 
-def few_rows_start(blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float) -> Params:
+def few_rows_start(
+    blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, executor: Executor = ONE_THREAD
+) -> Params:
     """Return where the exact likelihood among few rows ends; 0 where graphs have no more rows than that."""
     start = np.zeros(scores.n_params)
     if max(block.X.shape[1] for block in blocks) <= FEW_ROWS:
         return start
     fewer = among_few_rows(blocks, FEW_ROWS, 1, np.random.default_rng(0))
-    return minimise(GraphLikelihood(fewer, scores, ExactSum()), l2, start, tol=START_TOL).params
+    return minimise(GraphLikelihood(fewer, scores, ExactSum(executor)), l2, start, tol=START_TOL).params
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,7 @@ class AmongFewRows:
     points: int
     """Most rows of a part."""
     seed: int = 0
+    executor: Executor = ONE_THREAD
 
     def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
         """Cut the graphs, always alike, and learn from the parts."""
@@ -87,16 +92,16 @@ class AmongFewRows:
         confused: list[Floats] | None = None
         for _ in range(ROUGH_FITS):
             rough = among_few_rows(blocks, min(self.points, FEW_ROWS), PARTITIONS, rng, confused)
-            start = minimise(GraphLikelihood(rough, scores, ExactSum()), l2, start, tol=START_TOL).params
-            confused = _doubts(blocks, scores, start)
+            start = minimise(GraphLikelihood(rough, scores, ExactSum(self.executor)), l2, start, tol=START_TOL).params
+            confused = _doubts(blocks, scores, start, self.executor)
         parts = among_few_rows(blocks, self.points, PARTITIONS, rng, confused)
         return self.learn(parts, scores, l2, start)
 
 
-def _doubts(blocks: tuple[GraphBlock, ...], scores: EdgeScores, params: Params) -> list[Floats]:
+def _doubts(blocks: tuple[GraphBlock, ...], scores: EdgeScores, params: Params, executor: Executor) -> list[Floats]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BetheWarning)  # any idea of what is confused will do
-        return confusion(blocks, scores, params, BetheSum())
+        return confusion(blocks, scores, params, BetheSum(executor))
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class GraphLikelihood:
 
 
 def matching_weights(weights: Floats, columns: Ints, unmatched: float | None) -> Floats:
-    """Return w(y) of one matching a graph, (B,)."""
+    """Return w(y) of one matching per graph, (B,)."""
     matched = columns >= 0
     chosen = np.take_along_axis(weights, np.maximum(columns, 0)[:, :, None], axis=2)[:, :, 0]
     return np.where(matched, chosen, 0.0 if unmatched is None else unmatched).sum(axis=1)

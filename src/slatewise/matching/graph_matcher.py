@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
+from slatewise.core.executor import Executor
 from slatewise.core.results import Fit, Round
 from slatewise.core.rules import Rule
+from slatewise.core.seeds import RandomState
 from slatewise.matching.best_matching import best_matchings
 from slatewise.matching.graph_edges import EdgeScores, gather_blocks
 from slatewise.matching.graph_fit import FEW_ROWS, AmongFewRows, GraphLearner, Likelihood, MaxMargin
@@ -55,7 +57,7 @@ class GraphMatcher(SavedEstimator):
         Maximum a posteriori, or the hinge of the share of wrong matches.
     expectation : {"exact", "bethe", "sample"}
         How the likelihood sums over matchings: exactly (time and memory grow as 2^M: up to about 24 points), by the
-        Bethe approximation (a lower bound of log Z), or by ``n_samples`` drawn matchings a graph. Bethe's bound has
+        Bethe approximation (a lower bound of log Z), or by ``n_samples`` drawn matchings per graph. Bethe's bound has
         kinks where two points are as good as alike: with a small l2 it is slow there, and may end short of ``tol``.
     points : int, None or "auto"
         Learn from parts of at most this many rows, each given the true matches of the others: convex, has the same
@@ -65,7 +67,7 @@ class GraphMatcher(SavedEstimator):
     unmatched : "auto" or float
         The score u of leaving a row unmatched. "auto": learnt where a target is -1; otherwise every row is matched.
     n_samples : int
-        Matchings a graph that ``expectation="sample"`` draws for a gradient or for marginals.
+        Matchings per graph that ``expectation="sample"`` draws for a gradient or for marginals.
     tol : float
         Relative certified gap at which training ends.
     max_iter : int
@@ -77,8 +79,9 @@ class GraphMatcher(SavedEstimator):
         with the same bits as if it had never stopped, and removes it at the end.
     n_threads : int, optional
         Threads over graphs; the result has the same bits with any number. -1: all cores.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Of samples and of the parts of ``points``. None is 0: every fit draws the same numbers.
+        From a RandomState or Generator each fit draws one seed, ``seed_``.
 
     Attributes
     ----------
@@ -145,7 +148,7 @@ class GraphMatcher(SavedEstimator):
         callbacks: Sequence[Callable[[Round], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.l2 = l2
         self.surrogate = surrogate
@@ -166,9 +169,9 @@ class GraphMatcher(SavedEstimator):
         Parameters
         ----------
         edge_features
-            One (M, N, d) array a graph; M and N may differ between graphs.
+            One (M, N, d) array per graph; M and N may differ between graphs.
         matches
-            One vector of length M a graph: the column of each row, -1 where it has none.
+            One vector of length M per graph: the column of each row, -1 where it has none.
 
         Returns
         -------
@@ -179,6 +182,7 @@ class GraphMatcher(SavedEstimator):
         if not graphs:
             raise ValueError("edge_features: expected at least one graph, found none")
         targets = check_matches(matches, graphs)
+        self._settle_seed()
         self.n_features_in_ = graphs[0].shape[2]
         learnt = self.unmatched == "auto" and any(int(target.min()) < 0 for target in targets)
         given = None if self.unmatched == "auto" else float(self.unmatched)
@@ -186,7 +190,8 @@ class GraphMatcher(SavedEstimator):
         card = card_for(len(graphs), np.concatenate(targets), *graphs)
         with resumed(self, card.data_sha256) as tell:
             points = self._rows_at_once(graphs)
-            quiet, learn = self._learner(points, None), self._learner(points, tell)
+            executor = Executor.of(self.n_threads)
+            quiet, learn = self._learner(points, executor, None), self._learner(points, executor, tell)
             self.l2_ = choose_l2(graphs, targets, scores, quiet) if self.l2 == "auto" else float(self.l2)
             fit = learn(gather_blocks(graphs, targets), scores, self.l2_, None)
         self._keep(fit, scores)
@@ -200,13 +205,13 @@ class GraphMatcher(SavedEstimator):
         return [best_matchings(weights[None], self.unmatched_)[0] for weights in self._weights(edge_features)]
 
     def marginals(self, edge_features: Iterable[ArrayLike]) -> list[Floats]:
-        """Return the probability of every edge, one (M, N) array a graph; what a row lacks to 1 is left unmatched."""
-        sums = self._sums()
+        """Return the probability of every edge, one (M, N) array per graph; what a row lacks to 1 is left unmatched."""
+        sums = self._sums(Executor.of(self.n_threads))
         return [sums(weights[None], self.unmatched_)[1][0] for weights in self._weights(edge_features)]
 
     def log_likelihood(self, edge_features: Iterable[ArrayLike], matches: Iterable[ArrayLike]) -> Floats:
-        """Return log p of one matching a graph, (n,); -inf where a row is unmatched that cannot be."""
-        sums = self._sums()
+        """Return log p of one matching per graph, (n,); -inf where a row is unmatched that cannot be."""
+        sums = self._sums(Executor.of(self.n_threads))
         every = self._weights(edge_features)
         targets = check_matches(matches, [weights[:, :, None] for weights in every])
         unmatched = -np.inf if self.unmatched_ is None else self.unmatched_
@@ -215,7 +220,7 @@ class GraphMatcher(SavedEstimator):
         return np.array([matching_weights(w[None], target[None], unmatched)[0] for w, target in pairs]) - log_z
 
     def sample(self, edge_features: Iterable[ArrayLike], n: int = 1, random_state: int | None = None) -> list[Ints]:
-        """Draw n matchings of each graph, one (n, M) array a graph; with ``random_state`` None others each time."""
+        """Draw n matchings of each graph, one (n, M) array per graph; with ``random_state`` None others each time."""
         if n < 1:
             raise ValueError(f"n: expected a whole number >= 1, found {n!r}")
         rng = np.random.default_rng(random_state)
@@ -253,24 +258,23 @@ class GraphMatcher(SavedEstimator):
         most = max(min(graph.shape[:2]) for graph in graphs)
         return FEW_ROWS if self.expectation == "exact" and most > MOST_EXACT_ROWS else None
 
-    def _learner(self, points: int | None, callback: Callable[[Round], None] | None) -> GraphLearner:
+    def _learner(
+        self, points: int | None, executor: Executor, callback: Callable[[Round], None] | None
+    ) -> GraphLearner:
         if self.surrogate == "max-margin":
             return MaxMargin(self.tol, self.max_iter, callback)
         learn: GraphLearner
         if self.expectation == "sample":
             steps = min(self.max_iter, MOST_STEPS)
-            learn = SampledLikelihood(self.n_samples, self._seed(), steps, self.n_threads, callback)
+            learn = SampledLikelihood(self.n_samples, self.seed_, steps, executor, callback)
         else:
-            learn = Likelihood(self._sums(), self.tol, self.max_iter, callback)
-        return learn if points is None else AmongFewRows(learn, points, self._seed())
+            learn = Likelihood(self._sums(executor), self.tol, self.max_iter, callback, executor)
+        return learn if points is None else AmongFewRows(learn, points, self.seed_, executor)
 
-    def _sums(self) -> MatchingSum:
+    def _sums(self, executor: Executor) -> MatchingSum:
         if self.expectation == "sample":
-            return SampledSum(self.n_samples, np.random.default_rng(self._seed()))
-        return ExactSum(self.n_threads) if self.expectation == "exact" else BetheSum(self.n_threads)
-
-    def _seed(self) -> int:
-        return 0 if self.random_state is None else int(self.random_state)
+            return SampledSum(self.n_samples, np.random.default_rng(self.seed_))
+        return ExactSum(executor) if self.expectation == "exact" else BetheSum(executor)
 
     def _keep(self, fit: Fit, scores: EdgeScores) -> None:
         self.coef_, self.unmatched_ = fit.params[: scores.n_features], scores.unmatched_score(fit.params)

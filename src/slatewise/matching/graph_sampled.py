@@ -16,14 +16,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from operator import add
+from typing import NamedTuple
 
 import numpy as np
 
-from slatewise.core import executor
+from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.core.oracle_log import answered
 from slatewise.core.results import Fit, Params, Round
 from slatewise.matching.bethe import BetheWarning
-from slatewise.matching.graph_edges import EdgeScores, Floats, GraphBlock, feature_variance
+from slatewise.matching.graph_edges import EdgeScores, Floats, GraphBlock, Ints, feature_variance
 from slatewise.matching.graph_fit import few_rows_start
 from slatewise.matching.graph_likelihood import GraphLikelihood
 from slatewise.matching.graph_sums import BetheSum, draw_matchings
@@ -42,17 +43,17 @@ class SampledLikelihood:
     n_samples: int
     seed: int = 0
     n_steps: int = MOST_STEPS
-    n_threads: int | None = None
+    executor: Executor = ONE_THREAD
     callback: Callable[[Round], None] | None = None
 
     def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
         """Walk ``n_steps`` steps."""
         rng = np.random.default_rng(self.seed)
         longest = _MOST_CHANGE / np.sqrt(feature_variance(blocks))
-        w = few_rows_start(blocks, scores, l2) if start is None else start
+        w = few_rows_start(blocks, scores, l2, self.executor) if start is None else start
         curvature: Floats | None = None
-        graphs = [(block, number) for block in blocks for number in range(len(block.X))]
-        with executor.one_blas_thread():
+        graphs = [_Graph(*one) for block in blocks for one in zip(block.X, block.target, block.weight, strict=True)]
+        with one_blas_thread():
             for number in range(self.n_steps):
                 streams = rng.spawn(len(graphs))  # also where the answer is known, so that the next step draws its own
                 _, estimate = answered(partial(self._estimate, graphs, streams, scores))(w)
@@ -61,31 +62,44 @@ class SampledLikelihood:
                 step = np.linalg.solve(curvature + l2 * np.eye(len(w)), gradient + l2 * w)
                 rate = 1.0 / max(1, number + 1 - self.n_steps // 2)
                 w = w - step * min(rate, longest / max(float(np.linalg.norm(step)), 1e-300))
-            objective = _bethe_value(blocks, scores, w) + 0.5 * l2 * float(w @ w)
+            objective = _bethe_value(blocks, scores, w, self.executor) + 0.5 * l2 * float(w @ w)
         last = Round(self.n_steps, objective, 0.0)
         if self.callback is not None:
             self.callback(last)
         return Fit(w, last.objective, last.lower_bound, False, (last,))
 
     def _estimate(
-        self, graphs: list[tuple[GraphBlock, int]], streams: list[np.random.Generator], scores: EdgeScores, w: Params
+        self, graphs: list[_Graph], streams: list[np.random.Generator], scores: EdgeScores, w: Params
     ) -> tuple[float, Params]:
         """Return the likelihood's gradient and then its curvature, as drawn; there is no value."""
-        unmatched = scores.unmatched_score(w)
-
-        def of_one(graph: tuple[tuple[GraphBlock, int], np.random.Generator]) -> Params:
-            (block, number), own = graph
-            X, weight = block.X[number], float(block.weight[number])
-            drawn = draw_matchings(X @ w[: scores.n_features], unmatched, self.n_samples, own)[1]
-            phi = scores.matching_features(X, np.vstack([block.target[number], drawn]))
-            mean = phi[1:].mean(axis=0)
-            spread = phi[1:] - mean
-            return np.append(weight * (mean - phi[0]), weight / self.n_samples * (spread.T @ spread))
-
-        return 0.0, executor.sum_blocks(of_one, zip(graphs, streams, strict=True), add, self.n_threads)
+        drawing = _Drawing(scores, w, self.n_samples)
+        return 0.0, self.executor.sum_blocks(_drawn, drawing, list(zip(graphs, streams, strict=True)), add)
 
 
-def _bethe_value(blocks: tuple[GraphBlock, ...], scores: EdgeScores, w: Params) -> float:
+class _Graph(NamedTuple):
+    X: Floats
+    target: Ints
+    weight: float
+
+
+class _Drawing(NamedTuple):
+    scores: EdgeScores
+    w: Params
+    n_samples: int
+
+
+def _drawn(drawing: _Drawing, block: tuple[_Graph, np.random.Generator]) -> Params:
+    """Return what one graph adds to the gradient and the curvature."""
+    (X, target, weight), own = block
+    scores, w, n_samples = drawing
+    drawn = draw_matchings(X @ w[: scores.n_features], scores.unmatched_score(w), n_samples, own)[1]
+    phi = scores.matching_features(X, np.vstack([target, drawn]))
+    mean = phi[1:].mean(axis=0)
+    spread = phi[1:] - mean
+    return np.append(weight * (mean - phi[0]), weight / n_samples * (spread.T @ spread))
+
+
+def _bethe_value(blocks: tuple[GraphBlock, ...], scores: EdgeScores, w: Params, executor: Executor) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BetheWarning)  # it is an estimate, and said to be one
-        return GraphLikelihood(blocks, scores, BetheSum()).value_and_grad(w)[0]
+        return GraphLikelihood(blocks, scores, BetheSum(executor)).value_and_grad(w)[0]

@@ -24,7 +24,7 @@ def check_graphs(edge_features: Iterable[ArrayLike], n_features: int | None = No
             raise ValueError(f"{name}: expected at least one row, one column and one feature, found {graph.shape}")
         n_features = graph.shape[2] if n_features is None else n_features
         if graph.shape[2] != n_features:
-            raise ValueError(f"{name}: expected {n_features} features an edge, found {graph.shape[2]}")
+            raise ValueError(f"{name}: expected {n_features} features per edge, found {graph.shape[2]}")
         if not np.isfinite(graph).all():
             row, column, feature = np.argwhere(~np.isfinite(graph))[0].tolist()
             found = graph[row, column, feature]
@@ -35,10 +35,10 @@ def check_graphs(edge_features: Iterable[ArrayLike], n_features: int | None = No
 
 
 def check_matches(matches: Iterable[ArrayLike], graphs: list[Floats]) -> list[Ints]:
-    """Return one column a row, -1 where it has none; no column twice."""
+    """Return one column per row, -1 where it has none; no column twice."""
     given = list(matches)
     if len(given) != len(graphs):
-        raise ValueError(f"matches: expected one matching a graph, {len(graphs)}, found {len(given)}")
+        raise ValueError(f"matches: expected one matching per graph, {len(graphs)}, found {len(given)}")
     return [_matching(f"matches[{place}]", one, graphs[place]) for place, one in enumerate(given)]
 
 
@@ -46,7 +46,7 @@ def _matching(name: str, given: ArrayLike, graph: Floats) -> Ints:
     n_rows, n_columns, _ = graph.shape
     columns: NDArray[Any] = np.asarray(given)
     if columns.shape != (n_rows,):
-        raise ValueError(f"{name}: expected one column a row, shape ({n_rows},), found shape {columns.shape}")
+        raise ValueError(f"{name}: expected one column per row, shape ({n_rows},), found shape {columns.shape}")
     if columns.dtype.kind not in "iu":
         raise ValueError(f"{name}: expected whole numbers, found dtype {columns.dtype}")
     if columns.min() < -1 or columns.max() >= n_columns:

@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.matching.bethe import by_bethe
 from slatewise.matching.graph_edges import indicator
 from slatewise.matching.permanent_exact import log_permanents
@@ -26,7 +27,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
 MOST_EXACT_ROWS = 24
-"""On the smaller side: a second a graph."""
+"""On the smaller side: a second per graph."""
 MOST_TABLE_ROWS = 16
 """Up to this many rows samples come from a table of all sums, and are exact; beyond, from a chain of swaps."""
 
@@ -35,7 +36,7 @@ MOST_TABLE_ROWS = 16
 class ExactSum:
     """Every matching counts."""
 
-    n_threads: int | None = None
+    executor: Executor = ONE_THREAD
 
     def __call__(self, weights: Floats, unmatched: float | None) -> tuple[Floats, Floats]:
         """Return log Z, (B,), and the marginals of the edges, (B, M, N)."""
@@ -45,18 +46,18 @@ class ExactSum:
                 f"expectation: expected 'bethe' or 'sample' for graphs of more than {MOST_EXACT_ROWS} rows, found "
                 f"'exact' and {rows} rows; in training points= makes smaller parts of them"
             )
-        return _with_dummies(weights, unmatched, lambda log_weights: log_permanents(log_weights, self.n_threads))
+        return _with_dummies(weights, unmatched, lambda log_weights: log_permanents(log_weights, self.executor))
 
 
 @dataclass(frozen=True)
 class BetheSum:
     """The Bethe approximation: log Z from below, with marginals that are its gradient."""
 
-    n_threads: int | None = None
+    executor: Executor = ONE_THREAD
 
     def __call__(self, weights: Floats, unmatched: float | None) -> tuple[Floats, Floats]:
         """Return the bound, (B,), and its marginals, (B, M, N)."""
-        return _with_dummies(weights, unmatched, lambda log_weights: by_bethe(log_weights, self.n_threads)[:2])
+        return _with_dummies(weights, unmatched, lambda log_weights: by_bethe(log_weights, self.executor)[:2])
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,16 @@ Rows are all matched; with more columns than rows some columns stay free. Three 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core.executor import map_blocks, sum_blocks
+from slatewise.core.executor import ONE_THREAD, Executor
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
-Result = TypeVar("Result")
 
 FEW = 8
 """Up to this many rows square matrices go through the subsets, beyond through Glynn's formula."""
@@ -68,7 +67,7 @@ class Scaled(NamedTuple):
         return _rounding(self.u.shape[1], np.abs(self.u).sum(axis=1) + np.abs(self.v).sum(axis=1))
 
 
-def log_permanents(log_weights: Float, n_threads: int | None = None) -> tuple[Float, Float]:
+def log_permanents(log_weights: Float, executor: Executor = ONE_THREAD) -> tuple[Float, Float]:
     """Return log Z (B,) and marginals (B, M, N) of checked weights, by the fastest exact method.
 
     ``log_weights`` (B, M, N), M <= N, has finite numbers and -inf; see :func:`slatewise.inference.permanent`.
@@ -79,13 +78,13 @@ def log_permanents(log_weights: Float, n_threads: int | None = None) -> tuple[Fl
     >>> np.exp(log_z), marginals
     (array([4.]), array([[[0.25, 0.75], [0.75, 0.25]]]))
     """
-    sums = exact_sums(log_weights, n_threads)
+    sums = exact_sums(log_weights, executor)
     return sums.log_z, sums.marginals
 
 
-def exact_sums(log_weights: Float, n_threads: int | None = None) -> Sums:
+def exact_sums(log_weights: Float, executor: Executor = ONE_THREAD) -> Sums:
     """Sum by the fastest exact method."""
-    return METHODS[chosen(log_weights.shape)](log_weights, n_threads)
+    return METHODS[chosen(log_weights.shape)](log_weights, executor)
 
 
 def chosen(shape: tuple[int, ...]) -> str:
@@ -124,11 +123,11 @@ def no_matching(number: int) -> ValueError:
     return ValueError(f"log_weights: expected a matching with finite weight, found none in matrix {number}")
 
 
-def by_subsets(log_weights: Float, n_threads: int | None = None) -> Sums:
+def by_subsets(log_weights: Float, executor: Executor = ONE_THREAD) -> Sums:
     """Walk the subsets of columns; weights are scaled by the duals only where their products leave the range."""
     count, size, _ = log_weights.shape
     if size == 3:
-        return _by_six(log_weights, n_threads)
+        return _by_six(log_weights, executor)
     _check_memory("subsets", log_weights.shape)
     (z, offset, lost), marginals = np.zeros((3, count)), np.empty(log_weights.shape)
 
@@ -148,14 +147,14 @@ def by_subsets(log_weights: Float, n_threads: int | None = None) -> Sums:
         offset[numbers], lost[numbers] = scaled.offset, scaled.rounding
 
     width = max(64, 1 << 15 >> size)
-    _all_slices(as_they_are, count, width, n_threads)
+    executor.fill_blocks(as_they_are, slices(count, width))
     underflown = np.flatnonzero(z < _SMALL)
-    _all_slices(by_duals, len(underflown), width, n_threads)
+    executor.fill_blocks(by_duals, slices(len(underflown), width))
     log_z = np.log(z) + offset
     return Sums(log_z, marginals, np.maximum(lost, _rounding(size, np.abs(log_z))))
 
 
-def _by_six(log_weights: Float, n_threads: int | None) -> Sums:
+def _by_six(log_weights: Float, executor: Executor) -> Sums:
     """Write out the six permutations of three."""
     from slatewise.matching.kernels.permanent_threes import sum_threes, weigh_threes
 
@@ -169,14 +168,14 @@ def _by_six(log_weights: Float, n_threads: int | None) -> Sums:
             raise no_matching(block.start + at)
         sum_threes(np.exp(parts, out=parts), z[block], marginals[block])
 
-    _all_slices(fill, count, _SIX_AT_ONCE, n_threads)
+    executor.fill_blocks(fill, slices(count, _SIX_AT_ONCE))
     log_z += np.log(z, out=z)
     return Sums(log_z, marginals, _rounding(3, sizes))
 
 
-def by_glynn(log_weights: Float, n_threads: int | None = None) -> Sums:
+def by_glynn(log_weights: Float, executor: Executor = ONE_THREAD) -> Sums:
     """Sum over signs; matrices whose terms cancel too much go through the subsets."""
-    from slatewise.matching.kernels.permanent_glynn import LANE_COLUMNS, sum_signs, sum_signs_of_all
+    from slatewise.matching.kernels.permanent_glynn import LANE_COLUMNS, sum_signs_of_all
     from slatewise.matching.kernels.sinkhorn import balance
 
     count, size, _ = log_weights.shape
@@ -185,7 +184,7 @@ def by_glynn(log_weights: Float, n_threads: int | None = None) -> Sums:
     if size > MOST_SIGNS:
         raise ValueError(f"log_weights: expected at most {MOST_SIGNS} rows for method 'glynn', found {size}")
     sums = Sums(np.empty(count), np.empty(log_weights.shape), np.empty(count))
-    block_columns = _BLOCK_COLUMNS if size >= _THREADED_SIGNS else 0
+    one_by_one = size >= _THREADED_SIGNS
 
     def fill(block: slice) -> None:
         scaled = scale(log_weights[block], np.arange(count, dtype=np.int64)[block])
@@ -193,8 +192,9 @@ def by_glynn(log_weights: Float, n_threads: int | None = None) -> Sums:
         balance(weights, _SWEEPS, log_scale)
         columns = np.ascontiguousarray(weights.transpose(0, 2, 1))
         (values, sizes), gradients = np.empty((2, len(columns))), np.empty(columns.shape)
-        if block_columns:
-            values[0], sizes[0], gradients[0] = by_blocks_of_signs(columns[0])
+        if one_by_one:
+            signs = range(1 << _BLOCK_COLUMNS)
+            values[0], sizes[0], gradients[0] = executor.sum_blocks(_signs_of, columns[0], signs, _add_three)
         else:
             sum_signs_of_all(columns, gradients, values, sizes)
         values[values <= 0.0] = np.nan  # nothing but rounding is left: a case for the subsets
@@ -205,20 +205,13 @@ def by_glynn(log_weights: Float, n_threads: int | None = None) -> Sums:
         missed = np.maximum(_off_one(found.sum(axis=1)), _off_one(found.sum(axis=2)))
         sums.error[block] = scaled.rounding + _EPSILON * size * sizes / values + missed
 
-    def by_blocks_of_signs(columns: Float) -> tuple[float, float, Float]:
-        def one(block: int) -> tuple[float, float, Float]:
-            gradient = np.empty(columns.shape)
-            return *sum_signs(columns, block, block_columns, gradient), gradient
-
-        return sum_blocks(one, range(1 << block_columns), _add_three, n_threads)
-
-    if block_columns:
-        _all_slices(fill, count, 1, 1)
+    if one_by_one:
+        ONE_THREAD.fill_blocks(fill, slices(count, 1))
     else:
-        _all_slices(fill, count, max(1, 1 << 17 >> size), n_threads)
+        executor.fill_blocks(fill, slices(count, max(1, 1 << 17 >> size)))
     poor = np.flatnonzero(~(sums.error <= MOST_ROUNDING))
     if len(poor) and table_bytes("subsets", log_weights.shape) <= MOST_BYTES:
-        for whole, part in zip(sums, by_subsets(log_weights[poor], n_threads), strict=True):
+        for whole, part in zip(sums, by_subsets(log_weights[poor], executor), strict=True):
             whole[poor] = part
     lost = np.flatnonzero(np.isnan(sums.log_z))
     if len(lost):
@@ -228,7 +221,15 @@ def by_glynn(log_weights: Float, n_threads: int | None = None) -> Sums:
     return sums
 
 
-def by_rows(log_weights: Float, n_threads: int | None = None) -> Sums:
+def _signs_of(columns: Float, block: int) -> tuple[float, float, Float]:
+    """Sum over one block of the signs of a large matrix: value, sum of sizes, and gradient."""
+    from slatewise.matching.kernels.permanent_glynn import sum_signs
+
+    gradient = np.empty(columns.shape)
+    return *sum_signs(columns, block, _BLOCK_COLUMNS, gradient), gradient
+
+
+def by_rows(log_weights: Float, executor: Executor = ONE_THREAD) -> Sums:
     """Go column by column over subsets of rows."""
     from slatewise.matching.kernels.permanent_rows import sum_matchings
 
@@ -244,11 +245,12 @@ def by_rows(log_weights: Float, n_threads: int | None = None) -> Sums:
         sums.log_z[block], sums.error[block] = np.log(z) + scaled.offset, scaled.rounding
         sums.marginals[block] = out.transpose(0, 2, 1)
 
-    _all_slices(fill, count, max(1, 1 << 16 >> n_rows), n_threads)
+    executor.fill_blocks(fill, slices(count, max(1, 1 << 16 >> n_rows)))
     return sums
 
 
-METHODS: dict[str, Callable[[Float, int | None], Sums]] = {"subsets": by_subsets, "glynn": by_glynn, "rows": by_rows}
+Solver: TypeAlias = Callable[[Float, Executor], Sums]
+METHODS: dict[str, Solver] = {"subsets": by_subsets, "glynn": by_glynn, "rows": by_rows}
 
 
 def _sum_subsets(matrices: Float, z: Float) -> None:
@@ -271,7 +273,7 @@ def _check_memory(method: str, shape: tuple[int, ...]) -> None:
 
 
 def _rounding(size: int, taken_off: Float) -> Float:
-    """Return what a sum of positive terms may lose: some units a factor, and the digits that scaling took off."""
+    """Return what a sum of positive terms may lose: some units per factor, and the digits that scaling took off."""
     return 4.0 * _EPSILON * (4.0 * size + taken_off)
 
 
@@ -283,12 +285,6 @@ def _add_three(left: tuple[float, float, Float], right: tuple[float, float, Floa
     return left[0] + right[0], left[1] + right[1], left[2] + right[2]
 
 
-def in_slices(fill: Callable[[slice], Result], count: int, size: int, n_threads: int | None) -> Iterator[Result]:
-    """Yield ``fill(slice)`` for slices of ``size`` matrices, in order; threads run over slices."""
-    slices = (slice(first, min(first + size, count)) for first in range(0, count, size))
-    return map_blocks(fill, slices, n_threads if count > size else 1)  # one slice is not worth a thread
-
-
-def _all_slices(fill: Callable[[slice], None], count: int, size: int, n_threads: int | None) -> None:
-    for _ in in_slices(fill, count, size, n_threads):
-        pass
+def slices(count: int, size: int) -> list[slice]:
+    """Cut ``count`` matrices into blocks of ``size``."""
+    return [slice(first, min(first + size, count)) for first in range(0, count, size)]

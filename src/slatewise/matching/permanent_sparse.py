@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from slatewise.matching.permanent_exact import Float, Int, Sums, in_slices, scale
+from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.matching.permanent_exact import Float, Int, Sums, scale, slices
 
 Bool = NDArray[np.bool_]
 Words = NDArray[np.uint64]
@@ -73,7 +74,7 @@ def most_sets(order: Plan) -> float:
     return most
 
 
-def by_candidates(log_weights: Float, n_threads: int | None = None) -> Sums:
+def by_candidates(log_weights: Float, executor: Executor = ONE_THREAD) -> Sums:
     """Walk the reachable sets of every matrix."""
     count, n_rows, n_columns = log_weights.shape
     sums = Sums(np.empty(count), np.empty(log_weights.shape), np.empty(count))
@@ -84,8 +85,7 @@ def by_candidates(log_weights: Float, n_threads: int | None = None) -> Sums:
         log_z, sums.marginals[block.start] = _walk(scaled.weights[0], free[0])
         sums.log_z[block], sums.error[block] = log_z + scaled.offset, scaled.rounding
 
-    for _ in in_slices(fill, count, 1, n_threads):
-        pass
+    executor.fill_blocks(fill, slices(count, 1))
     return sums
 
 
@@ -93,13 +93,13 @@ def _walk(weights: Float, free: Float) -> tuple[float, Float]:
     order = plan(weights > 0.0)
     levels, log_z = _forward(weights, free, order)
     marginals = np.zeros(weights.shape)
-    onward = np.ones(1)
+    backward = np.ones(1)
     for row, level in zip(order.rows[::-1], levels[::-1], strict=True):
-        reached = level.weight * onward[level.target]
+        reached = level.weight * backward[level.target]
         edges = np.bincount(level.column, level.sums[level.source] * reached, minlength=weights.shape[1])
         marginals[row] = edges / edges.sum()
-        onward = np.bincount(level.source, reached, minlength=len(level.sums))
-        onward /= onward.max()  # the scale does not matter: each row's probabilities add up to 1
+        backward = np.bincount(level.source, reached, minlength=len(level.sums))
+        backward /= backward.max()  # the scale does not matter: each row's probabilities add up to 1
     return log_z, marginals
 
 
@@ -125,7 +125,7 @@ def _forward(weights: Float, free: Float, order: Plan) -> tuple[list[_Step], flo
         source, column, weight = source[possible], column[possible], weight[possible]
         n_steps += len(source)
         if n_steps > MOST_STEPS:
-            raise ValueError(f"log_weights: expected few candidates a row, found more than {MOST_STEPS} steps in all")
+            raise ValueError(f"log_weights: expected few candidates per row, found more than {MOST_STEPS} steps in all")
         sets, index = np.unique(target[possible], return_inverse=True)
         levels.append(_Step(source, column, index, weight, sums))
         sums = np.bincount(index, sums[source] * weight, minlength=len(sets))

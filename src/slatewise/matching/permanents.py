@@ -9,7 +9,6 @@ below with approximate marginals (:mod:`~slatewise.matching.bethe`). Samples: :m
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
@@ -17,15 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.checks import real_numbers
+from slatewise.core.executor import Executor
 from slatewise.matching.bethe import by_bethe
-from slatewise.matching.permanent_exact import METHODS, MOST_BYTES, Float, Sums, chosen, log_permanents, table_bytes
+from slatewise.matching.permanent_exact import METHODS, MOST_BYTES, Float, Solver, chosen, log_permanents, table_bytes
 from slatewise.matching.permanent_sparse import by_candidates, most_sets, plan
 
 Method: TypeAlias = Literal["auto", "subsets", "glynn", "rows", "candidates", "bethe"]
 Kind: TypeAlias = Literal["exact", "bound"]
 
 MOST_EXACT_ROWS = 24
-"""Beyond this many rows (a second a matrix) "auto" takes few candidates, else the Bethe bound."""
+"""Beyond this many rows (a second per matrix) "auto" takes few candidates, else the Bethe bound."""
 MOST_STEPS = 1 << 27
 """The same with more columns than rows: columns times sets of them."""
 LARGEST = 1e300
@@ -84,7 +84,7 @@ def permanent(log_weights: ArrayLike, method: Method = "auto", n_threads: int | 
     square = weights.shape[1] == weights.shape[2]
     if not square and name in ("subsets", "glynn"):
         raise ValueError(f"method: expected 'rows', 'candidates' or 'bethe' for {weights.shape[1:]}, found {name!r}")
-    sums = _SOLVERS[name](weights, n_threads)
+    sums = _SOLVERS[name](weights, Executor.of(n_threads))
     kind: Kind = "bound" if name == "bethe" else "exact"
     if np.ndim(cast(Float, log_weights)) == 2:
         return Permanent(float(sums.log_z[0]), sums.marginals[0], name, kind, float(sums.error[0]))
@@ -92,7 +92,7 @@ def permanent(log_weights: ArrayLike, method: Method = "auto", n_threads: int | 
 
 
 def with_unmatched(log_weights: ArrayLike, unmatched: ArrayLike) -> Float:
-    """Append one private column a row, which only that row can take: to take it is to stay unmatched.
+    """Append one private column per row, which only that row can take: to take it is to stay unmatched.
 
     (.., M, N) and log weights (.., M) of staying unmatched give (.., M, N + M). Dummy columns that rows share would
     count a matching once for every way of dealing them out, and give wrong probabilities.
@@ -137,7 +137,7 @@ def tied_permanent(log_weights: ArrayLike, row_classes: ArrayLike, column_classe
         raise ValueError(f"log_weights: expected one square matrix, found shape {np.shape(weights)}")
     rows, columns = _classes("row_classes", row_classes), _classes("column_classes", column_classes)
     if rows.shape != (len(weights[0]),):
-        raise ValueError(f"row_classes: expected one class a row, {len(weights[0])}, found shape {rows.shape}")
+        raise ValueError(f"row_classes: expected one class per row, {len(weights[0])}, found shape {rows.shape}")
     if columns.shape != rows.shape or (np.sort(rows) != np.sort(columns)).any():
         raise ValueError(f"column_classes: expected {rows.tolist()} in some order, found {columns.tolist()}")
     log_z, error, marginals = 0.0, 0.0, np.zeros(weights.shape[1:])
@@ -175,7 +175,7 @@ def _classes(name: str, classes: ArrayLike) -> NDArray[Any]:
     try:
         found = np.asarray(classes)
     except ValueError:
-        raise ValueError(f"{name}: expected one class an entry, found lists of different lengths") from None
+        raise ValueError(f"{name}: expected one class per entry, found lists of different lengths") from None
     if found.dtype.kind == "c" or (found.dtype.kind == "f" and not np.isfinite(found).all()):
         raise ValueError(f"{name}: expected names or finite numbers, found {found.tolist()}")
     return found
@@ -194,6 +194,6 @@ def _fastest(weights: Float) -> str:
     return name
 
 
-_SOLVERS: dict[str, Callable[[Float, int | None], Sums]] = {**METHODS, "candidates": by_candidates, "bethe": by_bethe}
+_SOLVERS: dict[str, Solver] = {**METHODS, "candidates": by_candidates, "bethe": by_bethe}
 
 __all__ = ["Permanent", "log_permanents", "permanent", "tied_permanent", "with_unmatched"]

@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
 from slatewise.core.checks import Features
+from slatewise.core.executor import Executor
 from slatewise.core.graded import GradedLists
 from slatewise.core.groups import group_rows
 from slatewise.core.results import Round
 from slatewise.core.rules import Rule
+from slatewise.core.seeds import RandomState
 from slatewise.matching.problems import slate_hinge, slate_likelihood, whole_hinge, whole_likelihood
 from slatewise.matching.settings import (
     MOST_DOCUMENTS,
@@ -27,7 +29,7 @@ from slatewise.matching.settings import (
     position_weights,
 )
 from slatewise.matching.slates import RatedLists, all_slates, fraction_of_slates
-from slatewise.matching.training import Pose, averaged_fit, choose_l2
+from slatewise.matching.training import MakeProblem, averaged_fit, choose_l2
 from slatewise.model.query_ranker import QueryRanker
 from slatewise.model.sklearn import check_targets
 
@@ -65,7 +67,7 @@ class MatchingRanker(QueryRanker):
     repeats : int
         How many times slates are drawn; theta is the mean over these fits. "all" and "whole" need one.
     l2 : float or "auto"
-        Weight of the regulariser ``1/2 |theta|^2``; "auto": the one with the smallest loss on inner folds over lists.
+        Weight of the regularizer ``1/2 |theta|^2``; "auto": the one with the smallest loss on inner folds over lists.
     surrogate : {"likelihood", "max-margin"}
         RankMatch, or DORM.
     tol : float, optional
@@ -80,8 +82,9 @@ class MatchingRanker(QueryRanker):
         with the same bits as if it had never stopped, and removes it at the end.
     n_threads : int, optional
         The result has the same bits with any number. -1: all cores.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Of the slates and the inner folds. None is 0: every fit draws the same numbers.
+        From a RandomState or Generator each fit draws one seed, ``seed_``.
     absent : {"use", "skip"}
         What becomes of a query that lacks one of the ratings there are (M of them, where there are more): its slates
         show the ratings it has, filled up with further documents; or it is left out, as in the paper.
@@ -89,7 +92,7 @@ class MatchingRanker(QueryRanker):
     Attributes
     ----------
     coef_
-        theta, one number a feature.
+        theta, one number per feature.
     l2_, M_
         What was given or chosen; ``M_`` is 0 with ``subsets="whole"``.
     ratings_
@@ -164,7 +167,7 @@ class MatchingRanker(QueryRanker):
         callbacks: Sequence[Callable[[Round], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
-        random_state: int | None = None,
+        random_state: RandomState = None,
         absent: Literal["use", "skip"] = "use",
     ) -> None:
         self.M = M
@@ -210,8 +213,8 @@ class MatchingRanker(QueryRanker):
         groups = group_rows(qid, len(scores), group)
         lists = self._useful(RatedLists.of(groups.gather(scores)[:, None], groups.gather(ratings), groups.offsets))
         check_grades(self, lists)
-        rng = np.random.default_rng([0 if self.random_state is None else self.random_state, 1])
-        return self._pose()(lists, rng).loss(np.ones(1))
+        rng = np.random.default_rng([self.seed_, 1])
+        return self._problem_maker()(lists, rng).loss(np.ones(1))
 
     def _certificate(self) -> dict[str, Any]:
         return {"objective": self.objective_, "lower_bound": self.lower_bound_, "converged": self._converged}
@@ -223,11 +226,11 @@ class MatchingRanker(QueryRanker):
         rated = self._useful(RatedLists.of(lists.X, lists.y, lists.offsets, lists.weight))
         check_grades(self, rated)
         self.n_skipped_ = len(lists) - len(rated)
-        pose, seed = self._pose(), 0 if self.random_state is None else int(self.random_state)
+        make_problem, seed = self._problem_maker(), self.seed_
         tol = self._tolerance()
-        self.l2_ = choose_l2(pose, rated, seed, tol, self.max_iter) if self.l2 == "auto" else float(self.l2)
+        self.l2_ = choose_l2(make_problem, rated, seed, tol, self.max_iter) if self.l2 == "auto" else float(self.l2)
         repeats = 1 if isinstance(self.subsets, str) else self.repeats
-        fit = averaged_fit(pose, rated, self.l2_, repeats, seed, tol, self.max_iter, tell)
+        fit = averaged_fit(make_problem, rated, self.l2_, repeats, seed, tol, self.max_iter, tell)
         self.coef_, self.objective_, self.lower_bound_ = lists.all_features(fit.params), fit.objective, fit.lower_bound
         self._converged = fit.converged
         self.n_iter_ = len(fit.history)
@@ -251,14 +254,15 @@ class MatchingRanker(QueryRanker):
         by_default = 1e-3 if self.surrogate == "max-margin" else 1e-5
         return by_default if self.tol is None else float(self.tol)
 
-    def _pose(self) -> Pose:
+    def _problem_maker(self) -> MakeProblem:
         """Choose the problem."""
+        executor = Executor.of(self.n_threads)
         hinge = self.surrogate == "max-margin"
         c = position_weights(self.c, self.M_ or len(self.ratings_))
         if isinstance(self.subsets, str) and self.subsets == "whole":
             weights = self.ratings_ if c is None else c[::-1]
-            return (whole_hinge if hinge else whole_likelihood)(self.ratings_, weights, self.n_threads)
+            return (whole_hinge if hinge else whole_likelihood)(self.ratings_, weights, executor)
         draw = all_slates if isinstance(self.subsets, str) else fraction_of_slates(float(self.subsets))
         if hinge:
-            return slate_hinge(self.M_, c, draw, float(self.ratings_[0]), self.n_threads)
-        return slate_likelihood(self.M_, c, draw, self.ties == "marginal", self.n_threads)
+            return slate_hinge(self.M_, c, draw, float(self.ratings_[0]), executor)
+        return slate_likelihood(self.M_, c, draw, self.ties == "marginal", executor)

@@ -29,7 +29,7 @@ Method: TypeAlias = Literal["auto", "tables", "huber-law", "chain"]
 MOST_STATES = 1 << 22
 """Tables hold at most this many numbers (32 MiB)."""
 MOST_TRIES = 1000
-"""Huber-Law gives up after this many rejections a sample, and a million on top."""
+"""Huber-Law gives up after this many rejections per sample, and a million on top."""
 MOST_WALKED = 50
 """The chain gives up when fewer than one in so many of its steps are at possible matchings."""
 _NOTHING = 40.0  # exp(-40) of p is too little to be drawn
@@ -141,7 +141,7 @@ def _huber_law(weights: Float, n: int, seed: Seed, depth: int | None) -> Matchin
 
 
 def _rejection(weights: Float, n: int, seed: Seed, depth: int, name: str) -> MatchingSamples:
-    from slatewise.matching.kernels.matching_sampler import draw_all, fill_bounds, fill_table
+    from slatewise.matching.kernels.matching_sampler import Table, draw_all, fill_bounds, fill_table
     from slatewise.matching.kernels.sinkhorn import balance
 
     size = weights.shape[1]
@@ -153,16 +153,18 @@ def _rejection(weights: Float, n: int, seed: Seed, depth: int, name: str) -> Mat
     fill_bounds(matrix, bounds)
     choose = np.array([[math.comb(a, b) for b in range(size + 2)] for a in range(size + 1)], dtype=np.int64)
     starts = np.concatenate(([0], np.cumsum(choose[size, : depth + 1])))
-    table, drawn = np.empty(int(starts[-1])), np.empty((n, size), dtype=np.int64)
-    fill_table(matrix, bounds, depth, choose, starts, table)
-    if not 0.0 < table[0] < np.inf:
-        raise ValueError(f"log_weights: expected some that can be balanced, found a sum of {table[0]} after balancing")
+    table = Table(matrix, bounds, depth, choose, starts, np.empty(int(starts[-1])))
+    drawn = np.empty((n, size), dtype=np.int64)
+    fill_table(table)
+    total = float(table.sums[0])
+    if not 0.0 < total < np.inf:
+        raise ValueError(f"log_weights: expected some that can be balanced, found a sum of {total} after balancing")
     most = n if depth == size else 1_000_000 + MOST_TRIES * n
-    accepted, tried = draw_all(matrix, bounds, depth, choose, starts, table, seed, most, drawn)
+    accepted, tried = draw_all(table, seed, most, drawn)
     if accepted < n:
         raise ValueError(f"method: expected 'chain' here, found that Huber-Law accepted {accepted} of {tried}")
     rate = accepted / tried if tried else 1.0
-    log_z = math.log(table[0]) + float(log_scale[0]) + float(np.log(largest).sum()) + math.log(rate)
+    log_z = math.log(total) + float(log_scale[0]) + float(np.log(largest).sum()) + math.log(rate)
     error = math.sqrt((1.0 - rate) / accepted) if accepted else 0.0
     return MatchingSamples(drawn, name, True, rate, log_z, error)
 

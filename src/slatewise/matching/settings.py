@@ -43,7 +43,7 @@ def check_ratings(ranker: MatchingRanker, ratings: Floats) -> None:
 
 
 def position_weights(c: ArrayLike, size: int) -> Floats | None:
-    """Return c, one weight a position (a rating, for whole lists), best first; None stands for the ratings."""
+    """Return c, one weight per position (a rating, for whole lists), best first; None stands for the ratings."""
     if isinstance(c, str):
         return None if c == "rating" else np.arange(size - 1, -1, -1, dtype=np.float64)
     weights = np.asarray(c)

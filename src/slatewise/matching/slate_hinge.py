@@ -9,14 +9,14 @@ over few documents by ``kernels/slate_assignment.py``, otherwise by
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from slatewise.core import executor
 from slatewise.core.checks import Features
+from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.losses.dcg import DCGLoss
 from slatewise.losses.linear import Vectors
 from slatewise.matching.slates import Floats, Ints, RatedLists, Slates
@@ -33,7 +33,7 @@ class SlateHinge:
     X: Features
     slates: Slates
     least: float
-    n_threads: int | None = None
+    executor: Executor = ONE_THREAD
 
     @property
     def n_params(self) -> int:
@@ -43,31 +43,13 @@ class SlateHinge:
     def cut(self, w: Floats) -> tuple[float, Floats]:
         """Return (offset, gradient) of the plane that touches R at w."""
         slates = self.slates
-        scores = (self.X @ w)[slates.rows]
-        place = np.concatenate(
-            list(executor.map_blocks(lambda block: self._best(scores, block), self._blocks(), self.n_threads))
-        )
+        scored = _Scored((self.X @ w)[slates.rows], slates.weights, self._costs)
+        blocks = [slice(first, first + _BLOCK_SLATES) for first in range(0, len(slates.rows), _BLOCK_SLATES)]
+        place = np.concatenate(list(self.executor.map_blocks(_best, scored, blocks)))
         change = np.take_along_axis(slates.weights, place, axis=1) - slates.weights
         slopes = np.bincount(slates.rows.ravel(), (change * slates.share[:, None]).ravel(), self.X.shape[0])
         losses = (self._costs.items * np.take_along_axis(self._costs.positions, place, axis=1)).sum(axis=1)
         return float(slates.share @ losses), slopes @ self.X
-
-    def _best(self, scores: Floats, block: slice) -> Ints:
-        from slatewise.core.assignment import linear_loss_ranking
-        from slatewise.matching.kernels.slate_assignment import best_rankings
-
-        s, c, a, b = scores[block], self.slates.weights[block], *(part[block] for part in self._costs)
-        place = np.empty(s.shape, dtype=np.int64)
-        if s.shape[1] <= MOST_IN_KERNEL:
-            best_rankings(s, c, b, a, place)
-            return place
-        for slate in range(len(s)):
-            order = linear_loss_ranking(s[slate], c[slate], a[slate], b[slate]).order
-            place[slate, order] = np.arange(len(order))
-        return place
-
-    def _blocks(self) -> Iterator[slice]:
-        return (slice(first, first + _BLOCK_SLATES) for first in range(0, len(self.slates.rows), _BLOCK_SLATES))
 
     @cached_property
     def _costs(self) -> Vectors:
@@ -75,6 +57,30 @@ class SlateHinge:
         patterns, which = np.unique(self.slates.ratings - self.least, axis=0, return_inverse=True)
         vectors = [DCGLoss().vectors(pattern) for pattern in patterns]
         return Vectors(*(np.array(part)[which.ravel()] for part in zip(*vectors, strict=True)))
+
+
+class _Scored(NamedTuple):
+    """Scores, weights and costs: of all slates (B, M)."""
+
+    scores: Floats
+    weights: Floats
+    costs: Vectors
+
+
+def _best(scored: _Scored, block: slice) -> Ints:
+    """Return where the documents of some slates stand in their most violated ranking."""
+    from slatewise.core.assignment import linear_loss_ranking
+    from slatewise.matching.kernels.slate_assignment import best_rankings
+
+    s, c, a, b = scored.scores[block], scored.weights[block], *(part[block] for part in scored.costs)
+    place = np.empty(s.shape, dtype=np.int64)
+    if s.shape[1] <= MOST_IN_KERNEL:
+        best_rankings(s, c, b, a, place)
+        return place
+    for slate in range(len(s)):
+        order = linear_loss_ranking(s[slate], c[slate], a[slate], b[slate]).order
+        place[slate, order] = np.arange(len(order))
+    return place
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +91,7 @@ class WholeHinge:
     weights: Floats
     """c of each row, growing with its rating."""
     least: float
-    n_threads: int | None = None
+    executor: Executor = ONE_THREAD
 
     @property
     def n_params(self) -> int:
@@ -94,24 +100,12 @@ class WholeHinge:
 
     def cut(self, w: Floats) -> tuple[float, Floats]:
         """Return (offset, gradient) of the plane that touches R at w."""
-        from slatewise.core.assignment import linear_loss_ranking
-
         scores = self.lists.X @ w
-        slopes = np.empty(len(scores))
-
-        def one(part: tuple[slice, Vectors]) -> float:
-            rows, (a, b) = part
-            falling = self.weights[rows][::-1]
-            order = linear_loss_ranking(scores[rows], falling, a, b).order
-            placement = np.empty(len(order))
-            placement[order] = falling
-            slopes[rows] = placement - self.weights[rows]
-            return float(a @ b[order])
-
-        losses = np.array(list(executor.map_blocks(one, self._costs, self.n_threads)))
+        found = list(self.executor.map_blocks(_worst_list, (scores, self.weights), self._costs))
+        losses, slopes = zip(*found, strict=True)
         weights = self.lists.weights
-        gradient = (self.lists.row_weights * slopes) @ self.lists.X
-        return float((weights * losses).sum() / weights.sum()), gradient / float(weights.sum())
+        gradient = (self.lists.row_weights * np.concatenate(slopes)) @ self.lists.X
+        return float((weights * np.array(losses)).sum() / weights.sum()), gradient / float(weights.sum())
 
     @cached_property
     def _costs(self) -> tuple[tuple[slice, Vectors], ...]:
@@ -119,3 +113,16 @@ class WholeHinge:
         gained = self.lists.ratings - self.least
         rows = (slice(int(a), int(b)) for a, b in zip(self.lists.offsets[:-1], self.lists.offsets[1:], strict=True))
         return tuple((part, DCGLoss().vectors(gained[part])) for part in rows)
+
+
+def _worst_list(scored: tuple[Floats, Floats], part: tuple[slice, Vectors]) -> tuple[float, Floats]:
+    """Return the loss of one list's most violated ranking, and its slopes."""
+    from slatewise.core.assignment import linear_loss_ranking
+
+    rows, (a, b) = part
+    scores, weights = (of_all[rows] for of_all in scored)
+    falling = weights[::-1]
+    order = linear_loss_ranking(scores, falling, a, b).order
+    placement = np.empty(len(order))
+    placement[order] = falling
+    return float(a @ b[order]), placement - weights

@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from slatewise.core import executor
 from slatewise.core.checks import Features
+from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.matching.permanent_exact import log_permanents
 from slatewise.matching.slates import Floats, Ints, RatedLists, Slates
 from slatewise.matching.tied import tied_log_sum
@@ -36,7 +38,7 @@ class SlateLikelihood:
     slates: Slates
     ties: tuple[Ties, ...] = ()
     """Tied documents to be summed over; none: the order of a slate is the observed one."""
-    n_threads: int | None = None
+    executor: Executor = ONE_THREAD
 
     @property
     def n_params(self) -> int:
@@ -47,11 +49,11 @@ class SlateLikelihood:
         """Return the mean and its gradient."""
         slates = self.slates
         scores = (self.X @ params)[slates.rows]
-        log_z, expected = _sums(scores, slates.weights, self.n_threads)
+        log_z, expected = _sums(scores, slates.weights, self.executor)
         losses, excess = log_z - (scores * slates.weights).sum(axis=1), expected - slates.weights
         for tied in self.ties:
             at = np.ix_(tied.slates, np.arange(tied.first, tied.last))
-            log_tied, expected_tied = _sums(scores[at], slates.weights[at], self.n_threads)
+            log_tied, expected_tied = _sums(scores[at], slates.weights[at], self.executor)
             losses[tied.slates] -= log_tied - (scores[at] * slates.weights[at]).sum(axis=1)
             excess[at] -= expected_tied - slates.weights[at]
         slopes = np.bincount(slates.rows.ravel(), (excess * slates.share[:, None]).ravel(), self.X.shape[0])
@@ -87,11 +89,7 @@ class WholeLikelihood:
     lists: RatedLists
     weights: Floats
     """c of each row, the same for all rows of a rating and growing with it."""
-    n_threads: int | None = None
-    _classes: tuple[tuple[slice, Ints, Floats, float], ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_classes", tuple(self._runs()))
+    executor: Executor = ONE_THREAD
 
     @property
     def n_params(self) -> int:
@@ -101,27 +99,48 @@ class WholeLikelihood:
     def value_and_grad(self, params: Floats) -> tuple[float, Floats]:
         """Return the mean and its gradient."""
         scores = self.lists.X @ params
-        slopes = np.empty(len(scores))
-
-        def one(part: tuple[slice, Ints, Floats, float]) -> float:
-            rows, sizes, values, weight = part
-            found = tied_log_sum(scores[rows], sizes, values)
-            slopes[rows] = found.marginals @ values - self.weights[rows]
-            same = math.fsum(math.lgamma(size + 1) for size in sizes.tolist())  # rankings that show the same ratings
-            return weight * (found.log_z - same - float(scores[rows] @ self.weights[rows]))
-
-        total = math.fsum(executor.map_blocks(one, self._classes, self.n_threads))
+        found = list(self.executor.map_blocks(_whole_list, _Scored(scores, self.weights), self._lists))
+        losses, slopes = zip(*found, strict=True)
         counted = float(self.lists.weights.sum())
-        return total / counted, (self.lists.row_weights * slopes) @ self.lists.X / counted
+        gradient = (self.lists.row_weights * np.concatenate(slopes)) @ self.lists.X
+        return math.fsum(losses) / counted, gradient / counted
 
-    def _runs(self) -> Iterator[tuple[slice, Ints, Floats, float]]:
-        """Rows, class sizes, class weights, and weight, of each list."""
+    @cached_property
+    def _lists(self) -> tuple[_List, ...]:
+        return tuple(self._runs())
+
+    def _runs(self) -> Iterator[_List]:
         for start, end, weight in zip(self.lists.offsets[:-1], self.lists.offsets[1:], self.lists.weights, strict=True):
             values, sizes = np.unique(self.weights[start:end], return_counts=True)
-            yield slice(int(start), int(end)), sizes.astype(np.int64), values, float(weight)
+            yield _List(slice(int(start), int(end)), sizes.astype(np.int64), values, float(weight))
 
 
-def _sums(scores: Floats, weights: Floats, n_threads: int | None) -> tuple[Floats, Floats]:
+class _List(NamedTuple):
+    """Rows of one list, sizes and weights of its classes, and how much it counts."""
+
+    rows: slice
+    sizes: Ints
+    values: Floats
+    weight: float
+
+
+class _Scored(NamedTuple):
+    """Of all rows."""
+
+    scores: Floats
+    weights: Floats
+
+
+def _whole_list(scored: _Scored, part: _List) -> tuple[float, Floats]:
+    """Return -log p of one list, and its slopes."""
+    scores, weights = scored.scores[part.rows], scored.weights[part.rows]
+    found = tied_log_sum(scores, part.sizes, part.values)
+    same = math.fsum(math.lgamma(size + 1) for size in part.sizes.tolist())  # rankings that show the same ratings
+    loss = part.weight * (found.log_z - same - float(scores @ weights))
+    return loss, found.marginals @ part.values - weights
+
+
+def _sums(scores: Floats, weights: Floats, executor: Executor) -> tuple[Floats, Floats]:
     """Return log Z (B,) and the expected weight of each item's position (B, M)."""
     n, size = scores.shape
     log_z, expected = np.empty(n), np.empty(scores.shape)
@@ -130,7 +149,7 @@ def _sums(scores: Floats, weights: Floats, n_threads: int | None) -> tuple[Float
         block = slice(first, first + step)
         # Only differences count: small numbers lose fewer digits.
         centred = scores[block] - scores[block].mean(axis=1, keepdims=True)
-        found, marginals = log_permanents(centred[:, :, None] * weights[block][:, None, :], n_threads)
+        found, marginals = log_permanents(centred[:, :, None] * weights[block][:, None, :], executor)
         log_z[block] = found + scores[block].mean(axis=1) * weights[block].sum(axis=1)
         expected[block] = np.einsum("bij,bj->bi", marginals, weights[block])
     return log_z, expected

@@ -88,7 +88,7 @@ class RatedLists:
 
 @dataclass(frozen=True, eq=False)
 class Slates:
-    """Rows of the lists, best first, one slate a row; equal slates stand once and count ``share``."""
+    """Rows of the lists, best first, one slate per row; equal slates stand once and count ``share``."""
 
     rows: Ints
     """(B, M)"""

@@ -27,7 +27,7 @@ TAIL = 1e-19
 """Counts of a class are left out, from below and from above, that weigh no more than this together."""
 MOST_LEFT_OUT = 1e-13
 """If that may be more of Z than this, nothing is left out."""
-MOST_ROOM = 1 << 24
+MOST_BUFFER = 1 << 24
 """Nor of a class whose likely counts take more numbers than this to find (128 MiB)."""
 _SWEEPS = 12
 
@@ -104,7 +104,7 @@ def _counts(x: Float, sizes: Int, tail: float) -> tuple[float, Int, Int]:
     lows, highs = np.maximum(0, all_of_class - (n - after)), np.minimum(all_of_class, after)
     if tail > 0.0:
         for r, size in enumerate(sizes.tolist()):
-            if (n + 1) * (size + 2) > MOST_ROOM:
+            if (n + 1) * (size + 2) > MOST_BUFFER:
                 continue
             inside, others = np.ascontiguousarray(x[:, r]), np.delete(x, r, axis=1).sum(axis=1)
             ahead, behind = np.empty((n + 1, size + 2)), np.empty((2, size + 2))
@@ -114,16 +114,17 @@ def _counts(x: Float, sizes: Int, tail: float) -> tuple[float, Int, Int]:
 
 def _walk(x: Float, sizes: Int, lows: Int, highs: Int) -> tuple[float, Float]:
     """Return Z and the marginals, from the counts between the bounds."""
-    from slatewise.matching.kernels.permanent_tied import longest_layer, sum_classes
+    from slatewise.matching.kernels.permanent_tied import Buffers, Grid, longest_layer, sum_classes
 
     n, between = len(x), sizes[1:-1]
     counts = _counts_of_all(between)
     strides = np.array([math.prod((between[r + 1 :] + 1).tolist()) for r in range(len(between))], dtype=np.int64)
-    layer = longest_layer(counts, strides, lows, highs)
+    grid = Grid(counts, strides, lows, highs)
+    layer = longest_layer(grid)
     stretch = math.isqrt(n // 4) + 1  # the layers of a stretch are used often and should stay in the cache
-    kept, layers, room = np.empty((-(-n // stretch), layer)), np.empty((stretch, layer)), np.empty((2, layer))
+    buffers = Buffers(np.empty((-(-n // stretch), layer)), np.empty((stretch, layer)), np.empty((2, layer)))
     marginals = np.empty(x.shape)
-    return sum_classes(x, counts, strides, lows, highs, kept, layers, room, marginals), marginals
+    return sum_classes(x, grid, buffers, marginals), marginals
 
 
 def _counts_of_all(sizes: Int) -> Int:
@@ -144,7 +145,7 @@ def _best_classes(s: Float, sizes: Int, values: Float) -> Int:
 
 
 def _priced(s: Float, sizes: Int, values: Float) -> Float:
-    """Return log weights, up to a constant an item, with a price a class: no item gains by leaving its best class.
+    """Return log weights, up to a constant per item, with a price per class: no item gains by leaving its best class.
 
     In the best ranking a class meets the next at one score. Prices are added up from where that is least, so that
     classes of very large or small scores take no digits from those between.
@@ -164,7 +165,7 @@ def _priced(s: Float, sizes: Int, values: Float) -> Float:
 def _checked(scores: ArrayLike, class_sizes: ArrayLike, class_values: ArrayLike) -> tuple[Float, Int, Float]:
     s = bounded("scores", scores)
     if s.ndim != 1 or len(s) == 0:
-        raise ValueError(f"scores: expected one finite number an item, found shape {s.shape}")
+        raise ValueError(f"scores: expected one finite number per item, found shape {s.shape}")
     sizes = real("class_sizes", class_sizes)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 0).any() or sizes.sum() != len(s):
         raise ValueError(f"class_sizes: expected whole numbers >= 0 that add up to {len(s)}, found {sizes.tolist()}")

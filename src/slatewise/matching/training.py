@@ -15,9 +15,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from slatewise.core import executor
 from slatewise.core.active_cuts import ActiveCuts
 from slatewise.core.bundle import CutObjective, Cuts, with_ridge
+from slatewise.core.executor import one_blas_thread
 from slatewise.core.features import spread
 from slatewise.core.lbfgs import SmoothObjective, minimise
 from slatewise.core.results import ConvergenceWarning, Fit, Params, Round
@@ -40,10 +40,10 @@ class Problem(ABC):
 
     @abstractmethod
     def loss(self, params: Params) -> float:
-        """Return the loss without the regulariser."""
+        """Return the loss without the regularizer."""
 
 
-Pose: TypeAlias = Callable[[RatedLists, np.random.Generator], Problem]
+MakeProblem: TypeAlias = Callable[[RatedLists, np.random.Generator], Problem]
 """Makes a problem of lists, with the randomness of their slates."""
 
 
@@ -100,7 +100,7 @@ class HingeProblem(Problem):
 
 
 def averaged_fit(
-    pose: Pose,
+    make_problem: MakeProblem,
     lists: RatedLists,
     l2: float,
     repeats: int,
@@ -109,11 +109,11 @@ def averaged_fit(
     max_iter: int,
     callback: Callback | None = None,
 ) -> Fit:
-    """Solve one problem a repeat and take the mean theta; its objective, and the bound, are means over the problems."""
-    problems = [pose(lists, np.random.default_rng([random_state, repeat])) for repeat in range(repeats)]
+    """Solve one problem per repeat and take the mean theta; its objective and the bound are means over the problems."""
+    problems = [make_problem(lists, np.random.default_rng([random_state, repeat])) for repeat in range(repeats)]
     fits = [problem.fit(l2, tol, max_iter, None, callback) for problem in problems]
     params = np.mean([fit.params for fit in fits], axis=0)
-    with executor.one_blas_thread():
+    with one_blas_thread():
         risk = float(np.mean([problem.loss(params) for problem in problems]))
     return Fit(
         params,
@@ -124,7 +124,7 @@ def averaged_fit(
     )
 
 
-def choose_l2(pose: Pose, lists: RatedLists, random_state: int, tol: float, max_iter: int) -> float:
+def choose_l2(make_problem: MakeProblem, lists: RatedLists, random_state: int, tol: float, max_iter: int) -> float:
     """Return the strength with the smallest mean loss over folds of the lists; the larger one among equals."""
     if len(lists) < 2:
         raise ValueError(f"l2: expected a number where there is one list to learn from, found 'auto' and {len(lists)}")
@@ -134,13 +134,13 @@ def choose_l2(pose: Pose, lists: RatedLists, random_state: int, tol: float, max_
     losses = np.zeros(len(strengths))
     for fold in range(min(FOLDS, len(lists))):
         inner, held_out = (lists.part(np.flatnonzero(chosen)) for chosen in (part != fold, part == fold))
-        path = held_out_path(pose, inner, held_out, strengths, random_state, tol, max_iter)
+        path = held_out_path(make_problem, inner, held_out, strengths, random_state, tol, max_iter)
         losses += float(held_out.weights.sum()) * np.array([loss for loss, _ in path])
     return strengths[int(np.argmin(losses))]
 
 
 def held_out_path(
-    pose: Pose,
+    make_problem: MakeProblem,
     lists: RatedLists,
     held_out: RatedLists,
     strengths: Sequence[float],
@@ -149,8 +149,8 @@ def held_out_path(
     max_iter: int,
 ) -> list[tuple[float, Params]]:
     """Return, for each of falling l2, the loss on the lists left out and theta; a fit starts where the last ended."""
-    problem = pose(lists, np.random.default_rng([random_state, 0]))
-    judge = pose(held_out, np.random.default_rng([random_state, 1]))
+    problem = make_problem(lists, np.random.default_rng([random_state, 0]))
+    judge = make_problem(held_out, np.random.default_rng([random_state, 1]))
     found: list[tuple[float, Params]] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

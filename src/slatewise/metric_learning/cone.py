@@ -1,7 +1,7 @@
 """The two cones a metric is sought in, and their projections with derivatives.
 
     Psd       W = L'L , positive semidefinite d x d            <A, B> = sum of the products of all entries
-    Orthant   W = diag(l * l), a weight >= 0 a feature         kept as vectors of length d
+    Orthant   W = diag(l * l), a weight >= 0 per feature       kept as vectors of length d
 
 A point is held by its factor (L or l), which is free of constraints: d<M, W>/dL = 2 L M. The projection of a matrix
 keeps its positive eigenvalues; its derivative in the direction A is, in the eigenbasis, A times the divided differences
@@ -188,7 +188,7 @@ class PsdProjection:
 
 @dataclass(frozen=True)
 class Orthant:
-    """One weight >= 0 a feature."""
+    """One weight >= 0 per feature."""
 
     def identity(self, n_features: int) -> Floats:
         """All ones."""

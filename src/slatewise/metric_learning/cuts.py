@@ -14,7 +14,7 @@ near a centre V. Its dual over a is smooth and has few variables:
     D(a) = a.o - (sigma + rho)/2 |W(a)|^2 + rho/2 |V|^2 ,    W(a) = projection of (rho V - M(a)) / (sigma + rho)
 
 Newton's method maximises it: each step is a quadratic program over a with the derivative of the projection as Hessian.
-No C and no regulariser is in a cut: the same cuts serve a whole path.
+No C and no regularizer is in a cut: the same cuts serve a whole path.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ MOST_NEWTON_STEPS = 30
 
 
 @dataclass(frozen=True)
-class Regulariser:
+class Regularizer:
     """``trace`` tr(W) + ``square``/2 |W|^2."""
 
     trace: float
     square: float
 
     def value(self, W: Floats, identity: Floats) -> float:
-        """Return the regulariser at W."""
+        """Return the regularizer at W."""
         return self.trace * float(np.vdot(identity, W)) + 0.5 * self.square * float(np.vdot(W, W))
 
     def slope(self, W: Floats, identity: Floats) -> Floats:
@@ -56,14 +56,14 @@ class Proposal:
     projection: Projection
     W: Floats
     model: float
-    """Regulariser + C times the largest cut, at W: what the cuts expect of F there."""
+    """Regularizer + C times the largest cut, at W: what the cuts expect of F there."""
 
 
 class Cuts:
     """The latest cuts, as many as memory allows."""
 
-    def __init__(self, cone: Cone, n_features: int, regulariser: Regulariser) -> None:
-        self.cone, self.regulariser = cone, regulariser
+    def __init__(self, cone: Cone, n_features: int, regularizer: Regularizer) -> None:
+        self.cone, self.regularizer = cone, regularizer
         self.identity = cone.identity(n_features)
         self.most = int(np.clip(MOST_BYTES // self.identity.nbytes, LEAST_CUTS, MOST_CUTS))
         self.offsets = np.empty(0)
@@ -88,7 +88,7 @@ class Cuts:
 
     def bound_of(self, offset: float, gradient: Floats) -> float:
         """Return the bound of one plane, already multiplied by its share of C."""
-        trace, square = self.regulariser.trace, self.regulariser.square
+        trace, square = self.regularizer.trace, self.regularizer.square
         values = self.cone.eigenvalues(gradient)
         if square > 0.0:
             return offset - 0.5 * float((np.minimum(values + trace, 0.0) ** 2).sum()) / square
@@ -136,8 +136,8 @@ class _Dual:
 
     def __init__(self, cuts: Cuts, C: float, centre: Floats, rho: float, unit: float) -> None:
         self.cuts, self.C, self.centre, self.rho, self.unit = cuts, C, centre, rho, unit
-        self.scale = cuts.regulariser.square + rho
-        self.base = rho * centre - cuts.regulariser.trace * cuts.identity
+        self.scale = cuts.regularizer.square + rho
+        self.base = rho * centre - cuts.regularizer.trace * cuts.identity
         self.constant = 0.5 * rho * float(np.vdot(centre, centre))
 
     def at(self, alpha: Floats) -> _DualPoint:
@@ -146,7 +146,7 @@ class _Dual:
         W = projection.point
         value = float(alpha @ cuts.offsets) - 0.5 * self.scale * float(np.vdot(W, W)) + self.constant
         slope = cuts.offsets + cuts.gradients.reshape(len(alpha), -1) @ W.ravel()
-        model = cuts.regulariser.value(W, cuts.identity) + self.C * max(float(slope.max()), 0.0)
+        model = cuts.regularizer.value(W, cuts.identity) + self.C * max(float(slope.max()), 0.0)
         distance = 0.5 * self.rho * float(np.vdot(W - self.centre, W - self.centre))
         return _DualPoint(alpha, value, slope, projection, W, model, distance)
 

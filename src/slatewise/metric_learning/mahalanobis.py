@@ -8,15 +8,15 @@ the same for all items of a query, so rankings do without it.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse import issparse
 
-from slatewise.core import executor
 from slatewise.core.checks import BLOCK_BYTES
+from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -44,7 +44,7 @@ def factor(W: Floats) -> Floats:
 
 
 def catalogue_scores(queries: Rows, items: Rows, item_squares: Floats) -> Floats:
-    """Return 2 q.i - |i|^2 (queries, items) of mapped points: minus the squared distance, up to a constant a query."""
+    """Return 2 q.i - |i|^2 (queries, items) of mapped points: -|q - i|^2 up to a constant per query."""
     scores = dense(queries @ items.T)
     scores *= 2.0
     scores -= item_squares
@@ -90,21 +90,34 @@ def smallest(distances: Floats, k: int) -> Ints:
     return found
 
 
-def nearest(queries: Floats, items: Floats, k: int, n_threads: int | None = None) -> Ints:
-    """Return the k nearest items of every query, nearest first, the first of equal ones first.
+def nearest(queries: Floats, items: Floats, k: int, executor: Executor = ONE_THREAD) -> tuple[Ints, Floats]:
+    """Return the k nearest items of every query, nearest first, the first of equal ones first, and -|q - i|^2 of each.
 
     Examples
     --------
-    >>> nearest(np.array([[0.0], [5.0]]), np.array([[4.0], [1.0], [0.5]]), 2)
-    array([[2, 1], [0, 1]])
+    >>> places, scores = nearest(np.array([[0.0], [5.0]]), np.array([[4.0], [1.0], [0.5]]), 2)
+    >>> places.tolist(), scores.tolist()
+    ([[2, 1], [0, 1]], [[-0.25, -1.0], [-1.0, -16.0]])
     """
-    item_squares = squares(items)
-
-    def block(rows: slice) -> Ints:
-        return smallest(-catalogue_scores(queries[rows], items, item_squares), k)
-
     if not len(queries):
-        return np.empty((0, k), dtype=np.int64)
-    with executor.one_blas_thread():
-        blocks = row_blocks(len(queries), len(items))
-        return np.concatenate(list(executor.map_blocks(block, blocks, n_threads)))
+        return np.empty((0, k), dtype=np.int64), np.empty((0, k))
+    with one_blas_thread():
+        search = _Search(queries, items, squares(items), k)
+        found = list(executor.map_blocks(_nearest_of, search, row_blocks(len(queries), len(items))))
+    places, scores = (np.concatenate(part) for part in zip(*found, strict=True))
+    return places, scores
+
+
+class _Search(NamedTuple):
+    queries: Floats
+    items: Floats
+    item_squares: Floats
+    k: int
+
+
+def _nearest_of(search: _Search, rows: slice) -> tuple[Ints, Floats]:
+    queries = search.queries[rows]
+    scores = catalogue_scores(queries, search.items, search.item_squares)
+    places = smallest(-scores, search.k)
+    # What is the same for all items of a query comes in last, and rounding keeps the order of the rest.
+    return places, np.minimum(np.take_along_axis(scores, places, axis=1) - squares(queries)[:, None], 0.0)

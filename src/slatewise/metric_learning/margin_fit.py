@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from slatewise.core import executor
 from slatewise.core.active_cuts import ActiveCuts
 from slatewise.core.bundle import one_slack
+from slatewise.core.executor import one_blas_thread
 from slatewise.core.results import ConvergenceWarning, Fit, Round
 from slatewise.metric_learning.margin_hinge import MarginHinge
 
@@ -28,7 +28,7 @@ def fit_margin(
     hinge: MarginHinge, C: float, tol: float, max_iter: int, callback: Callable[[Round], None] | None = None
 ) -> Fit:
     """Minimise to a certified relative gap of ``tol``."""
-    with executor.one_blas_thread():
+    with one_blas_thread():
         return one_slack(hinge, ActiveCuts(np.ones(hinge.n_features)), C, tol=tol, max_iter=max_iter, callback=callback)
 
 
@@ -50,7 +50,7 @@ def choose_strength(hinge: MarginHinge, random_state: int) -> float:
 def path_losses(hinge: MarginHinge, held_out: MarginHinge, strengths: Sequence[float]) -> list[float]:
     """Return the mean loss on the lists left out, for each C of a growing path."""
     cuts = ActiveCuts(np.ones(hinge.n_features))
-    with executor.one_blas_thread(), warnings.catch_warnings():
+    with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fits = [one_slack(hinge, cuts, C, tol=_TOLERANCE, max_iter=_ROUNDS) for C in strengths]
         return [held_out.ranking_loss(fit.params) for fit in fits]

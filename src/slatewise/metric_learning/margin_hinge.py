@@ -2,21 +2,21 @@
 
     R(w) = sum_q omega_q  max over rankings m of [ Delta_q(m) + w.psi_q(m) - w.psi_q(best) ] ,     s = X w
 
-The oracle gives each list's loss and the coefficients a of its items' scores, so that a list's hinge is
-``loss - a.s``; the cut is then ``(sum_q omega_q loss_q, -X'(omega a))``: one product with X a round, whatever the loss.
+The oracle gives each list's loss and the coefficients a of its items' scores, so that a list's hinge is ``loss - a.s``;
+the cut is then ``(sum_q omega_q loss_q, -X'(omega a))``: one product with X per round, whatever the loss.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core import executor
 from slatewise.core.checks import BLOCK_BYTES, Features, bytes_before, cut_points, row_range
+from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.core.features import spread, take_rows
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -46,7 +46,7 @@ class MarginHinge:
     """(n,) as the oracle reads it."""
     offsets: Ints
     oracle: ListOracle
-    n_threads: int | None = None
+    executor: Executor = ONE_THREAD
     weight: Floats | None = None
     """(L,) how much each list counts, omega up to their sum; None: all alike."""
 
@@ -67,9 +67,8 @@ class MarginHinge:
 
     def cut(self, w: Floats) -> tuple[float, Floats]:
         """Return (offset, gradient) of the plane that touches R at w."""
-        offset, gradient = executor.sum_blocks(
-            lambda block: self._cut_of(w, *block), self._blocks, _add, self.n_threads
-        )
+        point = _Point(w, self.X, self.relevance, self.offsets, self.weights, self.oracle)
+        offset, gradient = self.executor.sum_blocks(_cut_of, point, self._blocks, _add)
         total = float(self.weights.sum())
         return offset / total, gradient / total
 
@@ -78,7 +77,7 @@ class MarginHinge:
 
         Scores far enough apart in their list outweigh any loss: the most violated ranking is then the ranking itself.
         """
-        with executor.one_blas_thread():
+        with one_blas_thread():
             scores: Floats = self.X @ w
         far = np.sqrt(spread(scores[:, None], self.offsets))
         return self.cut(w * (_FAR / far) if far > 0.0 else w)[0]
@@ -100,14 +99,27 @@ class MarginHinge:
     def _blocks(self) -> list[tuple[int, int]]:
         return cut_points(bytes_before(self.X, int(self.offsets[-1]))[self.offsets], BLOCK_BYTES)
 
-    def _cut_of(self, w: Floats, first: int, last: int) -> tuple[float, Floats]:
-        rows = slice(int(self.offsets[first]), int(self.offsets[last]))
-        X: Any = row_range(self.X, rows)
-        offsets = self.offsets[first : last + 1] - self.offsets[first]
-        losses, slopes = np.empty(last - first), np.empty(int(offsets[-1]))
-        self.oracle.most_violated_block(X @ w, self.relevance[rows], offsets, losses, slopes)
-        omega = self.weights[first:last]
-        return float((omega * losses).sum()), -((np.repeat(omega, np.diff(offsets)) * slopes) @ X)
+
+class _Point(NamedTuple):
+    """The hinge of some lists at one w, for whoever works on a block of them."""
+
+    w: Floats
+    X: Features
+    relevance: NDArray[Any]
+    offsets: Ints
+    weights: Floats
+    oracle: ListOracle
+
+
+def _cut_of(point: _Point, block: tuple[int, int]) -> tuple[float, Floats]:
+    first, last = block
+    rows = slice(int(point.offsets[first]), int(point.offsets[last]))
+    X: Any = row_range(point.X, rows)
+    offsets = point.offsets[first : last + 1] - point.offsets[first]
+    losses, slopes = np.empty(last - first), np.empty(int(offsets[-1]))
+    point.oracle.most_violated_block(X @ point.w, point.relevance[rows], offsets, losses, slopes)
+    omega = point.weights[first:last]
+    return float((omega * losses).sum()), -((np.repeat(omega, np.diff(offsets)) * slopes) @ X)
 
 
 def _add(one: tuple[float, Floats], other: tuple[float, Floats]) -> tuple[float, Floats]:

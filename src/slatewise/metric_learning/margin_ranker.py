@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from slatewise.core import rules
 from slatewise.core.checks import Features
+from slatewise.core.executor import Executor
 from slatewise.core.graded import GradedLists
 from slatewise.core.results import Round
 from slatewise.core.rules import Rule
+from slatewise.core.seeds import RandomState
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.margin_fit import choose_strength, fit_margin
 from slatewise.metric_learning.margin_hinge import MarginHinge
@@ -39,7 +41,7 @@ class MarginRanker(QueryRanker):
     k : int
         Ranks that count for "ndcg" and "precision".
     C : float or "auto"
-        Weight of the hinge against the regulariser; "auto": by the same loss on inner folds over lists, of which
+        Weight of the hinge against the regularizer; "auto": by the same loss on inner folds over lists, of which
         there must then be two.
     threshold : float, optional
         The smallest relevance that counts as relevant. Default: all that is above the smallest relevance in training
@@ -55,13 +57,14 @@ class MarginRanker(QueryRanker):
         with the same bits as if it had never stopped, and removes it at the end.
     n_threads : int, optional
         Threads over blocks of lists; the result has the same bits with any number. -1: all cores.
-    random_state : int, optional
+    random_state : int, RandomState or Generator, optional
         Of the folds of ``C="auto"``. None is 0: every fit draws the same numbers.
+        From a RandomState or Generator each fit draws one seed, ``seed_``.
 
     Attributes
     ----------
     coef_
-        w, one weight a feature.
+        w, one weight per feature.
     C_
         What was given or chosen.
     objective_, lower_bound_, n_iter_
@@ -125,7 +128,7 @@ class MarginRanker(QueryRanker):
         callbacks: Sequence[Callable[[Round], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.loss = loss
         self.k = k
@@ -150,8 +153,7 @@ class MarginRanker(QueryRanker):
 
     def _fit_lists(self, lists: GradedLists, tell: Callable[[Round], None]) -> None:
         hinge = self._hinge(lists)
-        seed = 0 if self.random_state is None else int(self.random_state)
-        self.C_ = choose_strength(hinge, seed) if self.C == "auto" else float(self.C)
+        self.C_ = choose_strength(hinge, self.seed_) if self.C == "auto" else float(self.C)
         fit = fit_margin(hinge, self.C_, self.tol, self.max_iter, tell)
         self.coef_ = lists.all_features(fit.params)
         self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
@@ -180,10 +182,11 @@ class MarginRanker(QueryRanker):
                 stacklevel=4,
             )
         kept, levels = lists.keep(useful), levels[np.repeat(useful, np.diff(lists.offsets))]
+        executor = Executor.of(self.n_threads)
         if self.loss == "auc":
-            return MarginHinge(kept.X, levels, kept.offsets, OrderedPairs(), self.n_threads, kept.weight)
+            return MarginHinge(kept.X, levels, kept.offsets, OrderedPairs(), executor, kept.weight)
         oracle = Oracle(self.loss, int(self.k))
-        return MarginHinge(kept.X, levels.astype(np.int8), kept.offsets, oracle, self.n_threads, kept.weight)
+        return MarginHinge(kept.X, levels.astype(np.int8), kept.offsets, oracle, executor, kept.weight)
 
     def _levels(self, y: Floats) -> NDArray[np.int64]:
         """Relevance as whole numbers from 0: 0 and 1, or for the AUC of graded rows every grade."""

@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core import executor
+from slatewise.core.executor import one_blas_thread
 from slatewise.core.results import ConvergenceWarning, Fit, Round, warn_unless_converged
 from slatewise.metric_learning.cone import Cone
-from slatewise.metric_learning.cuts import Cuts, Proposal, Regulariser
+from slatewise.metric_learning.cuts import Cuts, Proposal, Regularizer
 from slatewise.metric_learning.descent import Descent
 from slatewise.metric_learning.mahalanobis import Floats, squares
 from slatewise.metric_learning.metric_hinge import MetricHinge
@@ -43,7 +43,7 @@ FAIR_SHARE = 0.3
 FIRST_RHO = 200.0
 """A step of a tenth of W's size costs the gap."""
 LEAST_RHO = 1e-4
-"""Of what the regulariser is worth: below, the proximal term no longer moves anything."""
+"""Of what the regularizer is worth: below, the proximal term no longer moves anything."""
 ROUNDING = 1e-6
 """Share of the objective by which rounding may lift the bound of an optimal point above it."""
 LOOSEN, TIGHTEN = 0.3, 2.0
@@ -60,7 +60,7 @@ class MetricProblem:
 
     hinge: MetricHinge
     cone: Cone
-    regulariser: Regulariser
+    regularizer: Regularizer
     C: float
 
 
@@ -119,13 +119,13 @@ class MetricSearch:
         W = problem.cone.point(factor)
         offset, gradient = problem.hinge.cut(factor)
         risk = offset + float(np.vdot(gradient, W))
-        value = problem.regulariser.value(W, cuts.identity) + problem.C * risk
+        value = problem.regularizer.value(W, cuts.identity) + problem.C * risk
         cuts.add(offset, gradient)
         self.passes += 1
         self.bound = max(self.bound, cuts.bound_of(problem.C * offset, problem.C * gradient))
         if value < self.objective:
             self.best, self.objective = W, value
-        slope = problem.regulariser.slope(W, cuts.identity) + problem.C * gradient
+        slope = problem.regularizer.slope(W, cuts.identity) + problem.C * gradient
         return value, problem.cone.pull_back(factor, slope)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
@@ -197,7 +197,7 @@ class MetricSearch:
         if self.descending or self.rho == 0.0:
             self.rho = FIRST_RHO * (self.objective - self.bound) / size
         found = self._proposal()
-        least = LEAST_RHO * self.problem.regulariser.value(self.best, self.cuts.identity) / size
+        least = LEAST_RHO * self.problem.regularizer.value(self.best, self.cuts.identity) / size
         for _ in range(MOST_PROPOSALS - 1):
             fair = self.objective - found.model >= FAIR_SHARE * (self.objective - self.bound)
             if fair or self.certified or self.rho <= least:
@@ -239,7 +239,7 @@ def fit_metric(
     Parameters
     ----------
     problem
-        The hinge, the cone, the regulariser and C.
+        The hinge, the cone, the regularizer and C.
     tol
         Relative gap.
     max_iter
@@ -253,12 +253,12 @@ def fit_metric(
     callback
         Called after every round.
     """
-    cuts = Cuts(problem.cone, problem.hinge.n_features, problem.regulariser) if cuts is None else cuts
+    cuts = Cuts(problem.cone, problem.hinge.n_features, problem.regularizer) if cuts is None else cuts
     search = MetricSearch(problem, tol, cuts, first_factor(problem, start))
     if resume is not None:
         search.restore(resume)
     history: list[Round] = []
-    with executor.one_blas_thread():
+    with one_blas_thread():
         while search.passes == 0 or (search.sound and not search.certified and search.passes < max_iter):
             history.append(search.round())
             if callback is not None:

@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from slatewise.core import executor
+from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.mahalanobis import Floats, Rows, catalogue_scores, row_blocks, squares
 from slatewise.metric_learning.relevant_items import Relevance
@@ -62,7 +62,7 @@ class MetricHinge:
     """(n_queries,) summing to 1."""
     oracle: Oracle
     shape: MetricShape
-    n_threads: int | None = None
+    executor: Executor = ONE_THREAD
     scale: Floats | None = None
     """(n_queries,) what the oracle's psi of each query is multiplied by; None: ones."""
 
@@ -84,12 +84,21 @@ class MetricHinge:
 
     def cut(self, factor: Floats) -> tuple[float, Floats]:
         """Return (offset, gradient) of the plane that touches R at the W of this factor."""
-        with executor.one_blas_thread():
+        with one_blas_thread():
             mapped = self.shape.embed(self.items, factor)
-            point = _Mapped(self.shape.embed(self.queries, factor), mapped, squares(mapped))
-            offset, products, column_sums = executor.sum_blocks(
-                lambda block: self._cut_of(point, block), self._blocks, _add, self._threads
+            point = _Point(
+                self.queries,
+                self.items,
+                self.relevance,
+                self.weight,
+                self.scale,
+                self.oracle,
+                self.shape,
+                self.shape.embed(self.queries, factor),
+                mapped,
+                squares(mapped),
             )
+            offset, products, column_sums = self.executor.sum_blocks(_cut_of, point, self._blocks, _add)
             # sum_i D_i x_i x_i' = X'(DX), and half of it in each of the two products.
             inner = self.shape.products(self.items, self.items * column_sums[:, None])
             return offset, self.shape.symmetric(0.5 * inner - products)
@@ -98,33 +107,37 @@ class MetricHinge:
     def _blocks(self) -> Sequence[slice]:
         return row_blocks(len(self.weight), self.relevance.n_items)
 
-    @cached_property
-    def _threads(self) -> int | None:
-        # A pool of threads for one block would only cost.
-        return 1 if len(self._blocks) == 1 else self.n_threads
 
-    def _cut_of(self, point: _Mapped, block: slice) -> tuple[float, Floats, Floats]:
-        scores = catalogue_scores(point.queries[block], point.items, point.item_squares)
-        n_queries, n_items = scores.shape
-        scale = np.ones(n_queries) if self.scale is None else self.scale[block]
-        if self.scale is not None:
-            scores *= scale[:, None]
-        relevance = np.empty(scores.shape, dtype=np.int8)
-        self.relevance.fill(block, relevance)
-        losses, weights = np.empty(n_queries), np.empty(scores.size)
-        offsets = np.arange(n_queries + 1, dtype=np.int64) * n_items
-        self.oracle.most_violated_block(scores.ravel(), relevance.ravel(), offsets, losses, weights)
-        share = self.weight[block]
-        S = weights.reshape(scores.shape)
-        S *= (share * scale)[:, None]
-        return float(share @ losses), self.shape.products(self.queries[block], S @ self.items), S.sum(axis=0)
+class _Point(NamedTuple):
+    """The hinge of some queries at one W, for whoever works on a block of them."""
 
-
-@dataclass(frozen=True, eq=False)
-class _Mapped:
     queries: Rows
     items: Rows
+    relevance: Relevance
+    weight: Floats
+    scale: Floats | None
+    oracle: Oracle
+    shape: MetricShape
+    mapped_queries: Rows
+    mapped_items: Rows
     item_squares: Floats
+
+
+def _cut_of(point: _Point, block: slice) -> tuple[float, Floats, Floats]:
+    scores = catalogue_scores(point.mapped_queries[block], point.mapped_items, point.item_squares)
+    n_queries, n_items = scores.shape
+    scale = np.ones(n_queries) if point.scale is None else point.scale[block]
+    if point.scale is not None:
+        scores *= scale[:, None]
+    relevance = np.empty(scores.shape, dtype=np.int8)
+    point.relevance.fill(block, relevance)
+    losses, weights = np.empty(n_queries), np.empty(scores.size)
+    offsets = np.arange(n_queries + 1, dtype=np.int64) * n_items
+    point.oracle.most_violated_block(scores.ravel(), relevance.ravel(), offsets, losses, weights)
+    share = point.weight[block]
+    S = weights.reshape(scores.shape)
+    S *= (share * scale)[:, None]
+    return float(share @ losses), point.shape.products(point.queries[block], S @ point.items), S.sum(axis=0)
 
 
 def _add(one: tuple[float, Floats, Floats], other: tuple[float, Floats, Floats]) -> tuple[float, Floats, Floats]:

@@ -2,7 +2,7 @@
 
     linear    x itself, centred in every column that is stored in full: distances do not change
     basis     phi(x) with phi phi' = K, by pivoted Cholesky: K = k(x, x') of a kernel, or x.x' where features are more
-              than points. A metric that regularises the trace never leaves the span of the points, so nothing is lost
+              than points. A metric that regularizes the trace never leaves the span of the points, so nothing is lost
 
 A learned map L of phi becomes a map of x, or of the kernel values with the basis rows: ``L phi(x) = A k(basis, x)``.
 """

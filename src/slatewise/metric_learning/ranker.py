@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
+from slatewise.core.executor import Executor
+from slatewise.core.former_answers import FormerRows
 from slatewise.core.results import Fit, Round
 from slatewise.core.row_kernels import KERNELS
 from slatewise.core.rules import Rule
@@ -21,7 +23,7 @@ from slatewise.metric_learning.learned_distance import LearnedDistance, squared_
 from slatewise.metric_learning.mahalanobis import nearest
 from slatewise.metric_learning.metric_fit import MetricProblem, MetricSearch, fit_metric
 from slatewise.metric_learning.settings import (
-    REGULARISERS,
+    REGULARIZERS,
     check_learned,
     labels_like,
     listed,
@@ -34,7 +36,6 @@ from slatewise.model.sklearn import check_is_fitted
 from slatewise.model.transformer import Transforms, check_points
 
 Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 Loss: TypeAlias = Literal["auc", "precision", "map", "mrr", "ndcg", "knn"]
 KernelName: TypeAlias = Literal["linear", "rbf", "chi2", "intersection", "precomputed"]
 
@@ -50,7 +51,7 @@ class MetricRanker(Transforms, SavedEstimator):
     Which loss? For neighbours that vote, "precision", "ndcg", "knn" and "mrr" look at the first ranks only, and ask no
     class to be one heap; "auc" and "map" order whole lists, in few dimensions.
 
-    Standardise the features first. Regularisers charge a feature by its unit, and where units differ by orders of
+    Standardise the features first. Regularizers charge a feature by its unit, and where units differ by orders of
     magnitude training often runs all its passes without a certificate.
 
     Parameters
@@ -70,9 +71,9 @@ class MetricRanker(Transforms, SavedEstimator):
     k : int
         Ranks that count in "precision", "ndcg" and "knn".
     C : float
-        Weight of the hinge against the regulariser. What it means depends on ``pairs``.
+        Weight of the hinge against the regularizer. What it means depends on ``pairs``.
     regularizer : {"trace", "frobenius", "diagonal"}
-        tr(W), which favours few directions; half the sum of squares of W; tr(W) of a diagonal W, a weight a feature.
+        tr(W), which favours few directions; half the sum of squares of W; tr(W) of a diagonal W, a weight per feature.
     tol : float
         Relative certified gap at which training ends.
     max_iter : int
@@ -163,7 +164,7 @@ class MetricRanker(Transforms, SavedEstimator):
         "loss": rules.one_of(*ORACLES),
         "k": rules.count(),
         "C": rules.POSITIVE,
-        "regularizer": rules.one_of(*REGULARISERS),
+        "regularizer": rules.one_of(*REGULARIZERS),
         "tol": rules.POSITIVE,
         "max_iter": rules.count(),
         "kernel": rules.one_of("linear", *KERNELS),
@@ -230,21 +231,21 @@ class MetricRanker(Transforms, SavedEstimator):
         X
             (n, d) the items, dense or sparse; without ``queries`` every row is a query as well, and ranks all others.
         y
-            One class a row, or (n, labels) of 0 and 1: rows are relevant to each other that share a label.
+            One class per row, or (n, labels) of 0 and 1: rows are relevant to each other that share a label.
         relevance
             Instead of y, (queries, n), usually sparse: what each query wants of the rows of X.
         queries
             (queries, d) points that ask but are no items; with ``relevance`` only.
         query_weight
-            One weight >= 0 a query. (It is not called ``sample_weight``: a row given twice is also one more item to be
-            ranked, so weights of queries cannot stand for repeated rows.)
+            One weight >= 0 per query. (It is not called ``sample_weight``: a row given twice is also one more item to
+            be ranked, so weights of queries cannot stand for repeated rows.)
 
         Returns
         -------
         self
         """
         task = make_task(self, X, y, relevance, queries, query_weight)
-        checkpoint = Checkpoint(self, task.card.data_sha256)
+        checkpoint = Checkpoint.of(self, task.card.data_sha256)
 
         def tell(round_: Round, search: MetricSearch) -> None:
             checkpoint.write(search.arrays())
@@ -327,17 +328,28 @@ class MetricRanker(Transforms, SavedEstimator):
         """W = L'L."""
         return self.components_.T @ self.components_
 
-    def rank(self, queries: Any, k: int) -> Ints:
-        """Return the k nearest rows of fit's X for every query, (n, k) row numbers, nearest first.
+    def rank(self, queries: Any, k: int) -> FormerRows:
+        """Return the k nearest rows of fit's X for every query, nearest first.
 
         A query that is one of these rows finds itself first.
+
+        Returns
+        -------
+        Rankings
+            ``ids`` (n, k) are row numbers of fit's X, ``scores`` minus their squared distances, up to rounding. Until
+            0.3 the answer can also be used as the array of ``ids``, which is a DeprecationWarning.
         """
         points, items = self._placed(queries)
         if isinstance(k, bool) or not isinstance(cast("object", k), (int, np.integer)):
             raise ValueError(f"k: expected a whole number, found {k!r}")
         if not 1 <= k <= len(self.catalogue_):
             raise ValueError(f"k: expected 1 to {len(self.catalogue_)}, the rows of fit, found {k}")
-        return nearest(points, items, int(k), self.n_threads)
+        ids, scores = nearest(points, items, int(k), Executor.of(self.n_threads))
+        return FormerRows(np.arange(len(points)), ids, scores)
+
+    def scores(self, queries: Any, items: Any = None) -> Floats:
+        """Return what rows are ranked by, minus :meth:`distances`: (queries, items), items of None being fit's X."""
+        return 0.0 - self.distances(queries, items)
 
     def distances(self, X: Any, Y: Any = None) -> Floats:
         """Return the squared learned distance of every row of X to every row of Y, or of fit's X: (n, rows of Y).
@@ -409,10 +421,10 @@ class MetricRanker(Transforms, SavedEstimator):
         return len(self.components_)
 
     def _problem(self, task: Task) -> MetricProblem:
-        return MetricProblem(task.hinge, *REGULARISERS[self.regularizer], float(self.C))
+        return MetricProblem(task.hinge, *REGULARIZERS[self.regularizer], float(self.C))
 
     def _keep(self, task: Task, fit: Fit) -> Self:
-        L = REGULARISERS[self.regularizer][0].components(fit.params)
+        L = REGULARIZERS[self.regularizer][0].components(fit.params)
         self.components_ = task.features.components(L)
         self.basis_, self.gamma_ = task.features.basis, task.gamma
         # Not features.items @ L.T: features are centred where that helps training, and transform knows no centre.

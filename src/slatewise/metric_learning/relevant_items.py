@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from slatewise.core import executor
+from slatewise.core.executor import one_blas_thread
 from slatewise.metric_learning.mahalanobis import Rows, catalogue_scores, row_blocks, smallest, squares
 
 Bytes: TypeAlias = NDArray[np.int8]
@@ -171,7 +171,7 @@ def nearest_targets(relevance: Relevance, queries: Rows, items: Rows, count: int
     """Keep of the relevant items (1) of each query the ``count`` nearest, the first of equal ones first."""
     width, item_squares = min(count, relevance.n_items), squares(items)
     targets = np.full((relevance.n_queries, width), -1, dtype=np.int64)
-    with executor.one_blas_thread():
+    with one_blas_thread():
         for block in row_blocks(relevance.n_queries, relevance.n_items):
             distances = -catalogue_scores(queries[block], items, item_squares)
             values = np.empty(distances.shape, dtype=np.int8)

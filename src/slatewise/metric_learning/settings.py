@@ -16,7 +16,7 @@ from slatewise.core.results import NothingLearntWarning
 from slatewise.core.row_kernels import check_basis
 from slatewise.core.sparse import sparse_rows
 from slatewise.metric_learning.cone import Cone, Orthant, Psd
-from slatewise.metric_learning.cuts import Regulariser
+from slatewise.metric_learning.cuts import Regularizer
 from slatewise.metric_learning.interleave import Oracle, require_few_states
 from slatewise.metric_learning.mahalanobis import is_sparse, row_blocks
 from slatewise.metric_learning.relevant_items import LEFT_OUT, MOST_GRADES, Listed, Relevance, SameClass, SharedLabel
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 Ints: TypeAlias = NDArray[np.int64]
 Labels: TypeAlias = NDArray[Any]
 
-REGULARISERS: dict[str, tuple[Cone, Regulariser]] = {
-    "trace": (Psd(), Regulariser(1.0, 0.0)),
-    "frobenius": (Psd(), Regulariser(0.0, 1.0)),
-    "diagonal": (Orthant(), Regulariser(1.0, 0.0)),
+REGULARIZERS: dict[str, tuple[Cone, Regularizer]] = {
+    "trace": (Psd(), Regularizer(1.0, 0.0)),
+    "frobenius": (Psd(), Regularizer(0.0, 1.0)),
+    "diagonal": (Orthant(), Regularizer(1.0, 0.0)),
 }
 NEXT_TO_NOTHING = 0.97
 """A lower bound above this share of the objective of W = 0 is a warning."""
@@ -64,12 +64,12 @@ def n_targets(ranker: MetricRanker, oracle: Oracle, *, of_classes: bool) -> int 
 
 
 def query_weights(weight: ArrayLike | None, n_queries: int) -> NDArray[np.float64]:
-    """Return one weight >= 0 a query; ones by default."""
+    """Return one weight >= 0 per query; ones by default."""
     if weight is None:
         return np.ones(n_queries)
     values = np.asarray(weight, dtype=np.float64)
     if values.shape != (n_queries,) or not np.isfinite(values).all() or (values < 0).any():
-        raise ValueError(f"query_weight: expected {n_queries} finite numbers >= 0, one a query, found {weight!r}")
+        raise ValueError(f"query_weight: expected {n_queries} finite numbers >= 0, one per query, found {weight!r}")
     return values
 
 

@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from slatewise.core import rules
+from slatewise.core.executor import Executor
 from slatewise.core.row_kernels import KERNELS
 from slatewise.metric_learning.mahalanobis import is_sparse
 from slatewise.metric_learning.metric_hinge import MetricHinge
 from slatewise.metric_learning.point_features import PointFeatures, kernel_features, plain_features, span_features
 from slatewise.metric_learning.relevant_items import Relevance, askable, lowest_counts, nearest_targets
 from slatewise.metric_learning.settings import (
-    REGULARISERS,
+    REGULARIZERS,
     Labelling,
     n_targets,
     oracle_for,
@@ -86,8 +87,8 @@ def make_task(
         wanted,
         weight / weight.sum(),
         oracle,
-        REGULARISERS[ranker.regularizer][0],
-        ranker.n_threads,
+        REGULARIZERS[ranker.regularizer][0],
+        Executor.of(ranker.n_threads),
         _scale(ranker, wanted),
     )
     card = card_for(n_queries, *_arrays(items), *_arrays(asked), *labelling.told, weight, used)

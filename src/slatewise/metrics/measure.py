@@ -1,4 +1,4 @@
-"""What every measure is: conventions, fixed when it is made, and one value a list."""
+"""What every measure is: conventions, fixed when it is made, and one value per list."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from slatewise.metrics.conventions import (
     Empty,
     Flags,
     Float,
+    Int,
     LabelName,
     Labels,
     ScoreType,
@@ -66,7 +67,7 @@ class Measure(ABC):
 
     @abstractmethod
     def of_hits(self, hits: Hits) -> Float:
-        """One value a list."""
+        """One value per list."""
 
     def per_list(
         self,
@@ -83,7 +84,7 @@ class Measure(ABC):
         Parameters
         ----------
         relevance, scores : array-like
-            2-D (n_lists, n_items), or 1-D with one ``qid`` a row, or with ``group`` (neither: one list).
+            2-D (n_lists, n_items), or 1-D with one ``qid`` per row, or with ``group`` (neither: one list).
         qid : array-like, optional
             The list each row belongs to: any order, any dtype.
         ids : array-like, optional
@@ -99,6 +100,10 @@ class Measure(ABC):
             In the order in which lists first appear; NaN where ``empty="skip"`` leaves a list out.
         """
         return list_values([self], read_lists(relevance, scores, qid, ids, group), engine)[0]
+
+    def of_lists(self, relevance: Float, scores: Float, offsets: Int) -> Float:
+        """Measure lists that were checked and gathered before: list l owns the rows ``offsets[l]:offsets[l + 1]``."""
+        return list_values([self], Scored(scores, relevance, offsets), "auto")[0]
 
     def __call__(
         self,

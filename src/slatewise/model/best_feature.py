@@ -59,13 +59,13 @@ class BestFeatureRanker(QueryRanker):
 
     def _fit_lists(self, lists: GradedLists, tell: Callable[[Round], None]) -> None:
         del tell  # there are no rounds
-        measure, ids = metrics.parse(self.measure), lists.ids
+        measure = metrics.parse(self.measure)
         choices: list[tuple[int, float]] = []
         values: list[float] = []
         for feature, column in _columns(lists):
             for sign in (1.0, -1.0):
                 choices.append((feature, sign))
-                values.append(_weighted(measure.per_list(lists.y, sign * column, ids), lists.weight))
+                values.append(_weighted(measure.of_lists(lists.y, sign * column, lists.offsets), lists.weight))
         if np.isnan(values).all():  # whether a list counts depends on its relevance alone
             raise ValueError(f"y: expected a list that {self.measure} can measure, found none")
         best = int(np.argmin(values) if measure.smaller_is_better else np.argmax(values))

@@ -1,53 +1,92 @@
-"""The state of a fit on disk: written whole or not at all, and only ever continued on the same data and settings."""
+"""The state of a fit on disk: written whole or not at all, and only ever continued on the same data and settings.
+
+A checkpoint is of one version of slatewise, and no migration reads another's: it holds the inside of a learner, whose
+bits a later version need not reach.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import NDArray
 
 from slatewise._version import __version__
+from slatewise.core.errors import ModelFileError
 from slatewise.core.oracle_log import Answers, keeping
 from slatewise.core.results import Round
-from slatewise.model.file import ModelCard, ModelState, read_model, write_model
-from slatewise.model.saving import as_json
-from slatewise.model.sklearn import BaseEstimator
+from slatewise.model.file import FORMAT_VERSION, Json, ModelCard, ModelState, read_model, write_model
+from slatewise.model.saving import SavedEstimator, as_json
 
 _OF_ONE_RUN = ("callbacks", "checkpoint", "max_iter", "n_threads")
 """Parameters that may be others when a fit goes on."""
+_LIBRARY = f"slatewise {__version__}"
+_CHECKPOINT = " checkpoint"
+_ADVICE = "a checkpoint is of one version of slatewise: remove the file or name another"
 
 
+@dataclass(frozen=True)
 class Checkpoint:
-    """The file an estimator's ``checkpoint`` names; without one it does nothing."""
+    """A file that a fit goes on from; without a path it does nothing."""
 
-    def __init__(self, estimator: BaseEstimator, data_sha256: str) -> None:
+    path: Path | None
+    kind: str
+    """Whose state it is: no model file says the same."""
+    belongs_to: str
+    """Hash of the data and of all settings that the state depends on."""
+
+    @classmethod
+    def of(cls, estimator: SavedEstimator, data_sha256: str, **as_used: object) -> Self:
+        """Name the file that ``checkpoint`` says, and what it may be continued with.
+
+        ``as_used`` are parameters in the form in which the fit uses them, where that is not the form they are given in.
+        """
         params = estimator.get_params(deep=False)
-        path = params.get("checkpoint")
-        self.path = None if path is None else Path(path)
-        self._kind = f"{type(estimator).__name__} checkpoint"
-        self._belongs_to = "" if path is None else f"{__version__} {data_sha256} {_settings(params)}"
+        path: str | os.PathLike[str] | None = params.get("checkpoint")
+        kind = type(estimator).__name__ + _CHECKPOINT
+        if path is None:
+            return cls(None, kind, "")
+        seed = {"random_state": estimator.seed_} if "random_state" in params else {}
+        return cls(Path(path), kind, _hashed(data_sha256, {**params, **seed, **as_used}))
 
-    def write(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Replace the file by these arrays."""
+    def write(self, arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Json] | None = None) -> None:
+        """Replace the file by these arrays and plain values."""
         if self.path is not None:
-            card = ModelCard(f"slatewise {__version__}", 0, 0, self._belongs_to)
-            write_model(self.path, ModelState(self._kind, {}, {}, dict(arrays), card))
+            card = ModelCard(_LIBRARY, 0, 0, self.belongs_to)
+            write_model(self.path, ModelState(self.kind, {}, dict(values or {}), dict(arrays), card))
 
-    def start(self) -> dict[str, NDArray[Any]] | None:
-        """Return the arrays on disk; None where there is no file."""
+    def read(self) -> ModelState | None:
+        """Return what is on disk; None where there is no file."""
         if self.path is None or not self.path.exists():
             return None
-        saved = read_model(self.path)
-        if saved.estimator != self._kind or saved.card.data_sha256 != self._belongs_to:
+        try:
+            saved = read_model(self.path)
+        except ModelFileError as error:
+            raise ModelFileError(f"checkpoint: {error}; {_ADVICE}") from None
+        if not saved.estimator.endswith(_CHECKPOINT):
+            raise ValueError(f"checkpoint: expected one, found a {saved.estimator} in {self.path}; name another file")
+        if (saved.card.library, saved.format) != (_LIBRARY, FORMAT_VERSION):
+            found = f"one by {saved.card.library} in format {saved.format}"
+            raise ValueError(
+                f"checkpoint: expected the state of a fit by {_LIBRARY}, found {found} in {self.path}; {_ADVICE}"
+            )
+        if (saved.estimator, saved.card.data_sha256) != (self.kind, self.belongs_to):
             raise ValueError(
                 f"checkpoint: expected the state of this data and these settings, found another one in {self.path}; "
                 "remove the file or name another"
             )
-        return saved.arrays
+        return saved
+
+    def start(self) -> dict[str, NDArray[Any]] | None:
+        """Return the arrays on disk; None where there is no file."""
+        saved = self.read()
+        return None if saved is None else saved.arrays
 
     def remove(self) -> None:
         """Forget the state: the fit is done."""
@@ -55,18 +94,25 @@ class Checkpoint:
             self.path.unlink(missing_ok=True)
 
 
-def _settings(params: Mapping[str, Any]) -> str:
-    kept = {name: as_json(value, name) for name, value in params.items() if name not in _OF_ONE_RUN}
-    return json.dumps(kept, sort_keys=True)
+def _hashed(data_sha256: str, params: Mapping[str, object]) -> str:
+    """Hash the data and the settings, however these are written: 1 and 1.0, lists and arrays are the same."""
+    kept = {name: _one_form(as_json(value, name)) for name, value in params.items() if name not in _OF_ONE_RUN}
+    return sha256(f"{data_sha256}{json.dumps(kept, sort_keys=True)}".encode()).hexdigest()
+
+
+def _one_form(value: Json) -> Json:
+    if isinstance(value, list):
+        return [_one_form(part) for part in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 @contextmanager
-def resumed(estimator: BaseEstimator, data_sha256: str) -> Generator[Callable[[Round], None]]:
+def resumed(estimator: SavedEstimator, data_sha256: str) -> Generator[Callable[[Round], None]]:
     """Keep what learners ask in here in the checkpoint; yield what tells the callbacks of a round.
 
     After a kill only new rounds are told, and those that the file had not seen yet once more.
     """
-    checkpoint = Checkpoint(estimator, data_sha256)
+    checkpoint = Checkpoint.of(estimator, data_sha256)
     answers = None if checkpoint.path is None else Answers(checkpoint.start(), checkpoint.write)
     callbacks = estimator.get_params(deep=False).get("callbacks") or ()
 

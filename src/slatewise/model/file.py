@@ -1,9 +1,9 @@
 """The model file: one ``.safetensors`` file in which every byte is checked before anything is believed.
 
 Layout, as safetensors defines it: 8 bytes with the header's length, a JSON header that places each tensor, the tensors
-end to end. Ours adds, under ``__metadata__``, a ``slatewise`` entry (format version, estimator, parameters, model
-card, sha256 of every tensor) and a ``sha256`` entry over the rest of the header. The header must be the exact bytes
-we would write, and the tensors must tile the file without gaps, so no flipped byte goes unnoticed.
+end to end. Ours adds, under ``__metadata__``, a ``slatewise`` entry (format version, estimator and its version,
+parameters, model card, sha256 of every tensor) and a ``sha256`` entry over the rest of the header. The header must be
+the exact bytes we would write, and the tensors must tile the file without gaps, so no flipped byte goes unnoticed.
 
 Nothing in a file is ever executed, and reading allocates the file's own size plus a header of bounded size; a file that
 is mapped instead allocates no more than the header.
@@ -16,7 +16,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from io import BufferedReader
 from typing import Any, TypeAlias, cast
 
@@ -29,7 +29,7 @@ from slatewise.core.files import atomic_path
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Array: TypeAlias = NDArray[Any]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _MAX_HEADER_BYTES = 1 << 18
 _MAX_HEADER_VALUES = 1 << 12  # a parsed JSON value costs Python up to 100 bytes, whatever its length in the file
 _MAX_DIMENSIONS = 8
@@ -47,11 +47,13 @@ _CODES = {dtype: code for code, dtype in _DTYPES.items()}
 _METADATA_TYPES = {
     "format": (int,),
     "estimator": (str,),
+    "estimator_version": (int,),
     "params": (dict,),
     "values": (dict,),
     "card": (dict,),
     "sha256": (dict,),
 }
+_SINCE_FORMAT_2 = {"estimator_version"}
 _CARD_TYPES = {
     "library": (str,),
     "n_lists": (int,),
@@ -98,7 +100,9 @@ class ModelState:
     arrays: dict[str, Array]
     """Numeric, boolean or string arrays."""
     card: ModelCard
-    format: int = field(default=FORMAT_VERSION)
+    estimator_version: int = 1
+    """Which of the forms that this class's files have had; 0 where the file does not say."""
+    format: int = FORMAT_VERSION
 
 
 def write_model(path: str | os.PathLike[str], state: ModelState) -> None:
@@ -139,6 +143,7 @@ def read_model(path: str | os.PathLike[str], mmap: bool = False) -> ModelState:
         values=metadata["values"],
         arrays=_from_tensors(tensors, metadata["values"], name),
         card=ModelCard(**metadata["card"]),
+        estimator_version=metadata.get("estimator_version", 0),
         format=metadata["format"],
     )
 
@@ -159,15 +164,22 @@ def _header(state: ModelState, tensors: Mapping[str, Array]) -> bytes:
     metadata = {
         "format": state.format,
         "estimator": state.estimator,
+        "estimator_version": state.estimator_version,
         "params": state.params,
         "values": state.values,
         "card": asdict(state.card),
         "sha256": {name: _sha256(tensor) for name, tensor in tensors.items()},
     }
+    metadata = {key: metadata[key] for key in _keys(state.format)}
     header = _sealed({**entries, "__metadata__": {"slatewise": _canonical(metadata)}})
     if len(header) > _MAX_HEADER_BYTES or _count_values(header) > _MAX_HEADER_VALUES:
         raise ModelFileError("expected parameters and plain values of modest size, found more; store them as arrays")
     return header
+
+
+def _keys(version: int) -> set[str]:
+    """Return what the metadata of a format has."""
+    return _METADATA_TYPES.keys() - (_SINCE_FORMAT_2 if version < 2 else set[str]())
 
 
 def _canonical(value: object) -> str:
@@ -255,8 +267,8 @@ def _checked_metadata(header: dict[str, Any], name: str) -> dict[str, Any]:
         raise ModelFileError(
             f"{name}: expected format version 1 to {FORMAT_VERSION}, found {version!r}: read it with a newer slatewise"
         )
-    if metadata.keys() != _METADATA_TYPES.keys():
-        raise ModelFileError(f"{name}: expected metadata with {sorted(_METADATA_TYPES)}, found {sorted(metadata)}")
+    if metadata.keys() != _keys(version):
+        raise ModelFileError(f"{name}: expected metadata with {sorted(_keys(version))}, found {sorted(metadata)}")
     _check_types(metadata, _METADATA_TYPES, f"{name}: metadata")
     _check_types(metadata["card"], _CARD_TYPES, f"{name}: model card")
     return metadata

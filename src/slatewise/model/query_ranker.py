@@ -52,7 +52,7 @@ class QueryRanker(SavedEstimator):
         Parameters
         ----------
         X
-            Features, one row a document: dense, or sparse in any of SciPy's formats, of which no zero is filled in.
+            Features, one row per document: dense, or sparse in any of SciPy's formats, of which no zero is filled in.
         y
             Relevance of each row: a finite number, larger is better; :meth:`score` needs numbers >= 0.
         qid
@@ -73,6 +73,7 @@ class QueryRanker(SavedEstimator):
         groups = group_rows(qid, int(rows.shape[0]), group)
         weight = list_weights(sample_weight, groups)
         card = _card(rows, relevance, groups, weight)
+        self._settle_seed()
         with resumed(self, card.data_sha256) as tell:
             self._fit_lists(GradedLists.of(rows, relevance, groups, weight), tell)
         self.has_qid_ = qid is not None or group is not None
@@ -80,7 +81,7 @@ class QueryRanker(SavedEstimator):
         return self
 
     def predict(self, X: ArrayLike | Sparse) -> NDArray[np.float64]:
-        """Return one score a row; larger is better, comparable inside a list."""
+        """Return one score per row; larger is better, comparable inside a list."""
         check_is_fitted(self)
         return self._scores(check_features(self, X, reset=False))
 
@@ -126,13 +127,15 @@ class QueryRanker(SavedEstimator):
         check_is_fitted(self)
         if qid is None and group is None and self.has_qid_:
             raise ValueError(
-                "qid: expected one id a row, as in fit, found None; inside Pipeline or GridSearchCV switch on "
+                "qid: expected one id per row, as in fit, found None; inside Pipeline or GridSearchCV switch on "
                 "sklearn.set_config(enable_metadata_routing=True) and pass qid= to their fit"
             )
         scores = self.predict(X)
         relevance = check_targets(scores, y)
-        weight = list_weights(sample_weight, group_rows(qid, len(scores), group))
-        return float(np.average(NDCG(k=10).per_list(relevance, scores, qid, group=group), weights=weight))
+        groups = group_rows(qid, len(scores), group)
+        weight = list_weights(sample_weight, groups)
+        values = NDCG(k=10).of_lists(groups.gather(relevance), groups.gather(scores), groups.offsets)
+        return float(np.average(values, weights=weight))
 
     def __sklearn_tags__(self) -> Any:
         """Say that sparse X is welcome."""

@@ -19,7 +19,9 @@ from slatewise._version import __version__
 from slatewise.core.by_name import found_at
 from slatewise.core.errors import ModelFileError
 from slatewise.core.rules import NAMES, Rule, check, count
+from slatewise.core.seeds import is_source, seed_from
 from slatewise.model.file import Json, ModelCard, ModelState, raw_bytes, read_model, write_model
+from slatewise.model.migrations import migrated
 from slatewise.model.sklearn import BaseEstimator, check_is_fitted
 
 _HOMES = {
@@ -44,7 +46,11 @@ class SavedEstimator(BaseEstimator):
     """What each attribute may be that fit learns, and a file has."""
     not_saved: ClassVar[tuple[str, ...]] = ("callbacks", "checkpoint", "n_threads")
     """Parameters of a run, not of the model: neither written to a file nor taken from one."""
+    file_version: ClassVar[int] = 1
+    """Which form of ``learned`` a file has: counted up where that changes, with a line in ``model.migrations``."""
     model_card_: ModelCard
+    seed_: int
+    """Of the last fit, where the class has ``random_state``: what that says, or what was drawn from it."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to one ``.safetensors`` file; the file appears whole or not at all.
@@ -61,8 +67,9 @@ class SavedEstimator(BaseEstimator):
         arrays: dict[str, NDArray[Any]] = {k: value for k, value in learned.items() if isinstance(value, np.ndarray)}
         values = {name: as_json(value, name) for name, value in learned.items() if name not in arrays}
         given = {name: value for name, value in self.get_params(deep=False).items() if name not in self.not_saved}
-        params = {name: as_json(value, name) for name, value in given.items()}
-        write_model(path, ModelState(type(self).__name__, params, values, arrays, self.model_card_))
+        params = {name: as_json(self.seed_ if is_source(value) else value, name) for name, value in given.items()}
+        kind = type(self)
+        write_model(path, ModelState(kind.__name__, params, values, arrays, self.model_card_, kind.file_version))
 
     @classmethod
     def from_state(cls, state: ModelState, name: str) -> Self:
@@ -81,7 +88,13 @@ class SavedEstimator(BaseEstimator):
             estimator.check_learned()
         except ValueError as error:
             raise ModelFileError(f"{name}: {error}") from None
+        estimator._settle_seed()
         return estimator
+
+    def _settle_seed(self) -> None:
+        """Take the seed of a fit and of what is drawn after it from ``random_state``: once, when all is checked."""
+        if "random_state" in self.rules:
+            self.seed_ = seed_from(self.get_params(deep=False)["random_state"])
 
     def check_learned(self) -> None:
         """Raise ValueError unless parameters and all that was learned follow their rules; a subclass adds sizes."""
@@ -99,7 +112,8 @@ class SavedEstimator(BaseEstimator):
 def load(path: str | os.PathLike[str], mmap: bool = False) -> Any:
     """Read a model file and return its estimator, ready to predict.
 
-    Every byte is checked against the file's own checksums first; nothing in the file is executed.
+    Every byte is checked against the file's own checksums first; nothing in the file is executed. Files of older
+    versions are migrated; newer ones are refused.
 
     Parameters
     ----------
@@ -119,7 +133,8 @@ def load(path: str | os.PathLike[str], mmap: bool = False) -> Any:
     if state.estimator not in _HOMES:
         raise ModelFileError(f"{os.fspath(path)}: expected one of {sorted(_HOMES)}, found {state.estimator!r}")
     estimator_class = cast("type[SavedEstimator]", found_at(_HOMES[state.estimator], state.estimator))
-    return estimator_class.from_state(state, os.fspath(path))
+    newest = migrated(state, estimator_class.file_version, os.fspath(path))
+    return estimator_class.from_state(newest, os.fspath(path))
 
 
 def card_for(n_lists: int, *arrays: NDArray[Any], **certificate: Any) -> ModelCard:

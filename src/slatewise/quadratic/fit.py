@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slatewise.core import executor
 from slatewise.core.bundle import Cuts, one_slack
 from slatewise.core.checks import numbers, require_finite, require_in_range
+from slatewise.core.executor import Executor, one_blas_thread
 from slatewise.core.results import ConvergenceWarning, Fit, warn_unless_converged
 from slatewise.losses import DCGLoss, LinearLoss, Vectors
 from slatewise.quadratic.hinge import Floats, Ints, QuadraticHinge
@@ -54,7 +54,7 @@ class QuadraticFit:
     def predict(self, X: ArrayLike) -> Ints:
         """Return (n, N) rankings: ``order[m, r]`` is the item of list m at rank r."""
         rows = _matrix("X", X, (None, self.w.shape[1]))
-        with executor.one_blas_thread():
+        with one_blas_thread():
             scores = rows @ self.w.T + self.v
         ranked = [quadratic_ranking(s, self.c, self.F, self.D, self.method, None, self.random_state) for s in scores]
         return np.array([found.order for found in ranked], dtype=np.int64).reshape(scores.shape)
@@ -82,7 +82,7 @@ def fit_quadratic(
     Parameters
     ----------
     X : array-like of shape (n, d)
-        A row of features a list; d may be 0.
+        A row of features per list; d may be 0.
     c : array-like of shape (N,)
         Position weights.
     D : array-like of shape (N, N)
@@ -95,7 +95,7 @@ def fit_quadratic(
     loss : LinearLoss, optional
         None: ``DCGLoss(gain="linear")``. ``k``: the ranks that count.
     C, rho : float
-        Weight of the mean hinge, and of F's regulariser.
+        Weight of the mean hinge, and of F's regularizer.
     method : {"auto", "enumeration", "subsets", "faq", "tabu"}
         See :func:`quadratic_ranking`. Where ``"auto"`` means tabu, ``"faq"`` is many times faster.
     tol, max_iter
@@ -115,10 +115,10 @@ def fit_quadratic(
     if target.size == 0:
         raise ValueError(f"orders, relevance: expected at least one list of at least one item, found {target.shape}")
     hinge = _hinge(X, c, D, target, [(loss or DCGLoss(gain="linear")).vectors(row, k) for row in grades])
-    hinge = replace(hinge, method=method, random_state=random_state, n_threads=n_threads)
+    hinge = replace(hinge, method=method, random_state=random_state, executor=Executor.of(n_threads))
     weights = np.ones(hinge.n_params)
     weights[hinge.n_items * (hinge.X.shape[1] + 1) :] = rho
-    with executor.one_blas_thread():
+    with one_blas_thread():
         with warnings.catch_warnings():
             # The bundle would speak of the gap to what was found; what is proven is known below only.
             warnings.simplefilter("ignore", ConvergenceWarning)

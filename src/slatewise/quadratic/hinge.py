@@ -7,7 +7,7 @@ F is symmetric with a zero diagonal, so only D + D' counts. The argmax is :func:
 ``b a'``, as its linear term. It is proven for few items or a D that depends on the later position only, else searched
 for. What stays true of a ranking that was found, but not proven best:
 
-- *Its cut is valid.* R is a maximum of linear functions, one a choice of rankings; any of them lies below R everywhere.
+- *Its cut is valid.* R is a maximum of linear functions, one per choice of rankings; each lies below R everywhere.
   So the lower bound that a bundle makes of such cuts holds without any proof.
 - *Its value is too small.* The cut at w gives an amount <= R(w), and "no violated ranking was found" is not "there is
   none". What is >= R(w) is inference's upper bound instead of the value found: :meth:`QuadraticHinge.risk` returns
@@ -25,7 +25,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core import executor
+from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.quadratic.form import QuadraticForm
 from slatewise.quadratic.ranking import Method, quadratic_ranking
 
@@ -49,7 +49,7 @@ class QuadraticHinge:
     """Lists with features, targets and losses; all arrays are checked by the caller."""
 
     X: Floats
-    """(n, d) a row of features a list."""
+    """(n, d) a row of features per list."""
     c: Floats
     D: Floats
     target: Ints
@@ -62,7 +62,7 @@ class QuadraticHinge:
     """(n,) summing to 1."""
     method: Method = "auto"
     random_state: int = 0
-    n_threads: int | None = None
+    executor: Executor = ONE_THREAD
 
     @property
     def n_items(self) -> int:
@@ -83,7 +83,7 @@ class QuadraticHinge:
         return w[: n * d].reshape(n, d), w[n * d : n * d + n], F + F.T
 
     def features(self, order: Ints) -> Floats:
-        """Return ``sum_m omega_m df_m / dw`` of one ranking a list; f is its product with w."""
+        """Return ``sum_m omega_m df_m / dw`` of one ranking per list; f is its product with w."""
         place = np.argsort(order, axis=1)
         placement = self.weight[:, None] * self.c[place]
         both_ways, pairs = self.D + self.D.T, np.zeros_like(self.D)
@@ -93,25 +93,16 @@ class QuadraticHinge:
         return np.concatenate([(placement.T @ self.X).ravel(), placement.sum(axis=0), above])
 
     def losses(self, order: Ints) -> Floats:
-        """Return the loss of one ranking a list."""
+        """Return the loss of one ranking per list."""
         return (self.position_cost * np.take_along_axis(self.item_cost, order, axis=1)).sum(axis=1)
 
     def corners(self, w: Floats) -> Corners:
         """Return the loss-augmented argmax of every list."""
         W, v, F = self.unpack(w)
-
-        def corner(m: int) -> tuple[Ints, float, bool]:
-            s, loss = W @ self.X[m] + v, np.outer(self.item_cost[m], self.position_cost[m])
-            found = quadratic_ranking(s, self.c, F, self.D, self.method, random_state=self.random_state, linear=loss)
-            order = found.order
-            if not found.proven_best:
-                # A search may end below the target, which is known: with it, no hinge is below the target's loss.
-                known = QuadraticForm.of(np.outer(s, self.c) + loss, F, self.D).score(self.target[m])
-                order = order if found.score >= known else self.target[m]
-            return order, found.upper_bound, found.proven_best
-
-        with executor.one_blas_thread():
-            order, bound, proven = zip(*executor.map_blocks(corner, range(len(self.X)), self.n_threads), strict=True)
+        form = _Form(W, v, self.c, F, self.D, self.method, self.random_state)
+        lists = list(map(_List, self.X, self.target, self.position_cost, self.item_cost))
+        with one_blas_thread():
+            order, bound, proven = zip(*self.executor.map_blocks(_corner, form, lists), strict=True)
         return Corners(np.array(order), np.array(bound), np.array(proven))
 
     def risk(self, w: Floats) -> float:
@@ -134,3 +125,34 @@ class QuadraticHinge:
     @cached_property
     def _target_features(self) -> Floats:
         return self.features(self.target)
+
+
+class _Form(NamedTuple):
+    """How rankings score at one w."""
+
+    W: Floats
+    v: Floats
+    c: Floats
+    F: Floats
+    D: Floats
+    method: Method
+    random_state: int
+
+
+class _List(NamedTuple):
+    x: Floats
+    target: Ints
+    position_cost: Floats
+    item_cost: Floats
+
+
+def _corner(form: _Form, of: _List) -> tuple[Ints, float, bool]:
+    """Return the loss-augmented argmax of one list, its bound, and whether it is proven."""
+    s, loss = form.W @ of.x + form.v, np.outer(of.item_cost, of.position_cost)
+    found = quadratic_ranking(s, form.c, form.F, form.D, form.method, random_state=form.random_state, linear=loss)
+    order = found.order
+    if not found.proven_best:
+        # A search may end below the target, which is known: with it, no hinge is below the target's loss.
+        known = QuadraticForm.of(np.outer(s, form.c) + loss, form.F, form.D).score(of.target)
+        order = order if found.score >= known else of.target
+    return order, found.upper_bound, found.proven_best

@@ -109,7 +109,7 @@ def quadratic_ranking(
 def _form(s: ArrayLike, c: ArrayLike, F: ArrayLike, D: ArrayLike, linear: ArrayLike | None) -> QuadraticForm:
     scores = bounded("s", s)
     if scores.ndim != 1 or len(scores) == 0:
-        raise ValueError(f"s: expected one number an item, found shape {scores.shape}")
+        raise ValueError(f"s: expected one number per item, found shape {scores.shape}")
     n = len(scores)
     unary = np.outer(scores, _checked("c", c, (n,)))
     if linear is not None:

@@ -22,21 +22,21 @@ with more of h.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.core import executor
 from slatewise.core.checks import bounded, whole_number
+from slatewise.core.executor import Executor, one_blas_thread
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
-_VALUES_A_BLOCK = 1 << 21
-"""Scores in memory at once, a thread."""
+_VALUES_PER_BLOCK = 1 << 21
+"""Scores in memory at once, per thread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,13 +92,9 @@ def iterated_slates(
     >>> iterated_slates([1.0, 0.9, 0.5], rows, [1.0, 0.5], listed=listed).items.tolist()
     [[0, 2]]
     """
-    model = _Model.of(s, factors, weights, listed)
-    begin = model.sorted(model.s, n_threads) if start is None else model.checked_start(start)
-
-    def climb(rows: slice) -> Ints:
-        return _climb(model.block(rows), begin[rows])
-
-    return model.result(climb, 1, n_threads)
+    model, executor = _Model.of(s, factors, weights, listed), Executor.of(n_threads)
+    begin = model.sorted(executor) if start is None else model.checked_start(start)
+    return _searched(executor.map_blocks(_climbed, _Climb(model, begin), model.blocks()))
 
 
 def beam_slates(
@@ -117,7 +113,7 @@ def beam_slates(
     s, factors, weights, n_threads, listed
         As in :func:`iterated_slates`.
     width : int
-        Slates kept a query.
+        Slates kept per query.
 
     Examples
     --------
@@ -126,11 +122,7 @@ def beam_slates(
     """
     width = whole_number("width", width, 1)
     model = _Model.of(s, factors, weights, listed)
-
-    def fill(rows: slice) -> Ints:
-        return _fill(model.block(rows), width)
-
-    return model.result(fill, width, n_threads)
+    return _searched(Executor.of(n_threads).map_blocks(_filled, _Beam(model, width), model.blocks(width)))
 
 
 def greedy_slates(
@@ -213,7 +205,7 @@ class _Model:
         if other is not None and other.shape != rows.shape:
             raise ValueError(f"listed: expected the shape of factors, {rows.shape}, found {other.shape}")
         if w.ndim != 1 or not 1 <= len(w) <= n_items:
-            raise ValueError(f"weights: expected from 1 to {n_items} numbers, one a position, found shape {w.shape}")
+            raise ValueError(f"weights: expected from 1 to {n_items} numbers, one per position, found shape {w.shape}")
         if (np.diff(w) > 0).any() or w[-1] < 0:
             raise ValueError(f"weights: expected numbers >= 0 that never rise, found {w.tolist()}")
         return cls(np.ascontiguousarray(scores), _PairTerm.of(rows, other), w)
@@ -229,7 +221,7 @@ class _Model:
             raise ValueError(f"start: expected item numbers of shape {shape}, found {slates.dtype} {slates.shape}")
         ordered = np.sort(slates, axis=1)
         if ordered.min() < 0 or ordered.max() >= self.s.shape[1] or (np.diff(ordered, axis=1) == 0).any():
-            raise ValueError(f"start: expected {shape[1]} different numbers below {self.s.shape[1]} a slate")
+            raise ValueError(f"start: expected {shape[1]} different numbers below {self.s.shape[1]} per slate")
         return slates.astype(np.int64)
 
     def sums(self, slates: Ints) -> Floats:
@@ -241,33 +233,56 @@ class _Model:
         own = np.take_along_axis(self.s, slates, axis=1) @ self.weights
         return own + self.pair.values(self.sums(slates))
 
-    def sorted(self, values: Floats, n_threads: int | None) -> Ints:
-        """Return the items with the k largest values of each row."""
-        k = len(self.weights)
-        blocks = _blocks(len(values), values.shape[1])
-        return np.concatenate(list(executor.map_blocks(lambda rows: _largest(values[rows], k), blocks, n_threads)))
+    def sorted(self, executor: Executor) -> Ints:
+        """Return the items with the k largest scores of each query."""
+        return np.concatenate(list(executor.map_blocks(_sorted, self, self.blocks())))
 
-    def result(self, search: Callable[[slice], Ints], copies: int, n_threads: int | None) -> Slates:
-        """Search block after block, and score what was found; ``copies`` rows of scores are needed a query."""
-        total = float(self.weights.sum())
+    def upper_bound(self) -> Floats:
+        """Return what no slate of a query scores more than: every item with the most that others can add to it."""
+        alone = self.s + float(self.weights.sum()) * self.pair.attraction
+        return np.take_along_axis(alone, _largest(alone, len(self.weights)), axis=1) @ self.weights
 
-        def solve(rows: slice) -> tuple[Ints, Floats, Floats]:
-            block = self.block(rows)
-            slates = search(rows)
-            alone = block.s + total * self.pair.attraction
-            best = np.take_along_axis(alone, _largest(alone, len(self.weights)), axis=1)
-            return slates, block.score(slates), best @ self.weights
-
-        with executor.one_blas_thread():
-            blocks = _blocks(len(self.s), copies * self.s.shape[1])
-            found = list(executor.map_blocks(solve, blocks, n_threads))
-        slates, scores, bounds = (np.concatenate(part) for part in zip(*found, strict=True))
-        return Slates(slates, scores, np.maximum(bounds, scores))  # they may be equal but for rounding
+    def blocks(self, copies: int = 1) -> list[slice]:
+        """Cut the queries, of which each needs so many rows of scores."""
+        step = max(1, _VALUES_PER_BLOCK // (copies * self.s.shape[1]))
+        return [slice(first, first + step) for first in range(0, len(self.s), step)]
 
 
-def _blocks(n_queries: int, values: int) -> list[slice]:
-    step = max(1, _VALUES_A_BLOCK // values)
-    return [slice(first, first + step) for first in range(0, n_queries, step)]
+class _Climb(NamedTuple):
+    model: _Model
+    start: Ints
+
+
+class _Beam(NamedTuple):
+    model: _Model
+    width: int
+
+
+_Found: TypeAlias = tuple[Ints, Floats, Floats]
+"""Slates of a block, their scores and upper bounds."""
+
+
+def _sorted(model: _Model, rows: slice) -> Ints:
+    return _largest(model.s[rows], len(model.weights))
+
+
+def _climbed(search: _Climb, rows: slice) -> _Found:
+    block = search.model.block(rows)
+    slates = _climb(block, search.start[rows])
+    return slates, block.score(slates), block.upper_bound()
+
+
+def _filled(search: _Beam, rows: slice) -> _Found:
+    block = search.model.block(rows)
+    slates = _fill(block, search.width)
+    return slates, block.score(slates), block.upper_bound()
+
+
+def _searched(blocks: Iterator[_Found]) -> Slates:
+    with one_blas_thread():
+        found = list(blocks)
+    slates, scores, bounds = (np.concatenate(part) for part in zip(*found, strict=True))
+    return Slates(slates, scores, np.maximum(bounds, scores))  # they may be equal but for rounding
 
 
 def _climb(model: _Model, slates: Ints) -> Ints:

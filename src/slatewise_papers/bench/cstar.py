@@ -19,7 +19,7 @@ STRENGTHS = (10.0, 100.0)
 
 
 def run(quick: bool = False) -> Table:
-    """Time two strengths of regularisation; ``quick``: a tenth of the rows."""
+    """Time two strengths of regularization; ``quick``: a tenth of the rows."""
     n_rows = 640 if quick else 6400
     lists = make_interacting_lists(n_rows, 93, 12, n_core=5, n_features=1000, strength=0.5, random_state=0)
     X = lists.X / np.sqrt(lists.X.shape[1])

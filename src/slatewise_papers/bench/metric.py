@@ -69,9 +69,8 @@ def classes_in_noise(n_rows: int, n_features: int, n_classes: int = 10, seed: in
 
 def _one_pass(n_rows: int, n_features: int) -> Row:
     X, y = classes_in_noise(n_rows, n_features)
-    hinge = MetricHinge(
-        X, X, SameClass(y, y, np.arange(n_rows)), np.full(n_rows, 1.0 / n_rows), Oracle("auc"), Psd(), n_threads=1
-    )
+    wanted, weight = SameClass(y, y, np.arange(n_rows)), np.full(n_rows, 1.0 / n_rows)
+    hinge = MetricHinge(X, X, wanted, weight, Oracle("auc"), Psd())
     rng = np.random.default_rng(1)
     factors = [rng.normal(size=(n_features, n_features)) / n_features for _ in range(3)]
     hinge.cut(factors[0])  # compiles

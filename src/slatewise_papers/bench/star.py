@@ -13,8 +13,10 @@ import numpy as np
 
 from slatewise import datasets
 from slatewise.core.results import ConvergenceWarning
-from slatewise.cstar.inference import Floats, Ints, StarPair, argmax_block
+from slatewise.cstar.inference import argmax_block
 from slatewise.cstar.kernels.marginals import max_marginals
+from slatewise.cstar.lists import StarLists
+from slatewise.cstar.pair import Floats, Ints, StarPair
 from slatewise.cstar.ranker import CStarRanker
 from slatewise.datasets import DatasetNotFound
 from slatewise.datasets.records import MultiLabelSet, MultiViewSet
@@ -34,7 +36,7 @@ def run(quick: bool = False) -> Table:
         nothing_known = np.empty((0, n_items), dtype=np.int8)
 
         def ours(s: Floats, pair: StarPair = pair, counts: Ints = counts) -> None:
-            argmax_block(s, pair, counts)
+            argmax_block(StarLists(s, pair, counts))
 
         def plain(s: Floats, pair: StarPair = pair, counts: Ints = counts, score: Floats = score) -> None:
             plain_scores(s, pair.arrays, counts, score)
@@ -94,11 +96,11 @@ def _large_core(name: str, n_train: int) -> list[Row]:
     augmented = scores + (1 - Y[test]) / counts[:, None]
     pair = StarPair.of(ranker.pair_, ranker.core_)
     lists, sizes = np.vstack([scores, augmented]), np.concatenate([counts, counts])
-    argmax_block(lists[:1], pair, sizes[:1])
+    argmax_block(StarLists(lists[:1], pair, sizes[:1]))
     seconds, proven, gap = np.empty(len(lists)), np.empty(len(lists)), np.empty(len(lists))
     for row in range(len(lists)):
         start = perf_counter()
-        found = argmax_block(lists[row : row + 1], pair, sizes[row : row + 1])
+        found = argmax_block(StarLists(lists[row : row + 1], pair, sizes[row : row + 1]))
         seconds[row] = perf_counter() - start
         proven[row] = found.upper_bound[0] == found.score[0]
         gap[row] = found.upper_bound[0] - found.score[0]

@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import fmin_l_bfgs_b
 
-from slatewise.core import executor
 from slatewise.core.checks import numbers, require_finite, require_in_range
+from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.core.results import Fit, Round, warn_unless_converged
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -41,7 +41,7 @@ class CollapseObjective:
     """(n, d) centred rows."""
     y: NDArray[np.int64]
     """(n,) classes from 0."""
-    n_threads: int | None = None
+    executor: Executor = ONE_THREAD
 
     @cached_property
     def partners(self) -> Floats:
@@ -52,35 +52,46 @@ class CollapseObjective:
         """Return the mean divergence at W = L'L and its gradient in W."""
         image = self.X @ L.T
         starts = range(0, len(self.X), _BLOCK_ROWS)
-        value, pull = executor.sum_blocks(lambda start: self._block(image, start), starts, _add, self.n_threads)
+        value, pull = self.executor.sum_blocks(_block, _Point(self.X, self.y, self.partners, image), starts, _add)
         used = max(int(np.sum(self.partners > 0)), 1)
         return value / used, (pull + pull.T) / used
 
-    def _block(self, image: Floats, start: int) -> tuple[float, Floats]:
-        """Divergences of some rows; sum_ij S_ij (x_i - x_j)(x_i - x_j)' / 2 without its transpose, S = p0 - p."""
-        rows = slice(start, min(start + _BLOCK_ROWS, len(image)))
-        own = np.arange(rows.start, rows.stop)
-        squares = np.einsum("nd,nd->n", image, image)
-        distance = np.maximum(squares[rows, None] + squares - 2.0 * image[rows] @ image.T, 0.0)
-        here = np.arange(len(own))
-        distance[here, own] = np.inf
-        nearest = distance.min(axis=1)
-        chance = np.exp(nearest[:, None] - distance)
-        total = chance.sum(axis=1)
-        chance /= total[:, None]
-        partners = self.partners[rows]
-        same = (self.y[rows, None] == self.y).astype(np.float64)
-        same[here, own] = 0.0
-        distance[here, own] = 0.0
-        wanted = same / np.maximum(partners, 1.0)[:, None]
-        used = partners > 0
-        log_chance = nearest - np.log(total)  # of distance 0
-        divergence = (wanted * distance).sum(axis=1) - log_chance - np.log(np.maximum(partners, 1.0))
-        weight = np.where(used[:, None], wanted - chance, 0.0)
-        # Rows of S sum to 0, so the term of x_i x_i' vanishes.
-        columns = weight.sum(axis=0)
-        pull = 0.5 * (self.X.T * columns) @ self.X - self.X[rows].T @ (weight @ self.X)
-        return float(divergence[used].sum()), pull
+
+class _Point(NamedTuple):
+    """Rows with classes, and where an L maps them."""
+
+    X: Floats
+    y: NDArray[np.int64]
+    partners: Floats
+    image: Floats
+
+
+def _block(point: _Point, start: int) -> tuple[float, Floats]:
+    """Divergences of some rows; sum_ij S_ij (x_i - x_j)(x_i - x_j)' / 2 without its transpose, S = p0 - p."""
+    rows = slice(start, min(start + _BLOCK_ROWS, len(point.image)))
+    own = np.arange(rows.start, rows.stop)
+    image = point.image
+    squares = np.einsum("nd,nd->n", image, image)
+    distance = np.maximum(squares[rows, None] + squares - 2.0 * image[rows] @ image.T, 0.0)
+    here = np.arange(len(own))
+    distance[here, own] = np.inf
+    nearest = distance.min(axis=1)
+    chance = np.exp(nearest[:, None] - distance)
+    total = chance.sum(axis=1)
+    chance /= total[:, None]
+    partners = point.partners[rows]
+    same = (point.y[rows, None] == point.y).astype(np.float64)
+    same[here, own] = 0.0
+    distance[here, own] = 0.0
+    wanted = same / np.maximum(partners, 1.0)[:, None]
+    used = partners > 0
+    log_chance = nearest - np.log(total)  # of distance 0
+    divergence = (wanted * distance).sum(axis=1) - log_chance - np.log(np.maximum(partners, 1.0))
+    weight = np.where(used[:, None], wanted - chance, 0.0)
+    # Rows of S sum to 0, so the term of x_i x_i' vanishes.
+    columns = weight.sum(axis=0)
+    pull = 0.5 * (point.X.T * columns) @ point.X - point.X[rows].T @ (weight @ point.X)
+    return float(divergence[used].sum()), pull
 
 
 def collapse_classes(
@@ -99,7 +110,7 @@ def collapse_classes(
     X : array-like of shape (n, d)
         Rows.
     y : array-like of shape (n,)
-        One class a row; at least two classes, and one of them with two rows.
+        One class per row; at least two classes, and one of them with two rows.
     C : float
         Weight of the divergence against the trace.
     tol, max_iter
@@ -123,15 +134,15 @@ def collapse_classes(
     require_in_range("X", rows)
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     if codes.shape != (len(rows),):
-        raise ValueError(f"y: expected one class a row, shape ({len(rows)},), found {np.shape(y)}")
+        raise ValueError(f"y: expected one class per row, shape ({len(rows)},), found {np.shape(y)}")
     if len(classes) < 2 or len(classes) == len(rows):
         raise ValueError(f"y: expected at least two classes, one with two rows, found {len(classes)} in {len(rows)}")
     for name, number in (("C", C), ("tol", tol), ("max_iter", max_iter)):
         if not 0 < number < np.inf:
             raise ValueError(f"{name}: expected a finite number > 0, found {number}")
     rows -= rows[0]  # so that a constant column becomes exactly 0
-    objective = CollapseObjective(rows - rows.mean(axis=0), codes.astype(np.int64), n_threads)
-    with executor.one_blas_thread():
+    objective = CollapseObjective(rows - rows.mean(axis=0), codes.astype(np.int64), Executor.of(n_threads))
+    with one_blas_thread():
         return _minimise(objective, C, tol, max_iter)
 
 

@@ -11,8 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 
 from slatewise.core.executor import thread_count
-from tests.fuzz.models.engine import batch
-from tests.fuzz.models.fitted import fitted
+from tests.fuzz.models.engine import batch, files
 
 _BATCH = 100
 _SHOWN = 30
@@ -27,9 +26,9 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first case of each model")
     parser.add_argument("--rules", action="store_true", help="print how often each rule refused a file")
     arguments = parser.parse_args()
-    names = [name for name in fitted() if arguments.model in (None, name)]
+    names = [name for name in files() if arguments.model in (None, name)]
     if not names:
-        sys.exit(f"--model: expected one of {', '.join(fitted())}, found {arguments.model}")
+        sys.exit(f"--model: expected one of {', '.join(files())}, found {arguments.model}")
     each = -(-arguments.cases // len(names))
     end = arguments.first + each
     rules, failures = Counter[str](), list[str]()

@@ -165,7 +165,8 @@ def altered(rng: random.Random, data: bytes) -> tuple[bytes, str]:
 
 def _place(rng: random.Random, parts: Parts) -> tuple[Any, Any, str]:
     """Choose a value anywhere, most often a parameter or a plain learned value; return holder, key and words."""
-    key: Any = rng.choice(("params", "params", "values", "values", "values", "card", "format", "estimator"))
+    version = parts.metadata.keys() & {"estimator_version"}  # since format 2
+    key: Any = rng.choice(("params", "params", "values", "values", "values", "card", "format", "estimator", *version))
     holder: Any = parts.metadata
     holder.setdefault(key, None)  # an earlier alteration may have removed it
     words = str(key)

@@ -132,9 +132,11 @@ def _cstar(ranker: Any, folder: Path) -> Iterator[Question]:
     yield Question("label_scores", lambda: ranker.label_scores(X), array(full))
     yield Question("decision_function", lambda: ranker.decision_function(X), array(full, finite=False))
     yield Question("decision_function", lambda: ranker.decision_function(X, two, known), array(full, finite=False))
-    yield Question("rank", lambda: ranker.rank(X), array((ROWS, ranker.k_), "i"))
-    lists = every(*(array((int(count),), "i") for count in counts))
-    yield Question("rank", lambda: ranker.rank(X, counts), lists)
+    kind = ranker.label_names_.dtype.kind
+    yield Question("rank", lambda: ranker.rank(X).ids, array((ROWS, ranker.k_), kind))
+    yield Question("rank", lambda: ranker.rank(X).scores, array((ROWS, ranker.k_), finite=False))
+    lists = every(*(array((int(count),), kind) for count in counts))
+    yield Question("rank", lambda: ranker.rank(X, counts).lists(), lists)
     predicted = array((ROWS,), "biufU") if one_class else array(full, "i")
     yield Question("predict", lambda: ranker.predict(X), predicted)
     yield Question("predict_count", lambda: ranker.predict_count(X), array((ROWS,), "i"))
@@ -153,7 +155,7 @@ def _metric(ranker: Any, folder: Path) -> Iterator[Question]:
     labels = ranker.catalogue_labels_
     width = ranker.components_.shape[1]
     yield Question("transform", lambda: ranker.transform(X), array((ROWS, rank)))
-    yield Question("rank", lambda: ranker.rank(X, min(3, n_items)), array((ROWS, min(3, n_items)), "i"))
+    yield Question("rank", lambda: ranker.rank(X, min(3, n_items)).ids, array((ROWS, min(3, n_items)), "i"))
     yield Question("distances", lambda: ranker.distances(X), array((ROWS, n_items)))
     yield Question("get_metric", lambda: ranker.get_metric()(X[0], X[1]), number(0.0, np.inf))
     yield Question("metric_", lambda: ranker.metric_, array((width, width)))

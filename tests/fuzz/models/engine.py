@@ -23,6 +23,7 @@ from slatewise.core.errors import ModelFileError
 from tests.fuzz.models.alter import altered
 from tests.fuzz.models.asked import Question, questions
 from tests.fuzz.models.fitted import fitted
+from tests.model.format_1.write import HERE
 
 LIMIT_SECONDS = 60
 """A machine may be busy; what an attack is after is a case that never ends."""
@@ -44,7 +45,12 @@ class Outcome:
 
 @cache
 def files() -> dict[str, bytes]:
-    """Return every fitted model as the bytes of its file."""
+    """Return every fitted model as the bytes of its file, and the files that older versions wrote."""
+    kept = {f"format-1-{path.stem}": path.read_bytes() for path in sorted(HERE.glob("*.safetensors"))}
+    return {**_saved(), **kept}
+
+
+def _saved() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.safetensors"
         found = {}

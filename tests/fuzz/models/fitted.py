@@ -50,6 +50,7 @@ def _labels() -> dict[str, Any]:
     classes = np.array(["a", "b", "c"])[Y[:, :3].argmax(axis=1)]
     return {
         "cstar": CStarRanker(core=2).fit(X, Y),
+        "cstar-named": CStarRanker(core=1).fit(X, Y, label_names=[f"label {number}" for number in range(Y.shape[1])]),
         "cstar-fixed": CStarRanker(core=[1], k=2, max_iter=20).fit(X, Y),
         "cstar-rbf": CStarRanker(core=1, scores="rbf", n_components=6).fit(X, Y),
         "cstar-chi2": CStarRanker(core=1, scores="chi2", n_components=6).fit(np.abs(X), Y),

@@ -7,21 +7,16 @@ keeps a few corners with weights alpha that sum to 1, and the parameters are
 
 The dual's slope along corner t is  h(t) = loss(t) - <w, psi(t)>.  A pair step moves weight from the corner with the
 smallest h that has some to the one with the largest: unlike the plain Frank-Wolfe step it can remove a corner again,
-which is what makes the last digits of the gap cheap. Features are one row a list (``shared``), or one a list and item.
+which is what makes the last digits of the gap cheap. Features are one row per list (``shared``), or one
+per list and item.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
 from slatewise.core.kernel import kernel
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Sets: TypeAlias = NDArray[np.integer]
+from slatewise.cstar.kernels.layout import CornerCache, DualTerms, Floats, Ints, Sets
 
 
 @kernel
@@ -82,10 +77,9 @@ def pair_distance(touched: Floats, core_of: Ints, one: Sets, two: Sets) -> float
 
 
 @kernel
-def add_corners(
-    lists: Ints, k: Ints, found: Ints, losses: Floats, corners: Sets, corner_loss: Floats, alpha: Floats, count: Ints
-) -> None:
-    """Put one corner into the cache of every list unless it is there; the first weightless one makes room."""
+def add_corners(lists: Ints, k: Ints, found: Ints, losses: Floats, cache: CornerCache) -> None:
+    """Put one corner into the cache of every list unless it is there; a full one loses its first weightless one."""
+    corners, alpha, count = cache.corners, cache.alpha, cache.n_used
     capacity = corners.shape[1]
     for position in range(len(lists)):
         m = lists[position]
@@ -111,30 +105,16 @@ def add_corners(
             continue
         for r in range(size):
             corners[m, place, r] = found[position, r]
-        corner_loss[m, place] = losses[position]
+        cache.loss[m, place] = losses[position]
         alpha[m, place] = 0.0
 
 
 @kernel
-def solve_lists(
-    lists: Ints,
-    steps: int,
-    core_of: Ints,
-    phi: Floats,
-    shared: bool,
-    square_norms: Floats,
-    offset: Floats,
-    c: Floats,
-    rho: float,
-    k: Ints,
-    W: Floats,
-    G: Floats,
-    corners: Sets,
-    corner_loss: Floats,
-    alpha: Floats,
-    count: Ints,
-) -> float:
+def solve_lists(lists: Ints, steps: int, terms: DualTerms, W: Floats, G: Floats, cache: CornerCache) -> float:
     """Take up to ``steps`` pair steps on every list of ``lists``, in order; return the dual's ascent."""
+    phi, shared, square_norms, core_of = terms.phi, terms.shared, terms.square_norms, terms.core_of
+    offset, c, rho, k = terms.offset, terms.c, terms.rho, terms.k
+    corners, corner_loss, alpha, count = cache.corners, cache.loss, cache.alpha, cache.n_used
     n_items = W.shape[0]
     scores = np.empty(n_items)
     moved = np.zeros(n_items)

@@ -7,7 +7,8 @@ other item (and of every core item outside a group) split over the groups, sum_m
 
 because max(x + y, 0) <= max(x, 0) + max(y, 0). Any split gives a bound; a subgradient method looks for the smallest.
 The bracket for one a_m, in place of the maximum, bounds all lists with that setting: settings whose bound is below a
-known list's score leave the *domain* of their group for good. One core item a group is the usual linear relaxation.
+known list's score leave the *domain* of their group for good. One core item per group is the usual linear
+relaxation.
 """
 
 from __future__ import annotations

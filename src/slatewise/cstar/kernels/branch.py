@@ -156,7 +156,7 @@ def best_lists_by_branching(
     With a ``node_limit`` of 0 a list is only climbed to, and its bound is inf unless nothing is free.
     """
     n_core, n_rest = pair.outer.shape
-    work, room = new_instance(pair), np.empty(2 * (n_core + n_rest))
+    work, buffer = new_instance(pair), np.empty(2 * (n_core + n_rest))
     best = Best(
         np.zeros(n_core, np.int8), np.empty(1), np.zeros(n_core, np.int8), np.empty(n_rest), np.empty(n_rest + 1)
     )
@@ -168,12 +168,12 @@ def best_lists_by_branching(
         free_core, free_rest, n_in, const = reduce_list(s[number], forced, pair, work)
         r = k[number] - n_in
         if free_rest > 16 * (r + free_core):
-            free_rest = drop_hopeless(work, free_core, free_rest, r, room)
+            free_rest = drop_hopeless(work, free_core, free_rest, r, buffer)
         order_core(work, free_core, free_rest)
         best.score[0] = -np.inf
         for c in range(free_core):  # a list of the right length at any rate: NaN is never the larger
             best.setting[c] = c < r - free_rest
-        first_setting(work, free_core, free_rest, r, best.trial, room)
+        first_setting(work, free_core, free_rest, r, best.trial, buffer)
         try_setting(work, free_core, free_rest, r, best)
         if len(warm):
             for item in range(len(in_warm)):
@@ -193,7 +193,7 @@ def best_lists_by_branching(
         if free_core and r:
             climb(work, free_core, free_rest, r, best)
             upper, visited[number] = search(work, free_core, free_rest, r, node_limit, best)
-        choose(work, free_core, free_rest, r, best.setting, np.nan, forced, pair, taken, room)
+        choose(work, free_core, free_rest, r, best.setting, np.nan, forced, pair, taken, buffer)
         score[number] = write_list(s[number], pair, taken, selected[number])
         proven = upper <= best.score[0]
         upper_bound[number] = score[number] if proven else max(const + upper, score[number])

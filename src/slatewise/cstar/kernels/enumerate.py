@@ -2,7 +2,8 @@
 
     best over a of  const(a) + top_r(v + sum_c a_c G_c),    top_r(x) <= r theta + sum_i max(x_i - theta, 0), any theta
 
-The walk starts at a good setting and flips one core item a step, in Gray-code order: a row of G is added or taken away.
+The walk starts at a good setting and flips one core item per step, in Gray-code order: a row of G is added or taken
+away.
 The right-hand side, a few instructions for eight items, comes with that addition and skips nearly every selection:
 theta is the last threshold met for the same r.
 """
@@ -42,7 +43,7 @@ def flip_row(values: Floats, row: Floats, size: int, sign: float, theta: float) 
 
 
 @kernel
-def first_setting(work: Instance, n_core: int, n_rest: int, r: int, setting: Bytes, room: Floats) -> None:
+def first_setting(work: Instance, n_core: int, n_rest: int, r: int, setting: Bytes, buffer: Floats) -> None:
     """Guess a good setting: core items that beat the r-th best score, given the r best items by score alone."""
     h, v, outer, inner = work.h, work.v, work.outer, work.inner
     size = n_core + n_rest
@@ -50,20 +51,20 @@ def first_setting(work: Instance, n_core: int, n_rest: int, r: int, setting: Byt
         setting[c] = 0
     if r <= 0 or size == 0:
         return
-    copy(h, n_core, room)
-    copy(v, n_rest, room[n_core:])
-    threshold = nth_largest(room, size, min(r, size))
+    copy(h, n_core, buffer)
+    copy(v, n_rest, buffer[n_core:])
+    threshold = nth_largest(buffer, size, min(r, size))
     for c in range(n_core):
-        room[c] = h[c]
+        buffer[c] = h[c]
         for d in range(n_core):
             if h[d] >= threshold:
-                room[c] += inner[c, d]
+                buffer[c] += inner[c, d]
     for i in range(n_rest):
         if v[i] >= threshold:
             for c in range(n_core):
-                room[c] += outer[c, i]
+                buffer[c] += outer[c, i]
     for c in range(n_core):
-        setting[c] = room[c] >= threshold
+        setting[c] = buffer[c] >= threshold
 
 
 @kernel
@@ -87,11 +88,11 @@ def start(work: Instance, n_core: int, n_rest: int, setting: Bytes, values: Floa
 
 @kernel
 def walk(
-    work: Instance, n_core: int, n_rest: int, r: int, setting: Bytes, best_setting: Bytes, theta: Floats, room: Floats
+    work: Instance, n_core: int, n_rest: int, r: int, setting: Bytes, best_setting: Bytes, theta: Floats, buffer: Floats
 ) -> float:
     """Start at ``setting``; return the best list's threshold, ``best_setting`` gets its core items."""
     h, outer, inner = work.h, work.outer, work.inner
-    values, top = room[:n_rest], room[n_rest:]
+    values, top = buffer[:n_rest], buffer[n_rest:]
     const, count = start(work, n_core, n_rest, setting, values)
     for need in range(r + 1):
         theta[need] = np.nan
@@ -137,25 +138,25 @@ def best_lists(s: Floats, known: Bytes, warm: Ints, pair: Pair, k: Ints, selecte
     n_core, n_rest = pair.outer.shape
     work, taken = new_instance(pair), np.zeros(n_core + n_rest, np.int8)
     setting, best = np.zeros(n_core, np.int8), np.zeros(n_core, np.int8)
-    room, theta = np.empty(2 * (n_core + n_rest)), np.empty(n_core + n_rest + 1)
+    buffer, theta = np.empty(2 * (n_core + n_rest)), np.empty(n_core + n_rest + 1)
     nothing = np.empty(0, np.int8)
     for number in range(len(s)):
         forced = known[number] if len(known) else nothing
         free_core, free_rest, n_in, _ = reduce_list(s[number], forced, pair, work)
         r = k[number] - n_in
         if free_rest > 16 * (r + free_core):  # dropping costs a selection, and pays where few of many are taken
-            free_rest = drop_hopeless(work, free_core, free_rest, r, room)
+            free_rest = drop_hopeless(work, free_core, free_rest, r, buffer)
         if len(warm):
             for c in range(free_core):
                 setting[c] = 0
                 for item in warm[number]:
                     setting[c] |= item == pair.core[work.core[c]]
         else:
-            first_setting(work, free_core, free_rest, r, setting, room)
+            first_setting(work, free_core, free_rest, r, setting, buffer)
         for c in range(free_core):  # a list of the right length at any rate: NaN is never the larger
             best[c] = c < r - free_rest
-        threshold = walk(work, free_core, free_rest, r, setting, best, theta, room)
+        threshold = walk(work, free_core, free_rest, r, setting, best, theta, buffer)
         # The walk's values carry the rounding of its additions: guess a little lower.
         guess = threshold - 1e-9 * (1.0 + abs(threshold))
-        choose(work, free_core, free_rest, r, best, guess, forced, pair, taken, room)
+        choose(work, free_core, free_rest, r, best, guess, forced, pair, taken, buffer)
         score[number] = write_list(s[number], pair, taken, selected[number])

@@ -12,7 +12,7 @@ from slatewise.cstar.kernels.instance import Bytes, Floats, Instance, top_sum
 
 
 class Best(NamedTuple):
-    """The best list so far: its core setting and its score, and room to select in."""
+    """The best list so far: its core setting and its score, and buffers to select in."""
 
     setting: Bytes
     score: Floats

@@ -199,16 +199,16 @@ def choose(
     known: Bytes,
     pair: Pair,
     taken: Bytes,
-    room: Floats,
+    buffer: Floats,
 ) -> None:
     """Mark in ``taken``, by item, the best list whose free core items are ``setting``.
 
-    Ties go to the item with the smaller number. ``guess`` is below the threshold of the list, or NaN; ``room`` holds
-    two values an item.
+    Ties go to the item with the smaller number. ``guess`` is below the threshold of the list, or NaN; ``buffer`` holds
+    two values per item.
     """
     for item in range(len(taken)):
         taken[item] = len(known) > 0 and known[item] == 1
-    values = room[:n_rest]
+    values = buffer[:n_rest]
     copy(work.v, n_rest, values)
     for c in range(n_core):
         if setting[c]:
@@ -218,7 +218,7 @@ def choose(
                 values[i] += work.outer[c, i]
     if r <= 0:
         return
-    _, threshold = top_sum(values, n_rest, r, guess, room[n_rest:])
+    _, threshold = top_sum(values, n_rest, r, guess, buffer[n_rest:])
     for i in range(n_rest):
         if r > 0 and values[i] > threshold:
             taken[pair.rest[work.rest[i]]] = 1

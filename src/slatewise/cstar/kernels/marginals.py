@@ -56,11 +56,11 @@ def split_sum(values: Floats, size: int, r: int, theta: float, top: Floats) -> t
 
 @kernel
 def walk_all(
-    work: Instance, n_core: int, n_rest: int, r: int, theta: Floats, room: Floats, inside: Floats, outside: Floats
+    work: Instance, n_core: int, n_rest: int, r: int, theta: Floats, buffer: Floats, inside: Floats, outside: Floats
 ) -> float:
     """Fill both for the reduced list, core items first; return the best score."""
     h, outer, inner = work.h, work.outer, work.inner
-    values, top = room[:n_rest], room[n_rest:]
+    values, top = buffer[:n_rest], buffer[n_rest:]
     setting = np.zeros(n_core, np.int8)
     for i in range(n_core + n_rest):
         inside[i], outside[i] = -np.inf, -np.inf
@@ -111,13 +111,13 @@ def max_marginals(s: Floats, known: Bytes, pair: Pair, k: Ints, inside: Floats, 
     """Fill the best score of each list with each item in, and with it out; -inf where there is no such list."""
     n_core, n_rest = pair.outer.shape
     n_items = n_core + n_rest
-    work, room, theta = new_instance(pair), np.empty(2 * n_items), np.empty(n_items + 1)
+    work, buffer, theta = new_instance(pair), np.empty(2 * n_items), np.empty(n_items + 1)
     with_it, without = np.empty(n_items), np.empty(n_items)
     nothing = np.empty(0, np.int8)
     for number in range(len(s)):
         forced = known[number] if len(known) else nothing
         free_core, free_rest, n_in, const = reduce_list(s[number], forced, pair, work)
-        best = walk_all(work, free_core, free_rest, k[number] - n_in, theta, room, with_it, without)
+        best = walk_all(work, free_core, free_rest, k[number] - n_in, theta, buffer, with_it, without)
         for item in range(len(forced)):
             inside[number, item] = const + best if forced[item] == 1 else -np.inf
             outside[number, item] = const + best if forced[item] == 0 else -np.inf

@@ -13,7 +13,7 @@ from slatewise.cstar.kernels.instance import Floats, Instance, Ints, copy, top_s
 
 
 class Nodes(NamedTuple):
-    """The path from the root to the current node, one entry or row a level."""
+    """The path from the root to the current node, one entry or row per level."""
 
     share: Floats
     theta: Floats

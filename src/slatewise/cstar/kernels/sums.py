@@ -13,32 +13,16 @@ needs no sums over more than r others. What a setting multiplies the items by is
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from slatewise.core.kernel import kernel, loose_sums
 from slatewise.cstar.kernels.instance import Bytes, Floats, Ints, Pair, nth_largest
-
-
-class CoreSettings(NamedTuple):
-    """All settings of the core, those with few items first."""
-
-    bits: Floats
-    """(C, S) 1 where a core item is in."""
-    n_in: Ints
-    """(S,) how many are."""
-    inner: Floats
-    """(S,) their pair terms among each other."""
-    factor: Floats
-    """(R, S) exp of the pair terms of each other item with them, divided by exp(shift)."""
-    shift: Floats
-    """(S,)."""
+from slatewise.cstar.kernels.layout import CoreSettings
 
 
 @kernel
 def count_settings(n_in: Ints, left: int, first: Ints) -> None:
-    """Fill where the settings that leave room for j other items stand: ``first[j]`` to ``first[j + 1]``."""
+    """Fill where the settings that leave j or more places to other items stand: ``first[j]`` to ``first[j + 1]``."""
     first[0] = 0
     for j in range(left + 1):
         first[j + 1] = first[j] + np.searchsorted(n_in, left - j, side="right")
@@ -46,7 +30,7 @@ def count_settings(n_in: Ints, left: int, first: Ints) -> None:
 
 @loose_sums
 def grow(table: Floats, factor: Floats, base: Floats, first: Ints, left: int) -> None:
-    """Add one item after the other: ``E_i+1[j] = E_i[j] + base factor E_i[j-1]``, for each setting with room for j."""
+    """Add one item after the other: ``E_i+1[j] = E_i[j] + base factor E_i[j-1]``, for settings with j places."""
     for i in range(len(base)):
         old, new = table[i], table[i + 1]
         new[: first[1]] = 1.0
@@ -98,21 +82,21 @@ def dot(one: Floats, two: Floats) -> float:
 def split_rest(s: Floats, known: Bytes, pair: Pair, k: int, base: Floats, top: Floats) -> tuple[int, float]:
     """Fill exp(score - level) of the other items, 0 where one is forced; return how many are forced in, and level.
 
-    The level is the mean of as many of the largest as there is room for: the leading product is then near 1.
+    The level is the mean of as many of the largest as there are places: the leading product is then near 1.
     """
     n_in, n_free = 0, 0
     for i in range(len(pair.rest)):
-        answer = known[pair.rest[i]] if len(known) else -1
-        n_in += answer == 1
-        if answer == -1:
+        state = known[pair.rest[i]] if len(known) else -1
+        n_in += state == 1
+        if state == -1:
             top[n_free] = s[pair.rest[i]]
             n_free += 1
-    room = min(max(k - n_in, 0), n_free)
+    n_places = min(max(k - n_in, 0), n_free)
     level = 0.0
-    if room:
-        nth_largest(top, n_free, room)
-        for i in range(room):
-            level += top[i] / room
+    if n_places:
+        nth_largest(top, n_free, n_places)
+        for i in range(n_places):
+            level += top[i] / n_places
     for i in range(len(pair.rest)):
         is_open = len(known) == 0 or known[pair.rest[i]] == -1
         base[i] = np.exp(s[pair.rest[i]] - level) if is_open else 0.0

@@ -1,4 +1,4 @@
-"""One pass over multi-label SVMlight text: ``label,label,... index:value ...``, a row a line."""
+"""One pass over multi-label SVMlight text: ``label,label,... index:value ...``, a row per line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One pass over SVMlight text: ``label qid:Q index:value ... # comment``, a row a line.
+"""One pass over SVMlight text: ``label qid:Q index:value ... # comment``, a row per line.
 
 The text is whole lines: its last byte is a newline. A bad row leaves its position and a code, and the pass goes on
 with the next line: what to do about it is the caller's choice.
@@ -64,7 +64,7 @@ class Entries(NamedTuple):
 
 
 class RankingRows(NamedTuple):
-    """One element a row; ``qids`` is -1 where the row has none, ``lengths`` counts its entries, the rest is where."""
+    """One element per row; ``qids`` is -1 where the row has none, ``lengths`` counts its entries, the rest is where."""
 
     labels: Floats
     qids: Positions

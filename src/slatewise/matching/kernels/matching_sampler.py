@@ -16,6 +16,8 @@ columns in the order of their numbers: s_1 < .. < s_k has place sum_m C(s_m, m).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,6 +27,31 @@ from slatewise.core.kernels.random import uniform
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 Words = NDArray[np.uint64]
+
+
+class Table(NamedTuple):
+    """What matchings are drawn by."""
+
+    weights: Float
+    """A."""
+    bounds: Float
+    """``bounds[k, j]``, see :func:`fill_bounds`."""
+    depth: int
+    """d."""
+    choose: Int
+    """``choose[a, b]`` is C(a, b)."""
+    starts: Int
+    """Where each level begins in ``sums``."""
+    sums: Float
+    """t."""
+
+
+class Scratch(NamedTuple):
+    """Of one matching while it is drawn."""
+
+    taken: NDArray[np.bool_]
+    columns: Int
+    places: Int
 
 
 @kernel
@@ -58,8 +85,9 @@ def places_after(columns: Int, count: int, choose: Int, taken: NDArray[np.bool_]
 
 
 @kernel
-def fill_table(weights: Float, bounds: Float, depth: int, choose: Int, starts: Int, table: Float) -> None:
-    """Fill t; level k begins at ``starts[k]``, and ``choose[a, b]`` is C(a, b)."""
+def fill_table(table: Table) -> None:
+    """Fill t."""
+    weights, bounds, depth, choose, starts, sums = table
     size = len(weights)
     taken, columns, places = np.zeros(size, np.bool_), np.empty(size, np.int64), np.empty(size, np.int64)
     for k in range(depth, -1, -1):
@@ -77,8 +105,8 @@ def fill_table(weights: Float, bounds: Float, depth: int, choose: Int, starts: I
                 places_after(columns, k, choose, taken, places)
                 for j in range(size):
                     if not taken[j]:
-                        value += weights[k, j] * table[starts[k + 1] + places[j]]
-            table[starts[k] + place] = value
+                        value += weights[k, j] * sums[starts[k + 1] + places[j]]
+            sums[starts[k] + place] = value
             # The next subset: the first column that can move up does, those below it go back to the start.
             m = 0
             while m < k - 1 and columns[m] + 1 == columns[m + 1]:
@@ -94,20 +122,10 @@ def fill_table(weights: Float, bounds: Float, depth: int, choose: Int, starts: I
 
 
 @kernel
-def draw_one(
-    weights: Float,
-    bounds: Float,
-    depth: int,
-    choose: Int,
-    starts: Int,
-    table: Float,
-    random: Words,
-    taken: NDArray[np.bool_],
-    columns: Int,
-    places: Int,
-    out: Int,
-) -> bool:
+def draw_one(table: Table, random: Words, scratch: Scratch, out: Int) -> bool:
     """Draw one matching into ``out``, ``out[i]`` the column of row i; False: rejected."""
+    weights, bounds, depth, choose, starts, sums = table
+    taken, columns, places = scratch
     size = len(weights)
     taken[:] = False
     here = starts[0]
@@ -118,12 +136,12 @@ def draw_one(
                 columns[count] = j
                 count += 1
         places_after(columns, count, choose, taken, places)
-        left, last = uniform(random) * table[here], 0
+        left, last = uniform(random) * sums[here], 0
         while taken[last]:  # the first free column, should all parts be too small for a number
             last += 1
         for j in range(size):
             if not taken[j] and weights[k, j] > 0.0:
-                part = weights[k, j] * table[starts[k + 1] + places[j]]
+                part = weights[k, j] * sums[starts[k + 1] + places[j]]
                 if part > 0.0:
                     last = j
                     left -= part
@@ -152,24 +170,12 @@ def draw_one(
 
 
 @kernel
-def draw_all(
-    weights: Float,
-    bounds: Float,
-    depth: int,
-    choose: Int,
-    starts: Int,
-    table: Float,
-    random: Words,
-    most: int,
-    drawn: Int,
-) -> tuple[int, int]:
+def draw_all(table: Table, random: Words, most: int, drawn: Int) -> tuple[int, int]:
     """Fill ``drawn`` (n, M) until all are accepted or ``most`` were tried; return how many were, and how many tried."""
-    size = len(weights)
-    taken, columns, places = np.zeros(size, np.bool_), np.empty(size, np.int64), np.empty(size, np.int64)
+    size = len(table.weights)
+    scratch = Scratch(np.zeros(size, np.bool_), np.empty(size, np.int64), np.empty(size, np.int64))
     accepted, tried = 0, 0
     while accepted < len(drawn) and tried < most:
         tried += 1
-        accepted += draw_one(
-            weights, bounds, depth, choose, starts, table, random, taken, columns, places, drawn[accepted]
-        )
+        accepted += draw_one(table, random, scratch, drawn[accepted])
     return accepted, tried

@@ -81,17 +81,17 @@ def fill_forward(weights: Float, free: Float, tables: Float) -> None:
 
 
 @kernel
-def sum_one(weights: Float, free: Float, tables: Float, room: Float, marginals: Float) -> float:
+def sum_one(weights: Float, free: Float, tables: Float, buffer: Float, marginals: Float) -> float:
     """Return Z of one matrix; fill ``marginals[j, i]``."""
     n_columns, n_rows = weights.shape
     short = 2 if n_rows > 1 else 0
     fill_forward(weights, free, tables)
     full = (1 << n_rows) - 1
     z = float(tables[n_columns, full])
-    room[n_columns % 2] = 0.0
-    room[n_columns % 2, full] = 1.0
+    buffer[n_columns % 2] = 0.0
+    buffer[n_columns % 2, full] = 1.0
     for j in range(n_columns - 1, -1, -1):
-        after, now, before = room[(j + 1) % 2], room[j % 2], tables[j]
+        after, now, before = buffer[(j + 1) % 2], buffer[j % 2], tables[j]
         for subset in range(len(now)):
             now[subset] = free[j] * after[subset]
         if short:
@@ -109,10 +109,10 @@ def sum_one(weights: Float, free: Float, tables: Float, room: Float, marginals: 
 
 
 @kernel
-def sum_matchings(weights: Float, free: Float, tables: Float, room: Float, z: Float, marginals: Float) -> None:
-    """Fill ``z[g]`` and ``marginals[g, j, i]``; ``tables`` is room for f_0 .. f_N, ``room`` for two tables of g."""
+def sum_matchings(weights: Float, free: Float, tables: Float, buffer: Float, z: Float, marginals: Float) -> None:
+    """Fill ``z[g]`` and ``marginals[g, j, i]``; ``tables`` and ``buffer`` hold f_0 .. f_N and two tables of g."""
     for number in range(len(weights)):
-        z[number] = sum_one(weights[number], free[number], tables, room, marginals[number])
+        z[number] = sum_one(weights[number], free[number], tables, buffer, marginals[number])
 
 
 @kernel

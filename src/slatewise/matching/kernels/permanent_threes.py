@@ -2,9 +2,9 @@
 
     t_y = w[0, y(0)] + w[1, y(1)] + w[2, y(2)],     parts_y = exp(t_y - max t),     Z = exp(max t) sum_y parts_y
 
-Six exponentials a matrix instead of nine, and none can overflow or all vanish: nothing has to be scaled first, as long
-as a sum of nine |w| is a number (:func:`slatewise.inference.permanent` refuses more than 1e300). They are taken between
-the two kernels, by NumPy, eight at a time.
+Six exponentials per matrix instead of nine, and none can overflow or all vanish: nothing has to be scaled first, as
+long as a sum of nine |w| is a number (:func:`slatewise.inference.permanent` refuses more than 1e300). They are taken
+between the two kernels, by NumPy, eight at a time.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     g_n = [k = m],    g_i[k]     = sum_r x_ir g_{i+1}[k + e_r]
     Z = f_n[m],       P_ir = x_ir sum_k f_i[k] g_{i+1}[k + e_r] / Z
 
-Of every class only counts from ``lows[r, i]`` to ``highs[r, i]`` are walked after i items; both grow by 0 or 1 an item.
+Of every class counts from ``lows[r, i]`` to ``highs[r, i]`` are walked after i items; each item adds 0 or 1 to both.
 After i items the counts add up to i, so class 0 is not kept. The last class lies along a row of memory, in a window:
 
     max(low_last, i - high_0 - q) <= b <= min(high_last, i - low_0 - q),     q the items of the classes between
@@ -16,6 +16,8 @@ the walk down gets there: all of it at once would be far from the processor.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +25,29 @@ from slatewise.core.kernel import kernel, loose_sums
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
+
+
+class Grid(NamedTuple):
+    """The counts that are walked."""
+
+    counts: Int
+    """(rows, R - 1) of the classes between, and their sum, one row of a layer each."""
+    strides: Int
+    """(R - 2,) how many rows one more item of a class between moves."""
+    lows: Int
+    """(R, n + 1) of each class after each item."""
+    highs: Int
+
+
+class Buffers(NamedTuple):
+    """Where layers of f and g are kept."""
+
+    kept: Float
+    """f where each stretch of items begins."""
+    layers: Float
+    """f in one stretch."""
+    two: Float
+    """The layer that is walked from and the one that is walked to."""
 
 
 @kernel
@@ -50,25 +75,26 @@ def scale_classes(x: Float, sizes: Int, sweeps: int) -> float:
 
 
 @kernel
-def rows_at(i: int, counts: Int, strides: Int, lows: Int, highs: Int) -> tuple[int, int]:
+def rows_at(i: int, grid: Grid) -> tuple[int, int]:
     """Return the rows among which those of layer i are: from the first to before the last."""
-    if len(strides) == 0:
+    if len(grid.strides) == 0:
         return 0, 1
-    return max(0, lows[1, i] - 1) * strides[0], min(len(counts), (highs[1, i] + 2) * strides[0])
+    stride = grid.strides[0]
+    return max(0, grid.lows[1, i] - 1) * stride, min(len(grid.counts), (grid.highs[1, i] + 2) * stride)
 
 
 @kernel
-def lay_out(i: int, counts: Int, strides: Int, lows: Int, highs: Int, places: Int) -> int:
-    """Put the windows of layer i in line; return how much room they take.
+def lay_out(i: int, grid: Grid, places: Int) -> int:
+    """Put the windows of layer i in line; return how many numbers they take.
 
-    ``places[row]`` gets where its count 0 would lie, its lowest count, the number of counts (-1: no room at all), and
-    whether any is walked. ``counts[row]`` are those of the classes between, and their sum.
+    ``places[row]`` gets where its count 0 would lie, its lowest count, the number of counts (-1: no window at all),
+    and whether any is walked.
     """
-    used = 0
-    first, last = rows_at(i, counts, strides, lows, highs)
+    used, lows, highs = 0, grid.lows, grid.highs
+    first, last = rows_at(i, grid)
     for row in range(first, last):
-        count, walked, there = counts[row], 1, True
-        for r in range(len(strides)):
+        count, walked, there = grid.counts[row], 1, True
+        for r in range(len(grid.strides)):
             if count[r] < lows[r + 1, i] or count[r] > highs[r + 1, i]:
                 walked = 0
                 there = there and lows[r + 1, i] - 1 <= count[r] <= highs[r + 1, i] + 1
@@ -83,11 +109,11 @@ def lay_out(i: int, counts: Int, strides: Int, lows: Int, highs: Int, places: In
 
 
 @kernel
-def longest_layer(counts: Int, strides: Int, lows: Int, highs: Int) -> int:
-    """Return the room that the largest layer takes."""
-    places, most = np.empty((len(counts), 4), np.int64), 0
-    for i in range(lows.shape[1]):
-        most = max(most, lay_out(i, counts, strides, lows, highs, places))
+def longest_layer(grid: Grid) -> int:
+    """Return how many numbers the largest layer takes."""
+    places, most = np.empty((len(grid.counts), 4), np.int64), 0
+    for i in range(grid.lows.shape[1]):
+        most = max(most, lay_out(i, grid, places))
     return most
 
 
@@ -129,10 +155,9 @@ def mix_and_meet(
 
 
 @kernel
-def step_up(
-    x: Float, counts: Int, strides: Int, rows: tuple[int, int], here: Int, there: Int, now: Float, then: Float
-) -> None:
+def step_up(x: Float, grid: Grid, rows: tuple[int, int], here: Int, there: Int, now: Float, then: Float) -> None:
     """Fill layer i + 1 (``then``, laid out as ``there`` in ``rows``) from layer i."""
+    counts, strides = grid.counts, grid.strides
     for row in range(rows[0], rows[1]):
         base, low, size = there[row, 0], there[row, 1], there[row, 2]
         if size < 0:
@@ -161,8 +186,7 @@ def step_up(
 @kernel
 def step_down(
     x: Float,
-    counts: Int,
-    strides: Int,
+    grid: Grid,
     rows: tuple[int, int],
     here: Int,
     there: Int,
@@ -172,6 +196,7 @@ def step_down(
     sums: Float,
 ) -> None:
     """Fill layer i of g (``now``) from layer i + 1; ``sums[r]`` gets sum_k f_i[k] g_{i+1}[k + e_r]."""
+    counts, strides = grid.counts, grid.strides
     sums[:] = 0.0
     for row in range(rows[0], rows[1]):
         base, low, size = here[row, 0], here[row, 1], here[row, 2]
@@ -203,53 +228,41 @@ def step_down(
 
 
 @kernel
-def sum_classes(
-    x: Float,
-    counts: Int,
-    strides: Int,
-    lows: Int,
-    highs: Int,
-    kept: Float,
-    layers: Float,
-    room: Float,
-    marginals: Float,
-) -> float:
-    """Return Z, and fill ``marginals`` (n, R).
-
-    ``kept`` is room for f where each stretch of items begins, ``layers`` for f in one stretch, ``room`` for two layers.
-    """
+def sum_classes(x: Float, grid: Grid, buffers: Buffers, marginals: Float) -> float:
+    """Return Z, and fill ``marginals`` (n, R)."""
+    kept, layers, two = buffers.kept, buffers.layers, buffers.two
     n, stretch = len(x), len(layers)
-    places, sums = np.empty((2, len(counts), 4), np.int64), np.empty(x.shape[1])
-    used = lay_out(0, counts, strides, lows, highs, places[0])
-    room[0, :used] = 0.0
-    room[0, places[0, 0, 0]] = 1.0
+    places, sums = np.empty((2, len(grid.counts), 4), np.int64), np.empty(x.shape[1])
+    used = lay_out(0, grid, places[0])
+    two[0, :used] = 0.0
+    two[0, places[0, 0, 0]] = 1.0
     for i in range(n):
         if i % stretch == 0:
-            kept[i // stretch, :used] = room[i % 2, :used]
+            kept[i // stretch, :used] = two[i % 2, :used]
         here, there = places[i % 2], places[(i + 1) % 2]
-        used = lay_out(i + 1, counts, strides, lows, highs, there)
-        rows = rows_at(i + 1, counts, strides, lows, highs)
-        step_up(x[i], counts, strides, rows, here, there, room[i % 2], room[(i + 1) % 2])
-    end = places[n % 2, -1, 0] + highs[-1, n]
-    z = float(room[n % 2, end])
-    room[n % 2, :used] = 0.0
-    room[n % 2, end] = 1.0
+        used = lay_out(i + 1, grid, there)
+        rows = rows_at(i + 1, grid)
+        step_up(x[i], grid, rows, here, there, two[i % 2], two[(i + 1) % 2])
+    end = places[n % 2, -1, 0] + grid.highs[-1, n]
+    z = float(two[n % 2, end])
+    two[n % 2, :used] = 0.0
+    two[n % 2, end] = 1.0
     for i in range(n - 1, -1, -1):
         here, there = places[i % 2], places[(i + 1) % 2]
         if i % stretch == stretch - 1 or i == n - 1:  # walk the stretch that ends here again
             first = i - i % stretch
-            used = lay_out(first, counts, strides, lows, highs, places[first % 2])
+            used = lay_out(first, grid, places[first % 2])
             layers[0, :used] = kept[first // stretch, :used]
             for k in range(first, i):
                 this, other = places[k % 2], places[(k + 1) % 2]
-                lay_out(k + 1, counts, strides, lows, highs, other)
-                rows = rows_at(k + 1, counts, strides, lows, highs)
-                step_up(x[k], counts, strides, rows, this, other, layers[k - first], layers[k + 1 - first])
-            lay_out(i + 1, counts, strides, lows, highs, there)
-        lay_out(i, counts, strides, lows, highs, here)
-        f, then, now = layers[i % stretch], room[(i + 1) % 2], room[i % 2]
-        rows = rows_at(i, counts, strides, lows, highs)
-        step_down(x[i], counts, strides, rows, here, there, f, then, now, sums)
+                lay_out(k + 1, grid, other)
+                rows = rows_at(k + 1, grid)
+                step_up(x[k], grid, rows, this, other, layers[k - first], layers[k + 1 - first])
+            lay_out(i + 1, grid, there)
+        lay_out(i, grid, here)
+        f, then, now = layers[i % stretch], two[(i + 1) % 2], two[i % 2]
+        rows = rows_at(i, grid)
+        step_down(x[i], grid, rows, here, there, f, then, now, sums)
         for r in range(len(sums)):
             marginals[i, r] = x[i, r] * sums[r] / z
     return z

@@ -2,7 +2,7 @@
 
     max over pi of  sum_i s_i c[pi_i] + b_i a[pi_i] ,      V(S) = max_{i in S}  V(S - i) + s_i c_{|S|-1} + b_i a_{|S|-1}
 
-Positions are filled from the top; S holds the items that are gone. O(M 2^M) a slate, against O(M^3) of an assignment
+Positions are filled from the top; S holds the items that are gone. O(M 2^M) per slate, against O(M^3) of an assignment
 solver with a call each: faster up to about ten items.
 """
 

@@ -2,7 +2,7 @@
 
     A_i[b] = the weight of the first i items with b of them in the class,     R_i[b] = that of the others with m - b
 
-Looked at alone, a class has two outcomes an item: in it, or in another. Its rankings with b of the first i items weigh
+Looked at alone, a class has two outcomes per item: in it, or in another. Its rankings with b of the first i items weigh
 A_i[b] R_i[b], at least as much as those among them that end with every class full. So what the counts left out weigh
 together, over all i and all classes, bounds what Z loses by leaving them out.
 """
@@ -35,7 +35,7 @@ def likely_counts(x: Float, others: Float, tail: float, ahead: Float, behind: Fl
 
     ``x`` (n,) is each item's weight in the class, ``others`` that in all others. After each item the lowest and the
     highest counts that weigh no more than ``tail`` of all are left out; none, if all weigh too little to compare.
-    ``ahead`` (n + 1, m + 2) and ``behind`` (2, m + 2) are room.
+    ``ahead`` (n + 1, m + 2) and ``behind`` (2, m + 2) are buffers.
     """
     n, size = len(x), ahead.shape[1] - 2
     ahead[0] = 0.0
@@ -63,7 +63,7 @@ def likely_counts(x: Float, others: Float, tail: float, ahead: Float, behind: Fl
         left_out += below + above
         if i:
             step(behind[(i - 1) % 2, :-1], others[i - 1], rest[:-1], x[i - 1], rest[1:])
-    # Bounds may grow by 0 or 1 an item only: where they do not, they are widened.
+    # Bounds may grow by 0 or 1 per item only: where they do not, they are widened.
     for i in range(n - 1, -1, -1):
         low[i] = min(low[i], low[i + 1])
     for i in range(n):

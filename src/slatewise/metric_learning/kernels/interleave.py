@@ -23,7 +23,7 @@ Bytes: TypeAlias = NDArray[np.int8]
 
 # Up to this many values an insertion sort beats everything.
 _FEW = 24
-# Bins a value in a search: most bins are then empty or hold one value.
+# Bins per value in a search: most bins are then empty or hold one value.
 _BINS = 4
 
 
@@ -35,7 +35,7 @@ class Side(NamedTuple):
 
 
 class Bins(NamedTuple):
-    """Room to deal a side into equal bins; ``start`` says where the values of a bin begin."""
+    """Buffers to deal a side into equal bins; ``start`` says where the values of a bin begin."""
 
     score: Floats
     item: Ints
@@ -62,13 +62,13 @@ def longest(offsets: Ints) -> int:
 
 @kernel
 def new_side(n: int) -> Side:
-    """Allocate a side of up to n items, with room for the values that end a search."""
+    """Allocate a side of up to n items, with places for the values that end a search."""
     return Side(np.empty(3 * n + 1), np.empty(n + 1, np.int64))
 
 
 @kernel
 def new_bins(n: int) -> Bins:
-    """Allocate the room for a side of up to n items."""
+    """Allocate the buffers for a side of up to n items."""
     return Bins(np.empty(n), np.empty(n, np.int64), np.empty(_BINS * n + 2, np.int64))
 
 

@@ -104,13 +104,13 @@ def open_list(scores: Scores, relevance: Bytes, low: int, high: int, top: Top, w
 def sort_front(top: Top, n_bad: int, count: int) -> None:
     """Fill the front with the ``count`` best irrelevant items."""
     front, score = top.front, top.bad.score
-    room = min(2 * count + 32, n_bad)
+    buffered = min(2 * count + 32, n_bad)
     size, threshold = 0, np.nan  # nothing is below that
     for j in range(n_bad):
         if not score[j] <= threshold:
             front.score[size], front.item[size] = score[j], j
             size += 1
-            if size == room and room > count:
+            if size == buffered and buffered > count:
                 sort_falling(front, size, top.bins)
                 size, threshold = count, front.score[count - 1]
     sort_falling(front, size, top.bins)

@@ -1,4 +1,4 @@
-"""Misordered pairs of graded lists, without looking at pairs: two sweeps over the sorted scores, O(n log n) a list.
+"""Misordered pairs of graded lists, without looking at pairs: two sweeps over the sorted scores, O(n log n) per list.
 
     loss    = #{(i, j): grade_i > grade_j, s_i - s_j < 1/2} / pairs
     weights : +2 / pairs for i, -2 / pairs for j, of every such pair;     pairs = #{(i, j): grade_i > grade_j}

@@ -7,7 +7,7 @@ f is quadratic in the permutation matrix, so two pieces give the gain of swappin
     H_ij    = L[i, p_j] + sum_k F_ik D[p_j, p_k] + F_ki D[p_k, p_j]        the gradient, item i on j's position
     gain_ij = H_ij + H_ji - H_ii - H_jj + (F_ij + F_ji) (D[p_i, p_j] + D[p_j, p_i])
 
-Swapping r and s exchanges two columns of H and adds two matrices of rank one, so a step costs O(1) a pair.
+Swapping r and s exchanges two columns of H and adds two matrices of rank one, so a step costs O(1) per pair.
 
 Rules: take the best swap that is not tabu, even if it loses. Two items that moved may not both return to where they
 were for a random time, mostly short and sometimes long. A swap that makes the best ranking so far is always allowed,
@@ -91,7 +91,7 @@ def choose(walk: Walk, rules: Rules, step: int) -> tuple[int, int]:
                 r, s, best = i, j, gains[i, j]
     if best > record:
         return r, s
-    # One row a step, so that looking for forgotten moves costs little; each row has its turn every n steps.
+    # One row per step, so that looking for forgotten moves costs little; each row has its turn every n steps.
     i, old, best = step % n, step - rules.forced_after, -np.inf
     for j in range(i + 1, n):
         if gains[i, j] > best and until[i, place[j]] < old and until[j, place[i]] < old:

@@ -1,0 +1,60 @@
+"""How a file of an older version becomes what this version reads: two tables of functions, applied in their order.
+
+``FORMATS`` has what a format of the file wrote otherwise, whatever the estimator; ``ESTIMATORS`` what a class kept
+otherwise, by the version of the class. A migration takes a state one version further. It runs before anything in the
+file is believed, so it trusts nothing: where a state is not what its version wrote, it stays as it is, and the door,
+which a migrated state passes like any other, refuses it.
+
+To keep something new in the files of a class: name it in ``learned``, count the class's ``file_version`` up, and say
+here what older files, which lack it, mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from slatewise.core.errors import ModelFileError
+from slatewise.core.rules import shown
+from slatewise.model.file import FORMAT_VERSION, ModelState
+
+Migration: TypeAlias = Callable[[ModelState], ModelState]
+
+
+def migrated(state: ModelState, newest: int, name: str) -> ModelState:
+    """Return a state as version ``newest`` of its class keeps it; ``name`` is the file's, for messages."""
+    while state.format < FORMAT_VERSION:
+        state = replace(FORMATS[state.format](state), format=state.format + 1)
+    if not 1 <= state.estimator_version <= newest:
+        raise ModelFileError(
+            f"{name}: expected a {state.estimator} of version 1 to {newest}, found {shown(state.estimator_version)}: "
+            "read it with a newer slatewise"
+        )
+    while (version := state.estimator_version) < newest:
+        state = replace(ESTIMATORS[state.estimator, version](state), estimator_version=version + 1)
+    return state
+
+
+def _first_version_of_the_class(state: ModelState) -> ModelState:
+    """Format 1 says nothing of the class: its files are the first version."""
+    return replace(state, estimator_version=1)
+
+
+def _labels_or_classes(state: ModelState) -> ModelState:
+    """Most files of version 1 have ``multilabel_``; the first ones had no classes where a row had several labels."""
+    classes, intercept = state.arrays.get("classes_"), state.arrays.get("intercept_")
+    known = "multilabel_" in state.values or "multilabel_" in state.arrays
+    if known or classes is None or intercept is None or classes.ndim != 1 or intercept.ndim != 1:
+        return state
+    several = len(classes) == 0
+    arrays = {**state.arrays, "classes_": np.arange(len(intercept)) if several else classes}
+    return replace(state, values={**state.values, "multilabel_": several}, arrays=arrays)
+
+
+FORMATS: Mapping[int, Migration] = {1: _first_version_of_the_class}
+"""By the format a file has."""
+ESTIMATORS: Mapping[tuple[str, int], Migration] = {("CStarRanker", 1): _labels_or_classes}
+"""By the class and the version a file has."""
