@@ -1,10 +1,9 @@
-"""Fits that can be killed from inside, each in its own process: python -m tests.interrupted_fits NAME STATE ROUND."""
+"""Fits that can be killed from inside, each in its own process."""
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 from functools import cache
 
 import numpy as np
@@ -17,13 +16,13 @@ from tests.matched_graphs import noisy_copies
 
 @cache
 def queries():
-    made = datasets.make_queries(n_queries=24, random_state=0)
+    made = datasets.make_queries(n_queries=14, random_state=0)
     return made.X, made.y, made.qid
 
 
 @cache
 def copies():
-    return noisy_copies(np.random.default_rng(0), 12, 6)
+    return noisy_copies(np.random.default_rng(0), 8, 5)
 
 
 @cache
@@ -41,7 +40,7 @@ def scenes():
 @cache
 def wine():
     X, y = load_wine(return_X_y=True)
-    return scale(X), y
+    return scale(X)[::2], y[::2]
 
 
 FITS = {
@@ -61,17 +60,14 @@ FITS = {
 }
 
 
-def main(name, state, stop_at):
+def fit_and_die(name, state, stop_at):
+    """Fit, and kill the own process in round ``stop_at``."""
     estimator, data = FITS[name]
     seen = []
 
     def watch(round_):
         seen.append(round_)
-        if len(seen) == int(stop_at):
+        if len(seen) == stop_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
     estimator.set_params(checkpoint=state, callbacks=[watch]).fit(*data())
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

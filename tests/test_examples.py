@@ -1,9 +1,11 @@
 """Every example runs, and says something."""
 
 import runpy
-import subprocess
-import sys
+from contextlib import chdir, redirect_stdout
+from functools import cache
+from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -13,15 +15,22 @@ import slatewise
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_example(example, tmp_path):
-    done = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
+@cache
+def ran(name):
+    """Names and output of an example, run as a script in an empty folder."""
+    example = EXAMPLES[0].parent / f"{name}.py"
+    with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(StringIO()) as said:
+        names = runpy.run_path(str(example), run_name="__main__")
+    return names, said.getvalue()
+
+
+@pytest.mark.parametrize("name", [example.stem for example in EXAMPLES])
+def test_example(name):
+    assert ran(name)[1]
 
 
 def test_slates_are_searched_in_the_unit_of_the_stage():
-    example = runpy.run_path(str(EXAMPLES[0].parent / "rerank_any_scorer.py"))
+    example, _ = ran("rerank_any_scorer")
     reranker = example["reranker"]
     assert reranker.n_stages_ == 1
     ids, scores = reranker.rank([25], k=len(reranker.item_ids_), stage=0)

@@ -26,9 +26,30 @@ def test_metrics_need_numpy_only():
     assert not loaded_after("from slatewise import metrics") & extra
 
 
-@pytest.mark.parametrize("name", [name for name in slatewise.__all__ if name[0].isupper()])
+CLASSES = [name for name in slatewise.__all__ if name[0].isupper()]
+EACH_ALONE = """
+import os, sys, sklearn.base
+before = set(sys.modules)
+for name in sys.argv[1:]:
+    if not os.fork():
+        exec(f"from slatewise import {name}")
+        print(name, *sorted(m for m in set(sys.modules) - before if "." not in m), flush=True)
+        os._exit(0)
+    assert os.wait()[1] == 0, name
+"""
+
+
+@cache
+def loaded_beside_scikit_learn():
+    """What each class loads when it is the first: forks of one process that has loaded scikit-learn's base."""
+    done = subprocess.run([sys.executable, "-c", EACH_ALONE, *CLASSES], capture_output=True, text=True, check=True)
+    return {name: set(modules) for name, *modules in map(str.split, done.stdout.splitlines())}
+
+
+@pytest.mark.parametrize("name", CLASSES)
 def test_an_estimator_needs_scikit_learn_and_little_more(name):
-    extra = loaded_after(f"from slatewise import {name}") - loaded_after("import sklearn.base")
+    extra = loaded_beside_scikit_learn()[name]
+    assert "slatewise" in extra
     assert not extra & {"numba", "narwhals", "pyarrow", "pandas", "rich", "matplotlib", "pooch", "typer"}
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise import datasets
-from slatewise.cli.inputs import read_ranking
+from slatewise.cli.inputs import read_rows_to_rank
 from slatewise.data import minmax_per_query, read_svmlight
 from slatewise.datasets.records import FigureSet, OfficialRun, Published, RankingSet
 
@@ -76,7 +76,7 @@ def load_ranking(name: str) -> RankingProblem:
         return _named(datasets.load(name, RankingSet))
     if Path(name).is_dir():
         return _letor_folder(Path(name))
-    rows = read_ranking(name)
+    rows = read_rows_to_rank(name)
     whole = Rows(_scaled(rows.dense(), rows.qid), rows.y, rows.qid)
     return RankingProblem(name, _cut(whole, datasets.k_fold_by_list(rows.qid, random_state=0)))
 

@@ -1,13 +1,10 @@
 """c-star inference: its paths against each other, symmetries, threads, the node limit, bad input."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.plain_python import compiled_and_plain
 
 from slatewise.cstar import inference as star
 from slatewise.cstar.inference import argmax_block
@@ -169,15 +166,8 @@ for method in ("enumerate", "branch"):
     print(star_top_k(s, pair, core, 4, method=method).selected.tolist())
 print(star_max_marginals(s, pair, core, 4).inside.round(9).tolist())
 """
-    outputs = []
-    for off in ("0", "1"):
-        environment = os.environ | {"NUMBA_DISABLE_JIT": off}
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        outputs.append(done.stdout)
-    assert outputs[0] == outputs[1]
+    compiled, plain = compiled_and_plain(code)
+    assert compiled == plain
 
 
 def test_no_core_is_a_sort_and_no_lists_is_empty():

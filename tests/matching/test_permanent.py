@@ -2,9 +2,6 @@
 
 import json
 import math
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from tests.matchings import all_matchings, log_sum_and_marginals, random_weights
+from tests.plain_python import compiled_and_plain
 
 from slatewise.inference import permanent, tied_permanent, with_unmatched
 from slatewise.matching import permanent_exact
@@ -186,16 +184,7 @@ for shape, method in (((4, 4), "tables"), ((3, 3), "huber-law"), ((2, 3), "table
 
 def test_with_the_jit_off():
     """The kernels are plain Python underneath."""
-    outputs = [
-        subprocess.run(
-            [sys.executable, "-W", "error", "-c", JIT_OFF],
-            env=os.environ | {"NUMBA_DISABLE_JIT": off},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.splitlines()
-        for off in ("0", "1")
-    ]
+    outputs = [text.splitlines() for text in compiled_and_plain(JIT_OFF)]
     assert len(outputs[0]) == 10
     for compiled, plain in zip(*outputs, strict=True):
         np.testing.assert_allclose(json.loads(compiled), json.loads(plain), atol=1e-12)

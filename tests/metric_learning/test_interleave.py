@@ -1,14 +1,11 @@
 """The oracles of metric learning to rank, judged by all rankings, by all interleavings, and by what a hinge must be."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import interleavings
+from tests.plain_python import compiled_and_plain
 
 from slatewise.inference import most_violated
 from slatewise.metric_learning.interleave import NEED_K, ORACLES, Oracle
@@ -226,14 +223,9 @@ for loss in ORACLES:
 
 
 def test_the_oracles_are_the_same_without_the_compiler():
-    answers = [
-        subprocess.run(
-            [sys.executable, "-c", PLAIN], env=os.environ | {"NUMBA_DISABLE_JIT": off}, capture_output=True, check=True
-        ).stdout
-        for off in "01"
-    ]
-    assert answers[0] == answers[1]
-    assert answers[0].count(b"\n") == len(ORACLES)
+    compiled, plain = compiled_and_plain(PLAIN)
+    assert compiled == plain
+    assert compiled.count("\n") == len(ORACLES)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,11 @@
 """The oracle of graded NDCG, judged by all rankings, and by the oracle of two grades."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import interleavings
+from tests.plain_python import compiled_and_plain
 
 from slatewise.inference import most_violated
 from slatewise.metric_learning import interleave
@@ -139,12 +136,7 @@ print(losses.tolist(), weights.tolist())
 
 
 def test_the_walk_is_the_same_without_the_compiler():
-    compiled, plain = (
-        subprocess.run(
-            [sys.executable, "-c", PLAIN], env=os.environ | {"NUMBA_DISABLE_JIT": off}, capture_output=True, check=True
-        ).stdout
-        for off in "01"
-    )
+    compiled, plain = compiled_and_plain(PLAIN)
     assert compiled == plain
 
 

@@ -1,15 +1,14 @@
 """A fit that is killed and goes on ends at the same bits, wherever it was killed."""
 
+import multiprocessing
 import signal
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
+from functools import cache
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests.interrupted_fits import FITS, queries
+from tests.interrupted_fits import FITS, fit_and_die, queries
 
 from slatewise import CStarRanker, MarginRanker, MatchingRanker, datasets
 from slatewise.model import checkpoint as _checkpoint
@@ -25,19 +24,36 @@ def assert_same_bits(one, two):
         np.testing.assert_array_equal(value, learned(two)[name], err_msg=name)
 
 
+@cache
+def whole_fit(name):
+    """A fit that nothing disturbs, and its rounds."""
+    estimator, data = FITS[name]
+    rounds = []
+    return clone(estimator).set_params(callbacks=[rounds.append]).fit(*data()), rounds
+
+
+@pytest.fixture(scope="module")
+def processes():
+    """Processes forked from one that has imported what they need, and nothing else."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.interrupted_fits"])
+    return context
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 @pytest.mark.parametrize(
     ("name", "stop_at"),
-    [("margin", 30), ("matching", 12), ("graphs", 9), ("labels", 2), ("labels, likelihood", 4), ("points", 20)],
+    [("margin", 20), ("matching", 12), ("graphs", 9), ("labels", 2), ("labels, likelihood", 4), ("points", 20)],
 )
-def test_killed_and_resumed_it_gives_the_same_bits(tmp_path, name, stop_at):
+def test_killed_and_resumed_it_gives_the_same_bits(tmp_path, processes, name, stop_at):
     state = tmp_path / "state"
-    command = [sys.executable, "-m", "tests.interrupted_fits", name, state, str(stop_at)]
-    root = Path(__file__).parents[2]
-    assert subprocess.run(command, cwd=root, check=False).returncode == -signal.SIGKILL
+    process = processes.Process(target=fit_and_die, args=(name, state, stop_at))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     estimator, data = FITS[name]
-    told, whole, rest = [], [], []
-    once = clone(estimator).set_params(callbacks=[whole.append]).fit(*data())
+    once, whole = whole_fit(name)
+    told, rest = [], []
     again = clone(estimator).set_params(
         checkpoint=state, callbacks=[rest.append, lambda _: told.append(state.exists())]
     )
@@ -61,7 +77,7 @@ def test_interrupted_anywhere_it_goes_on_to_the_same_bits(tmp_path, monkeypatch,
             raise KeyboardInterrupt
 
     estimator, data = FITS[name]
-    once = clone(estimator).fit(*data())
+    once, _ = whole_fit(name)
     monkeypatch.setattr(_checkpoint, "write_model", write)
     stopped = clone(estimator).set_params(checkpoint=state)
     try:
@@ -77,8 +93,8 @@ def test_interrupted_anywhere_it_goes_on_to_the_same_bits(tmp_path, monkeypatch,
 @pytest.mark.parametrize("name", FITS)
 def test_interrupted_when_all_but_done_it_is_done(tmp_path, name):
     estimator, data = FITS[name]
-    rounds, seen = [], []
-    once = clone(estimator).set_params(callbacks=[rounds.append]).fit(*data())
+    once, rounds = whole_fit(name)
+    seen = []
 
     def stop_at_the_last(round_):
         seen.append(round_)

@@ -16,7 +16,7 @@ from slatewise_papers.cstar_scores import BaseScores, KernelSvm, Logistic, chain
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
-    scenes = datasets.make_label_scenes(140, n_labels=9, random_state=0)
+    scenes = datasets.make_label_scenes(50, n_labels=9, random_state=0)
     path = tmp_path_factory.mktemp("scenes") / "scenes.npz"
     names = np.array([f"tag{i}" for i in range(9)])
     data.write_npz(path, data.MultiLabel(scenes.X, csr_array(scenes.Y.astype(float)), names))

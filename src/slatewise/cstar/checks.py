@@ -32,7 +32,7 @@ def checked_counts(k: ArrayLike, shape: tuple[int, int]) -> Ints:
     counts = real("k", k)
     if counts.dtype.kind not in "iu" or counts.shape not in ((), (n_lists,)):
         raise ValueError(f"k: expected a whole number or one for each of {n_lists} lists, found {k!r}")
-    counts = np.ascontiguousarray(np.broadcast_to(counts, n_lists), dtype=np.int64)
+    counts = np.array(np.broadcast_to(counts, n_lists), dtype=np.int64)  # own: kernels are compiled once more for views
     bad = np.flatnonzero((counts < 0) | (counts > n_items))
     if len(bad):
         raise ValueError(f"k: expected 0 to {n_items}, the number of items, found {counts[bad[0]]} at row {bad[0]}")

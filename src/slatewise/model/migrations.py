@@ -43,18 +43,19 @@ def _first_version_of_the_class(state: ModelState) -> ModelState:
     return replace(state, estimator_version=1)
 
 
-def _labels_or_classes(state: ModelState) -> ModelState:
-    """Most files of version 1 have ``multilabel_``; the first ones had no classes where a row had several labels."""
+def _labels_and_their_names(state: ModelState) -> ModelState:
+    """Version 1 has no names; the first files said that a row had several labels by having no classes."""
     classes, intercept = state.arrays.get("classes_"), state.arrays.get("intercept_")
-    known = "multilabel_" in state.values or "multilabel_" in state.arrays
-    if known or classes is None or intercept is None or classes.ndim != 1 or intercept.ndim != 1:
+    if classes is None or intercept is None or classes.ndim != 1 or intercept.ndim != 1:
         return state
-    several = len(classes) == 0
-    arrays = {**state.arrays, "classes_": np.arange(len(intercept)) if several else classes}
-    return replace(state, values={**state.values, "multilabel_": several}, arrays=arrays)
+    values = dict(state.values)
+    if "multilabel_" not in values and "multilabel_" not in state.arrays:
+        values["multilabel_"] = len(classes) == 0
+        classes = classes if len(classes) else np.arange(len(intercept))
+    return replace(state, values=values, arrays={**state.arrays, "classes_": classes, "label_names_": classes})
 
 
 FORMATS: Mapping[int, Migration] = {1: _first_version_of_the_class}
 """By the format a file has."""
-ESTIMATORS: Mapping[tuple[str, int], Migration] = {("CStarRanker", 1): _labels_or_classes}
+ESTIMATORS: Mapping[tuple[str, int], Migration] = {("CStarRanker", 1): _labels_and_their_names}
 """By the class and the version a file has."""

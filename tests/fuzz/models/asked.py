@@ -157,6 +157,7 @@ def _metric(ranker: Any, folder: Path) -> Iterator[Question]:
     yield Question("transform", lambda: ranker.transform(X), array((ROWS, rank)))
     yield Question("rank", lambda: ranker.rank(X, min(3, n_items)).ids, array((ROWS, min(3, n_items)), "i"))
     yield Question("distances", lambda: ranker.distances(X), array((ROWS, n_items)))
+    yield Question("scores", lambda: ranker.scores(X, X), array((ROWS, ROWS)))
     yield Question("get_metric", lambda: ranker.get_metric()(X[0], X[1]), number(0.0, np.inf))
     yield Question("metric_", lambda: ranker.metric_, array((width, width)))
     yield Question("get_feature_names_out", ranker.get_feature_names_out, array((rank,), "O"))
