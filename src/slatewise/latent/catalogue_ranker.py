@@ -24,7 +24,7 @@ from slatewise.model.sklearn import check_is_fitted
 class CatalogueRanker(SavedEstimator, ABC):
     """A frozen model, made of learned attributes, and the methods that ask it."""
 
-    frozen_from: ClassVar[tuple[str, ...]]
+    _frozen_from: ClassVar[tuple[str, ...]]
     """The learned attributes that the model is made of."""
     n_threads: int | None
     item_ids_: Ids
@@ -134,7 +134,7 @@ class CatalogueRanker(SavedEstimator, ABC):
     def _model(self) -> LatentModel:
         """Return what was learnt, frozen; made again where an attribute was set since."""
         check_is_fitted(self)
-        source = tuple(getattr(self, name) for name in self.frozen_from)
+        source = tuple(getattr(self, name) for name in self._frozen_from)
         if self._frozen is None or any(one is not other for one, other in zip(self._frozen[0], source, strict=True)):
             self._frozen = source, self._freeze()
         return self._frozen[1]

@@ -165,7 +165,7 @@ class LatentRanker(CatalogueRanker):
     pair_: str
     position_weights_: Singles
     own_weight_: float
-    frozen_from: ClassVar[tuple[str, ...]] = (
+    _frozen_from: ClassVar[tuple[str, ...]] = (
         "item_ids_",
         "item_factors_",
         "query_ids_",

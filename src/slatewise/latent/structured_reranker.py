@@ -124,7 +124,7 @@ class StructuredReranker(CatalogueRanker):
     k_: int
     n_stages_: int
     n_epochs_: list[int]
-    frozen_from: ClassVar[tuple[str, ...]] = ("item_ids_", "pair_factors_", "n_components_", "pair_", "k_")
+    _frozen_from: ClassVar[tuple[str, ...]] = ("item_ids_", "pair_factors_", "n_components_", "pair_", "k_")
 
     rules: ClassVar[Mapping[str, Rule]] = {
         "base": rules.ELSEWHERE,
