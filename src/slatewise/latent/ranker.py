@@ -302,7 +302,7 @@ class LatentRanker(CatalogueRanker):
         return self._keep(settings, pairs, learned, card)
 
     def score(self, queries: Any, y: Any, stage: int | None = None, unknown: Unknown = "error") -> Singles:
-        """Return :meth:`scores`, with a warning: from 0.3 on this is one figure, R@20 of pairs.
+        """Return :meth:`scores`, with a warning: from 0.3 on this is one figure, ``R@20`` of pairs.
 
         Parameters
         ----------
