@@ -255,8 +255,8 @@ class CatalogueTask(Task):
         """Rank the items for every query of the data that the model knows; rows of features are named from 0."""
         if model.by_features_:
             rows = self._rows(model, data, require_labels=False)
-            ids, scores = model.rank(rows.X, min(top, len(model.item_ids_)))
-            return _run(np.arange(len(ids)), rows.label_names[ids], scores)
+            found = model.rank(rows.X, min(top, len(model.item_ids_)))
+            return replace(found, ids=rows.label_names[found.ids]).to_run()
         queries = read_queries(data, self.columns, Part.TEST).astype(np.str_)
         return self._ranked(model, data, queries, top, "get no list")
 
@@ -264,7 +264,7 @@ class CatalogueTask(Task):
         """Measure where the items observed with a query stand, among its best ``DEEPEST``; without a list they miss."""
         if model.by_features_:
             rows = self._rows(model, data)
-            scores, relevance = model.score(rows.X, model.item_ids_), rows.Y.toarray()
+            scores, relevance = model.scores(rows.X, model.item_ids_), rows.Y.toarray()
             return [measure(relevance, scores, ids=rows.label_names) for measure in measures]
         observed = self._observed(data)
         run = self._ranked(model, data, observed.qid, DEEPEST, "count as misses")
@@ -298,7 +298,7 @@ class CatalogueTask(Task):
         if len(unknown):
             what = f"{len(unknown)} of {len(asked)} queries, {str(unknown[0])!r} the first, are unknown to the model"
             warnings.warn(f"{data}: {what} and {otherwise}", stacklevel=2)
-        return _run(queries, *model.rank(queries, min(top, len(model.item_ids_))))
+        return model.rank(queries, min(top, len(model.item_ids_))).to_run()
 
 
 DEEPEST = 1000
@@ -426,11 +426,6 @@ def _json_or_text(name: str, text: str) -> Any:
     if any(isinstance(part, dict | list) for part in parts):
         raise ValueError(f"--param: expected a number, a text, true, false, null or a list of these for {name}")
     return cast("Any", value)
-
-
-def _run(queries: Any, ids: Any, scores: Any) -> Run:
-    qid = np.repeat(queries, ids.shape[1]).astype(np.str_)
-    return Run(qid, ids.ravel().astype(np.str_), scores.ravel().astype(np.float64))
 
 
 def _finite_scores(model: Any, X: Any, k: Any = None) -> Any:

@@ -58,9 +58,9 @@ def check_features(estimator: BaseEstimator, X: ArrayLike | Sparse, *, reset: bo
 
 
 def check_targets(X: Features, y: ArrayLike | None) -> NDArray[np.float64]:
-    """Return y as a checked vector with one finite relevance a row of X."""
+    """Return y as a checked vector with one finite relevance per row of X."""
     if y is None:
-        raise ValueError("y: expected one relevance a row, found None; this ranker requires y to be passed")
+        raise ValueError("y: expected one relevance per row, found None; this ranker requires y to be passed")
     values = cast("NDArray[Any]", _validation.column_or_1d(y, warn=True))
     _validation.check_consistent_length(X, values)
     if values.dtype.kind not in "biuf":
@@ -94,7 +94,7 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.fl
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight: expected one weight a row, shape ({n_rows},), found {weight.shape}")
+        raise ValueError(f"sample_weight: expected one weight per row, shape ({n_rows},), found {weight.shape}")
     if not np.isfinite(weight).all() or (weight < 0).any():
         row = int(np.flatnonzero(~np.isfinite(weight) | (weight < 0))[0])
         raise ValueError(f"sample_weight: expected finite numbers >= 0, found {weight[row]} in row {row}")
