@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.executor import Executor
+from slatewise.core.label_names import label_numbers
 from slatewise.core.results import Fit, Round
 from slatewise.core.row_kernels import KERNELS
 from slatewise.cstar.bcfw import DualState
@@ -118,6 +119,8 @@ def _train(
 def _core(ranker: CStarRanker, hinge: StarHinge, Y: Floats, weight: Floats, settings: Settings) -> Ints:
     n_labels = int(Y.shape[1])
     core = np.asarray(min(TYPICAL_CORE, n_labels) if isinstance(ranker.core, str) else ranker.core)
+    if core.dtype.kind in "OU":
+        core = label_numbers("core", core.tolist(), ranker.label_names_)
     if core.ndim == 0:
         if int(core) > n_labels:
             raise ValueError(f"core: expected 'auto' or a number from 0 to {n_labels} labels, found {ranker.core!r}")

@@ -14,7 +14,8 @@ from slatewise.core import rules
 from slatewise.core.checks import require_in_range
 from slatewise.core.executor import Executor
 from slatewise.core.former_answers import FormerRows
-from slatewise.core.label_sets import check_labels, check_names, merge_rows
+from slatewise.core.label_names import known_like, read_labels
+from slatewise.core.label_sets import merge_rows
 from slatewise.core.rankings import Rankings
 from slatewise.core.results import Round
 from slatewise.core.row_kernels import KERNELS
@@ -39,7 +40,7 @@ from slatewise.cstar.settings import check_learned, check_log_odds, check_settin
 from slatewise.cstar.sums import log_odds, most_probable, star_log_odds
 from slatewise.cstar.training import LEARNERS
 from slatewise.model.saving import SavedEstimator, card_for
-from slatewise.model.sklearn import check_is_fitted, check_rows, check_weights
+from slatewise.model.sklearn import check_is_fitted, check_rows, check_weights, say_multi_label
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -57,7 +58,7 @@ class CStarRanker(SavedEstimator):
 
     Parameters
     ----------
-    core : "auto", int or array of label indices
+    core : "auto", int, array of label indices or list of label names
         How many labels interact with all others, or which. "auto": 5, or all where there are fewer. 0: independent
         labels.
     core_by : {"information", "gain"}
@@ -105,8 +106,8 @@ class CStarRanker(SavedEstimator):
     core_, pair_, coef_, intercept_
         Core labels; G with one row per core label; what scores single labels, for X as it was given.
     label_names_
-        What the labels are called in every answer: the columns of a data frame, ``label_names`` or the classes; else
-        their numbers.
+        What the labels are called in every answer, and what the columns of ``predict`` and ``decision_function`` are:
+        the columns of a data frame, the names in y, ``label_names`` or the classes; else their numbers.
     classes_, multilabel_
         The classes where fit saw one class per row; else the numbers of the labels, and ``multilabel_`` is True.
     k_
@@ -175,9 +176,14 @@ class CStarRanker(SavedEstimator):
     classes_: NDArray[Any]
     label_names_: NDArray[Any]
     multilabel_: bool
+    separator_: str | None = None
+    """What fit was given; a file does not keep it."""
 
     rules: ClassVar[Mapping[str, Rule]] = {
-        "core": rules.one_of("auto") | rules.count(0) | rules.vector("label numbers", 0, whole=True, empty=True),
+        "core": rules.one_of("auto")
+        | rules.count(0)
+        | rules.vector("label numbers", 0, whole=True, empty=True)
+        | rules.LISTED_NAMES,
         "scores": rules.one_of("linear", "pretrained", *KERNELS),
         "k": rules.count() | rules.one_of("relevant"),
         "C": rules.POSITIVE | rules.one_of("auto"),
@@ -197,7 +203,7 @@ class CStarRanker(SavedEstimator):
 
     def __init__(
         self,
-        core: Literal["auto"] | int | ArrayLike = "auto",
+        core: Literal["auto"] | int | Sequence[str] | ArrayLike = "auto",
         scores: ScoreKind = "linear",
         k: Literal["relevant"] | int = "relevant",
         C: float | Literal["auto"] = 1.0,
@@ -237,6 +243,7 @@ class CStarRanker(SavedEstimator):
         y: Any = None,
         sample_weight: ArrayLike | None = None,
         label_names: Sequence[str] | NDArray[np.str_] | None = None,
+        separator: str | None = None,
     ) -> Self:
         """Learn from rows with sets of labels.
 
@@ -245,18 +252,28 @@ class CStarRanker(SavedEstimator):
         X
             Features, given scores or kernel, as ``scores`` says.
         y
-            (n, n_labels) 0/1, a data frame, dense or sparse; or one class per row, which is encoded one-hot. Sets and
-            lists of names are refused: ``sklearn.preprocessing.MultiLabelBinarizer`` makes 0/1 labels of them.
+            (n, n_labels) 0/1: an array, a data frame, whose columns name the labels, or sparse. Or names: a list, tuple
+            or set of strings per row, empty where a row has no label; or one text per row, cut at ``separator``. Or one
+            class per row, which is encoded one-hot.
         sample_weight
             One weight >= 0 per row.
         label_names
-            What the labels are called; default: the columns of a data frame with string names, else their numbers.
+            What the labels are called; default: the columns of a data frame with string names, the names in y in
+            order, else their numbers. With names in y: all that there may be.
+        separator
+            What stands between the names of a row, as in ``"sky|sea"``; an empty text is a row without labels.
+
+        Examples
+        --------
+        >>> ranker = CStarRanker(core=["sea"]).fit([[0.0], [1.0], [2.0]], ["sea|sky", "sea", "tree"], separator="|")
+        >>> ranker.label_names_.tolist(), ranker.core_.tolist(), ranker.predict([[0.0]]).shape
+        (['sea', 'sky', 'tree'], [0], (1, 3))
         """
         rules.check(self)
         executor = Executor.of(self.n_threads)
         rows = check_rows(self, X, reset=True).astype(np.float64)
-        labels, classes = check_labels(y, len(rows))
-        self.label_names_ = check_names(label_names, y, classes, labels.shape[1])
+        labels, self.label_names_, classes = read_labels(y, len(rows), label_names, separator)
+        self.separator_ = separator
         weight = check_weights(sample_weight, len(rows))
         require_in_range("sample_weight", weight)
         if self.scores != "linear":  # whose unit is taken off
@@ -307,7 +324,9 @@ class CStarRanker(SavedEstimator):
         k
             Labels to select: a number, or one per row; default ``k_``.
         known
-            (n, n_labels): 1 yes, 0 no, -1 unknown; labels that are forced get +inf or -inf.
+            (n, n_labels): 1 yes, 0 no, -1 unknown; labels that are forced get +inf or -inf. By name: one mapping per
+            row, ``{"sky": 1, "sea": 0}``, one set of names per row, which are yes, or a data frame; what they do not
+            mention is unknown.
 
         Notes
         -----
@@ -361,10 +380,22 @@ class CStarRanker(SavedEstimator):
         """Estimate the number of relevant labels of each row, for use as ``k``."""
         return predict_label_count(self._scores(X), self.count_coef_)
 
-    def score(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return the break-even precision: k is a row's number of relevant labels; rows without any are left out."""
+    def score(
+        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None, separator: str | None = None
+    ) -> float:
+        """Return the break-even precision: k is a row's number of relevant labels; rows without any are left out.
+
+        Parameters
+        ----------
+        X, y
+            As in :meth:`fit`; names, and columns of a data frame, are those that fit saw, in any order.
+        sample_weight
+            One weight >= 0 per row.
+        separator
+            As in :meth:`fit`; default: what fit was given, unless y has other forms than texts.
+        """
         scores = self._scores(X)
-        labels = check_truth(self, y, len(scores))
+        labels = check_truth(self, y, len(scores), separator)
         weight = check_weights(sample_weight, len(scores)) * (labels.sum(axis=1) > 0)
         require_in_range("sample_weight", weight)
         if not weight.any():
@@ -400,6 +431,10 @@ class CStarRanker(SavedEstimator):
         super().check_learned()
         check_learned(self)
 
+    def __sklearn_tags__(self) -> Any:
+        """Say that y is needed, and may have several labels per row."""
+        return say_multi_label(super().__sklearn_tags__())
+
     # --- parts -------------------------------------------------------------------------------------------------------
 
     def _keep(self, trained: Trained, prepared: Prepared, X: Floats, Y: Floats, weight: Floats) -> None:
@@ -429,7 +464,8 @@ class CStarRanker(SavedEstimator):
         counts = checked_counts(self.k_ if k is None else k, scores.shape)
         # Copied: the arrays of a mapped file are read-only, for which the kernels would be compiled anew.
         pair = StarPair.laid_out(self.pair_.copy(), self.core_.copy())
-        return StarLists(scores, pair, counts, checked_known(known, counts, scores.shape))
+        told = known_like(known, len(scores), self.label_names_)
+        return StarLists(scores, pair, counts, checked_known(told, counts, scores.shape))
 
     def _selected(self, lists: StarLists) -> Selection:
         return SELECTIONS[self.surrogate](lists, Executor.of(self.n_threads))

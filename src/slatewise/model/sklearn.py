@@ -26,7 +26,15 @@ if TYPE_CHECKING:
 else:
     from sklearn.base import BaseEstimator
 
-__all__ = ["BaseEstimator", "check_features", "check_is_fitted", "check_rows", "check_targets", "check_weights"]
+__all__ = [
+    "BaseEstimator",
+    "check_features",
+    "check_is_fitted",
+    "check_rows",
+    "check_targets",
+    "check_weights",
+    "say_multi_label",
+]
 
 _validation: Any = import_module("sklearn.utils.validation")
 
@@ -62,6 +70,15 @@ def check_targets(X: Features, y: ArrayLike | None) -> NDArray[np.float64]:
         row = int(np.flatnonzero(~np.isfinite(relevance))[0])
         raise ValueError(f"y: expected finite relevance, found {relevance[row]} (NaN or infinity) in row {row}")
     return relevance
+
+
+def say_multi_label(tags: Any) -> Any:
+    """Write into scikit-learn's tags of an estimator that y is needed, and may have several labels per row."""
+    tags.target_tags.required = True
+    tags.target_tags.two_d_labels = True
+    tags.target_tags.multi_output = True
+    tags.classifier_tags = import_module("sklearn.utils").ClassifierTags(multi_label=True)
+    return tags
 
 
 def check_is_fitted(estimator: BaseEstimator) -> None:
