@@ -9,33 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from slatewise import CStarRanker, data, datasets, metrics
-from slatewise.cli.main import main
 from slatewise.data.records import MultiLabel
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command in this process: (exit code, stdout, stderr)."""
-
-    def call(*words):
-        with pytest.raises(SystemExit) as stop:
-            main([str(word) for word in words])
-        out = capsys.readouterr()
-        return stop.value.code, out.out, out.err
-
-    return call
-
-
-@pytest.fixture
-def done(run):
-    """Run a command that must succeed and say nothing on stderr; returns its stdout."""
-
-    def call(*words):
-        code, out, err = run(*words)
-        assert (code, err) == (0, "")
-        return out
-
-    return call
 
 
 def bad_input(result):

@@ -26,19 +26,6 @@ def letor(tmp_path):
     return path
 
 
-@pytest.fixture
-def run(capsys):
-    """Run a command in this process: (exit code, stdout, stderr)."""
-
-    def call(*words):
-        with pytest.raises(SystemExit) as stop:
-            main([str(word) for word in words])
-        out = capsys.readouterr()
-        return stop.value.code, out.out, out.err
-
-    return call
-
-
 def bad_input(result):
     """Exit code 2, nothing on stdout, one line on stderr; returns that line."""
     code, out, err = result
