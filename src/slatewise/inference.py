@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from slatewise.core.assignment import LinearRanking, linear_loss_ranking
     from slatewise.cstar.inference import StarMarginals, StarResult, UnprovenWarning, star_max_marginals, star_top_k
     from slatewise.cstar.permutation import StarRanking, star_permutation
+    from slatewise.cstar.subset_decisions import BestSubsets, best_subset, f1_subset, subset_sizes
+    from slatewise.cstar.subset_information import SubsetInformation, subset_information
+    from slatewise.cstar.subsets import subset_log_odds, subset_log_partition, subset_marginals
     from slatewise.cstar.sums import star_log_odds
     from slatewise.matching.permanents import Permanent, permanent, tied_permanent, with_unmatched
     from slatewise.matching.samplers import MatchingSamples, sample_matchings
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from slatewise.quadratic.slates import Slates, beam_slates, greedy_slates, iterated_slates
 
 __all__ = [
+    "BestSubsets",
     "LinearRanking",
     "MatchingSamples",
     "MostViolated",
@@ -28,9 +32,12 @@ __all__ = [
     "StarMarginals",
     "StarRanking",
     "StarResult",
+    "SubsetInformation",
     "TiedSum",
     "UnprovenWarning",
     "beam_slates",
+    "best_subset",
+    "f1_subset",
     "greedy_slates",
     "iterated_slates",
     "linear_loss_ranking",
@@ -42,12 +49,18 @@ __all__ = [
     "star_max_marginals",
     "star_permutation",
     "star_top_k",
+    "subset_information",
+    "subset_log_odds",
+    "subset_log_partition",
+    "subset_marginals",
+    "subset_sizes",
     "tied_log_sum",
     "tied_permanent",
     "with_unmatched",
 ]
 
 _HOMES = {
+    "BestSubsets": "slatewise.cstar.subset_decisions",
     "LinearRanking": "slatewise.core.assignment",
     "MatchingSamples": "slatewise.matching.samplers",
     "MostViolated": "slatewise.metric_learning.interleave",
@@ -57,9 +70,12 @@ _HOMES = {
     "StarMarginals": "slatewise.cstar.inference",
     "StarRanking": "slatewise.cstar.permutation",
     "StarResult": "slatewise.cstar.inference",
+    "SubsetInformation": "slatewise.cstar.subset_information",
     "TiedSum": "slatewise.matching.tied",
     "UnprovenWarning": "slatewise.cstar.inference",
     "beam_slates": "slatewise.quadratic.slates",
+    "best_subset": "slatewise.cstar.subset_decisions",
+    "f1_subset": "slatewise.cstar.subset_decisions",
     "greedy_slates": "slatewise.quadratic.slates",
     "iterated_slates": "slatewise.quadratic.slates",
     "linear_loss_ranking": "slatewise.core.assignment",
@@ -71,6 +87,11 @@ _HOMES = {
     "star_max_marginals": "slatewise.cstar.inference",
     "star_permutation": "slatewise.cstar.permutation",
     "star_top_k": "slatewise.cstar.inference",
+    "subset_information": "slatewise.cstar.subset_information",
+    "subset_log_odds": "slatewise.cstar.subsets",
+    "subset_log_partition": "slatewise.cstar.subsets",
+    "subset_marginals": "slatewise.cstar.subsets",
+    "subset_sizes": "slatewise.cstar.subset_decisions",
     "tied_log_sum": "slatewise.matching.tied",
     "tied_permanent": "slatewise.matching.permanents",
     "with_unmatched": "slatewise.matching.permanents",

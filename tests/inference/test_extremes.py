@@ -67,6 +67,13 @@ for name in ("subsets", "enumeration", "faq"):
         lambda name=name, **given: inference.quadratic_ranking(method=name, **given),
         QUADRATIC,
     )
+for name in ("log_partition", "log_odds", "marginals", "sizes", "information"):
+    CALLS[f"subset_{name}"] = (
+        lambda name=name, **given: getattr(inference, f"subset_{name}")(core=CORE, **given),
+        LISTS,
+    )
+CALLS["best_subset"] = (lambda **given: inference.best_subset(core=CORE, **given), LISTS)
+CALLS["f1_subset"] = (lambda **given: inference.f1_subset(core=CORE, **given), LISTS)
 for name in ("enumerate", "branch"):
     CALLS[f"star {name}"] = (
         lambda name=name, **given: inference.star_top_k(core=CORE, k=3, method=name, **given),

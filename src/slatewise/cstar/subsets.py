@@ -1,0 +1,314 @@
+"""Sums over sets of any size: how likely labels are where nobody says how many are right.
+
+    p(t) = exp f(t) / Z ,      f(t) = sum_i s_i t_i + sum over unordered pairs G_ij t_i t_j,    t in {0, 1}^N
+
+    log Z = logsumexp over core settings z of [ s_core.z + pairs(z) + sum over the others of softplus(s_i + z.G_i) ]
+
+All 2^N sets in 2^C terms, exactly (``kernels/subsets.py``). Marginals are the gradient of log Z. A known label is
+fixed: one that is in brings its score instead of a softplus, one that is out nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from slatewise.core.checks import real
+from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.cstar.checks import Floats, Known, checked_scores
+from slatewise.cstar.kernels.subset_layout import KNOWN_IN, SubsetPair, SubsetTerms, summed_bits
+from slatewise.cstar.pair import StarPair
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+MOST_CORE = 12
+"""All 2^C settings are summed: more core labels than this are refused."""
+_ROWS, _TERMS = 64, 1 << 22  # of a block, at most; settings times labels
+_LEAST_CHANCE = 1e-290  # below, products with a tame number could leave the normal range, where arithmetic is slow
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetRows:
+    """Rows of label scores, the pair terms all rows share, and what is known of each row.
+
+    Made directly it trusts its arrays; users come through :meth:`of`.
+    """
+
+    s: Floats
+    """(n, N) C-contiguous."""
+    pair: StarPair
+    known: Known | None = None
+    """(n, N) 1 where a label is in, 0 where it is out, -1 where nobody knows."""
+
+    @classmethod
+    def of(cls, s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None) -> SubsetRows:
+        """Check what a user gave, see :func:`slatewise.inference.subset_marginals`."""
+        star, scores = StarPair.of(pair, core), checked_scores(s)
+        if scores.shape[1] != star.n_items:
+            raise ValueError(f"pair: expected {scores.shape[1]} columns, as many as s has, found {star.n_items}")
+        if star.n_core > MOST_CORE:
+            raise ValueError(f"core: expected at most {MOST_CORE} items to sum over all settings, found {star.n_core}")
+        return cls(scores, star, None if known is None else checked_answers(known, scores.shape))
+
+    @property
+    def answers(self) -> Known:
+        """What is known, with no rows where nothing is: as the kernels take it."""
+        return np.empty((0, self.pair.n_items), dtype=np.int8) if self.known is None else self.known
+
+    def cut(self, rows: slice) -> SubsetRows:
+        """Return some of the rows."""
+        return SubsetRows(self.s[rows], self.pair, None if self.known is None else self.known[rows])
+
+    def blocks(self) -> list[slice]:
+        """Cut the rows by their size alone."""
+        n_rows = min(max(_TERMS // max(self.pair.n_items << summed_bits(self.pair.n_core), 1), 1), _ROWS)
+        return [slice(first, min(first + n_rows, len(self.s))) for first in range(0, len(self.s), n_rows)]
+
+
+def checked_answers(known: ArrayLike, shape: tuple[int, ...]) -> Known:
+    """Return what is known of each row and label: 1, 0 or -1."""
+    answers = real("known", known)
+    if answers.ndim == 1:
+        answers = answers[None]
+    if answers.shape != shape:
+        raise ValueError(f"known: expected the shape of s, {shape}, found {answers.shape}")
+    odd = np.argwhere((answers != -1) & (answers != 0) & (answers != 1))
+    if len(odd):
+        row, label = odd[0]
+        raise ValueError(f"known: expected -1, 0 or 1, found {answers[row, label]} at row {row}, item {label}")
+    return np.ascontiguousarray(answers, dtype=np.int8)
+
+
+class Settings(NamedTuple):
+    """How likely settings of the core are, of a block of rows; bit c of a setting's number stands for core label c."""
+
+    terms: SubsetTerms
+    log_z: Floats
+    """(n,)."""
+    log_chance: Floats
+    """(n, S)."""
+    chance: Floats
+    """(n, S), 0 where it is next to that."""
+
+
+def core_settings(star: SubsetPair, rows: SubsetRows) -> Settings:
+    """Sum over the sets of each row with each setting of the core."""
+    from slatewise.cstar.kernels.subsets import score_settings
+
+    terms, log_z = SubsetTerms.of(rows.s, rows.answers, rows.pair.arrays, star)
+    score = np.empty((len(rows.s), 1 << len(star.inner)))
+    score_settings(star, terms, score, log_z)
+    total = _log_sum(score)
+    score -= total[:, None]
+    chance = np.exp(score)
+    chance[chance < _LEAST_CHANCE] = 0.0
+    return Settings(terms, log_z + total, score, chance)
+
+
+def _log_sum(values: Floats) -> Floats:
+    """Return the logarithms of the sums of exponentials of each row; -inf where all are."""
+    best = values.max(axis=1)
+    best[best == -np.inf] = 0.0
+    with np.errstate(divide="ignore", under="ignore"):
+        return best + np.log(np.exp(values - best[:, None]).sum(axis=1))
+
+
+def _halves(values: Floats, c: int) -> tuple[Floats, Floats]:
+    """Return the columns of the settings without and with core label c."""
+    by_bit = values.reshape(len(values), -1, 2, 1 << c)
+    return by_bit[:, :, 0].reshape(len(values), -1), by_bit[:, :, 1].reshape(len(values), -1)
+
+
+class SubsetOdds(NamedTuple):
+    """Log Z and log-odds of rows."""
+
+    log_z: Floats
+    """(n,)."""
+    log_odds: Floats
+    """(n, N) that a label is in: finite, +inf and -inf where it is known."""
+
+
+class SubsetSums(NamedTuple):
+    """Log Z and its gradient."""
+
+    log_z: Floats
+    """(n,)."""
+    item: Floats
+    """(n, N) the probability that a label is in."""
+    joint: Floats
+    """(C, N) summed over rows by weight, the probability that a core label and another are in; a pair of core labels
+    stands once, in the row of the one that comes first."""
+
+
+def subset_odds(rows: SubsetRows, executor: Executor = ONE_THREAD) -> SubsetOdds:
+    """Return log Z and log-odds, for callers that checked their input once and call often."""
+    star, core, rest = SubsetPair.of(rows.pair.arrays), rows.pair.arrays.core, rows.pair.arrays.rest
+    log_z, log_odds = np.empty(len(rows.s)), np.empty(rows.s.shape)
+
+    def fill(cut: slice) -> None:
+        from slatewise.cstar.kernels.subsets import fill_log_odds
+
+        found = core_settings(star, rows.cut(cut))
+        others = np.where(found.terms.kind == KNOWN_IN, np.inf, -np.inf)
+        fill_log_odds(star, found.terms, found.log_chance, found.chance, others)
+        log_z[cut], log_odds[cut, rest] = found.log_z, others
+        for c, label in enumerate(core):
+            without, with_c = _halves(found.log_chance, c)
+            log_odds[cut, label] = _log_sum(with_c) - _log_sum(without)
+
+    executor.fill_blocks(fill, rows.blocks())
+    return SubsetOdds(log_z, log_odds)
+
+
+def log_partition(rows: SubsetRows, executor: Executor = ONE_THREAD) -> Floats:
+    """Return log Z alone, (n,)."""
+    star, log_z = SubsetPair.of(rows.pair.arrays), np.empty(len(rows.s))
+
+    def fill(cut: slice) -> None:
+        log_z[cut] = core_settings(star, rows.cut(cut)).log_z
+
+    executor.fill_blocks(fill, rows.blocks())
+    return log_z
+
+
+class _Block(NamedTuple):
+    rows: SubsetRows
+    weight: Floats
+
+
+def subset_sums(rows: SubsetRows, weight: Floats, executor: Executor = ONE_THREAD) -> SubsetSums:
+    """Sum over the sets of each row.
+
+    Examples
+    --------
+    Four sets of two labels; that of both counts e times.
+
+    >>> rows = SubsetRows.of([0.0, 0.0], pair=[[0.0, 1.0]], core=[0])
+    >>> sums = subset_sums(rows, np.ones(1))
+    >>> bool(np.isclose(sums.log_z[0], np.log(3 + np.e))), bool(np.isclose(sums.joint[0, 1], np.e / (3 + np.e)))
+    (True, True)
+    """
+    cuts = rows.blocks()
+    blocks = [_Block(rows.cut(cut), weight[cut]) for cut in cuts]
+    log_z, item = np.empty(len(rows.s)), np.empty(rows.s.shape)
+    joint = np.zeros((rows.pair.n_core, rows.pair.n_items))
+    found = executor.map_blocks(_block_sums, SubsetPair.of(rows.pair.arrays), blocks)
+    for cut, part in zip(cuts, found, strict=True):
+        log_z[cut], item[cut] = part.log_z, part.item
+        joint += part.joint
+    return SubsetSums(log_z, item, joint)
+
+
+def _block_sums(star: SubsetPair, block: _Block) -> SubsetSums:
+    from slatewise.cstar.kernels.subsets import fill_gradient
+
+    rows, pair = block.rows, block.rows.pair.arrays
+    found = core_settings(star, rows)
+    others, with_core = np.empty(found.terms.v.shape), np.empty(star.outer.shape)
+    fill_gradient(star, found.terms, found.chance, block.weight, others, with_core)
+    item, joint = np.empty(rows.s.shape), np.zeros(pair.full.shape)
+    item[:, pair.rest], joint[:, pair.rest] = others, with_core[:, : len(pair.core)].T
+    weighed = (block.weight[:, None] * found.chance).sum(axis=0, keepdims=True)
+    for c, label in enumerate(pair.core):
+        item[:, label] = _halves(found.chance, c)[1].sum(axis=1)
+        with_c = _halves(weighed, c)[1]  # of which the settings of the core labels before c are the first bits
+        for before in range(c):
+            joint[before, label] = _halves(with_c, before)[1].sum()
+    return SubsetSums(found.log_z, item, joint)
+
+
+def subset_scores(s: Floats, pair: StarPair, Y: Floats) -> Floats:
+    """Return f of one set per row, given as 0/1 (n, N).
+
+    Examples
+    --------
+    >>> subset_scores(np.array([[1.0, 2.0, 4.0]]), StarPair.of([[0.0, 10.0, 20.0]], core=[0]), np.array([[1.0, 0, 1]]))
+    array([25.])
+    """
+    inside = Y[:, pair.arrays.core]
+    among = 0.5 * ((inside @ pair.arrays.inner) * inside).sum(axis=1)
+    return (Y * s).sum(axis=1) + among + ((inside @ pair.arrays.outer) * Y[:, pair.arrays.rest]).sum(axis=1)
+
+
+def chances(log_odds: Floats) -> Floats:
+    """Return probabilities of log-odds: small ones to their last digit, 1 and 0 of what is known.
+
+    Examples
+    --------
+    >>> chances(np.array([-700.0, 0.0, np.inf]))
+    array([9.85967654e-305, 5.00000000e-001, 1.00000000e+000])
+    """
+    small = np.exp(-np.abs(log_odds))
+    return np.where(log_odds >= 0.0, 1.0, small) / (1.0 + small)
+
+
+def subset_log_partition(
+    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_threads: int | None = None
+) -> Floats:
+    """Return, for each row, the logarithm of the sum of exp f over all sets that agree with what is known.
+
+    The parameters are those of :func:`slatewise.inference.subset_marginals`. What is known has probability
+    ``exp(subset_log_partition(..., known) - subset_log_partition(...))``.
+
+    Examples
+    --------
+    >>> subset_log_partition([0.0, 0.0], pair=[[0.0, 1.0]], core=[0]).round(3)
+    array([1.744])
+    """
+    return log_partition(SubsetRows.of(s, pair, core, known), Executor.of(n_threads))
+
+
+def subset_log_odds(
+    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_threads: int | None = None
+) -> Floats:
+    """Return, for each row and label, the log-odds that the label is in: +inf and -inf where that is known.
+
+    The parameters are those of :func:`slatewise.inference.subset_marginals`. Where those are 0 or 1 but for rounding,
+    log-odds still tell labels apart.
+
+    Examples
+    --------
+    >>> subset_log_odds([0.0, -800.0, 0.0], pair=[[0.0, 1.0, 1.0]], core=[0]).round()
+    array([[   1., -799.,    1.]])
+    """
+    return subset_odds(SubsetRows.of(s, pair, core, known), Executor.of(n_threads)).log_odds
+
+
+def subset_marginals(
+    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_threads: int | None = None
+) -> Floats:
+    """Return, for each row and label, the probability that the label is in, among sets of any size.
+
+    Parameters
+    ----------
+    s : array_like (n, N) or (N,)
+        What each label of each row scores by itself: log-odds, for a label without pairs.
+    pair : array_like (C, N)
+        Row a holds G[core[a], :], shared by all rows; between two core labels both rows must agree, and a label has
+        0 with itself.
+    core : array_like (C,)
+        At most 12 core labels.
+    known : array_like like s, optional
+        1 for labels known to be in, 0 for labels known to be out, -1 elsewhere.
+    n_threads : int, optional
+        All cores as it comes. The answer does not depend on it.
+
+    Returns
+    -------
+    ndarray (n, N)
+        1 and 0 where it is known.
+
+    Examples
+    --------
+    Label 1 comes with label 0. Told that label 0 is in, the model expects it.
+
+    >>> s, pair = [0.0, -1.0, 0.0], [[0.0, 3.0, 0.0]]
+    >>> subset_marginals(s, pair, core=[0]).round(3)
+    array([[0.86 , 0.795, 0.5  ]])
+    >>> subset_marginals(s, pair, core=[0], known=[1, -1, -1]).round(3)
+    array([[1.   , 0.881, 0.5  ]])
+    """
+    return chances(subset_log_odds(s, pair, core, known, n_threads))
