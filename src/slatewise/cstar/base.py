@@ -1,7 +1,8 @@
 """Base scores: what every label's log-odds are by themselves, learned here and cross-fitted.
 
 A training row gets the log-odds of models that did not see it, as a new row will: what learns on top would else trust
-scores that have seen the answers. A new row gets those of a model of all training rows.
+scores that have seen the answers. A new row gets those of a model of all training rows. Both are calibrated by what
+the first say of their rows.
 """
 
 from __future__ import annotations
@@ -10,30 +11,43 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.checks import Features
-from slatewise.core.executor import Executor
+from slatewise.core.executor import Executor, one_blas_thread
 from slatewise.core.row_kernels import Rbf
-from slatewise.cstar.logistic import Labels, LinearLogOdds, LogisticRows, Weights, fit_logistic
+from slatewise.cstar.calibration import calibrate_log_odds, calibrate_margins
+from slatewise.cstar.logistic import (
+    FINE,
+    ROUGH,
+    BaseArrays,
+    Labels,
+    LinearLogOdds,
+    LogisticRows,
+    Weights,
+    fit_logistic,
+)
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
 FOLDS = 5
-STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Of the logistic base: C times the total variance of the features."""
+MOST_LOG_ODDS = 745.0
+"""Of the smallest number above 0; base scores beyond are cut."""
 _PATIENCE = 2
-_SVC_C = 2.0
-_LEAST_CHANCE = 1e-7
-"""Probabilities of foreign estimators are kept away from 0 and 1 by this, whose log-odds are infinite."""
 
 
 class FittedBase(Protocol):
     """What scores new rows."""
+
+    def arrays(self) -> BaseArrays:
+        """Return what a file keeps of it."""
+        ...
 
     def log_odds(self, X: Features) -> Floats:
         """Return (rows, labels)."""
@@ -45,7 +59,6 @@ class CrossFitted(NamedTuple):
 
     out_of_fold: Floats
     fitted: FittedBase
-    n_folds: int
 
 
 class Base(Protocol):
@@ -56,17 +69,31 @@ class Base(Protocol):
         ...
 
 
+@runtime_checkable
+class Classifier(Protocol):
+    """What is asked of other people's classifiers: scikit-learn's conventions."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn."""
+        ...
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, so that it can be cloned."""
+        ...
+
+
 def make_folds(n_rows: int, seed: int) -> list[Ints]:
-    """Cut rows at random into at most five parts, which warns where there are too few rows for five.
+    """Cut rows at random into five parts, or fewer where there are not as many rows, which is told.
 
     Examples
     --------
-    >>> [part.tolist() for part in make_folds(5, seed=0)]
-    [[2], [0], [1], [3], [4]]
+    >>> [part.tolist() for part in make_folds(6, seed=0)]
+    [[1, 3], [2], [5], [4], [0]]
     """
     count = min(FOLDS, n_rows)
     if count < FOLDS:
-        warnings.warn(f"base: expected at least {FOLDS} rows for {FOLDS} inner folds, found {n_rows}", stacklevel=2)
+        found = f"{n_rows} different ones: {'as many folds' if n_rows > 1 else 'nothing is held out'}"
+        warnings.warn(f"base: expected at least {FOLDS} rows for {FOLDS} folds, found {found}", stacklevel=2)
     order = np.random.default_rng(seed).permutation(n_rows)
     return [np.sort(order[part::count]) for part in range(count)]
 
@@ -77,37 +104,35 @@ def _without(n_rows: int, part: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class LogisticBase:
-    """One logistic regression per label; one strength for all, by the likelihood of the first inner fold."""
+    """One logistic regression per label; one strength for all, by the likelihood of the first fold."""
 
     strengths: tuple[float, ...] = STRENGTHS
 
     def cross_fit(self, X: Features, labels: Labels, seed: int, executor: Executor) -> CrossFitted:
         """Choose the strength on a path of growing ones, each started where the one before ended."""
-        n_rows = int(X.shape[0])
-        parts = make_folds(n_rows, seed)
-        out = np.zeros(labels.sign.shape)
-        if len(parts) < 2:
-            p = labels.frequency()
-            fitted = LinearLogOdds(np.zeros((len(p), int(X.shape[1]))), np.log(p) - np.log1p(-p))
-            return CrossFitted(out + fitted.intercept, fitted, len(parts))
-        strength, out[parts[0]] = self._choose(X, labels, parts[0], executor)
-        for part in parts[1:]:
-            kept = _without(n_rows, part)
-            rows = LogisticRows.of(X[kept])
-            fit = fit_logistic(rows, labels.some(kept), strength, executor)
-            out[part] = rows.coefficients(*fit).log_odds(X[part])
-        rows = LogisticRows.of(X)
-        return CrossFitted(out, rows.coefficients(*fit_logistic(rows, labels, strength, executor)), len(parts))
+        n_rows, parts = int(X.shape[0]), make_folds(int(X.shape[0]), seed)
+        with one_blas_thread():
+            if len(parts) < 2:
+                alone = LinearLogOdds(np.zeros((labels.sign.shape[1], int(X.shape[1]))), labels.log_odds())
+                return CrossFitted(alone.log_odds(X), alone)
+            out = np.empty(labels.sign.shape)
+            strength, out[parts[0]] = self._choose(X, labels, parts[0], executor)
+            for part in parts[1:]:
+                kept = _without(n_rows, part)
+                out[part] = _fit(X[kept], labels.some(kept), strength, executor, ROUGH).log_odds(X[part])
+            out = np.clip(out, -MOST_LOG_ODDS, MOST_LOG_ODDS)
+            slope, shift = calibrate_log_odds(out, labels)
+            return CrossFitted(out * slope + shift, _fit(X, labels, strength, executor, FINE).adjusted(slope, shift))
 
     def _choose(self, X: Features, labels: Labels, part: Ints, executor: Executor) -> tuple[float, Floats]:
         """Return the strength under which held-out labels are most likely, and their log-odds by it."""
         kept = _without(int(X.shape[0]), part)
-        rows, held_out = LogisticRows.of(X[kept]), labels.some(part)
+        rows, told, held_out = LogisticRows.of(X[kept]), labels.some(kept), labels.some(part)
         start: Weights | None = None
         best, losses = (self.strengths[0], np.zeros(held_out.sign.shape)), list[float]()
         for strength in self.strengths:
-            start = fit_logistic(rows, labels.some(kept), strength, executor, start)
-            scores = rows.coefficients(*start).log_odds(X[part])
+            start = fit_logistic(rows, told, strength, executor, start, ROUGH)
+            scores = rows.coefficients(start).log_odds(X[part])
             losses.append(float((held_out.weight * np.logaddexp(0.0, -held_out.sign * scores)).sum()))
             if losses[-1] == min(losses):
                 best = strength, scores
@@ -116,9 +141,14 @@ class LogisticBase:
         return best
 
 
+def _fit(X: Features, labels: Labels, strength: float, executor: Executor, tolerance: float) -> LinearLogOdds:
+    rows = LogisticRows.of(X)
+    return rows.coefficients(fit_logistic(rows, labels, strength, executor, None, tolerance))
+
+
 @dataclass(frozen=True, eq=False)
 class KernelLogOdds:
-    """Log-odds by a kernel with some training rows."""
+    """Log-odds by an rbf kernel with some training rows."""
 
     gamma: float
     basis: Floats
@@ -130,54 +160,61 @@ class KernelLogOdds:
         """Compare with the basis."""
         return Rbf(self.gamma).compare(cast("Floats", X), self.basis) @ self.coef.T + self.intercept
 
+    def arrays(self) -> BaseArrays:
+        """Coefficients of the kernel, and the rows of its basis."""
+        return BaseArrays(self.coef, self.intercept, self.basis, self.gamma)
+
+    def adjusted(self, slope: Floats, shift: Floats) -> KernelLogOdds:
+        """Return ``slope * log-odds + shift``, one of each per label."""
+        return KernelLogOdds(self.gamma, self.basis, self.coef * slope[:, None], self.intercept * slope + shift)
+
 
 @dataclass(frozen=True)
 class SvcBase:
-    """Support vector machines with an rbf kernel, one per label; Platt's sigmoid makes log-odds of their margins."""
+    """Support vector machines with an rbf kernel, one per label."""
 
-    C: float = _SVC_C
+    C: float = 2.0
 
     def cross_fit(self, X: Features, labels: Labels, seed: int, executor: Executor) -> CrossFitted:
         """One machine per label and fold."""
         rows = np.asarray(X, dtype=np.float64)
-        gamma = Rbf.of(rows, None).gamma
-        n_rows = len(rows)
-        parts = make_folds(n_rows, seed)
-        out = np.zeros(labels.sign.shape)
-        for part in parts if len(parts) > 1 else []:
-            kept = _without(n_rows, part)
-            out[part] = self._fit(rows[kept], labels.some(kept), gamma).log_odds(rows[part])
-        margins = self._fit(rows, labels, gamma)
-        slope, shift = platt(out, labels)
-        fitted = KernelLogOdds(gamma, margins.basis, margins.coef * slope[:, None], margins.intercept * slope + shift)
-        return CrossFitted(out * slope + shift, fitted, len(parts))
+        gamma, out = Rbf.of(rows, None).gamma, np.zeros(labels.sign.shape)
+        parts = make_folds(len(rows), seed)
+        with one_blas_thread():
+            for part in parts if len(parts) > 1 else []:
+                kept = _without(len(rows), part)
+                out[part] = self._fit(rows[kept], labels.some(kept), gamma).log_odds(rows[part])
+            slope, shift = calibrate_margins(out, labels)
+            return CrossFitted(out * slope + shift, self._fit(rows, labels, gamma).adjusted(slope, shift))
 
     def _fit(self, X: Floats, labels: Labels, gamma: float) -> KernelLogOdds:
         machines: Any = import_module("sklearn.svm")
         coef, intercept = np.zeros((labels.sign.shape[1], len(X))), np.zeros(labels.sign.shape[1])
-        for label, (sign, weight) in enumerate(zip(labels.sign.T, labels.weight.T, strict=True)):
-            told = np.flatnonzero(weight > 0)
-            if len(np.unique(sign[told])) == 2:
-                machine = machines.SVC(C=self.C, gamma=gamma).fit(X[told], sign[told], sample_weight=weight[told])
-                coef[label, told[machine.support_]] = machine.dual_coef_[0]
-                intercept[label] = machine.intercept_[0]
-        used = np.flatnonzero((coef != 0).any(axis=0))
-        return KernelLogOdds(gamma, X[used], coef[:, used], intercept)
+        for label in np.flatnonzero(labels.varies()):
+            sign, weight = labels.sign[:, label], labels.weight[:, label]
+            told = np.flatnonzero(weight > 0.0)
+            machine = machines.SVC(C=self.C, gamma=gamma).fit(X[told], sign[told], sample_weight=weight[told])
+            coef[label, told[machine.support_]] = machine.dual_coef_[0]
+            intercept[label] = machine.intercept_[0]
+        used = np.flatnonzero((coef != 0.0).any(axis=0))
+        return KernelLogOdds(gamma, X[used], np.ascontiguousarray(coef[:, used]), intercept)
 
 
 @dataclass(frozen=True, eq=False)
 class ForeignLogOdds:
-    """Log-odds of a classifier of somebody else's, or of one per label."""
+    """Log-odds of a classifier of somebody else's."""
 
-    classifiers: list[Any]
-    """One of all labels, or one per label; None: the label has its frequency."""
-    together: bool
+    margins: Callable[[Features], Floats]
     slope: Floats
     shift: Floats
 
     def log_odds(self, X: Features) -> Floats:
         """Ask it for probabilities, or for margins where it has none."""
-        return _raw(self.classifiers, self.together, X, len(self.slope)) * self.slope + self.shift
+        return self.margins(X) * self.slope + self.shift
+
+    def arrays(self) -> BaseArrays:
+        """Nothing: it is somebody else's object."""
+        return BaseArrays(np.empty((0, 0)), np.empty(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,90 +224,85 @@ class ForeignBase:
     estimator: Any
 
     def cross_fit(self, X: Features, labels: Labels, seed: int, executor: Executor) -> CrossFitted:
-        """Fit clones; Platt's sigmoid makes log-odds of what they say."""
-        n_rows, n_labels = int(X.shape[0]), labels.sign.shape[1]
-        together = bool(self.estimator.__sklearn_tags__().classifier_tags.multi_label) and bool(
-            (labels.weight == 1.0).all()
-        )
+        """Fit clones, each on all rows but those of a fold."""
+        n_rows, out = int(X.shape[0]), np.zeros(labels.sign.shape)
+        tags = self.estimator.__sklearn_tags__().classifier_tags
+        if tags is None:
+            raise ValueError(f"base: expected a classifier, found {type(self.estimator).__name__}")
+        fit = self._together if tags.multi_label and bool((labels.weight > 0.0).all()) else self._one_by_one
         parts = make_folds(n_rows, seed)
-        out = np.zeros(labels.sign.shape)
         for part in parts if len(parts) > 1 else []:
             kept = _without(n_rows, part)
-            out[part] = _raw(self._fit(X[kept], labels.some(kept), together), together, X[part], n_labels)
-        slope, shift = platt(out, labels)
-        fitted = ForeignLogOdds(self._fit(X, labels, together), together, slope, shift)
-        return CrossFitted(out * slope + shift, fitted, len(parts))
+            out[part] = fit(X[kept], labels.some(kept))(X[part])
+        slope, shift = calibrate_margins(out, labels)
+        return CrossFitted(out * slope + shift, ForeignLogOdds(fit(X, labels), slope, shift))
 
-    def _fit(self, X: Features, labels: Labels, together: bool) -> list[Any]:
-        clone: Callable[[Any], Any] = import_module("sklearn.base").clone
-        yes = (labels.sign > 0).astype(np.int64)
-        if together:
-            return [clone(self.estimator).fit(X, yes)]
-        found: list[Any] = []
-        for label in range(yes.shape[1]):
-            told = np.flatnonzero(labels.weight[:, label] > 0)
-            classes = np.unique(yes[told, label])
-            found.append(clone(self.estimator).fit(X[told], yes[told, label]) if len(classes) == 2 else None)
-        return found
+    def _together(self, X: Features, labels: Labels) -> Callable[[Features], Floats]:
+        yes = (labels.sign > 0.0).astype(np.int64)
+        classifier, sure = self._fitted(X, yes, labels.weight[:, 0]), _least_chance(len(yes))
+        return lambda rows: _margins_of_all(classifier, rows, labels.sign.shape[1], sure)
 
+    def _one_by_one(self, X: Features, labels: Labels) -> Callable[[Features], Floats]:
+        varies = np.flatnonzero(labels.varies())
+        classifiers, sure = list[Any](), _least_chance(len(labels.sign))
+        for label in varies:
+            told = np.flatnonzero(labels.weight[:, label] > 0.0)
+            yes = (labels.sign[told, label] > 0.0).astype(np.int64)
+            classifiers.append(self._fitted(X[told], yes, labels.weight[told, label]))
 
-def _raw(classifiers: list[Any], together: bool, X: Features, n_labels: int) -> Floats:
-    if together:
-        return _all_at_once(classifiers[0], X)
-    columns = [np.zeros(int(X.shape[0])) if one is None else _of_one(one, X) for one in classifiers]
-    return np.column_stack(columns) if columns else np.zeros((int(X.shape[0]), n_labels))
+        def margins(rows: Features) -> Floats:
+            found = np.zeros((int(rows.shape[0]), labels.sign.shape[1]))
+            for label, classifier in zip(varies, classifiers, strict=True):
+                found[:, label] = _margins_of_one(classifier, rows, sure)
+            return found
 
+        return margins
 
-def _of_one(classifier: Any, X: Features) -> Floats:
-    if hasattr(classifier, "predict_proba"):
-        return _logit(np.asarray(classifier.predict_proba(X))[:, 1])
-    return np.asarray(classifier.decision_function(X), dtype=np.float64)
-
-
-def _all_at_once(classifier: Any, X: Features) -> Floats:
-    if not hasattr(classifier, "predict_proba"):
-        return np.asarray(classifier.decision_function(X), dtype=np.float64)
-    chances = classifier.predict_proba(X)
-    if isinstance(chances, list):  # one (rows, classes) per label; a label that was never there has one class
-        columns = [
-            chance[:, 1] if chance.shape[1] == 2 else np.full(len(chance), float(classes[0]))
-            for chance, classes in zip(cast("list[Any]", chances), classifier.classes_, strict=True)
-        ]
-        return _logit(np.column_stack(columns))
-    return _logit(np.asarray(chances))
+    def _fitted(self, X: Features, yes: Ints, weight: Floats) -> Any:
+        classifier = import_module("sklearn.base").clone(self.estimator)
+        if (weight == weight[0]).all():
+            return classifier.fit(X, yes)
+        if not import_module("sklearn.utils.validation").has_fit_parameter(classifier, "sample_weight"):
+            name = type(classifier).__name__
+            raise ValueError(f"sample_weight: expected equal weights, as base={name} takes none, found different ones")
+        return classifier.fit(X, yes, sample_weight=weight)
 
 
-def _logit(p: Floats) -> Floats:
-    p = np.clip(p.astype(np.float64), _LEAST_CHANCE, 1.0 - _LEAST_CHANCE)
+def _least_chance(n_rows: int) -> float:
+    """Return how near to 0 and 1 a classifier of so many rows can mean its probabilities: as by Laplace's rule."""
+    return 0.5 / (n_rows + 1.0)
+
+
+def _margins_of_one(classifier: Any, X: Features, least: float) -> Floats:
+    """Return (n,) by a classifier of two classes."""
+    chances = getattr(classifier, "predict_proba", None)  # scikit-learn's way to say that there are none
+    if chances is None:
+        return np.asarray(classifier.decision_function(X), dtype=np.float64).ravel()
+    return _logit(np.asarray(chances(X))[:, 1], least)
+
+
+def _margins_of_all(classifier: Any, X: Features, n_labels: int, least: float) -> Floats:
+    """Return (n, labels) by a classifier of several labels."""
+    chances = getattr(classifier, "predict_proba", None)
+    found: Any
+    if chances is None:
+        margins = np.asarray(classifier.decision_function(X), dtype=np.float64)
+    else:
+        found = chances(X)
+        if isinstance(found, list):  # of trees and neighbours: (rows, classes) per label, one class if it never changed
+            each = zip(cast("list[Any]", found), classifier.classes_, strict=True)
+            found = np.column_stack([_second(chance, classes) for chance, classes in each])
+        margins = _logit(np.asarray(found), least)
+    if margins.shape != (int(X.shape[0]), n_labels):
+        expected = f"one score per row and label, shape {(int(X.shape[0]), n_labels)}"
+        raise ValueError(f"base: expected {expected}, found {margins.shape} from {type(classifier).__name__}")
+    return margins
+
+
+def _second(chance: Floats, classes: NDArray[Any]) -> Floats:
+    return chance[:, 1] if chance.shape[1] == 2 else np.full(len(chance), float(classes[0]))
+
+
+def _logit(p: Floats, least: float) -> Floats:
+    p = np.clip(p.astype(np.float64), least, 1.0 - least)
     return np.log(p) - np.log1p(-p)
-
-
-def platt(margins: Floats, labels: Labels) -> tuple[Floats, Floats]:
-    """Return slope and shift per label that make margins (rows, labels) the likeliest log-odds (Platt 1999).
-
-    Smoothed as Platt did: half a made-up yes and no at either end. A label whose margins say nothing keeps its frequency.
-    """
-    count = margins.shape[1]
-    slope, shift = np.ones(count), np.zeros(count)
-    unit = np.maximum(np.sqrt((margins**2).mean(axis=0)), 1e-12) if len(margins) else np.ones(count)
-    rows = margins / unit
-    p = labels.frequency()
-    shift[:] = np.log(p) - np.log1p(-p)
-    slope[:] = 0.0
-    target = np.where(labels.sign > 0, 1.0, 0.0)
-    for _ in range(50):  # Newton, all labels at once, each damped by a little ridge
-        chance = 0.5 + 0.5 * np.tanh(0.5 * (rows * slope + shift))
-        residual, curvature = labels.weight * (chance - target), labels.weight * chance * (1.0 - chance)
-        g0, g1 = (residual * rows).sum(axis=0) + 1e-3 * slope, residual.sum(axis=0)
-        h00, h01, h11 = (curvature * rows**2).sum(axis=0) + 1e-3, (curvature * rows).sum(axis=0), curvature.sum(axis=0) + 1e-3
-        determinant = h00 * h11 - h01**2
-        step0, step1 = (h11 * g0 - h01 * g1) / determinant, (h00 * g1 - h01 * g0) / determinant
-        longest = np.maximum(1.0, np.maximum(np.abs(step0), np.abs(step1)))
-        slope -= step0 / longest
-        shift -= step1 / longest
-        if max(np.abs(step0).max(initial=0.0), np.abs(step1).max(initial=0.0)) < 1e-8:
-            break
-    varies = (np.where(labels.sign > 0, labels.weight, 0).sum(axis=0) > 0) & (
-        np.where(labels.sign < 0, labels.weight, 0).sum(axis=0) > 0
-    )
-    return np.where(varies, np.maximum(slope, 0.0) / unit, 0.0), np.where(varies, shift, np.log(p) - np.log1p(-p))

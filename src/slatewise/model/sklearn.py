@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,9 +27,30 @@ if TYPE_CHECKING:
 else:
     from sklearn.base import BaseEstimator
 
-__all__ = ["BaseEstimator", "check_features", "check_is_fitted", "check_rows", "check_targets", "check_weights"]
+__all__ = [
+    "BaseEstimator",
+    "available_if",
+    "check_features",
+    "check_is_fitted",
+    "check_rows",
+    "check_targets",
+    "check_weights",
+    "multi_label_tags",
+]
 
+Method = TypeVar("Method")
 _validation: Any = import_module("sklearn.utils.validation")
+
+
+def available_if(says: Callable[[Any], bool]) -> Callable[[Method], Method]:
+    """Decorate a method that an estimator has only where its parameters allow it: ``says`` returns True, or raises."""
+    metaestimators: Any = import_module("sklearn.utils.metaestimators")
+    return cast("Callable[[Method], Method]", metaestimators.available_if(says))
+
+
+def multi_label_tags() -> Any:
+    """Return what scikit-learn asks of who learns several labels at once."""
+    return import_module("sklearn.utils").ClassifierTags(multi_label=True)
 
 
 def check_rows(estimator: BaseEstimator, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
