@@ -79,10 +79,11 @@ def _has_probabilities(ranker: CStarRanker) -> bool:
     return True
 
 
-def _are_names(value: object) -> bool:
-    if isinstance(value, list | tuple):
-        return len(cast("list[object]", value)) > 0 and all(isinstance(name, str) for name in value)
-    return isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind == "U"
+def _are_names(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        value = cast("NDArray[Any]", value).tolist()
+    names = cast("list[object]", value) if isinstance(value, list | tuple) else []
+    return len(names) > 0 and all(isinstance(name, str) for name in names)
 
 
 CLASSIFIER = Rule(
