@@ -4,7 +4,7 @@ BIN := .venv/bin
 export SLATEWISE_DATA ?= $(wildcard $(abspath ../shared/data))
 unexport PYTHONDONTWRITEBYTECODE # what one worker has compiled the other and all their processes import
 
-.PHONY: demo test boundscheck same-answers check fuzz bench docs clean
+.PHONY: demo test boundscheck same-answers same-speed check fuzz bench docs clean
 
 demo: .venv/installed-plain
 	$(BIN)/slatewise demo --out demo/report.html
@@ -22,6 +22,10 @@ boundscheck: .venv/installed-test
 # Fits and answers of every estimator, bit for bit as those of another commit: make same-answers COMMIT=...
 same-answers: .venv/installed-test
 	$(BIN)/python -m tests.same_answers $(COMMIT)
+
+# Benchmarks beside those of another commit, in turn: make same-speed COMMIT=...
+same-speed: .venv/installed-test
+	$(BIN)/python -m tests.same_speed $(COMMIT) star permanent metric warp topk
 
 check: .venv/installed-check
 	$(BIN)/ruff check .

@@ -12,9 +12,9 @@ np.add.at(counts, (pairs.queries[part == 0], pairs.items[part == 0]), 1.0)
 
 
 class CoOccurrence:
-    """Anything with score(queries, items); it was made from other pairs than the stage learns from."""
+    """Anything with scores(queries, items); it was made from other pairs than the stage learns from."""
 
-    def score(self, queries, items):
+    def scores(self, queries, items):
         return np.log1p(counts)[np.ix_(queries, items)]
 
 
@@ -28,7 +28,7 @@ for stage, name in ((0, "the scorer alone"), (1, "with a stage on it")):
 # One slate at a time: f = sum_i w_i s_i + sum_ij w_i w_j v_i . v_j, with the rows v that the stage has learnt beside
 # scores in its unit. A stage is kept only if it helps.
 if reranker.n_stages_:
-    scores = CoOccurrence().score([25], reranker.item_ids_) / reranker.base_unit_
+    scores = CoOccurrence().scores([25], reranker.item_ids_) / reranker.base_unit_
     weights = 1 / np.arange(1, reranker.k + 1)
     for search in (inference.greedy_slates, inference.beam_slates, inference.iterated_slates):
         found = search(scores, reranker.pair_factors_[0], weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 from functools import cache
@@ -10,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
-from slatewise import CStarRanker, GraphMatcher, MarginRanker, MatchingRanker, MetricRanker, datasets
+from slatewise import CStarRanker, GraphMatcher, LatentRanker, MarginRanker, MatchingRanker, MetricRanker, datasets
 from tests.matched_graphs import noisy_copies
 
 
@@ -61,9 +62,27 @@ FITS = {
 }
 
 
-def fit_and_die(name, state, stop_at):
-    """Fit, and kill the own process in round ``stop_at``."""
-    estimator, data = FITS[name]
+@cache
+def sessions():
+    pairs = datasets.make_sessions(150, 40, random_state=0).sessions.pairs()
+    return pairs.queries, pairs.items
+
+
+KILLED = FITS | {"sessions": (LatentRanker(6, stages=3, k=5, epochs=4, validation_fraction=0.1), sessions)}
+
+
+def exit_code(name, state, stop_at):
+    """Fit in another process that kills itself in round ``stop_at``: a fork of one that has only imported this."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.interrupted_fits"])
+    process = context.Process(target=_fit_and_die, args=(name, state, stop_at))
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+def _fit_and_die(name, state, stop_at):
+    estimator, data = KILLED[name]
     seen = []
 
     def watch(round_):

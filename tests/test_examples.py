@@ -33,7 +33,8 @@ def test_slates_are_searched_in_the_unit_of_the_stage():
     example, _ = ran("rerank_any_scorer")
     reranker = example["reranker"]
     assert reranker.n_stages_ == 1
-    ids, scores = reranker.rank([25], k=len(reranker.item_ids_), stage=0)
+    found = reranker.rank([25], k=len(reranker.item_ids_), stage=0)
+    ids, scores = found.ids, found.scores
     np.testing.assert_allclose(example["scores"][0][np.searchsorted(reranker.item_ids_, ids[0])], scores[0], atol=1e-5)
 
 

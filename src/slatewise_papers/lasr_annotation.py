@@ -36,7 +36,7 @@ from slatewise_papers.lasr_wsabie import LIST_LENGTH, Annotator, best_labels, fi
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Scores: TypeAlias = Callable[[Floats], Floats]
-"""From rows of features to a score a label."""
+"""From rows of features to a score per label."""
 Grids: TypeAlias = Mapping[str, tuple[float, ...]]
 Settings: TypeAlias = dict[str, float]
 PairName: TypeAlias = Literal["gram", "bilinear"]
@@ -266,10 +266,7 @@ def _on_base(
 
 
 def _all_scores(reranker: StructuredReranker, rows: Ints) -> Floats:
-    labels, values = reranker.rank(rows, len(reranker.item_ids_))
-    scores = np.empty(labels.shape)
-    np.put_along_axis(scores, labels, values.astype(np.float64), axis=1)
-    return scores
+    return reranker.scores(rows, reranker.item_ids_).astype(np.float64)
 
 
 def _judge(problem: AnnotationProblem) -> Callable[[Scores], Floats]:

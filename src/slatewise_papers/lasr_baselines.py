@@ -3,7 +3,7 @@
 popularity      artists by how often they came next
 SVD, NMF        of log(1 + counts) of pairs, n components; raw counts are five points worse
 Rocchio         pseudo-relevance feedback: a stage whose S is V times a constant, (U q + beta sum_j w_j V dbar_j).(V d)
-one-vs-rest     a logistic regression a label
+one-vs-rest     a logistic regression per label
 rank SVM        w_d . x, trained on all labels that violate a margin, alike whatever their rank
 """
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 
+from slatewise.core.executor import Executor
 from slatewise.latent.blocked import BlockedEngine, step_size
 from slatewise.latent.engine import Factors
 from slatewise.latent.negatives import WholeCatalogue
@@ -32,7 +33,7 @@ from slatewise_papers.lasr_lists import Factored, Ints, Lists
 
 Floats: TypeAlias = NDArray[np.float64]
 Scores: TypeAlias = Callable[[Floats], Floats]
-"""From rows of features to a score a label."""
+"""From rows of features to a score per label."""
 
 NMF_ROUNDS = 150
 _decomposition: Any = import_module("sklearn.decomposition")
@@ -85,7 +86,7 @@ def log_counts(train: ArtistPairs, n_artists: int) -> csr_array:
 
 
 def one_vs_rest(X: Floats, Y: Floats, strength: float) -> Scores:
-    """Fit a logistic regression a label; ``strength`` is C times the features' total variance."""
+    """Fit a logistic regression per label; ``strength`` is C times the features' total variance."""
     return fit_logistic(X, Y, strength / max(float(X.var(axis=0).sum()), 1e-300))
 
 
@@ -99,7 +100,7 @@ def rank_svm(X: Floats, Y: Floats, step: float, max_norm: float, epochs: int, se
     )
     rows, labels = (part.astype(np.int64) for part in np.nonzero(Y))
     pairs = TrainingPairs.of(rows, labels, np.ones(len(rows), dtype=np.float32))
-    engine = BlockedEngine(WholeCatalogue(), rank_weights(Y.shape[1], 0.0), step_size(len(pairs)))
+    engine = BlockedEngine(WholeCatalogue(), rank_weights(Y.shape[1], 0.0), step_size(len(pairs)), Executor.of(None))
     for epoch in range(epochs):
         engine.epoch(Factors(IdQueries(queries), items), pairs, np.random.default_rng((seed, epoch)))
     weights = items.values.astype(np.float64)

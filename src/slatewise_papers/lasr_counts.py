@@ -9,15 +9,17 @@ a pair is worth in the other direction (r) and g are chosen on the validation pa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from slatewise.core.executor import Executor
+from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import Factors
-from slatewise.latent.on_base import base_alone, top_on_base
-from slatewise.latent.tables import Singles
+from slatewise.latent.queries import ZeroQueries
+from slatewise.latent.tables import Singles, Table
 from slatewise_papers.lasr_data import ArtistPairs, MusicProblem
 from slatewise_papers.lasr_lists import Ints, Lists
 from slatewise_papers.lasr_stages import quality
@@ -51,17 +53,21 @@ class Counts:
 
     def lists(self, numbers: Ints, k: int) -> Ints:
         """Rank by the counts alone."""
-        return self.with_factors(lambda _: base_alone(len(self.popularity)), 1.0)(numbers, k)
+        return self.with_factors(self._alone, 1.0)(numbers, k)
 
     def with_factors(self, factors_of: FactorsOf, strength: float) -> Lists:
         """Rank by the counts, times ``strength`` (g), and the factors together."""
 
         def lists(numbers: Ints, k: int) -> Ints:
-            asked = _Asked(self, np.float32(strength), numbers)
+            base = _Counted(self, np.float32(strength), numbers)
+            cascade = Cascade((replace(factors_of(numbers), base=base),))
             length = min(k, len(self.popularity))
-            return top_on_base(asked, factors_of(numbers), np.arange(len(numbers)), length).items
+            return cascade.top(np.arange(len(numbers)), length, executor=Executor.of(None)).items
 
         return lists
+
+    def _alone(self, numbers: Ints) -> Factors:
+        return Factors(ZeroQueries(0), Table.zeros(len(self.popularity), 0, ()))
 
 
 def choose_counts(problem: MusicProblem) -> float:
@@ -77,7 +83,7 @@ def choose_strength(problem: MusicProblem, reverse: float, factors_of: FactorsOf
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _Counted:
     """Counts of some queries, by their places."""
 
     counts: Counts

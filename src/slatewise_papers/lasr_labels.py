@@ -111,7 +111,7 @@ def load_annotation(name: str, n_components: int, quick: bool, seed: int) -> Ann
 
 
 def stroke_histograms(images: NDArray[np.uint8]) -> Floats:
-    """Return, a row an image, how much edge of each direction lies in each cell, summing to 1."""
+    """Return, a row per image, how much edge of each direction lies in each cell, summing to 1."""
     ink = images.astype(np.float64)
     for axis in (1, 2):  # edges of thin strokes have a direction only after some smoothing
         for _ in range(3):

@@ -1,6 +1,6 @@
 """Lists of artists, and what they are worth: recall at k of next artists, all artists ranked, known ones included.
 
-A system is a function from query numbers and a length to lists of artist numbers, best first. A list is made once a
+A system is a function from query numbers and a length to lists of artist numbers, best first. A list is made once per
 distinct query. Recall is a share of test pairs; "no self" leaves the query itself out of its list, and pairs of an
 artist with itself out of the count.
 """
@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise import metrics
+from slatewise.core.executor import Executor
+from slatewise.latent.cascade import Cascade
+from slatewise.latent.engine import Factors
 from slatewise.latent.queries import IdQueries
 from slatewise.latent.tables import Table, aligned_zeros, padded
-from slatewise.latent.top_k import top_items
 from slatewise_papers.lasr_data import ArtistPairs
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -92,18 +94,18 @@ def by_frequency(one: Ranks, other: Ranks, train: ArtistPairs, n_artists: int) -
 
 @dataclass(frozen=True, eq=False)
 class Factored:
-    """A system that ranks by inner products: a row a query, a row an artist."""
+    """A system that ranks by inner products: a row per query, a row per artist."""
 
     query_rows: NDArray[np.floating]
     item_rows: NDArray[np.floating]
 
     def lists(self, numbers: Ints, k: int) -> Ints:
         """Rank all artists."""
-        items = _padded(self.item_rows)
-        queries = Table(_padded(self.query_rows[numbers]), np.empty((len(numbers), 0), dtype=np.float32), ())
-        return top_items(IdQueries(queries), np.arange(len(numbers)), items, min(k, len(items))).items
+        queries, items = (Table.fixed(_padded(rows)) for rows in (self.query_rows[numbers], self.item_rows))
+        cascade = Cascade((Factors(IdQueries(queries), items),))
+        return cascade.top(np.arange(len(numbers)), min(k, cascade.n_items), executor=Executor.of(None)).items
 
-    def score(self, queries: Ints, items: Ints) -> NDArray[np.floating]:
+    def scores(self, queries: Ints, items: Ints) -> NDArray[np.floating]:
         """Return the score of every query with every item."""
         return self.query_rows[queries] @ self.item_rows[items].T
 

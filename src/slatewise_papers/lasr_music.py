@@ -341,13 +341,13 @@ def _reranked(pairs: ArtistPairs, base: Factored, effort: Effort, seed: int, sca
         single, effort.n_components, base_scale=scale, k=LIST_LENGTH, epochs=effort.epochs // 2, callbacks=[tell],
         random_state=seed,
     ).fit(pairs.queries, pairs.items)  # fmt: skip
-    return lambda numbers, k: reranker.rank(numbers, min(k, len(reranker.item_ids_)))[0]
+    return lambda numbers, k: reranker.rank(numbers, min(k, len(reranker.item_ids_))).ids
 
 
 def _stage(ranker: LatentRanker, stage: int) -> Lists:
     """Rank by a stage, or by the last one kept before it."""
     which = min(stage, ranker.n_stages_ - 1)
-    return lambda numbers, k: ranker.rank(numbers, min(k, len(ranker.item_ids_)), stage=which)[0]
+    return lambda numbers, k: ranker.rank(numbers, min(k, len(ranker.item_ids_)), stage=which).ids
 
 
 def _cost(learned: Learned) -> dict[str, float]:

@@ -15,18 +15,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from slatewise.core.executor import Executor
 from slatewise.core.progress import tell, track
 from slatewise.latent.blocked import BlockedEngine, step_size
+from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import Factors
 from slatewise.latent.negatives import WholeCatalogue
-from slatewise.latent.pair_terms import Gram, PairTerm
+from slatewise.latent.pair_terms import Gram, OwnItems, PairTerm
 from slatewise.latent.pairs import TrainingPairs
 from slatewise.latent.queries import IdQueries
 from slatewise.latent.rank_weights import rank_weights
-from slatewise.latent.stages import OwnItems, Shape, Stages, stage_factors
+from slatewise.latent.stages import Shape, Stages
 from slatewise.latent.tables import Segment, Table
-from slatewise.latent.top_k import top_items
-from slatewise.latent.training import EpochReport, Schedule, StageState, Validation
+from slatewise.latent.training import Schedule, StageState, Validation
 from slatewise_papers.lasr_data import ArtistPairs, MusicProblem
 from slatewise_papers.lasr_lists import Factored, Ints, Lists, ranks_of
 
@@ -74,18 +75,21 @@ class Learned:
 
     def factors(self, numbers: Ints, stage: int | None = None) -> Factors:
         """Return the factors of a stage, or of the last one before it that there is; queries in the order asked."""
+        return self._cascade(numbers, stage).factors(len(numbers), Executor.of(None))
+
+    def _cascade(self, numbers: Ints, stage: int | None) -> Cascade:
         last = len(self.states) - 1
         states = self.states[: 1 + (last if stage is None else min(stage, last))]
-        tables = [(_rows(state.queries, numbers), state.items) for state in states]
+        stages = tuple(Factors(IdQueries(_rows(state.queries, numbers)), state.items) for state in states)
         pair, own = _shape(self.settings, 0).pair_term, _own_items(self.settings, numbers)
-        return stage_factors(IdQueries, len(numbers), tables, pair, POSITION_WEIGHTS, own_items=own)
+        return Cascade(stages, pair, POSITION_WEIGHTS, own)
 
     def lists(self, stage: int | None = None) -> Lists:
         """Rank by the factors of a stage."""
 
         def rank(numbers: Ints, k: int) -> Ints:
-            factors = self.factors(numbers, stage)
-            return top_items(factors.queries, np.arange(len(numbers)), factors.items.values, k).items
+            cascade = self._cascade(numbers, stage)
+            return cascade.top(np.arange(len(numbers)), k, executor=Executor.of(None)).items
 
         return rank
 
@@ -93,7 +97,7 @@ class Learned:
 def choose_first(problem: MusicProblem, choices: Iterable[Settings], epochs: int, seed: int) -> Learned:
     """Train t=0 with every choice, and return the one with the best lists."""
     trials = (
-        Learned(choice, _stages(problem, problem.train, choice, True, epochs, seed).fit(1, (), None, _watch))
+        Learned(choice, _stages(problem, problem.train, choice, True, epochs, seed).fit(1, (), tell))
         for choice in track(list(choices), "settings of t=0")
     )
     return max(trials, key=lambda trial: quality(problem, trial.lists()))
@@ -105,7 +109,7 @@ def choose_next(problem: MusicProblem, before: Learned, choices: Iterable[Settin
     best, chosen = quality(problem, before.lists()), before
     for choice in track(list(choices), f"settings of t={len(before.states)}"):
         stages = _stages(problem, problem.train, choice, True, epochs, seed)
-        learned = stages.train(stages.start(len(before.states), before.states), lists, _tell)
+        learned = stages.train(stages.start(len(before.states), before.states), lists, tell)
         if learned is None:
             continue
         trial = Learned(choice, (*before.states, learned))
@@ -121,7 +125,7 @@ def refit(problem: MusicProblem, trial: Learned, seed: int, done: Learned | None
     states = () if done is None else done.states
     for epochs in track(trial.epochs[len(states) :], "stages on all known pairs"):
         stages = _stages(problem, problem.known, trial.settings, False, epochs, seed)
-        learned = stages.train(stages.start(len(states), states), stages.hand_over(states), _tell)
+        learned = stages.train(stages.start(len(states), states), stages.hand_over(states), tell)
         states = states if learned is None else (*states, learned)
     return Learned(trial.settings, states, time.perf_counter() - start)
 
@@ -136,7 +140,8 @@ def _stages(
 ) -> Stages:
     training = _training(pairs, settings.reverse)
     weight = rank_weights(problem.n_artists, settings.alpha)
-    engine = BlockedEngine(WholeCatalogue(), weight, step_size(len(training)))
+    executor = Executor.of(None)
+    engine = BlockedEngine(WholeCatalogue(), weight, step_size(len(training)), executor)
     return Stages(
         _shape(settings, problem.n_artists),
         IdQueries,
@@ -146,6 +151,7 @@ def _stages(
         Schedule(epochs, PATIENCE, seed),
         POSITION_WEIGHTS,
         lambda state, lists: engine,
+        executor=executor,
         own_items=_own_items(settings, np.arange(problem.n_artists)),
     )
 
@@ -181,11 +187,3 @@ def _shape(settings: Settings, n_artists: int) -> Shape:
 
 def _rows(table: Table, numbers: Ints) -> Table:
     return replace(table, values=table.values[numbers])
-
-
-def _tell(report: EpochReport, state: StageState) -> None:
-    tell(report)
-
-
-def _watch(done: tuple[StageState, ...], report: EpochReport, state: StageState) -> None:
-    tell(report)

@@ -17,16 +17,19 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.executor import Executor
 from slatewise.core.progress import tell, track
 from slatewise.latent.blocked import BlockedEngine, step_size
+from slatewise.latent.cascade import Cascade
+from slatewise.latent.engine import Factors
 from slatewise.latent.negatives import WholeCatalogue
 from slatewise.latent.pair_terms import PairTerm
 from slatewise.latent.pairs import TrainingPairs
 from slatewise.latent.queries import DenseQueries, Queries
 from slatewise.latent.rank_weights import rank_weights
-from slatewise.latent.stages import Shape, Stages, stage_factors
+from slatewise.latent.stages import Shape, Stages
 from slatewise.latent.tables import Segment, Table
-from slatewise.latent.training import EpochReport, Schedule, StageState, Validation
+from slatewise.latent.training import Schedule, StageState, Validation
 from slatewise_papers.lasr_labels import AnnotationProblem, LabelledPart
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -50,9 +53,9 @@ class Annotator:
 
     def scores(self, X: Floats) -> Floats:
         """Return the score of every label, (rows, labels)."""
-        tables = [(state.queries, state.items) for state in self.states]
         queries = _queries(X, self.shape)
-        factors = stage_factors(queries, len(X), tables, self.shape.pair_term, POSITION_WEIGHTS)
+        stages = tuple(Factors(queries(state.queries), state.items) for state in self.states)
+        factors = Cascade(stages, self.shape.pair_term, POSITION_WEIGHTS).factors(len(X), Executor.of(None))
         return (factors.queries.vectors(np.arange(len(X))) @ factors.items.values.T).astype(np.float64)
 
 
@@ -65,7 +68,7 @@ def first_stage(
         n_components, train.X.shape[1], train.Y.shape[1], step, norm, step, pair_step=0.0, pair_norm=1.0, by_id=False
     )
     stages = _stages(shape, train, validation, epochs, seed)
-    return Annotator(shape, stages.fit(1, (), None, lambda done, report, state: tell(report)))
+    return Annotator(shape, stages.fit(1, (), tell))
 
 
 def next_stage(
@@ -83,7 +86,7 @@ def next_stage(
     stages = _stages(shape, problem.train, problem.validation, epochs, seed)
     # From nothing, not from what t=0 reached: the best epoch is wanted even where no epoch is better than that.
     state = replace(stages.start(1, first.states), best_recall=-np.inf)
-    learned = stages.train(state, lists, _tell)
+    learned = stages.train(state, lists, tell)
     return Annotator(shape, first.states if learned is None else (*first.states, learned))
 
 
@@ -94,7 +97,7 @@ def out_of_fold(problem: AnnotationProblem, first: Annotator, seed: int) -> Floa
     number = fold_numbers(train.group, seed)
     for fold in track(range(int(number.max()) + 1), "folds"):
         stages = _stages(first.shape, train.rows(number != fold), None, first.epochs, seed)
-        apart = Annotator(first.shape, stages.fit(1, (), None, lambda done, report, state: tell(report)))
+        apart = Annotator(first.shape, stages.fit(1, (), tell))
         scores[number == fold] = apart.scores(train.X[number == fold])
     return scores
 
@@ -113,7 +116,8 @@ def best_labels(scores: Floats, k: int | None = None) -> Ints:
 def _stages(shape: Shape, train: LabelledPart, held_out: LabelledPart | None, epochs: int, seed: int) -> Stages:
     rows, labels = np.nonzero(train.Y)
     pairs = TrainingPairs.of(rows, labels, np.ones(len(rows), dtype=np.float32))
-    engine = BlockedEngine(WholeCatalogue(), rank_weights(shape.n_items), step_size(len(pairs)))
+    executor = Executor.of(None)
+    engine = BlockedEngine(WholeCatalogue(), rank_weights(shape.n_items), step_size(len(pairs)), executor)
     X, validation = train.X, None
     if held_out is not None:
         asked, wanted = np.nonzero(held_out.Y)
@@ -128,13 +132,10 @@ def _stages(shape: Shape, train: LabelledPart, held_out: LabelledPart | None, ep
         Schedule(epochs, PATIENCE, seed),
         POSITION_WEIGHTS,
         lambda state, lists: engine,
+        executor=executor,
     )
 
 
 def _queries(X: Floats, shape: Shape) -> Callable[[Table], Queries]:
     features = np.ascontiguousarray(X, dtype=np.float32)
     return lambda table: DenseQueries(features, table, shape.n_components)
-
-
-def _tell(report: EpochReport, state: StageState) -> None:
-    tell(report)

@@ -102,7 +102,7 @@ def consistency(problem: RankingProblem, quick: bool = False) -> list[Row]:
 
 
 def table_1(problem: RankingProblem, quick: bool = False) -> list[Row]:
-    """Seconds of a whole training run, divided by its number of slates; at M = 20 one slate a query of a few."""
+    """Seconds of a whole training run, divided by its number of slates; at M = 20 one slate per query of a few."""
     rows: list[Row] = []
     for (size, surrogate), published in track(TABLE_1.items(), "size of slates"):
         fold = problem.folds[0]

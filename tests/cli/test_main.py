@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from slatewise import CStarRanker, __version__, metrics
+from slatewise import CStarRanker, __version__, datasets, metrics
+from slatewise.cli import demo
 from slatewise.cli.main import app, main
 
 ROWS = """\
@@ -298,7 +299,9 @@ def test_python_dash_m():
     assert done.stdout == f"slatewise {__version__}\n"
 
 
-def test_demo(tmp_path, run):
+def test_demo(tmp_path, run, monkeypatch):
+    few = {"n_sessions": 1000, "n_items": 100}  # else they are most of the time
+    monkeypatch.setattr(demo, "make_sessions", lambda **sizes: datasets.make_sessions(**sizes | few))
     code, out, err = run("demo", "--out", tmp_path / "deep" / "report.html", "--picture", tmp_path / "picture.svg")
     assert code == 0
     assert (tmp_path / "picture.svg").read_text().startswith('<svg style="background:#fff"')
@@ -313,8 +316,6 @@ def test_demo(tmp_path, run):
 
 
 def test_datasets_lists_every_name(run):
-    from slatewise import datasets
-
     code, out, _ = run("datasets")
     assert code == 0
     assert [line.split("\t")[0] for line in out.splitlines()[1:]] == list(datasets.names())

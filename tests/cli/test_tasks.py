@@ -136,7 +136,7 @@ def test_weights_of_pairs_count(tmp_path: Path) -> None:
             with pytest.warns(UserWarning, match="two of 3 columns are read"):
                 task.fit(model, str(path))
         models.append(model)
-    assert models[1].rank(["a", "b"], 1)[0].tolist() == [["y"], ["x"]]
+    assert models[1].rank(["a", "b"], 1).ids.tolist() == [["y"], ["x"]]
     assert models[0].item_factors_.tobytes() != models[1].item_factors_.tobytes()
     with pytest.raises(ValueError, match="--header, --weight: expected with files of pairs"):
         task_named("margin").reading(PairColumns(header=True))
@@ -165,9 +165,9 @@ def test_features_rank_the_catalogue(tmp_path: Path) -> None:
     path, model = str(tmp_path / "tags.npz"), models[0]
     run = task.run(model, path, 2)
     assert run.qid[:4].tolist() == ["0", "0", "1", "1"]
-    assert run.doc_ids[::2].tolist() == names[model.rank(X, 1)[0].ravel()].tolist()
+    assert run.doc_ids[::2].tolist() == names[model.rank(X, 1).ids.ravel()].tolist()
     (first,) = task.evaluate(model, path, [metrics.Precision(1)])
-    assert first == pytest.approx(Y[np.arange(300), model.rank(X, 1)[0].ravel()].mean())
+    assert first == pytest.approx(Y[np.arange(300), model.rank(X, 1).ids.ravel()].mean())
     assert first > 0.95
     assert len(task.run(model, path, 99).scores) == 1200
     with pytest.raises(ValueError, match="--header, --weight: expected with files of pairs"):

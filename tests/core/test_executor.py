@@ -10,34 +10,40 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from slatewise import CStarRanker
-from slatewise.core.executor import Executor, map_blocks, one_blas_thread, sum_blocks, thread_count
+from slatewise.core.executor import Executor, one_blas_thread, thread_count
 from slatewise.datasets import make_label_scenes
+
+
+def _square_after_the_second(later: threading.Event, block: int) -> int:
+    if block == 0:
+        assert later.wait(timeout=30)  # block 0 ends after block 1 has, and still comes first
+    later.set()
+    return block * block
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 def test_results_come_in_block_order(n_threads):
     later = threading.Event()
-
-    def wait_for_the_second(block: int) -> int:
-        if block == 0 and n_threads > 1:
-            assert later.wait(timeout=30)  # block 0 ends after block 1 has, and still comes first
+    if n_threads == 1:
         later.set()
-        return block * block
+    results = Executor(n_threads).map_blocks(_square_after_the_second, later, range(9))
+    assert list(results) == [block * block for block in range(9)]
 
-    assert list(map_blocks(wait_for_the_second, range(9), n_threads)) == [block * block for block in range(9)]
+
+def _fail_at(block_that_fails: int, block: int) -> int:
+    if block == block_that_fails:
+        raise RuntimeError(f"block {block}")
+    return block
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_a_failure_reaches_the_caller(n_threads):
-    def fail_at_four(block: int) -> int:
-        if block == 4:
-            raise RuntimeError("block 4")
-        return block
-
-    results = map_blocks(fail_at_four, range(100), n_threads)
+    results = Executor(n_threads).map_blocks(_fail_at, 4, range(100))
     assert [next(results) for _ in range(4)] == [0, 1, 2, 3]
     with pytest.raises(RuntimeError, match="block 4"):
         next(results)
+    with pytest.raises(RuntimeError, match="block 4"):
+        Executor(n_threads).fill_blocks(lambda block: _fail_at(4, block) and None, range(100))
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
@@ -49,26 +55,30 @@ def test_few_blocks_are_in_flight(n_threads):
             made.append(block)
             yield block
 
-    for taken, _ in enumerate(map_blocks(lambda block: block, blocks(), n_threads), start=1):
+    for taken, _ in enumerate(Executor(n_threads).map_blocks(_fail_at, -1, blocks()), start=1):
         assert len(made) - taken < 2 * n_threads
 
 
 def test_stopping_early_starts_no_more_blocks():
-    ran = []
-    results = map_blocks(ran.append, range(1000), 2)
+    ran: list[int] = []
+    results = Executor(2).map_blocks(list.append, ran, range(1000))
     next(results)
     results.close()
     assert len(ran) <= 5
 
 
 def test_no_blocks_give_no_results():
-    assert list(map_blocks(abs, [], 2)) == []
+    assert list(Executor(2).map_blocks(pow, 2, [])) == []
+
+
+def _gram(scale: float, block: np.ndarray) -> np.ndarray:
+    return scale * (block.T @ block)
 
 
 def test_sums_have_the_same_bits_at_any_number_of_threads():
     rng = np.random.default_rng(0)
     blocks = [rng.normal(size=(50, 7)) * 10.0 ** rng.integers(-8, 8) for _ in range(40)]
-    sums = [sum_blocks(lambda block: block.T @ block, blocks, np.add, n_threads) for n_threads in (1, 2, 3)]
+    sums = [Executor(n_threads).sum_blocks(_gram, 1.0, blocks, np.add) for n_threads in (1, 2, 3)]
     assert sums[0].tobytes() == sums[1].tobytes() == sums[2].tobytes()
     np.testing.assert_allclose(sums[0], sum(block.T @ block for block in blocks))
 

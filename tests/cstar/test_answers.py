@@ -89,9 +89,9 @@ def test_core_labels_by_their_names(tmp_path, scenes):
         assert ranker.explain(scenes.X[:1]).core.tolist() == ["sun", "sea"]
         ranker.save(tmp_path / "m")
         assert list(slatewise.load(tmp_path / "m").core) == ["sun", "sea"]
-        with pytest.raises(ValueError, match="core: expected labels by the names they have, found 'moon'"):
+        with pytest.raises(ValueError, match="core: expected names of labels that fit saw, found 'moon'"):
             CStarRanker(core=["moon"], **settings).fit(scenes.X, frame)
-        with pytest.raises(ValueError, match="core: expected labels by the names they have, found 'sun'"):
+        with pytest.raises(ValueError, match="core: expected names of labels that fit saw, found 'sun'"):
             CStarRanker(core=["sun"], **settings).fit(scenes.X, scenes.Y)
 
 

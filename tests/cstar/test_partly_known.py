@@ -79,6 +79,16 @@ def test_what_is_not_known_is_not_looked_at(ranker):
     assert ranker.score(X, Y, told=False) > complete.score(X, Y, told=False) - 0.06
 
 
+def test_a_frame_keeps_its_names():
+    names = ["sky", "sea", "tree", "car", "road", "boat"]
+    with pytest.warns(UserWarning, match=NOT_KNOWN):
+        ranker = quick(core=["sea"]).fit(SCENES.X, pd.DataFrame(partly(), columns=names))
+    assert ranker.label_names_.tolist() == names
+    assert ranker.core_.tolist() == [1]
+    told = ranker.predict_proba(SCENES.X[:2], known=[{"sky": 1}, {}])
+    assert told[0, 0] == 1.0 > told[1, 0]
+
+
 def test_it_is_saved(tmp_path, ranker):
     ranker.save(tmp_path / "m")
     back = slatewise.load(tmp_path / "m")

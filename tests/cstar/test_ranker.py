@@ -317,29 +317,22 @@ def test_the_core_as_it_comes_is_what_the_labels_allow(scenes, n_labels):
 
 ROWS = 240
 SEVERAL = {
-    "sets": ([{"sea", "sky"}, {"tree"}] * 120, "'s.*} in row 0; .*fit_transform\\(y\\) makes"),
-    "frozen sets": ([frozenset(["sea"])] * ROWS, "frozenset.* in row 0"),
-    "sets of numbers": ([{0, 1}, {2}] * 120, "{0, 1} in row 0"),
-    "an array of sets": (np.array([{"sea", "sky"}, {"tree"}] * 120), "in row 0"),
-    "a series of lists": (pd.Series([["sea", "sky"], ["tree"]] * 120), r"\['sea', 'sky'\] in row 0"),
-    "lists": ([["sea", "sky"], ["tree"]] * 120, r"\['sea', 'sky'\] in row 0"),
-    "equally long lists": ([["sea", "sky"], ["tree", "sea"]] * 120, "'sea', 'sky'.* in row 0"),
-    "lists of one": ([["sea"], ["tree"]] * 120, r"\['sea'\] in row 0"),
-    "a frame of names": (pd.DataFrame([["sea", "sky"]] * ROWS), r"\['sea', 'sky'\] in row 0"),
-    "tuples": ([("sea", "sky"), ("tree",)] * 120, r"\('sea', 'sky'\) in row 0"),
-    "lists of numbers": ([[0, 1], [2]] * 120, r"\[0, 1\] in row 0"),
-    "the first row is plain": (["sea", {"sea", "sky"}] * 120, "in row 1"),
-    "joined names": (["sea", "sea|sky"] * 120, r"'sea\|sky' in row 1; .*\[row.split\('\|'\) for row in y\]"),
-    "joined bytes": ([b"sea", b"sea|sky"] * 120, r"b'sea\|sky' in row 1"),
-    "a series of joined names": (pd.Series(["sea|sky", "tree"] * 120), r"'sea\|sky' in row 0"),
+    "a frame of names": (pd.DataFrame([["sea", "sky"]] * ROWS), r"found \['sea', 'sky'\] in row 0"),
+    "a matrix of names": (np.array([["sea", "sky"]] * ROWS), r"found \['sea', 'sky'\] in row 0"),
+    "sets of numbers": ([{0, 1}, {2}] * 120, "names that are texts, .*, found 0 in row 0"),
+    "lists of numbers": ([[0, 1], [2]] * 120, r"found \[0, 1\] in row 0"),
+    "the first row is plain": (["sea", {"sea", "sky"}] * 120, "set of names in every row .* found 'sea' in row 0"),
+    "joined names": (["sea", "sea|sky"] * 120, r"found 'sea\|sky' in row 1; separator='\|' cuts such texts"),
+    "joined bytes": ([b"sea", b"sea|sky"] * 120, r"found b'sea\|sky' in row 1"),
+    "a series of joined names": (pd.Series(["sea|sky", "tree"] * 120), r"found 'sea\|sky' in row 0; separator="),
 }
 
 
 @pytest.mark.parametrize("kind", SEVERAL)
-def test_rows_of_several_names_are_refused_by_name(scenes, ranker, kind):
+def test_rows_that_hold_several_of_something_else_are_refused(scenes, ranker, kind):
     y, message = SEVERAL[kind]
     for refuse in (hinge().fit, ranker.score):
-        with pytest.raises(ValueError, match=f"y: expected 0/1 labels .*, or one class per row, found .*{message}"):
+        with pytest.raises(ValueError, match=f"y: expected .*{message}"):
             refuse(scenes.X, y)
 
 

@@ -25,6 +25,8 @@ READERS: dict[str, tuple[Callable[..., Any], bytes, bytes]] = {
     "pairs": (data.read_pairs, b"a,b\n", b"a,b%s\n"),
     "sessions": (data.read_sessions, b"a,b\n", b"a,b%s\n"),
     "arff": (lambda f, **o: data.read_arff(f, labels=1, **o), ARFF + b"1,0\n", b"2,1 %% %s\n"),
+    "tags": (lambda f, **o: data.read_tags(f, tags="t", separator="|", **o), b"t,a\nx,1\n", b"y%s,2\n"),
+    "JSON lines": (data.read_tags, b'{"features":[1],"tags":["x"]}\n', b'{"features":[2],"tags":["y%s"]}\n'),
     "plays": (data.read_listening_log, PLAY, PLAY.replace(b"name", b"name%s")),
 }
 ON_EVERY = pytest.mark.parametrize("reader", READERS)

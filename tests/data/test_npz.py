@@ -69,7 +69,6 @@ def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
         ({"X_shape": None}, r"\[X\]: expected this member or its CSR parts, found only X_data"),
         ({"X_indices": None}, r"\[X_indices\]: expected this member in the archive"),
         ({"X_data": None}, r"\[X_data\]: expected this member in the archive"),
-        ({"label_names": None}, r"\[label_names\]: expected this member in the archive"),
         ({"X_data": np.array([0.5, np.nan])}, r"\[X_data\]: expected finite numbers, found nan at \(1,\)"),
         ({"X_data": np.array([0.5])}, r"\[X_data\]: expected 2 values, found shape \(1,\)"),
         ({"X_data": np.array(["a", "b"])}, r"\[X_data\]: expected numbers, found dtype <U1"),

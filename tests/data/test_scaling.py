@@ -70,7 +70,7 @@ def test_no_rows() -> None:
 def test_refuses_nan_and_a_wrong_shape(make) -> None:
     with pytest.raises(ValueError, match="X: expected finite numbers, found nan"):
         minmax_per_query(make([[1.0], [np.nan]]), [1, 1])
-    with pytest.raises(ValueError, match="qid: expected one id a row"):
+    with pytest.raises(ValueError, match="qid: expected one id per row"):
         minmax_per_query(make([[1.0], [2.0]]), [1])
     with pytest.raises(ValueError, match="X: expected 2 dimensions"):
         minmax_per_query(np.zeros(3), [1, 1, 1])

@@ -221,7 +221,7 @@ def test_corel5k(load):
     np.testing.assert_array_equal(data.views["Rgb"].sum(axis=1) > 0, data.views["Lab"].sum(axis=1) > 0)
 
 
-# One class a row
+# One class per row
 
 
 @pytest.mark.parametrize(

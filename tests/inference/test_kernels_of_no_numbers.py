@@ -95,7 +95,7 @@ def test_likely_counts_that_all_weigh_nothing():
 
 @pytest.mark.parametrize("lost", ["slopes", "weights"])
 def test_dual_steps(lost):
-    corners, alpha = np.array([[[0, 1], [1, 2]]]), np.array([[1.0, 0.0]])
+    corners, alpha = np.array([[[0, 1], [1, 2]]], dtype=np.int32), np.array([[1.0, 0.0]])
     alpha[:] = NAN if lost == "weights" else alpha
     losses = np.array([[NAN, NAN]] if lost == "slopes" else [[0.0, 1.0]])
     W, phi = np.zeros((3, 1)), np.ones((1, 1))

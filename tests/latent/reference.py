@@ -64,3 +64,8 @@ def adagrad(values, accumulators, gradient, segments):
             if length > norm:
                 values[row, start:stop] *= norm / length
     return values, accumulators
+
+
+def parts(answer):
+    """Ids and scores, (queries, k), of lists that are equally long."""
+    return answer.ids, answer.scores

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slatewise.core.executor import Executor
 from slatewise.latent.blocked import BlockedEngine, step_size
 from slatewise.latent.engine import Factors
 from slatewise.latent.negatives import SharedNegatives, SharedWithLists, WholeCatalogue
@@ -48,7 +49,7 @@ def test_a_step_over_the_whole_catalogue_is_the_slow_one(n_items, n_pairs):
     X, Z = factors.queries.table.values, factors.items.values
     pushed = [shares(X[q].astype(float), Z.astype(float), d) for q, d in zip(pairs.queries, pairs.items, strict=True)]
     (x, ax), (z, az) = expected_tables(factors, pairs, pushed)
-    engine = BlockedEngine(WholeCatalogue(most=n_items), rank_weights(n_items), step_pairs=1000, n_threads=1)
+    engine = BlockedEngine(WholeCatalogue(most=n_items), rank_weights(n_items), 1000, Executor(1))
     seen = engine.epoch(factors, pairs, np.random.default_rng(0))
     np.testing.assert_allclose(factors.queries.table.values, x, atol=2e-5)
     np.testing.assert_allclose(factors.items.values, z, atol=2e-5)
@@ -73,13 +74,13 @@ def test_a_step_over_drawn_negatives_is_the_slow_one(k):
     (x, _), (z, _) = expected_tables(factors, pairs, pushed)
 
     class Fixed:
-        def prepare(self, factors, pairs, n_threads):
+        def prepare(self, factors, pairs, executor):
             return self
 
         def draw(self, items, rng):
             return drawn
 
-    BlockedEngine(Fixed(), rank_weights(200), 1000, n_threads=1).epoch(factors, pairs, np.random.default_rng(0))
+    BlockedEngine(Fixed(), rank_weights(200), 1000, Executor(1)).epoch(factors, pairs, np.random.default_rng(0))
     np.testing.assert_allclose(factors.queries.table.values, x, atol=2e-5)
     np.testing.assert_allclose(factors.items.values, z, atol=2e-5)
 
@@ -208,7 +209,7 @@ def test_queries_with_few_pairs_get_no_list():
     n_items, counts = 3000, np.arange(1, 13)  # 8 pairs x 8 x 50 drawn items are the first to outweigh 3,000
     factors, owners = make_factors(12, n_items), np.repeat(np.arange(12), counts)
     pairs = TrainingPairs.of(owners, np.arange(len(owners)), np.ones(len(owners), dtype=np.float32))
-    lists = SharedNegatives(50, 5).prepare(factors, pairs, 1).lists
+    lists = SharedNegatives(50, 5).prepare(factors, pairs, Executor(1)).lists
     best = np.argsort(-(factors.queries.table.values @ factors.items.values.T), axis=1, kind="stable")[:, :5]
     np.testing.assert_array_equal(lists[:7], -1)
     np.testing.assert_array_equal(lists[7:], best[7:])
@@ -223,7 +224,7 @@ def test_same_bits_with_any_number_of_threads(negatives):
     tables = []
     for threads in (1, 2, 3):
         factors, pairs = make_factors(40, 3000), make_pairs(700, 40, 3000)
-        engine = BlockedEngine(negatives, rank_weights(3000), 200, threads)
+        engine = BlockedEngine(negatives, rank_weights(3000), 200, Executor(threads))
         for epoch in range(2):
             engine.epoch(factors, pairs, np.random.default_rng(epoch))
         tables.append((factors.queries.table.values, factors.items.values, factors.items.accumulators))
@@ -234,7 +235,7 @@ def test_same_bits_with_any_number_of_threads(negatives):
 
 def test_norms_stay_bounded_and_the_bias_is_left_out():
     factors, pairs = make_factors(20, 50), make_pairs(400, 20, 50)
-    engine = BlockedEngine(WholeCatalogue(), rank_weights(50), 64, 1)
+    engine = BlockedEngine(WholeCatalogue(), rank_weights(50), 64, Executor(1))
     for epoch in range(6):
         engine.epoch(factors, pairs, np.random.default_rng(epoch))
     lengths = np.linalg.norm(factors.items.values[:, :N], axis=1)
@@ -246,7 +247,7 @@ def test_norms_stay_bounded_and_the_bias_is_left_out():
 
 def test_the_loss_falls():
     factors, pairs = make_factors(20, 100), make_pairs(60, 20, 100)
-    engine = BlockedEngine(WholeCatalogue(), rank_weights(100), 16, 1)
+    engine = BlockedEngine(WholeCatalogue(), rank_weights(100), 16, Executor(1))
     losses = [engine.epoch(factors, pairs, np.random.default_rng(epoch)).loss for epoch in range(15)]
     assert losses[-1] < 0.5 * losses[0]
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import NonlinearConstraint, minimize
 from scipy.sparse import csr_array
 
+from slatewise.core.executor import Executor
 from slatewise.latent.fold_in import TOLERANCE, Wanted, cost_and_gradient, fold_in
 
 
@@ -80,7 +81,10 @@ def test_who_saw_nothing_gets_zeros():
 
 
 def test_threads_change_no_bit(monkeypatch):
-    monkeypatch.setattr("slatewise.latent.fold_in._SCORES_A_BLOCK", 60)
+    monkeypatch.setattr("slatewise.latent.fold_in._SCORES_PER_BLOCK", 60)
     seen, factors, biases = problem(4, n_queries=9)
-    one, two = (fold_in(csr_array(seen), factors.astype(np.float32), biases.astype(np.float32), 2.0, t) for t in (1, 2))
+    one, two = (
+        fold_in(csr_array(seen), factors.astype(np.float32), biases.astype(np.float32), 2.0, Executor(t))
+        for t in (1, 2)
+    )
     assert one.rows.tobytes() == two.rows.tobytes()

@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 
+from slatewise.core.executor import Executor
 from slatewise.latent.blocked import BlockedEngine
+from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import Factors
-from slatewise.latent.negatives import WholeCatalogue
-from slatewise.latent.on_base import OnBase, base_alone, base_scores, next_factors, top_on_base
+from slatewise.latent.negatives import OnBase, SharedNegatives, SharedWithLists, WholeCatalogue
 from slatewise.latent.pair_terms import Bilinear, Gram
 from slatewise.latent.pairs import Block, TrainingPairs
-from slatewise.latent.queries import IdQueries, ListedQueries
+from slatewise.latent.queries import IdQueries, ListedQueries, ZeroQueries
 from slatewise.latent.rank_weights import rank_weights
+from slatewise.latent.sampled import SampledEngine
 from slatewise.latent.tables import Segment, Table, padded
 
 WEIGHTS = np.array([1.0, 0.5, 1 / 3], dtype=np.float32)
@@ -30,12 +32,18 @@ def pair_table(rng, n_items, n=3, norm=10.0):
     return table
 
 
+def on_base(base, n_items, *later, pair=None):
+    """Stages of tables on a base."""
+    tables = (Table.zeros(n_items, 0, ()), *later)
+    stages = tuple(Factors(ZeroQueries(table.values.shape[1]), table, base) for table in tables)
+    return Cascade(stages, pair, WEIGHTS)
+
+
 def test_a_stage_scores_by_the_formula():
     rng = np.random.default_rng(0)
     b = rng.normal(size=(5, 12))
     base, table = Matrix(b), pair_table(rng, 12)
-    factors = next_factors(base, base_alone(12), table, Gram(table.segments[0]), 5, WEIGHTS)
-    found = top_on_base(base, factors, np.arange(5), 12)
+    found = on_base(base, 12, table, pair=Gram(table.segments[0])).top(np.arange(5), 12)
     S = table.values[:, :3]
     for q in range(5):
         before = np.argsort(-b[q], kind="stable")[:3]
@@ -54,22 +62,23 @@ def low_rank(rng, n_queries=6, n_items=20, n=3):
     queries.values[:, :n], items.values[:, :n] = U, V
     items.values[:, n : 2 * n] = pair.values[:, :n]
     base = Matrix(U @ V.T)
-    on_base = next_factors(base, base_alone(n_items), pair, Gram(pair.segments[0]), n_queries, WEIGHTS)
-    lists = top_on_base(base, base_alone(n_items), np.arange(n_queries), 3).items
-    return base, on_base, Factors(ListedQueries(IdQueries(queries), items, items.segments[1], lists, WEIGHTS), items)
+    small = on_base(base, n_items, pair, pair=Gram(pair.segments[0])).factors(n_queries)
+    lists = on_base(base, n_items).top(np.arange(n_queries), 3).items
+    return small, Factors(ListedQueries(IdQueries(queries), items, Gram(items.segments[1]), lists, WEIGHTS), items)
 
 
 def test_a_low_rank_base_trains_as_the_factors_it_is_made_of():
     rng = np.random.default_rng(1)
-    base, on_base, whole = low_rank(rng)
+    small, whole = low_rank(rng)
     pairs = TrainingPairs.of(rng.integers(0, 6, 40), rng.integers(0, 20, 40), np.ones(40, dtype=np.float32))
     weight = rank_weights(20)
     for epoch in range(3):
-        seen = BlockedEngine(OnBase(base), weight, 16, 1).epoch(on_base, pairs, np.random.default_rng(epoch))
-        same = BlockedEngine(WholeCatalogue(), weight, 16, 1).epoch(whole, pairs, np.random.default_rng(epoch))
+        engine = BlockedEngine(WholeCatalogue(), weight, 16, Executor(1))
+        seen = engine.epoch(small, pairs, np.random.default_rng(epoch))
+        same = engine.epoch(whole, pairs, np.random.default_rng(epoch))
         assert seen.loss == pytest.approx(same.loss, abs=1e-5)
         assert seen.violated == same.violated
-        np.testing.assert_allclose(on_base.items.values[:, :3], whole.items.values[:, 3:6], atol=1e-4)
+        np.testing.assert_allclose(small.items.values[:, :3], whole.items.values[:, 3:6], atol=1e-4)
 
 
 def test_the_gradient_is_that_of_the_objective_at_fixed_weights():
@@ -137,15 +146,15 @@ def test_rows_are_taken_in_pieces_that_fit_in_memory(monkeypatch):
     block = Block(rng.permutation(150), ends, positives, rng.random(ends[-1]).astype(np.float32), starts)
     table = pair_table(rng, 15)
 
-    def everything(most, n_threads=None):
-        monkeypatch.setattr("slatewise.latent.on_base.MOST_SCORES", most)
+    def everything(most, n_threads=1):
+        monkeypatch.setattr("slatewise.latent.base_scores.MOST_SCORES", most)
         base = Counted(b)
         found = OnBase(base).gradient(block, vectors, items, rank_weights(15))
         moved = np.zeros(items.shape)
         np.add.at(moved, found.items.rows, found.items.coefficients[:, None] * vectors[found.items.sources])
-        factors = next_factors(base, base_alone(15), table, Gram(table.segments[0]), 150, WEIGHTS, n_threads)
-        top = top_on_base(base, factors, np.arange(150), 15, n_threads=n_threads)
-        given = base_scores(base, np.arange(150), top.items, 15)
+        cascade = on_base(base, 15, table, pair=Gram(table.segments[0]))
+        top = cascade.top(np.arange(150), 15, executor=Executor(n_threads))
+        given = cascade.base_scores(top.items)
         return base.most, found.loss, found.violated, found.queries, moved, top.items, top.scores, given
 
     whole = everything(1 << 22)
@@ -166,7 +175,7 @@ def test_a_bilinear_stage_scores_and_learns_by_the_formula():
     base, pair = Matrix(b), Bilinear(Segment(0, 3, 1e-3, 10.0))
     table = Table.zeros(10, padded(6), pair.segments)
     table.values[:, :6] = rng.normal(0, 0.6, (10, 6))
-    factors = next_factors(base, base_alone(10), table, pair, 4, WEIGHTS)
+    factors = on_base(base, 10, table, pair=pair).factors(4)
     before = np.argsort(-b, axis=1, kind="stable")[:, :3]
 
     def scores(values):
@@ -188,7 +197,7 @@ def test_a_bilinear_stage_scores_and_learns_by_the_formula():
             total += weight[len(bad)] * sum(1 + now[q, j] - now[q, d] for j in bad) / max(len(bad), 1)
         return total
 
-    BlockedEngine(OnBase(base), weight, 64, 1).epoch(factors, pairs, np.random.default_rng(0))
+    BlockedEngine(WholeCatalogue(), weight, 64, Executor(1)).epoch(factors, pairs, np.random.default_rng(0))
     moved = table.values.astype(float) - start
     for row in range(10):
         for segment in (slice(0, 3), slice(3, 6)):
@@ -203,3 +212,15 @@ def test_a_bilinear_stage_scores_and_learns_by_the_formula():
                 np.testing.assert_allclose(way, -slope / np.linalg.norm(slope), atol=1e-2)
             else:
                 assert not moved[row, segment].any()
+
+
+def test_what_cannot_add_a_base_refuses_it():
+    rng = np.random.default_rng(5)
+    factors = on_base(Matrix(rng.normal(size=(4, 10))), 10).factors(4)
+    pairs = TrainingPairs.of(np.arange(4), np.arange(4), np.ones(4, dtype=np.float32))
+    for negatives in (SharedNegatives(3, 2), SharedWithLists(3, np.zeros((4, 2), dtype=np.int64))):
+        engine = BlockedEngine(negatives, rank_weights(10), 64, Executor(1))
+        with pytest.raises(NotImplementedError, match="negatives: expected the whole catalogue where a base"):
+            engine.epoch(factors, pairs, rng)
+    with pytest.raises(NotImplementedError, match="engine: expected 'blocked' where a base scores first"):
+        SampledEngine(Table.zeros(4, 16, ()), rank_weights(10), 9, Executor(1)).epoch(factors, pairs, rng)

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from slatewise.core.executor import Executor
 from slatewise.latent.blocked import BlockedEngine
 from slatewise.latent.engine import Factors
 from slatewise.latent.negatives import WholeCatalogue
 from slatewise.latent.pair_terms import Bilinear, Gram
 from slatewise.latent.pairs import TrainingPairs
-from slatewise.latent.queries import IdQueries
+from slatewise.latent.queries import IdQueries, ListedQueries
 from slatewise.latent.rank_weights import rank_weights
 from slatewise.latent.stages import Shape
 from tests.latent.reference import adagrad, shares
@@ -28,7 +29,7 @@ def test_a_step_goes_through_the_lists(term):
     queries.values[:, :N] = rng.normal(0, 0.6, (4, N))
     items.values[:, :used] = rng.normal(0, 0.6, (15, used))
     lists = np.array([rng.choice(15, 3, replace=False) for _ in range(4)])
-    factors = Factors(sizes.pair_term.queries(IdQueries(queries), items, lists, WEIGHTS), items)
+    factors = Factors(ListedQueries(IdQueries(queries), items, sizes.pair_term, lists, WEIGHTS), items)
     pairs = TrainingPairs.of(rng.integers(0, 4, 9), rng.integers(0, 15, 9), np.ones(9, dtype=np.float32))
     U, before = queries.values.astype(float), items.values.astype(float)
     listed = slice(2 * N + 1, 3 * N + 1) if term is Bilinear else slice(N + 1, 2 * N + 1)
@@ -55,6 +56,6 @@ def test_a_step_goes_through_the_lists(term):
     moving = [(part.start, part.stop, 0.1, 10.0) for part in sizes.pair_term.segments]
     expected, _ = adagrad(before, np.zeros((15, len(moving))), gradient, moving)
     kept = queries.values.copy()
-    BlockedEngine(WholeCatalogue(), rank_weights(15), 64, 1).epoch(factors, pairs, np.random.default_rng(0))
+    BlockedEngine(WholeCatalogue(), rank_weights(15), 64, Executor(1)).epoch(factors, pairs, np.random.default_rng(0))
     np.testing.assert_allclose(items.values, expected, atol=1e-4)
     np.testing.assert_array_equal(queries.values, kept)

@@ -5,14 +5,16 @@ import sys
 import numpy as np
 import pytest
 
+from slatewise.core.executor import Executor
+from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import Factors
-from slatewise.latent.kernels.sampled import sampled_epoch
-from slatewise.latent.kernels.screen import half_size, largest_score, screen_row
-from slatewise.latent.pairs import TrainingPairs
+from slatewise.latent.kernels.quantized_rows import half_size, largest_score, quantize_row
+from slatewise.latent.kernels.sampled import FactorMoves, sampled_epoch
+from slatewise.latent.pairs import Block, TrainingPairs
 from slatewise.latent.queries import IdQueries
 from slatewise.latent.rank_weights import rank_weights
 from slatewise.latent.recall import recall_at
-from slatewise.latent.sampled import SampledEngine, screen_of
+from slatewise.latent.sampled import SampledEngine, quantized_rows
 from slatewise.latent.tables import Segment, Table, aligned_zeros, padded
 from tests.latent.reference import adagrad
 
@@ -29,22 +31,22 @@ def tables(n_queries, n_items, seed=0, n=N):
     return queries, items
 
 
-def visit(queries, items, pairs, max_draws, step=0.3, seed=7, weight=1.0, screen=None):
+def visit(queries, items, pairs, max_draws, step=0.3, seed=7, weight=1.0, quantized=None):
     totals = np.zeros(2)
     sampled_epoch(
         queries.values,
         queries.accumulators,
         items.values,
         items.accumulators,
-        screen_of(items.values, N + 1) if screen is None else screen,
-        N,
-        step,
-        1.5,
-        0.2,
-        np.array([q for q, _ in pairs]),
-        np.arange(1, len(pairs) + 1),
-        np.array([d for _, d in pairs]),
-        np.full(len(pairs), weight, dtype=np.float32),
+        quantized_rows(items.values, N + 1) if quantized is None else quantized,
+        FactorMoves(N, step, 1.5, 0.2),
+        Block(
+            np.array([q for q, _ in pairs]),
+            np.arange(1, len(pairs) + 1),
+            np.array([d for _, d in pairs]),
+            np.full(len(pairs), weight, dtype=np.float32),
+            np.zeros(len(pairs), dtype=np.int64),
+        ),
         rank_weights(len(items.values)),
         max_draws,
         seed,
@@ -80,12 +82,12 @@ def test_mean_update_weights_are_near_those_of_the_true_ranks():
     queries.values[0] = np.eye(1, queries.values.shape[1])
     items.values[:] = 0
     items.values[1:, 0] = -2
-    screen = screen_of(items.values, N + 1)
+    quantized = quantized_rows(items.values, N + 1)
     found = np.empty(len(ranks))
     for place, rank in enumerate(ranks):
         items.values[rank, 0] = 0  # every violator exceeds the bar by 1, so the loss is the weight
-        screen_row(items.values, rank, N + 1, screen)
-        totals = visit(queries, items, [(0, 0)] * repeats, n_items - 1, step=0.0, seed=int(rank), screen=screen)
+        quantize_row(items.values, rank, N + 1, quantized)
+        totals = visit(queries, items, [(0, 0)] * repeats, n_items - 1, step=0.0, seed=int(rank), quantized=quantized)
         found[place] = totals[0] / repeats
     spread = np.sqrt((expected_weights(ranks, n_items, n_items - 1, power=2) - expected**2) / repeats)
     errors = (found - expected) / spread
@@ -131,14 +133,14 @@ def test_bytes_bound_a_score_from_above_and_closely(n_columns, scale):
     rows[:, :n_columns] = rng.normal(0, scale, (300, n_columns))
     rows[::7, 0] = np.float32(127 / 128) * scale  # at the edge between two exponents
     rows[0] = 0
-    screen = screen_of(rows, n_columns)
-    assert screen.shape[1] % 64 == 0
-    assert screen.ctypes.data % 64 == 0
-    vector = np.zeros(screen.shape[1], dtype=np.float32)
+    quantized = quantized_rows(rows, n_columns)
+    assert quantized.shape[1] % 64 == 0
+    assert quantized.ctypes.data % 64 == 0
+    vector = np.zeros(quantized.shape[1], dtype=np.float32)
     vector[:n_columns] = rng.normal(size=n_columns)
     true = rows[:, :n_columns].astype(float) @ vector[:n_columns].astype(float)
     slack = half_size(vector)
-    bounds = np.array([largest_score(screen, row, vector, slack) for row in range(300)])
+    bounds = np.array([largest_score(quantized, row, vector, slack) for row in range(300)])
     largest = np.abs(rows[:, :n_columns]).astype(float).max(axis=1)
     rounding = 1e-4 * np.abs(vector).sum() * largest
     assert np.all(bounds >= true - rounding)
@@ -150,10 +152,10 @@ def test_a_row_in_bytes_follows_its_row():
     rng = np.random.default_rng(0)
     rows = aligned_zeros(5, 16)
     rows[:, :6] = rng.normal(size=(5, 6))
-    screen = screen_of(rows, 6)
+    quantized = quantized_rows(rows, 6)
     rows[3, :6] *= 100
-    screen_row(rows, 3, 6, screen)
-    np.testing.assert_array_equal(screen, screen_of(rows, 6))
+    quantize_row(rows, 3, 6, quantized)
+    np.testing.assert_array_equal(quantized, quantized_rows(rows, 6))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -163,10 +165,10 @@ def test_it_learns(threads):
     pairs = TrainingPairs.of(np.repeat(np.arange(30), 20), np.repeat(wanted, 20), np.ones(600, dtype=np.float32))
     queries, items = tables(30, 40)
     factors = Factors(IdQueries(queries), items)
-    engine = SampledEngine(queries, rank_weights(40), 39, threads)
+    engine = SampledEngine(queries, rank_weights(40), 39, Executor(threads))
     losses = [engine.epoch(factors, pairs, np.random.default_rng(epoch)).loss for epoch in range(10)]
     assert losses[-1] < 0.6 * losses[0]
-    assert recall_at(factors, np.arange(30), wanted, (3,))[3] > 0.9
+    assert recall_at(Cascade((factors,)), np.arange(30), wanted, (3,))[3] > 0.9
     assert np.linalg.norm(items.values[:, :N], axis=1).max() <= 1.5 * (1 + 1e-5)
 
 
@@ -177,7 +179,7 @@ def test_one_thread_repeats_itself_wherever_its_arrays_lie(n):
         kept.append([np.empty(size) for size in rng.integers(1, 40, 50)])  # the heap is another one each time
         queries, items = tables(30, 40, n=n)
         pairs = TrainingPairs.of(np.arange(30), np.arange(30), np.ones(30, dtype=np.float32))
-        engine = SampledEngine(queries, rank_weights(40), 39, 1)
+        engine = SampledEngine(queries, rank_weights(40), 39, Executor(1))
         for epoch in range(4):
             engine.epoch(Factors(IdQueries(queries), items), pairs, np.random.default_rng(epoch))
         results.append(items.values.tobytes() + queries.values.tobytes())

@@ -5,7 +5,8 @@ import pytest
 
 import slatewise
 from slatewise import LatentRanker, datasets
-from slatewise.latent.search import GRIDS, STARTS, TRIAL_EPOCHS
+from slatewise.latent.search import GRIDS, TRIAL_EPOCHS
+from slatewise.latent.settings import STARTS
 from slatewise.latent.stages import Stages
 
 SMALL = {"n_components": 6, "epochs": 6, "k": 5, "random_state": 0, "validation_fraction": 0.1}

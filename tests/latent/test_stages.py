@@ -2,15 +2,18 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from slatewise.core.executor import Executor
 from slatewise.latent.blocked import BlockedEngine
+from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import EpochStats, Factors
 from slatewise.latent.negatives import WholeCatalogue
+from slatewise.latent.pair_terms import OwnItems
 from slatewise.latent.pairs import TrainingPairs
 from slatewise.latent.queries import DenseQueries, IdQueries, ListedQueries, SparseQueries
 from slatewise.latent.rank_weights import rank_weights
-from slatewise.latent.stages import OwnItems, Shape, Stages, stage_factors
+from slatewise.latent.stages import Shape, Stages
 from slatewise.latent.tables import Segment, Table
-from slatewise.latent.training import Schedule, StageState, Validation, train_stage
+from slatewise.latent.training import Schedule, StageState, Validation
 from tests.latent.reference import adagrad, shares
 
 N = 3
@@ -27,6 +30,11 @@ def filled(table, rng, columns):
     return table
 
 
+def cascade_of(tables, sizes, own=None):
+    stages = tuple(Factors(IdQueries(queries), items) for queries, items in tables)
+    return Cascade(stages, sizes.pair_term, WEIGHTS, own)
+
+
 def test_a_later_stage_scores_by_the_formula():
     rng = np.random.default_rng(0)
     sizes = shape(6, 12)
@@ -34,7 +42,8 @@ def test_a_later_stage_scores_by_the_formula():
     for queries, items, columns in ((*first, N + 1), (*second, 2 * N + 1)):
         filled(items, rng, columns)
         filled(queries, rng, N)
-    factors = stage_factors(IdQueries, 6, [first, second], sizes.pair_term, WEIGHTS)
+    cascade = cascade_of([first, second], sizes)
+    factors = cascade.factors(6)
     U0, V0 = first[0].values, first[1].values
     U, V, b, S = second[0].values[:, :N], second[1].values[:, :N], second[1].values[:, N], second[1].values[:, N + 1 :]
     found = factors.queries.vectors(np.arange(6)) @ factors.items.values.T
@@ -53,7 +62,8 @@ def test_a_query_that_is_an_item_moves_its_own_list():
         filled(items, rng, N + 1 + N * (t > 0))
         filled(queries, rng, N)
     own = OwnItems(np.array([7, -1, 0, 11]), 2.5)
-    factors = stage_factors(IdQueries, 4, tables, sizes.pair_term, WEIGHTS, own_items=own)
+    cascade = cascade_of(tables, sizes, own)
+    factors = cascade.factors(4)
     found = factors.queries.vectors(np.arange(4)) @ factors.items.values.T
     for q in range(4):
         scores = tables[0][1].values @ tables[0][0].values[q]
@@ -65,6 +75,8 @@ def test_a_query_that_is_an_item_moves_its_own_list():
                 p = p + 2.5 * S[own.items[q]]
             scores = items.values[:, :N] @ queries.values[q, :N] + items.values[:, N] + S @ p
         np.testing.assert_allclose(found[q], scores, atol=1e-5)
+        # Ranked all stages at a time, or the last alone on lists that were handed over.
+        np.testing.assert_allclose(np.sort(found[q])[::-1], cascade.top(np.array([q]), 12).scores[0], atol=1e-5)
 
 
 def test_a_step_of_a_stage_also_goes_through_the_lists():
@@ -76,7 +88,7 @@ def test_a_step_of_a_stage_also_goes_through_the_lists():
     filled(queries, rng, N)
     lists = np.array([rng.choice(15, 3, replace=False) for _ in range(4)])
     lists[2, 2] = -1
-    factors = Factors(ListedQueries(IdQueries(queries), items, sizes.pair, lists, WEIGHTS), items)
+    factors = Factors(ListedQueries(IdQueries(queries), items, sizes.pair_term, lists, WEIGHTS), items)
     pairs = TrainingPairs.of(rng.integers(0, 4, 9), rng.integers(0, 15, 9), np.ones(9, dtype=np.float32))
     before = items.values.astype(float)
     X = queries.values.astype(float)
@@ -107,7 +119,7 @@ def test_a_step_of_a_stage_also_goes_through_the_lists():
             gradient[row, f] = -(objective(before + there) - objective(before - there)) / (2 * small)
     expected, _ = adagrad(before, np.zeros((15, 1)), gradient, [(N + 1, 2 * N + 1, 0.1, 10.0)])
     kept = queries.values.copy()
-    BlockedEngine(WholeCatalogue(), rank_weights(15), 64, 1).epoch(factors, pairs, np.random.default_rng(0))
+    BlockedEngine(WholeCatalogue(), rank_weights(15), 64, Executor(1)).epoch(factors, pairs, np.random.default_rng(0))
     np.testing.assert_allclose(items.values, expected, atol=1e-4)
     np.testing.assert_array_equal(queries.values, kept)
 
@@ -126,10 +138,10 @@ def test_feature_queries_step_along_the_product_with_their_features(sparse):
     np.testing.assert_allclose(queries.vectors(asked), expected, atol=1e-6)
     gradient = np.zeros((4, 16), dtype=np.float32)
     gradient[:, :N] = rng.normal(size=(4, N))
-    queries.step(asked, gradient)
+    queries.step(asked, gradient, Executor(1))
     moved, _ = adagrad(before, np.zeros((4, 1)), X[asked].T @ gradient, [(0, N, 0.3, 2.0)])
     np.testing.assert_allclose(table.values, moved, atol=1e-5)
-    assert queries.onward(asked, gradient) is None
+    assert queries.backward(asked, gradient) is None
 
 
 class Scripted:
@@ -140,10 +152,12 @@ class Scripted:
         self.hits = hits
         self.epochs = 0
 
-    def epoch(self, factors, pairs, rng):
+    def epoch(self, factors, pairs, rng, mean=None):
         good = np.arange(len(self.table.values)) < self.hits[self.epochs]
         self.table.values[:, 0] = np.where(good, 1, -1)
         self.epochs += 1
+        if mean is not None:
+            mean.count(len(pairs))
         return EpochStats(1.0 / self.epochs, 0.5)
 
 
@@ -153,10 +167,8 @@ def test_a_stage_ends_when_recall_is_flat_and_keeps_its_best():
     state, engine, seen = StageState(0, queries, items), Scripted(queries, [2, 5, 4, 5, 3, 9]), []
     pairs = TrainingPairs.of(np.arange(10), np.zeros(10, dtype=np.int64), np.ones(10, dtype=np.float32))
     validation = Validation(np.arange(10), np.zeros(10, dtype=np.int64), 1)
-    train_stage(
-        state, lambda queries, items: Factors(IdQueries(queries), items), pairs, engine, Schedule(20, 3, 0), validation,
-        1, lambda report, state: seen.append(report),
-    )  # fmt: skip
+    stages = Stages(shape(10, 4), IdQueries, 10, pairs, validation, Schedule(20, 3, 0), WEIGHTS, lambda *_: engine)
+    stages.advance(state, np.empty((10, 0), dtype=np.int64), seen.append)
     assert [report.recall for report in seen] == [0.2, 0.5, 0.4, 0.5, 0.3]
     assert (state.best_epoch, state.best_recall) == (2, 0.5)
     assert np.sum(state.best[0].values[:, 0] > 0) == 5
@@ -169,15 +181,17 @@ def test_a_stage_that_does_not_help_is_dropped():
     sizes = shape(8, 9)
 
     class Frozen:
-        def epoch(self, factors, pairs, rng):
+        def epoch(self, factors, pairs, rng, mean=None):
+            if mean is not None:
+                mean.count(len(pairs.offsets) - 1)
             return EpochStats(1.0, 1.0)
 
     def engine(state, lists):
-        return BlockedEngine(WholeCatalogue(), rank_weights(9), 64, 1) if state.stage == 0 else Frozen()
+        return BlockedEngine(WholeCatalogue(), rank_weights(9), 64, Executor(1)) if state.stage == 0 else Frozen()
 
-    stages = Stages(sizes, IdQueries, 8, pairs, validation, Schedule(5, 2, 0), WEIGHTS, engine, n_threads=1)
+    stages = Stages(sizes, IdQueries, 8, pairs, validation, Schedule(5, 2, 0), WEIGHTS, engine)
     reports = []
-    done = stages.fit(3, (), None, lambda done, report, state: reports.append(report))
+    done = stages.fit(3, (), reports.append)
     assert len(done) == 1
     assert reports[-1].stage == 1
 
@@ -198,17 +212,13 @@ def test_cross_fitted_lists_do_not_know_their_own_pairs():
             None,
             Schedule(20, 3, 0),
             weights,
-            lambda state, lists: BlockedEngine(WholeCatalogue(), rank_weights(9), 64, 1),
+            lambda state, lists: BlockedEngine(WholeCatalogue(), rank_weights(9), 64, Executor(1)),
             folds,
-            1,
         )
-
-    def ignore(done, report, state):
-        pass
 
     items = rng.integers(0, 9, 60)
     plain = stages(items, None)
-    done = plain.fit(1, (), None, ignore)
+    done = plain.fit(1, (), lambda report: None)
     lists = plain.hand_over(done)[:, 0]
     assert np.mean(lists == items) > 0.6
     honest = stages(items, folds).hand_over(done)[:, 0]
@@ -221,9 +231,7 @@ def test_cross_fitted_lists_do_not_know_their_own_pairs():
 
 def test_lists_may_be_longer_than_the_catalogue():
     pairs = TrainingPairs.of(np.arange(4), np.arange(4) % 2, np.ones(4, dtype=np.float32))
-    engine = BlockedEngine(WholeCatalogue(), rank_weights(2), 64, 1)
-    stages = Stages(
-        shape(4, 2), IdQueries, 4, pairs, None, Schedule(2, 1, 0), WEIGHTS, lambda state, lists: engine, n_threads=1
-    )
-    done = stages.fit(3, (), None, lambda done, report, state: None)
+    engine = BlockedEngine(WholeCatalogue(), rank_weights(2), 64, Executor(1))
+    stages = Stages(shape(4, 2), IdQueries, 4, pairs, None, Schedule(2, 1, 0), WEIGHTS, lambda state, lists: engine)
+    done = stages.fit(3, (), lambda report: None)
     assert [state.epoch for state in done] == [2, 2, 2]

@@ -8,25 +8,26 @@ from sklearn.decomposition import NMF, TruncatedSVD
 from sklearn.exceptions import NotFittedError
 
 from slatewise import LatentRanker, StructuredReranker, datasets, load
+from tests.latent.reference import parts
 
 
 class Named:
     """A scorer of strings, which remembers how much it was asked for at once."""
 
     def __init__(self, scores, queries, items):
-        self.scores, self.queries, self.items = scores, list(queries), list(items)
+        self.table, self.queries, self.items = scores, list(queries), list(items)
         self.largest = 0
 
-    def score(self, queries, items):
+    def scores(self, queries, items):
         self.largest = max(self.largest, len(queries))
         rows, columns = [self.queries.index(q) for q in queries], [self.items.index(d) for d in items]
-        return self.scores[np.ix_(rows, columns)]
+        return self.table[np.ix_(rows, columns)]
 
 
 @pytest.fixture(scope="module")
 def sessions():
     """Two halves of pairs of sessions in clusters, and a base that knows the first half only."""
-    pairs = datasets.make_sessions(3000, 120, n_clusters=12, follow=0.0, stay=0.8, random_state=0).sessions.pairs()
+    pairs = datasets.make_sessions(1500, 120, n_clusters=12, follow=0.0, stay=0.8, random_state=3).sessions.pairs()
     first = np.random.default_rng(0).random(len(pairs.queries)) < 0.15
     counts = np.zeros((120, 120))
     np.add.at(counts, (pairs.queries[first], pairs.items[first]), 1.0)
@@ -55,14 +56,14 @@ def test_it_finds_what_the_base_does_not_know(sessions, fitted):
 def test_lists_are_those_of_the_formula(sessions, fitted):
     base, _, _ = sessions
     scaled = base / fitted.base_unit_
-    ids, scores = fitted.rank([3, 77], k=120, stage=1)
+    ids, scores = parts(fitted.rank([3, 77], k=120, stage=1))
     S = fitted.pair_factors_[0].astype(float)
     for place, query in enumerate((3, 77)):
         listed = np.argsort(-scaled[query], kind="stable")[:10]
         expected = scaled[query] + S @ sum(S[j] / (r + 1) for r, j in enumerate(listed))
         np.testing.assert_allclose(scores[place], expected[ids[place]], atol=1e-3)
         np.testing.assert_allclose(scores[place], -np.sort(-expected), atol=1e-3)
-    assert fitted.rank([3], k=5, stage=0)[0].tolist() == [np.argsort(-base[3], kind="stable")[:5].tolist()]
+    assert fitted.rank([3], k=5, stage=0).ids.tolist() == [np.argsort(-base[3], kind="stable")[:5].tolist()]
 
 
 def test_the_unit_makes_the_gap_of_the_lists_the_scale(sessions, fitted):
@@ -75,28 +76,32 @@ def test_the_unit_makes_the_gap_of_the_lists_the_scale(sessions, fitted):
 
 def test_recall_counts_pairs(sessions, fitted):
     queries, items = sessions[2][0][:200], sessions[2][1][:200]
-    ids, _ = fitted.rank(queries, k=10)
+    ids = fitted.rank(queries, k=10).ids
     hits = [item in row[:5] for item, row in zip(items.tolist(), ids.tolist(), strict=True)]
     assert fitted.recall(queries, items, (5,))[5] == pytest.approx(np.mean(hits))
 
 
 def test_hidden_items_do_not_show(fitted):
-    ids, _ = fitted.rank([3, 4], k=5)
+    ids = fitted.rank([3, 4], k=5).ids
     hidden = csr_array((np.ones(2), ([0, 1], [ids[0, 0], ids[1, 2]])), shape=(2, 120))
     for exclude in ([[ids[0, 0]], [ids[1, 2]]], hidden):
-        without, _ = fitted.rank([3, 4], k=4, exclude=exclude)
+        without = fitted.rank([3, 4], k=4, exclude=exclude).ids
         assert without.tolist() == [ids[0, 1:].tolist(), [ids[1, 0], ids[1, 1], ids[1, 3], ids[1, 4]]]
 
 
 @pytest.mark.parametrize("stage", [0, 1])
 def test_a_query_that_excludes_too_many_has_a_short_list(fitted, stage):
-    everything, scores = fitted.rank([3, 4], k=120, stage=stage)
-    ids, found = fitted.rank([3, 4], k=4, stage=stage, exclude=[everything[0, 2:], []])
-    np.testing.assert_array_equal(ids, [[*everything[0, :2], -1, -1], everything[1, :4]])
-    np.testing.assert_allclose(found[0], [*scores[0, :2], -np.inf, -np.inf], rtol=1e-5)
+    everything, scores = parts(fitted.rank([3, 4], k=120, stage=stage))
+    found = fitted.rank([3, 4], k=4, stage=stage, exclude=[everything[0, 2:], []])
+    assert [ids.tolist() for ids in found.lists()] == [everything[0, :2].tolist(), everything[1, :4].tolist()]
+    np.testing.assert_allclose(found.list_scores(0), scores[0, :2], rtol=1e-5)
     why = fitted.explain([3, 4], k=4, stage=stage, exclude=[everything[0, 2:], []])
-    np.testing.assert_array_equal(why.items, ids)
-    np.testing.assert_allclose(why.score, found, atol=1e-5)
+    np.testing.assert_array_equal(why.items, [[*everything[0, :2], -1, -1], everything[1, :4]])
+    np.testing.assert_allclose(why.score[0], [*found.list_scores(0), -np.inf, -np.inf], atol=1e-5)
+    np.testing.assert_allclose(why.score[1], found.list_scores(1), atol=1e-5)
+    with pytest.warns(DeprecationWarning, match="ids, scores = rank"):
+        ids, _ = found
+    np.testing.assert_array_equal(ids, why.items)
 
 
 @pytest.mark.parametrize("form", ["dense", "sparse", "vectors"])
@@ -110,11 +115,11 @@ def test_unknown_queries_get_the_mean_of_the_base_and_are_counted(sessions, form
     with pytest.raises(ValueError, match="queries: expected row numbers below 120, the base's rows, found 500"):
         fitted.rank([3, 500])
     with pytest.warns(UserWarning, match="queries: 2 of 3 ids are no rows of the base and get the mean .*: 500"):
-        ids, scores = fitted.rank([500, 3, -1], k=5, stage=0, unknown="ignore")
+        ids, scores = parts(fitted.rank([500, 3, -1], k=5, stage=0, unknown="ignore"))
     expected = -np.sort(-table.mean(axis=0))[:5] / fitted.base_unit_
-    np.testing.assert_allclose(scores, [expected, fitted.rank([3], k=5, stage=0)[1][0], expected], rtol=1e-4)
+    np.testing.assert_allclose(scores, [expected, fitted.rank([3], k=5, stage=0).scores[0], expected], rtol=1e-4)
     with pytest.warns(UserWarning, match="exclude: 1 of 2 ids"):
-        left = fitted.rank([3], k=4, stage=0, exclude=[[ids[1, 0], 500]], unknown="ignore")[0]
+        left = fitted.rank([3], k=4, stage=0, exclude=[[ids[1, 0], 500]], unknown="ignore").ids
     np.testing.assert_array_equal(left[0], ids[1, 1:])
     with pytest.warns(UserWarning, match="items: 1 of 2 ids were not seen in fit and count as not found"):
         assert fitted.recall([3, 3], [ids[1, 0], 500], [1], stage=0, unknown="ignore") == {1: 0.5}
@@ -152,7 +157,7 @@ def test_the_unit_of_the_base_does_not_matter(sessions, fitted):
     base, train, _ = sessions
     small = StructuredReranker(base * 1e-25, stages=2, **SMALL).fit(*train)
     np.testing.assert_allclose(small.pair_factors_, fitted.pair_factors_, atol=1e-4)
-    assert np.array_equal(small.rank([3, 4])[0], fitted.rank([3, 4])[0])
+    assert np.array_equal(small.rank([3, 4]).ids, fitted.rank([3, 4]).ids)
 
 
 def test_a_scorer_of_strings_is_the_matrix_again(sessions, fitted, monkeypatch):
@@ -165,7 +170,7 @@ def test_a_scorer_of_strings_is_the_matrix_again(sessions, fitted, monkeypatch):
     assert named.pair_factors_.tobytes() == fitted.pair_factors_.tobytes()
     assert named.recall(names[test_queries], names[test_items]) == fitted.recall(test_queries, test_items)
     # What is kept is asked for piece by piece as well.
-    monkeypatch.setattr("slatewise.latent.on_base.MOST_SCORES", 50 * 120)
+    monkeypatch.setattr("slatewise.latent.base_scores.MOST_SCORES", 50 * 120)
     scorer.largest = 0
     assert named.recall(names[test_queries], names[test_items], stage=0) == fitted.recall(
         test_queries, test_items, stage=0
@@ -188,7 +193,7 @@ def test_a_sparse_matrix_is_the_dense_one(sessions, monkeypatch):
     asked = []
     whole = csr_array.toarray
     monkeypatch.setattr(csr_array, "toarray", lambda rows: asked.append(rows.shape) or whole(rows))
-    monkeypatch.setattr("slatewise.latent.on_base.MOST_SCORES", 5 * 120)
+    monkeypatch.setattr("slatewise.latent.base_scores.MOST_SCORES", 5 * 120)
     for sparse in (counts, counts.tocsc(), coo_matrix(counts)):
         again = StructuredReranker(sparse, **SMALL).fit(*train)
         np.testing.assert_allclose(again.pair_factors_, dense.pair_factors_, atol=1e-4)
@@ -200,7 +205,7 @@ def test_entries_stored_twice_are_added():
     twice = csr_array((np.array([1, 2, 1, 1]), np.array([1, 1, 2, 0]), np.array([0, 2, 3, 4])), shape=(3, 3))
     settings = SMALL | {"epochs": 1, "validation_fraction": 0.0}
     reranker = StructuredReranker(twice, **settings).fit([0, 1, 2], [1, 2, 0])
-    assert reranker.rank([0], k=1, stage=0)[1] * reranker.base_unit_ == pytest.approx(3.0)
+    assert reranker.rank([0], k=1, stage=0).scores * reranker.base_unit_ == pytest.approx(3.0)
     assert len(twice.data) == 4  # the caller's matrix stays as it was
 
 
@@ -220,7 +225,7 @@ def test_factors_of_other_libraries_are_the_matrix_of_their_products(sessions, t
         assert reranker.recall(*test, stage=0) == dense.recall(*test, stage=0)
         assert reranker.recall(*test)[10] > reranker.recall(*test, stage=0)[10]
         own = reranker.explain([3, 77], k=4).own * reranker.base_unit_
-        ids = reranker.rank([3, 77], k=4)[0]
+        ids = reranker.rank([3, 77], k=4).ids
         np.testing.assert_allclose(own, (vectors[0] @ vectors[1].T)[[[3], [77]], ids], rtol=1e-4, atol=1e-5)
     reranker.save(tmp_path / "model.safetensors")
     again = load(tmp_path / "model.safetensors").set_params(base=vectors)
@@ -237,7 +242,7 @@ def test_a_model_of_implicit_is_a_base(sessions):
     model = als.AlternatingLeastSquares(factors=8, iterations=5, num_threads=1, random_state=0)
     model.fit(csr_matrix(np.maximum(base, 0.0).astype(np.float32)), show_progress=False)
     reranker = StructuredReranker((model.user_factors, model.item_factors), **SMALL).fit(*train)
-    ids, _ = reranker.rank([3], k=5, stage=0)
+    ids = reranker.rank([3], k=5, stage=0).ids
     theirs = model.recommend(3, csr_matrix((1, 120), dtype=np.float32), N=5, filter_already_liked_items=False)[0]
     assert ids[0].tolist() == theirs.tolist()
     assert reranker.recall(*test)[10] >= reranker.recall(*test, stage=0)[10]
@@ -245,11 +250,13 @@ def test_a_model_of_implicit_is_a_base(sessions):
 
 def test_a_latent_ranker_is_a_base(sessions):
     _, (queries, items), test = sessions
-    half = len(queries) // 2
-    latent = LatentRanker(8, epochs=3, random_state=0).fit(queries[:half], items[:half])
+    half, every = len(queries) // 2, np.arange(120)  # every item is there at least once
+    latent = LatentRanker(8, epochs=3, random_state=0).fit(
+        np.append(queries[:half], every), np.append(items[:half], every)
+    )
     assert len(latent.item_ids_) == 120
     reranker = StructuredReranker(latent, **SMALL).fit(queries[half:], items[half:])
-    assert reranker.rank([3, 77], k=5, stage=0)[0].tolist() == latent.rank([3, 77], k=5)[0].tolist()
+    assert reranker.rank([3, 77], k=5, stage=0).ids.tolist() == latent.rank([3, 77], k=5).ids.tolist()
     assert reranker.recall(*test, stage=0) == latent.recall(*test)
 
 
@@ -392,7 +399,7 @@ def test_bad_ids_are_named(sessions, fitted):
     base, (queries, items), _ = sessions
     reranker = StructuredReranker(base, **SMALL)
     for arguments, message in [
-        ((queries, items[:-1]), "items: expected one a query"),
+        ((queries, items[:-1]), "items: expected one per query"),
         ((queries, np.where(items == 0, 120, items)), "items: expected column numbers below 120, .*, found 120"),
         ((np.where(queries == 0, -1, queries), items), "queries: expected row numbers below 120, .*, found -1"),
         ((queries.astype(str), items), "queries: expected row numbers below 120, .*, found dtype <U"),
@@ -409,7 +416,7 @@ def test_bad_ids_are_named(sessions, fitted):
         fitted.recall(["a"], [3])
     with pytest.raises(ValueError, match="stage: expected a number from 0"):
         fitted.rank([3], stage=9)
-    with pytest.raises(ValueError, match="items: expected one a query and at least one"):
+    with pytest.raises(ValueError, match="items: expected one per query and at least one"):
         fitted.recall([3, 4], [5])
     with pytest.raises(ValueError, match="items: expected ids seen in fit, found 999"):
         fitted.recall([3], [999])
@@ -422,8 +429,8 @@ def test_a_catalogue_may_be_shorter_than_the_lists():
     reranker = StructuredReranker(rng.normal(size=(6, 4)), **settings).fit(queries, items)
     why = reranker.explain([1, 2], k=3)
     assert why.moved_by.shape == (2, 3, 4)
-    np.testing.assert_allclose(why.score, reranker.rank([1, 2], k=3)[1], atol=1e-4)
-    np.testing.assert_array_equal(why.items, reranker.rank([1, 2], k=3, stage=np.int64(1))[0])
+    np.testing.assert_allclose(why.score, reranker.rank([1, 2], k=3).scores, atol=1e-4)
+    np.testing.assert_array_equal(why.items, reranker.rank([1, 2], k=3, stage=np.int64(1)).ids)
 
 
 def test_a_base_of_large_numbers_has_a_unit():
@@ -432,14 +439,14 @@ def test_a_base_of_large_numbers_has_a_unit():
     settings = SMALL | {"epochs": 1, "validation_fraction": 0.0}
     reranker = StructuredReranker(base, **settings).fit(queries, np.roll(queries, 7))
     assert reranker.base_unit_ == pytest.approx(3e38, rel=1e-6)
-    assert np.isfinite(reranker.rank([1], k=6)[1]).all()
+    assert np.isfinite(reranker.rank([1], k=6).scores).all()
 
 
 def test_a_scorer_that_returns_another_shape_is_told(sessions):
     _, train, _ = sessions
 
     class Wrong:
-        def score(self, queries, items):
+        def scores(self, queries, items):
             return np.zeros(len(queries))
 
     with pytest.raises(ValueError, match=r"base: expected scores of shape \(\d+, \d+\) \(queries, items\), found"):
@@ -450,5 +457,51 @@ def test_parameters_set_after_fit_change_no_answer(sessions, fitted, tmp_path):
     base, _, _ = sessions
     fitted.save(tmp_path / "model.safetensors")
     again = load(tmp_path / "model.safetensors").set_params(base=base, k=3, n_components=4, pair="bilinear")
-    np.testing.assert_array_equal(again.rank([3, 77])[1], fitted.rank([3, 77])[1])
+    np.testing.assert_array_equal(again.rank([3, 77]).scores, fitted.rank([3, 77]).scores)
     np.testing.assert_array_equal(again.explain([3]).moved_by, fitted.explain([3]).moved_by)
+
+
+class Former:
+    """A scorer as those of 0.1 were."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def score(self, queries, items):
+        return self.table[np.ix_(queries, items)]
+
+
+def test_a_scorer_of_before_is_asked_with_a_warning(sessions, fitted):
+    base, train, _ = sessions
+    with pytest.warns(DeprecationWarning, match=r"base: score\(queries, items\) of Former is no longer asked for"):
+        former = StructuredReranker(Former(base), stages=2, **SMALL).fit(*train)
+    assert former.pair_factors_.tobytes() == fitted.pair_factors_.tobytes()
+    with pytest.warns(DeprecationWarning, match="call it scores"):
+        assert former.rank([3], k=4).ids.tolist() == fitted.rank([3], k=4).ids.tolist()
+
+
+@pytest.mark.parametrize("stage", [0, 1, None])
+def test_scores_are_those_that_rank_sorts_by(fitted, stage):
+    found = fitted.rank([3, 77], k=120, stage=stage)
+    table = fitted.scores([3, 77], fitted.item_ids_, stage)
+    np.testing.assert_allclose(np.take_along_axis(table, found.ids, axis=1), found.scores, atol=1e-5)
+    np.testing.assert_allclose(fitted.scores([77], [5, 90, 5], stage), table[1:, [5, 90, 5]], atol=1e-5)
+    with pytest.warns(UserWarning, match="items: 1 of 2 ids were not seen in fit and have the score -inf"):
+        assert fitted.scores([3], [999, 5], stage, unknown="ignore")[0, 0] == -np.inf
+
+
+def test_a_reranker_can_be_the_base_of_another(sessions, fitted):
+    _, train, _ = sessions
+    settings = SMALL | {"epochs": 1, "validation_fraction": 0.0}
+    again = StructuredReranker(fitted, **settings).fit(*train)
+    np.testing.assert_array_equal(again.rank([3, 77], k=5, stage=0).ids, fitted.rank([3, 77], k=5).ids)
+
+
+def test_one_query_of_a_large_catalogue_has_the_list_it_has_among_many(fitted, monkeypatch):
+    together = fitted.rank([3, 4, 5, 6, 7, 8], k=6)
+    monkeypatch.setattr("slatewise.latent.model.FEWEST_INDEXED", 1)
+    monkeypatch.setattr("slatewise.latent.cascade.ITEMS_PER_SHARE", 50)
+    for row, query in enumerate(together.query_ids):
+        alone = fitted.rank([query], k=6)
+        np.testing.assert_array_equal(alone.ids[0], together.ids[row])
+        np.testing.assert_allclose(alone.scores[0], together.scores[row], rtol=1e-5)

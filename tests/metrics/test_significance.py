@@ -67,8 +67,8 @@ def test_same_seed_same_result_and_skipped_lists_do_not_count():
 @pytest.mark.parametrize(
     ("a", "b", "n", "message"),
     [
-        ([1, 2], [1], 10, r"b: expected one value a list, .* shapes \(2,\) and \(1,\)"),
-        ([[1]], [[1]], 10, "b: expected one value a list"),
+        ([1, 2], [1], 10, r"b: expected one value per list, .* shapes \(2,\) and \(1,\)"),
+        ([[1]], [[1]], 10, "b: expected one value per list"),
         ([1, np.nan], [1, 2], 10, r"b\[1\]: expected the same lists to be skipped"),
         ([np.nan], [np.nan], 10, "a: expected at least one list"),
         ([np.inf], [1], 10, "a: expected finite numbers, found inf"),

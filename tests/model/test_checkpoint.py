@@ -1,6 +1,5 @@
 """A fit that is killed and goes on ends at the same bits, wherever it was killed."""
 
-import multiprocessing
 import signal
 from dataclasses import replace
 from functools import cache
@@ -8,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests.interrupted_fits import FITS, fit_and_die, queries
+from tests.interrupted_fits import FITS, exit_code, queries
 
 from slatewise import CStarRanker, MarginRanker, MatchingRanker, datasets
 from slatewise.model import checkpoint as _checkpoint
@@ -32,25 +31,14 @@ def whole_fit(name):
     return clone(estimator).set_params(callbacks=[rounds.append]).fit(*data()), rounds
 
 
-@pytest.fixture(scope="module")
-def processes():
-    """Processes forked from one that has imported what they need, and nothing else."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.interrupted_fits"])
-    return context
-
-
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 @pytest.mark.parametrize(
     ("name", "stop_at"),
     [("margin", 20), ("matching", 12), ("graphs", 9), ("labels", 2), ("labels, likelihood", 4), ("points", 20)],
 )
-def test_killed_and_resumed_it_gives_the_same_bits(tmp_path, processes, name, stop_at):
+def test_killed_and_resumed_it_gives_the_same_bits(tmp_path, name, stop_at):
     state = tmp_path / "state"
-    process = processes.Process(target=fit_and_die, args=(name, state, stop_at))
-    process.start()
-    process.join()
-    assert process.exitcode == -signal.SIGKILL
+    assert exit_code(name, state, stop_at) == -signal.SIGKILL
     estimator, data = FITS[name]
     once, whole = whole_fit(name)
     told, rest = [], []

@@ -86,13 +86,13 @@ def test_a_base_whose_gaps_float32_has_not_is_named():
         StructuredReranker(1.0 + scores * 1e-12, n_components=2, k=3, epochs=1).fit(queries, items)
     right = StructuredReranker(scores, n_components=2, k=3, epochs=1).fit(queries, items)
     small = StructuredReranker(scores * 2.0**-60, n_components=2, k=3, epochs=1).fit(queries, items)
-    assert (right.rank([0, 1, 2], 6)[0] == small.rank([0, 1, 2], 6)[0]).all()
+    assert (right.rank([0, 1, 2], 6).ids == small.rank([0, 1, 2], 6).ids).all()
 
 
 def test_a_reranker_never_takes_its_base_from_a_file(tmp_path):
     reranker = loaded(with_value("reranker", "params", "base", [[1.0] * 20] * 20), tmp_path)
     assert reranker.base is None
-    assert reranker.set_params(base=Base()).rank([1], 3)[0].shape == (1, 3)
+    assert reranker.set_params(base=Base()).rank([1], 3).ids.shape == (1, 3)
 
 
 def test_what_cannot_be_loaded_is_not_saved(tmp_path):

@@ -5,9 +5,10 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+from slatewise.latent.cascade import Cascade
+from slatewise.latent.engine import Factors
 from slatewise.latent.queries import IdQueries
 from slatewise.latent.tables import Table
-from slatewise.latent.top_k import top_items
 from slatewise_papers.bench.topk import N_COMPONENTS, K, vectors
 from slatewise_papers.bench.warp import factors_of, first_factors
 
@@ -17,7 +18,7 @@ def test_implicit_finds_the_same_items() -> None:
     queries, items = vectors(40, 0), vectors(500, 1)
     left, right = (np.ascontiguousarray(part[:, : N_COMPONENTS + 1]) for part in (queries, items))
     theirs, _ = topk(right, left, K, num_threads=1)
-    ours = top_items(IdQueries(Table(queries, np.zeros((40, 0), dtype=np.float32), ())), np.arange(40), items, K)
+    ours = Cascade((Factors(IdQueries(Table.fixed(queries)), Table.fixed(items)),)).top(np.arange(40), K)
     np.testing.assert_array_equal(ours.items, theirs)
 
 

@@ -319,14 +319,14 @@ def test_baselines_rank_by_what_they_say(music):
     approximation = (left[:, :6] * values[:6]) @ right[:6]
     numbers = np.arange(music.n_artists)
     found = svd(music.train, music.n_artists, 6)
-    np.testing.assert_allclose(found.score(numbers, numbers), approximation, atol=1e-8)
+    np.testing.assert_allclose(found.scores(numbers, numbers), approximation, atol=1e-8)
     np.testing.assert_array_equal(found.lists(numbers[:9], 5), np.argsort(-approximation[:9], kind="stable")[:, :5])
     top = popularity(music.train, music.n_artists).lists(numbers[:2], 3)
     assert top.tolist() == [np.argsort(-counts.sum(axis=0), kind="stable")[:3].tolist()] * 2
     factors = nmf(music.train, music.n_artists, 6)
     assert factors.query_rows.min() >= 0
     assert factors.item_rows.min() >= 0
-    error = np.linalg.norm(np.log1p(counts) - factors.score(numbers, numbers))
+    error = np.linalg.norm(np.log1p(counts) - factors.scores(numbers, numbers))
     assert error < 1.1 * np.linalg.norm(np.log1p(counts) - approximation)
 
 

@@ -53,7 +53,7 @@ def test_lists_of_a_stage_are_those_of_the_formula(problem, first):
         assert fitted.lists(0)(np.array([query]), 9)[0].tolist() == before[:9].tolist()
         score = V @ U[query] + b + sum(S @ T[j] / (place + 1) for place, j in enumerate(before[:20]))
         assert fitted.lists()(np.array([query]), 9)[0].tolist() == np.argsort(-score, kind="stable")[:9].tolist()
-    assert fitted.first.score(np.array([7]), np.arange(5))[0] == pytest.approx(V[:5] @ U[7] + b[:5], abs=1e-5)
+    assert fitted.first.scores(np.array([7]), np.arange(5))[0] == pytest.approx(V[:5] @ U[7] + b[:5], abs=1e-5)
 
 
 def test_stages_done_are_not_done_again(problem, first):

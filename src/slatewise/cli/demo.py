@@ -326,7 +326,7 @@ def _list_before_and_after(ranker: LatentRanker, made: MadeSessions, queries: ND
     """Draw the list that the stages change most of those asked for often; the likeliest items stand out."""
     asked, often = np.unique(queries, return_counts=True)
     common = asked[np.argsort(-often, kind="stable")[:50]]
-    (before, _), (after, _) = ranker.rank(common, 10, stage=0), ranker.rank(common, 10)
+    before, after = ranker.rank(common, 10, stage=0).ids, ranker.rank(common, 10).ids
     likeliest = made.best_next(common, k=10)
     hits = [(lists[:, :, None] == likeliest[:, None]).any(axis=2).sum(axis=1) for lists in (before, after)]
     row = int(np.argmax(hits[1] - hits[0]))

@@ -11,6 +11,7 @@ import csv
 import io
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import islice
@@ -24,16 +25,32 @@ from slatewise import data, datasets
 from slatewise.core.errors import DataError
 from slatewise.data._delimited import guess_delimiter
 from slatewise.data._source import open_source
+from slatewise.data.arff import labels_in_relation
 from slatewise.data.records import Float, Ids, Int, MultiLabel, Pairs, Qrels, RowsToRank, Run, Strings
 from slatewise.datasets.records import LabelledSet, MultiLabelSet, RankingSet, SessionSet
 from slatewise.datasets.splits import Split
 
 _TABLE_ENDINGS = (".parquet", ".arrow", ".feather")
+_JSON_ENDINGS = {".jsonl", ".ndjson"}
 _SVMLIGHT_LINE = re.compile(rb"\S*([ \t]+\d+:\S+)+\s*")
 _WITHOUT_LABEL = re.compile(rb"[ \t]*(qid|\d+):")
 _SHOWN = 40
 _NO_TEXT = bytes({*range(9), *range(14, 27), *range(28, 32)})
 """Bytes that no text has: control characters but blanks, line ends and the escape of old encodings."""
+
+
+@dataclass(frozen=True)
+class TagColumns:
+    """What the command line says of a file of tagged rows: columns by name, several by a prefix or with commas."""
+
+    labels: str | None = None
+    tags: str | None = None
+    separator: str | None = None
+    id: str | None = None
+    features: str | None = None
+
+
+NO_TAGS = TagColumns()
 
 
 class Part(Enum):
@@ -73,15 +90,23 @@ def read_labels(
     part: Part | None = None,
     *,
     require_labels: bool = True,
+    columns: TagColumns = NO_TAGS,
+    feature_names: Sequence[str] | None = None,
+    label_names: Sequence[str] | None = None,
 ) -> MultiLabel:
-    """Read rows with sets of labels: npz, ARFF with its XML beside it, multi-label SVMlight, or a named data set.
+    """Read rows with sets of labels: npz, ARFF, multi-label SVMlight, tables and JSON lines, or a named data set.
 
     ``n_features`` and ``n_labels`` are how many a model knows: a sparse file need not mention the last of them.
     Without labels, an npz archive has no Y, ARFF has no XML beside it, and SVMlight rows start with a feature; labels
-    that no file names are named by their number, from 0.
+    that no file names are named by their number, from 0. Of ARFF the XML beside it says what the labels are, else
+    MEKA's ``-C``; of tables ``columns`` does. Their columns are found by the names that a model knows.
     """
     path = Path(name)
-    if path.suffix == ".npz":
+    if columns != NO_TAGS and not is_tag_file(name):
+        raise ValueError(f"{TAG_OPTIONS}: expected with CSV, TSV, JSON lines, Parquet or Arrow, found {name}")
+    if is_tag_file(name):
+        rows = _read_tag_file(name, columns, feature_names, label_names, require_labels)
+    elif path.suffix == ".npz":
         rows = data.read_npz(path, require_labels=require_labels)
     elif path.suffix == ".arff":
         rows = _read_arff(path, n_features, require_labels)
@@ -102,11 +127,65 @@ def read_labels(
     return rows
 
 
+TAG_OPTIONS = "--labels, --tags, --separator, --id, --features"
+
+
+def is_tag_file(name: str) -> bool:
+    """Tell tables and JSON lines by the ending, compressed or not."""
+    return is_table_of_text(name) or is_json_lines(name) or Path(name).suffix in _TABLE_ENDINGS
+
+
+def is_json_lines(name: str) -> bool:
+    """Tell JSON lines by the ending, compressed or not."""
+    return bool(_JSON_ENDINGS & set(Path(name).suffixes[-2:]))
+
+
+def _read_tag_file(
+    name: str,
+    columns: TagColumns,
+    feature_names: Sequence[str] | None,
+    label_names: Sequence[str] | None,
+    require_labels: bool,
+) -> MultiLabel:
+    if Path(name).suffix not in _TABLE_ENDINGS:
+        _require_text(Path(name))
+    if require_labels and not is_json_lines(name) and columns.labels is None and columns.tags is None:
+        raise ValueError(
+            f"--labels, --tags: expected one of them, which says where {name} has its labels, found neither"
+        )
+    if columns.tags is not None and columns.separator is None and is_table_of_text(name):
+        raise ValueError(f"--separator: expected what stands between two tags in {columns.tags!r}, found none")
+    features = feature_names if columns.features is None else _several(columns.features)
+    rows = data.read_tags(
+        name,
+        labels=None if columns.labels is None else _several(columns.labels),
+        tags=columns.tags,
+        separator=columns.separator,
+        id=columns.id,
+        features=features,
+        label_names=label_names,
+        require_labels=require_labels,
+    )
+    if require_labels:
+        return rows
+    # Tags that a model does not know are no fault of rows that are only ranked.
+    return replace(
+        rows, Y=csr_array((len(rows.Y.indptr) - 1, 0), dtype=np.int8), label_names=np.empty(0, dtype=np.str_)
+    )
+
+
+def _several(text: str) -> str | list[str]:
+    """Return a prefix, or names where there are commas."""
+    return [name.strip() for name in text.split(",") if name.strip()] if "," in text else text
+
+
 def _read_arff(path: Path, n_features: int | None, require_labels: bool) -> MultiLabel:
     _require_text(path)
     labels = path.with_suffix(".xml")
     if labels.exists():
         return data.read_arff(path, labels=labels)
+    if labels_in_relation(path):
+        return data.read_arff(path)
     missing = f"{path}: expected the file {labels.name} beside it, which names the attributes that are labels"
     if require_labels:
         raise ValueError(f"{missing}, found none")
@@ -127,7 +206,7 @@ class Classes:
 def has_labels(name: str) -> bool:
     """Tell rows with sets of labels from pairs and sessions: npz, ARFF, multi-label SVMlight, or a named data set."""
     path = Path(name)
-    if path.suffix in (".npz", ".arff"):
+    if path.suffix in (".npz", ".arff") or is_json_lines(name):
         return True
     if is_table_of_text(name):
         return False  # pairs, whose ids may look like features
@@ -315,7 +394,7 @@ def read_run(name: str) -> Run:
 def is_qrels(name: str) -> bool:
     """Tell TREC judgements by their first line: four words, the last of them a whole number."""
     path = Path(name)
-    if not path.is_file() or path.suffix in (*_TABLE_ENDINGS, ".npz", ".arff") or is_table_of_text(name):
+    if not path.is_file() or path.suffix in (*_TABLE_ENDINGS, ".npz", ".arff") or is_tag_file(name):
         return False
     fields = _first_line(path).split()
     return len(fields) == 4 and b":" not in fields[1] and re.fullmatch(rb"[+-]?\d+", fields[3]) is not None

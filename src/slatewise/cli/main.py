@@ -41,6 +41,25 @@ HeaderOption = Annotated[
     bool | None,
     typer.Option("--header/--no-header", help="Whether the first line of a file of pairs names its columns."),
 ]
+LabelsOption = Annotated[
+    str | None,
+    typer.Option("--labels", help="The label columns of a table: what their names start with, or names with commas."),
+]
+TagsOption = Annotated[
+    str | None, typer.Option("--tags", help="The column of a table that holds all tags of a row (JSON lines: the key).")
+]
+SeparatorOption = Annotated[
+    str | None, typer.Option("--separator", help="What stands between two tags of such a column, as '|'.")
+]
+IdOption = Annotated[
+    str | None, typer.Option("--id", help="The column of a table that names its rows (JSON lines: the key).")
+]
+FeaturesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--features", help="The feature columns of a table: a prefix or names with commas; default: all others."
+    ),
+]
 JsonOption = Annotated[Path | None, typer.Option("--json", help="Also write the figures to this JSON file.")]
 QuickOption = Annotated[bool, typer.Option("--quick", help="A smaller run: minutes become seconds.")]
 
@@ -86,7 +105,8 @@ def fit(
     data: Annotated[
         str,
         typer.Argument(
-            help="Rows with query ids, with label sets (cstar, latent) or with classes (metric), sessions or pairs "
+            help="Rows with query ids, with labels (cstar: also CSV, JSON lines, Parquet; latent) or with classes "
+            "(metric), sessions or pairs "
             "(latent): a file, or the name of a data set, of which the training part is read."
         ),
     ],
@@ -98,16 +118,23 @@ def fit(
     weight: Annotated[
         str | None, typer.Option(help="The column of a file of pairs that weighs them: its number, from 0, or name.")
     ] = None,
+    labels: LabelsOption = None,
+    tags: TagsOption = None,
+    separator: SeparatorOption = None,
+    row_id: IdOption = None,
+    features: FeaturesOption = None,
 ) -> None:
     """Train a ranker on a file and save it.
 
-    Example: slatewise fit cstar tags.npz --out model.safetensors --param core=5 --param C=10
+    Example: slatewise fit cstar photos.csv --tags tags --separator "|" --id photo --out model.safetensors
     """
-    from slatewise.cli.inputs import PairColumns
+    from slatewise.cli.inputs import PairColumns, TagColumns
     from slatewise.cli.tasks import task_named
 
     _check_target("--out", out, data)  # before the training, not after
-    task = task_named(system).reading(PairColumns(header, weight))
+    task = task_named(system).reading(
+        PairColumns(header, weight), TagColumns(labels, tags, separator, row_id, features)
+    )
     estimator = task.make(param or [])
     checkpoint = estimator.get_params().get("checkpoint")
     _check_target("--param checkpoint", None if checkpoint is None else Path(checkpoint), data, out)
@@ -132,13 +159,20 @@ def rank(
     out: Annotated[Path, typer.Option(help="The run to write: .run or .txt (TREC), .csv or .parquet.")],
     top: Annotated[int, typer.Option(min=1, help="How many documents of each query to keep.")] = 10,
     header: HeaderOption = None,
+    labels: LabelsOption = None,
+    tags: TagsOption = None,
+    separator: SeparatorOption = None,
+    row_id: IdOption = None,
+    features: FeaturesOption = None,
 ) -> None:
     """Rank every query of a file with a saved model.
 
     Example: slatewise rank model.safetensors test.txt --top 10 --out test.run
+
+    Rows of a table: slatewise rank model.safetensors new.csv --id photo --out new.csv.run
     """
     from slatewise import load
-    from slatewise.cli.inputs import PairColumns
+    from slatewise.cli.inputs import PairColumns, TagColumns
     from slatewise.cli.tasks import task_of
     from slatewise.data.write import writer_for
 
@@ -146,7 +180,8 @@ def rank(
     write = writer_for(out)
     ranker = load(model)
     with _working("rank"):
-        run = task_of(ranker).reading(PairColumns(header)).run(ranker, data, top)
+        tagged = TagColumns(labels, tags, separator, row_id, features)
+        run = task_of(ranker).reading(PairColumns(header), tagged).run(ranker, data, top)
     write(out, run)
     print(f"{out}: {len(run.scores)} lines")
 
@@ -178,10 +213,17 @@ def evaluate(
         str | None,
         typer.Option(help="For a run of metric: the file that fit read, whose rows were ranked, if it is not DATA."),
     ] = None,
+    labels: LabelsOption = None,
+    tags: TagsOption = None,
+    separator: SeparatorOption = None,
+    row_id: IdOption = None,
+    features: FeaturesOption = None,
 ) -> None:
     """Measure a run or a model against judgements.
 
     Example: slatewise evaluate test.run test.qrels --measures ndcg@10,map --json
+
+    Rows of a table: slatewise evaluate model.safetensors test.csv --labels "tag:" --measures bep,map
     """
     from slatewise import load, metrics
     from slatewise.cli import inputs
@@ -191,15 +233,16 @@ def evaluate(
     tool = None if preset is None else metrics.preset(preset)
     parsed = [metrics.parse(name, tool) for name in names]
     columns = inputs.PairColumns(header)
+    tagged = inputs.TagColumns(labels, tags, separator, row_id, features)
     if _is_model(system):
         if made_by is not None or catalogue is not None:
             raise ValueError("--system, --catalogue: expected with a run, found a model, which knows both")
         model = load(system)
         with _working("evaluate"):
-            figures = task_of(model).reading(columns).evaluate(model, data, parsed)
+            figures = task_of(model).reading(columns, tagged).evaluate(model, data, parsed)
     else:
         run = inputs.read_run(str(system))
-        judged = judgements_for(run, data, made_by, columns, catalogue)
+        judged = judgements_for(run, data, made_by, columns, catalogue, tagged)
         _warn_of_strangers(system, data, run, judged.qrels)
         figures = list(metrics.evaluate_run(parsed, run, judged.qrels, missing=judged.missing).values())
     values = dict(zip(names, figures, strict=True))

@@ -25,15 +25,20 @@ from slatewise import (
     metrics,
 )
 from slatewise.cli.inputs import (
+    NO_TAGS,
+    TAG_OPTIONS,
     UNSAID,
     PairColumns,
     Part,
+    TagColumns,
     document_ids,
     first_fields,
     has_labels,
     has_query_ids,
+    is_json_lines,
     is_qrels,
     is_table_of_text,
+    is_tag_file,
     read_classes,
     read_grades,
     read_interactions,
@@ -78,10 +83,12 @@ class Task(ABC):
             chosen.set_params(**{name: value if name in _TEXTS else _json_or_text(name, value)})
         return chosen
 
-    def reading(self, columns: PairColumns) -> Self:
-        """Return the task that reads files of pairs like this; the others have none."""
+    def reading(self, columns: PairColumns, tagged: TagColumns = NO_TAGS) -> Self:
+        """Return the task that reads files of pairs, or of tagged rows, like this; most have neither."""
         if columns != UNSAID:
             raise ValueError("--header, --weight: expected with files of pairs, for latent, only")
+        if tagged != NO_TAGS:
+            raise ValueError(f"{TAG_OPTIONS}: expected with rows that have labels, for cstar, only")
         return self
 
     @abstractmethod
@@ -126,29 +133,39 @@ class DocumentTask(Task):
         return Judgements(read_grades(data))
 
 
+@dataclass(frozen=True)
 class LabelTask(Task):
     """Labels of rows: a row is a list, and the labels are its items."""
 
+    tagged: TagColumns = NO_TAGS
+
+    def reading(self, columns: PairColumns, tagged: TagColumns = NO_TAGS) -> Self:
+        """Return the task that reads tables of tagged rows like this."""
+        super().reading(columns)
+        return replace(self, tagged=tagged)
+
     def fit(self, estimator: Any, data: str) -> None:
-        """Fit on rows with sets of labels."""
-        rows = read_labels(data, part=Part.TRAIN)
+        """Fit on rows with sets of labels; of tables the model keeps the names of the features."""
+        rows = read_labels(data, part=Part.TRAIN, columns=self.tagged)
         estimator.fit(_dense(rows), rows.Y, label_names=rows.label_names)
+        if is_tag_file(data) and rows.feature_names is not None:
+            estimator.feature_names_in_ = rows.feature_names.astype(object)
 
     def run(self, model: Any, data: str, top: int) -> Run:
-        """Rank the labels of every row by how much the best score falls without them; rows are named from 0.
+        """Rank the labels of every row by how much the best score falls without them; rows without id are named from 0.
 
         Labels have the names that fit saw; of a model without names those of the data.
         """
-        rows = _rows_for(model, data, require_labels=False)
+        rows = self._rows(model, data, require_labels=False)
         names = model.label_names_ if model.label_names_.dtype.kind == "U" else rows.label_names
         scores = _finite_scores(model, _dense(rows))
         order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
         best = np.take_along_axis(scores, order, axis=1)
-        return Rankings(np.arange(len(order)), names[order], best).to_run()
+        return Rankings(_row_ids(rows), names[order], best).to_run()
 
     def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
         """Measure the labels of every row; break-even precision selects as many as are relevant."""
-        rows = _rows_for(model, data)
+        rows = self._rows(model, data)
         relevance = rows.Y.toarray()
         X = _dense(rows)
         values: list[float] = []
@@ -158,9 +175,24 @@ class LabelTask(Task):
         return values
 
     def judgements(self, data: str, catalogue: str | None) -> Judgements:
-        """Return the labels of every row; rows are named from 0."""
+        """Return the labels of every row; rows without id are named from 0."""
         _without(catalogue)
-        return Judgements(_labels_of_rows(data))
+        return Judgements(_labels_of_rows(data, self.tagged))
+
+    def _rows(self, model: Any, data: str, require_labels: bool = True) -> MultiLabel:
+        # Columns are found by name here; scikit-learn would warn of rows without names.
+        features: Any = cast("Any", vars(model)).pop("feature_names_in_", None) if is_tag_file(data) else None
+        names = model.label_names_ if model.label_names_.dtype.kind == "U" and require_labels else None
+        return read_labels(
+            data,
+            model.n_features_in_,
+            model.pair_.shape[1],
+            Part.TEST,
+            require_labels=require_labels,
+            columns=self.tagged,
+            feature_names=None if features is None else features.tolist(),
+            label_names=None if names is None else names.tolist(),
+        )
 
 
 class ExampleTask(Task):
@@ -205,8 +237,9 @@ class CatalogueTask(Task):
 
     columns: PairColumns = UNSAID
 
-    def reading(self, columns: PairColumns) -> Self:
+    def reading(self, columns: PairColumns, tagged: TagColumns = NO_TAGS) -> Self:
         """Return the task that reads files of pairs like this."""
+        super().reading(UNSAID, tagged)
         return replace(self, columns=columns)
 
     def fit(self, estimator: Any, data: str) -> None:
@@ -222,8 +255,8 @@ class CatalogueTask(Task):
         """Rank the items for every query of the data that the model knows; rows of features are named from 0."""
         if model.by_features_:
             rows = self._rows(model, data, require_labels=False)
-            ids, scores = model.rank(rows.X, min(top, len(model.item_ids_)))
-            return _run(np.arange(len(ids)), rows.label_names[ids], scores)
+            found = model.rank(rows.X, min(top, len(model.item_ids_)))
+            return replace(found, ids=rows.label_names[found.ids]).to_run()
         queries = read_queries(data, self.columns, Part.TEST).astype(np.str_)
         return self._ranked(model, data, queries, top, "get no list")
 
@@ -231,7 +264,7 @@ class CatalogueTask(Task):
         """Measure where the items observed with a query stand, among its best ``DEEPEST``; without a list they miss."""
         if model.by_features_:
             rows = self._rows(model, data)
-            scores, relevance = model.score(rows.X, model.item_ids_), rows.Y.toarray()
+            scores, relevance = model.scores(rows.X, model.item_ids_), rows.Y.toarray()
             return [measure(relevance, scores, ids=rows.label_names) for measure in measures]
         observed = self._observed(data)
         run = self._ranked(model, data, observed.qid, DEEPEST, "count as misses")
@@ -265,7 +298,7 @@ class CatalogueTask(Task):
         if len(unknown):
             what = f"{len(unknown)} of {len(asked)} queries, {str(unknown[0])!r} the first, are unknown to the model"
             warnings.warn(f"{data}: {what} and {otherwise}", stacklevel=2)
-        return _run(queries, *model.rank(queries, min(top, len(model.item_ids_))))
+        return model.rank(queries, min(top, len(model.item_ids_))).to_run()
 
 
 DEEPEST = 1000
@@ -302,21 +335,29 @@ def task_of(model: object) -> Task:
 
 
 def judgements_for(
-    run: Run, data: str, system: str | None = None, columns: PairColumns = UNSAID, catalogue: str | None = None
+    run: Run,
+    data: str,
+    system: str | None = None,
+    columns: PairColumns = UNSAID,
+    catalogue: str | None = None,
+    tagged: TagColumns = NO_TAGS,
 ) -> Judgements:
     """Read what a run is measured against: TREC qrels, or whatever fit reads.
 
     ``system`` says what made the run. Without it the file does: rows with ``qid:`` are documents, other rows of
-    features have labels (classes, where the run's documents are none of the labels), CSV and TSV are pairs (classes,
-    where the run's queries are the numbers of their lines), other lines are sessions.
+    features have labels (classes, where the run's documents are none of the labels), as do JSON lines and whatever
+    ``tagged`` speaks of, CSV and TSV are pairs (classes, where the run's queries are the numbers of their lines),
+    other lines are sessions.
     """
+    if system is None and tagged != NO_TAGS:
+        system = "cstar"
     if system is None and columns == UNSAID and is_qrels(data):
         _without(catalogue)
         return Judgements(read_qrels(data))
     if system is None and Path(data).exists() and not Path(data).is_file():
         raise ValueError(f"{data}: expected a plain file, because judgements are looked at twice, found something else")
     task = task_named(_system_of(run, data) if system is None else system)
-    judged = task.reading(columns).judgements(data, catalogue)
+    judged = task.reading(columns, tagged).judgements(data, catalogue)
     if judged.n_rows is not None:
         known = {str(row) for row in range(judged.n_rows)}
         strange = next((name for name in run.doc_ids.tolist() if name not in known), None)
@@ -337,7 +378,7 @@ def _system_of(run: Run, data: str) -> str:
         asked, rows = set(run.qid.tolist()), [str(row) for row in range(len(first))]
         is_by_row = asked == set(rows) or asked == set(rows[:-1])  # the first line may name the columns
         return "metric" if is_by_row and not asked <= set(first) else "latent"
-    if data.endswith((".npz", ".arff")):
+    if data.endswith((".npz", ".arff")) or is_json_lines(data):
         return "cstar"
     if has_query_ids(data):
         return "margin"
@@ -351,18 +392,23 @@ def _system_of(run: Run, data: str) -> str:
 _SYSTEMS = {"multi-label": "cstar", "ranking": "margin", "labelled": "metric", "sessions": "latent"}
 
 
-def _labels_of_rows(data: str) -> Qrels:
-    rows = read_labels(data, part=Part.TEST)
+def _labels_of_rows(data: str, tagged: TagColumns = NO_TAGS) -> Qrels:
+    rows = read_labels(data, part=Part.TEST, columns=tagged)
     Y = csr_array(rows.Y)
-    return _with_every_row(np.diff(Y.indptr), rows.label_names[Y.indices])
+    return _with_every_row(np.diff(Y.indptr), rows.label_names[Y.indices], _row_ids(rows))
 
 
-def _with_every_row(lengths: NDArray[np.int64], relevant: Strings) -> Qrels:
+def _row_ids(rows: MultiLabel) -> NDArray[Any]:
+    return np.arange(rows.Y.shape[0]) if rows.ids is None else rows.ids
+
+
+def _with_every_row(lengths: NDArray[np.int64], relevant: Strings, ids: NDArray[Any] | None = None) -> Qrels:
     """Name rows from 0; one without anything relevant is judged too, so that it counts as it does for a model."""
-    empty = np.flatnonzero(lengths == 0)
-    qid = np.concatenate([np.repeat(np.arange(len(lengths)), lengths), empty]).astype(np.str_)
-    nothing = np.full(len(empty), "")
-    relevance = np.concatenate([np.ones(len(relevant), dtype=np.int64), np.zeros(len(empty), dtype=np.int64)])
+    names = np.arange(len(lengths)) if ids is None else ids
+    empty = lengths == 0
+    qid = np.concatenate([np.repeat(names, lengths), names[empty]]).astype(np.str_)
+    nothing = np.full(empty.sum(), "")
+    relevance = np.concatenate([np.ones(len(relevant), dtype=np.int64), np.zeros(len(nothing), dtype=np.int64)])
     return Qrels(qid, np.concatenate([relevant, nothing]), relevance)
 
 
@@ -380,15 +426,6 @@ def _json_or_text(name: str, text: str) -> Any:
     if any(isinstance(part, dict | list) for part in parts):
         raise ValueError(f"--param: expected a number, a text, true, false, null or a list of these for {name}")
     return cast("Any", value)
-
-
-def _run(queries: Any, ids: Any, scores: Any) -> Run:
-    qid = np.repeat(queries, ids.shape[1]).astype(np.str_)
-    return Run(qid, ids.ravel().astype(np.str_), scores.ravel().astype(np.float64))
-
-
-def _rows_for(model: Any, data: str, require_labels: bool = True) -> MultiLabel:
-    return read_labels(data, model.n_features_in_, model.pair_.shape[1], Part.TEST, require_labels=require_labels)
 
 
 def _finite_scores(model: Any, X: Any, k: Any = None) -> Any:

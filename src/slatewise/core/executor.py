@@ -181,20 +181,3 @@ class Executor:
 
 
 ONE_THREAD = Executor(1)
-
-
-def map_blocks(
-    function: Callable[[Block], Result], blocks: Iterable[Block], n_threads: int | None = None
-) -> Iterator[Result]:
-    """To be replaced by the methods of Executor."""
-    return Executor.of(n_threads)._in_order(function, blocks)  # pyright: ignore[reportPrivateUsage]
-
-
-def sum_blocks(
-    function: Callable[[Block], Result],
-    blocks: Iterable[Block],
-    add: Callable[[Result, Result], Result],
-    n_threads: int | None = None,
-) -> Result:
-    """To be replaced by the methods of Executor."""
-    return reduce(add, map_blocks(function, blocks, n_threads))

@@ -53,9 +53,9 @@ def group_rows(qid: ArrayLike | None, n_rows: int, group: ArrayLike | None = Non
     try:
         ids = np.asarray(qid)
     except ValueError:
-        raise ValueError("qid: expected one id a row, found lists of different lengths") from None
+        raise ValueError("qid: expected one id per row, found lists of different lengths") from None
     if ids.shape != (n_rows,):
-        raise ValueError(f"qid: expected one id a row, shape ({n_rows},), found shape {ids.shape}")
+        raise ValueError(f"qid: expected one id per row, shape ({n_rows},), found shape {ids.shape}")
     if n_rows == 0:
         return Groups(None, np.zeros(1, dtype=np.int64), ids)
     if ids.dtype.kind == "O":

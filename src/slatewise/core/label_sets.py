@@ -28,7 +28,10 @@ def check_labels(Y: Any, n_rows: int, classes: NDArray[Any] | None = None) -> tu
     array([[0., 1.], [1., 0.], [0., 1.]])
     """
     if Y is None:
-        raise ValueError("y: expected one row of labels per row of X, found None; this ranker requires y to be passed")
+        raise ValueError(
+            "y: expected one row of labels per row of X, found None: "
+            "this ranker requires y to be passed, but the target y is None"
+        )
     rows = sparse_rows("y", Y)
     labels: NDArray[Any] = _as_array(Y) if rows is None else rows.toarray()
     if labels.dtype.kind == "O" and labels.size:
@@ -120,7 +123,7 @@ def check_names(given: Any, Y: Any, classes: NDArray[Any] | None, n_labels: int)
         if given is not None:
             raise ValueError("label_names: expected None with one class per row, found names")
         return classes
-    names = _column_names(Y) if given is None else given
+    names = frame_columns(Y) if given is None else given
     if names is None:
         return np.arange(n_labels)
     found = np.asarray(names, dtype=object)
@@ -133,8 +136,8 @@ def check_names(given: Any, Y: Any, classes: NDArray[Any] | None, n_labels: int)
     return strings
 
 
-def _column_names(Y: Any) -> list[Any] | None:
-    """Return the names of a frame's columns where they are strings."""
+def frame_columns(Y: Any) -> list[Any] | None:
+    """Return the names of a frame's columns where they are strings; None for anything else."""
     if isinstance(Y, np.ndarray | list | tuple):
         return None
     import narwhals as nw  # only for frames

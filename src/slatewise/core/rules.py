@@ -195,6 +195,12 @@ def _is_path(value: object) -> bool:
     return isinstance(path, str) and path != "" and "\0" not in path
 
 
+def _is_list_of_names(value: object) -> bool:
+    return _are_names(
+        np.array(cast("Sequence[object]", value), dtype=object) if isinstance(value, list | tuple) else value
+    )
+
+
 NONE = Rule("None", lambda value: value is None)
 BOOLEAN = Rule("True or False", lambda value: isinstance(value, bool | np.bool_))
 FINITE = number("a finite number", -_LARGEST, _LARGEST)
@@ -213,6 +219,7 @@ SEEN = Rule("a number", _is_number)
 """Of a figure that is only shown: NaN and infinities say that there is none."""
 STEPS = _array("numbers >= 0", "float32", 2, 0.0, math.inf)
 NAMES = Rule("an array of strings of 1 dimension", _are_names)
+LISTED_NAMES = Rule("a list of names", _is_list_of_names)
 IDS = Rule("int64 numbers or strings in ascending order, none twice", _ascending("int64", "U"))
 CLASSES = Rule("numbers or strings in ascending order, none twice", _ascending("b", "i", "u", "f", "U"))
 TEXT = Rule("a string", lambda value: isinstance(value, str))

@@ -81,7 +81,7 @@ def _compressed(name: str, matrix: Any) -> csr_array:
         found = f"bounds from {indptr[0]} to {end}, {indptr.min()} to {indptr.max()} on the way"
         raise _fault(name, f"bounds in indptr that grow from 0 to at most the {len(indices)} entries", found)
     _require_inside(name, "indices", indices[:end], n_places)
-    # SciPy allows room behind the last bound.
+    # SciPy allows numbers behind the last bound.
     checked = kind((_plain(data[:end]), indices[:end], indptr), shape=matrix.shape)
     return checked if matrix.format == "csr" else checked.tocsr()
 

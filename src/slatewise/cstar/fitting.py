@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.executor import Executor
+from slatewise.core.label_names import label_numbers
 from slatewise.core.results import Fit, Round
 from slatewise.core.row_kernels import KERNELS
 from slatewise.cstar.adjusted import AdjustedScores
@@ -108,21 +109,9 @@ def _chosen(
 
 
 def core_numbers(core: ArrayLike, names: NDArray[Any]) -> NDArray[Any]:
-    """Return core labels by their numbers where they are called by their names.
-
-    Examples
-    --------
-    >>> core_numbers(["sky"], np.array(["sea", "sky"])), core_numbers(3, np.arange(2))
-    (array([1]), array(3))
-    """
+    """Return core labels by their numbers where they are called by their names, or how many."""
     given = np.asarray(core)
-    if given.ndim == 0 or given.dtype.kind != "U":
-        return given
-    unknown = given[~np.isin(given, names.astype(np.str_))]
-    if names.dtype.kind != "U" or len(unknown):
-        found = str((given if names.dtype.kind != "U" else unknown)[0])
-        raise ValueError(f"core: expected labels by the names they have, found {found!r}")
-    return np.array([int(np.flatnonzero(names == name)[0]) for name in given], dtype=np.int64)
+    return label_numbers("core", given.tolist(), names) if given.ndim and given.dtype.kind in "OU" else given
 
 
 def check_core_size(size: int, n_labels: int) -> None:

@@ -15,7 +15,8 @@ from slatewise.core.checks import Features, require_in_range
 from slatewise.core.errors import ModelFileError
 from slatewise.core.executor import Executor
 from slatewise.core.former_answers import FormerRows
-from slatewise.core.label_sets import check_labels, check_names, merge_rows
+from slatewise.core.label_names import known_like, read_labels
+from slatewise.core.label_sets import frame_columns, merge_rows
 from slatewise.core.rankings import Rankings
 from slatewise.core.results import Round
 from slatewise.core.row_kernels import KERNELS
@@ -48,7 +49,7 @@ from slatewise.model.sklearn import (
     check_is_fitted,
     check_rows,
     check_weights,
-    multi_label_tags,
+    say_multi_label,
 )
 
 if TYPE_CHECKING:
@@ -79,13 +80,6 @@ def _has_probabilities(ranker: CStarRanker) -> bool:
     return True
 
 
-def _are_names(value: Any) -> bool:
-    if isinstance(value, np.ndarray):
-        value = cast("NDArray[Any]", value).tolist()
-    names = cast("list[object]", value) if isinstance(value, list | tuple) else []
-    return len(names) > 0 and all(isinstance(name, str) for name in names)
-
-
 CLASSIFIER = Rule(
     "a classifier with fit and get_params",
     lambda value: isinstance(value, Classifier) and not isinstance(value, type),
@@ -103,8 +97,8 @@ class CStarRanker(SavedEstimator):
 
     Parameters
     ----------
-    core : "auto", int or array of labels
-        How many labels interact with all others, or which, by number or by name. "auto": with the likelihood, as many
+    core : "auto", int, array of label numbers or list of label names
+        How many labels interact with all others, or which. "auto": with the likelihood, as many
         as make held-out rows likelier, at most 8; else 5, or all where there are fewer. 0: independent labels.
     core_by : {"information", "gain"}
         How a number of core labels is chosen: greedily by joint mutual information with all others (with a
@@ -162,8 +156,8 @@ class CStarRanker(SavedEstimator):
     base_coef_, base_intercept_, basis_, gamma_
         The base: of features (None) or of the rbf kernel with ``basis_`` ("svc").
     label_names_
-        What the labels are called in every answer: the columns of a data frame, ``label_names`` or the classes; else
-        their numbers.
+        What the labels are called in every answer, and what the columns of ``predict`` and ``decision_function`` are:
+        the columns of a data frame, the names in y, ``label_names`` or the classes; else their numbers.
     classes_, multilabel_
         The classes where fit saw one class per row; else the numbers of the labels, and ``multilabel_`` is True.
     k_
@@ -240,15 +234,15 @@ class CStarRanker(SavedEstimator):
     classes_: NDArray[Any]
     label_names_: NDArray[Any]
     multilabel_: bool
+    separator_: str | None = None
+    """What fit was given; a file does not keep it."""
     _foreign: FittedBase
 
     rules: ClassVar[Mapping[str, Rule]] = {
-        "core": (
-            rules.one_of("auto")
-            | rules.count(0)
-            | rules.vector("label numbers", 0, whole=True, empty=True)
-            | Rule("label names", _are_names)
-        ),
+        "core": rules.one_of("auto")
+        | rules.count(0)
+        | rules.vector("label numbers", 0, whole=True, empty=True)
+        | rules.LISTED_NAMES,
         "scores": rules.one_of("base", "linear", "pretrained", *KERNELS),
         "k": rules.count() | rules.one_of("relevant"),
         "C": rules.POSITIVE | rules.one_of("auto"),
@@ -269,7 +263,7 @@ class CStarRanker(SavedEstimator):
 
     def __init__(
         self,
-        core: Literal["auto"] | int | ArrayLike = "auto",
+        core: Literal["auto"] | int | Sequence[str] | ArrayLike = "auto",
         scores: ScoreKind = "base",
         k: Literal["relevant"] | int = "relevant",
         C: float | Literal["auto"] = "auto",
@@ -311,6 +305,7 @@ class CStarRanker(SavedEstimator):
         y: Any = None,
         sample_weight: ArrayLike | None = None,
         label_names: Sequence[str] | NDArray[np.str_] | None = None,
+        separator: str | None = None,
         answered: ArrayLike | None = None,
     ) -> Self:
         """Learn from rows with sets of labels.
@@ -320,24 +315,34 @@ class CStarRanker(SavedEstimator):
         X
             Features, given scores or kernel, as ``scores`` says. Features for a base may be sparse ("svc": not).
         y
-            (n, n_labels) 0/1, a data frame, dense or sparse; or one class per row, which is encoded one-hot. Sets and
-            lists of names are refused: ``sklearn.preprocessing.MultiLabelBinarizer`` makes 0/1 labels of them. With the
-            likelihood, NaN or -1 in a matrix says that a label is not known. The base learns from what is known; in the
-            likelihood what is not known is summed out, which is no longer convex: the search starts at the fit of the
-            complete rows, and there is no lower bound.
+            (n, n_labels) 0/1: an array, a data frame, whose columns name the labels, or sparse. Or names: a list, tuple
+            or set of strings per row, empty where a row has no label; or one text per row, cut at ``separator``. Or one
+            class per row, which is encoded one-hot. With the likelihood, NaN or -1 in a matrix says that a label is not
+            known. The base learns from what is known; in the likelihood what is not known is summed out, which is no
+            longer convex: the search starts at the fit of the complete rows, and there is no lower bound.
         sample_weight
             One weight >= 0 per row.
         label_names
-            What the labels are called; default: the columns of a data frame with string names, else their numbers.
+            What the labels are called; default: the columns of a data frame with string names, the names in y in
+            order, else their numbers. With names in y: all that there may be.
+        separator
+            What stands between the names of a row, as in ``"sky|sea"``; an empty text is a row without labels.
         answered
             (n, n_labels) True where somebody was asked for the label. Known labels that nobody was asked for count as
             not known: people volunteer what is there, and hardly ever what is not, so a label that is known only
             because it is there would teach that it is there wherever one looks.
+
+        Examples
+        --------
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0]], ["sea|sky", "sea", "tree", "tree", "sky"]
+        >>> ranker = CStarRanker(core=["sea"]).fit(X, y, separator="|")
+        >>> ranker.label_names_.tolist(), ranker.core_.tolist(), ranker.predict([[0.0]]).shape
+        (['sea', 'sky', 'tree'], [0], (1, 3))
         """
         rules.check(self)
         executor = Executor.of(self.n_threads)
         rows = self._rows(X, reset=True)
-        told = self._labels(y, int(rows.shape[0]), label_names, answered)
+        told = self._labels(y, int(rows.shape[0]), label_names, separator, answered)
         weight = check_weights(sample_weight, len(told))
         require_in_range("sample_weight", weight)
         check_settings(self, rows, told)
@@ -395,8 +400,9 @@ class CStarRanker(SavedEstimator):
         k
             How many labels are relevant: a number, or one per row; default: not told ("likelihood"), or ``k_``.
         known
-            (n, n_labels): 1 yes, 0 no, -1 unknown; labels that are forced get +inf or -inf. More than k labels known to
-            be relevant, where k is told, are an error.
+            (n, n_labels): 1 yes, 0 no, -1 unknown; labels that are forced get +inf or -inf. By name: one mapping per
+            row, ``{"sky": 1, "sea": 0}``, one set of names per row, which are yes, or a data frame; what they do not
+            mention is unknown. More than k labels known to be relevant, where k is told, are an error.
 
         Notes
         -----
@@ -473,18 +479,30 @@ class CStarRanker(SavedEstimator):
         margins = self._answering().margins(self._asked(scores, None, None), Executor.of(self.n_threads))
         return np.rint(chances(margins).sum(axis=1)).astype(np.int64)
 
-    def score(self, X: ArrayLike | Sparse, y: Any, sample_weight: ArrayLike | None = None, told: bool = True) -> float:
+    def score(
+        self,
+        X: ArrayLike | Sparse,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        separator: str | None = None,
+        told: bool = True,
+    ) -> float:
         """Return the break-even precision: of as many labels as are relevant in a row; rows without any are left out.
 
         Parameters
         ----------
-        X, y, sample_weight
-            As in :meth:`fit`; all labels known.
+        X, y
+            As in :meth:`fit`, all labels known; names, and columns of a data frame, are those that fit saw, in any
+            order.
+        sample_weight
+            One weight >= 0 per row.
+        separator
+            As in :meth:`fit`; default: what fit was given, unless y has other forms than texts.
         told
             Whether the model is told how many labels of each row are relevant, as in the paper, before it ranks them.
         """
         scores = self._scores(X)
-        labels = check_truth(self, y, len(scores))
+        labels = check_truth(self, y, len(scores), separator)
         weight = check_weights(sample_weight, len(scores)) * (labels.sum(axis=1) > 0)
         require_in_range("sample_weight", weight)
         if not weight.any():
@@ -542,10 +560,9 @@ class CStarRanker(SavedEstimator):
         check_learned(self)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        """Say that y is needed, and may have several labels per row, and where X may be sparse."""
+        tags = say_multi_label(super().__sklearn_tags__())
         tags.input_tags.sparse = self.scores == "base" and self.base != "svc"
-        tags.target_tags.multi_output = True
-        tags.classifier_tags = multi_label_tags()
         return tags
 
     # --- parts -------------------------------------------------------------------------------------------------------
@@ -559,12 +576,15 @@ class CStarRanker(SavedEstimator):
             require_in_range("X", rows)
         return rows
 
-    def _labels(self, y: Any, n_rows: int, label_names: Any, answered: ArrayLike | None) -> Floats:
+    def _labels(
+        self, y: Any, n_rows: int, label_names: Any, separator: str | None, answered: ArrayLike | None
+    ) -> Floats:
         """Return (n, N) of 1, 0, and -1 where a label is not known; keep what the labels are called."""
         split = split_labels(y)
-        labels, classes = check_labels(split.labels, n_rows)
-        self.label_names_ = check_names(label_names, y, classes, labels.shape[1])
-        self.multilabel_ = classes is None
+        if split.unknown is not None and label_names is None:
+            label_names = frame_columns(y)  # which the numbers without what is not known no longer have
+        labels, self.label_names_, classes = read_labels(split.labels, n_rows, label_names, separator)
+        self.separator_, self.multilabel_ = separator, classes is None
         self.classes_ = np.arange(labels.shape[1]) if classes is None else classes
         return with_unknown(labels, split.unknown, answered, self.surrogate)
 
@@ -628,8 +648,9 @@ class CStarRanker(SavedEstimator):
         return SetsOfSize(self.k_ if self.multilabel_ else 1, *BY_SIZE[self.surrogate])
 
     def _asked(self, scores: Floats, k: ArrayLike | None, known: ArrayLike | None) -> Asked:
+        told = known_like(known, len(scores), self.label_names_)
         # Copied: the arrays of a mapped file are read-only, for which the kernels would be compiled anew.
-        return Asked(scores, StarPair.laid_out(self.pair_.copy(), self.core_.copy()), k, known)
+        return Asked(scores, StarPair.laid_out(self.pair_.copy(), self.core_.copy()), k, told)
 
     def _scores(self, X: ArrayLike | Sparse) -> Floats:
         check_is_fitted(self)

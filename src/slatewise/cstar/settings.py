@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from slatewise.core import rules
 from slatewise.core.checks import Features
-from slatewise.core.label_sets import check_labels
+from slatewise.core.label_names import labels_like, separator_for
 from slatewise.core.row_kernels import check_basis
 from slatewise.cstar.base import MOST_LOG_ODDS
 from slatewise.cstar.pair import StarPair
@@ -76,14 +76,10 @@ def check_log_odds(X: Floats) -> None:
     warnings.warn(f"X: expected log-odds for the likelihood, found {low:.3g} to {high:.3g}: {hint}", stacklevel=3)
 
 
-def check_truth(ranker: CStarRanker, y: Any, n_rows: int) -> Floats:
+def check_truth(ranker: CStarRanker, y: Any, n_rows: int, separator: str | None = None) -> Floats:
     """Return y as 0/1 labels of the fitted ranker's, (n, n_labels)."""
-    labels, classes = check_labels(y, n_rows, None if ranker.multilabel_ else ranker.classes_)
-    shape = (n_rows, len(ranker.classes_))
-    if labels.shape != shape or (ranker.multilabel_ and classes is not None):
-        found = f"shape {labels.shape}" if classes is None else "one class per row"
-        raise ValueError(f"y: expected 0/1 labels as in fit, shape {shape}, found {found}")
-    return labels
+    classes = None if ranker.multilabel_ else ranker.classes_
+    return labels_like(y, n_rows, ranker.label_names_, classes, separator or separator_for(y, ranker.separator_))
 
 
 def check_learned(ranker: CStarRanker) -> None:

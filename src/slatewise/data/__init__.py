@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from slatewise.data.scaling import minmax_per_query
     from slatewise.data.sessions import read_sessions, write_sessions
     from slatewise.data.svmlight import iter_svmlight, read_svmlight, write_svmlight
+    from slatewise.data.tags import read_tags
     from slatewise.data.trec import read_qrels, read_run, write_qrels, write_run
     from slatewise.data.write import write_run_as
 
@@ -46,6 +47,7 @@ __all__ = [
     "read_run",
     "read_sessions",
     "read_svmlight",
+    "read_tags",
     "write_npz",
     "write_qrels",
     "write_run",
@@ -76,6 +78,7 @@ _HOMES = {
     "read_run": "slatewise.data.trec",
     "read_sessions": "slatewise.data.sessions",
     "read_svmlight": "slatewise.data.svmlight",
+    "read_tags": "slatewise.data.tags",
     "write_npz": "slatewise.data.npz",
     "write_qrels": "slatewise.data.trec",
     "write_run": "slatewise.data.trec",

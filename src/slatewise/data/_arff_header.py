@@ -19,6 +19,7 @@ _PIECE = re.compile(rf"""(?:{_QUOTED}|[^,'"])*+""")
 _BEFORE_COMMENT = re.compile(rf"""(?:{_QUOTED}|[^%])*+""")
 _ESCAPE = re.compile(r"\\(.)")
 _KEYWORD = re.compile(r"@[A-Za-z]+")
+_MEKA = re.compile(r"(?:^|[ \t:])-C[ \t]+(-?[0-9]{1,9})(?=[ \t]|$)")
 _NUMERIC = frozenset({"numeric", "real", "integer"})
 
 
@@ -104,22 +105,30 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Header:
-    """The declared columns and the line with ``@data``."""
+    """The declared columns, the line with ``@data``, and what the relation is called, with its line."""
 
     attributes: list[Attribute]
     end: Line
+    relation: str
+    declared: Line
 
     @property
     def names(self) -> list[str]:
         """The attributes' names."""
         return [attribute.name for attribute in self.attributes]
 
+    @property
+    def n_labels(self) -> int | None:
+        """How many attributes are labels by MEKA's ``-C`` in the relation's name: the first, of -n the last."""
+        found = _MEKA.search(self.relation)
+        return None if found is None else int(found[1])
+
 
 def read_header(source: Source, lines: RawLines) -> Header:
     """Read up to and with ``@data``; the lines left are the rows."""
     attributes: dict[str, Attribute] = {}
-    has_relation = False
-    line = Line(source.name, 1, "")
+    has_relation, relation = False, ""
+    line = declared = Line(source.name, 1, "")
     for row, raw in lines:
         line = clean_line(source, row, raw)
         text = without_comment(line.text)
@@ -129,9 +138,9 @@ def read_header(source: Source, lines: RawLines) -> Header:
         found = _KEYWORD.match(text, start)
         keyword, after = (found[0].lower(), found.end()) if found else ("", start)
         if keyword == "@relation" and not has_relation:
-            _, _, end = _name(line, text, after)
+            _, relation, end = _name(line, text, after)
             _nothing_left(line, text, end)
-            has_relation = True
+            has_relation, declared = True, line
         elif keyword == "@attribute" and has_relation:
             at, name, end = _name(line, text, after)
             if name in attributes:
@@ -139,7 +148,7 @@ def read_header(source: Source, lines: RawLines) -> Header:
             attributes[name] = _attribute(line, text, name, end)
         elif keyword == "@data" and attributes:
             _nothing_left(line, text, after)
-            return Header(list(attributes.values()), line)
+            return Header(list(attributes.values()), line, relation, declared)
         else:
             wanted = "@relation" if not has_relation else "@attribute or @data" if attributes else "@attribute"
             raise line.fault(start, wanted, repr(text[start:]))

@@ -102,6 +102,12 @@ def check_delimiter(delimiter: str | None) -> None:
         raise ValueError(f"delimiter: expected one of {', '.join(map(repr, _DELIMITERS))} or None, found {delimiter!r}")
 
 
+def splitter_for(delimiter: str) -> Splitter:
+    """Return what cuts lines at a delimiter."""
+    # The registered type text/tab-separated-values knows no quotes, and titles in such files often start with one.
+    return {" ": Blanks(), "\t": Plain("\t")}.get(delimiter) or Quoted(delimiter)
+
+
 def guess_delimiter(text: str) -> str | None:
     """Return the first of tab, comma and semicolon that the line has, or None."""
     return next((delimiter for delimiter in "\t,;" if delimiter in text), None)

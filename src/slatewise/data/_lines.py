@@ -67,3 +67,12 @@ def parse_lines(source: Source, lines: RawLines, problems: Problems, parse: Call
             problems.add(error)
         else:
             yield row
+
+
+def header_line(source: Source, lines: RawLines, expected: str = "a line that names the columns") -> Line:
+    """Take the first line that is not blank."""
+    for number, raw in lines:
+        line = clean_line(source, number, raw)
+        if not line.is_blank:
+            return line
+    raise DataError(source.name, 1, 1, expected, "an empty file")

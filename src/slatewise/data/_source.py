@@ -19,6 +19,8 @@ OnError: TypeAlias = Literal["raise", "skip"]
 
 MAX_LINE = 1 << 26
 """Bytes a line of a text file may have unless the caller says otherwise: a small archive can hold a huge one."""
+TABLE_MAGIC = (b"PAR1", b"ARROW1")
+"""How Parquet and Arrow files start."""
 _BOM = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
 _XZ_MAGIC = b"\xfd7zXZ\x00"
@@ -172,6 +174,19 @@ def open_source(path: PathOrFile, max_line: int = MAX_LINE) -> Generator[Source]
         raise TypeError("path: expected a path or a file opened in binary mode, found one opened as text")
     else:
         yield Source(_decompressed(path), str(getattr(path, "name", "<stream>")), max_line)
+
+
+def is_table(path: PathOrFile) -> bool:
+    """Tell Parquet and Arrow files from text by how they start; a pipe is text."""
+    if isinstance(path, str | os.PathLike):
+        with open(path, "rb") as file:
+            return file.seekable() and file.read(8).startswith(TABLE_MAGIC)
+    if isinstance(path, io.TextIOBase) or not path.seekable():
+        return False
+    start = path.tell()
+    magic = path.read(8)
+    path.seek(start)
+    return magic.startswith(TABLE_MAGIC)
 
 
 def _decompressed(file: BinaryIO) -> _Readable:

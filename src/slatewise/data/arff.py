@@ -1,4 +1,4 @@
-"""Multi-label ARFF files as Mulan writes them: some of the attributes are labels, 0 or 1.
+"""Multi-label ARFF files as Mulan and MEKA write them: some of the attributes are labels, 0 or 1.
 
 Understood: numeric, real, integer and nominal attributes; dense rows ``v, v, ...`` and sparse rows ``{i v, ...}`` with
 indices from 0; names and values in single or double quotes, with a backslash before a quote, backslash or ``%`` inside;
@@ -25,10 +25,14 @@ from slatewise.data._tokens import whole
 from slatewise.data.records import MultiLabel
 
 Labels: TypeAlias = "int | str | os.PathLike[str] | Sequence[str] | None"
+MEKA = "-C"
+"""Stands for what the relation's name says."""
 _ENTRY = re.compile(r"[ \t]*([0-9]+)[ \t]+(?=[^ \t])")
 
 
-def read_arff(path: PathOrFile, *, labels: Labels, on_error: OnError = "raise", max_line: int = MAX_LINE) -> MultiLabel:
+def read_arff(
+    path: PathOrFile, *, labels: Labels = MEKA, on_error: OnError = "raise", max_line: int = MAX_LINE
+) -> MultiLabel:
     r"""Read a multi-label ARFF file.
 
     A nominal value is stored as its number if all values of the attribute are numbers, otherwise as its place in the
@@ -41,7 +45,8 @@ def read_arff(path: PathOrFile, *, labels: Labels, on_error: OnError = "raise", 
         Plain, gzip or xz.
     labels : int, list of str, str, path or None
         Which attributes are labels: the last n, the first n (as -n), those of these names in this order, those named
-        in this Mulan XML file, or none of them.
+        in this Mulan XML file, or none of them. By default "-C": as MEKA's option of that name in the relation's name
+        says, ``-C 6`` the first six, ``-C -6`` the last six.
     on_error : {"raise", "skip"}
         Whether a bad row stops the reading, or is left out and counted in ``skipped``. A bad header always stops it.
     max_line : int
@@ -65,7 +70,7 @@ def read_arff(path: PathOrFile, *, labels: Labels, on_error: OnError = "raise", 
     with open_source(path, max_line) as source:
         lines = source.lines()
         header = read_header(source, lines)
-        label_columns = _label_columns(header, wanted)
+        label_columns = _label_columns(header, _by_relation(header) if wanted is None else wanted)
         parser = _Parser(_domains(header, label_columns))
         rows = [row for row in parse_lines(source, lines, problems, parser.parse) if row is not None]
     names = np.array(header.names, dtype=np.str_)
@@ -198,9 +203,29 @@ def _label_columns(header: Header, wanted: int | list[str]) -> list[int]:
     return [places[name] for name in wanted]
 
 
-def _wanted(labels: Labels) -> int | list[str]:
+def labels_in_relation(path: PathOrFile) -> bool:
+    """Tell whether the relation's name says which attributes are labels."""
+    with open_source(path) as source:
+        return read_header(source, source.lines()).n_labels is not None
+
+
+def _by_relation(header: Header) -> int:
+    """Return MEKA's number as ``labels`` has it, where the first are negative."""
+    n_labels = header.n_labels
+    if not n_labels:
+        found = repr(header.relation)
+        raise header.declared.fault(
+            0, "a relation's name with -C and a number of labels, or labels to say which", found
+        )
+    return -n_labels
+
+
+def _wanted(labels: Labels) -> int | list[str] | None:
+    """Return a count, names, or None for what the relation's name says."""
     if labels is None:
         return []
+    if isinstance(labels, str) and labels == MEKA:
+        return None
     wanted = labels if isinstance(labels, int) else _names(labels)
     if not wanted or (isinstance(wanted, list) and len(set(wanted)) != len(wanted)):
         raise ValueError(f"labels: expected a count that is not 0, or names, each once, found {wanted}")

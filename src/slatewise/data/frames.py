@@ -94,8 +94,8 @@ def rows_of(table: nw.DataFrame[Any], columns: Columns, name: str, first_row: in
     """Check and convert the columns of a table whose first row is row ``first_row`` of the source ``name``."""
     X = np.empty((len(table), len(columns.features)))
     for place, feature in enumerate(columns.features):
-        X[:, place] = _numbers(table[feature], name, first_row)
-    y = np.zeros(len(table)) if columns.label is None else _numbers(table[columns.label], name, first_row)
+        X[:, place] = numbers_of(table[feature], name, first_row)
+    y = np.zeros(len(table)) if columns.label is None else numbers_of(table[columns.label], name, first_row)
     qid = ids_of(table[columns.qid], name, first_row)
     doc_ids = None if columns.doc_id is None else ids_of(table[columns.doc_id], name, first_row).astype(np.str_)
     return RowsToRank(csr_array(X), y, qid, doc_ids)
@@ -105,20 +105,21 @@ def ids_of(series: nw.Series[Any], name: str, first_row: int) -> Ids:
     """Return a column of integer or string ids, none of them missing."""
     missing = np.flatnonzero(series.is_null().to_numpy())
     if len(missing):
-        raise _fault(series, name, first_row, int(missing[0]), "an id", "a missing value")
+        raise column_fault(series, name, first_row, int(missing[0]), "an id", "a missing value")
     if series.dtype.is_integer():
         values = series.to_numpy()
         if len(values) and values.max() > np.iinfo(np.int64).max:
-            raise _fault(series, name, first_row, int(values.argmax()), "an id within int64", str(values.max()))
+            raise column_fault(series, name, first_row, int(values.argmax()), "an id within int64", str(values.max()))
         return values.astype(np.int64)
     if isinstance(series.dtype, nw.String | nw.Categorical | nw.Enum):
         return np.array(series.cast(nw.String).to_list(), dtype=np.str_)
-    raise _fault(series, name, first_row, 0, "integer or string ids", f"a column of {series.dtype}")
+    raise column_fault(series, name, first_row, 0, "integer or string ids", f"a column of {series.dtype}")
 
 
-def _numbers(series: nw.Series[Any], name: str, first_row: int) -> Float:
+def numbers_of(series: nw.Series[Any], name: str, first_row: int) -> Float:
+    """Return a column of finite numbers, none of them missing."""
     if not series.dtype.is_numeric() and series.dtype != nw.Boolean:
-        raise _fault(series, name, first_row, 0, "numbers", f"a column of {series.dtype}")
+        raise column_fault(series, name, first_row, 0, "numbers", f"a column of {series.dtype}")
     whole = series.dtype.is_integer() and not series.is_null().any()
     # Straight to NumPy where that is safe: Arrow refuses to cast integers that float64 would round.
     values = np.asarray((series if whole else series.cast(nw.Float64)).to_numpy(), dtype=np.float64)
@@ -126,9 +127,10 @@ def _numbers(series: nw.Series[Any], name: str, first_row: int) -> Float:
     if len(bad):
         row = int(bad[0])
         found = "a missing value" if bool(series.is_null().to_numpy()[row]) else str(values[row])
-        raise _fault(series, name, first_row, row, "a finite number", found)
+        raise column_fault(series, name, first_row, row, "a finite number", found)
     return values
 
 
-def _fault(series: nw.Series[Any], name: str, first_row: int, row: int, expected: str, found: str) -> DataError:
+def column_fault(series: nw.Series[Any], name: str, first_row: int, row: int, expected: str, found: str) -> DataError:
+    """Return the error for one cell."""
     return DataError(f"{name}, column {series.name!r}, row {first_row + row}", 0, 0, expected, found)

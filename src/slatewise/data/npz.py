@@ -5,8 +5,8 @@ member                                     what it holds
 ========================================== =======================================================================
 ``X``                                      (n, d) finite numbers; or CSR parts ``X_data, X_indices, X_indptr, X_shape``
 ``Y``                                      (n, l) zeros and ones; or CSR parts (``Y_data`` may be left out: all ones)
-``label_names``                            l strings
-``feature_names``, ``is_train``            optional: d strings, n booleans
+``label_names``                            optional: l strings; else labels are named by number, from 0
+``feature_names``, ``is_train``, ``ids``   optional: d strings, n booleans, n strings or integers, each once
 ========================================== =======================================================================
 """
 
@@ -33,7 +33,7 @@ from slatewise.core.errors import DataError
 from slatewise.core.files import atomic_path
 from slatewise.core.sparse import sparse_rows
 from slatewise.data._source import PathOrFile
-from slatewise.data.records import Float, MultiLabel, Strings
+from slatewise.data.records import Float, Ids, MultiLabel, Strings
 
 Array: TypeAlias = NDArray[Any]
 # What zipfile, its codecs and NumPy's header parser raise on bytes in memory that are not what they claim to be.
@@ -54,7 +54,7 @@ def read_npz(path: PathOrFile, *, features: str | Sequence[str] = "X", require_l
     features : str or list of str
         The matrix to take as X, or several to put side by side.
     require_labels : bool
-        Whether Y and ``label_names`` must be there. Without Y there are as many empty columns as there are names.
+        Whether Y must be there. Without it there are as many empty columns as there are names.
 
     Raises
     ------
@@ -94,6 +94,8 @@ def write_npz(path: str | os.PathLike[str], data: MultiLabel) -> None:
         members["feature_names"] = data.feature_names
     if data.is_train is not None:
         members["is_train"] = data.is_train
+    if data.ids is not None:
+        members["ids"] = data.ids
     _multilabel(members, "data", "X")  # what would not read back is not written
     with atomic_path(path) as temporary, open(temporary, "wb") as file:
         np.savez_compressed(file, allow_pickle=False, **members)
@@ -176,11 +178,12 @@ def _multilabel(
         is_train = members["is_train"]
         if is_train.shape != (n_rows,) or is_train.dtype != np.bool_:
             raise _fault(name, "is_train", f"{n_rows} booleans", f"{is_train.dtype} of shape {is_train.shape}")
-    if require_labels or "label_names" in members:
+    if "label_names" in members:
         label_names = _names(members, name, "label_names", n_labels)
     else:
         label_names = np.arange(n_labels).astype(np.str_)
-    return MultiLabel(X, Y.astype(np.int8), label_names, feature_names, is_train)
+    ids = _ids(members, name, n_rows) if "ids" in members else None
+    return MultiLabel(X, Y.astype(np.int8), label_names, feature_names, is_train, ids=ids)
 
 
 def _side_by_side(blocks: list[csr_array | Float]) -> csr_array | Float:
@@ -251,6 +254,14 @@ def _names(members: Mapping[str, Array], name: str, member: str, length: int) ->
     values = members[member]
     if values.dtype.kind != "U" or values.shape != (length,):
         raise _fault(name, member, f"{length} strings", f"{values.dtype} of shape {values.shape}")
+    return values
+
+
+def _ids(members: Mapping[str, Array], name: str, length: int) -> Ids:
+    values = members["ids"]
+    if values.dtype.kind not in "Uiu" or values.shape != (length,) or len(np.unique(values)) < length:
+        found = f"{values.dtype} of shape {values.shape}"
+        raise _fault(name, "ids", f"{length} strings or integers, each once", found)
     return values
 
 

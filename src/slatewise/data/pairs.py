@@ -9,9 +9,9 @@ from typing import TypeAlias
 import numpy as np
 
 from slatewise.core.errors import DataError
-from slatewise.data._delimited import Blanks, Plain, Quoted, Splitter, check_delimiter, check_id, guess_delimiter
-from slatewise.data._lines import Line, RawLines, clean_line, parse_lines
-from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, Source, open_source
+from slatewise.data._delimited import Splitter, check_delimiter, check_id, guess_delimiter, splitter_for
+from slatewise.data._lines import Line, header_line, parse_lines
+from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
 from slatewise.data._tokens import as_ids, is_plain_integer, number
 from slatewise.data.records import Pairs
 
@@ -71,7 +71,7 @@ def read_pairs(
     problems = Problems(on_error)
     with open_source(path, max_line) as source:
         lines = source.lines()
-        layout = _layout(_header_line(source, lines), wanted, delimiter) if header else None
+        layout = _layout(header_line(source, lines), wanted, delimiter) if header else None
         parser = _Parser(wanted, delimiter, header, layout)
         rows = list(parse_lines(source, lines, problems, parser.parse))
     if header is None and (error := parser.header_error(rows)) is not None:
@@ -140,15 +140,10 @@ class _Parser:
 
 
 def _layout(line: Line, wanted: tuple[Column, ...], delimiter: str | None) -> _Layout:
-    splitter = _splitter(delimiter or guess_delimiter(line.text) or " ")
+    splitter = splitter_for(delimiter or guess_delimiter(line.text) or " ")
     names = splitter.split(line)
     indices = tuple(_index(line, splitter, names, column) for column in wanted)
     return _Layout(splitter, len(names), indices)
-
-
-def _splitter(delimiter: str) -> Splitter:
-    # The registered type text/tab-separated-values knows no quotes, and titles in such files often start with one.
-    return {" ": Blanks(), "\t": Plain("\t")}.get(delimiter) or Quoted(delimiter)
 
 
 def _index(line: Line, splitter: Splitter, names: list[str], column: Column) -> int:
@@ -159,14 +154,6 @@ def _index(line: Line, splitter: Splitter, names: list[str], column: Column) -> 
     if names.count(column) != 1:
         raise line.fault(0, f"one column called {column!r}", f"the columns {', '.join(map(repr, names))}")
     return names.index(column)
-
-
-def _header_line(source: Source, lines: RawLines) -> Line:
-    for row, raw in lines:
-        line = clean_line(source, row, raw)
-        if not line.is_blank:
-            return line
-    raise DataError(source.name, 1, 1, "a line that names the columns", "an empty file")
 
 
 def _check_columns(columns: tuple[Column, ...], weight: Column | None, header: bool | None) -> tuple[Column, ...]:

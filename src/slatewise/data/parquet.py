@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 
 from slatewise.core.errors import DataError
-from slatewise.data._source import PathOrFile
+from slatewise.data._source import TABLE_MAGIC, PathOrFile
 from slatewise.data.frames import Columns, ids_of, rows_of
 from slatewise.data.records import Ids, RowsToRank
 
@@ -23,7 +23,7 @@ try:
 except ImportError as error:
     raise ImportError("Parquet and Arrow files need pyarrow: pip install 'slatewise[parquet]'") from error
 
-_PARQUET_MAGIC, _ARROW_MAGIC = b"PAR1", b"ARROW1"
+_PARQUET_MAGIC, _ARROW_MAGIC = TABLE_MAGIC
 
 
 def read_parquet(
@@ -69,8 +69,7 @@ def read_parquet(
     with _open_table(path) as (table, name):
         own = label if require_label or label in table.names else None
         columns = Columns.among(table.names, name, own, qid, doc_id, features)
-        whole = pyarrow.concat_tables([table.empty(columns.all), *table.batches(columns.all, 1 << 20)])
-        return rows_of(nw.from_native(whole, eager_only=True), columns, name)
+        return rows_of(_whole(table, columns.all), columns, name)
 
 
 def iter_parquet(
@@ -109,6 +108,13 @@ def iter_parquet(
         for block in queries.blocks(table.batches(columns.all, n_rows)):
             yield rows_of(nw.from_native(block, eager_only=True), columns, name, first_row)
             first_row += block.num_rows
+
+
+def read_table(path: PathOrFile, chosen: Callable[[list[str], str], list[str]]) -> tuple[nw.DataFrame[Any], str]:
+    """Return some columns of a file, and its name; ``chosen`` says which, of the names of all and the file's name."""
+    with _open_table(path) as (table, name):
+        columns = chosen(table.names, name)
+        return _whole(table, columns), name
 
 
 def write_columns(path: Path, columns: dict[str, Any]) -> None:
@@ -200,6 +206,11 @@ class _Arrow:
             batch.validate(full=True)  # offsets out of bounds would otherwise read foreign memory
             for start in range(0, batch.num_rows, n_rows):
                 yield pyarrow.Table.from_batches([batch.select(columns).slice(start, n_rows)])
+
+
+def _whole(table: _Table, columns: list[str]) -> nw.DataFrame[Any]:
+    whole = pyarrow.concat_tables([table.empty(columns), *table.batches(columns, 1 << 20)])
+    return nw.from_native(whole, eager_only=True)
 
 
 @contextmanager

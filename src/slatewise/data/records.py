@@ -142,7 +142,7 @@ class Sessions:
 
 @dataclass(frozen=True, eq=False)
 class MultiLabel:
-    """Rows with sets of labels: ``Y[i, l]`` is 1 where row i has label l."""
+    """Rows with sets of labels: ``Y[i, l]`` is 1 where row i has label l; ``ids[i]`` names the row."""
 
     X: csr_array | Float
     Y: csr_array
@@ -150,3 +150,4 @@ class MultiLabel:
     feature_names: Strings | None = None
     is_train: NDArray[np.bool_] | None = None
     skipped: Skipped = field(default_factory=Skipped)
+    ids: Ids | None = None

@@ -64,7 +64,7 @@ def sklearn_wdbc(about: About) -> LabelledSet:
 
 
 def sklearn_digits(about: About) -> LabelledSet:
-    """Return scikit-learn's handwritten digits, 8 x 8 grey values a row."""
+    """Return scikit-learn's handwritten digits, 8 x 8 grey values per row."""
     from sklearn.datasets import load_digits
 
     return _from_sklearn(about, load_digits, [str(digit) for digit in range(10)])

@@ -52,7 +52,7 @@ class InteractingLists:
         return chosen
 
     def score(self, selections: Int) -> Float:
-        """Return f of one selection a list: (lists, k) item numbers."""
+        """Return f of one selection per list: (lists, k) item numbers."""
         chosen = np.zeros((len(self.X), len(self.W)))
         np.put_along_axis(chosen, selections, 1.0, axis=1)
         in_core = chosen[:, self.core]

@@ -1,7 +1,7 @@
 """The mean of the tables over an epoch: wbar = (1/m) sum over m moments of w, taken at equal distances between steps.
 
 Long steps find more than short ones but end anywhere around what they found; their mean lies in the middle (Polyak and
-Ruppert). Engines need not know: queries are told of every step, so those that count are put around the others.
+Ruppert). An engine tells the mean of every step it has taken.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slatewise.latent.queries import Onward, Queries
-from slatewise.latent.tables import Ints, Singles, Table
+from slatewise.latent.tables import Singles, Table
 
 MOMENTS = 24
 """Of an epoch. More are hardly better, and each reads both tables whole."""
@@ -43,29 +42,8 @@ class EpochMean:
             mean += (table.values - mean) * np.float32(1.0 / self.moments)
 
     def tables(self) -> tuple[Table, Table]:
-        """Return the means, with the accumulators of now; copies of the tables where no step was told of."""
+        """Return the means, with the accumulators of now; copies of the tables before the first moment."""
         queries, items = self.queries.copy(), self.items.copy()
         if self.means:
             queries.values[:], items.values[:] = self.means
         return queries, items
-
-
-@dataclass(frozen=True, eq=False)
-class CountedQueries:
-    """The same queries; every step is counted, which the engine takes after that of the items' rows."""
-
-    inner: Queries
-    mean: EpochMean
-
-    def vectors(self, queries: Ints) -> Singles:
-        """Return the inner vectors."""
-        return self.inner.vectors(queries)
-
-    def onward(self, queries: Ints, gradient: Singles) -> Onward | None:
-        """Return what the inner queries ask of items."""
-        return self.inner.onward(queries, gradient)
-
-    def step(self, queries: Ints, gradient: Singles, n_threads: int | None = None) -> None:
-        """Step, and count."""
-        self.inner.step(queries, gradient, n_threads)
-        self.mean.count(len(queries))

@@ -6,23 +6,24 @@ base                                        b(q, d)
 matrix (queries, items)                     its entry; ids are row and column numbers
 sparse matrix (queries, items)              its entry, 0 where none is stored
 two matrices (queries, n) and (items, n)    inner product of row q of the first and row d of the second
-object                                      what ``score(queries, items)`` returns for ids
+object                                      what ``scores(queries, items)`` returns for ids
 =========================================== ==========================================================
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.sparse import sparse_rows
-from slatewise.latent.input import Ids, Unknown, as_singles
-from slatewise.latent.on_base import BaseScores, pieces
+from slatewise.latent.base_scores import BaseScores, pieces
+from slatewise.latent.input import Ids, LatentPairs, Unknown, as_singles, check_ids, check_pairs
 from slatewise.latent.tables import Ints, Singles
 
 if TYPE_CHECKING:
@@ -36,12 +37,8 @@ FEWEST_STEPS = 64
 """Between the lowest and the highest score of a row that float32 must have numbers for: an order, and not rounding."""
 
 
-class Scorer(Protocol):
-    """What a base must have, unless its ids are numbers."""
-
-    def score(self, queries: Ids, items: Ids, /) -> Any:
-        """Return the score of every query with every item, (queries, items)."""
-        ...
+Scorer: TypeAlias = Callable[[Ids, Ids], Any]
+"""Returns the score of every query with every item, (queries, items)."""
 
 
 class Numbered(Protocol):
@@ -63,7 +60,7 @@ class Numbered(Protocol):
 
 def numbered(base: Any) -> Numbered | None:
     """Tell the forms apart; None for a scorer, and an error for anything else."""
-    if callable(getattr(base, "score", None)):
+    if _scorer(base) is not None:
         return None
     sparse = sparse_rows("base", base)
     if sparse is not None:
@@ -75,9 +72,42 @@ def numbered(base: Any) -> Numbered | None:
     if not _is_table(table):
         raise ValueError(
             "base: expected a matrix of scores (queries, items), a pair of matrices (queries, n) and (items, n), or an "
-            f"object with score(queries, items), found {type(base).__name__} with {table.ndim} dimensions"
+            f"object with scores(queries, items), found {type(base).__name__} with {table.ndim} dimensions"
         )
     return _Dense(table)
+
+
+def _scorer(base: Any, warn: bool = False) -> Scorer | None:
+    """Return the method of an object that scores ids; None where it has none."""
+    scores, former = getattr(base, "scores", None), getattr(base, "score", None)
+    if callable(scores):
+        return scores
+    if not callable(former):
+        return None
+    if warn:
+        warnings.warn(
+            f"base: score(queries, items) of {type(base).__name__} is no longer asked for from 0.3 on: "
+            "call it scores(queries, items); see the page 'Moving to 0.2'",
+            DeprecationWarning,
+            stacklevel=4,
+        )
+    return former
+
+
+def pairs_for(base: Any, queries: Any, items: Any, sample_weight: ArrayLike | None) -> LatentPairs:
+    """Number pairs of ids; a base whose ids are numbers brings its whole catalogue with it."""
+    query_ids, item_ids, table = check_ids("queries", queries), check_ids("items", items), numbered(base)
+    if table is None:
+        return check_pairs(query_ids, item_ids, sample_weight, _no_features)
+    n_queries, n_items = table.shape
+    check_numbers("queries", "row", query_ids, n_queries)
+    check_numbers("items", "column", item_ids, n_items)
+    pairs = check_pairs(query_ids, item_ids, sample_weight, _no_features)
+    return replace(pairs, items=pairs.item_ids[pairs.items], item_ids=np.arange(n_items))
+
+
+def _no_features(queries: Any) -> NoReturn:
+    raise ValueError("queries: expected ids, found features")
 
 
 def rows_of(base: Any, query_ids: Ids, item_ids: Ids, unknown: Unknown = "error") -> BaseScores:
@@ -95,12 +125,12 @@ def rows_of(base: Any, query_ids: Ids, item_ids: Ids, unknown: Unknown = "error"
             check_numbers("queries", "row", query_ids, n_queries)
             return table.of(query_ids)
         return _or_mean(table, query_ids)
-    asked = _Asked(base, query_ids, item_ids, Lock())
+    scorer = _OfScorer(cast("Scorer", _scorer(base, warn=True)), query_ids, item_ids, Lock())
     if len(query_ids) * len(item_ids) > MOST_KEPT:
-        return asked
+        return scorer
     scores, places = np.empty((len(query_ids), len(item_ids)), dtype=np.float32), np.arange(len(query_ids))
     for part in pieces(len(query_ids), len(item_ids)):
-        scores[part] = asked.rows(places[part])
+        scores[part] = scorer.rows(places[part])
     return Kept(scores)
 
 
@@ -171,7 +201,7 @@ class Scaled:
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _OfScorer:
     scorer: Scorer
     query_ids: Ids
     item_ids: Ids
@@ -180,7 +210,7 @@ class _Asked:
 
     def rows(self, queries: Ints) -> Singles:
         with self.lock:
-            scores = self.scorer.score(self.query_ids[queries], self.item_ids)
+            scores = self.scorer(self.query_ids[queries], self.item_ids)
         table, shape = np.asarray(scores), (len(queries), len(self.item_ids))
         if table.shape != shape:
             raise ValueError(f"base: expected scores of shape {shape} (queries, items), found {table.shape}")

@@ -1,29 +1,47 @@
 """The deterministic engine: steps of a few blocks against one snapshot, ranks counted, sums in block order.
 
-A step scores its blocks against the negatives by matrix products, one BLAS thread a block and threads over blocks; then
-every touched row moves once, along the sum of what the blocks ask for, taken in block order. So the same seed gives the
-same bits with any number of threads.
+A step scores its blocks against the negatives by matrix products, one BLAS thread per block and threads over blocks;
+then every touched row moves once, along the sum of what the blocks ask for, taken in block order. So the same seed
+gives the same bits with any number of threads.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from slatewise.core import executor
-from slatewise.latent.engine import EpochStats, Factors
-from slatewise.latent.negatives import BlockGradient, Negatives, StepNegatives
+from slatewise.core.executor import Executor, one_blas_thread
+from slatewise.latent.averaging import EpochMean
+from slatewise.latent.engine import EngineKind, EngineTask, EpochStats, Factors
+from slatewise.latent.negatives import (
+    BlockGradient,
+    Negatives,
+    SharedNegatives,
+    SharedWithLists,
+    StepNegatives,
+    WholeCatalogue,
+)
 from slatewise.latent.pairs import Block, TrainingPairs, shuffled_blocks
+from slatewise.latent.rank_weights import rank_weights
 from slatewise.latent.tables import Entries, Singles, step_rows
 
-BLOCKS_A_STEP = 4
+BLOCKS_PER_STEP = 4
 """Fewer are wider matrix products, more can run side by side."""
 
 
 def step_size(n_pairs: int) -> int:
     """Return how many pairs a step takes by default: a hundredth of an epoch, between 64 and 2,048."""
     return int(np.clip(n_pairs // 100, 64, 2048))
+
+
+class _Snapshot(NamedTuple):
+    """What all blocks of a step are compared with."""
+
+    factors: Factors
+    negatives: StepNegatives
+    rank_weight: Singles
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,37 +51,37 @@ class BlockedEngine:
     negatives: Negatives
     rank_weight: Singles
     step_pairs: int
-    n_threads: int | None = None
+    executor: Executor
 
-    def epoch(self, factors: Factors, pairs: TrainingPairs, rng: np.random.Generator) -> EpochStats:
+    def epoch(
+        self, factors: Factors, pairs: TrainingPairs, rng: np.random.Generator, mean: EpochMean | None = None
+    ) -> EpochStats:
         """Visit every pair once, a step at a time."""
         values = factors.items.values
-        blocks = shuffled_blocks(pairs, -(-self.step_pairs // BLOCKS_A_STEP), rng)
-        negatives = self.negatives.prepare(factors, pairs, self.n_threads)
+        blocks = shuffled_blocks(pairs, -(-self.step_pairs // BLOCKS_PER_STEP), rng)
+        negatives = self.negatives.prepare(factors, pairs, self.executor)
         loss, violated = 0.0, 0
-        with executor.one_blas_thread():
-            for first in range(0, len(blocks), BLOCKS_A_STEP):
-                seen = self._step(factors, blocks[first : first + BLOCKS_A_STEP], negatives.draw(values, rng))
+        with one_blas_thread():
+            for first in range(0, len(blocks), BLOCKS_PER_STEP):
+                step = blocks[first : first + BLOCKS_PER_STEP]
+                seen = self._step(factors, step, negatives.draw(values, rng))
                 loss, violated = loss + seen[0], violated + seen[1]
+                if mean is not None:
+                    mean.count(sum(len(block.queries) for block in step))
         return EpochStats(loss / len(pairs), violated / len(pairs))
 
     def _step(self, factors: Factors, blocks: list[Block], negatives: StepNegatives) -> tuple[float, int]:
-        values = factors.items.values
-
-        def compare(block: Block) -> tuple[Singles, BlockGradient]:
-            vectors = factors.queries.vectors(block.queries)
-            return vectors, negatives.gradient(block, vectors, values, self.rank_weight)
-
-        results = list(executor.map_blocks(compare, blocks, self.n_threads))
-        asked = [result for _, result in results]
+        snapshot = _Snapshot(factors, negatives, self.rank_weight)
+        results = list(self.executor.map_blocks(_compare, snapshot, blocks))
+        wanted = [result for _, result in results]
         queries = np.concatenate([block.queries for block in blocks])
-        gradient = np.concatenate([result.queries for result in asked])
+        gradient = np.concatenate([result.queries for result in wanted])
         # What an item's row is moved by: vectors of queries, sums over the blocks for drawn items, and, where vectors
         # depend on rows of items, the gradient of those vectors.
         sources = [vectors for vectors, _ in results]
         n_rows = len(queries)
-        entries = [_shift(asked[i].items, int(sum(len(part) for part in sources[:i]))) for i in range(len(asked))]
-        drawn = [result.drawn for result in asked if result.drawn is not None]
+        entries = [_shift(wanted[i].items, int(sum(len(part) for part in sources[:i]))) for i in range(len(wanted))]
+        drawn = [result.drawn for result in wanted if result.drawn is not None]
         if drawn:
             total = drawn[0]
             for other in drawn[1:]:
@@ -71,13 +89,19 @@ class BlockedEngine:
             sources.append(total)
             entries.append(_whole(negatives.drawn, n_rows))
             n_rows += len(total)
-        onward = factors.queries.onward(queries, gradient)
-        if onward is not None:
-            sources.append(onward.vectors)
-            entries.append(_shift(onward.entries, n_rows))
-        step_rows(factors.items, Entries.join(entries), np.concatenate(sources), self.n_threads)
-        factors.queries.step(queries, gradient, self.n_threads)
-        return sum(result.loss for result in asked), sum(result.violated for result in asked)
+        backward = factors.queries.backward(queries, gradient)
+        if backward is not None:
+            sources.append(backward.vectors)
+            entries.append(_shift(backward.entries, n_rows))
+        step_rows(factors.items, Entries.join(entries), np.concatenate(sources), self.executor)
+        factors.queries.step(queries, gradient, self.executor)
+        return sum(result.loss for result in wanted), sum(result.violated for result in wanted)
+
+
+def _compare(snapshot: _Snapshot, block: Block) -> tuple[Singles, BlockGradient]:
+    factors = snapshot.factors
+    vectors = factors.queries.vectors(block.queries)
+    return vectors, snapshot.negatives.gradient(block, vectors, factors.items.values, snapshot.rank_weight)
 
 
 def _shift(entries: Entries, by: int) -> Entries:
@@ -86,3 +110,18 @@ def _shift(entries: Entries, by: int) -> Entries:
 
 def _whole(rows: np.ndarray[tuple[int], np.dtype[np.int64]], first: int) -> Entries:
     return Entries(rows, np.ones(len(rows), dtype=np.float32), np.arange(first, first + len(rows)))
+
+
+def blocked_engine(task: EngineTask) -> BlockedEngine:
+    """Compare with the whole catalogue, or with drawn items and lists."""
+    settings = task.settings
+    negatives: Negatives = WholeCatalogue()
+    if settings.negatives != "catalogue":
+        # A later stage begins at the lists it was handed, and moves little.
+        drawn = int(settings.negatives)
+        negatives = SharedWithLists(drawn, task.lists) if task.stage else SharedNegatives(drawn, settings.k)
+    weight = rank_weights(task.n_items, settings.rank_power)
+    return BlockedEngine(negatives, weight, settings.batch_size or step_size(task.n_pairs), task.executor)
+
+
+KIND = EngineKind(blocked_engine)

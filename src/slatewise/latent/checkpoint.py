@@ -9,7 +9,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.latent.search import TRIAL_EPOCHS, Progress, Steps, Trial
+from slatewise.latent.search import TRIAL_EPOCHS, Progress, Trial
+from slatewise.latent.settings import Steps
 from slatewise.latent.stages import Shape
 from slatewise.latent.tables import Table
 from slatewise.latent.training import StageState

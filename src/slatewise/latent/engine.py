@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from slatewise.core.executor import Executor
+from slatewise.latent.averaging import EpochMean
+from slatewise.latent.base_scores import BaseScores
 from slatewise.latent.pairs import TrainingPairs
 from slatewise.latent.queries import Queries
-from slatewise.latent.tables import Table
+from slatewise.latent.settings import LatentSettings
+from slatewise.latent.tables import Ints, Table
 
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """What is learnt: the score of item d for query q is ``queries.vectors([q]) . items.values[d]``."""
+    """What is learnt: the score of item d for query q is ``queries.vectors([q]) . items.values[d]``.
+
+    Where there is a base, its b(q, d) is added; nothing of it moves.
+    """
 
     queries: Queries
     items: Table
+    base: BaseScores | None = None
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,34 @@ class EpochStats:
 class WarpEngine(Protocol):
     """One pass over the pairs, changing the factors in place."""
 
-    def epoch(self, factors: Factors, pairs: TrainingPairs, rng: np.random.Generator) -> EpochStats:
-        """Visit every pair once, in random order."""
+    def epoch(
+        self, factors: Factors, pairs: TrainingPairs, rng: np.random.Generator, mean: EpochMean | None = None
+    ) -> EpochStats:
+        """Visit every pair once, in random order, and tell ``mean`` of all runs of pairs, step by step.
+
+        An engine that knows no steps has to raise NotImplementedError where a mean is wanted: it would be the last step
+        alone.
+        """
         ...
+
+
+class EngineTask(NamedTuple):
+    """What an engine is made for: a stage of a fit."""
+
+    settings: LatentSettings
+    stage: int
+    queries: Table
+    """The rows that queries come from."""
+    lists: Ints
+    """Those handed over to the stage, (queries, k); empty ones for stage 0."""
+    n_items: int
+    n_pairs: int
+    executor: Executor
+
+
+class EngineKind(NamedTuple):
+    """An engine that a LatentRanker can be told to train with."""
+
+    make: Callable[[EngineTask], WarpEngine]
+    takes_features: bool = True
+    """Whether queries may be more than rows of a table."""

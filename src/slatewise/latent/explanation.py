@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.executor import Executor
+from slatewise.latent.cascade import Cascade
 from slatewise.latent.pair_terms import PairTerm
 from slatewise.latent.tables import Ints, Singles
 
@@ -40,35 +42,40 @@ class SlateExplanation:
 
 
 def explain_slates(
-    vectors: Singles,
-    values: Singles,
+    cascade: Cascade,
     pair: PairTerm,
-    items: Ints,
-    lists: Ints,
-    weights: Singles,
+    ranked: Ints,
     item_ids: NDArray[Any],
+    executor: Executor,
 ) -> SlateExplanation:
     """Take the scores of ranked items apart.
 
     Parameters
     ----------
-    vectors
-        [U q | 1 | ...], a row a query.
-    values
-        [V d | b_d | S d | ...], a row an item.
+    cascade
+        What has ranked them.
     pair
-        How a list moves an item; its columns begin after those of the bias.
-    items, lists, weights
-        Ranked items, (queries, k), the lists that moved them, and the weight of each place; -1 where nothing is.
+        How a list moves an item; its columns come after V and the bias, or first, on a base.
+    ranked
+        (queries, k) items; -1 where nothing is.
     item_ids
         Id of every item.
+    executor
+        Makes the lists of the stage before.
     """
-    bias, rows = pair.S.start - 1, values[items].astype(np.float64)
-    own = np.einsum("qf,qif->qi", vectors[:, :bias].astype(np.float64), rows[..., :bias])
-    moved_by = moved_by_list(values, pair, items, lists, weights)
-    nobody = items < 0
-    own[nobody], rows[nobody] = -np.inf, 0.0
-    return SlateExplanation(shown_ids(item_ids, items), own, rows[..., bias], shown_ids(item_ids, lists), moved_by)
+    n_queries, last, nobody = len(ranked), cascade.stages[-1], ranked < 0
+    lists, weights = cascade.handed_over(n_queries, executor)
+    values, numbers = last.items.values, np.arange(n_queries)
+    moved_by = moved_by_list(values, pair, ranked, lists, weights)
+    if last.base is not None:
+        own, bias = cascade.base_scores(ranked).astype(np.float64), np.zeros(ranked.shape)
+    else:
+        place, rows = pair.S.start - 1, values[ranked].astype(np.float64)
+        vectors = last.queries.vectors(numbers).astype(np.float64)
+        own = np.einsum("qf,qif->qi", vectors[:, :place], rows[..., :place])
+        bias = np.where(nobody, 0.0, rows[..., place])
+    own[nobody] = -np.inf
+    return SlateExplanation(shown_ids(item_ids, ranked), own, bias, shown_ids(item_ids, lists), moved_by)
 
 
 def shown_ids(item_ids: NDArray[Any], numbers: Ints) -> NDArray[Any]:
@@ -79,6 +86,8 @@ def shown_ids(item_ids: NDArray[Any], numbers: Ints) -> NDArray[Any]:
 
 def moved_by_list(values: Singles, pair: PairTerm, items: Ints, lists: Ints, weights: Singles) -> Floats:
     """Return w_j (S d).(S dbar_j), (queries, items, list), from the items' table of a stage; 0 for item -1."""
+    if not lists.shape[1]:
+        return np.zeros((*items.shape, 0))
     moved = values[items][..., pair.S.start : pair.S.stop].astype(np.float64)
     listed = values[lists][..., pair.listed.start : pair.listed.stop].astype(np.float64)
     moved[items < 0] = 0.0

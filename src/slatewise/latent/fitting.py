@@ -1,58 +1,110 @@
-"""How a LatentRanker's parameters become the parts of a fit: tables, engine, schedule, stages."""
+"""How settings and pairs become the parts of a fit: tables, engine, schedule, stages."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
 
-from slatewise.latent.blocked import BlockedEngine, step_size
+from slatewise.core.executor import Executor
+from slatewise.latent.base_scores import BaseScores
 from slatewise.latent.checkpoint import packed, unpacked
-from slatewise.latent.engine import WarpEngine
+from slatewise.latent.engine import EngineTask, WarpEngine
+from slatewise.latent.engines import ENGINES
 from slatewise.latent.input import LatentPairs, own_items, queries_of
-from slatewise.latent.negatives import Negatives, SharedNegatives, SharedWithLists, WholeCatalogue
 from slatewise.latent.pairs import TrainingPairs
-from slatewise.latent.rank_weights import rank_weights
-from slatewise.latent.sampled import SampledEngine
-from slatewise.latent.search import Learned, Progress, Steps, fit_searching, left_open
-from slatewise.latent.settings import PAIR_TERMS, position_weights
+from slatewise.latent.queries import zero_queries
+from slatewise.latent.search import Progress, StageSearch, left_open
+from slatewise.latent.settings import LatentSettings, Steps
 from slatewise.latent.stages import Shape, Stages
 from slatewise.latent.tables import Ints, Table
 from slatewise.latent.training import EpochReport, Schedule, StageState
 from slatewise.latent.validation import cross_folds, hold_out
 from slatewise.model.checkpoint import Checkpoint
 
-if TYPE_CHECKING:
-    from slatewise.latent.ranker import LatentRanker
 
-
-def fit_stages(ranker: LatentRanker, pairs: LatentPairs, data_hash: str) -> Learned:
-    """Train all stages, going on from a checkpoint, with the best steps and norms found for those left open."""
+def search_of(settings: LatentSettings, pairs: LatentPairs, checkpoint: Checkpoint, executor: Executor) -> StageSearch:
+    """Put the parts of a LatentRanker's fit together, going on from a checkpoint."""
+    shape, steps = partial(shape_of, settings, pairs), settings.steps()
+    stages = stages_of(settings, pairs, shape(steps), executor)
+    saved = checkpoint.read()
+    progress = Progress() if saved is None else unpacked(saved, shape, steps)
 
     def watch(report: EpochReport) -> None:
         if checkpoint.path is not None:
             checkpoint.write(*packed(progress))
-        for callback in ranker.callbacks or ():
-            callback(report)
+        settings.report(report)
 
-    def shape(steps: Steps) -> Shape:
-        return shape_of(ranker, pairs, steps)
-
-    steps = Steps.of(ranker)
-    stages = stages_of(ranker, pairs, shape(steps))
     # Without pairs to judge by, what is left open stays where a search would begin.
-    names = [] if stages.validation is None else left_open(ranker)
-    checkpoint = Checkpoint.of(ranker, data_hash, position_weights=position_weights(ranker))
-    saved = checkpoint.read()
-    progress = Progress() if saved is None else unpacked(saved, shape, steps)
-    learned = fit_searching(stages, shape, steps, names, ranker.stages, progress, watch)
-    checkpoint.remove()
-    for state in learned.stages:
-        silence_untaught(state.queries, pairs)
-    return learned
+    names = [] if stages.validation is None else left_open(settings)
+    return StageSearch(stages, shape, names, settings.stages, progress, watch)
 
 
-def silence_untaught(queries: Table, pairs: LatentPairs, *known: Ints) -> None:
+def stages_of(
+    settings: LatentSettings, pairs: LatentPairs, shape: Shape, executor: Executor, base: BaseScores | None = None
+) -> Stages:
+    """Hold pairs out and put the parts of stages together; on a base, which is then stage 0 itself."""
+    own = own_items(pairs.query_ids, pairs.item_ids, settings.own_weight)
+    if own is not None and settings.stages > 1 and (own.items < 0).all():
+        raise ValueError(f"own_weight: expected 0 where no query has the id of an item, found {settings.own_weight!r}")
+    seed, on_base = settings.seed, base is not None
+    used, validation = hold_out(pairs, settings.validation_fraction, settings.k, seed, on_base)
+    training = training_pairs(used)
+    return Stages(
+        shape,
+        zero_queries if on_base else queries_of(pairs.features, settings.n_components),
+        pairs.n_queries,
+        training,
+        validation,
+        Schedule(settings.epochs, settings.patience, seed),
+        settings.position_weights,
+        partial(engine_of, settings, len(training), executor),
+        cross_folds(used, seed) if settings.stages > 1 else None,
+        executor,
+        own,
+        base,
+    )
+
+
+def shape_of(settings: LatentSettings, pairs: LatentPairs, steps: Steps, on_base: bool = False) -> Shape:
+    """Return the sizes of the tables, and how they move."""
+    return Shape(
+        settings.n_components,
+        pairs.n_queries if pairs.features is None else int(pairs.features.shape[1]),
+        len(pairs.item_ids),
+        steps.learning_rate,
+        steps.max_norm,
+        steps.learning_rate,
+        steps.stage_learning_rate,
+        steps.stage_norm,
+        by_id=pairs.features is None,
+        term=settings.term,
+        on_base=on_base,
+    )
+
+
+def engine_of(settings: LatentSettings, n_pairs: int, executor: Executor, state: StageState, lists: Ints) -> WarpEngine:
+    """Return what trains a stage on so many pairs."""
+    task = EngineTask(settings, state.stage, state.queries, lists, len(state.items.values), n_pairs, executor)
+    return ENGINES[settings.engine].make(task)
+
+
+def check_for_features(settings: LatentSettings) -> None:
+    """Raise ValueError where parameters mean nothing for queries given by features."""
+    if not ENGINES[settings.engine].takes_features:
+        able = " or ".join(repr(name) for name, kind in ENGINES.items() if kind.takes_features)
+        raise ValueError(f"engine: expected {able} for queries given by features, found {settings.engine!r}")
+    if settings.own_weight:
+        raise ValueError("own_weight: expected 0 for queries given by features, which are no items")
+
+
+def training_pairs(pairs: LatentPairs) -> TrainingPairs:
+    """Sort the pairs, with weights of mean 1."""
+    weights = pairs.weights / pairs.weights.max()  # of which no sum is infinite
+    return TrainingPairs.of(pairs.queries, pairs.items, (weights / weights.mean()).astype(np.float32))
+
+
+def zero_untaught(queries: Table, pairs: LatentPairs, *known: Ints) -> None:
     """Set U of queries that have no pair, and are not ``known`` from before, to 0: nothing but chance has made it.
 
     Such a query then gets the order of the biases, as one does that is folded in without items.
@@ -64,68 +116,3 @@ def silence_untaught(queries: Table, pairs: LatentPairs, *known: Ints) -> None:
         untaught[taught] = False
     own = queries.segments[0]
     queries.values[untaught, own.start : own.stop] = 0.0
-
-
-def seed_of(ranker: LatentRanker) -> int:
-    """Return the seed of everything random."""
-    return ranker.seed_
-
-
-def shape_of(ranker: LatentRanker, pairs: LatentPairs, steps: Steps) -> Shape:
-    """Return the sizes of the tables, and how they move."""
-    return Shape(
-        ranker.n_components,
-        pairs.n_queries if pairs.features is None else int(pairs.features.shape[1]),
-        len(pairs.item_ids),
-        steps.learning_rate,
-        steps.max_norm,
-        steps.learning_rate,
-        steps.stage_learning_rate,
-        steps.stage_norm,
-        by_id=pairs.features is None,
-        term=PAIR_TERMS[ranker.pair],
-    )
-
-
-def stages_of(ranker: LatentRanker, pairs: LatentPairs, shape: Shape) -> Stages:
-    """Hold pairs out and put the parts of a fit together."""
-    seed = seed_of(ranker)
-    own = own_items(pairs.query_ids, pairs.item_ids, ranker.own_weight)
-    if own is not None and ranker.stages > 1 and (own.items < 0).all():
-        raise ValueError(f"own_weight: expected 0 where no query has the id of an item, found {ranker.own_weight!r}")
-    used, validation = hold_out(pairs, ranker.validation_fraction, ranker.k, seed)
-    training = training_pairs(used)
-    return Stages(
-        shape,
-        queries_of(pairs.features, ranker.n_components),
-        pairs.n_queries,
-        training,
-        validation,
-        Schedule(ranker.epochs, ranker.patience, seed),
-        position_weights(ranker),
-        lambda state, lists: engine_of(ranker, state, lists, len(training)),
-        cross_folds(used, seed) if ranker.stages > 1 else None,
-        ranker.n_threads,
-        own,
-    )
-
-
-def training_pairs(pairs: LatentPairs) -> TrainingPairs:
-    """Sort the pairs, with weights of mean 1."""
-    weights = pairs.weights / pairs.weights.max()  # of which no sum is infinite
-    return TrainingPairs.of(pairs.queries, pairs.items, (weights / weights.mean()).astype(np.float32))
-
-
-def engine_of(ranker: LatentRanker, state: StageState, lists: Ints, n_pairs: int) -> WarpEngine:
-    """Return what trains a stage on so many pairs."""
-    n_items = len(state.items.values)
-    weight = rank_weights(n_items, float(ranker.alpha) if ranker.loss == "warp" else 0.0)
-    if ranker.engine == "sampled" and state.stage == 0:
-        draws = min(ranker.max_draws or n_items, n_items - 1)  # more would say that a rank is below 1
-        return SampledEngine(state.queries, weight, draws, ranker.n_threads)
-    negatives: Negatives = WholeCatalogue()
-    if ranker.negatives != "catalogue":
-        # A later stage begins at the lists it was handed, and moves little.
-        drawn = int(ranker.negatives)
-        negatives = SharedWithLists(drawn, lists) if state.stage else SharedNegatives(drawn, ranker.k)
-    return BlockedEngine(negatives, weight, ranker.batch_size or step_size(n_pairs), ranker.n_threads)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core import executor
+from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -26,8 +26,8 @@ Floats: TypeAlias = NDArray[np.floating[Any]]
 
 TOLERANCE = 1e-3
 """Nats that a row may lack."""
-MOST_STEPS, STEPS_A_CHECK = 1000, 10
-_SCORES_A_BLOCK = 1 << 21
+MOST_STEPS, STEPS_PER_CHECK = 1000, 10
+_SCORES_PER_BLOCK = 1 << 21
 
 
 class FoldedQueries(np.ndarray[Any, np.dtype[np.floating[Any]]]):
@@ -72,7 +72,7 @@ class Wanted:
 
 
 def fold_in(
-    seen: csr_array, factors: Floats, biases: Floats, max_norm: float, n_threads: int | None = None
+    seen: csr_array, factors: Floats, biases: Floats, max_norm: float, executor: Executor = ONE_THREAD
 ) -> FoldedIn:
     """Find a row for every query.
 
@@ -85,8 +85,8 @@ def fold_in(
         Row v and number b of every item.
     max_norm
         Largest norm of a row.
-    n_threads
-        Threads over blocks of queries; the result has the same bits with any number.
+    executor
+        Works over blocks of queries; the result has the same bits with any number of threads.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def fold_in(
     sums = np.asarray(seen.sum(axis=1)).reshape(-1)
     asked = np.flatnonzero(sums > 0)
     largest = max(float((factors**2).sum(axis=1).max()), 1e-12)
-    step = max(1, _SCORES_A_BLOCK // len(factors))
+    step = max(1, _SCORES_PER_BLOCK // len(factors))
 
     rows, objective, lower_bound = np.zeros((len(sums), factors.shape[1])), np.zeros(len(sums)), np.zeros(len(sums))
 
@@ -115,9 +115,8 @@ def fold_in(
         found = _descend(wanted, factors, biases, max_norm, largest)
         rows[numbers], objective[numbers], lower_bound[numbers] = found.rows, found.objective, found.lower_bound
 
-    with executor.one_blas_thread():
-        for _ in executor.map_blocks(solve, range(0, len(asked), step), n_threads):
-            pass
+    with one_blas_thread():
+        executor.fill_blocks(solve, range(0, len(asked), step))
     return FoldedIn(rows, objective, lower_bound)
 
 
@@ -151,7 +150,7 @@ def _descend(wanted: Wanted, factors: Floats, biases: Floats, max_norm: float, l
         faster = (1.0 + math.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
         ahead = moved + (momentum - 1.0) / faster * (moved - u)
         u, momentum = moved, faster
-        if step % STEPS_A_CHECK == 0:
+        if step % STEPS_PER_CHECK == 0:
             cost, slope = cost_and_gradient(u, wanted, factors, biases)
             gap = np.einsum("qf,qf->q", u, slope) + max_norm * np.linalg.norm(slope, axis=1)
     return FoldedIn(u, cost, cost - np.maximum(gap, 0.0))

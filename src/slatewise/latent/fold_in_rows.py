@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from slatewise.core.executor import Executor
 from slatewise.core.results import ConvergenceWarning
 from slatewise.latent.fold_in import TOLERANCE, FoldedQueries, fold_in
 from slatewise.latent.input import Unknown
 from slatewise.latent.lists import check_sets
-
-if TYPE_CHECKING:
-    from slatewise.latent.ranker import LatentRanker
+from slatewise.latent.model import LatentModel
 
 
-def folded_in(ranker: LatentRanker, items: Any, unknown: Unknown) -> FoldedQueries:
-    """Return a row of U a query, for the items as stage 0 has them."""
-    if ranker.by_features_:
+def folded_in(model: LatentModel, items: Any, unknown: Unknown, max_norm: float, executor: Executor) -> FoldedQueries:
+    """Return a row of U per query, for the items as stage 0 has them."""
+    if model.by_features:
         raise ValueError("items: expected a ranker of query ids, found one of features, which rank takes as they are")
-    seen = check_sets("items", items, ranker.item_ids_, unknown)
+    seen = check_sets("items", items, model.item_ids, unknown)
     if not (np.isfinite(seen.data) & (seen.data > 0)).all():
         raise ValueError("items: expected finite weights >= 0, found others")
-    n, table = ranker.n_components_, ranker.item_factors_[0]
-    factors = np.ascontiguousarray(table[:, :n])
-    found = fold_in(seen, factors, table[:, n], ranker.max_norm_, ranker.n_threads)
+    n, rows = model.n_components, model.items[0].values
+    found = fold_in(seen, np.ascontiguousarray(rows[:, :n]), rows[:, n], max_norm, executor)
     if not found.gap <= TOLERANCE:
         warnings.warn(
             f"fold_in stopped with a certified gap of {found.gap:.1e} (asked for {TOLERANCE:.0e})",

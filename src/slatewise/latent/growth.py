@@ -2,79 +2,76 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from slatewise.core.executor import Executor
 from slatewise.latent.engine import Factors
-from slatewise.latent.fitting import (
-    engine_of,
-    seed_of,
-    shape_of,
-    silence_untaught,
-    stages_of,
-    training_pairs,
-)
+from slatewise.latent.fitting import engine_of, shape_of, stages_of, training_pairs, zero_untaught
 from slatewise.latent.input import Ids, LatentPairs, queries_of
-from slatewise.latent.search import GRIDS, Learned, Steps
+from slatewise.latent.model import LatentModel
+from slatewise.latent.search import Learned
+from slatewise.latent.settings import LatentSettings, Steps
 from slatewise.latent.tables import Ints, Singles, Table
 from slatewise.latent.training import StageState
-from slatewise.model.file import ModelCard
-from slatewise.model.saving import card_for
-
-if TYPE_CHECKING:
-    from slatewise.latent.ranker import LatentRanker
 
 
-def one_more_epoch(ranker: LatentRanker, fresh: LatentPairs, fitted: bool) -> tuple[LatentPairs, Learned]:
+@dataclass(frozen=True, eq=False)
+class Former:
+    """What an epoch goes on from."""
+
+    model: LatentModel
+    query_steps: Singles
+    item_steps: Singles
+    """AdaGrad's accumulators."""
+    epochs: int
+    """Trained so far."""
+
+
+def one_more_epoch(
+    settings: LatentSettings, steps: Steps, fresh: LatentPairs, former: Former | None, executor: Executor
+) -> tuple[LatentPairs, Learned]:
     """Train on further pairs; return them numbered among all ids, and the tables with rows for all of those."""
-    if ranker.stages != 1 or (fitted and ranker.n_stages_ != 1):
+    if settings.stages != 1 or (former is not None and former.model.n_stages != 1):
         raise ValueError("stages: expected 1 for partial_fit, found more; use fit")
-    if fitted:
-        if ranker.n_components != ranker.n_components_:
-            raise ValueError(
-                f"n_components: expected {ranker.n_components_}, that of the tables to go on with, "
-                f"found {ranker.n_components}; use fit"
-            )
-        steps = Steps.of(ranker, {name: getattr(ranker, f"{name}_") for name in GRIDS})
-        pairs, state = _grown(ranker, fresh, steps)
+    if former is not None:
+        pairs, state = _grown(settings, steps, fresh, former)
     else:
-        steps = Steps.of(ranker)
-        pairs, state = fresh, stages_of(ranker, fresh, shape_of(ranker, fresh, steps)).start(0, ())
-        silence_untaught(state.queries, pairs)
+        pairs = fresh
+        state = stages_of(settings, fresh, shape_of(settings, fresh, steps), executor).start(0, ())
+        zero_untaught(state.queries, pairs)
     training = training_pairs(pairs)
-    factors = Factors(queries_of(pairs.features, ranker.n_components)(state.queries), state.items)
+    factors = Factors(queries_of(pairs.features, settings.n_components)(state.queries), state.items)
     nothing = np.empty((pairs.n_queries, 0), dtype=np.int64)
-    rng = np.random.default_rng((seed_of(ranker), 0, state.epoch))
-    engine_of(ranker, state, nothing, len(training)).epoch(factors, training, rng)
+    rng = np.random.default_rng((settings.seed, 0, state.epoch))
+    engine_of(settings, len(training), executor, state, nothing).epoch(factors, training, rng)
     return pairs, Learned((replace(state, epoch=state.epoch + 1, best_epoch=state.epoch + 1),), steps)
 
 
-def grown_card(ranker: LatentRanker, pairs: LatentPairs, fitted: bool) -> ModelCard:
-    """Describe the data of every fit so far; rows of features are new each time, ids may be old ones."""
-    before = ranker.model_card_.n_lists if fitted and ranker.by_features_ else 0
-    card = card_for(before + pairs.n_queries, *pairs.arrays())
-    return card.after(ranker.model_card_) if fitted else card
-
-
-def _grown(ranker: LatentRanker, fresh: LatentPairs, steps: Steps) -> tuple[LatentPairs, StageState]:
-    if ranker.by_features_ != (fresh.features is not None):
+def _grown(
+    settings: LatentSettings, steps: Steps, fresh: LatentPairs, former: Former
+) -> tuple[LatentPairs, StageState]:
+    model, n, seed = former.model, settings.n_components, settings.seed
+    if n != model.n_components:
+        raise ValueError(
+            f"n_components: expected {model.n_components}, that of the tables to go on with, found {n}; use fit"
+        )
+    if model.by_features != (fresh.features is not None):
         raise ValueError("queries: expected ids or features as in fit, found the other kind")
-    item_ids, old_items, new_items = _joined_ids("items", ranker.item_ids_, fresh.item_ids)
+    item_ids, old_items, new_items = _joined_ids("items", model.item_ids, fresh.item_ids)
     pairs = replace(fresh, items=new_items[fresh.items], item_ids=item_ids)
-    old_queries = np.arange(ranker.n_features_in_)
+    before, own = model.items[0].values, model.queries[0].values
+    old_queries = np.arange(len(own))
     if pairs.query_ids is not None:
-        query_ids, old_queries, new_queries = _joined_ids("queries", ranker.query_ids_, pairs.query_ids)
+        query_ids, old_queries, new_queries = _joined_ids("queries", model.query_ids, pairs.query_ids)
         pairs = replace(pairs, queries=new_queries[pairs.queries], query_ids=query_ids)
-    queries, items = shape_of(ranker, pairs, steps).tables(0)
-    epoch = sum(ranker.n_epochs_)
-    rng = np.random.default_rng((seed_of(ranker), 0, epoch, len(item_ids)))
-    n = ranker.n_components
-    _fill_rows(queries, n, old_queries, ranker.query_factors_[0], ranker.query_steps_, rng)
-    _fill_rows(items, n, old_items, ranker.item_factors_[0], ranker.item_steps_, rng)
-    silence_untaught(queries, pairs, old_queries)
-    return pairs, StageState(0, queries, items, epoch=epoch)
+    queries, items = shape_of(settings, pairs, steps).tables(0)
+    rng = np.random.default_rng((seed, 0, former.epochs, len(item_ids)))
+    _fill_rows(queries, n, old_queries, own, former.query_steps, rng)
+    _fill_rows(items, n, old_items, before, former.item_steps, rng)
+    zero_untaught(queries, pairs, old_queries)
+    return pairs, StageState(0, queries, items, epoch=former.epochs)
 
 
 def _joined_ids(name: str, old: Ids, new: Ids) -> tuple[Ids, Ints, Ints]:

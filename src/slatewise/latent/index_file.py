@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from slatewise.core.executor import thread_count
+from slatewise.core.executor import Executor
 from slatewise.core.files import atomic_path
 from slatewise.latent.tables import Singles
 
 
-def write_index(path: str | os.PathLike[str], vectors: Singles, n_threads: int | None) -> None:
+def write_index(path: str | os.PathLike[str], vectors: Singles, executor: Executor) -> None:
     """Write a usearch index of inner products; a vector's key is its row number."""
     try:
         usearch: Any = import_module("usearch.index")
     except ImportError as error:
         raise ImportError("an index needs usearch: pip install 'slatewise[ann]'") from error
     index = usearch.Index(ndim=int(vectors.shape[1]), metric="ip", dtype="f32")
-    index.add(np.arange(len(vectors)), vectors, threads=thread_count(n_threads))
+    index.add(np.arange(len(vectors)), vectors, threads=executor.n_threads)
     with atomic_path(path) as temporary:
         index.save(str(temporary))

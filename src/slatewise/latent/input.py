@@ -24,8 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 from slatewise.core.checks import feature_rows
 from slatewise.core.sparse import sparse_rows
 from slatewise.data.records import Sessions
+from slatewise.latent.pair_terms import OwnItems
 from slatewise.latent.queries import DenseQueries, IdQueries, Queries, SparseQueries
-from slatewise.latent.stages import OwnItems
 from slatewise.latent.tables import Ints, Singles, Table
 from slatewise.model.sklearn import BaseEstimator, check_rows, check_weights
 
@@ -66,11 +66,15 @@ class LatentPairs:
 
 
 def check_pairs(
-    estimator: BaseEstimator, queries: Any, items: Any, sample_weight: ArrayLike | None, *, reset: bool = True
+    queries: Any,
+    items: Any,
+    sample_weight: ArrayLike | None,
+    features_of: Callable[[Any], Features],
+    further: bool = False,
 ) -> LatentPairs:
     """Tell the forms apart, check, and number; pairs of weight 0 are left out.
 
-    ``reset``: as in ``check_features``; otherwise the pairs are further ones, which may be all of one item.
+    ``features_of`` checks rows of features, dense or CSR. ``further`` pairs may be all of one item.
     """
     if isinstance(queries, Sessions):
         if items is not None:
@@ -81,23 +85,21 @@ def check_pairs(
     if items is None:
         pairs = _interactions(queries if matrix is None else matrix, sample_weight)
     elif matrix is not None or np.asarray(queries).ndim == 2:
-        pairs = _featured(estimator, queries if matrix is None else matrix, items, sample_weight, reset)
+        pairs = _featured(features_of(queries if matrix is None else matrix), items, sample_weight)
     else:
         asked, offered = check_ids("queries", queries), check_ids("items", items)
         if len(asked) != len(offered):
-            raise ValueError(f"items: expected one a query, {len(asked)}, found {len(offered)}: inconsistent lengths")
+            raise ValueError(f"items: expected one per query, {len(asked)}, found {len(offered)}: inconsistent lengths")
         query_ids, numbers = np.unique(asked, return_inverse=True)
         item_ids, item_numbers = np.unique(offered, return_inverse=True)
         weights = check_weights(sample_weight, len(asked))
         pairs = LatentPairs(numbers.astype(np.int64), item_numbers.astype(np.int64), weights, item_ids, query_ids)
-    if reset and pairs.features is None:
-        estimator.n_features_in_ = 1  # a query is one id
     used = pairs.weights > 0
     if not used.any():
         raise ValueError(
             "sample_weight: expected at least one pair of weight > 0, found none: all are zero, or no pairs"
         )
-    if reset and len(pairs.item_ids) < 2:
+    if not further and len(pairs.item_ids) < 2:
         raise ValueError(f"items: expected at least two to rank, found {len(pairs.item_ids)}: one class is no ranking")
     if used.all():
         return pairs
@@ -226,7 +228,7 @@ def queries_of(features: Features | None, bias: int) -> Callable[[Table], Querie
 
 def _interactions(queries: Any, sample_weight: ArrayLike | None) -> LatentPairs:
     if sparse_rows("queries", queries) is None and np.asarray(queries).ndim != 2:
-        raise ValueError("items: expected one item a query (y cannot be None), or queries as a matrix, found None")
+        raise ValueError("items: expected one item per query (y cannot be None), or queries as a matrix, found None")
     from scipy.sparse import csr_array
 
     if sample_weight is not None:
@@ -246,10 +248,7 @@ def _interactions(queries: Any, sample_weight: ArrayLike | None) -> LatentPairs:
     )
 
 
-def _featured(
-    estimator: BaseEstimator, queries: Any, items: Any, sample_weight: ArrayLike | None, reset: bool
-) -> LatentPairs:
-    features = check_features(estimator, queries, reset=reset)
+def _featured(features: Features, items: Any, sample_weight: ArrayLike | None) -> LatentPairs:
     n_rows = int(features.shape[0])
     weights = check_weights(sample_weight, n_rows)
     marks = sparse_rows("items", items)
@@ -258,7 +257,7 @@ def _featured(
     if marks is None:
         offered = check_ids("items", items)
         if len(offered) != n_rows:
-            raise ValueError(f"items: expected one a row, {n_rows}, found {len(offered)}: inconsistent lengths")
+            raise ValueError(f"items: expected one per row, {n_rows}, found {len(offered)}: inconsistent lengths")
         item_ids, numbers = np.unique(offered, return_inverse=True)
         return LatentPairs(np.arange(n_rows), numbers.astype(np.int64), weights, item_ids, features=features)
     marks = marks.copy()

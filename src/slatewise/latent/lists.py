@@ -30,6 +30,12 @@ def check_depths(ks: Any) -> tuple[int, ...]:
     return depths
 
 
+def check_lengths(queries: NDArray[Any], items: NDArray[Any]) -> None:
+    """Raise ValueError unless there is an item for each query, and a pair at all."""
+    if len(queries) != len(items) or not len(queries):
+        raise ValueError(f"items: expected one per query and at least one, found {len(items)} for {len(queries)}")
+
+
 def check_exclude(exclude: Any, n_queries: int, item_ids: Ids, unknown: Unknown = "error") -> csr_array | None:
     """Return what is hidden from each query as CSR (queries, items), each item once."""
     if exclude is None:
@@ -70,7 +76,7 @@ def check_sets(name: str, sets: Any, item_ids: Ids, unknown: Unknown = "error") 
         entries = np.ones(int(known.sum())), (owners[known], numbers[known])
         matrix = csr_array(entries, shape=(len(rows), len(item_ids)))
     if matrix.shape[1] != len(item_ids):
-        raise ValueError(f"{name}: expected shape (queries, {len(item_ids)}), a column an item, found {matrix.shape}")
+        raise ValueError(f"{name}: expected shape (queries, {len(item_ids)}), a column per item, found {matrix.shape}")
     matrix = matrix.astype(np.float64)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()

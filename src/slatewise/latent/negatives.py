@@ -1,6 +1,7 @@
 """Whom a block of pairs is compared with: the whole catalogue, or a few items drawn for the step.
 
 whole catalogue    every violator is counted; the gradient averages over all of them, or over a systematic sample
+on a base          the same, with scores of a base beneath
 drawn              count in the query's list + scaled count among the drawn items
 """
 
@@ -12,16 +13,18 @@ from typing import Protocol
 
 import numpy as np
 
+from slatewise.core.executor import Executor
+from slatewise.latent.base_scores import BaseScores, pieces
+from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import Factors
 from slatewise.latent.pairs import Block, TrainingPairs
 from slatewise.latent.tables import Entries, Ints, Singles, without_padding
-from slatewise.latent.top_k import top_items
 
-ITEMS_A_TILE = 2048
+ITEMS_PER_TILE = 2048
 """Scores of a block against so many items are in memory at once."""
-VIOLATORS_A_PAIR = 64
+VIOLATORS_PER_PAIR = 64
 """Violators whose mean is the gradient; of more, half to all of so many are taken systematically."""
-RANKING_A_PAIR = 8
+RANKING_PER_PAIR = 8
 """A query gets a list where ranking the catalogue costs at most so many times its pairs' scores of drawn items."""
 
 
@@ -63,7 +66,7 @@ class EpochNegatives(Protocol):
 class Negatives(Protocol):
     """Gets ready for an epoch."""
 
-    def prepare(self, factors: Factors, pairs: TrainingPairs, n_threads: int | None) -> EpochNegatives:
+    def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> EpochNegatives:
         """Look at the factors once, before the epoch."""
         ...
 
@@ -72,16 +75,16 @@ class Negatives(Protocol):
 class WholeCatalogue:
     """Every item is a negative; nothing is drawn, so it serves every step itself."""
 
-    most: int = VIOLATORS_A_PAIR
+    most: int = VIOLATORS_PER_PAIR
 
     @property
     def drawn(self) -> Ints:
         """No items."""
         return np.empty(0, dtype=np.int64)
 
-    def prepare(self, factors: Factors, pairs: TrainingPairs, n_threads: int | None) -> EpochNegatives:
-        """Return itself."""
-        return self
+    def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> EpochNegatives:
+        """Return itself, or what adds the scores of a base."""
+        return self if factors.base is None else OnBase(factors.base, self.most)
 
     def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
         """Return itself."""
@@ -95,11 +98,11 @@ class WholeCatalogue:
 
 
 def _tiles(vectors: Singles, items: Singles) -> Iterator[tuple[int, Singles]]:
-    tile, vectors = min(ITEMS_A_TILE, len(items)), without_padding(vectors)
-    room = np.empty((len(vectors), tile), dtype=np.float32)
+    tile, vectors = min(ITEMS_PER_TILE, len(items)), without_padding(vectors)
+    buffer = np.empty((len(vectors), tile), dtype=np.float32)
     for first in range(0, len(items), tile):
         part = items[first : first + tile, : vectors.shape[1]]
-        scores = room if len(part) == tile else np.empty((len(vectors), len(part)), dtype=np.float32)
+        scores = buffer if len(part) == tile else np.empty((len(vectors), len(part)), dtype=np.float32)
         yield first, np.matmul(vectors, part.T, out=scores)
 
 
@@ -113,47 +116,63 @@ def gradient_of_scan(
     most: int,
 ) -> BlockGradient:
     """Count the items above each pair's bar in tiles of scores, (first item, scores), and average over some of them."""
-    from slatewise.latent.kernels.violators import catalogue_gradient, scan_tile
+    from slatewise.latent.kernels.violators import Violators, catalogue_gradient, scan_tile
 
     n_pairs = len(block.positives)
-    counts, kept = np.zeros(n_pairs, dtype=np.int64), np.zeros(n_pairs, dtype=np.int64)
-    found, strides = np.empty((n_pairs, most), dtype=np.int64), np.empty(n_pairs, dtype=np.int64)
-    found_scores = np.empty((n_pairs, most), dtype=np.float32)
-    for first, scores in tiles:
-        scan_tile(
-            scores,
-            first,
-            len(items),
-            block.ends,
-            block.positives,
-            bars,
-            block.starts,
-            counts,
-            strides,
-            kept,
-            found,
-            found_scores,
-        )
-    gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
-    entries = _room_for(int(kept.sum()) + int((kept > 0).sum()))
-    catalogue_gradient(
-        items,
-        block.ends,
-        block.positives,
-        block.weights,
-        rank_weight,
-        bars,
-        counts,
-        kept,
-        found,
-        found_scores,
-        gradient,
-        entries.rows,
-        entries.coefficients,
-        entries.sources,
-        totals,
+    found = Violators(
+        np.zeros(n_pairs, dtype=np.int64),
+        np.empty(n_pairs, dtype=np.int64),
+        np.zeros(n_pairs, dtype=np.int64),
+        np.empty((n_pairs, most), dtype=np.int64),
+        np.empty((n_pairs, most), dtype=np.float32),
     )
+    for first, scores in tiles:
+        scan_tile(scores, first, len(items), block, bars, found)
+    gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
+    entries = _buffer_for(int(found.kept.sum()) + int((found.kept > 0).sum()))
+    catalogue_gradient(items, block, rank_weight, bars, found, gradient, entries, totals)
     return BlockGradient(gradient, entries, None, float(totals[0]), int(totals[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class OnBase:
+    """Every item is a negative, scored by the base and the vectors together; serves every step itself."""
+
+    base: BaseScores
+    most: int = VIOLATORS_PER_PAIR
+
+    @property
+    def drawn(self) -> Ints:
+        """No items."""
+        return np.empty(0, dtype=np.int64)
+
+    def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
+        """Return itself."""
+        return self
+
+    def gradient(self, block: Block, vectors: Singles, items: Singles, rank_weight: Singles) -> BlockGradient:
+        """Count the violators of whole rows, in pieces that fit in memory; the base's part has no gradient."""
+        parts: list[BlockGradient] = []
+        entries: list[Entries] = []
+        for rows in pieces(len(block.queries), len(items)):
+            part = self._gradient(block.rows(rows), vectors[rows], items, rank_weight)
+            parts.append(part)
+            entries.append(Entries(part.items.rows, part.items.coefficients, part.items.sources + rows.start))
+        return BlockGradient(
+            np.concatenate([part.queries for part in parts]),
+            Entries.join(entries),
+            None,
+            sum(part.loss for part in parts),
+            sum(part.violated for part in parts),
+        )
+
+    def _gradient(self, block: Block, vectors: Singles, items: Singles, rank_weight: Singles) -> BlockGradient:
+        scores = self.base.rows(block.queries)
+        for first, product in _tiles(vectors, items):
+            scores[:, first : first + product.shape[1]] += product
+        rows = np.repeat(np.arange(len(block.ends)), np.diff(block.ends, prepend=0))
+        bars = scores[rows, block.positives] - np.float32(1.0)
+        return gradient_of_scan(block, vectors, items, rank_weight, bars, [(0, scores)], self.most)
 
 
 @dataclass(frozen=True)
@@ -167,27 +186,29 @@ class SharedNegatives:
     number: int
     k: int
 
-    def prepare(self, factors: Factors, pairs: TrainingPairs, n_threads: int | None) -> EpochNegatives:
+    def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> EpochNegatives:
         """Rank the catalogue for the queries that have enough pairs."""
+        _without_base(factors)
         lists = np.full((int(pairs.queries.max()) + 1, self.k), -1, dtype=np.int64)
         if self.k:
             items = factors.items.values
-            asked = np.flatnonzero(np.bincount(pairs.queries) * RANKING_A_PAIR * self.number >= len(items))
+            asked = np.flatnonzero(np.bincount(pairs.queries) * RANKING_PER_PAIR * self.number >= len(items))
             k = min(self.k, len(items))
-            lists[asked, :k] = top_items(factors.queries, asked, items, k, n_threads=n_threads).items
+            lists[asked, :k] = Cascade((factors,)).top(asked, k, executor=executor).items
         return SharedWithLists(self.number, lists)
 
 
 @dataclass(frozen=True, eq=False)
 class SharedWithLists:
-    """Items drawn for each step, and a list a query."""
+    """Items drawn for each step, and a list per query."""
 
     number: int
     lists: Ints
     """(queries, k) items, -1 after the last."""
 
-    def prepare(self, factors: Factors, pairs: TrainingPairs, n_threads: int | None) -> EpochNegatives:
+    def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> EpochNegatives:
         """Return itself: the lists stay."""
+        _without_base(factors)
         return self
 
     def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
@@ -211,30 +232,21 @@ class _Drawn:
         lists = self.lists[block.queries]
         coefficients = np.zeros(scores.shape, dtype=np.float32)
         gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
-        entries = _room_for(len(block.positives) + lists.size)
+        entries = _buffer_for(len(block.positives) + lists.size)
         n_entries = shared_gradient(
-            items,
-            vectors,
-            scores,
-            self.drawn,
-            lists,
-            block.ends,
-            block.positives,
-            block.weights,
-            rank_weight,
-            coefficients,
-            gradient,
-            entries.rows,
-            entries.coefficients,
-            entries.sources,
-            totals,
+            items, vectors, scores, self.drawn, lists, block, rank_weight, coefficients, gradient, entries, totals
         )
         gradient += coefficients @ self.rows
         used = Entries(entries.rows[:n_entries], entries.coefficients[:n_entries], entries.sources[:n_entries])
         return BlockGradient(gradient, used, coefficients.T @ vectors, float(totals[0]), int(totals[1]))
 
 
-def _room_for(n_entries: int) -> Entries:
+def _without_base(factors: Factors) -> None:
+    if factors.base is not None:
+        raise NotImplementedError("negatives: expected the whole catalogue where a base scores first")
+
+
+def _buffer_for(n_entries: int) -> Entries:
     return Entries(
         np.empty(n_entries, dtype=np.int64),
         np.empty(n_entries, dtype=np.float32),

@@ -6,31 +6,13 @@ bilinear    sum_{j <= k} w_j (S d).(T dbar_j)        S'T can also say that they 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
-from slatewise.latent.queries import ListedQueries, Onward, Queries
-from slatewise.latent.tables import Ints, Segment, Singles, Table, aligned_zeros
-
-
-@dataclass(frozen=True)
-class Silent:
-    """Queries without vectors of their own."""
-
-    width: int
-
-    def vectors(self, queries: Ints) -> Singles:
-        """Return zeros."""
-        return aligned_zeros(len(queries), self.width)
-
-    def onward(self, queries: Ints, gradient: Singles) -> Onward | None:
-        """Depend on no item."""
-        return None
-
-    def step(self, queries: Ints, gradient: Singles, n_threads: int | None = None) -> None:
-        """Learn nothing."""
+from slatewise.latent.tables import Ints, Segment, Singles
 
 
 class PairTerm(Protocol):
@@ -42,17 +24,13 @@ class PairTerm(Protocol):
         ...
 
     @property
-    def segments(self) -> tuple[Segment, ...]:
-        """The columns of the items' table."""
-        ...
-
-    @property
     def listed(self) -> Segment:
         """The columns of a listed item that meet those of S."""
         ...
 
-    def queries(self, inner: Queries, table: Table, lists: Ints, weights: Singles) -> Queries:
-        """Return the inner queries with p_q in the columns of S."""
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The columns of the items' table."""
         ...
 
 
@@ -63,18 +41,14 @@ class Gram:
     S: Segment
 
     @property
-    def segments(self) -> tuple[Segment, ...]:
-        """S alone."""
-        return (self.S,)
-
-    @property
     def listed(self) -> Segment:
         """S again."""
         return self.S
 
-    def queries(self, inner: Queries, table: Table, lists: Ints, weights: Singles) -> Queries:
-        """Sum rows of S."""
-        return ListedQueries(inner, table, self.S, lists, weights)
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """S alone."""
+        return (self.S,)
 
 
 @dataclass(frozen=True)
@@ -84,38 +58,40 @@ class Bilinear:
     S: Segment
 
     @property
-    def segments(self) -> tuple[Segment, ...]:
-        """S and T, alike in step and norm."""
-        return self.S, self.listed
-
-    @property
     def listed(self) -> Segment:
         """T."""
         return replace(self.S, start=self.S.stop, stop=2 * self.S.stop - self.S.start)
 
-    def queries(self, inner: Queries, table: Table, lists: Ints, weights: Singles) -> Queries:
-        """Sum rows of T, to be multiplied with those of S."""
-        return _Crossed(ListedQueries(inner, table, self.listed, lists, weights), self.S, self.listed)
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """S and T, alike in step and norm."""
+        return self.S, self.listed
+
+
+PAIR_TERMS: Mapping[str, Callable[[Segment], PairTerm]] = {"gram": Gram, "bilinear": Bilinear}
 
 
 @dataclass(frozen=True, eq=False)
-class _Crossed:
-    """Vectors [p_q | 0] with p_q = sum_j w_j T dbar_j, against rows [S d | T d]."""
+class OwnItems:
+    """Queries that are items themselves, each in its own list."""
 
-    inner: ListedQueries
-    S: Segment
-    T: Segment
+    items: Ints
+    """The item that each query is; -1 where it is none."""
+    weight: float
 
-    def vectors(self, queries: Ints) -> Singles:
-        out = self.inner.vectors(queries)
-        out[:, self.S.start : self.S.stop] = out[:, self.T.start : self.T.stop]
-        out[:, self.T.start : self.T.stop] = 0.0
-        return out
 
-    def onward(self, queries: Ints, gradient: Singles) -> Onward | None:
-        crossed = np.zeros(gradient.shape, dtype=np.float32)
-        crossed[:, self.T.start : self.T.stop] = gradient[:, self.S.start : self.S.stop]
-        return self.inner.onward(queries, crossed)
+def places_of(
+    lists: Ints, position_weights: Singles, own_items: OwnItems | None, numbers: Ints | slice = slice(None)
+) -> tuple[Ints, Singles]:
+    """Return the lists of queries called by ``numbers`` with their own items behind them, and weights of all places."""
+    weights = position_weights[: lists.shape[1]]
+    if own_items is None:
+        return lists, weights
+    return np.column_stack([lists, own_items.items[numbers]]), np.append(weights, np.float32(own_items.weight))
 
-    def step(self, queries: Ints, gradient: Singles, n_threads: int | None = None) -> None:
-        self.inner.step(queries, gradient, n_threads)
+
+def add_lists(pair: PairTerm, items: Singles, lists: Ints, weights: Singles, vectors: Singles) -> None:
+    """Write p_q, from the items' rows and a list per vector, into the columns of S."""
+    from slatewise.latent.kernels.lists import list_vectors
+
+    list_vectors(items, lists, weights, pair.listed.start, pair.listed.stop, pair.S.start, vectors)

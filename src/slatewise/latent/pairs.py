@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.latent.tables import Ints, Singles
 
-PAIRS_A_RUN = 16
+PAIRS_PER_RUN = 16
 """Most pairs of a run: more share a row of scores, but all of them see the same, older parameters."""
 
 
@@ -23,7 +24,7 @@ class TrainingPairs:
     offsets: Ints
 
     @classmethod
-    def of(cls, queries: Ints, items: Ints, weights: Singles, most: int = PAIRS_A_RUN) -> TrainingPairs:
+    def of(cls, queries: Ints, items: Ints, weights: Singles, most: int = PAIRS_PER_RUN) -> TrainingPairs:
         """Sort by query, in the order given inside a query, and cut each query's pairs into runs of nearly equal size.
 
         Examples
@@ -52,8 +53,7 @@ class TrainingPairs:
         return TrainingPairs.of(self.queries[kept], self.items[kept], self.weights[kept])
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
+class Block(NamedTuple):
     """Runs that are scored together: row r is query ``queries[r]``; its pairs end at ``ends[r]``."""
 
     queries: Ints
@@ -62,6 +62,12 @@ class Block:
     weights: Singles
     starts: Ints
     """A random number >= 0 for each pair."""
+
+    def rows(self, rows: slice) -> Block:
+        """Return some neighbouring rows with their pairs."""
+        begin, ends = int(self.ends[rows.start - 1]) if rows.start else 0, self.ends[rows]
+        pairs = slice(begin, int(ends[-1]))
+        return Block(self.queries[rows], ends - begin, self.positives[pairs], self.weights[pairs], self.starts[pairs])
 
 
 def shuffled_blocks(pairs: TrainingPairs, block_pairs: int, rng: np.random.Generator) -> list[Block]:

@@ -3,45 +3,42 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
+from functools import partial
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core import rules
+from slatewise.core.executor import Executor
+from slatewise.core.rankings import Rankings
 from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
-from slatewise.latent.asked import asked_of, check_stage, is_folded, most_similar
-from slatewise.latent.explanation import SlateExplanation, shown_ids
-from slatewise.latent.fitting import fit_stages
+from slatewise.latent.batch import QueryBatch, similar_items
+from slatewise.latent.catalogue_ranker import CatalogueRanker
+from slatewise.latent.engines import ENGINES
+from slatewise.latent.fitting import check_for_features, search_of, zero_untaught
 from slatewise.latent.fold_in import FoldedQueries
 from slatewise.latent.fold_in_rows import folded_in
-from slatewise.latent.growth import grown_card, one_more_epoch
+from slatewise.latent.growth import Former, one_more_epoch
 from slatewise.latent.index_file import write_index
-from slatewise.latent.index_vectors import equally_long
-from slatewise.latent.input import Ids, LatentPairs, Unknown, check_ids, check_pairs, number_ids
-from slatewise.latent.lists import check_depths
-from slatewise.latent.recall import recall_at
-from slatewise.latent.screens import forget_screens
+from slatewise.latent.index_vectors import against_equally_long, equally_long
+from slatewise.latent.input import Ids, LatentPairs, Unknown, check_features, check_pairs, number_ids
+from slatewise.latent.model import LatentModel, pair_term
+from slatewise.latent.pair_terms import PAIR_TERMS
 from slatewise.latent.search import Learned
-from slatewise.latent.settings import (
-    PAIR_TERMS,
-    check_learned,
-    check_settings,
-    pair_term,
-    position_weights,
-    require_learnt,
-)
-from slatewise.latent.tables import Singles
+from slatewise.latent.settings import STARTS, LatentSettings
+from slatewise.latent.tables import Ints, Singles, Table, padded
 from slatewise.latent.training import EpochReport
+from slatewise.model.checkpoint import Checkpoint
 from slatewise.model.file import ModelCard
-from slatewise.model.saving import SavedEstimator, card_for
-from slatewise.model.sklearn import check_is_fitted
+from slatewise.model.saving import card_for
 
 
-class LatentRanker(SavedEstimator):
+class LatentRanker(CatalogueRanker):
     """Rank all items for a query by an inner product, trained on violators (WARP), in one or more stages.
 
     ``f(q, d) = (U q).(V d) + b_d`` at stage 0. A later stage adds ``sum_j w_j (S d).(S dbar_j)`` over the k best items
@@ -82,7 +79,7 @@ class LatentRanker(SavedEstimator):
         Where queries are items too (what comes after this one?): the weight of the query in its own list. Queries whose
         id no item has, and rows of :meth:`fold_in`, are in none. With "gram" a pair then teaches both directions.
     epochs : int
-        Most passes over the pairs, a stage.
+        Most passes over the pairs, per stage.
     validation_fraction : float
         Share of the pairs (at most 20,000 pairs) held out to decide when a stage ends; of ids, a pair of every query
         and of every item is trained on all the same. 0, or pairs too few to spare any: all epochs are run.
@@ -110,7 +107,7 @@ class LatentRanker(SavedEstimator):
     query_ids_, item_ids_
         Ids in ascending order; queries given by features have none.
     query_factors_, item_factors_
-        (stages, rows, columns): U and 1, or a row of U a feature; V, b, S and T. Columns of zeros fill up to cache
+        (stages, rows, columns): U and 1, or a row of U per feature; V, b, S and T. Columns of zeros fill up to cache
         lines.
     learning_rate_, max_norm_, stage_learning_rate_, stage_norm_
         What was trained with.
@@ -128,8 +125,8 @@ class LatentRanker(SavedEstimator):
     >>> from slatewise import LatentRanker, datasets
     >>> pairs = datasets.make_sessions(300, 40, random_state=0).sessions.pairs()
     >>> ranker = LatentRanker(n_components=8, epochs=5).fit(pairs.queries, pairs.items)
-    >>> ids, scores = ranker.rank([25, 3], k=5)
-    >>> ids.shape, scores.shape
+    >>> found = ranker.rank([25, 3], k=5)
+    >>> found.ids.shape, found.scores.shape
     ((2, 5), (2, 5))
     """
 
@@ -153,7 +150,6 @@ class LatentRanker(SavedEstimator):
         "own_weight_": rules.WEIGHT,
     }
     query_ids_: Ids
-    item_ids_: Ids
     query_factors_: Singles
     item_factors_: Singles
     query_steps_: Singles
@@ -169,6 +165,17 @@ class LatentRanker(SavedEstimator):
     pair_: str
     position_weights_: Singles
     own_weight_: float
+    _frozen_from: ClassVar[tuple[str, ...]] = (
+        "item_ids_",
+        "item_factors_",
+        "query_ids_",
+        "query_factors_",
+        "by_features_",
+        "n_components_",
+        "pair_",
+        "position_weights_",
+        "own_weight_",
+    )
 
     rules: ClassVar[Mapping[str, Rule]] = {
         "n_components": rules.count(1, rules.MOST_COMPONENTS),
@@ -176,7 +183,7 @@ class LatentRanker(SavedEstimator):
         "k": rules.count(1, rules.MOST_LISTED),
         "loss": rules.one_of("warp", "auc"),
         "alpha": rules.NOT_NEGATIVE,
-        "engine": rules.one_of("blocked", "sampled"),
+        "engine": rules.one_of(*ENGINES),
         "negatives": rules.count() | rules.one_of("catalogue"),
         "learning_rate": rules.SINGLE_POSITIVE | rules.one_of("auto"),
         "max_norm": rules.NORM | rules.one_of("auto"),
@@ -203,7 +210,7 @@ class LatentRanker(SavedEstimator):
         k: int = 20,
         loss: Literal["warp", "auc"] = "warp",
         alpha: float = 1.0,
-        engine: Literal["blocked", "sampled"] = "blocked",
+        engine: str = "blocked",
         negatives: Literal["catalogue"] | int = "catalogue",
         learning_rate: Literal["auto"] | float = "auto",
         max_norm: Literal["auto"] | float = "auto",
@@ -252,21 +259,24 @@ class LatentRanker(SavedEstimator):
         Parameters
         ----------
         queries
-            Ids, one a pair (whole numbers or strings); or features (rows, d), dense or sparse; or, with ``items`` None,
-            a matrix of interactions whose entries are weights (then ids are row and column numbers), or
+            Ids, one per pair (whole numbers or strings); or features (rows, d), dense or sparse; or, with ``items``
+            None, a matrix of interactions whose entries are weights (then ids are row and column numbers), or
             :class:`slatewise.data.Sessions`, of which an item and the next one are a pair (a session of one item, or
             of none, has no pair).
         items
             The item of each pair: ids; with features also a 0/1 matrix (rows, items).
         sample_weight
-            One weight >= 0 a pair (with features: a row).
+            One weight >= 0 per pair (with features: per row).
         """
-        rules.check(self)
-        pairs = check_pairs(self, queries, items, sample_weight)
-        check_settings(self, pairs.features is not None)
-        self._settle_seed()
+        pairs = self._pairs(queries, items, sample_weight)
+        settings, executor = self._settings(pairs), Executor.of(self.n_threads)
         card = card_for(pairs.n_queries, *pairs.arrays())
-        return self._keep(pairs, fit_stages(self, pairs, card.data_sha256), card)
+        checkpoint = Checkpoint.of(self, card.data_sha256, position_weights=settings.position_weights)
+        learned = search_of(settings, pairs, checkpoint, executor).fit(settings.steps())
+        checkpoint.remove()
+        for state in learned.stages:
+            zero_untaught(state.queries, pairs)
+        return self._keep(settings, pairs, learned, card)
 
     def partial_fit(self, queries: Any, items: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Go on with one epoch over further pairs; ids not seen before get rows of their own.
@@ -277,57 +287,34 @@ class LatentRanker(SavedEstimator):
             As in :meth:`fit`. On a ranker that is not fitted this is a fit of one epoch, with nothing held out; on one
             that is, parameters count as they are now, and "auto" is what was found, but ``n_components`` must stay.
         """
-        rules.check(self)
         fitted = "item_factors_" in vars(self)
-        fresh = check_pairs(self, queries, items, sample_weight, reset=not fitted)
-        check_settings(self, fresh.features is not None)
-        self._settle_seed()
-        pairs, learned = one_more_epoch(self, fresh, fitted)
-        return self._keep(pairs, learned, grown_card(self, pairs, fitted))
-
-    def rank(
-        self, queries: Any, k: int = 10, stage: int | None = None, exclude: Any = None, unknown: Unknown = "error"
-    ) -> tuple[Ids, Singles]:
-        """Return the ids and scores of the k best items of each query, best first; equal scores in the order of ids.
-
-        A query that excludes so many that fewer than k are left has the id -1 (of names: an empty string) and the score
-        -inf in the places that stay empty.
-
-        Parameters
-        ----------
-        queries
-            Ids or features, as in :meth:`fit`, or rows of :meth:`fold_in`.
-        k
-            How many items.
-        stage
-            Which stage ranks; default: the last.
-        exclude
-            Items not to show: a sequence of ids for each query, or a sparse matrix (queries, items) in the order of
-            ``item_ids_``.
-        unknown
-            What becomes of ids that fit never saw: "error", or "ignore" with a warning that counts them. Then such a
-            query gets the order of the biases, and such an item is excluded anyway.
-        """
-        found = asked_of(self, queries, stage, unknown).top(k, exclude)
-        return shown_ids(self.item_ids_, found.items), found.scores
+        fresh = self._pairs(queries, items, sample_weight, further=fitted)
+        settings, executor = self._settings(fresh), Executor.of(self.n_threads)
+        if not fitted:
+            pairs, learned = one_more_epoch(settings, settings.steps(), fresh, None, executor)
+            return self._keep(settings, pairs, learned, card_for(pairs.n_queries, *pairs.arrays()))
+        steps = settings.steps({name: getattr(self, f"{name}_") for name in STARTS})
+        former = Former(self._model(), self.query_steps_, self.item_steps_, sum(self.n_epochs_))
+        pairs, learned = one_more_epoch(settings, steps, fresh, former, executor)
+        # Rows of features are new each time, ids may be old ones.
+        before = self.model_card_.n_lists if self.by_features_ else 0
+        card = card_for(before + pairs.n_queries, *pairs.arrays()).after(self.model_card_)
+        return self._keep(settings, pairs, learned, card)
 
     def score(self, queries: Any, y: Any, stage: int | None = None, unknown: Unknown = "error") -> Singles:
-        """Return the scores that :meth:`rank` sorts by, of every query with every item given, (queries, items).
-
-        Not one figure for a whole test set, as scikit-learn's estimators return: that is :meth:`recall`. With this
-        method a ranker can be the base of a :class:`slatewise.StructuredReranker`.
+        """Return :meth:`scores`, with a warning: from 0.3 on this is one figure, ``R@20`` of pairs.
 
         Parameters
         ----------
-        queries, stage
-            As in :meth:`rank`.
-        y
-            Ids of the items, one a column; scikit-learn calls a second argument so.
-        unknown
-            As in :meth:`rank`; an item that fit never saw has the score -inf.
+        queries, y, stage, unknown
+            As in :meth:`scores`, ``y`` being the items.
         """
-        asked = asked_of(self, queries, stage, unknown)
-        return asked.score(number_ids("y", y, self.item_ids_, unknown=unknown, instead="have the score -inf"))
+        warnings.warn(
+            "LatentRanker.score becomes R@20, one figure, in 0.3: use scores(queries, items) for the matrix",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.scores(queries, y, stage, unknown)
 
     def fold_in(self, items: Any, unknown: Unknown = "error") -> FoldedQueries:
         """Return rows of U, (queries, n_components), for queries that fit never saw; :meth:`rank` takes them.
@@ -341,24 +328,20 @@ class LatentRanker(SavedEstimator):
         Parameters
         ----------
         items
-            What each query was seen with: a sequence of ids a query, or a sparse matrix (queries, items) of weights in
-            the order of ``item_ids_``. Items that occur twice count twice; of a query without items, rank gives the
+            What each query was seen with: a sequence of ids per query, or a sparse matrix (queries, items) of weights
+            in the order of ``item_ids_``. Items that occur twice count twice; of a query without items, rank gives the
             order of the biases.
         unknown
             As in :meth:`rank`; with "ignore" items that fit never saw are left out.
         """
-        check_is_fitted(self)
-        return folded_in(self, items, unknown)
-
-    def explain(
-        self, queries: Any, k: int = 10, stage: int | None = None, exclude: Any = None, unknown: Unknown = "error"
-    ) -> SlateExplanation:
-        """Return what :meth:`rank` does with the parts of each score: who moved the item, and by how much."""
-        return asked_of(self, queries, stage, unknown).explain(k, exclude)
+        return folded_in(self._model(), items, unknown, self.max_norm_, Executor.of(self.n_threads))
 
     def query_vectors(self, queries: Any, stage: int | None = None) -> Singles:
         """Return vectors whose inner products with :meth:`item_vectors` are the scores that :meth:`rank` sorts by."""
-        return asked_of(self, queries, stage).vectors()
+        batch = self._batch(queries, "error")
+        last = batch.model.check_stage(stage)
+        factors = batch.cascade(last).factors(len(batch), Executor.of(self.n_threads))
+        return against_equally_long(factors.queries.vectors(np.arange(len(batch)))[:, : batch.model.width(last)])
 
     def item_vectors(self, stage: int | None = None) -> Singles:
         """Return V, b and, at later stages, S, (items, columns), in the order of ``item_ids_``.
@@ -366,9 +349,9 @@ class LatentRanker(SavedEstimator):
         One more column, against which queries have 0, makes all rows equally long: so whoever is nearest by angle
         also scores most, which is what an index of neighbours needs.
         """
-        check_is_fitted(self)
-        last, pair = check_stage(self, stage), pair_term(self)
-        return equally_long(self.item_factors_[last, :, : pair.S.stop if last else pair.S.start])
+        model = self._model()
+        last = model.check_stage(stage)
+        return equally_long(self.item_factors_[last, :, : model.width(last)])
 
     def export_index(self, path: str | os.PathLike[str], stage: int | None = None) -> None:
         """Write :meth:`item_vectors` as a usearch index of inner products, for searches that need not be exact.
@@ -383,38 +366,56 @@ class LatentRanker(SavedEstimator):
         stage
             As in :meth:`rank`.
         """
-        write_index(path, self.item_vectors(stage), self.n_threads)
+        write_index(path, self.item_vectors(stage), Executor.of(self.n_threads))
 
-    def similar_items(self, ids: ArrayLike, k: int = 10) -> tuple[Ids, Singles]:
+    def similar_items(self, ids: ArrayLike, k: int = 10) -> Rankings:
         """Return the k items whose rows of V have the largest cosine with each item's, itself left out."""
-        check_is_fitted(self)
-        found = most_similar(self, number_ids("ids", ids, self.item_ids_), k)
-        return self.item_ids_[found.items], found.scores
+        model = self._model()
+        return similar_items(model, number_ids("ids", ids, model.item_ids), k, Executor.of(self.n_threads))
 
-    def recall(
-        self,
-        queries: Any,
-        items: Any,
-        ks: Sequence[int] = (5, 10, 30, 50),
-        stage: int | None = None,
-        unknown: Unknown = "error",
-    ) -> dict[int, float]:
-        """Return, for each k, the share of pairs whose item is among the k best of all items for its query.
+    # --- parts -------------------------------------------------------------------------------------------------------
 
-        With ``unknown="ignore"`` queries that fit never saw get the order of the biases, and pairs of items that it
-        never saw count as not found.
-        """
-        check_is_fitted(self)
-        numbers = number_ids("items", items, self.item_ids_, unknown=unknown, instead="count as not found")
-        if self.by_features_ or is_folded(queries):
-            asked = asked_of(self, queries, stage, unknown)
-            own = np.arange(asked.n_queries)
-        else:
-            distinct, own = np.unique(check_ids("queries", queries), return_inverse=True)
-            asked = asked_of(self, distinct, stage, unknown)
-        if len(own) != len(numbers) or not len(own):
-            raise ValueError(f"items: expected one a query and at least one, found {len(numbers)} for {len(own)}")
-        return recall_at(asked.factors(), own, numbers, check_depths(ks), self.n_threads)
+    def _pairs(self, queries: Any, items: Any, weight: ArrayLike | None, further: bool = False) -> LatentPairs:
+        """Check every parameter and the data: the door of all that trains."""
+        rules.check(self)
+        pairs = check_pairs(queries, items, weight, partial(check_features, self, reset=not further), further)
+        if pairs.features is None and not further:
+            self.n_features_in_ = 1  # a query is one id
+        return pairs
+
+    def _settings(self, pairs: LatentPairs) -> LatentSettings:
+        """Resolve what such pairs are trained with; the seed last, when nothing is left to refuse."""
+        settings = LatentSettings.of(self.get_params(deep=False))
+        if pairs.features is not None:
+            check_for_features(settings)
+        self._settle_seed()
+        return replace(settings, seed=self.seed_)
+
+    def _freeze(self) -> LatentModel:
+        return LatentModel(
+            self.item_ids_,
+            tuple(Table.fixed(np.ascontiguousarray(rows)) for rows in self.item_factors_),
+            pair_term(self.pair_, self.n_components_, self.n_components_ + 1),
+            self.position_weights_,
+            self.own_weight_,
+            tuple(Table.fixed(np.ascontiguousarray(rows)) for rows in self.query_factors_),
+            self.query_ids_,
+            self.by_features_,
+        )
+
+    def _batch(self, queries: Any, unknown: Unknown) -> QueryBatch:
+        model = self._model()
+        if model.by_features:
+            return QueryBatch.of_features(model, check_features(self, queries, reset=False))
+        if isinstance(queries, FoldedQueries):
+            return QueryBatch.of_rows(model, queries)
+        return QueryBatch.of_ids(model, queries, unknown)
+
+    def _distinct(self, queries: Any, unknown: Unknown) -> tuple[QueryBatch, Ints]:
+        if not self.by_features_ and not isinstance(queries, FoldedQueries):
+            return super()._distinct(queries, unknown)
+        batch = self._batch(queries, unknown)
+        return batch, np.arange(len(batch))
 
     def __sklearn_tags__(self) -> Any:
         tags: Any = cast("Any", super()).__sklearn_tags__()
@@ -424,12 +425,38 @@ class LatentRanker(SavedEstimator):
     def check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
         super().check_learned()
-        check_learned(self)
+        LatentSettings.of(self.get_params(deep=False))
+        if np.asarray(self.position_weights_).dtype != np.float32:
+            raise ValueError("position_weights_: expected float32, found others")
+        if len(self.n_epochs_) != self.n_stages_:
+            raise ValueError(f"n_epochs_: expected {self.n_stages_} numbers, found {len(self.n_epochs_)}")
+        if not self.by_features_ and self.n_features_in_ != 1:
+            raise ValueError(f"n_features_in_: expected 1 where a query is one id, found {self.n_features_in_}")
+        if self.by_features_ and len(self.query_ids_):
+            raise ValueError(f"query_ids_: expected none for queries given by features, found {len(self.query_ids_)}")
+        if len(self.item_ids_) < 2:
+            raise ValueError(f"item_ids_: expected at least two items, found {len(self.item_ids_)}")
+        pair = pair_term(self.pair_, self.n_components_, self.n_components_ + 1)
+        width = padded(pair.S.start if self.n_stages_ == 1 else pair.segments[-1].stop)
+        rows = self.n_features_in_ if self.by_features_ else len(self.query_ids_)
+        for name, shape in {
+            "query_factors_": (self.n_stages_, rows, width),
+            "item_factors_": (self.n_stages_, len(self.item_ids_), width),
+            "query_steps_": (rows, 1),
+            "item_steps_": (len(self.item_ids_), 2),
+        }.items():
+            if getattr(self, name).shape != shape:
+                raise ValueError(f"{name}: expected shape {shape}, found {getattr(self, name).shape}")
 
-    def _keep(self, pairs: LatentPairs, learned: Learned, card: ModelCard) -> Self:
-        forget_screens(self)
+    def _keep(self, settings: LatentSettings, pairs: LatentPairs, learned: Learned, card: ModelCard) -> Self:
         stages, (query_factors, item_factors) = learned.stages, learned.factors
-        require_learnt(learned.steps.learning_rate, query_factors, item_factors)
+        finite = rules.learned_array(3, np.float32)
+        if not (finite.allows(query_factors) and finite.allows(item_factors)):
+            raise ValueError(
+                "learning_rate: expected steps under which factors stay finite, found "
+                f"{learned.steps.learning_rate:g}; features that are too large do the same"
+            )
+        self._frozen = None
         self.query_factors_, self.item_factors_, self.model_card_ = query_factors, item_factors, card
         self.by_features_ = pairs.features is not None
         self.query_ids_ = np.empty(0, dtype=np.int64) if pairs.query_ids is None else pairs.query_ids
@@ -437,6 +464,6 @@ class LatentRanker(SavedEstimator):
         self.n_stages_, self.n_epochs_ = len(stages), [state.best_epoch for state in stages]
         self.query_steps_, self.item_steps_ = stages[0].queries.accumulators, stages[0].items.accumulators
         self.learning_rate_, self.max_norm_, self.stage_learning_rate_, self.stage_norm_ = astuple(learned.steps)
-        self.n_components_, self.pair_ = int(self.n_components), self.pair
-        self.position_weights_, self.own_weight_ = position_weights(self), float(self.own_weight)
+        self.n_components_, self.pair_ = int(settings.n_components), settings.pair
+        self.position_weights_, self.own_weight_ = settings.position_weights, float(settings.own_weight)
         return self

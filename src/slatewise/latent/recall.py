@@ -7,27 +7,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from slatewise.latent.engine import Factors
+from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.latent.cascade import Cascade
 from slatewise.latent.tables import Ints
-from slatewise.latent.top_k import top_items
 
-
-def pair_ranks(factors: Factors, queries: Ints, items: Ints, deepest: int, n_threads: int | None = None) -> Ints:
-    """Return the rank of each pair's item, from 0; ``deepest`` where it is not among that many best."""
-    distinct, own = np.unique(queries, return_inverse=True)
-    lists = top_items(factors.queries, distinct, factors.items.values, deepest, n_threads=n_threads).items
-    ranks = np.empty(len(queries), dtype=np.int64)
-    for first in range(0, len(queries), 8192):  # the comparison takes (pairs, deepest) bytes
-        rows = slice(first, first + 8192)
-        hit = lists[own[rows]] == items[rows, None]
-        ranks[rows] = np.where(hit.any(axis=1), hit.argmax(axis=1), deepest)
-    return ranks
+PAIRS_AT_ONCE = 8192
+"""The comparison takes so many times the depth in bytes."""
 
 
 def recall_at(
-    factors: Factors, queries: Ints, items: Ints, ks: tuple[int, ...], n_threads: int | None = None
+    cascade: Cascade, queries: Ints, items: Ints, ks: tuple[int, ...], executor: Executor = ONE_THREAD
 ) -> dict[int, float]:
     """Return the recall at each k."""
-    deepest = min(max(ks), len(factors.items.values))
-    ranks = pair_ranks(factors, queries, items, deepest, n_threads)
+    deepest = min(max(ks), cascade.n_items)
+    distinct, own = np.unique(queries, return_inverse=True)
+    lists = cascade.top(distinct, deepest, executor=executor).items
+    ranks = np.empty(len(queries), dtype=np.int64)
+    for first in range(0, len(queries), PAIRS_AT_ONCE):
+        rows = slice(first, first + PAIRS_AT_ONCE)
+        hit = lists[own[rows]] == items[rows, None]
+        ranks[rows] = np.where(hit.any(axis=1), hit.argmax(axis=1), deepest)
     return {k: float(np.mean(ranks < min(k, deepest))) for k in ks}

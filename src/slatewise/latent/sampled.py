@@ -1,25 +1,38 @@
 """The engine that draws: threads without locks over one pair of tables, so it is reproducible with one thread only.
 
-It steps rows of ids at once, which is what makes it cheap a pair; queries that are more than rows need the blocked
-engine.
+It steps rows of ids at once, which is what makes it cheap per pair; queries that are more than rows need the blocked
+engine. A step is a pair, so the mean of an epoch is taken between tasks, of which there are then as many as moments.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core import executor
-from slatewise.latent.engine import EpochStats, Factors
+from slatewise.core.executor import Executor
+from slatewise.latent.averaging import MOMENTS, EpochMean
+from slatewise.latent.blocked import blocked_engine
+from slatewise.latent.engine import EngineKind, EngineTask, EpochStats, Factors, WarpEngine
 from slatewise.latent.pairs import Block, TrainingPairs, shuffled_blocks
+from slatewise.latent.rank_weights import rank_weights
 from slatewise.latent.tables import Singles, Table, aligned_zeros, padded
 
 Bytes: TypeAlias = NDArray[np.int8]
 
-PAIRS_A_TASK = 1 << 15
+PAIRS_PER_TASK = 1 << 15
+
+
+class _Shared(NamedTuple):
+    """What all tasks of an epoch read and write."""
+
+    queries: Table
+    items: Table
+    quantized: Bytes
+    rank_weight: Singles
+    max_draws: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,49 +43,66 @@ class SampledEngine:
     """The rows of the queries: the very table that the factors' vectors come from."""
     rank_weight: Singles
     max_draws: int
-    n_threads: int | None = None
+    executor: Executor
 
-    def epoch(self, factors: Factors, pairs: TrainingPairs, rng: np.random.Generator) -> EpochStats:
+    def epoch(
+        self, factors: Factors, pairs: TrainingPairs, rng: np.random.Generator, mean: EpochMean | None = None
+    ) -> EpochStats:
         """Visit every pair once."""
-        from slatewise.latent.kernels.sampled import sampled_epoch
-
-        items, own, bias = factors.items, factors.items.segments[0], factors.items.segments[1]
-        screen = screen_of(items.values, bias.stop)
-
-        def visit(task: tuple[Block, int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-            block, seed = task
-            totals = np.zeros(2)
-            sampled_epoch(
-                self.queries.values,
-                self.queries.accumulators,
-                items.values,
-                items.accumulators,
-                screen,
-                own.stop,
-                own.step,
-                own.max_norm,
-                bias.step,
-                block.queries,
-                block.ends,
-                block.positives,
-                block.weights,
-                self.rank_weight,
-                self.max_draws,
-                seed,
-                totals,
-            )
-            return totals
-
-        blocks = shuffled_blocks(pairs, PAIRS_A_TASK, rng)
+        if factors.base is not None:
+            raise NotImplementedError("engine: expected 'blocked' where a base scores first, found 'sampled'")
+        items = factors.items
+        quantized = quantized_rows(items.values, items.segments[1].stop)
+        shared = _Shared(self.queries, items, quantized, self.rank_weight, self.max_draws)
+        size = PAIRS_PER_TASK if mean is None else min(PAIRS_PER_TASK, -(-len(pairs) // MOMENTS))
+        blocks = shuffled_blocks(pairs, size, rng)
         seeds = rng.integers(1, 1 << 62, size=len(blocks)).tolist()
-        loss, violated = sum(executor.map_blocks(visit, zip(blocks, seeds, strict=True), self.n_threads), np.zeros(2))
-        return EpochStats(float(loss) / len(pairs), float(violated) / len(pairs))
+        tasks = list(zip(blocks, seeds, strict=True))
+        totals = np.zeros(2)
+        for block, seen in zip(blocks, self.executor.map_blocks(_visit, shared, tasks), strict=True):
+            totals = totals + seen
+            if mean is not None:
+                mean.count(len(block.queries))
+        return EpochStats(float(totals[0]) / len(pairs), float(totals[1]) / len(pairs))
 
 
-def screen_of(rows: Singles, n_columns: int) -> Bytes:
+def _visit(shared: _Shared, task: tuple[Block, int]) -> NDArray[np.float64]:
+    from slatewise.latent.kernels.sampled import FactorMoves, sampled_epoch
+
+    (block, seed), totals = task, np.zeros(2)
+    queries, items = shared.queries, shared.items
+    own, bias = items.segments[:2]
+    sampled_epoch(
+        queries.values,
+        queries.accumulators,
+        items.values,
+        items.accumulators,
+        shared.quantized,
+        FactorMoves(own.stop, float(own.step), float(own.max_norm), float(bias.step)),
+        block,
+        shared.rank_weight,
+        shared.max_draws,
+        seed,
+        totals,
+    )
+    return totals
+
+
+def quantized_rows(rows: Singles, n_columns: int) -> Bytes:
     """Return the first columns of all rows in bytes, with a byte for the exponent, in whole cache lines."""
-    from slatewise.latent.kernels.screen import screen_rows
+    from slatewise.latent.kernels.quantized_rows import quantize_rows
 
-    screen = aligned_zeros(len(rows), padded(n_columns // 4 + 1)).view(np.int8)
-    screen_rows(rows, n_columns, screen)
-    return screen
+    quantized = aligned_zeros(len(rows), padded(n_columns // 4 + 1)).view(np.int8)
+    quantize_rows(rows, n_columns, quantized)
+    return quantized
+
+
+def sampled_engine(task: EngineTask) -> WarpEngine:
+    """Draw for stage 0; later stages are blocked."""
+    if task.stage:
+        return blocked_engine(task)
+    draws = min(task.settings.max_draws or task.n_items, task.n_items - 1)  # more would say that a rank is below 1
+    return SampledEngine(task.queries, rank_weights(task.n_items, task.settings.rank_power), draws, task.executor)
+
+
+KIND = EngineKind(sampled_engine, takes_features=False)

@@ -15,16 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slatewise.latent.settings import LatentSettings, Steps
 from slatewise.latent.stages import Shape, Stages
 from slatewise.latent.tables import Ints, Singles
 from slatewise.latent.training import EpochReport, StageState
-
-if TYPE_CHECKING:
-    from slatewise.latent.ranker import LatentRanker
 
 GRIDS: Mapping[str, tuple[float, ...]] = {
     "learning_rate": (0.03, 0.1, 0.3, 0.6),
@@ -32,28 +29,10 @@ GRIDS: Mapping[str, tuple[float, ...]] = {
     "stage_learning_rate": (0.03, 0.1, 0.3),
     "stage_norm": (0.3, 1.0, 2.0),
 }
-"""The ladders."""
-STARTS: Mapping[str, float] = {"learning_rate": 0.3, "max_norm": 1.5, "stage_learning_rate": 0.1, "stage_norm": 1.0}
-"""Where a search begins, and what "auto" is where no pairs are held out to judge by."""
+"""The ladders, on which :data:`slatewise.latent.settings.STARTS` are."""
 SEARCHED = (("max_norm", "learning_rate"), ("stage_learning_rate", "stage_norm"))
 """What is settled with a stage, in this order."""
 TRIAL_EPOCHS = 4
-
-
-@dataclass(frozen=True)
-class Steps:
-    """AdaGrad's steps and the largest norms of rows, of U and V and of S."""
-
-    learning_rate: float
-    max_norm: float
-    stage_learning_rate: float
-    stage_norm: float
-
-    @classmethod
-    def of(cls, ranker: LatentRanker, instead: Mapping[str, float] = STARTS) -> Steps:
-        """Take what a ranker is given, and something else where that is "auto"."""
-        given = {name: getattr(ranker, name) for name in GRIDS}
-        return cls(**{name: instead[name] if value == "auto" else float(value) for name, value in given.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,69 +79,61 @@ class Progress:
     """Whether it is the last trial."""
 
 
-def left_open(ranker: LatentRanker) -> list[str]:
+def left_open(settings: LatentSettings) -> list[str]:
     """Name the parameters that a fit has to search for."""
-    return [name for names in SEARCHED[: ranker.stages] for name in names if getattr(ranker, name) == "auto"]
-
-
-def fit_searching(
-    stages: Stages,
-    shape: Callable[[Steps], Shape],
-    steps: Steps,
-    names: Iterable[str],
-    n_stages: int,
-    progress: Progress,
-    watch: Callable[[EpochReport], None],
-) -> Learned:
-    """Train all stages with the best steps found for those ``names``, going on from where ``progress`` stands.
-
-    ``watch`` hears of every epoch of every trial, and finds the progress up to date.
-    """
-    searched, begun = set(names), 0
-    for stage in range(n_stages):
-        lists = None if stage < len(progress.done) else replace(stages, shape=shape(steps)).hand_over(progress.done)
-        state = None
-        if stage < len(SEARCHED) and searched.intersection(SEARCHED[stage]):
-            climb = _Climb(stages, shape, stage, lists, progress, watch, begun)
-            best = climb.to_the_best(steps, [name for name in SEARCHED[stage] if name in searched])
-            begun, steps, state = climb.begun, best.steps, best.state
-        if lists is None:
-            continue
-        own = replace(stages, shape=shape(steps))
-        if progress.going is None or progress.trying:
-            progress.going, progress.trying = state or own.start(stage, progress.done), False
-        learned = own.train(progress.going, lists, lambda report, _: watch(report))
-        progress.going = None
-        if learned is None:
-            break
-        progress.done = (*progress.done, learned)
-        for trial in progress.trials:
-            trial.state = None
-    return Learned(progress.done, steps)
+    return [name for names in SEARCHED[: settings.stages] for name in names if getattr(settings, name) == "auto"]
 
 
 @dataclass(eq=False)
-class _Climb:
-    """The trials of one stage."""
+class StageSearch:
+    """A fit of all stages with the best steps found for those ``names``, going on from where ``progress`` stands."""
 
     stages: Stages
     shape: Callable[[Steps], Shape]
-    stage: int
-    lists: Ints | None
-    """None: the stage is done, and its trials are all remembered."""
+    names: Iterable[str]
+    n_stages: int
     progress: Progress
     watch: Callable[[EpochReport], None]
-    begun: int
+    """Hears of every epoch of every trial, and finds the progress up to date."""
+    begun: int = 0
     """Trials that the search has asked for, remembered ones counted in."""
 
-    def to_the_best(self, steps: Steps, names: Iterable[str]) -> Trial:
+    def fit(self, steps: Steps) -> Learned:
+        """Train the stages; ``steps`` are those given, and where a search begins."""
+        progress = self.progress
+        for stage in range(self.n_stages):
+            # None: the stage is done, and its trials are all remembered.
+            lists = None if stage < len(progress.done) else self._with(steps).hand_over(progress.done)
+            names = [name for name in SEARCHED[stage] if name in self.names] if stage < len(SEARCHED) else []
+            state = None
+            if names:
+                best = self._climb(stage, lists, steps, names)
+                steps, state = best.steps, best.state
+            if lists is None:
+                continue
+            own = self._with(steps)
+            if progress.going is None or progress.trying:
+                progress.going, progress.trying = state or own.start(stage, progress.done), False
+            learned = own.train(progress.going, lists, self.watch)
+            progress.going = None
+            if learned is None:
+                break
+            progress.done = (*progress.done, learned)
+            for trial in progress.trials:
+                trial.state = None
+        return Learned(progress.done, steps)
+
+    def _with(self, steps: Steps) -> Stages:
+        return replace(self.stages, shape=self.shape(steps))
+
+    def _climb(self, stage: int, lists: Ints | None, steps: Steps, names: list[str]) -> Trial:
         """Move along the ladder of one parameter after the other: up, or else down, while that promises more."""
-        best = self._try(steps)
+        best = self._try(stage, lists, steps)
         for name in names:
             for direction in (1, -1):
                 before = best
                 for value in _rungs(name, getattr(best.steps, name), direction):
-                    tried = self._try(replace(best.steps, **{name: value}))
+                    tried = self._try(stage, lists, replace(best.steps, **{name: value}))
                     if tried.promise <= best.promise:
                         tried.state = None
                         break
@@ -171,30 +142,30 @@ class _Climb:
                     break
         return best
 
-    def _try(self, steps: Steps) -> Trial:
+    def _try(self, stage: int, lists: Ints | None, steps: Steps) -> Trial:
         """Train a trial, or what is left of it, or remember it."""
         progress, number = self.progress, self.begun
         self.begun += 1
         under_way = progress.trying and number == len(progress.trials) - 1
         if number < len(progress.trials) and not under_way:
             return progress.trials[number]
-        own = replace(self.stages, shape=self.shape(steps))
+        own = self._with(steps)
         if not under_way:
-            progress.trials.append(Trial(self.stage, steps))
-            progress.going, progress.trying = own.start(self.stage, progress.done), True
+            progress.trials.append(Trial(stage, steps))
+            progress.going, progress.trying = own.start(stage, progress.done), True
         trial, state = progress.trials[number], progress.going
-        if state is None or self.lists is None:
+        if state is None or lists is None:
             raise RuntimeError("a trial is trained from a state and lists")
         trial.state = state
 
-        def note(report: EpochReport, _: StageState) -> None:
+        def note(report: EpochReport) -> None:
             if report.recall is None:
                 raise RuntimeError("a trial is judged by pairs that are held out")
             trial.recalls.append(report.recall)
             self.watch(report)
 
         epochs = min(TRIAL_EPOCHS, own.schedule.epochs)
-        replace(own, schedule=replace(own.schedule, epochs=epochs)).advance(state, self.lists, note)
+        replace(own, schedule=replace(own.schedule, epochs=epochs)).advance(state, lists, note)
         return trial
 
 

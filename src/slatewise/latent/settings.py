@@ -1,75 +1,93 @@
-"""What a LatentRanker refuses: parameters that mean nothing, and learned arrays that do not fit each other."""
+"""What a fit is told: the parameters of a LatentRanker or a StructuredReranker, checked and resolved once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from slatewise.core import rules
-from slatewise.latent.pair_terms import Bilinear, Gram, PairTerm
-from slatewise.latent.tables import Segment, Singles, padded
+from slatewise.latent.pair_terms import PAIR_TERMS, PairTerm
+from slatewise.latent.tables import Segment, Singles
+from slatewise.latent.training import EpochReport
 
-if TYPE_CHECKING:
-    from slatewise.latent.ranker import LatentRanker
-
-PAIR_TERMS: Mapping[str, Callable[[Segment], PairTerm]] = {"gram": Gram, "bilinear": Bilinear}
-
-
-def check_settings(ranker: LatentRanker, featured: bool) -> None:
-    """Raise ValueError unless the parameters make sense together, and for queries given so."""
-    if featured and ranker.engine == "sampled":
-        raise ValueError("engine: expected 'blocked' for queries given by features, found 'sampled'")
-    given: Any = ranker.position_weights
-    if not isinstance(given, str) and len(given) != ranker.k:
-        raise ValueError(f"position_weights: expected {ranker.k} numbers, as many as k, found {len(given)}")
-    if featured and ranker.own_weight:
-        raise ValueError("own_weight: expected 0 for queries given by features, which are no items")
+Auto: TypeAlias = Literal["auto"]
+STARTS: Mapping[str, float] = {"learning_rate": 0.3, "max_norm": 1.5, "stage_learning_rate": 0.1, "stage_norm": 1.0}
+"""Where a search begins, and what "auto" is where no pairs are held out to judge by."""
 
 
-def position_weights(ranker: LatentRanker) -> Singles:
+@dataclass(frozen=True)
+class Steps:
+    """AdaGrad's steps and the largest norms of rows, of U and V and of S."""
+
+    learning_rate: float
+    max_norm: float
+    stage_learning_rate: float
+    stage_norm: float
+
+
+@dataclass(frozen=True, eq=False)
+class LatentSettings:
+    """The parameters of a fit under their own names; :class:`slatewise.LatentRanker` says what they mean."""
+
+    n_components: int
+    stages: int
+    k: int
+    pair: str
+    stage_learning_rate: float | Auto
+    stage_norm: float | Auto
+    epochs: int
+    validation_fraction: float
+    patience: int
+    batch_size: int | None
+    position_weights: Singles
+    """w_1 to w_k."""
+    callbacks: Sequence[Callable[[EpochReport], None]]
+    seed: int = 0
+    """Of everything random."""
+    learning_rate: float | Auto = "auto"
+    max_norm: float | Auto = "auto"
+    loss: str = "warp"
+    alpha: float = 1.0
+    engine: str = "blocked"
+    negatives: int | Literal["catalogue"] = "catalogue"
+    own_weight: float = 0.0
+    max_draws: int | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> LatentSettings:
+        """Take parameters that follow their rules; raise ValueError where they do not go together."""
+        known: dict[str, Any] = {one.name: given[one.name] for one in fields(cls) if one.name in given}
+        known["position_weights"] = position_weights(known["k"], known.get("position_weights", "reciprocal"))
+        known["callbacks"] = known["callbacks"] or ()
+        return cls(**known)
+
+    @property
+    def term(self) -> Callable[[Segment], PairTerm]:
+        """How a list moves an item, from the columns of S."""
+        return PAIR_TERMS[self.pair]
+
+    @property
+    def rank_power(self) -> float:
+        """Place i weighs ``i ** -rank_power``."""
+        return float(self.alpha) if self.loss == "warp" else 0.0
+
+    def steps(self, instead: Mapping[str, float] = STARTS) -> Steps:
+        """Return what to train with: something else where "auto" is given."""
+        given = {name: getattr(self, name) for name in STARTS}
+        return Steps(**{name: instead[name] if value == "auto" else float(value) for name, value in given.items()})
+
+    def report(self, seen: EpochReport) -> None:
+        """Tell all callbacks."""
+        for callback in self.callbacks:
+            callback(seen)
+
+
+def position_weights(k: int, given: Any = "reciprocal") -> Singles:
     """Return w_1 to w_k of equations 2 and 4."""
-    given: Any = ranker.position_weights
     if isinstance(given, str):
-        return (1.0 / np.arange(1, ranker.k + 1)).astype(np.float32)
+        return (1.0 / np.arange(1, k + 1)).astype(np.float32)
+    if len(given) != k:
+        raise ValueError(f"position_weights: expected {k} numbers, as many as k, found {len(given)}")
     return np.asarray(given, dtype=np.float32)
-
-
-def pair_term(ranker: LatentRanker) -> PairTerm:
-    """Return how a list moves an item in a fitted ranker, and where in a row S and T stand: after V and the bias."""
-    n = ranker.n_components_
-    return PAIR_TERMS[ranker.pair_](Segment(n + 1, 2 * n + 1, 0.0))
-
-
-def check_learned(ranker: LatentRanker) -> None:
-    """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-    check_settings(ranker, False)  # parameters set after fit may not suit features, and change no answer
-    if np.asarray(ranker.position_weights_).dtype != np.float32:
-        raise ValueError("position_weights_: expected float32, found others")
-    if len(ranker.n_epochs_) != ranker.n_stages_:
-        raise ValueError(f"n_epochs_: expected {ranker.n_stages_} numbers, found {len(ranker.n_epochs_)}")
-    if not ranker.by_features_ and ranker.n_features_in_ != 1:
-        raise ValueError(f"n_features_in_: expected 1 where a query is one id, found {ranker.n_features_in_}")
-    if ranker.by_features_ and len(ranker.query_ids_):
-        raise ValueError(f"query_ids_: expected none for queries given by features, found {len(ranker.query_ids_)}")
-    if len(ranker.item_ids_) < 2:
-        raise ValueError(f"item_ids_: expected at least two items, found {len(ranker.item_ids_)}")
-    width = padded(pair_term(ranker).S.start if ranker.n_stages_ == 1 else pair_term(ranker).segments[-1].stop)
-    rows = ranker.n_features_in_ if ranker.by_features_ else len(ranker.query_ids_)
-    for name, n_rows in (("query_factors_", rows), ("item_factors_", len(ranker.item_ids_))):
-        factors = getattr(ranker, name)
-        if factors.shape != (ranker.n_stages_, n_rows, width):
-            raise ValueError(f"{name}: expected shape {(ranker.n_stages_, n_rows, width)}, found {factors.shape}")
-    for name, shape in (("query_steps_", (rows, 1)), ("item_steps_", (len(ranker.item_ids_), 2))):
-        if getattr(ranker, name).shape != shape:
-            raise ValueError(f"{name}: expected shape {shape}, found {getattr(ranker, name).shape}")
-
-
-def require_learnt(learning_rate: float, *factors: Singles) -> None:
-    """Raise ValueError if training has gone where float32 has no numbers."""
-    if not all(rules.learned_array(values.ndim, np.float32).allows(values) for values in factors):
-        raise ValueError(
-            f"learning_rate: expected steps under which factors stay finite, found {learning_rate:g}; "
-            "features that are too large do the same"
-        )

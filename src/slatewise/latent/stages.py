@@ -1,12 +1,13 @@
 """Stages of a latent structured ranker, each on top of the lists of the one before (Weston and Blitzer, eq. 8).
 
-    t = 0:  f(q, d) = (U q).(V d) + b_d
-    t > 0:  f(q, d) = (U q).(V d) + b_d + sum_{j <= k} w_j (S d).(S dbar_j),    dbar = the k best items of stage t - 1
+    t = 0:  f(q, d) = (U q).(V d) + b_d                      or the score b(q, d) of any base
+    t > 0:  f(q, d) = f_0(q, d) + sum_{j <= k} w_j (S d).(S dbar_j),    dbar = the k best items of stage t - 1
 
 With p_q = sum_j w_j S dbar_j this is ``[U q ; 1 ; p_q].[V d ; b_d ; S d]``: one inner product; a bilinear pair term has
 ``T dbar_j`` instead. A stage begins at the U, V, b and S of the one before (the first S: small random numbers) and is
 kept only if recall on held-out pairs rose. S overfits soon, so it has its own step and norm, and U, V and b stay as
-they are.
+they are. After the first epochs, which are still on their way, what is judged and kept is the mean of the tables over
+an epoch.
 
 A query that is itself an item may belong to its own list, with a weight: S'S then learns from a pair (a, b) what comes
 after a and what comes after b.
@@ -17,20 +18,25 @@ query will be. Such lists are cross-fitted: those of a fold's queries come from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
+from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.latent.averaging import EpochMean
+from slatewise.latent.base_scores import BaseScores
+from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import Factors, WarpEngine
-from slatewise.latent.pair_terms import Gram, PairTerm
+from slatewise.latent.pair_terms import Gram, OwnItems, PairTerm, places_of
 from slatewise.latent.pairs import TrainingPairs
-from slatewise.latent.queries import Queries
-from slatewise.latent.screen import Screen
+from slatewise.latent.queries import ListedQueries, Queries
+from slatewise.latent.recall import recall_at
 from slatewise.latent.tables import Ints, Segment, Singles, Table, padded
-from slatewise.latent.top_k import top_items
-from slatewise.latent.training import EpochReport, Schedule, StageState, Validation, train_stage
+from slatewise.latent.training import EpochReport, Schedule, StageState, Validation
+
+PLAIN_EPOCHS = 2
+"""Before means are taken."""
 
 
 @dataclass(frozen=True)
@@ -49,40 +55,33 @@ class Shape:
     by_id: bool = True
     """Whether rows of U are the queries' own, and hold the 1 that multiplies the bias."""
     term: Callable[[Segment], PairTerm] = Gram
+    on_base: bool = False
+    """Whether a base scores first: then there is no U, V and b, and rows begin with S."""
+
+    @property
+    def n_own(self) -> int:
+        """How many columns stand before those of S: V and the bias."""
+        return 0 if self.on_base else self.n_components + 1
 
     def width(self, stage: int) -> int:
         """Return how many numbers a row takes."""
-        return padded(self.n_components + 1 if stage == 0 else self.pair_term.segments[-1].stop)
-
-    @property
-    def pair(self) -> Segment:
-        """The columns of S."""
-        return Segment(self.n_components + 1, 2 * self.n_components + 1, self.pair_step, self.pair_norm)
+        return padded(self.pair_term.segments[-1].stop if stage else self.n_own)
 
     @property
     def pair_term(self) -> PairTerm:
         """How a list moves an item."""
-        return self.term(self.pair)
+        return self.term(Segment(self.n_own, self.n_own + self.n_components, self.pair_step, self.pair_norm))
 
     def tables(self, stage: int) -> tuple[Table, Table]:
         """Return tables of zeros for U and for the items."""
-        n = self.n_components
-        own = Segment(0, n, self.step, self.max_norm)
-        bias = Segment(n, n + 1, self.bias_step)
-        frozen = replace(own, step=0.0), replace(bias, step=0.0)
-        parts = ((own,), (own, bias)) if stage == 0 else (frozen[:1], (*frozen, *self.pair_term.segments))
-        queries = Table.zeros(self.n_queries, self.width(stage), parts[0])
+        n, pair = self.n_components, self.pair_term.segments if stage else ()
+        if self.on_base:
+            return Table.zeros(0, self.width(stage), ()), Table.zeros(self.n_items, self.width(stage), pair)
+        own = Segment(0, n, 0.0 if stage else self.step, self.max_norm)
+        bias = Segment(n, n + 1, 0.0 if stage else self.bias_step)
+        queries = Table.zeros(self.n_queries, self.width(stage), (own,))
         queries.values[:, n] = self.by_id
-        return queries, Table.zeros(self.n_items, self.width(stage), parts[1])
-
-
-@dataclass(frozen=True, eq=False)
-class OwnItems:
-    """Queries that are items themselves, each in its own list."""
-
-    items: Ints
-    """The item that each query is; -1 where it is none."""
-    weight: float
+        return queries, Table.zeros(self.n_items, self.width(stage), (own, bias, *pair))
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,56 +102,53 @@ class Stages:
     """Makes the engine that trains a stage, which may use the lists handed over to it; they are empty for stage 0."""
     folds: Ints | None = None
     """The fold of every query, -1 where it is in none; None: lists are not cross-fitted."""
-    n_threads: int | None = None
+    executor: Executor = ONE_THREAD
     own_items: OwnItems | None = None
+    base: BaseScores | None = None
+    """What scores first, where U and V do not."""
 
     def fit(
-        self,
-        n_stages: int,
-        done: tuple[StageState, ...],
-        going: StageState | None,
-        watch: Callable[[tuple[StageState, ...], EpochReport, StageState], None],
+        self, n_stages: int, done: tuple[StageState, ...], watch: Callable[[EpochReport], None]
     ) -> tuple[StageState, ...]:
-        """Train the stages after those ``done``, going on with ``going``; stop where one does not raise recall."""
+        """Train the stages after those ``done``; stop where one does not raise recall."""
         for stage in range(len(done), n_stages):
-            state = self.start(stage, done) if going is None else going
-            going = None
-            learned = self.train(state, self.hand_over(done), partial(watch, done))
+            state = self.start(stage, done)
+            self.advance(state, self.hand_over(done), watch)
+            learned = state.kept()
             if learned is None:
                 break
             done = (*done, learned)
         return done
 
-    def train(
-        self, state: StageState, lists: Ints, watch: Callable[[EpochReport, StageState], None]
-    ) -> StageState | None:
+    def train(self, state: StageState, lists: Ints, watch: Callable[[EpochReport], None]) -> StageState | None:
         """Train one stage on the lists of the one before; None where it does not raise recall."""
         self.advance(state, lists, watch)
-        if state.best is None:
-            return None
-        best_queries, best_items = state.best
-        return replace(state, queries=best_queries, items=best_items, best=None)
+        return state.kept()
 
-    def advance(self, state: StageState, lists: Ints, watch: Callable[[EpochReport, StageState], None]) -> None:
-        """Train a stage for as many epochs as the schedule has; it can be gone on with."""
-        places = places_of(lists, self.position_weights, self.own_items)
+    def advance(self, state: StageState, lists: Ints, watch: Callable[[EpochReport], None]) -> None:
+        """Go on until recall is flat or the epochs are used up; ``state.best`` has the result.
 
-        def factors(own: Table, items: Table) -> Factors:
-            queries = self.queries(own)
-            if state.stage > 0:
-                queries = self.shape.pair_term.queries(queries, items, *places)
-            return Factors(queries, items)
-
-        train_stage(
-            state,
-            factors,
-            self.pairs,
-            self.engine(state, lists),
-            self.schedule,
-            self.validation,
-            self.n_threads,
-            watch,
-        )
+        What an epoch does depends on the seed and its number only, so it can be gone on with later.
+        """
+        schedule, held, n_runs = self.schedule, self.validation, len(self.pairs.offsets) - 1
+        moving = self._factors(state, lists, state.queries, state.items)
+        engine = self.engine(state, lists)
+        while state.epoch < schedule.epochs and (held is None or state.epoch - state.best_epoch < schedule.patience):
+            rng = np.random.default_rng((schedule.seed, state.stage, state.epoch))
+            mean = EpochMean(state.queries, state.items, n_runs)
+            averaged = state.epoch >= PLAIN_EPOCHS
+            seen = engine.epoch(moving, self.pairs, rng, mean if averaged else None)
+            if averaged and mean.seen != n_runs:
+                raise RuntimeError(f"engine: expected to be told of {n_runs} runs of pairs, found {mean.seen}")
+            state.epoch += 1
+            found, recall = mean.tables(), None
+            if held is not None:
+                cascade = Cascade((self._factors(state, lists, *found),))
+                recall = recall_at(cascade, held.queries, held.items, (held.k,), self.executor)[held.k]
+            if recall is None or recall > state.best_recall:
+                state.best, state.best_epoch = found, state.epoch
+                state.best_recall = state.best_recall if recall is None else recall
+            watch(EpochReport(state.stage, state.epoch, seen.loss, seen.violated, recall))
 
     def hand_over(self, done: tuple[StageState, ...]) -> Ints:
         """Return the lists of the last stage for every query, (queries, k); empty ones before the first."""
@@ -163,17 +159,9 @@ class Stages:
             for fold in range(int(self.folds.max()) + 1):
                 inside = self.folds == fold
                 others = replace(self, pairs=self.pairs.without(inside), folds=None)
-                apart = others.fit(len(done), (), None, lambda done, report, state: None)
+                apart = others.fit(len(done), (), lambda report: None)
                 lists[inside] = self._lists(apart, np.flatnonzero(inside))
         return lists
-
-    def _lists(self, done: tuple[StageState, ...], numbers: Ints) -> Ints:
-        tables = [(state.queries, state.items) for state in done]
-        weights, threads = self.position_weights, self.n_threads
-        pair, own = self.shape.pair_term, self.own_items
-        factors = stage_factors(self.queries, self.n_queries, tables, pair, weights, threads, own)
-        k = min(len(weights), self.shape.n_items)
-        return top_items(factors.queries, numbers, factors.items.values, k, n_threads=threads).items
 
     def start(self, stage: int, done: tuple[StageState, ...]) -> StageState:
         """Return the tables that a stage begins with."""
@@ -181,61 +169,37 @@ class Stages:
         queries, items = self.shape.tables(stage)
         n = self.shape.n_components
         if stage == 0:
-            for table in (queries, items):
+            for table in () if self.shape.on_base else (queries, items):
                 table.values[:, :n] = rng.normal(0, 1 / np.sqrt(n), (len(table.values), n))
             return StageState(stage, queries, items)
         last = done[-1]
-        queries.values[:, : n + 1] = last.queries.values[:, : n + 1]
-        width = last.items.values.shape[1]
-        items.values[:, :width] = last.items.values
+        for table, before in ((queries, last.queries), (items, last.items)):
+            table.values[:, : before.values.shape[1]] = before.values
         if stage == 1:
             for part in self.shape.pair_term.segments:
                 items.values[:, part.start : part.stop] = rng.normal(0, 0.1 / np.sqrt(n), (len(items.values), n))
         return StageState(stage, queries, items, best_recall=last.best_recall)
 
+    def recall(self, done: tuple[StageState, ...]) -> float:
+        """Return the recall of the held-out pairs that is watched; -inf where none are held out."""
+        if self.validation is None:
+            return -np.inf
+        held = self.validation
+        return recall_at(self.cascade(done), held.queries, held.items, (held.k,), self.executor)[held.k]
 
-def stage_factors(
-    queries: Callable[[Table], Queries],
-    n_queries: int,
-    tables: Sequence[tuple[Table, Table]],
-    pair: PairTerm,
-    position_weights: Singles,
-    n_threads: int | None = None,
-    own_items: OwnItems | None = None,
-    screen: Callable[[int], Screen | None] = lambda stage: None,
-) -> Factors:
-    """Return the factors of the last stage: each stage's lists are made by the one before.
+    def cascade(self, done: tuple[StageState, ...]) -> Cascade:
+        """Return what ranks by stages that are done."""
+        factors = tuple(Factors(self.queries(state.queries), state.items, self.base) for state in done)
+        return Cascade(factors, self.shape.pair_term, self.position_weights, self.own_items)
 
-    Parameters
-    ----------
-    queries, n_queries
-        Makes queries from a table of U, and how many they are.
-    tables
-        U and the items' table of every stage.
-    pair
-        How a list moves an item.
-    position_weights
-        w_1 to w_k.
-    n_threads
-        Threads over blocks of queries.
-    own_items
-        The queries as items of their lists.
-    screen
-        Returns the screen of the items of a stage, if there is one.
-    """
-    first, *later = tables
-    factors = Factors(queries(first[0]), first[1])
-    numbers, k = np.arange(n_queries), min(len(position_weights), len(first[1].values))
-    for stage, (own, items) in enumerate(later):
-        values = factors.items.values
-        lists = top_items(factors.queries, numbers, values, k, n_threads=n_threads, screen=screen(stage)).items
-        factors = Factors(pair.queries(queries(own), items, *places_of(lists, position_weights, own_items)), items)
-    return factors
+    def _lists(self, done: tuple[StageState, ...], numbers: Ints) -> Ints:
+        cascade = self.cascade(done)
+        return cascade.top(numbers, cascade.list_length, executor=self.executor).items
 
-
-def places_of(lists: Ints, position_weights: Singles, own_items: OwnItems | None) -> tuple[Ints, Singles]:
-    """Return lists, a row a query, with own items behind them, and the weights of all places."""
-    weights = position_weights[: lists.shape[1]]
-    if own_items is None:
-        return lists, weights
-    return np.column_stack([lists, own_items.items]), np.append(weights, np.float32(own_items.weight))
+    def _factors(self, state: StageState, lists: Ints, own: Table, items: Table) -> Factors:
+        """Return what a stage scores by, from tables of U and of the items."""
+        queries = self.queries(own)
+        if state.stage > 0:
+            places, weights = places_of(lists, self.position_weights, self.own_items)
+            queries = ListedQueries(queries, items, self.shape.pair_term, places, weights)
+        return Factors(queries, items, self.base)

@@ -11,42 +11,37 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core import rules
-from slatewise.core.rules import Rule, is_whole
+from slatewise.core.executor import Executor
+from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
-from slatewise.latent.base_scorer import Scaled, rows_of
-from slatewise.latent.blocked import step_size
-from slatewise.latent.engine import Factors
-from slatewise.latent.explanation import SlateExplanation, moved_by_list, shown_ids
-from slatewise.latent.fitting import training_pairs
-from slatewise.latent.input import Ids, Unknown, check_ids, number_ids
-from slatewise.latent.lists import check_depths, check_exclude, check_k
-from slatewise.latent.on_base import BaseScores, StagesOnBase, base_alone, base_scores, next_factors, top_on_base
-from slatewise.latent.pair_terms import PairTerm
-from slatewise.latent.reranker_settings import pairs_for
-from slatewise.latent.settings import PAIR_TERMS
-from slatewise.latent.tables import Segment, Singles, Table, padded
-from slatewise.latent.top_k import TopItems
-from slatewise.latent.training import EpochReport, Schedule
-from slatewise.latent.validation import hold_out
+from slatewise.latent.base_scorer import Scaled, pairs_for, rows_of
+from slatewise.latent.batch import QueryBatch
+from slatewise.latent.catalogue_ranker import CatalogueRanker
+from slatewise.latent.fitting import shape_of, stages_of
+from slatewise.latent.input import Ids, Unknown, check_ids
+from slatewise.latent.model import LatentModel, pair_term
+from slatewise.latent.pair_terms import PAIR_TERMS
+from slatewise.latent.settings import LatentSettings, position_weights
+from slatewise.latent.tables import Singles, Table, padded
+from slatewise.latent.training import EpochReport
 from slatewise.model.saving import SavedEstimator, card_for
-from slatewise.model.sklearn import check_is_fitted
 
 
-class StructuredReranker(SavedEstimator):
+class StructuredReranker(CatalogueRanker):
     """Rerank all items of any scorer by ``f(q, d) = b(q, d) + sum_j w_j (S d).(S dbar_j)``.
 
     b is the base's score, dbar its k best items for the query and w_j = 1/j; S is learnt from observed pairs (WARP), or
     S and T with ``(S d).(T dbar_j)``. Further stages take the lists of the one before. A stage is kept only if recall
-    on held-out pairs rose.
+    on held-out pairs rose. From the third epoch on, what is judged and kept is the mean of S over an epoch.
 
     Parameters
     ----------
     base : matrix, sparse matrix, pair of matrices or object
         Scores (queries, items), of which a sparse matrix need not store the zeros; or vectors, (queries, n) and
         (items, n), whose inner products are the scores. Row and column numbers are then the ids. Or an object whose
-        ``score(queries, items)`` returns a matrix for given ids, such as a :class:`slatewise.LatentRanker`. A base that
-        knows the pairs of fit by heart shows lists there that are better than any it will show later: fit it on other
-        pairs.
+        ``scores(queries, items)`` returns a matrix for given ids, such as a :class:`slatewise.LatentRanker`. A base
+        that knows the pairs of fit by heart shows lists there that are better than any it will show later: fit it on
+        other pairs.
     n_components : int
         Width of S, and of T.
     stages : int
@@ -61,7 +56,7 @@ class StructuredReranker(SavedEstimator):
     learning_rate, max_norm : float
         AdaGrad's step, and the largest norm of a row, of S and T.
     epochs : int
-        Most passes over the pairs, a stage.
+        Most passes over the pairs, per stage.
     validation_fraction : float
         Share of the pairs (at most 20,000), all those of some queries, held out to decide when a stage ends. 0, or
         queries too few to spare any: all epochs are run.
@@ -107,7 +102,7 @@ class StructuredReranker(SavedEstimator):
     >>> pairs = datasets.make_sessions(300, 40, random_state=0).sessions.pairs()
     >>> popularity = np.tile(np.bincount(pairs.items, minlength=40), (40, 1))
     >>> reranker = StructuredReranker(popularity, n_components=8, k=5, epochs=3).fit(pairs.queries, pairs.items)
-    >>> reranker.rank([25, 3], k=4)[0].shape
+    >>> reranker.rank([25, 3], k=4).ids.shape
     (2, 4)
     """
 
@@ -122,7 +117,6 @@ class StructuredReranker(SavedEstimator):
         "n_epochs_": rules.vector("whole numbers", 0, rules.MOST, whole=True, empty=True),
     }
     not_saved: ClassVar[tuple[str, ...]] = (*SavedEstimator.not_saved, "base")
-    item_ids_: Ids
     pair_factors_: Singles
     base_unit_: float
     n_components_: int
@@ -130,6 +124,7 @@ class StructuredReranker(SavedEstimator):
     k_: int
     n_stages_: int
     n_epochs_: list[int]
+    _frozen_from: ClassVar[tuple[str, ...]] = ("item_ids_", "pair_factors_", "n_components_", "pair_", "k_")
 
     rules: ClassVar[Mapping[str, Rule]] = {
         "base": rules.ELSEWHERE,
@@ -189,116 +184,31 @@ class StructuredReranker(SavedEstimator):
         Parameters
         ----------
         queries, items
-            Ids, one a pair.
+            Ids, one per pair.
         sample_weight
-            One weight >= 0 a pair.
+            One weight >= 0 per pair.
         """
         rules.check(self)
-        pairs = pairs_for(self, check_ids("queries", queries), check_ids("items", items), sample_weight)
-        self._settle_seed()
-        self.item_ids_ = pairs.item_ids
+        pairs = pairs_for(self.base, queries, items, sample_weight)
+        self.n_features_in_ = 1  # a query is one id
+        settings, executor = self._settings(), Executor.of(self.n_threads)
+        base = rows_of(self.base, cast("Ids", pairs.query_ids), pairs.item_ids)
+        shape = shape_of(settings, pairs, settings.steps(), on_base=True)
+        stages = stages_of(settings, pairs, shape, executor, base)
+        first = stages.start(0, ())
+        found = stages.cascade((first,)).top(np.arange(pairs.n_queries), min(self.k, shape.n_items), executor=executor)
+        unit = self._unit(found.scores)
+        stages = replace(stages, base=Scaled(base, unit))
+        first.best_recall = stages.recall((first,))
+        learned = stages.fit(settings.stages, (first,), settings.report)[1:]
+        factors = np.array([state.items.values for state in learned], dtype=np.float32)
+        self.pair_factors_ = factors.reshape(len(learned), len(pairs.item_ids), shape.width(1))
+        self._frozen = None
+        self.item_ids_, self.base_unit_ = pairs.item_ids, unit
         self.n_components_, self.pair_, self.k_ = int(self.n_components), self.pair, int(self.k)
-        query_ids = cast("Ids", pairs.query_ids)
-        base = rows_of(self.base, query_ids, pairs.item_ids)
-        self.base_unit_ = self._unit(base, len(query_ids))
-        # A base scores queries that were never seen, as it does features: all pairs of a query are held out together.
-        rows = replace(pairs, features=np.empty((len(query_ids), 0), dtype=np.float32))
-        used, validation = hold_out(rows, self.validation_fraction, self.k_, self.seed_)
-        training = training_pairs(used)
-        stages = StagesOnBase(
-            Scaled(base, self.base_unit_),
-            len(query_ids),
-            len(pairs.item_ids),
-            self._pair(),
-            training,
-            validation,
-            Schedule(self.epochs, self.patience, self.seed_),
-            self._weights(),
-            self.batch_size or step_size(len(training)),
-            self.n_threads,
-        )
-        tables, self.n_epochs_ = stages.fit(self.stages, self._report)
-        self.n_stages_ = len(tables)
-        shape = (len(tables), len(pairs.item_ids), self._width())
-        self.pair_factors_ = np.array([table.values for table in tables], dtype=np.float32).reshape(shape)
+        self.n_stages_, self.n_epochs_ = len(learned), [state.best_epoch for state in learned]
         self.model_card_ = card_for(pairs.n_queries, *pairs.arrays())
         return self
-
-    def rank(
-        self, queries: ArrayLike, k: int = 10, stage: int | None = None, exclude: Any = None, unknown: Unknown = "error"
-    ) -> tuple[Ids, Singles]:
-        """Return the ids and scores of the k best items of each query, best first; equal scores in the order of ids.
-
-        A query that excludes so many that fewer than k are left has the id -1 (of names: an empty string) and the score
-        -inf in the places that stay empty.
-
-        Parameters
-        ----------
-        queries
-            Ids that the base can score, seen in fit or not.
-        k
-            How many items.
-        stage
-            Which stage ranks, 0 being the base itself; default: the last.
-        exclude
-            Items not to show: a sequence of ids for each query, or a sparse matrix (queries, items) in the order of
-            ``item_ids_``.
-        unknown
-            What becomes of queries that are no rows of a base given as matrices, and of excluded items that fit never
-            saw: "error", or "ignore" with a warning that counts them. Then such a query gets the mean of the base's
-            rows, and such an item is excluded anyway. A base that is an object decides by itself what it does with ids
-            that it does not know.
-        """
-        base, n_queries = self._base(queries, unknown)
-        found = self._top(base, n_queries, k, self._last(stage), exclude, unknown)
-        return shown_ids(self.item_ids_, found.items), found.scores
-
-    def explain(
-        self, queries: ArrayLike, k: int = 10, stage: int | None = None, exclude: Any = None, unknown: Unknown = "error"
-    ) -> SlateExplanation:
-        """Return the k best items of each query with the parts of their scores: who moved them, and by how much.
-
-        Parameters
-        ----------
-        queries, k, stage, exclude, unknown
-            As in :meth:`rank`.
-        """
-        base, n_queries = self._base(queries, unknown)
-        last = self._last(stage)
-        items = self._top(base, n_queries, k, last, exclude, unknown).items
-        lists, moved = np.empty((n_queries, 0), dtype=np.int64), np.zeros((*items.shape, 0))
-        if last:
-            lists = self._top(base, n_queries, min(self.k_, len(self.item_ids_)), last - 1).items
-            weights = self._weights()[: lists.shape[1]]
-            moved = moved_by_list(self.pair_factors_[last - 1], self._pair(), items, lists, weights)
-        own = base_scores(base, np.arange(n_queries), items, len(self.item_ids_)).astype(np.float64)
-        own[items < 0] = -np.inf
-        shown = shown_ids(self.item_ids_, items)
-        return SlateExplanation(shown, own, np.zeros(own.shape), self.item_ids_[lists], moved)
-
-    def recall(
-        self,
-        queries: ArrayLike,
-        items: ArrayLike,
-        ks: Sequence[int] = (5, 10, 30, 50),
-        stage: int | None = None,
-        unknown: Unknown = "error",
-    ) -> dict[int, float]:
-        """Return, for each k, the share of pairs whose item is among the k best of all items for its query.
-
-        With ``unknown="ignore"`` queries are treated as in :meth:`rank`, and pairs of items that fit never saw count as
-        not found.
-        """
-        check_is_fitted(self)
-        numbers = number_ids("items", items, self.item_ids_, unknown=unknown, instead="count as not found")
-        asked, own = np.unique(check_ids("queries", queries), return_inverse=True)
-        if len(own) != len(numbers) or not len(own):
-            raise ValueError(f"items: expected one a query and at least one, found {len(numbers)} for {len(own)}")
-        depths = check_depths(ks)
-        base, n_queries = self._base(asked, unknown)
-        lists = self._top(base, n_queries, min(max(depths), len(self.item_ids_)), self._last(stage)).items
-        hits = lists[own] == numbers[:, None]
-        return {k: float(hits[:, :k].any(axis=1).mean()) for k in depths}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything but the base to one ``.safetensors`` file.
@@ -317,17 +227,23 @@ class StructuredReranker(SavedEstimator):
             raise ValueError(f"n_epochs_: expected {self.n_stages_} numbers, found {len(self.n_epochs_)}")
         if not len(self.item_ids_) or self.n_features_in_ != 1:
             raise ValueError("item_ids_, n_features_in_: expected at least one item, and 1 for a query of one id")
-        shape = (self.n_stages_, len(self.item_ids_), self._width())
+        width = padded(pair_term(self.pair_, self.n_components_, 0).segments[-1].stop)
+        shape = (self.n_stages_, len(self.item_ids_), width)
         if self.pair_factors_.shape != shape:
             raise ValueError(f"pair_factors_: expected float32 of shape {shape}, found {self.pair_factors_.shape}")
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
-    def _unit(self, base: BaseScores, n_queries: int) -> float:
-        """Return the mean gap between the best and the k-th item, over ``base_scale``; 1 where there is none."""
-        k = min(self.k_, len(self.item_ids_))
-        found = top_on_base(base, base_alone(len(self.item_ids_)), np.arange(n_queries), k, n_threads=self.n_threads)
-        ends = found.scores[:, [0, -1]].astype(np.float64)  # a gap of float32 numbers need not be one
+    def _settings(self) -> LatentSettings:
+        """Resolve the parameters: steps and norms are those of S, and the base is one stage more."""
+        given = self.get_params(deep=False)
+        of_S = {"stage_learning_rate": given.pop("learning_rate"), "stage_norm": given.pop("max_norm")}
+        self._settle_seed()
+        return LatentSettings.of(given | of_S | {"stages": self.stages + 1, "seed": self.seed_})
+
+    def _unit(self, best: Singles) -> float:
+        """Return the mean gap between the best and the k-th score, over ``base_scale``; 1 where there is none."""
+        ends = best[:, [0, -1]].astype(np.float64)  # a gap of float32 numbers need not be one
         gap = float((ends[:, 0] - ends[:, 1]).mean())
         unit = gap / float(self.base_scale) if gap > 0 else 1.0
         if not rules.UNIT.allows(unit):
@@ -337,42 +253,15 @@ class StructuredReranker(SavedEstimator):
             )
         return unit
 
-    def _pair(self) -> PairTerm:
-        return PAIR_TERMS[self.pair_](Segment(0, self.n_components_, float(self.learning_rate), float(self.max_norm)))
+    def _freeze(self) -> LatentModel:
+        alone = Table.zeros(len(self.item_ids_), 0, ())
+        return LatentModel(
+            self.item_ids_,
+            (alone, *(Table.fixed(np.ascontiguousarray(rows)) for rows in self.pair_factors_)),
+            pair_term(self.pair_, self.n_components_, 0),
+            position_weights(self.k_),
+        )
 
-    def _width(self) -> int:
-        return padded(self._pair().segments[-1].stop)
-
-    def _weights(self) -> Singles:
-        return (1.0 / np.arange(1, min(self.k_, len(self.item_ids_)) + 1)).astype(np.float32)
-
-    def _report(self, seen: EpochReport) -> None:
-        for callback in self.callbacks or ():
-            callback(seen)
-
-    def _last(self, stage: int | None) -> int:
-        last = self.n_stages_ if stage is None else stage
-        if not is_whole(last) or not 0 <= last <= self.n_stages_:
-            raise ValueError(f"stage: expected a number from 0 (the base) to {self.n_stages_}, found {stage!r}")
-        return int(last)
-
-    def _base(self, queries: ArrayLike, unknown: Unknown) -> tuple[BaseScores, int]:
-        """Return the base's scores, in its unit, of queries called by their places, and how many these are."""
-        check_is_fitted(self)
-        ids = check_ids("queries", queries)
-        return Scaled(rows_of(self.base, ids, self.item_ids_, unknown), self.base_unit_), len(ids)
-
-    def _top(
-        self, base: BaseScores, n_queries: int, k: int, last: int, exclude: Any = None, unknown: Unknown = "error"
-    ) -> TopItems:
-        hidden = check_exclude(exclude, n_queries, self.item_ids_, unknown)
-        check_k(k, len(self.item_ids_))
-        factors = self._factors(base, n_queries, last)
-        return top_on_base(base, factors, np.arange(n_queries), k, hidden, self.n_threads)
-
-    def _factors(self, base: BaseScores, n_queries: int, last: int) -> Factors:
-        factors = base_alone(len(self.item_ids_))
-        for values in self.pair_factors_[:last]:
-            table = Table(np.ascontiguousarray(values), np.empty((len(values), 0), dtype=np.float32), ())
-            factors = next_factors(base, factors, table, self._pair(), n_queries, self._weights(), self.n_threads)
-        return factors
+    def _batch(self, queries: Any, unknown: Unknown) -> QueryBatch:
+        model, ids = self._model(), check_ids("queries", queries)
+        return QueryBatch.on_base(model, ids, Scaled(rows_of(self.base, ids, model.item_ids, unknown), self.base_unit_))

@@ -10,19 +10,19 @@ too slowly.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core import executor
+from slatewise.core.executor import Executor
 
 Singles: TypeAlias = NDArray[np.float32]
 Ints: TypeAlias = NDArray[np.int64]
 
 LINE = 16
 """Numbers in a cache line."""
-ROWS_A_TASK = 512
+ROWS_PER_TASK = 512
 """Touched rows that one thread steps at a time."""
 
 
@@ -38,7 +38,7 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows, and an accumulator a row and segment."""
+    """Rows, and an accumulator per row and segment."""
 
     values: Singles
     accumulators: Singles
@@ -49,6 +49,11 @@ class Table:
         """Make a table of zeros; ``width`` is a multiple of 16."""
         return cls(aligned_zeros(n_rows, width), np.zeros((n_rows, len(segments)), dtype=np.float32), segments)
 
+    @classmethod
+    def fixed(cls, values: Singles) -> Table:
+        """Take rows as they are; none of them moves."""
+        return cls(values, np.empty((len(values), 0), dtype=np.float32), ())
+
     def copy(self) -> Table:
         """Return a table that shares no memory with this one."""
         values = aligned_zeros(*self.values.shape)
@@ -56,8 +61,7 @@ class Table:
         return Table(values, self.accumulators.copy(), self.segments)
 
 
-@dataclass(frozen=True, eq=False)
-class Entries:
+class Entries(NamedTuple):
     """A sparse sum: row ``rows[e]`` gets ``coefficients[e]`` times vector ``sources[e]``."""
 
     rows: Ints
@@ -81,9 +85,9 @@ def padded(n_columns: int) -> int:
 
 def aligned_zeros(n_rows: int, width: int) -> Singles:
     """Return zeros whose rows start at cache lines."""
-    room = np.zeros(n_rows * width + LINE, dtype=np.float32)
-    skip = -(room.ctypes.data // room.itemsize) % LINE
-    return room[skip : skip + n_rows * width].reshape(n_rows, width)
+    buffer = np.zeros(n_rows * width + LINE, dtype=np.float32)
+    skip = -(buffer.ctypes.data // buffer.itemsize) % LINE
+    return buffer[skip : skip + n_rows * width].reshape(n_rows, width)
 
 
 def without_padding(vectors: Singles) -> Singles:
@@ -92,7 +96,16 @@ def without_padding(vectors: Singles) -> Singles:
     return vectors[:, : int(used[-1]) + 1 if len(used) else 1]
 
 
-def step_rows(table: Table, entries: Entries, vectors: Singles, n_threads: int | None = None) -> None:
+class Moves(NamedTuple):
+    """How the segments of a table move: bounds, steps and largest norms, a number per segment."""
+
+    starts: Ints
+    stops: Ints
+    steps: NDArray[np.float64]
+    norms: NDArray[np.float64]
+
+
+def step_rows(table: Table, entries: Entries, vectors: Singles, executor: Executor) -> None:
     """Move the rows that have entries by one AdaGrad step along their sums, and project them."""
     from slatewise.latent.kernels.update import order_by_row, update_rows
 
@@ -101,28 +114,16 @@ def step_rows(table: Table, entries: Entries, vectors: Singles, n_threads: int |
     ends = np.zeros(len(table.values), dtype=np.int64)
     order, touched = np.empty(len(entries.rows), dtype=np.int64), np.empty(len(table.values), dtype=np.int64)
     touched = touched[: order_by_row(entries.rows, ends, order, touched)]
-    starts = np.array([part.start for part in table.segments])
-    stops = np.array([part.stop for part in table.segments])
-    steps = np.array([part.step for part in table.segments])
-    norms = np.array([part.max_norm for part in table.segments])
+    values, parts = table.values, table.segments
+    moves = Moves(
+        np.array([part.start for part in parts]),
+        np.array([part.stop for part in parts]),
+        np.array([part.step for part in parts]),
+        np.array([part.max_norm for part in parts]),
+    )
 
     def step(first: int) -> None:
-        update_rows(
-            table.values,
-            table.accumulators,
-            starts,
-            stops,
-            steps,
-            norms,
-            touched[first : first + ROWS_A_TASK],
-            ends,
-            order,
-            entries.coefficients,
-            entries.sources,
-            vectors,
-            np.empty(int(table.values.shape[1]), dtype=np.float32),
-        )
+        rows, gradient = touched[first : first + ROWS_PER_TASK], np.empty(int(values.shape[1]), dtype=np.float32)
+        update_rows(values, table.accumulators, moves, rows, ends, order, entries, vectors, gradient)
 
-    threads = n_threads if len(touched) > ROWS_A_TASK else 1  # a step is too short to start threads for one task
-    for _ in executor.map_blocks(step, range(0, len(touched), ROWS_A_TASK), threads):
-        pass
+    executor.fill_blocks(step, range(0, len(touched), ROWS_PER_TASK))

@@ -1,22 +1,12 @@
-"""Training of one stage: epochs of an engine, recall on held-out pairs after each, the best parameters kept.
-
-After the first epochs, which are still on their way, what is judged and kept is the mean of the tables over an epoch.
-"""
+"""What a fit is at: reports of epochs, when to stop, pairs held out, the state of a stage."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slatewise.latent.averaging import CountedQueries, EpochMean
-from slatewise.latent.engine import Factors, WarpEngine
-from slatewise.latent.pairs import TrainingPairs
-from slatewise.latent.recall import recall_at
 from slatewise.latent.tables import Ints, Table
-
-PLAIN_EPOCHS = 2
 
 
 @dataclass(frozen=True)
@@ -41,7 +31,7 @@ class Schedule:
 
     epochs: int
     patience: int
-    """Epochs in a row without a better recall after which a stage ends."""
+    """Epochs in succession without a better recall after which a stage ends."""
     seed: int
 
 
@@ -67,35 +57,9 @@ class StageState:
     best: tuple[Table, Table] | None = None
     """None: no epoch has beaten the recall that the stage began with."""
 
-
-def train_stage(
-    state: StageState,
-    factors: Callable[[Table, Table], Factors],
-    pairs: TrainingPairs,
-    engine: WarpEngine,
-    schedule: Schedule,
-    validation: Validation | None,
-    n_threads: int | None,
-    watch: Callable[[EpochReport, StageState], None],
-) -> None:
-    """Go on from ``state`` until recall is flat or the epochs are used up; ``state.best`` has the result.
-
-    ``factors`` makes factors of the queries' and the items' table. What an epoch does depends on the seed and its
-    number only.
-    """
-    moving = factors(state.queries, state.items)
-    while state.epoch < schedule.epochs and (validation is None or state.epoch - state.best_epoch < schedule.patience):
-        rng = np.random.default_rng((schedule.seed, state.stage, state.epoch))
-        mean = EpochMean(state.queries, state.items, len(pairs.offsets) - 1)
-        averaged = state.epoch >= PLAIN_EPOCHS
-        queries = CountedQueries(moving.queries, mean) if averaged else moving.queries
-        seen = engine.epoch(Factors(queries, moving.items), pairs, rng)
-        state.epoch += 1
-        found, recall = mean.tables(), None
-        if validation is not None:
-            k = validation.k
-            recall = recall_at(factors(*found), validation.queries, validation.items, (k,), n_threads)[k]
-        if recall is None or recall > state.best_recall:
-            state.best, state.best_epoch = found, state.epoch
-            state.best_recall = state.best_recall if recall is None else recall
-        watch(EpochReport(state.stage, state.epoch, seen.loss, seen.violated, recall), state)
+    def kept(self) -> StageState | None:
+        """Return the stage with the tables of its best epoch; None where there is none."""
+        if self.best is None:
+            return None
+        queries, items = self.best
+        return replace(self, queries=queries, items=items, best=None)

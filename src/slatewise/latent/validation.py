@@ -16,16 +16,18 @@ _STREAM = 1 << 32
 """Keeps these choices apart from the random numbers of the stages."""
 
 
-def hold_out(pairs: LatentPairs, fraction: float, k: int, seed: int) -> tuple[LatentPairs, Validation | None]:
+def hold_out(
+    pairs: LatentPairs, fraction: float, k: int, seed: int, on_base: bool = False
+) -> tuple[LatentPairs, Validation | None]:
     """Cut a share of the pairs off; None where too few are left to choose from.
 
-    Of ids, one pair of every query and one of every item stay: nothing else is known about them. Of features, all pairs
-    of a row go together. The recall that is watched looks at no more than a quarter of the catalogue: among all items,
-    everybody finds everything.
+    Of ids, one pair of every query and one of every item stay: nothing else is known about them. Of features, and where
+    a base scores queries that were never seen, all pairs of a query go together. The recall that is watched looks at
+    no more than a quarter of the catalogue: among all items, everybody finds everything.
     """
     wanted = min(int(fraction * len(pairs.queries)), MOST_PAIRS)
     rng = np.random.default_rng((seed, _STREAM))
-    if pairs.features is None:
+    if pairs.features is None and not on_base:
         often = np.bincount(pairs.queries)[pairs.queries] > 1
         often &= np.bincount(pairs.items)[pairs.items] > 1
         order = np.concatenate([rng.permutation(np.flatnonzero(often)), np.flatnonzero(~often)])

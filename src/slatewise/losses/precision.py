@@ -119,7 +119,7 @@ def _whole(name: str, values: ArrayLike) -> NDArray[np.int64]:
 
 
 def _resolve(k: ArrayLike | None, relevant: NDArray[Any], sizes: NDArray[Any]) -> NDArray[Any]:
-    """Return one k a list, between 1 and the list's length."""
+    """Return one k per list, between 1 and the list's length."""
     if k is None:
         if (relevant == 0).any():
             raise ValueError(

@@ -61,8 +61,8 @@ class Hits:
 
     def within(self, k: int | Int | None) -> Float:
         """Chance that each hit stands on the first k ranks; None: on any rank."""
-        room = (NEVER if k is None else k) - self.first
-        return np.clip(room, 0, self.size) / self.size
+        places = (NEVER if k is None else k) - self.first
+        return np.clip(places, 0, self.size) / self.size
 
 
 TieRule: TypeAlias = Callable[[Standings, Scored], tuple[Int, Int]]

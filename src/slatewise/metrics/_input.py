@@ -43,7 +43,7 @@ def read_lists(
     ids: ArrayLike | None,
     group: ArrayLike | None = None,
 ) -> Scored:
-    """Check and flatten dense (n_lists, n_items) arrays, or flat arrays with one qid a row or the lists' sizes."""
+    """Check and flatten dense (n_lists, n_items) arrays, or flat arrays with one qid per row or the lists' sizes."""
     truth, score = finite("relevance", relevance), finite("scores", scores)
     if truth.shape != score.shape:
         raise ValueError(f"scores: expected the shape of relevance, {truth.shape}, found {score.shape}")
@@ -55,7 +55,7 @@ def read_lists(
             raise ValueError("group: expected None with 2-D scores, whose rows are the lists")
         return _dense(truth, score, qid, names)
     if names is not None and names.shape != score.shape:
-        raise ValueError(f"ids: expected one id a row, shape {score.shape}, found shape {names.shape}")
+        raise ValueError(f"ids: expected one id per row, shape {score.shape}, found shape {names.shape}")
     groups = group_rows(qid, len(score), group)
     return Scored(
         groups.gather(score), groups.gather(truth), groups.offsets, None if names is None else groups.gather(names)

@@ -41,7 +41,7 @@ class AUC(Measure):
         return "auc"
 
     def of_hits(self, hits: Hits) -> Float:
-        """One value a list."""
+        """One value per list."""
         hits = hits.relevant(self.threshold)
         need_retrieved("AUC", hits)
         relevant = hits.count()

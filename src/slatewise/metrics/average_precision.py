@@ -55,7 +55,7 @@ class AP(Measure):
         return "map" if self.k is None else f"map@{self.k}"
 
     def of_hits(self, hits: Hits) -> Float:
-        """One value a list."""
+        """One value per list."""
         hits = hits.relevant(self.threshold)
         relevant = hits.count()
         cut = int(hits.lengths.max(initial=0)) if self.k is None else self.k

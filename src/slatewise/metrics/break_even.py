@@ -38,7 +38,7 @@ class BreakEven(Measure):
         return "bep"
 
     def of_hits(self, hits: Hits) -> Float:
-        """One value a list."""
+        """One value per list."""
         hits = hits.relevant(self.threshold)
         relevant = hits.count()
         return self.with_empty(ratio(hits.sum(hits.within(relevant[hits.lists])), relevant), relevant == 0)

@@ -46,7 +46,7 @@ def evaluate(
 
 @dataclass(frozen=True, eq=False)
 class PerQuery:
-    """One value a query and measure: ``values[name][i]`` belongs to query ``qid[i]``."""
+    """One value per query and measure: ``values[name][i]`` belongs to query ``qid[i]``."""
 
     qid: Array
     values: dict[str, Float]

@@ -57,7 +57,7 @@ class MeanNDCG(Measure):
         return "mean_ndcg"
 
     def of_hits(self, hits: Hits) -> Float:
-        """One value a list."""
+        """One value per list."""
         n_ranks = hits.judged()
         discount = DISCOUNTS[self.discount](int(n_ranks.max(initial=0)))
         with np.errstate(over="ignore"):

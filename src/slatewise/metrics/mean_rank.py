@@ -42,7 +42,7 @@ class MeanRank(Measure):
         return "mean_rank"
 
     def of_hits(self, hits: Hits) -> Float:
-        """One value a list."""
+        """One value per list."""
         hits = hits.relevant(self.threshold)
         need_retrieved("mean rank", hits)
         relevant = hits.count()

@@ -72,7 +72,7 @@ class NDCG(Measure):
         return "ndcg" if self.k is None else f"ndcg@{self.k}"
 
     def of_hits(self, hits: Hits) -> Float:
-        """One value a list."""
+        """One value per list."""
         if np.any(hits.lengths < self.at_least):
             shortest = int(hits.lengths.min())
             raise ValueError(f"scores: expected lists of at least {self.at_least} items, found one of {shortest}")

@@ -48,7 +48,7 @@ class Precision(Measure):
         return "p" if self.k is None else f"p@{self.k}"
 
     def of_hits(self, hits: Hits) -> Float:
-        """One value a list."""
+        """One value per list."""
         hits = hits.relevant(self.threshold)
         ranks = hits.lengths if self.k is None else np.full(len(hits.lengths), self.k)
         if self.short == "n":

@@ -42,7 +42,7 @@ class Recall(Measure):
         return "recall" if self.k is None else f"recall@{self.k}"
 
     def of_hits(self, hits: Hits) -> Float:
-        """One value a list."""
+        """One value per list."""
         hits = hits.relevant(self.threshold)
         relevant = hits.count()
         return self.with_empty(ratio(hits.sum(hits.within(self.k)), relevant), relevant == 0)

@@ -46,7 +46,7 @@ class RR(Measure):
         return "mrr" if self.k is None else f"mrr@{self.k}"
 
     def of_hits(self, hits: Hits) -> Float:
-        """One value a list."""
+        """One value per list."""
         hits = hits.relevant(self.threshold)
         count = hits.count()
         lists = np.flatnonzero(count)

@@ -15,7 +15,7 @@ class Predictor(Protocol):
     """What a scorer needs of an estimator."""
 
     def predict(self, X: ArrayLike, /) -> ArrayLike:
-        """Return one score a row."""
+        """Return one score per row."""
         ...
 
 

@@ -140,7 +140,9 @@ def _check_count(n: int) -> None:
 def _differences(a: ArrayLike, b: ArrayLike) -> Float:
     left, right = real_numbers("a", a), real_numbers("b", b)
     if left.ndim != 1 or left.shape != right.shape:
-        raise ValueError(f"b: expected one value a list, as many as a has, found shapes {left.shape} and {right.shape}")
+        raise ValueError(
+            f"b: expected one value per list, as many as a has, found shapes {left.shape} and {right.shape}"
+        )
     skipped = np.isnan(left)
     if np.any(skipped != np.isnan(right)):
         place = int(np.argmax(skipped != np.isnan(right)))

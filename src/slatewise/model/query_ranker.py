@@ -117,7 +117,7 @@ class QueryRanker(SavedEstimator):
         sample_weight: ArrayLike | None = None,
         group: ArrayLike | None = None,
     ) -> float:
-        """Return the mean NDCG@10 over lists.
+        """Return the mean ``NDCG@10`` over lists.
 
         Parameters
         ----------

@@ -35,7 +35,7 @@ __all__ = [
     "check_rows",
     "check_targets",
     "check_weights",
-    "multi_label_tags",
+    "say_multi_label",
 ]
 
 Method = TypeVar("Method")
@@ -46,11 +46,6 @@ def available_if(says: Callable[[Any], bool]) -> Callable[[Method], Method]:
     """Decorate a method that an estimator has only where its parameters allow it: ``says`` returns True, or raises."""
     metaestimators: Any = import_module("sklearn.utils.metaestimators")
     return cast("Callable[[Method], Method]", metaestimators.available_if(says))
-
-
-def multi_label_tags() -> Any:
-    """Return what scikit-learn asks of who learns several labels at once."""
-    return import_module("sklearn.utils").ClassifierTags(multi_label=True)
 
 
 def check_rows(estimator: BaseEstimator, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
@@ -72,9 +67,9 @@ def check_features(estimator: BaseEstimator, X: ArrayLike | Sparse, *, reset: bo
 
 
 def check_targets(X: Features, y: ArrayLike | None) -> NDArray[np.float64]:
-    """Return y as a checked vector with one finite relevance a row of X."""
+    """Return y as a checked vector with one finite relevance per row of X."""
     if y is None:
-        raise ValueError("y: expected one relevance a row, found None; this ranker requires y to be passed")
+        raise ValueError("y: expected one relevance per row, found None; this ranker requires y to be passed")
     values = cast("NDArray[Any]", _validation.column_or_1d(y, warn=True))
     _validation.check_consistent_length(X, values)
     if values.dtype.kind not in "biuf":
@@ -84,6 +79,15 @@ def check_targets(X: Features, y: ArrayLike | None) -> NDArray[np.float64]:
         row = int(np.flatnonzero(~np.isfinite(relevance))[0])
         raise ValueError(f"y: expected finite relevance, found {relevance[row]} (NaN or infinity) in row {row}")
     return relevance
+
+
+def say_multi_label(tags: Any) -> Any:
+    """Write into scikit-learn's tags of an estimator that y is needed, and may have several labels per row."""
+    tags.target_tags.required = True
+    tags.target_tags.two_d_labels = True
+    tags.target_tags.multi_output = True
+    tags.classifier_tags = import_module("sklearn.utils").ClassifierTags(multi_label=True)
+    return tags
 
 
 def check_is_fitted(estimator: BaseEstimator) -> None:
@@ -99,7 +103,7 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.fl
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight: expected one weight a row, shape ({n_rows},), found {weight.shape}")
+        raise ValueError(f"sample_weight: expected one weight per row, shape ({n_rows},), found {weight.shape}")
     if not np.isfinite(weight).all() or (weight < 0).any():
         row = int(np.flatnonzero(~np.isfinite(weight) | (weight < 0))[0])
         raise ValueError(f"sample_weight: expected finite numbers >= 0, found {weight[row]} in row {row}")

@@ -46,10 +46,12 @@ def check_points(estimator: BaseEstimator, X: Any, *, reset: bool, sparse: bool 
 
 
 def check_classes(y: Any, n_rows: int) -> NDArray[Any]:
-    """Return y as a checked vector with one class a row."""
+    """Return y as a checked vector with one class per row."""
     values: NDArray[Any] = _validation.column_or_1d(y, warn=True)
     if len(values) != n_rows:
-        raise ValueError(f"y: expected one class a row, {n_rows}, found {len(values)}: inconsistent numbers of samples")
+        raise ValueError(
+            f"y: expected one class per row, {n_rows}, found {len(values)}: inconsistent numbers of samples"
+        )
     _validation.assert_all_finite(values, input_name="y")
     _multiclass.check_classification_targets(values)
     return values

@@ -46,7 +46,7 @@ def bars(groups: Sequence[str], series: Mapping[str, Sequence[float]], xlabel: s
 
 
 def lines(places: Sequence[float], series: Mapping[str, Sequence[float]], xlabel: str, ylabel: str) -> str:
-    """Draw one line a series over the same places.
+    """Draw one line per series over the same places.
 
     Examples
     --------

@@ -1,24 +1,26 @@
 """The 20 best of 176,948 items for every query, n = 50, against lightfm-next's predict_rank and implicit's topk.
 
 predict_rank is timed on some of the queries, with one pair each, and one thread, as ours is beside it; implicit and we
-rank for all queries with all threads. One query goes through a screen of bytes, as in LatentRanker.
+rank for all queries with all threads. One query goes through a quantized index, as in LatentRanker.
 """
 
 from __future__ import annotations
 
 import time
 import tracemalloc
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from slatewise.core import executor
+from slatewise.core.executor import Executor
+from slatewise.latent.cascade import Cascade
+from slatewise.latent.engine import Factors
+from slatewise.latent.quantized_index import QuantizedIndex
 from slatewise.latent.queries import IdQueries
-from slatewise.latent.screen import Screen
 from slatewise.latent.tables import Singles, aligned_zeros, padded
 from slatewise.latent.tables import Table as Rows
-from slatewise.latent.top_k import top_items
 from slatewise_papers.bench._table import Row, Table, installed
 
 N_COMPONENTS, K = 50, 20
@@ -29,35 +31,41 @@ def run(quick: bool = False) -> Table:
     n_items = 17_695 if quick else 176_948
     few = 256 if quick else 1024
     queries, items = vectors(n_items, 0), vectors(n_items, 1)
-    ours = IdQueries(Rows(queries, np.zeros((n_items, 0), dtype=np.float32), ()))
-    top_items(ours, np.arange(64), items, K)  # compiles
+    threads, single = Executor.of(None), Executor(1)
+    ours = Cascade((Factors(IdQueries(Rows.fixed(queries)), Rows.fixed(items)),))
+    ours.top(np.arange(64), K, executor=threads)  # compiles
     rows: list[Row] = []
-    one_core = _seconds(lambda: top_items(ours, np.arange(few), items, K, n_threads=1))
+    one_core = _seconds(lambda: ours.top(np.arange(few), K, executor=single))
     left_out = [peer for peer in ("lightfm", "implicit") if not installed(peer)]
     theirs = None if "lightfm" in left_out else _predict_rank_seconds(queries, items, few)
     peer = None if theirs is None else "lightfm-next predict_rank"
     what = f"top {K} of {n_items} items"
     rows.append(Row(f"{what}, {few} queries, one thread", one_core, peer, theirs, bar="ratio >= 12"))
-    everyone = _seconds(lambda: top_items(ours, np.arange(n_items), items, K))
+    everyone = _seconds(lambda: ours.top(np.arange(n_items), K, executor=threads))
     theirs = None if "implicit" in left_out else _implicit_seconds(queries, items)
     peer = None if theirs is None else "implicit topk"
     rows.append(Row(f"{what}, all queries", everyone, peer, theirs, bar="ratio >= 1 (stretch 1.2)"))
     tracemalloc.start()  # in a run of its own, which it slows down
-    top_items(ours, np.arange(n_items), items, K)
+    ours.top(np.arange(n_items), K, executor=threads)
     extra = tracemalloc.get_traced_memory()[1] / 1e6
     tracemalloc.stop()
     rows.append(Row("peak memory beyond the factors, lists included", extra, unit="MB", bar="<= 300 MB"))
-    screen = Screen.of(items, N_COMPONENTS + 1)
-    for name, given, bar in (("one query", screen, "<= 5 ms"), ("one query without a screen of bytes", None, "")):
-        top_items(ours, np.arange(1), items, K, screen=given)
-        single = [
-            _seconds(lambda query=query, given=given: top_items(ours, np.array([query]), items, K, screen=given))
+    index = QuantizedIndex.of(items, N_COMPONENTS + 1)
+
+    def quantized(stage: int) -> QuantizedIndex | None:
+        return index
+
+    indexed = replace(ours, quantized=quantized)
+    for name, asked, bar in (("one query", indexed, "<= 5 ms"), ("one query without a quantized index", ours, "")):
+        asked.top(np.arange(1), K, executor=threads)
+        each = [
+            _seconds(lambda query=query, asked=asked: asked.top(np.array([query]), K, executor=threads))
             for query in range(300)
         ]
-        rows.append(Row(f"{name}, 99th of 100", 1e3 * float(np.quantile(single, 0.99)), unit="ms", bar=bar))
-    made = _seconds(lambda: Screen.of(items, N_COMPONENTS + 1))
-    rows.append(Row("the screen, once a model", 1e3 * made, unit="ms"))
-    return Table("topk", rows, left_out, [f"{executor.thread_count()} threads"])
+        rows.append(Row(f"{name}, 99th of 100", 1e3 * float(np.quantile(each, 0.99)), unit="ms", bar=bar))
+    made = _seconds(lambda: QuantizedIndex.of(items, N_COMPONENTS + 1))
+    rows.append(Row("the quantized index, once per model", 1e3 * made, unit="ms"))
+    return Table("topk", rows, left_out, [f"{threads.n_threads} threads"])
 
 
 def vectors(n_rows: int, seed: int) -> Singles:

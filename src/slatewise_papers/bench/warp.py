@@ -16,9 +16,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from slatewise.core import executor
+from slatewise.core.executor import Executor
 from slatewise.datasets import make_sessions
+from slatewise.latent import blocked
 from slatewise.latent.blocked import BlockedEngine
+from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import Factors, WarpEngine
 from slatewise.latent.negatives import Negatives, SharedNegatives, WholeCatalogue
 from slatewise.latent.pairs import TrainingPairs
@@ -52,7 +54,7 @@ class Race:
 
     def recall(self, factors: Factors) -> float:
         """Return R@10 on the test pairs."""
-        return recall_at(factors, self.test_queries, self.test_items, (10,))[10]
+        return recall_at(Cascade((factors,)), self.test_queries, self.test_items, (10,), Executor.of(None))[10]
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class Trained:
 def run(quick: bool = False) -> Table:
     """Train; ``quick``: a thirtieth of the items and pairs."""
     race = _sessions(5_900 if quick else 176_948, 37_000 if quick else 1_130_000)
-    threads = executor.thread_count()
+    threads = Executor.of(None).n_threads
     # The peer's hundred draws are run once, for both rows that they are compared in.
     peer: dict[int, Trained] = {}
     if installed("lightfm"):
@@ -82,7 +84,8 @@ def run(quick: bool = False) -> Table:
 def _sampled(race: Race, draws: int, bar: float, peer: Trained | None) -> list[Row]:
     """Compare the second epoch: compiled, and past the start, at which every item violates."""
     factors = first_factors(race.n_items)
-    ours = _train(SampledEngine(_table(factors), rank_weights(race.n_items), draws), factors, race, SAMPLED_EPOCHS)
+    engine = SampledEngine(_table(factors), rank_weights(race.n_items), draws, Executor.of(None))
+    ours = _train(engine, factors, race, SAMPLED_EPOCHS)
     name = None if peer is None else f"lightfm-next, {draws} draws"
     seconds, recall = (None, None) if peer is None else (peer.seconds[1], peer.recall[SAMPLED_EPOCHS])
     what = f"sampled, {draws} draws"
@@ -174,7 +177,7 @@ def _until(race: Race, negatives: Negatives, goal: float | None) -> tuple[float,
     Seconds include grouping the pairs and the start of the tables, not the tests of recall.
     """
     warm = first_factors(race.n_items)
-    engine = BlockedEngine(negatives, rank_weights(race.n_items), STEP_PAIRS)
+    engine = BlockedEngine(negatives, rank_weights(race.n_items), STEP_PAIRS, Executor.of(None))
     few = TrainingPairs.of(race.queries[:500], race.items[:500], np.ones(500, dtype=np.float32))
     engine.epoch(warm, few, np.random.default_rng(0))
     start = time.perf_counter()
@@ -197,7 +200,7 @@ def _same_bits(race: Race) -> list[Row]:
     weight = rank_weights(race.n_items)
 
     def seconds(n_threads: int | None) -> float:
-        engine = BlockedEngine(WholeCatalogue(), weight, STEP_PAIRS, n_threads)
+        engine = BlockedEngine(WholeCatalogue(), weight, STEP_PAIRS, Executor.of(n_threads))
         factors = first_factors(race.n_items)
         start = time.perf_counter()
         engine.epoch(factors, pairs, np.random.default_rng(0))
@@ -205,7 +208,7 @@ def _same_bits(race: Race) -> list[Row]:
 
     seconds(None)
     ours = min(seconds(None) for _ in range(3))
-    with patch.object(executor, "one_blas_thread", nullcontext):
+    with patch.object(blocked, "one_blas_thread", nullcontext):
         theirs = min(seconds(threads) for threads in (1, None) for _ in range(3))
     what = f"blocked, whole catalogue, {len(pairs)} pairs, bits that do not depend on threads"
     return [Row(what, ours, "the same on threaded BLAS", theirs, bar="ratio >= 0.77 (at most 1.3x its time)")]

@@ -33,7 +33,7 @@ def fit_adarank(
     X
         Training rows.
     per_list
-        The measure of every training list, from one score a row.
+        The measure of every training list, from one score per row.
     quality
         The same measure on held-out lists, from the weights: chooses the round, and ends training after ``patience``
         rounds that did not raise it.

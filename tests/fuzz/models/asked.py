@@ -6,6 +6,7 @@ another consistent model is asked what that model can answer.
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -33,7 +34,7 @@ class Question(NamedTuple):
 class Base:
     """A scorer of any ids: numbers that depend on nothing but the two ids."""
 
-    def score(self, queries: Any, items: Any) -> Any:
+    def scores(self, queries: Any, items: Any) -> Any:
         """Return the score of every query with every item."""
         seeds = [zlib.crc32(f"{query}".encode(errors="replace")) for query in np.asarray(queries).tolist()]
         own = [zlib.crc32(f"{item}".encode(errors="replace")) for item in np.asarray(items).tolist()]
@@ -62,6 +63,19 @@ def every(*faults: Callable[[Any], str]) -> Callable[[Any], str]:
         return "; ".join(text for text in (one(each) for one, each in zip(faults, found, strict=True)) if text)
 
     return fault
+
+
+def answer(shape: tuple[int, int], kind: str) -> Callable[[Any], str]:
+    """Expect rankings of equally long lists."""
+    both = every(array(shape, kind), array(shape))
+    return lambda found: both([found.ids, found.scores])
+
+
+def _former(method: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a method that warns that it will mean something else."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return method(*arguments)
 
 
 def number(least: float = -np.inf, most: float = np.inf) -> Callable[[Any], str]:
@@ -186,12 +200,13 @@ def _latent(ranker: Any, folder: Path) -> Iterator[Question]:
     if not len(ranker.query_ids_) and not ranker.by_features_:
         return  # a model of no queries: there is nobody to ask about
     k, wanted = min(4, n - 1), np.resize(items, ROWS)
-    ranked = every(array((ROWS, k), kinds), array((ROWS, k)))
+    ranked = answer((ROWS, k), kinds)
     hidden = [[item] for item in wanted.tolist()]
     yield Question("rank", lambda: ranker.rank(queries, k), ranked)
-    yield Question("rank", lambda: ranker.rank(queries[:1], k, stage=0), every(array((1, k), kinds), array((1, k))))
+    yield Question("rank", lambda: ranker.rank(queries[:1], k, stage=0), answer((1, k), kinds))
     yield Question("rank", lambda: ranker.rank(queries, k, exclude=hidden), ranked)
-    yield Question("score", lambda: ranker.score(queries, items), array((ROWS, n)))
+    yield Question("score", lambda: _former(ranker.score, queries, items), array((ROWS, n)))
+    yield Question("scores", lambda: ranker.scores(queries, items), array((ROWS, n)))
     yield Question("explain", lambda: ranker.explain(queries, k), anything)
     yield Question("recall", lambda: ranker.recall(queries, wanted), shares)
     yield Question("similar_items", lambda: ranker.similar_items(wanted, k), ranked)
@@ -209,9 +224,10 @@ def _reranker(reranker: Any, folder: Path) -> Iterator[Question]:
     reranker.set_params(base=Base())
     items, n, kinds = reranker.item_ids_, len(reranker.item_ids_), reranker.item_ids_.dtype.kind
     queries, k = np.array(["a", "b", "c"]) if kinds == "U" else np.array([7, 1, 3]), min(4, n)
-    ranked = every(array((3, k), kinds), array((3, k)))
+    ranked = answer((3, k), kinds)
     yield Question("rank", lambda: reranker.rank(queries, k), ranked)
     yield Question("rank", lambda: reranker.rank(queries, k, stage=0), ranked)
+    yield Question("scores", lambda: reranker.scores(queries, items), array((3, n)))
     yield Question("explain", lambda: reranker.explain(queries, k), anything)
     yield Question("recall", lambda: reranker.recall(queries, np.resize(items, 3)), shares)
 

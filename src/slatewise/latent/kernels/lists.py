@@ -14,16 +14,18 @@ Ints: TypeAlias = NDArray[np.int64]
 
 
 @kernel
-def list_vectors(table: Singles, lists: Ints, weights: Singles, start: int, stop: int, out: Singles) -> None:
-    """Write the sum of each row's list into columns ``start`` to ``stop`` of ``out``."""
+def list_vectors(
+    table: Singles, lists: Ints, weights: Singles, start: int, stop: int, target: int, out: Singles
+) -> None:
+    """Write the sum over each row's list of columns ``start`` to ``stop`` into ``out``, from column ``target`` on."""
     for row in range(len(lists)):
-        target = out[row]
-        for f in range(start, stop):
-            target[f] = 0.0
+        total = out[row, target : target + stop - start]
+        for f in range(len(total)):
+            total[f] = 0.0
         for place in range(lists.shape[1]):
             item = lists[row, place]
             if item < 0:
                 break
-            weight, vector = weights[place], table[item]
-            for f in range(start, stop):
-                target[f] += weight * vector[f]
+            weight, vector = weights[place], table[item, start:stop]
+            for f in range(len(total)):
+                total[f] += weight * vector[f]

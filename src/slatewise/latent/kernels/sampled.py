@@ -9,15 +9,18 @@ which this way of training is known to bear.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.kernel import kernel, loose_sums
 from slatewise.latent.kernels.prefetch import prefetch_line, prefetch_row
-from slatewise.latent.kernels.screen import Bytes, half_size, largest_score, screen_row
+from slatewise.latent.kernels.quantized_rows import Bytes, half_size, largest_score, quantize_row
 from slatewise.latent.kernels.singles import Number, Singles, square
+
+if TYPE_CHECKING:
+    from slatewise.latent.pairs import Block
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -100,13 +103,22 @@ def _pulls(
 
 
 @kernel
-def _draw(state: np.uint64, size: np.uint64, screen: Bytes, drawn: Ints) -> np.uint64:
+def _draw(state: np.uint64, size: np.uint64, quantized: Bytes, drawn: Ints) -> np.uint64:
     """Fill a group of uniform items and send for their bytes."""
     for i in range(len(drawn)):
         state = _next(state)
         drawn[i] = np.int64(((state >> _32) * size) >> _32)
-        prefetch_line(screen, int(drawn[i]))
+        prefetch_line(quantized, int(drawn[i]))
     return state
+
+
+class FactorMoves(NamedTuple):
+    """How rows of U, V and b move: width, step and largest norm of the factors, and the step of the bias."""
+
+    n: int
+    step: float
+    norm: float
+    bias_step: float
 
 
 @kernel
@@ -115,34 +127,30 @@ def sampled_epoch(
     query_accumulators: Singles,
     item_table: Singles,
     item_accumulators: Singles,
-    screen: Bytes,
-    n: int,
-    step: float,
-    norm: float,
-    bias_step: float,
-    queries: Ints,
-    ends: Ints,
-    positives: Ints,
-    weights: Singles,
+    quantized: Bytes,
+    moves: FactorMoves,
+    block: Block,
     rank_weight: Singles,
     max_draws: int,
     seed: int,
     totals: Floats,
 ) -> None:
-    """Visit runs of pairs: those of ``queries[r]`` end at ``ends[r]``.
+    """Visit the runs of a block.
 
     ``totals`` gets the loss and the number of pairs for which a violator was found. Columns up to n are the factors,
-    column n holds 1 in queries and the bias in items. ``screen`` has the items' rows in bytes and is kept up to date;
-    it is at least as wide as they are.
+    column n holds 1 in queries and the bias in items. ``quantized`` has the items' rows in bytes and is kept up to
+    date; it is at least as wide as they are.
     """
+    n, step, norm, bias_step = moves
+    queries, ends, positives, weights, _ = block
     n_items, width = item_table.shape
     state, size = np.uint64(seed) * _SPREAD, np.uint64(n_items)
     # While one group is scored the rows of the other are on their way.
     drawn, coming = np.empty(GROUP, np.int64), np.empty(GROUP, np.int64)
     scores = np.empty(GROUP, np.float32)
-    vector = np.zeros(screen.shape[1], np.float32)
+    vector = np.zeros(quantized.shape[1], np.float32)
     pull, up, down = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
-    state = _draw(state, size, screen, coming)
+    state = _draw(state, size, quantized, coming)
     pair = 0
     for run in range(len(queries)):
         query = int(queries[run])
@@ -159,10 +167,10 @@ def sampled_epoch(
             draws, bad, excess = 0, -1, 0.0
             while bad < 0 and draws < max_draws:
                 drawn, coming = coming, drawn
-                state = _draw(state, size, screen, coming)
+                state = _draw(state, size, quantized, coming)
                 group = min(GROUP, max_draws - draws)
                 for i in range(group):
-                    scores[i] = largest_score(screen, int(drawn[i]), vector, slack)
+                    scores[i] = largest_score(quantized, int(drawn[i]), vector, slack)
                 for i in range(group):
                     if drawn[i] == good:
                         continue
@@ -181,8 +189,8 @@ def sampled_epoch(
                 _move(item_table, item_accumulators, bad, down, of_item, n, step, norm)
                 _move_bias(item_table, item_accumulators, good, amount, n, bias_step)
                 _move_bias(item_table, item_accumulators, bad, -amount, n, bias_step)
-                screen_row(item_table, good, n + 1, screen)
-                screen_row(item_table, bad, n + 1, screen)
+                quantize_row(item_table, good, n + 1, quantized)
+                quantize_row(item_table, bad, n + 1, quantized)
                 totals[0] += amount * excess
                 totals[1] += 1.0
             pair += 1

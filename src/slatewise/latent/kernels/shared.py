@@ -6,13 +6,17 @@ The catalogue falls into two strata. In a query's list every violator is counted
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.kernel import kernel
 from slatewise.latent.kernels.singles import Singles, count_above, dot, excess_above
+
+if TYPE_CHECKING:
+    from slatewise.latent.pairs import Block
+    from slatewise.latent.tables import Entries
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -37,24 +41,22 @@ def shared_gradient(
     scores: Singles,
     negatives: Ints,
     lists: Ints,
-    ends: Ints,
-    positives: Ints,
-    weights: Singles,
+    block: Block,
     rank_weight: Singles,
     coefficients: Singles,
     gradient: Singles,
-    entry_items: Ints,
-    entry_coefficients: Singles,
-    entry_rows: Ints,
+    entries: Entries,
     totals: NDArray[np.float64],
 ) -> int:
     """Fill ``coefficients`` (rows, negatives), and add positives and lists to ``gradient`` and the entries.
 
-    The pairs of a row share its list, so an item of the list gets one entry a row, for all of them.
+    The pairs of a row share its list, so an item of the list gets one entry per row, for all of them.
 
-    ``negatives`` ascend; ``lists`` has a row of items a query, -1 after the last. ``scores`` of negatives that are in
+    ``negatives`` ascend; ``lists`` has a row of items per query, -1 after the last. ``scores`` of negatives that are in
     the list become -inf. Return the number of entries; ``totals`` gets the loss and the number of pairs violated.
     """
+    _, ends, positives, weights, _ = block
+    entry_items, entry_coefficients, entry_rows = entries
     width, n_items = table.shape[1], len(table)
     listed, pushed = np.empty(lists.shape[1], np.float32), np.empty(lists.shape[1], np.float32)
     entry = 0

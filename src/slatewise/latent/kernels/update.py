@@ -12,7 +12,7 @@ bits do not depend on how rows are shared out.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from slatewise.core.kernel import kernel
 from slatewise.latent.kernels.singles import Singles, square
 
-Floats: TypeAlias = NDArray[np.float64]
+if TYPE_CHECKING:
+    from slatewise.latent.tables import Entries, Moves
+
 Ints: TypeAlias = NDArray[np.int64]
 
 
@@ -28,7 +30,7 @@ Ints: TypeAlias = NDArray[np.int64]
 def order_by_row(rows: Ints, ends: Ints, order: Ints, touched: Ints) -> int:
     """Sort entries by row: those of row r are at ``ends[r - 1]`` to ``ends[r]`` of ``order``, in the order they had.
 
-    ``ends`` has a place a row of the table and comes in as zeros. ``touched`` gets the rows that have entries; return
+    ``ends`` has a place per row of the table and comes in as zeros. ``touched`` gets the rows that have entries; return
     how many.
     """
     for row in rows:
@@ -52,28 +54,24 @@ def order_by_row(rows: Ints, ends: Ints, order: Ints, touched: Ints) -> int:
 def update_rows(
     table: Singles,
     accumulators: Singles,
-    starts: Ints,
-    stops: Ints,
-    steps: Floats,
-    norms: Floats,
+    moves: Moves,
     touched: Ints,
     ends: Ints,
     order: Ints,
-    coefficients: Singles,
-    sources: Ints,
+    entries: Entries,
     vectors: Singles,
     gradient: Singles,
 ) -> None:
     """Step the ``touched`` rows; ``ends`` and ``order`` come from :func:`order_by_row`."""
-    width = table.shape[1]
+    width, (starts, stops, steps, norms) = table.shape[1], moves
     for row in touched:
         for f in range(width):
             gradient[f] = 0.0
         begin = ends[row - 1] if row else 0
         for place in range(begin, ends[row]):
             entry = order[place]
-            coefficient = coefficients[entry]
-            vector = vectors[sources[entry]]
+            coefficient = entries.coefficients[entry]
+            vector = vectors[entries.sources[entry]]
             for f in range(width):
                 gradient[f] += coefficient * vector[f]
         values = table[row]

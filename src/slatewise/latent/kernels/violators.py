@@ -7,7 +7,7 @@ doubles and every second one goes. The start is random, so each violator is as l
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,26 @@ from numpy.typing import NDArray
 from slatewise.core.kernel import kernel
 from slatewise.latent.kernels.singles import Number, Singles, count_above
 
+if TYPE_CHECKING:
+    from slatewise.latent.pairs import Block
+    from slatewise.latent.tables import Entries
+
 Ints: TypeAlias = NDArray[np.int64]
 
 CHUNK, FEW = 256, 32
 """Items whose violators are counted at once; only where one of them is kept, fewer at a time, and then one by one."""
+
+
+class Violators(NamedTuple):
+    """What is known of the violators of each pair so far."""
+
+    counts: Ints
+    strides: Ints
+    kept: Ints
+    items: Ints
+    """(pairs, most) those kept."""
+    scores: Singles
+    """(pairs, most) theirs."""
 
 
 @kernel
@@ -26,21 +42,17 @@ def scan_tile(
     scores: Singles,
     first_item: int,
     n_items: int,
-    ends: Ints,
-    positives: Ints,
+    block: Block,
     bars: Singles,
-    starts: Ints,
-    counts: Ints,
-    strides: Ints,
-    kept: Ints,
-    items: Ints,
-    item_scores: Singles,
+    found: Violators,
 ) -> None:
-    """Add the violators of the tile that begins at ``first_item``; the pairs of row r of ``scores`` end at ``ends[r]``.
+    """Add the violators of the tile that begins at ``first_item``; row r of ``scores`` is row r of the block.
 
-    ``n_items`` is the size of the whole catalogue, ``starts`` are random numbers >= 0 and ``bars`` the scores of the
-    positives less 1. Before the first tile ``counts`` and ``kept`` are 0.
+    ``n_items`` is the size of the whole catalogue, and ``bars`` are the scores of the positives less 1. Before the
+    first tile counts and kept are 0.
     """
+    _, ends, positives, _, starts = block
+    counts, strides, kept, items, item_scores = found
     most, size = items.shape[1], scores.shape[1]
     for row in range(len(ends)):
         values = scores[row]
@@ -59,8 +71,8 @@ def scan_tile(
             wanted = starts[pair] % stride + held * stride
             for first in range(0, size, CHUNK):
                 chunk = values[first : first + CHUNK]
-                found = count_above(chunk, bar)
-                while wanted < seen + found:
+                above = count_above(chunk, bar)
+                while wanted < seen + above:
                     if held == most:
                         held = _keep_every_second(items[pair], item_scores[pair], starts[pair], stride)
                         stride *= 2
@@ -70,7 +82,7 @@ def scan_tile(
                     items[pair, held], item_scores[pair, held] = first_item + first + place, chunk[place]
                     held += 1
                     wanted += stride
-                seen += found
+                seen += above
             counts[pair], strides[pair], kept[pair] = seen, stride, held
             if 0 <= positive < size:
                 values[positive] = own
@@ -107,19 +119,12 @@ def _keep_every_second(items: Ints, scores: Singles, start: int, stride: int) ->
 @kernel
 def catalogue_gradient(
     table: Singles,
-    ends: Ints,
-    positives: Ints,
-    weights: Singles,
+    block: Block,
     rank_weight: Singles,
     bars: Singles,
-    counts: Ints,
-    kept: Ints,
-    items: Ints,
-    item_scores: Singles,
+    found: Violators,
     gradient: Singles,
-    entry_items: Ints,
-    entry_coefficients: Singles,
-    entry_rows: Ints,
+    entries: Entries,
     totals: NDArray[np.float64],
 ) -> int:
     """Add up what the kept violators ask for: ``gradient`` of the query vectors, and entries for the items' rows.
@@ -127,6 +132,9 @@ def catalogue_gradient(
     A pair pushes its positive up by ``a = weight * L(count)`` and its violators down by a in all. Return the number of
     entries; ``totals`` gets the loss and the number of pairs that had a violator.
     """
+    _, ends, positives, weights, _ = block
+    counts, _, kept, items, item_scores = found
+    entry_items, entry_coefficients, entry_rows = entries
     width = table.shape[1]
     entry = 0
     for row in range(len(ends)):

@@ -1,4 +1,4 @@
-"""Rank items by products with their rows, and read the rows of few: a byte a number tells whose score can be large.
+"""Rank items by products with their rows, and read the rows of few: a byte per number tells whose score can be large.
 
     z = s b + e,   x = t w + g,   b bytes, w whole numbers, |e_f| <= s / 2, |g_f| <= t / 2
 
@@ -9,7 +9,7 @@ Items whose bound does not reach the k-th best so far are passed over; the score
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,21 +39,35 @@ def to_bytes(rows: Singles, width: int, factors: Singles, numbers: Whole, scales
     return True
 
 
+class QuantizedQuery(NamedTuple):
+    """x, w, t and slack of the bound."""
+
+    vector: Singles
+    whole: Whole
+    unit: float
+    slack: float
+
+
+class QuantizedItems(NamedTuple):
+    """b and s of the bound, and the rows z, whose scores are multiplied by factors."""
+
+    numbers: Whole
+    scales: Singles
+    rows: Singles
+    factors: Singles
+
+
 @kernel
 def best_by_bound(
-    vector: Singles,
-    whole: Whole,
-    unit: float,
-    slack: float,
-    numbers: Whole,
-    scales: Singles,
-    rows: Singles,
-    factors: Singles,
+    query: QuantizedQuery,
+    catalogue: QuantizedItems,
     hidden: Ints,
     best: Singles,
     items: Ints,
 ) -> None:
     """Put the k best items into ``items``, best first, equal scores by number; ``hidden`` are left out, ascending."""
+    vector, whole, unit, slack = query
+    numbers, scales, rows, factors = catalogue
     k = len(best)
     for d in range(len(numbers)):
         total = np.int32(0)

@@ -24,7 +24,7 @@ _POWERS = (2.0 ** np.arange(-128, 128)).astype(np.float32)
 
 
 @kernel
-def screen_row(table: Singles, row: int, n: int, screen: Bytes) -> None:
+def quantize_row(table: Singles, row: int, n: int, quantized: Bytes) -> None:
     """Write the first n numbers of a row in bytes; the last byte is the exponent."""
     largest = np.float32(1e-36)  # a row of zeros needs an exponent, too
     for f in range(n):
@@ -33,24 +33,24 @@ def screen_row(table: Singles, row: int, n: int, screen: Bytes) -> None:
     exponent = max(exponent - (6 if share > 127 / 128 else 7), -126)
     inverse = np.float32(1.0) / _POWERS[exponent + 128]
     for f in range(n):
-        screen[row, f] = np.int8(np.floor(table[row, f] * inverse + np.float32(0.5)))
-    screen[row, screen.shape[1] - 1] = exponent
+        quantized[row, f] = np.int8(np.floor(table[row, f] * inverse + np.float32(0.5)))
+    quantized[row, quantized.shape[1] - 1] = exponent
 
 
 @kernel
-def screen_rows(table: Singles, n: int, screen: Bytes) -> None:
-    """Write all rows; ``screen`` comes in as zeros and is wider than n."""
+def quantize_rows(table: Singles, n: int, quantized: Bytes) -> None:
+    """Write all rows; ``quantized`` comes in as zeros and is wider than n."""
     for row in range(len(table)):
-        screen_row(table, row, n, screen)
+        quantize_row(table, row, n, quantized)
 
 
 @loose_sums
-def largest_score(screen: Bytes, row: int, vector: Singles, slack: Number) -> Number:
+def largest_score(quantized: Bytes, row: int, vector: Singles, slack: Number) -> Number:
     """Return what a row's score is at most; the vector is 0 from column n on, and slack its sum of sizes, halved."""
     total = np.float32(slack)
     for f in range(len(vector)):
-        total += np.float32(screen[row, f]) * vector[f]
-    return total * _POWERS[int(screen[row, len(vector) - 1]) + 128]
+        total += np.float32(quantized[row, f]) * vector[f]
+    return total * _POWERS[int(quantized[row, len(vector) - 1]) + 128]
 
 
 @loose_sums

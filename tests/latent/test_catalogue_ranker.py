@@ -3,6 +3,7 @@
 import copy
 import doctest
 import gc
+import pickle
 import sys
 import weakref
 from pathlib import Path
@@ -16,13 +17,14 @@ import slatewise
 from slatewise import LatentRanker, StructuredReranker, datasets
 from slatewise.core.results import ConvergenceWarning
 from slatewise.latent.fold_in import FoldedIn, FoldedQueries
+from tests.latent.reference import parts
 
 SMALL = {"n_components": 8, "epochs": 6, "random_state": 0, "validation_fraction": 0.0}
 
 
 @pytest.fixture(scope="module")
 def pairs():
-    return datasets.make_sessions(1500, 120, n_clusters=8, random_state=0).sessions.pairs()
+    return datasets.make_sessions(700, 120, n_clusters=8, random_state=0).sessions.pairs()
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +66,7 @@ def test_the_same_items_give_the_same_row_however_they_are_given(ranker):
     weights = csr_array(([2.0, 4.0, 3.0], ([0, 0, 1], np.searchsorted(ranker.item_ids_, [5, 7, 9]))), shape=(2, 120))
     np.testing.assert_allclose(ranker.fold_in(weights), rows, atol=1e-5)
     np.testing.assert_array_equal(ranker.fold_in([[5, 7, 7], [9]]), rows)
-    ids, scores = ranker.rank(rows, k=4, exclude=[[5, 7], [9]])
+    ids, scores = parts(ranker.rank(rows, k=4, exclude=[[5, 7], [9]]))
     assert ids.shape == scores.shape == (2, 4)
     assert not np.isin(ids[0], [5, 7]).any()
 
@@ -97,7 +99,7 @@ def test_a_row_that_is_not_certified_is_told(ranker, monkeypatch):
 
 
 def test_a_query_that_saw_nothing_gets_the_order_of_the_biases(ranker):
-    ids, scores = ranker.rank(ranker.fold_in([[]]), k=120)
+    ids, scores = parts(ranker.rank(ranker.fold_in([[]]), k=120))
     bias = ranker.item_factors_[0][:, 8]
     np.testing.assert_array_equal(ids[0], ranker.item_ids_[np.argsort(-bias, kind="stable")])
     np.testing.assert_allclose(scores[0], -np.sort(-bias), atol=1e-6)
@@ -128,28 +130,32 @@ def test_what_cannot_be_folded_in_is_named(ranker, call, message):
         call(ranker)
 
 
+@pytest.fixture(scope="module")
+def one_wide(pairs):
+    return LatentRanker(**SMALL | {"n_components": 1}).fit(pairs.queries, pairs.items)
+
+
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
-def test_an_array_of_numbers_never_passes_for_rows_of_fold_in(pairs, kind):
-    one_wide = LatentRanker(**SMALL | {"n_components": 1}).fit(pairs.queries, pairs.items)
+def test_an_array_of_numbers_never_passes_for_rows_of_fold_in(one_wide, kind):
     column = np.array([[3], [5]], dtype=kind)
     for ask in (one_wide.rank, one_wide.explain, one_wide.query_vectors):
         with pytest.raises(ValueError, match=r"queries: expected ids, one-dimensional, .*, found .* \(2, 1\)"):
             ask(column)
     with pytest.raises(ValueError, match="queries: expected a one-dimensional array of ids"):
         one_wide.recall(column, [3, 5])
-    np.testing.assert_array_equal(one_wide.rank(column[:, 0])[0], one_wide.rank([3, 5])[0])
+    np.testing.assert_array_equal(one_wide.rank(column[:, 0]).ids, one_wide.rank([3, 5]).ids)
 
 
 def test_rows_of_fold_in_stay_rows_however_they_are_put_together(ranker, tmp_path):
     rows = ranker.fold_in([[5, 7], [9], [11]])
-    expected = ranker.rank(rows)[0]
+    expected = ranker.rank(rows).ids
     for same in (rows[[0, 1, 2]], np.concatenate([rows[:1], rows[1:]]), copy.deepcopy(rows), rows.astype(np.float64)):
-        np.testing.assert_array_equal(ranker.rank(same)[0], expected)
+        np.testing.assert_array_equal(ranker.rank(same).ids, expected)
     np.save(tmp_path / "rows.npy", rows)
     back = np.load(tmp_path / "rows.npy")
     with pytest.raises(ValueError, match=r"rows.view\(slatewise.latent.fold_in.FoldedQueries\)"):
         ranker.rank(back)
-    np.testing.assert_array_equal(ranker.rank(back.view(FoldedQueries))[0], expected)
+    np.testing.assert_array_equal(ranker.rank(back.view(FoldedQueries)).ids, expected)
 
 
 def test_features_need_no_folding():
@@ -165,7 +171,7 @@ def test_features_need_no_folding():
 def test_the_parts_are_those_of_the_formula_and_add_up(staged, stage):
     queries = staged.query_ids_[:5]
     why = staged.explain(queries, k=7, stage=stage)
-    ids, scores = staged.rank(queries, k=7, stage=stage)
+    ids, scores = parts(staged.rank(queries, k=7, stage=stage))
     np.testing.assert_array_equal(why.items, ids)
     np.testing.assert_allclose(why.score, scores, atol=1e-5)
     np.testing.assert_array_equal(why.score, why.own + why.bias + why.moved_by.sum(axis=2))
@@ -175,7 +181,7 @@ def test_the_parts_are_those_of_the_formula_and_add_up(staged, stage):
     if stage == 0:
         assert why.neighbours.shape == (5, 0)
     else:
-        np.testing.assert_array_equal(why.neighbours, staged.rank(queries, k=6, stage=stage - 1)[0])
+        np.testing.assert_array_equal(why.neighbours, staged.rank(queries, k=6, stage=stage - 1).ids)
     for q in range(5):
         for place, item in enumerate(ids[q].tolist()):
             assert why.own[q, place] == pytest.approx(U[q] @ Z[number[item], :8], abs=1e-5)
@@ -187,11 +193,11 @@ def test_the_parts_are_those_of_the_formula_and_add_up(staged, stage):
 
 def test_reasons_for_features_and_for_new_queries(staged):
     rows = staged.fold_in([[5, 7]])
-    np.testing.assert_allclose(staged.explain(rows, k=3).score, staged.rank(rows, k=3)[1], atol=1e-5)
+    np.testing.assert_allclose(staged.explain(rows, k=3).score, staged.rank(rows, k=3).scores, atol=1e-5)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)), rng.integers(0, 5, 60)
     other = LatentRanker(3, stages=2, k=3, epochs=2, validation_fraction=0.0, pair=staged.pair).fit(X, y)
-    np.testing.assert_allclose(other.explain(X, k=5).score, other.rank(X, k=5)[1], atol=1e-5)
+    np.testing.assert_allclose(other.explain(X, k=5).score, other.rank(X, k=5).scores, atol=1e-5)
 
 
 @pytest.mark.parametrize("pair", ["gram", "bilinear"])
@@ -202,13 +208,13 @@ def test_reasons_of_a_reranker(pairs, pair):
     reranker = StructuredReranker(base, 4, **settings).fit(pairs.queries, pairs.items)
     for stage in (0, 1, 2):
         why = reranker.explain([3, 77], k=6, stage=stage)
-        ids, scores = reranker.rank([3, 77], k=6, stage=stage)
+        ids, scores = parts(reranker.rank([3, 77], k=6, stage=stage))
         np.testing.assert_array_equal(why.items, ids)
         np.testing.assert_allclose(why.score, scores, atol=1e-5)
         np.testing.assert_allclose(why.own[1], base[77, ids[1]] / reranker.base_unit_, rtol=1e-5)
         assert why.neighbours.shape == (2, 5 if stage else 0)
         if stage:
-            np.testing.assert_array_equal(why.neighbours, reranker.rank([3, 77], k=5, stage=stage - 1)[0])
+            np.testing.assert_array_equal(why.neighbours, reranker.rank([3, 77], k=5, stage=stage - 1).ids)
             S = reranker.pair_factors_[stage - 1][:, :4]
             T = reranker.pair_factors_[stage - 1][:, 4:8] if pair == "bilinear" else S
             expected = S[ids[0, 2]] @ T[why.neighbours[0, 1]] / 2
@@ -221,28 +227,28 @@ def test_reasons_of_a_reranker(pairs, pair):
 @pytest.mark.parametrize("stage", [0, 1, 2, None])
 def test_scores_are_those_that_rank_sorts_by(staged, stage):
     queries = staged.query_ids_[[7, 3, 50]]
-    ids, scores = staged.rank(queries, k=120, stage=stage)
-    table = staged.score(queries, staged.item_ids_, stage)
+    ids, scores = parts(staged.rank(queries, k=120, stage=stage))
+    table = staged.scores(queries, staged.item_ids_, stage)
     assert table.shape == (3, 120)
     np.testing.assert_allclose(-np.sort(-table, axis=1), scores, atol=1e-5)
     places = np.searchsorted(staged.item_ids_, ids)
     np.testing.assert_allclose(np.take_along_axis(table, places, axis=1), scores, atol=1e-5)
     few = staged.item_ids_[[5, 90, 5]]
-    np.testing.assert_allclose(staged.score(queries, few, stage), table[:, [5, 90, 5]], atol=1e-5)
-    assert staged.score(queries[:0], few).shape == (0, 3)
-    assert staged.score(queries, few[:0]).shape == (3, 0)
+    np.testing.assert_allclose(staged.scores(queries, few, stage), table[:, [5, 90, 5]], atol=1e-5)
+    assert staged.scores(queries[:0], few).shape == (0, 3)
+    assert staged.scores(queries, few[:0]).shape == (3, 0)
 
 
 def test_scores_of_features_and_of_new_queries(staged):
     rows = staged.fold_in([[5, 7], []])
     np.testing.assert_allclose(
-        staged.score(rows, staged.item_ids_).max(axis=1), staged.rank(rows, k=1)[1][:, 0], atol=1e-5
+        staged.scores(rows, staged.item_ids_).max(axis=1), staged.rank(rows, k=1).scores[:, 0], atol=1e-5
     )
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)), rng.integers(0, 5, 60)
     other = LatentRanker(3, stages=2, k=3, epochs=2, validation_fraction=0.0, pair=staged.pair).fit(X, y)
-    table = other.score(X, np.arange(5))
-    np.testing.assert_array_equal(table.argmax(axis=1), other.rank(X, k=1)[0][:, 0])
+    table = other.scores(X, np.arange(5))
+    np.testing.assert_array_equal(table.argmax(axis=1), other.rank(X, k=1).ids[:, 0])
 
 
 def test_scores_have_the_same_bits_with_any_number_of_threads(pairs):
@@ -251,23 +257,23 @@ def test_scores_have_the_same_bits_with_any_number_of_threads(pairs):
         LatentRanker(**SMALL | {"epochs": 1, "n_threads": threads}).fit(names, np.arange(1200) % 90)
         for threads in (1, 2)
     )
-    np.testing.assert_array_equal(one.score(one.query_ids_, one.item_ids_), two.score(two.query_ids_, two.item_ids_))
+    np.testing.assert_array_equal(one.scores(one.query_ids_, one.item_ids_), two.scores(two.query_ids_, two.item_ids_))
 
 
 def test_what_cannot_be_scored_is_named(ranker):
-    with pytest.raises(ValueError, match="y: expected ids seen in fit, found 999 at place 1"):
-        ranker.score([3], [3, 999])
+    with pytest.raises(ValueError, match="items: expected ids seen in fit, found 999 at place 1"):
+        ranker.scores([3], [3, 999])
     with pytest.raises(ValueError, match="queries: expected ids seen in fit, found 999"):
-        ranker.score([999], [3])
+        ranker.scores([999], [3])
     with pytest.raises(NotFittedError):
-        LatentRanker().score([3], [3])
+        LatentRanker().scores([3], [3])
 
 
 def test_a_ranker_can_be_the_base_of_a_reranker(pairs, ranker):
     settings = {"stages": 1, "k": 5, "epochs": 2, "validation_fraction": 0.0}
     reranker = StructuredReranker(ranker, 4, **settings).fit(pairs.queries, pairs.items)
-    np.testing.assert_array_equal(reranker.rank([3, 77], k=6, stage=0)[0], ranker.rank([3, 77], k=6)[0])
-    assert reranker.rank([3, 77], k=6)[0].shape == (2, 6)
+    np.testing.assert_array_equal(reranker.rank([3, 77], k=6, stage=0).ids, ranker.rank([3, 77], k=6).ids)
+    assert reranker.rank([3, 77], k=6).ids.shape == (2, 6)
 
 
 # --- short lists and unknown ids -------------------------------------------------------------------------------------
@@ -277,43 +283,73 @@ def test_a_ranker_can_be_the_base_of_a_reranker(pairs, ranker):
 @pytest.mark.parametrize("size", [1, 6])
 def test_a_query_that_excludes_too_many_has_a_short_list_and_the_others_their_own(staged, stage, size, request):
     if size == 1:
-        request.getfixturevalue("screened")
+        request.getfixturevalue("quantized")
     queries = staged.query_ids_[:size]
     everything = staged.rank(queries, k=120, stage=stage)
-    hidden = [everything[0][0, 3:], *([[]] * (size - 1))]
-    ids, scores = staged.rank(queries, k=5, stage=stage, exclude=hidden)
-    np.testing.assert_array_equal(ids[0], [*everything[0][0, :3], -1, -1])
-    np.testing.assert_allclose(scores[0, :3], everything[1][0, :3], rtol=1e-5)
-    assert (scores[0, 3:] == -np.inf).all()
-    np.testing.assert_array_equal(ids[1:], everything[0][1:, :5])
+    hidden = [everything.ids[0, 3:], *([[]] * (size - 1))]
+    found = staged.rank(queries, k=5, stage=stage, exclude=hidden)
+    np.testing.assert_array_equal(found.query_ids, queries)
+    assert [len(ids) for ids in found.lists()] == [3, *([5] * (size - 1))]
+    for row, ids in enumerate(found.lists()):
+        np.testing.assert_array_equal(ids, everything.ids[row, : len(ids)])
+        np.testing.assert_allclose(found.list_scores(row), everything.scores[row, : len(ids)], rtol=1e-5)
     why = staged.explain(queries, k=5, stage=stage, exclude=hidden)
-    np.testing.assert_array_equal(why.items, ids)
-    np.testing.assert_allclose(why.score, scores, atol=1e-5)
+    np.testing.assert_array_equal(why.items[0], [*found[0], -1, -1])
+    np.testing.assert_array_equal(why.items[1:], everything.ids[1:, :5])
+    assert (why.score[0, 3:] == -np.inf).all()
+    np.testing.assert_allclose(why.score[0, :3], found.list_scores(0), atol=1e-5)
     nothing = staged.rank(queries[:1], k=2, stage=stage, exclude=[staged.item_ids_])
-    assert nothing[0].tolist() == [[-1, -1]]
+    assert nothing[0].tolist() == []
 
 
-def test_a_short_list_of_names_ends_in_empty_ones():
+def test_short_lists_of_names():
     ranker = LatentRanker(2, epochs=1, validation_fraction=0.0).fit(["p", "q", "q"], ["a", "b", "c"])
-    ids, scores = ranker.rank(["p", "q"], k=3, exclude=[["a", "c"], []])
+    found = ranker.rank(["p", "q"], k=3, exclude=[["a", "c"], []])
+    assert found.query_ids.tolist() == ["p", "q"]
+    assert found[0].tolist() == ["b"]
+    assert sorted(found[1].tolist()) == ["a", "b", "c"]
+    assert found.offsets.tolist() == [0, 1, 4]
+    assert found.to_dict()["p"] == {"b": float(found.scores[0])}
+    with pytest.warns(DeprecationWarning, match="ids, scores = rank"):
+        ids, scores = found  # as before 0.2: filled up
     assert ids[0].tolist() == ["b", "", ""]
-    assert sorted(ids[1].tolist()) == ["a", "b", "c"]
     assert np.isneginf(scores).tolist() == [[False, True, True], [False] * 3]
+
+
+def test_an_answer_still_unpacks_as_ids_and_scores(ranker):
+    for found in (ranker.rank([3, 25], k=4), ranker.similar_items([3, 25], k=4)):
+        with pytest.warns(DeprecationWarning, match="goes in 0.3: use answer.ids"):
+            ids, scores = found
+        np.testing.assert_array_equal(ids, found.ids)
+        np.testing.assert_array_equal(scores, found.scores)
+        np.testing.assert_array_equal(found.query_ids, [3, 25])
+
+
+def test_queries_without_ids_are_numbered(ranker):
+    assert ranker.rank(ranker.fold_in([[3], [5]]), k=2).query_ids.tolist() == [0, 1]
+    features = LatentRanker(2, epochs=1).fit(np.eye(6), [0, 1, 0, 1, 0, 1])
+    assert features.rank(np.eye(6)[:3], k=1).query_ids.tolist() == [0, 1, 2]
+
+
+def test_the_former_name_of_scores_warns(ranker):
+    with pytest.warns(DeprecationWarning, match=r"becomes R@20, one figure, in 0.3: use scores\(queries, items\)"):
+        found = ranker.score([3], [3, 5])
+    np.testing.assert_array_equal(found, ranker.scores([3], [3, 5]))
 
 
 @pytest.mark.parametrize("stage", [0, 2])
 def test_unknown_ids_can_be_ignored_and_are_counted(staged, stage):
     with pytest.warns(UserWarning, match=r"queries: 2 of 3 ids were not seen in fit .*; the first: 999 at place 1"):
-        ids, scores = staged.rank([3, 999, -4], k=7, stage=stage, unknown="ignore")
-    rows = np.concatenate([staged.rank([3], 7, stage)[0], *[staged.rank(staged.fold_in([[]]), 7, stage)[0]] * 2])
+        ids, scores = parts(staged.rank([3, 999, -4], k=7, stage=stage, unknown="ignore"))
+    rows = np.concatenate([staged.rank([3], 7, stage).ids, *[staged.rank(staged.fold_in([[]]), 7, stage).ids] * 2])
     np.testing.assert_array_equal(ids, rows)
     with pytest.warns(UserWarning, match="queries: 2 of 3"):
         np.testing.assert_allclose(staged.explain([3, 999, -4], 7, stage, unknown="ignore").score, scores, atol=1e-5)
     with pytest.warns(UserWarning, match="exclude: 1 of 2 ids were not seen in fit and are left out; .* of query 0"):
-        without = staged.rank([3], 6, stage, exclude=[[ids[0, 0], 999]], unknown="ignore")[0]
+        without = staged.rank([3], 6, stage, exclude=[[ids[0, 0], 999]], unknown="ignore").ids
     np.testing.assert_array_equal(without[0], ids[0, 1:])
-    with pytest.warns(UserWarning, match="y: 1 of 2 ids were not seen in fit and have the score -inf"):
-        found = staged.score([3], [999, ids[0, 0]], stage, unknown="ignore")
+    with pytest.warns(UserWarning, match="items: 1 of 2 ids were not seen in fit and have the score -inf"):
+        found = staged.scores([3], [999, ids[0, 0]], stage, unknown="ignore")
     np.testing.assert_allclose(found, [[-np.inf, scores[0, 0]]], rtol=1e-5)
     with pytest.warns(UserWarning, match="items: 1 of 2 ids were not seen in fit and count as not found"):
         assert staged.recall([3, 3], [999, ids[0, 0]], [1], stage, unknown="ignore") == {1: 0.5}
@@ -343,7 +379,7 @@ def test_scores_are_inner_products_of_vectors(staged, stage):
     lengths = np.linalg.norm(staged.item_vectors(stage), axis=1)
     np.testing.assert_allclose(lengths, lengths[0], rtol=1e-5)
     assert staged.item_vectors(stage).shape == (120, 10 if stage == 0 else 18)
-    np.testing.assert_allclose(-np.sort(-scores)[:, :5], staged.rank(staged.query_ids_, 5, stage)[1], atol=1e-5)
+    np.testing.assert_allclose(-np.sort(-scores)[:, :5], staged.rank(staged.query_ids_, 5, stage).scores, atol=1e-5)
 
 
 def test_vectors_are_asked_of_a_fitted_ranker(ranker):
@@ -361,7 +397,7 @@ def test_an_index_finds_most_of_what_rank_finds(tmp_path, staged, stage):
     index = usearch.Index.restore(str(tmp_path / "items.usearch"))
     assert len(index) == 120
     keys = index.search(staged.query_vectors(staged.query_ids_, stage), 10).keys.astype(np.int64)
-    exact, _ = staged.rank(staged.query_ids_, k=10, stage=stage)
+    exact = staged.rank(staged.query_ids_, k=10, stage=stage).ids
     found = [np.isin(row, staged.item_ids_[own]).mean() for row, own in zip(exact, keys, strict=True)]
     assert np.mean(found) > 0.95
 
@@ -391,10 +427,12 @@ def test_a_mapped_model_ranks_with_the_same_bits(tmp_path, staged):
         assert not factors.flags.writeable
     for stage in (0, 1, 2):
         for one, other in zip(
-            staged.rank(staged.query_ids_, stage=stage), back.rank(staged.query_ids_, stage=stage), strict=True
+            parts(staged.rank(staged.query_ids_, stage=stage)),
+            parts(back.rank(staged.query_ids_, stage=stage)),
+            strict=True,
         ):
             assert one.tobytes() == other.tobytes()
-    assert back.similar_items([3])[1].tobytes() == staged.similar_items([3])[1].tobytes()
+    assert back.similar_items([3]).scores.tobytes() == staged.similar_items([3]).scores.tobytes()
     assert back.fold_in([[3, 5]]).tobytes() == staged.fold_in([[3, 5]]).tobytes()
     assert back.explain([3], k=4).score.tobytes() == staged.explain([3], k=4).score.tobytes()
 
@@ -404,10 +442,10 @@ def test_a_mapped_model_with_names_goes_on_learning(tmp_path, pairs):
     ranker = LatentRanker(**SMALL).fit(names[pairs.queries], names[pairs.items])
     ranker.save(tmp_path / "m")
     back = slatewise.load(tmp_path / "m", mmap=True)
-    assert back.rank(["artist 7"])[0].tolist() == ranker.rank(["artist 7"])[0].tolist()
+    assert back.rank(["artist 7"]).ids.tolist() == ranker.rank(["artist 7"]).ids.tolist()
     for one in (back, ranker):
         one.partial_fit(["new", "new"], ["artist 3", "newer"])
-    assert back.rank(["new"])[1].tobytes() == ranker.rank(["new"])[1].tobytes()
+    assert back.rank(["new"]).scores.tobytes() == ranker.rank(["new"]).scores.tobytes()
 
 
 def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
@@ -419,41 +457,41 @@ def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
     assert tried > 20
 
 
-# --- a screen of bytes -----------------------------------------------------------------------------------------------
+# --- a quantized index -----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def screened(monkeypatch):
-    """Make screens for small catalogues too, as for large ones."""
-    monkeypatch.setattr("slatewise.latent.screens.ITEMS_A_SHARE", 1)
+def quantized(monkeypatch):
+    """Make indexes for small catalogues too, as for large ones."""
+    monkeypatch.setattr("slatewise.latent.model.FEWEST_INDEXED", 1)
 
 
-@pytest.mark.usefixtures("screened")
+@pytest.mark.usefixtures("quantized")
 def test_one_query_has_the_list_it_has_among_many(staged):
     together = {stage: staged.rank(staged.query_ids_, k=8, stage=stage) for stage in (0, 1, 2)}
-    hidden = [together[2][0][row, :3] for row in range(len(staged.query_ids_))]
+    hidden = [together[2].ids[row, :3] for row in range(len(staged.query_ids_))]
     without = staged.rank(staged.query_ids_, k=8, exclude=hidden)
     similar = staged.similar_items(staged.item_ids_, k=8)
     for row, query in enumerate(staged.query_ids_[:20]):
         alone = [(staged.rank([query], k=8, stage=stage), together[stage]) for stage in (0, 1, 2)]
         alone.append((staged.rank([query], k=8, exclude=[hidden[row]]), without))
-        for (ids, scores), (all_ids, all_scores) in alone:
-            np.testing.assert_array_equal(ids[0], all_ids[row])
-            np.testing.assert_allclose(scores[0], all_scores[row], rtol=1e-5, atol=1e-6)
-        ids, scores = staged.similar_items(staged.item_ids_[[row]], k=8)
-        np.testing.assert_array_equal(ids[0], similar[0][row])
-        np.testing.assert_allclose(scores[0], similar[1][row], atol=1e-6)
+        for one, every in alone:
+            np.testing.assert_array_equal(one.ids[0], every.ids[row])
+            np.testing.assert_allclose(one.scores[0], every.scores[row], rtol=1e-5, atol=1e-6)
+        ids, scores = parts(staged.similar_items(staged.item_ids_[[row]], k=8))
+        np.testing.assert_array_equal(ids[0], similar.ids[row])
+        np.testing.assert_allclose(scores[0], similar.scores[row], atol=1e-6)
 
 
-@pytest.mark.usefixtures("screened")
-def test_a_screen_goes_with_the_factors_it_was_made_of(pairs, tmp_path):
+@pytest.mark.usefixtures("quantized")
+def test_an_index_goes_with_the_factors_it_was_made_of(pairs, tmp_path):
     ranker = LatentRanker(**SMALL).fit(pairs.queries, pairs.items)
-    before = ranker.rank([3], k=8)[1], ranker.similar_items([3], k=8)[1]
+    before = ranker.rank([3], k=8).scores, ranker.similar_items([3], k=8).scores
     for _ in range(2):
         ranker.partial_fit(pairs.queries, pairs.items)
         for one, all_, old in zip(
-            (ranker.rank([3], k=8)[1], ranker.similar_items([3], k=8)[1]),
-            (ranker.rank([3] * 9, k=8)[1], ranker.similar_items([3] * 9, k=8)[1]),
+            (ranker.rank([3], k=8).scores, ranker.similar_items([3], k=8).scores),
+            (ranker.rank([3] * 9, k=8).scores, ranker.similar_items([3] * 9, k=8).scores),
             before,
             strict=True,
         ):
@@ -461,31 +499,33 @@ def test_a_screen_goes_with_the_factors_it_was_made_of(pairs, tmp_path):
             assert not np.allclose(one, old, rtol=1e-5, atol=1e-6)
     ranker.save(tmp_path / "model.safetensors")
     back = slatewise.load(tmp_path / "model.safetensors", mmap=True)
-    assert back.rank([3], k=8)[1].tobytes() == ranker.rank([3], k=8)[1].tobytes()
+    assert back.rank([3], k=8).scores.tobytes() == ranker.rank([3], k=8).scores.tobytes()
 
 
-@pytest.mark.usefixtures("screened")
-def test_screens_are_neither_copied_nor_kept_after_another_fit(pairs):
+@pytest.mark.usefixtures("quantized")
+def test_indexes_are_neither_copied_nor_kept_after_another_fit(pairs):
     ranker = LatentRanker(**SMALL).fit(pairs.queries, pairs.items)
     attributes = set(vars(ranker))
     former = weakref.ref(ranker.item_factors_)
-    ids, scores = ranker.rank([3], k=8)
+    ids, scores = parts(ranker.rank([3], k=8))
     ranker.similar_items([3])
     assert set(vars(ranker)) == attributes
     other = copy.deepcopy(ranker)
-    np.testing.assert_array_equal(other.rank([3], k=8)[0], ids)
-    np.testing.assert_array_equal(other.rank([3], k=8)[1], scores)
+    assert other.__dict__.get("_frozen") is None
+    assert len(pickle.dumps(ranker)) < 2.0 * (ranker.item_factors_.nbytes + ranker.query_factors_.nbytes)
+    np.testing.assert_array_equal(other.rank([3], k=8).ids, ids)
+    np.testing.assert_array_equal(other.rank([3], k=8).scores, scores)
     ranker.fit(pairs.items, pairs.queries)
     gc.collect()
     assert former() is None
 
 
-@pytest.mark.usefixtures("screened")
+@pytest.mark.usefixtures("quantized")
 def test_few_rows_of_features_are_ranked_as_many_are():
     X = np.random.default_rng(0).normal(size=(40, 6))
     ranker = LatentRanker(6, 2, epochs=3, validation_fraction=0.0).fit(X, np.arange(40) % 9)
     for rows in (X, csr_array(X)):
-        ids, scores = ranker.rank(rows, k=5)
+        ids, scores = parts(ranker.rank(rows, k=5))
         one = ranker.rank(rows[:2], k=5)
-        np.testing.assert_array_equal(one[0], ids[:2])
-        np.testing.assert_allclose(one[1], scores[:2], rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(one.ids, ids[:2])
+        np.testing.assert_allclose(one.scores, scores[:2], rtol=1e-5, atol=1e-6)

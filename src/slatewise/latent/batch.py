@@ -1,0 +1,159 @@
+"""A batch of queries, in all their forms, that a learnt model is asked to rank for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.core.executor import Executor
+from slatewise.core.former_answers import FormerPair
+from slatewise.latent.base_scores import BaseScores
+from slatewise.latent.cascade import FEW_QUERIES, Cascade, TopItems
+from slatewise.latent.engine import Factors
+from slatewise.latent.explanation import SlateExplanation, explain_slates
+from slatewise.latent.fold_in import FoldedQueries
+from slatewise.latent.input import Features, Ids, Unknown, check_ids, number_ids, own_items, queries_of
+from slatewise.latent.lists import check_exclude, check_k
+from slatewise.latent.model import LatentModel, inverse_lengths
+from slatewise.latent.pair_terms import OwnItems
+from slatewise.latent.queries import IdQueries, Queries, zero_queries
+from slatewise.latent.tables import Ints, Singles, Table
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class QueryBatch:
+    """Queries numbered as they were given."""
+
+    model: LatentModel
+    ids: Ids
+    """What each is called: its id, else its number."""
+    queries: tuple[Queries, ...]
+    """Of every stage, without what their lists add."""
+    own_items: OwnItems | None = None
+    base: BaseScores | None = None
+
+    @classmethod
+    def of_ids(cls, model: LatentModel, queries: Any, unknown: Unknown) -> QueryBatch:
+        """Find the rows of ids; unknown ones to be ignored have zeros: the biases alone rank for them."""
+        ids, n = _ids_of(queries, model.n_components), model.n_components
+        rows = number_ids("queries", ids, model.query_ids, unknown=unknown, instead="get the order of the biases")
+        vectors = [table.values[rows] for table in model.queries]
+        for values in vectors:
+            values[rows < 0, :n] = 0.0
+        made = tuple(IdQueries(Table.fixed(values)) for values in vectors)
+        return cls(model, ids, made, own_items(ids, model.item_ids, model.own_weight))
+
+    @classmethod
+    def of_features(cls, model: LatentModel, features: Features) -> QueryBatch:
+        """Multiply features, which are checked."""
+        make = queries_of(features, model.n_components)
+        return cls(model, np.arange(features.shape[0]), tuple(make(table) for table in model.queries))
+
+    @classmethod
+    def of_rows(cls, model: LatentModel, queries: FoldedQueries) -> QueryBatch:
+        """Take rows of fold_in as they are: U and V are the same at all stages, so one row serves all."""
+        n, rows = model.n_components, np.asarray(queries)
+        if rows.dtype.kind != "f" or rows.shape[1:] != (n,) or not np.isfinite(rows).all():
+            raise ValueError(
+                f"queries: expected ids, or finite rows of {n} numbers from fold_in, found {rows.dtype} {rows.shape}"
+            )
+        own = np.zeros((len(rows), model.queries[0].values.shape[1]), dtype=np.float32)
+        own[:, :n], own[:, n] = rows, 1.0
+        return cls(model, np.arange(len(rows)), (IdQueries(Table.fixed(own)),) * model.n_stages)
+
+    @classmethod
+    def on_base(cls, model: LatentModel, ids: Ids, base: BaseScores) -> QueryBatch:
+        """Take what a base says of these queries."""
+        return cls(model, ids, tuple(zero_queries(table) for table in model.items), base=base)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def cascade(self, stage: int) -> Cascade:
+        """Return what ranks by the stages up to this one."""
+        parts = zip(self.queries[: stage + 1], self.model.items, strict=False)
+        factors = tuple(Factors(queries, items, self.base) for queries, items in parts)
+        model = self.model
+        return Cascade(factors, model.pair, model.position_weights, self.own_items, model.quantized)
+
+    def scores(self, stage: int, items: Ints, executor: Executor) -> Singles:
+        """Return the score of every query with each of these items, (queries, items); -inf for item -1."""
+        scores = self.cascade(stage).scores(len(self), items, self.model.width(stage), executor)
+        require_finite(scores)
+        scores[:, items < 0] = -np.inf
+        return scores
+
+    def check_places(self, k: int, exclude: Any, unknown: Unknown) -> csr_array | None:
+        """Return what is hidden from each query; refuse more places than items."""
+        hidden = check_exclude(exclude, len(self), self.model.item_ids, unknown)
+        check_k(k, len(self.model.item_ids))
+        return hidden
+
+    def explain(self, stage: int, k: int, hidden: csr_array | None, executor: Executor) -> SlateExplanation:
+        """Rank, and take the scores apart."""
+        cascade, model = self.cascade(stage), self.model
+        found = cascade.top(np.arange(len(self)), k, hidden, executor)
+        require_finite(found.scores, found.items >= 0 if hidden is not None else None)
+        return explain_slates(cascade, model.pair, found.items, model.item_ids, executor)
+
+    def rankings(self, found: TopItems, short: bool) -> FormerPair:
+        """Name what was found; lists may be ``short`` where items are excluded."""
+        require_finite(found.scores, found.items >= 0 if short else None)
+        return named(self.ids, self.model.item_ids, found)
+
+
+def named(query_ids: Ids, item_ids: Ids, found: TopItems) -> FormerPair:
+    """Return the ids of items found for each query; lists that have fewer are shorter."""
+    there = found.items >= 0
+    if there.all():
+        return FormerPair(query_ids, item_ids[found.items], found.scores)
+    offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+    return cast(
+        "FormerPair", FormerPair.of_lists(query_ids, item_ids[found.items[there]], found.scores[there], offsets)
+    )
+
+
+def similar_items(model: LatentModel, numbers: Ints, k: int, executor: Executor) -> FormerPair:
+    """Rank the other items by the cosine of their rows of V with an item's."""
+    hidden = check_exclude(model.item_ids[numbers, None], len(numbers), model.item_ids)
+    check_k(k, len(model.item_ids) - 1)
+    rows = model.items[0].values[:, : model.n_components]
+    own = rows[numbers] * inverse_lengths(rows[numbers])[:, None]
+    index = model.quantized_cosines() if len(numbers) <= FEW_QUERIES else None
+    items = rows * inverse_lengths(rows)[:, None] if index is None else rows
+    factors = Factors(IdQueries(Table.fixed(own)), Table.fixed(items))
+    found = Cascade((factors,), quantized=lambda stage: index).top(np.arange(len(numbers)), k, hidden, executor)
+    require_finite(found.scores)
+    return named(model.item_ids[numbers], model.item_ids, found)
+
+
+def require_finite(scores: Singles, there: NDArray[np.bool_] | None = None) -> None:
+    """Raise ValueError where factors times a query are more than float32 has: such scores have no order.
+
+    ``there``: where a list has an item at all; None: everywhere.
+    """
+    finite = np.isfinite(scores)
+    wrong = ~(finite if there is None else finite | ~there).all(axis=1)
+    if wrong.any():
+        raise ValueError(
+            f"queries: expected finite scores, found others for query {int(np.flatnonzero(wrong)[0])}: "
+            "its numbers are too large for float32"
+        )
+
+
+def _ids_of(queries: Any, n_components: int) -> Ids:
+    """Return ids; other arrays could be rows of fold_in, or ids in a column: whoever means rows has to say so."""
+    ids = np.asarray(queries)
+    if ids.ndim == 2:
+        raise ValueError(
+            f"queries: expected ids, one-dimensional, or rows of {n_components} numbers as fold_in returns "
+            f"them, found {ids.dtype} {ids.shape}; an array that was made by fold_in says so by "
+            "rows.view(slatewise.latent.fold_in.FoldedQueries)"
+        )
+    return check_ids("queries", ids)

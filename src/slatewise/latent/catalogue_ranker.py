@@ -1,0 +1,144 @@
+"""What rankers of a whole catalogue have in common: they freeze what they learnt, and ask it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from slatewise.core.executor import Executor
+from slatewise.core.rankings import Rankings
+from slatewise.latent.batch import QueryBatch
+from slatewise.latent.explanation import SlateExplanation
+from slatewise.latent.input import Ids, Unknown, check_ids, number_ids
+from slatewise.latent.lists import check_depths, check_lengths
+from slatewise.latent.model import LatentModel
+from slatewise.latent.recall import recall_at
+from slatewise.latent.tables import Ints, Singles
+from slatewise.model.saving import SavedEstimator
+from slatewise.model.sklearn import check_is_fitted
+
+
+class CatalogueRanker(SavedEstimator, ABC):
+    """A frozen model, made of learned attributes, and the methods that ask it."""
+
+    _frozen_from: ClassVar[tuple[str, ...]]
+    """The learned attributes that the model is made of."""
+    n_threads: int | None
+    item_ids_: Ids
+    _frozen: tuple[tuple[Any, ...], LatentModel] | None = None
+    """What the model was made of, and the model; neither copied nor saved."""
+
+    def rank(
+        self, queries: Any, k: int = 10, stage: int | None = None, exclude: Any = None, unknown: Unknown = "error"
+    ) -> Rankings:
+        """Return the k best items of each query, best first; equal scores in the order of ids.
+
+        A query that excludes so many that fewer than k are left has a shorter list.
+
+        Parameters
+        ----------
+        queries
+            Ids or features, as in :meth:`fit`, or rows of :meth:`LatentRanker.fold_in`; of a reranker, ids that its
+            base can score, seen in fit or not.
+        k
+            How many items.
+        stage
+            Which stage ranks; default: the last. Of a reranker, 0 is the base itself.
+        exclude
+            Items not to show: a sequence of ids for each query, or a sparse matrix (queries, items) in the order of
+            ``item_ids_``.
+        unknown
+            What becomes of ids that fit never saw, or that are no rows of a base given as matrices: "error", or
+            "ignore" with a warning that counts them. Then such a query gets the order of the biases, or the mean of the
+            base's rows, and such an item is excluded anyway. A base that is an object decides by itself what it does
+            with ids that it does not know.
+
+        Returns
+        -------
+        Rankings
+            ``query_ids`` are the ids asked, or numbers from 0 for features and rows. Until 0.3 it can also be unpacked
+            as ``ids, scores``, with a warning.
+        """
+        batch = self._batch(queries, unknown)
+        last, hidden = batch.model.check_stage(stage), batch.check_places(k, exclude, unknown)
+        found = batch.cascade(last).top(np.arange(len(batch)), k, hidden, Executor.of(self.n_threads))
+        return batch.rankings(found, hidden is not None)
+
+    def scores(self, queries: Any, items: Any, stage: int | None = None, unknown: Unknown = "error") -> Singles:
+        """Return the scores that :meth:`rank` sorts by, of every query with every item given, (queries, items).
+
+        Parameters
+        ----------
+        queries, stage
+            As in :meth:`rank`.
+        items
+            Ids of the items, one per column.
+        unknown
+            As in :meth:`rank`; an item that fit never saw has the score -inf.
+        """
+        batch = self._batch(queries, unknown)
+        last, known = batch.model.check_stage(stage), batch.model.item_ids
+        numbers = number_ids("items", items, known, unknown=unknown, instead="have the score -inf")
+        return batch.scores(last, numbers, Executor.of(self.n_threads))
+
+    def explain(
+        self, queries: Any, k: int = 10, stage: int | None = None, exclude: Any = None, unknown: Unknown = "error"
+    ) -> SlateExplanation:
+        """Return what :meth:`rank` does with the parts of each score: who moved the item, and by how much.
+
+        Parameters
+        ----------
+        queries, k, stage, exclude, unknown
+            As in :meth:`rank`.
+        """
+        batch = self._batch(queries, unknown)
+        last, hidden = batch.model.check_stage(stage), batch.check_places(k, exclude, unknown)
+        return batch.explain(last, k, hidden, Executor.of(self.n_threads))
+
+    def recall(
+        self,
+        queries: Any,
+        items: Any,
+        ks: Sequence[int] = (5, 10, 30, 50),
+        stage: int | None = None,
+        unknown: Unknown = "error",
+    ) -> dict[int, float]:
+        """Return, for each k, the share of pairs whose item is among the k best of all items for its query.
+
+        With ``unknown="ignore"`` queries are treated as in :meth:`rank`, and pairs of items that fit never saw count as
+        not found.
+        """
+        known = self._model().item_ids
+        numbers = number_ids("items", items, known, unknown=unknown, instead="count as not found")
+        batch, own = self._distinct(queries, unknown)
+        check_lengths(own, numbers)
+        cascade = batch.cascade(batch.model.check_stage(stage))
+        return recall_at(cascade, own, numbers, check_depths(ks), Executor.of(self.n_threads))
+
+    @abstractmethod
+    def _freeze(self) -> LatentModel:
+        """Return what was learnt."""
+
+    @abstractmethod
+    def _batch(self, queries: Any, unknown: Unknown) -> QueryBatch:
+        """Check queries."""
+
+    def _distinct(self, queries: Any, unknown: Unknown) -> tuple[QueryBatch, Ints]:
+        """Return each query once, and where every one of them is."""
+        distinct, own = np.unique(check_ids("queries", queries), return_inverse=True)
+        return self._batch(distinct, unknown), own
+
+    def _model(self) -> LatentModel:
+        """Return what was learnt, frozen; made again where an attribute was set since."""
+        check_is_fitted(self)
+        source = tuple(getattr(self, name) for name in self._frozen_from)
+        if self._frozen is None or any(one is not other for one, other in zip(self._frozen[0], source, strict=True)):
+            self._frozen = source, self._freeze()
+        return self._frozen[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is made of the rest."""
+        return {name: value for name, value in cast("Any", super()).__getstate__().items() if name != "_frozen"}
