@@ -54,9 +54,10 @@ FITS = {
     "graphs, l2 chosen": (GraphMatcher(l2="auto", points=3), copies),
     "graphs, max-margin": (GraphMatcher(l2=1e-3, surrogate="max-margin"), copies),
     "graphs, drawn": (GraphMatcher(expectation="sample", n_samples=20, max_iter=12), copies),
-    "labels": (CStarRanker(2, C=10.0), scenes),
-    "labels, likelihood": (CStarRanker(2, "pretrained", C="auto", surrogate="likelihood"), scored_labels),
-    "labels, bundle": (CStarRanker(2, C=30.0, learner="bundle", tol=0.1), scenes),
+    "labels": (CStarRanker(2, "linear", C=10.0, surrogate="max-margin"), scenes),
+    "labels, as it comes": (CStarRanker(), scenes),
+    "labels, likelihood": (CStarRanker(2, "pretrained", surrogate="likelihood-k"), scored_labels),
+    "labels, bundle": (CStarRanker(2, "linear", C=30.0, surrogate="max-margin", learner="bundle", tol=0.1), scenes),
     "points": (MetricRanker("precision", C=100.0), wine),
 }
 

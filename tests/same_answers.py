@@ -120,13 +120,20 @@ def _tags(**settings: Any) -> Callable[[], Iterator[tuple[str, Any]]]:
 
         scenes = datasets.make_label_scenes(n_rows=260, random_state=3)
         X = scenes.X if settings.get("scores") != "pretrained" else np.asarray(scenes.marginals(scenes.X))
-        ranker = CStarRanker(**settings).fit(X[:200], scenes.Y[:200])
+        ranker = CStarRanker(**_as_called(CStarRanker, settings)).fit(X[:200], scenes.Y[:200])
         yield from _learned(ranker)
         yield "decision", ranker.decision_function(X[200:])
         yield from _ranked(ranker.rank(X[200:]))
         yield "score", ranker.score(X[200:], scenes.Y[200:])
 
     return case
+
+
+def _as_called(ranker: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings in the words of a version: before there was a base, "likelihood" was that of sets of k labels."""
+    if "base" in ranker.rules or settings.get("surrogate") != "likelihood-k":
+        return settings
+    return {**settings, "surrogate": "likelihood"}
 
 
 def _documents(kind: str, **settings: Any) -> Callable[[], Iterator[tuple[str, Any]]]:
@@ -204,14 +211,16 @@ def _reranked(**settings: Any) -> Callable[[], Iterator[tuple[str, Any]]]:
     return case
 
 
+HINGE: dict[str, Any] = {"scores": "linear", "surrogate": "max-margin"}
 CASES: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
     "cstar as it comes": _tags(),
-    "cstar linear, bundle": _tags(learner="bundle", C=3.0),
-    "cstar, no core": _tags(core=0),
-    "cstar rbf": _tags(scores="rbf", C=3.0),
-    "cstar pretrained": _tags(scores="pretrained"),
-    "cstar likelihood": _tags(scores="pretrained", surrogate="likelihood"),
-    "cstar likelihood, auto": _tags(scores="pretrained", surrogate="likelihood", C="auto"),
+    "cstar linear": _tags(**HINGE, C=1.0),
+    "cstar linear, bundle": _tags(**HINGE, learner="bundle", C=3.0),
+    "cstar, no core": _tags(**HINGE, core=0, C=1.0),
+    "cstar rbf": _tags(scores="rbf", surrogate="max-margin", C=3.0),
+    "cstar pretrained": _tags(scores="pretrained", surrogate="max-margin", C=1.0),
+    "cstar likelihood": _tags(scores="pretrained", surrogate="likelihood-k", C=1.0),
+    "cstar likelihood, auto": _tags(scores="pretrained", surrogate="likelihood-k", C="auto"),
     "metric auc": _classes(loss="auc"),
     "metric map": _classes(loss="map", C=10.0),
     "metric mrr, diagonal": _classes(loss="mrr", regularizer="diagonal"),

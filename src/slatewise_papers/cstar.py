@@ -92,23 +92,25 @@ def _systems(problem: LabelProblem, train: Ints, test: Ints, n_orders: int) -> I
         if name == STRUCTURED:
             yield f"{name}, random questions", simulate(ranker, base.test, Y_test, RandomQuestion(), random_state=0)
     for name, core in (("kernel, independent", 0), ("kernel, c-star C=5", min(5, n_labels))):
-        ranker = CStarRanker(core, "rbf", C="auto", tol=1e-2, n_components=MOST_BASIS_ROWS, random_state=0)
+        ranker = CStarRanker(
+            core, "rbf", tol=1e-2, n_components=MOST_BASIS_ROWS, surrogate="max-margin", random_state=0
+        )
         yield name, simulate(ranker.fit(X, Y), X_test, Y_test)
 
 
 def _pretrained(n_labels: int) -> dict[str, CStarRanker]:
     five, eight = min(5, n_labels), min(8, n_labels)
 
-    def ranker(core: int, surrogate: Literal["max-margin", "likelihood"]) -> CStarRanker:
+    def ranker(core: int, surrogate: Literal["max-margin", "likelihood-k"]) -> CStarRanker:
         return CStarRanker(core, "pretrained", C="auto", surrogate=surrogate, max_iter=MOST_ROUNDS, random_state=0)
 
     return {
         INDEPENDENT: ranker(0, "max-margin"),
         STRUCTURED: ranker(five, "max-margin"),
         "pre-trained, c-star C=8": ranker(eight, "max-margin"),
-        LIKELY_INDEPENDENT: ranker(0, "likelihood"),
-        LIKELY_STRUCTURED: ranker(five, "likelihood"),
-        "likelihood, c-star C=8": ranker(eight, "likelihood"),
+        LIKELY_INDEPENDENT: ranker(0, "likelihood-k"),
+        LIKELY_STRUCTURED: ranker(five, "likelihood-k"),
+        "likelihood, c-star C=8": ranker(eight, "likelihood-k"),
     }
 
 

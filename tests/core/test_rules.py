@@ -89,7 +89,7 @@ ALLOWED = {
     "callbacks": {"None"},
     "checkpoint": {"None", "auto", "7", "no such thing"},
 }
-MAY_BE_NONE = ("C_pair", "gamma", "threshold", "batch_size", "max_draws", "M", "tol", "n_components")
+MAY_BE_NONE = ("base", "C_pair", "gamma", "threshold", "batch_size", "max_draws", "M", "tol", "n_components")
 MAY_BE_AUTO = ("C", "l2", "points", "unmatched", "learning_rate", "max_norm", "stage_learning_rate", "stage_norm")
 
 

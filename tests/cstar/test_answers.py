@@ -1,5 +1,7 @@
 """What ``rank`` returns: names, scores, and the shapes of before 0.2."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,6 +13,7 @@ from slatewise import CStarRanker, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.model.file import read_model, write_model
 
+hinge = partial(CStarRanker, scores="linear", surrogate="max-margin", C=1.0)
 NAMES = ["sky", "sea", "tree", "car", "road", "boat", "sun", "dog"]
 
 
@@ -21,19 +24,19 @@ def scenes():
 
 @pytest.fixture(scope="module")
 def named(scenes):
-    return CStarRanker(core=2, tol=0.1).fit(scenes.X, pd.DataFrame(scenes.Y, columns=NAMES))
+    return hinge(core=2, tol=0.1).fit(scenes.X, pd.DataFrame(scenes.Y, columns=NAMES))
 
 
 @pytest.fixture(scope="module")
 def numbered(scenes):
-    return CStarRanker(core=2, tol=0.1).fit(scenes.X, scenes.Y)
+    return hinge(core=2, tol=0.1).fit(scenes.X, scenes.Y)
 
 
 @pytest.mark.parametrize("k", [1, 3, 8, np.arange(30) % 4])
-@pytest.mark.parametrize("surrogate", ["max-margin", "likelihood"])
+@pytest.mark.parametrize("surrogate", ["max-margin", "likelihood-k"])
 def test_lists_are_in_the_order_of_their_scores(scenes, k, surrogate):
     given = np.random.default_rng(0).normal(size=scenes.Y.shape)
-    ranker = CStarRanker(core=2, scores="pretrained", surrogate=surrogate, tol=0.1).fit(given, scenes.Y)
+    ranker = hinge(core=2, scores="pretrained", surrogate=surrogate, tol=0.1).fit(given, scenes.Y)
     X = given[:30]
     answer, decision = ranker.rank(X, k), ranker.decision_function(X, k)
     assert answer.query_ids.tolist() == list(range(30))
@@ -48,7 +51,7 @@ def test_scores_of_a_core_too_large_to_walk(scenes):
     rng = np.random.default_rng(0)
     Y = (rng.random((60, 20)) < 0.2).astype(int)
     X = rng.normal(size=(60, 3))
-    ranker = CStarRanker(core=18, tol=0.5, max_iter=5).fit(X, Y)
+    ranker = hinge(core=18, tol=0.5, max_iter=5).fit(X, Y)
     answer = ranker.rank(X[:4], 3)
     np.testing.assert_allclose(
         answer.scores, np.take_along_axis(ranker.decision_function(X[:4], 3), answer.ids, axis=1), atol=1e-9
@@ -77,23 +80,38 @@ def test_the_columns_of_a_frame_come_back(scenes, named, numbered):
     assert named.next_question(X, np.full((7, 8), -1)).dtype == np.int64
 
 
+def test_core_labels_by_their_names(tmp_path, scenes):
+    frame = pd.DataFrame(scenes.Y, columns=NAMES)
+    for surrogate, scores in (("max-margin", "linear"), ("likelihood", "base")):
+        settings = {"scores": scores, "surrogate": surrogate, "C": 0.3, "tol": 0.1}
+        ranker = CStarRanker(core=["sun", "sea"], **settings).fit(scenes.X, frame)
+        assert ranker.core_.tolist() == [6, 1]
+        assert ranker.explain(scenes.X[:1]).core.tolist() == ["sun", "sea"]
+        ranker.save(tmp_path / "m")
+        assert list(slatewise.load(tmp_path / "m").core) == ["sun", "sea"]
+        with pytest.raises(ValueError, match="core: expected names of labels that fit saw, found 'moon'"):
+            CStarRanker(core=["moon"], **settings).fit(scenes.X, frame)
+        with pytest.raises(ValueError, match="core: expected names of labels that fit saw, found 'sun'"):
+            CStarRanker(core=["sun"], **settings).fit(scenes.X, scenes.Y)
+
+
 def test_names_of_polars_and_given_ones(scenes):
     frame = pl.DataFrame(scenes.Y, schema=NAMES)
     for y, names in [(frame, None), (scenes.Y, NAMES), (csr_array(scenes.Y), np.array(NAMES))]:
-        ranker = CStarRanker(core=0, tol=0.5).fit(scenes.X, y, label_names=names)
+        ranker = hinge(core=0, tol=0.5).fit(scenes.X, y, label_names=names)
         assert ranker.label_names_.tolist() == NAMES
 
 
 def test_without_names_labels_are_numbers(scenes, numbered):
     assert numbered.label_names_.tolist() == list(range(8))
-    by_number = CStarRanker(core=0, tol=0.5).fit(scenes.X, pd.DataFrame(scenes.Y))
+    by_number = hinge(core=0, tol=0.5).fit(scenes.X, pd.DataFrame(scenes.Y))
     assert by_number.label_names_.tolist() == list(range(8))
     assert by_number.rank(scenes.X[:2], 2).ids.dtype.kind == "i"
 
 
 def test_one_class_per_row_is_named_by_its_class(scenes):
     y = np.array(["sea", "sky", "tree"])[np.arange(200) % 3]
-    ranker = CStarRanker(core=0, tol=0.5).fit(scenes.X, y)
+    ranker = hinge(core=0, tol=0.5).fit(scenes.X, y)
     assert set(ranker.rank(scenes.X, 2).ids.ravel()) <= {"sea", "sky", "tree"}
     np.testing.assert_array_equal(ranker.rank(scenes.X, 1).ids[:, 0], ranker.predict(scenes.X))
     with pytest.raises(ValueError, match="label_names: expected None with one class per row"):
@@ -111,12 +129,12 @@ def test_one_class_per_row_is_named_by_its_class(scenes):
 )
 def test_names_that_are_none(scenes, names, message):
     with pytest.raises(ValueError, match=message):
-        CStarRanker().fit(scenes.X, scenes.Y, label_names=names)
+        hinge().fit(scenes.X, scenes.Y, label_names=names)
 
 
 def test_a_frame_with_a_name_twice(scenes):
     with pytest.raises(ValueError, match="y: expected every column name once"):
-        CStarRanker().fit(scenes.X, pd.DataFrame(scenes.Y, columns=[*NAMES[:7], "sky"]))
+        hinge().fit(scenes.X, pd.DataFrame(scenes.Y, columns=[*NAMES[:7], "sky"]))
 
 
 def test_names_are_saved(tmp_path, scenes, named, numbered):

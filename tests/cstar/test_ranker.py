@@ -1,5 +1,6 @@
 import os
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -22,8 +23,11 @@ from slatewise.cstar.label_scores import prepare_linear
 from slatewise.cstar.training import LEARNERS, Settings, relevant_hinge
 from slatewise.model.file import read_model, write_model
 
+hinge = partial(CStarRanker, scores="linear", surrogate="max-margin", C=1.0)
+"""The paper's method, on features."""
 
-@parametrize_with_checks([CStarRanker(), CStarRanker(core=1)])
+
+@parametrize_with_checks([hinge(), hinge(core=1)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -35,7 +39,7 @@ def scenes():
 
 @pytest.fixture(scope="module")
 def ranker(scenes):
-    return CStarRanker(core=3, C=3).fit(scenes.X[:160], scenes.Y[:160])
+    return hinge(core=3, C=3).fit(scenes.X[:160], scenes.Y[:160])
 
 
 def best_by_enumeration(scores, pair, core, k, known=None):
@@ -101,8 +105,8 @@ def test_score_is_break_even_precision(scenes, ranker):
 
 def test_structure_helps_where_there_is_some(scenes):
     lists = datasets.make_interacting_lists(600, 12, 3, random_state=0)
-    alone = CStarRanker(core=0, C=30).fit(lists.X[:400], lists.Y[:400])
-    joint = CStarRanker(core=lists.core, C=30).fit(lists.X[:400], lists.Y[:400])
+    alone = hinge(core=0, C=30).fit(lists.X[:400], lists.Y[:400])
+    joint = hinge(core=lists.core, C=30).fit(lists.X[:400], lists.Y[:400])
     assert joint.score(lists.X[400:], lists.Y[400:]) > alone.score(lists.X[400:], lists.Y[400:]) + 0.02
 
 
@@ -144,7 +148,7 @@ def test_explanations_add_up(scenes, ranker):
 
 @pytest.mark.parametrize("learner", ["bcfw", "bundle"])
 def test_every_convex_fit_is_certified(scenes, learner):
-    ranker = CStarRanker(core=2, C=1, learner=learner, max_iter=2000).fit(scenes.X, scenes.Y)
+    ranker = hinge(core=2, C=1, learner=learner, max_iter=2000).fit(scenes.X, scenes.Y)
     assert 0 < ranker.lower_bound_ <= ranker.objective_
     assert ranker.objective_ - ranker.lower_bound_ <= 1e-3 * ranker.objective_
     assert ranker.model_card_.converged
@@ -159,8 +163,8 @@ def test_kernels_equal_their_precomputed_matrix(scenes, kernel):
         "chi2": lambda a, b: chi2_kernel(a, b, gamma=0.3),
         "intersection": lambda a, b: np.minimum(a[:, None], b).sum(axis=2),
     }[kernel]
-    direct = CStarRanker(core=2, C=5, scores=kernel, gamma=0.3, tol=1e-6).fit(X, scenes.Y[:60])
-    given = CStarRanker(core=2, C=5, scores="precomputed", tol=1e-6).fit(matrix(X, X), scenes.Y[:60])
+    direct = hinge(core=2, C=5, scores=kernel, gamma=0.3, tol=1e-6).fit(X, scenes.Y[:60])
+    given = hinge(core=2, C=5, scores="precomputed", tol=1e-6).fit(matrix(X, X), scenes.Y[:60])
     assert direct.objective_ == pytest.approx(given.objective_, rel=2e-6)
     np.testing.assert_allclose(
         direct.decision_function(test), given.decision_function(matrix(test, X)), rtol=0, atol=0.02
@@ -168,8 +172,8 @@ def test_kernels_equal_their_precomputed_matrix(scenes, kernel):
 
 
 def test_a_shift_of_all_rows_changes_nothing(scenes):
-    here = CStarRanker(core=2).fit(scenes.X, scenes.Y)
-    there = CStarRanker(core=2).fit(scenes.X + 64.0, scenes.Y)
+    here = hinge(core=2).fit(scenes.X, scenes.Y)
+    there = hinge(core=2).fit(scenes.X + 64.0, scenes.Y)
     assert there.objective_ == pytest.approx(here.objective_, rel=2e-3)
     assert there.score(scenes.X + 64.0, scenes.Y) == pytest.approx(here.score(scenes.X, scenes.Y), abs=0.01)
 
@@ -179,8 +183,8 @@ def test_a_linear_kernel_is_the_linear_model(scenes):
     X, Y = scenes.X[:80][kept], scenes.Y[:80][kept]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     d = X.shape[1]  # rows of a kernel are of length 1, those of linear features of the root of their number
-    linear = CStarRanker(core=0, C=2, tol=1e-5).fit(X, Y)
-    kernel = CStarRanker(core=0, C=2 * d, tol=1e-5, scores="precomputed").fit(X @ X.T, Y)
+    linear = hinge(core=0, C=2, tol=1e-5).fit(X, Y)
+    kernel = hinge(core=0, C=2 * d, tol=1e-5, scores="precomputed").fit(X @ X.T, Y)
     assert kernel.objective_ / d == pytest.approx(linear.objective_, rel=1e-4)
     np.testing.assert_allclose(kernel.label_scores(X @ X.T), linear.label_scores(X), atol=0.02)
 
@@ -203,29 +207,29 @@ def test_the_unit_of_X_does_not_matter(scenes, scores):
     if scores == "pretrained":
         X = Y + np.random.default_rng(0).normal(size=Y.shape)
     other = UNITS[scores](X)
-    here, there = (CStarRanker(core=2, scores=scores, tol=1e-4).fit(rows, Y) for rows in (X, other))
+    here, there = (hinge(core=2, scores=scores, tol=1e-4).fit(rows, Y) for rows in (X, other))
     assert there.objective_ == pytest.approx(here.objective_, rel=2e-4)
     np.testing.assert_allclose(there.decision_function(other), here.decision_function(X), atol=0.05)
 
 
 @pytest.mark.parametrize("scale", [1e-140, 1e140])
 def test_squares_that_leave_the_range_of_doubles_do_no_harm(scenes, scale):
-    here, there = (CStarRanker(core=2).fit(X, scenes.Y) for X in (scenes.X, scale * scenes.X))
+    here, there = (hinge(core=2).fit(X, scenes.Y) for X in (scenes.X, scale * scenes.X))
     np.testing.assert_allclose(there.decision_function(scale * scenes.X), here.decision_function(scenes.X), atol=0.05)
     too_far = r"X: expected columns with a standard deviation from 1e-150 to 1e\+150, found"
     with pytest.raises(ValueError, match=too_far):
-        CStarRanker(core=2).fit(scenes.X * scale * scale, scenes.Y)
+        hinge(core=2).fit(scenes.X * scale * scale, scenes.Y)
 
 
 def test_a_constant_column_changes_nothing(scenes):
     constant = np.column_stack([scenes.X, np.full(240, 0.1)])  # whose mean is 0.1 but for rounding
-    here, there = (CStarRanker(core=2).fit(X, scenes.Y) for X in (scenes.X, constant))
+    here, there = (hinge(core=2).fit(X, scenes.Y) for X in (scenes.X, constant))
     np.testing.assert_allclose(there.decision_function(constant), here.decision_function(scenes.X), atol=0.05)
 
 
 def test_few_components_are_an_approximation(scenes):
-    full = CStarRanker(core=2, C=5, scores="rbf").fit(scenes.X, scenes.Y)
-    few = CStarRanker(core=2, C=5, scores="rbf", n_components=30).fit(scenes.X, scenes.Y)
+    full = hinge(core=2, C=5, scores="rbf").fit(scenes.X, scenes.Y)
+    few = hinge(core=2, C=5, scores="rbf", n_components=30).fit(scenes.X, scenes.Y)
     assert len(few.basis_) == 30
     assert few.objective_ >= full.lower_bound_
 
@@ -233,7 +237,7 @@ def test_few_components_are_an_approximation(scenes):
 def test_pretrained_scores_with_tiny_C_keep_their_order(scenes):
     rng = np.random.default_rng(0)
     given = scenes.Y + rng.normal(size=scenes.Y.shape)
-    ranker = CStarRanker(core=3, scores="pretrained", C=1e-9).fit(given, scenes.Y)
+    ranker = hinge(core=3, scores="pretrained", C=1e-9).fit(given, scenes.Y)
     order = np.argsort(-given, axis=1)[:, :3]
     assert [set(row) for row in ranker.rank(given, k=3).lists()] == [set(row) for row in order]
 
@@ -241,8 +245,8 @@ def test_pretrained_scores_with_tiny_C_keep_their_order(scenes):
 def test_auto_does_not_end_below_the_given_scores(scenes):
     rng = np.random.default_rng(0)
     given = scenes.Y + rng.normal(size=scenes.Y.shape)
-    ranker = CStarRanker(core=3, scores="pretrained", C="auto").fit(given[:160], scenes.Y[:160])
-    base = CStarRanker(core=0, scores="pretrained", C=1e-9).fit(given[:160], scenes.Y[:160])
+    ranker = hinge(core=3, scores="pretrained", C="auto").fit(given[:160], scenes.Y[:160])
+    base = hinge(core=0, scores="pretrained", C=1e-9).fit(given[:160], scenes.Y[:160])
     assert ranker.score(given[160:], scenes.Y[160:]) >= base.score(given[160:], scenes.Y[160:]) - 0.02
 
 
@@ -270,14 +274,14 @@ def test_inner_validation_does_not_see_the_unit_of_X(scenes, monkeypatch):
 
 @pytest.mark.parametrize("k", [1, 3, 8])
 def test_fixed_k(scenes, k):
-    ranker = CStarRanker(core=2, C=3, k=k).fit(scenes.X, scenes.Y)
+    ranker = hinge(core=2, C=3, k=k).fit(scenes.X, scenes.Y)
     assert ranker.rank(scenes.X[:5], k=k).ids.shape == (5, k)
     assert ranker.objective_ >= ranker.lower_bound_
 
 
 def test_a_core_by_gain_is_no_worse_in_validation():
     lists = datasets.make_interacting_lists(400, 8, 3, n_core=2, strength=3.0, random_state=0)
-    ranker = CStarRanker(core=3, core_by="gain", C=10).fit(lists.X, lists.Y)
+    ranker = hinge(core=3, core_by="gain", C=10).fit(lists.X, lists.Y)
     assert 1 <= len(ranker.core_) <= 3
     assert set(ranker.core_) & set(lists.core)
 
@@ -285,8 +289,8 @@ def test_a_core_by_gain_is_no_worse_in_validation():
 def test_sparse_labels_and_weights(scenes):
     weight = np.ones(240)
     weight[100:] = 0
-    some = CStarRanker(core=2).fit(scenes.X[:100], scenes.Y[:100])
-    weighted = CStarRanker(core=2).fit(scenes.X, csr_array(scenes.Y), sample_weight=weight)
+    some = hinge(core=2).fit(scenes.X[:100], scenes.Y[:100])
+    weighted = hinge(core=2).fit(scenes.X, csr_array(scenes.Y), sample_weight=weight)
     assert weighted.n_skipped_ == some.n_skipped_ + 140
     assert weighted.objective_ == pytest.approx(some.objective_, rel=2e-3)
 
@@ -295,7 +299,7 @@ def test_one_class_a_row():
     rng = np.random.default_rng(0)
     y = np.array(["low", "mid", "top"])[rng.integers(0, 3, 90)]
     X = rng.normal(size=(90, 2)) + np.array([[0, 0], [4, 0], [0, 4]])[np.searchsorted(["low", "mid", "top"], y)]
-    ranker = CStarRanker(core=0, C=10).fit(X, y)
+    ranker = hinge(core=0, C=10).fit(X, y)
     assert (ranker.predict(X) == y).mean() > 0.9
     assert ranker.score(X, y) == pytest.approx((ranker.predict(X) == y).mean())
 
@@ -303,12 +307,12 @@ def test_one_class_a_row():
 @pytest.mark.parametrize("n_labels", [2, 4, 5, 8])
 def test_the_core_as_it_comes_is_what_the_labels_allow(scenes, n_labels):
     X, Y = scenes.X[:100], scenes.Y[:100, :n_labels]
-    assert len(set(CStarRanker(tol=0.1).fit(X, Y).core_.tolist())) == min(5, n_labels)
+    assert len(set(hinge(tol=0.1).fit(X, Y).core_.tolist())) == min(5, n_labels)
     if n_labels == 4:
-        assert len(CStarRanker(core_by="gain", tol=0.1).fit(X, Y).core_) <= 4
+        assert len(hinge(core_by="gain", tol=0.1).fit(X, Y).core_) <= 4
     for too_many in (n_labels + 1, 9):
         with pytest.raises(ValueError, match=f"core: expected 'auto' or a number from 0 to {n_labels} labels, found"):
-            CStarRanker(core=too_many).fit(X, Y)
+            hinge(core=too_many).fit(X, Y)
 
 
 ROWS = 240
@@ -327,7 +331,7 @@ SEVERAL = {
 @pytest.mark.parametrize("kind", SEVERAL)
 def test_rows_that_hold_several_of_something_else_are_refused(scenes, ranker, kind):
     y, message = SEVERAL[kind]
-    for refuse in (CStarRanker().fit, ranker.score):
+    for refuse in (hinge().fit, ranker.score):
         with pytest.raises(ValueError, match=f"y: expected .*{message}"):
             refuse(scenes.X, y)
 
@@ -337,18 +341,18 @@ def test_rows_that_hold_several_of_something_else_are_refused(scenes, ranker, ki
 )
 def test_classes_of_several_types_are_refused(scenes, y, found):
     with pytest.raises(ValueError, match=f"y: expected classes of one type, found {found}"):
-        CStarRanker().fit(scenes.X, np.array(y * 120, dtype=object))
+        hinge().fit(scenes.X, np.array(y * 120, dtype=object))
 
 
 def test_plain_classes_stay_valid(scenes):
     number = np.arange(240) % 4
     names = np.array(["none", "sea", "sky", "both"])[number]
     for y in (names, names.tolist(), names.astype(object), pd.Series(names), pd.Series(names, dtype="category")):
-        ranker = CStarRanker().fit(scenes.X, y)
+        ranker = hinge().fit(scenes.X, y)
         assert ranker.classes_.tolist() == ["both", "none", "sea", "sky"]
         assert ranker.score(scenes.X, y) == pytest.approx(np.mean(ranker.predict(scenes.X) == names))
-    assert CStarRanker().fit(scenes.X, number.astype(object)).classes_.tolist() == [0, 1, 2, 3]
-    assert CStarRanker().fit(scenes.X, pd.DataFrame({"class": names})).classes_.tolist() == sorted(set(names))
+    assert hinge().fit(scenes.X, number.astype(object)).classes_.tolist() == [0, 1, 2, 3]
+    assert hinge().fit(scenes.X, pd.DataFrame({"class": names})).classes_.tolist() == sorted(set(names))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "bool", "float", "Int64", "boolean", object])
@@ -363,7 +367,7 @@ def labelled(scenes):
     return scenes.X[kept][:90], scenes.Y[kept][:90]
 
 
-@pytest.mark.parametrize("ranker", [CStarRanker(), make_pipeline(StandardScaler(), CStarRanker())])
+@pytest.mark.parametrize("ranker", [hinge(), make_pipeline(StandardScaler(), hinge())])
 def test_cross_validated_predictions_are_those_of_the_folds(labelled, ranker):
     X, Y = labelled
     folds = list(KFold(3).split(X))
@@ -377,18 +381,18 @@ def test_cross_validated_predictions_are_those_of_the_folds(labelled, ranker):
 
 def test_cross_validated_predictions_of_classes(labelled):
     X, y = labelled[0], np.array(["sea", "sky", "tree"])[np.arange(90) % 3]
-    found = cross_val_predict(CStarRanker(), X, y, cv=3, method="decision_function")
+    found = cross_val_predict(hinge(), X, y, cv=3, method="decision_function")
     assert found.shape == (90, 3)
-    assert set(cross_val_predict(CStarRanker(), X, y, cv=3)) <= {"sea", "sky", "tree"}
-    assert cross_val_predict(CStarRanker(), X, y == "sea", cv=3, method="decision_function").shape == (90, 2)
+    assert set(cross_val_predict(hinge(), X, y, cv=3)) <= {"sea", "sky", "tree"}
+    assert cross_val_predict(hinge(), X, y == "sea", cv=3, method="decision_function").shape == (90, 2)
 
 
 def test_a_grid_search_refits_its_best(labelled):
     X, Y = labelled
-    search = GridSearchCV(CStarRanker(), {"core": ["auto", 0, [1, 2]], "C": [0.1, 1.0]}, cv=2, error_score="raise")
+    search = GridSearchCV(hinge(), {"core": ["auto", 0, [1, 2]], "C": [0.1, 1.0]}, cv=2, error_score="raise")
     search.fit(X, Y)
     assert search.best_score_ == max(search.cv_results_["mean_test_score"])
-    best = CStarRanker(**search.best_params_).fit(X, Y)
+    best = hinge(**search.best_params_).fit(X, Y)
     np.testing.assert_array_equal(search.decision_function(X), best.decision_function(X))
     np.testing.assert_array_equal(clone(search.best_estimator_).fit(X, Y).predict(X), best.predict(X))
 
@@ -412,8 +416,8 @@ def test_number_of_labels_is_estimated(scenes, ranker):
 def test_rows_without_labels_are_skipped_and_counted(scenes):
     Y = scenes.Y.copy()
     Y[:7] = 0
-    ranker = CStarRanker(core=2).fit(scenes.X, Y)
-    rest = CStarRanker(core=2).fit(scenes.X[7:], Y[7:])
+    ranker = hinge(core=2).fit(scenes.X, Y)
+    rest = hinge(core=2).fit(scenes.X[7:], Y[7:])
     assert ranker.n_skipped_ == rest.n_skipped_ + 7
     np.testing.assert_array_equal(ranker.pair_, rest.pair_)
 
@@ -422,15 +426,15 @@ def test_weights_and_order_of_rows(scenes):
     rng = np.random.default_rng(0)
     weight = rng.integers(0, 4, 240)
     rows = rng.permutation(np.repeat(np.arange(240), weight))
-    weighted = CStarRanker(core=2, C="auto").fit(scenes.X, scenes.Y, sample_weight=weight)
-    repeated = CStarRanker(core=2, C="auto").fit(scenes.X[rows], scenes.Y[rows])
+    weighted = hinge(core=2, C="auto").fit(scenes.X, scenes.Y, sample_weight=weight)
+    repeated = hinge(core=2, C="auto").fit(scenes.X[rows], scenes.Y[rows])
     np.testing.assert_array_equal(weighted.coef_, repeated.coef_)
     np.testing.assert_array_equal(weighted.pair_, repeated.pair_)
 
 
 def test_a_label_never_seen_is_ranked_low(scenes):
     Y = np.column_stack([scenes.Y, np.zeros(240, dtype=int)])
-    ranker = CStarRanker(core=2, C=3).fit(scenes.X, Y)
+    ranker = hinge(core=2, C=3).fit(scenes.X, Y)
     assert not np.any(ranker.rank(scenes.X, k=2).ids == 8)
 
 
@@ -466,7 +470,7 @@ BAD = [
 @pytest.mark.parametrize(("settings", "arguments", "message"), BAD)
 def test_bad_input_to_fit(scenes, settings, arguments, message):
     with pytest.raises(ValueError, match=message):
-        CStarRanker(**settings).fit(scenes.X, **{"y": scenes.Y, **arguments})
+        hinge(**settings).fit(scenes.X, **{"y": scenes.Y, **arguments})
 
 
 def test_bad_input_to_rank(scenes, ranker):
@@ -488,7 +492,7 @@ def test_bad_input_to_rank(scenes, ranker):
 
 def test_saved_and_loaded_it_ranks_the_same(tmp_path, scenes):
     for number, settings in enumerate([{}, {"scores": "rbf"}, {"core": 0}, {"core": [1, 4]}]):
-        ranker = CStarRanker(**{"core": 2, **settings}).fit(scenes.X, scenes.Y)
+        ranker = hinge(**{"core": 2, **settings}).fit(scenes.X, scenes.Y)
         ranker.save(tmp_path / f"{number}.safetensors")
         back = slatewise.load(tmp_path / f"{number}.safetensors")
         np.testing.assert_array_equal(back.decision_function(scenes.X), ranker.decision_function(scenes.X))
@@ -508,7 +512,7 @@ def test_saved_and_loaded_it_ranks_the_same(tmp_path, scenes):
     ],
 )
 def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, scenes, change):
-    CStarRanker(core=2).fit(scenes.X, scenes.Y).save(tmp_path / "m")
+    hinge(core=2).fit(scenes.X, scenes.Y).save(tmp_path / "m")
     state = read_model(tmp_path / "m")
     arrays = {**state.arrays, **{name: value for name, value in change.items() if name in state.arrays}}
     values = {**state.values, **{name: value for name, value in change.items() if name in state.values}}
@@ -519,7 +523,7 @@ def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, scenes, change):
 
 def test_same_bits_with_any_number_of_threads(tmp_path, scenes):
     for threads in (1, 2):
-        CStarRanker(core=3, C=3, n_threads=threads).fit(scenes.X, scenes.Y).save(tmp_path / str(threads))
+        hinge(core=3, C=3, n_threads=threads).fit(scenes.X, scenes.Y).save(tmp_path / str(threads))
     arrays = [read_model(tmp_path / str(threads)).arrays for threads in (1, 2)]
     for name, array in arrays[0].items():
         np.testing.assert_array_equal(array, arrays[1][name])
@@ -527,7 +531,7 @@ def test_same_bits_with_any_number_of_threads(tmp_path, scenes):
 
 def test_callbacks_see_the_gap_close(scenes):
     rounds = []
-    CStarRanker(core=2, C=10, callbacks=[rounds.append]).fit(scenes.X, scenes.Y)
+    hinge(core=2, C=10, callbacks=[rounds.append]).fit(scenes.X, scenes.Y)
     assert rounds[-1].gap <= 1e-3 <= rounds[0].gap
 
 
@@ -538,14 +542,14 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path, scenes):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        CStarRanker(core=2, checkpoint=path, callbacks=[stop]).fit(scenes.X, scenes.Y)
+        hinge(core=2, checkpoint=path, callbacks=[stop]).fit(scenes.X, scenes.Y)
     with pytest.raises(ValueError, match="checkpoint"):
-        CStarRanker(core=2, checkpoint=path).fit(scenes.X[:100], scenes.Y[:100])
+        hinge(core=2, checkpoint=path).fit(scenes.X[:100], scenes.Y[:100])
     assert os.path.exists(path)
-    CStarRanker(core=2, checkpoint=path).fit(scenes.X, scenes.Y)
+    hinge(core=2, checkpoint=path).fit(scenes.X, scenes.Y)
     assert not os.path.exists(path)
 
 
 def test_not_converged_is_a_warning(scenes):
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        CStarRanker(core=2, C=1000, tol=1e-8, max_iter=1).fit(scenes.X, scenes.Y)
+        hinge(core=2, C=1000, tol=1e-8, max_iter=1).fit(scenes.X, scenes.Y)

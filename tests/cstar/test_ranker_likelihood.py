@@ -22,7 +22,7 @@ def noisy():
 
 @pytest.fixture(scope="module")
 def ranker(noisy):
-    return CStarRanker(2, "pretrained", C=0.5, surrogate="likelihood").fit(noisy[0][:400], noisy[1][:400])
+    return CStarRanker(2, "pretrained", C=0.5, surrogate="likelihood-k").fit(noisy[0][:400], noisy[1][:400])
 
 
 def chances(ranker, given, k, known):
@@ -69,7 +69,7 @@ def test_k_per_row_and_score(noisy, ranker):
 
 def test_structure_helps_and_the_margin_rule_beats_random_questions(noisy, ranker):
     X, Y = noisy[0], noisy[1]
-    alone = CStarRanker(0, "pretrained", C=0.5, surrogate="likelihood").fit(X[:400], Y[:400])
+    alone = CStarRanker(0, "pretrained", C=0.5, surrogate="likelihood-k").fit(X[:400], Y[:400])
     assert ranker.score(X[400:], Y[400:]) > alone.score(X[400:], Y[400:]) + 0.01
     margin = simulate(ranker, X[400:], Y[400:], questions=(0, 3)).mean()
     random = simulate(ranker, X[400:], Y[400:], RandomQuestion(), questions=(0, 3), random_state=0).mean()
@@ -95,7 +95,7 @@ def minus_log_likelihood(ranker, given, labels):
 def test_C_weighs_the_likelihood_of_every_row(noisy):
     X, Y = noisy[0][:60], noisy[1][:60]
     weight = np.arange(60) % 3
-    ranker = CStarRanker(2, "pretrained", C=0.7, C_pair=0.35, surrogate="likelihood").fit(X, Y, sample_weight=weight)
+    ranker = CStarRanker(2, "pretrained", C=0.7, C_pair=0.35, surrogate="likelihood-k").fit(X, Y, sample_weight=weight)
     pair = ranker.pair_.copy()
     pair[1, ranker.core_[0]] = 0.0  # a pair of core labels stands in both rows
     norm = ((ranker.coef_ - 1.0) ** 2).sum() + (ranker.intercept_**2).sum() + 2.0 * (pair**2).sum()
@@ -105,7 +105,7 @@ def test_C_weighs_the_likelihood_of_every_row(noisy):
 
 def test_as_it_comes_more_rows_say_more(noisy):
     X, Y = noisy[0][:200], noisy[1][:200]
-    once, twice = (CStarRanker([0, 3], "pretrained", C=C, surrogate="likelihood", tol=1e-7) for C in (1.0, 2.0))
+    once, twice = (CStarRanker([0, 3], "pretrained", C=C, surrogate="likelihood-k", tol=1e-7) for C in (1.0, 2.0))
     once.fit(np.vstack([X, X]), np.vstack([Y, Y]))
     twice.fit(X, Y)
     np.testing.assert_allclose(once.pair_, twice.pair_, atol=1e-3)
@@ -115,11 +115,11 @@ def test_as_it_comes_more_rows_say_more(noisy):
 
 def test_the_pair_terms_are_on_as_it_comes(noisy):
     X, Y = noisy
-    ranker = CStarRanker(scores="pretrained", surrogate="likelihood").fit(X[:400], Y[:400])
-    chosen = CStarRanker(scores="pretrained", C="auto", surrogate="likelihood").fit(X[:400], Y[:400])
+    ranker = CStarRanker(scores="pretrained", C=1.0, surrogate="likelihood-k").fit(X[:400], Y[:400])
+    chosen = CStarRanker(scores="pretrained", C="auto", surrogate="likelihood-k").fit(X[:400], Y[:400])
     assert chosen.C_ in (0.1, 0.3, 1.0)
     assert np.abs(ranker.pair_).max() > 0.5
-    base = CStarRanker(0, "pretrained", C=1e-9, surrogate="likelihood").fit(X[:400], Y[:400])
+    base = CStarRanker(0, "pretrained", C=1e-9, surrogate="likelihood-k").fit(X[:400], Y[:400])
     assert ranker.score(X[400:], Y[400:]) > base.score(X[400:], Y[400:]) + 0.05
 
 
@@ -132,13 +132,13 @@ def test_the_pair_terms_are_on_as_it_comes(noisy):
 )
 def test_what_cannot_be_log_odds_is_told(noisy, change, message):
     with pytest.warns(UserWarning, match=f"X: expected log-odds for the likelihood, .*{message}"):
-        CStarRanker(0, "pretrained", C=0.1, surrogate="likelihood").fit(change(noisy[0]), noisy[1])
+        CStarRanker(0, "pretrained", C=0.1, surrogate="likelihood-k").fit(change(noisy[0]), noisy[1])
 
 
 def test_log_odds_too_large_to_sum_are_refused(noisy):
     given, Y = noisy[0][:150], noisy[1][:150]
     largest = 745.0 * given / np.abs(given).max()
-    ranker = CStarRanker(2, "pretrained", C=0.1, surrogate="likelihood").fit(largest, Y)
+    ranker = CStarRanker(2, "pretrained", C=0.1, surrogate="likelihood-k").fit(largest, Y)
     assert ranker.objective_ == pytest.approx(ranker.lower_bound_, rel=2e-3)
     with pytest.raises(ValueError, match=r"X: expected log-odds from -745 to 745, found -.* to .*; clip or scale them"):
         ranker.fit(1.01 * largest, Y)
@@ -146,7 +146,7 @@ def test_log_odds_too_large_to_sum_are_refused(noisy):
 
 def test_it_is_certified_and_tells_its_callbacks(noisy):
     rounds = []
-    ranker = CStarRanker(2, "pretrained", C=0.08, C_pair=0.16, surrogate="likelihood", callbacks=[rounds.append])
+    ranker = CStarRanker(2, "pretrained", C=0.08, C_pair=0.16, surrogate="likelihood-k", callbacks=[rounds.append])
     ranker.fit(*noisy)
     assert ranker.lower_bound_ <= ranker.objective_ <= ranker.lower_bound_ + 1e-3 * ranker.objective_
     assert rounds[-1].objective == ranker.objective_
@@ -155,33 +155,35 @@ def test_it_is_certified_and_tells_its_callbacks(noisy):
 
 def test_auto_leaves_perfect_scores_alone(noisy):
     perfect = 9.0 * (2 * noisy[1] - 1)
-    ranker = CStarRanker(2, "pretrained", C="auto", surrogate="likelihood").fit(perfect, noisy[1])
+    ranker = CStarRanker(2, "pretrained", C="auto", surrogate="likelihood-k").fit(perfect, noisy[1])
     assert ranker.C_ == ranker.objective_ == ranker.lower_bound_ == 0.0
     np.testing.assert_allclose(ranker.label_scores(perfect), perfect)
-    assert CStarRanker(2, "pretrained", C="auto", surrogate="likelihood").fit(*noisy).C_ > 0
+    assert CStarRanker(2, "pretrained", C="auto", surrogate="likelihood-k").fit(*noisy).C_ > 0
 
 
 def test_saved_and_with_other_threads_it_ranks_the_same(tmp_path, noisy, ranker):
     ranker.save(tmp_path / "m.safetensors")
     back = slatewise.load(tmp_path / "m.safetensors")
     np.testing.assert_array_equal(back.decision_function(noisy[0]), ranker.decision_function(noisy[0]))
-    two = CStarRanker(2, "pretrained", C=0.5, surrogate="likelihood", n_threads=2).fit(noisy[0][:400], noisy[1][:400])
+    two = CStarRanker(2, "pretrained", C=0.5, surrogate="likelihood-k", n_threads=2).fit(noisy[0][:400], noisy[1][:400])
     assert two.pair_.tobytes() == ranker.pair_.tobytes()
     assert two.coef_.tobytes() == ranker.coef_.tobytes()
 
 
 @pytest.mark.parametrize("settings", [{"scores": "linear"}, {"scores": "pretrained", "k": 3}])
 def test_what_it_cannot_be_combined_with_is_named(noisy, settings):
-    with pytest.raises(ValueError, match="surrogate: expected 'max-margin' unless scores is 'pretrained' and k is"):
-        CStarRanker(2, surrogate="likelihood", **settings).fit(*noisy)
+    with pytest.raises(ValueError, match="surrogate: expected 'max-margin' with "):
+        CStarRanker(2, surrogate="likelihood-k", **settings).fit(*noisy)
 
 
 def test_other_names_are_refused(noisy):
-    with pytest.raises(ValueError, match="surrogate: expected one of max-margin, likelihood, found 'other'"):
+    with pytest.raises(
+        ValueError, match="surrogate: expected one of likelihood, likelihood-k, max-margin, found 'other'"
+    ):
         CStarRanker(2, "pretrained", surrogate="other").fit(*noisy)
 
 
 def test_too_large_a_core_is_refused():
     Y = np.eye(20)
     with pytest.raises(ValueError, match="core: expected at most 10 items to sum over all settings, found 13"):
-        CStarRanker(np.arange(13), "pretrained", surrogate="likelihood").fit(Y + 0.1, Y)
+        CStarRanker(np.arange(13), "pretrained", surrogate="likelihood-k").fit(Y + 0.1, Y)

@@ -192,13 +192,13 @@ def test_settings_are_compared_in_all_their_digits_however_they_print(tmp_path):
 def test_a_state_that_other_rounds_of_validation_led_to_is_refused(tmp_path):
     scenes = datasets.make_label_scenes(n_rows=40, random_state=0)
     path = tmp_path / "state"
-    interrupted(CStarRanker(core=1, C="auto", max_iter=2), path, (scenes.X, scenes.Y))
+    interrupted(CStarRanker(1, "linear", surrogate="max-margin", max_iter=2), path, (scenes.X, scenes.Y))
     with pytest.raises(ValueError, match="checkpoint: expected the state of this data and these settings"):
-        CStarRanker(core=1, C="auto", max_iter=60, checkpoint=path).fit(scenes.X, scenes.Y)
+        CStarRanker(1, "linear", surrogate="max-margin", max_iter=60, checkpoint=path).fit(scenes.X, scenes.Y)
 
 
 @pytest.mark.parametrize("params", [{"k": 2}, {"learner": "subgradient"}])
 def test_where_no_state_is_kept_a_checkpoint_is_refused(params, tmp_path):
     scenes = datasets.make_label_scenes(n_rows=40, random_state=0)
     with pytest.raises(ValueError, match="checkpoint: expected None"):
-        CStarRanker(core=1, checkpoint=tmp_path / "state", **params).fit(scenes.X, scenes.Y)
+        CStarRanker(core=1, surrogate="max-margin", checkpoint=tmp_path / "state", **params).fit(scenes.X, scenes.Y)

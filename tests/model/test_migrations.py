@@ -103,3 +103,27 @@ def test_a_migrated_file_passes_the_door_like_any_other(tmp_path, alter):
     (tmp_path / "hostile").write_bytes(put_together(parts))
     with pytest.raises(ModelFileError, match="hostile: "):
         load(tmp_path / "hostile")
+
+
+def cstar_of_version_2(params):
+    arrays = {"classes_": np.arange(2), "intercept_": np.zeros(2)}
+    return ModelState("CStarRanker", params, {}, arrays, CARD, 2, FORMAT_VERSION)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, {"scores": "linear", "surrogate": "max-margin", "C": 1.0}),
+        (
+            {"scores": "pretrained", "surrogate": "likelihood", "C": "auto"},
+            {"scores": "pretrained", "surrogate": "likelihood-k", "C": "auto"},
+        ),
+        ({"scores": "rbf", "k": 3}, {"scores": "rbf", "surrogate": "max-margin", "C": 1.0, "k": 3}),
+        ({"surrogate": ["likelihood"]}, {"scores": "linear", "surrogate": ["likelihood"], "C": 1.0}),
+    ],
+)
+def test_scores_and_likelihoods_of_version_2_are_what_they_were(before, after):
+    state = migrated(cstar_of_version_2(before), 3, "file")
+    assert state.params == after
+    assert state.arrays["base_coef_"].shape == (0, 0)
+    assert state.arrays["base_intercept_"].shape == (0,)

@@ -31,7 +31,7 @@ FITS = {
     "margin": (MarginRanker("auc", C="auto"), QUERIES),
     "matching": (MatchingRanker(M=3, repeats=1, subsets=0.1), QUERIES),
     "graph": (GraphMatcher(l2=0.1, expectation="sample", n_samples=20, max_iter=5), (list(GRAPHS), MATCHES)),
-    "cstar": (CStarRanker(2), (SCENES.X[:, :5], SCENES.Y[:, :4])),
+    "cstar": (CStarRanker(2, C=1.0), (SCENES.X[:, :5], SCENES.Y[:, :4])),
     "latent": (LatentRanker(**SMALL, learning_rate=0.1), (PAIRS.queries, PAIRS.items)),
     "reranker": (StructuredReranker(np.eye(20), **SMALL), (PAIRS.queries, PAIRS.items)),
 }

@@ -342,7 +342,9 @@ def _alone_and_joint(
     X: Floats, Y: NDArray[np.int8], n_train: int, core: int | list[int], C: float
 ) -> tuple[CStarRanker, CStarRanker]:
     """Fit independent labels, and a core of interacting ones, on the first ``n_train`` rows."""
-    alone, joint = (CStarRanker(core=labels, C=C).fit(X[:n_train], Y[:n_train]) for labels in (0, core))
+    alone, joint = (
+        CStarRanker(labels, "linear", C=C, surrogate="max-margin").fit(X[:n_train], Y[:n_train]) for labels in (0, core)
+    )
     return alone, joint
 
 

@@ -86,7 +86,7 @@ def prepare_linear(X: Floats, weight: Floats) -> Prepared:
     """Give every column mean 0 and variance 1, so that its unit changes nothing, and append the constant one."""
     centre = weight @ X / weight.sum()
     centred = X - centre
-    spread = _spread(centred, np.abs(X).max(axis=0, initial=0.0), weight)
+    spread = column_spread(centred, np.abs(X).max(axis=0, initial=0.0), weight)
     phi, split = _with_constant(centred / spread)
 
     def coefficients(W: Floats) -> Coefficients:
@@ -123,7 +123,7 @@ def prepare_kernel(kernel: RowKernel, X: Floats, n_components: int | None) -> Pr
     return Prepared(KernelScores(kernel, kernel.rows(X, basis.pivots)), phi, None, coefficients)
 
 
-def _spread(centred: Floats, largest: Floats, weight: Floats) -> Floats:
+def column_spread(centred: Floats, largest: Floats, weight: Floats) -> Floats:
     """Return the standard deviation of each column, 1 of those that are constant but for rounding."""
     peak = np.abs(centred).max(axis=0, initial=0.0)
     varies = peak > _ROUNDING * largest

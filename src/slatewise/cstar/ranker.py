@@ -5,77 +5,118 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
-from slatewise.core.checks import require_in_range
+from slatewise.core.checks import Features, require_in_range
+from slatewise.core.errors import ModelFileError
 from slatewise.core.executor import Executor
 from slatewise.core.former_answers import FormerRows
 from slatewise.core.label_names import known_like, read_labels
-from slatewise.core.label_sets import merge_rows
+from slatewise.core.label_sets import frame_columns, merge_rows
 from slatewise.core.rankings import Rankings
 from slatewise.core.results import Round
 from slatewise.core.row_kernels import KERNELS
 from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
-from slatewise.cstar.checks import checked_counts, checked_known
+from slatewise.cstar.answering import Answering, Asked, SetsOfAnySize, SetsOfSize, not_told, set_log_odds
+from slatewise.cstar.base import MOST_LOG_ODDS, Classifier, FittedBase, KernelLogOdds
 from slatewise.cstar.explanation import Explanation, explain_selection
-from slatewise.cstar.fitting import Trained, prepare, train
+from slatewise.cstar.fitting import Trained, base_of, is_foreign, prepare, train, train_sets
 from slatewise.cstar.inference import best_set, margins, star_margins
-from slatewise.cstar.label_count import fit_label_count, predict_label_count
+from slatewise.cstar.label_count import fit_label_count, mean_count, predict_label_count
 from slatewise.cstar.label_scores import (
     KernelScores,
     LabelScores,
     LinearScores,
-    Prepared,
     PretrainedScores,
 )
-from slatewise.cstar.lists import Selection, StarLists
+from slatewise.cstar.logistic import Labels, LinearLogOdds
 from slatewise.cstar.pair import StarPair
-from slatewise.cstar.problem import symmetric_pair
+from slatewise.cstar.partly_known import split_labels, with_unknown
+from slatewise.cstar.same_rows import merge_features
 from slatewise.cstar.settings import check_learned, check_log_odds, check_settings, check_truth
+from slatewise.cstar.subsets import chances
 from slatewise.cstar.sums import log_odds, most_probable, star_log_odds
 from slatewise.cstar.training import LEARNERS
 from slatewise.model.saving import SavedEstimator, card_for
-from slatewise.model.sklearn import check_is_fitted, check_rows, check_weights, say_multi_label
+from slatewise.model.sklearn import (
+    available_if,
+    check_features,
+    check_is_fitted,
+    check_rows,
+    check_weights,
+    say_multi_label,
+)
+
+if TYPE_CHECKING:
+    from slatewise.core.checks import Sparse
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Margins: TypeAlias = Callable[..., Floats]
 """Of (s, pair, core, k, known), as :func:`slatewise.cstar.inference.star_margins`."""
-ScoreKind: TypeAlias = Literal["linear", "pretrained", "rbf", "chi2", "intersection", "precomputed"]
+ScoreKind: TypeAlias = Literal["base", "linear", "pretrained", "rbf", "chi2", "intersection", "precomputed"]
+Surrogate: TypeAlias = Literal["likelihood", "likelihood-k", "max-margin"]
+Decision: TypeAlias = Literal["f1", "subset", "hamming", "count"]
+
+
+class _Training(NamedTuple):
+    """Rows to learn from."""
+
+    rows: Floats
+    """Features, log-odds, or a kernel matrix."""
+    told: Floats
+    """(n, N) 1, 0, or -1 where nobody knows."""
+    weight: Floats
+
+
+def _has_probabilities(ranker: CStarRanker) -> bool:
+    if ranker.surrogate == "max-margin":
+        raise AttributeError("predict_proba: expected surrogate 'likelihood' or 'likelihood-k', found 'max-margin'")
+    return True
+
+
+CLASSIFIER = Rule(
+    "a classifier with fit and get_params",
+    lambda value: isinstance(value, Classifier) and not isinstance(value, type),
+)
 
 
 class CStarRanker(SavedEstimator):
     """Rank the labels of a row jointly: scores of single labels plus pair terms with a few core labels.
 
-    ``f(t) = sum_i t_i s_i(x) + sum over pairs with a core label of t_i t_j G_ij``, maximised exactly over the sets t of
-    k labels, and trained so that the best set is the relevant one (structured hinge of precision at k); or, with
-    ``surrogate="likelihood"``, so that the relevant set is probable, and then ranked by how probable each label is.
+    ``f(t) = sum_i t_i s_i(x) + sum over pairs with a core label of t_i t_j G_ij`` for a set t of labels. As it comes, s
+    are the log-odds of one classifier per label, and all is fitted so that the sets of the training rows are probable
+    among sets of any size: nobody needs to know how many labels are right. Answers to a few labels change what is
+    expected of the others. The paper's own method, sets of k labels trained for precision at k, is
+    ``scores="linear", surrogate="max-margin"``.
 
     Parameters
     ----------
-    core : "auto", int, array of label indices or list of label names
-        How many labels interact with all others, or which. "auto": 5, or all where there are fewer. 0: independent
-        labels.
+    core : "auto", int, array of label numbers or list of label names
+        How many labels interact with all others, or which. "auto": with the likelihood, as many
+        as make held-out rows likelier, at most 8; else 5, or all where there are fewer. 0: independent labels.
     core_by : {"information", "gain"}
-        How a number of core labels is chosen: greedily by joint mutual information with all others (with the
-        likelihood: or by what the given scores leave unexplained, whichever is better on inner folds), or by the gain
-        in break-even precision on inner folds (slower; may end with fewer).
-    scores : {"linear", "pretrained", "rbf", "chi2", "intersection", "precomputed"}
-        How single labels are scored. "pretrained": X is the (n, n_labels) matrix of given scores, of which a scale and
-        a shift per label are learnt. "precomputed": X is a kernel matrix. The unit of X does not matter, see the notes.
+        How a number of core labels is chosen: greedily by joint mutual information with all others (with a
+        likelihood: or by what the scores leave unexplained, whichever is better on inner folds), or, not with
+        "likelihood", by the gain in break-even precision on inner folds (slower; may end with fewer).
+    scores : {"base", "linear", "pretrained", "rbf", "chi2", "intersection", "precomputed"}
+        How single labels are scored. "base": by ``base``, learnt here. "pretrained": X is the (n, n_labels) matrix of
+        given scores, of rows that their model was not trained on. Of both a scale and a shift per label are learnt.
+        "precomputed": X is a kernel matrix. The unit of X does not matter, see the notes.
     k : "relevant" or int
         Labels selected in training: as many as are relevant (break-even precision, convex), or a fixed number.
-    surrogate : {"max-margin", "likelihood"}
-        What is minimised in training: the hinge, or minus the log-likelihood of the relevant set among all sets of as
-        many labels. The likelihood needs given scores that are log-odds, from -745 to 745 (a warning says where they
-        can hardly be), ``k="relevant"`` and a core of at most 10; it helps more where labels are noisy.
+    surrogate : {"likelihood", "likelihood-k", "max-margin"}
+        What is minimised in training: minus the log-likelihood of the relevant set among all sets, or among the sets of
+        as many labels, or the hinge of precision at k. The likelihoods need log-odds (``scores`` "base" or
+        "pretrained", from -745 to 745; a warning says where given ones can hardly be), ``k="relevant"`` and a core of
+        at most 10.
     C : float or "auto"
-        Weight of the surrogate against the regularizer: of the mean hinge over rows, and of the likelihood per row.
+        Weight of the surrogate against the regularizer: of the likelihood per row, and of the mean hinge over rows.
         "auto": by inner validation, together with ``C_pair``.
     C_pair : float, optional
         The same for the pair terms; default: ``C``.
@@ -84,7 +125,7 @@ class CStarRanker(SavedEstimator):
     tol : float
         Relative duality gap at which training ends.
     max_iter : int
-        Most epochs (bcfw), rounds (bundle) or passes (subgradient).
+        Most epochs (bcfw), rounds (bundle, likelihoods) or passes (subgradient).
     gamma : float, optional
         Of the rbf and chi2 kernels; by default as the spread of X asks for, so that the unit of X does not matter.
     n_components : int, optional
@@ -92,45 +133,56 @@ class CStarRanker(SavedEstimator):
     callbacks : sequence of callables, optional
         Each is called with a :class:`slatewise.core.results.Round` whenever the gap is certified.
     checkpoint : path, optional
-        Where bcfw keeps its state (not with a fixed k), and the bundle and the likelihood what was computed so far; fit
-        goes on from there if the file is of the same data and settings, with the same bits as if it had never stopped,
-        and removes it at the end.
+        Where bcfw keeps its state (not with a fixed k), and the bundle and the likelihoods what was computed so far;
+        fit goes on from there if the file is of the same data and settings, with the same bits as if it had never
+        stopped, and removes it at the end. Base scores are learnt anew: a classifier of yours needs a random_state.
     n_threads : int, optional
         Threads over blocks of rows; the result has the same bits with any number. -1: all cores.
     random_state : int, RandomState or Generator, optional
-        Order of the rows in training. None is 0: every fit draws the same numbers.
+        Order of the rows in training, and folds. None is 0: every fit draws the same numbers.
         From a RandomState or Generator each fit draws one seed, ``seed_``.
+    base : None, "svc" or a scikit-learn classifier
+        What learns the scores of single labels. None: logistic regression of every label on standardised features
+        (of sparse X: scaled ones), its strength chosen by held-out likelihood. "svc": support vector machines with an
+        rbf kernel. A classifier is cloned: once for all labels where it can learn several, else for every label. Five
+        folds make scores of training rows by models that did not see them; all are calibrated on these. A model with a
+        classifier of yours cannot be saved: give its out-of-fold log-odds with ``scores="pretrained"`` for that.
 
     Attributes
     ----------
     core_, pair_, coef_, intercept_
-        Core labels; G with one row per core label; what scores single labels, for X as it was given.
+        Core labels; G with one row per core label; what scores single labels, for X as it was given; with a base: what
+        its log-odds are multiplied by, and what is added to them.
+    base_coef_, base_intercept_, basis_, gamma_
+        The base: of features (None) or of the rbf kernel with ``basis_`` ("svc").
     label_names_
         What the labels are called in every answer, and what the columns of ``predict`` and ``decision_function`` are:
         the columns of a data frame, the names in y, ``label_names`` or the classes; else their numbers.
     classes_, multilabel_
         The classes where fit saw one class per row; else the numbers of the labels, and ``multilabel_`` is True.
     k_
-        Rounded mean number of relevant labels of a training row: how many ``rank`` and ``predict`` return.
+        Rounded mean number of relevant labels of a training row: how many ``rank`` lists.
     objective_, lower_bound_, n_iter_
-        The certificate: no parameters have an objective below the bound. With a fixed k, of the last convex problem.
-        The objective is that of the notes, of features in its units.
+        The certificate: no parameters have an objective below the bound. With a fixed k, of the last convex problem;
+        where labels are not known there is none, -inf. The objective is that of the notes, of features in its units.
     C_, C_pair_
-        What was given or chosen. ``C_ == 0``: ``C="auto"`` left the given scores as they are.
+        What was given or chosen. ``C_ == 0``: ``C="auto"`` left the scores of single labels as they are.
     n_skipped_
-        Rows without a relevant label (or of weight 0), which say nothing about break-even precision.
+        Rows that were left out: of weight 0, of which no label is known, and, but for "likelihood", without a relevant
+        label.
 
     Notes
     -----
     Training minimises, over the weights of features W and of pairs G,
 
-    ``1/2 (|W|^2 + C / C_pair |G|^2) + C mean over rows of hinge``, or with the likelihood
-    ``1/2 (|W|^2 + C / C_pair |G|^2) - C sum over rows of log-likelihood`` .
+    ``1/2 (|W|^2 + C / C_pair |G|^2) - C sum over rows of log-likelihood``, or with max-margin
+    ``1/2 (|W|^2 + C / C_pair |G|^2) + C mean over rows of hinge`` .
 
     Rows count by ``sample_weight``, in the sum and in the mean. The features are those of ``scores="linear"`` with mean
     0 and variance 1 in every column; of a kernel divided by its mean value of a row with itself (1 for rbf and chi2);
-    given scores divided, for the hinge, by their spread. So a change of units of X changes neither the fit nor what C
-    means; ``coef_`` applies to X as given. Log-odds have a unit of their own: the likelihood takes them as they are.
+    base or given scores divided, for the hinge, by their spread. So a change of units of X changes neither the fit nor
+    what C means; ``coef_`` applies to X as given. Log-odds have a unit of their own: the likelihoods take them as they
+    are, and W is how far scale and shift are from 1 and 0.
 
     A label that is never relevant in training stays selectable; training pushes it down like any other wrong label.
 
@@ -138,9 +190,11 @@ class CStarRanker(SavedEstimator):
     --------
     >>> from slatewise import CStarRanker, datasets
     >>> scenes = datasets.make_label_scenes(300, random_state=0)
-    >>> ranker = CStarRanker(core=3).fit(scenes.X[:200], scenes.Y[:200])
+    >>> ranker = CStarRanker().fit(scenes.X[:200], scenes.Y[:200])
     >>> ranker.rank(scenes.X[200:], k=3).ids.shape
     (100, 3)
+    >>> ranker.predict_proba(scenes.X[200:]).shape
+    (100, 20)
     >>> bool(ranker.objective_ - ranker.lower_bound_ <= 1e-3 * ranker.objective_)
     True
     """
@@ -150,6 +204,8 @@ class CStarRanker(SavedEstimator):
         "pair_": rules.learned_array(2),
         "coef_": rules.learned_array(1) | rules.learned_array(2),
         "intercept_": rules.learned_array(1),
+        "base_coef_": rules.learned_array(2),
+        "base_intercept_": rules.learned_array(1),
         "basis_": rules.learned_array(2) | rules.whole_array(1),
         "gamma_": rules.LEARNED_POSITIVE,
         "k_": rules.count(),
@@ -164,11 +220,13 @@ class CStarRanker(SavedEstimator):
         "n_iter_": rules.count(0),
         "n_skipped_": rules.count(0),
     }
-    file_version: ClassVar[int] = 2
+    file_version: ClassVar[int] = 3
     core_: Ints
     pair_: Floats
     coef_: Floats
     intercept_: Floats
+    base_coef_: Floats
+    base_intercept_: Floats
     basis_: NDArray[Any]
     gamma_: float
     k_: int
@@ -178,13 +236,14 @@ class CStarRanker(SavedEstimator):
     multilabel_: bool
     separator_: str | None = None
     """What fit was given; a file does not keep it."""
+    _foreign: FittedBase
 
     rules: ClassVar[Mapping[str, Rule]] = {
         "core": rules.one_of("auto")
         | rules.count(0)
         | rules.vector("label numbers", 0, whole=True, empty=True)
         | rules.LISTED_NAMES,
-        "scores": rules.one_of("linear", "pretrained", *KERNELS),
+        "scores": rules.one_of("base", "linear", "pretrained", *KERNELS),
         "k": rules.count() | rules.one_of("relevant"),
         "C": rules.POSITIVE | rules.one_of("auto"),
         "C_pair": rules.POSITIVE | rules.NONE,
@@ -194,19 +253,20 @@ class CStarRanker(SavedEstimator):
         "gamma": rules.POSITIVE | rules.NONE,
         "n_components": rules.count() | rules.NONE,
         "core_by": rules.one_of("information", "gain"),
-        "surrogate": rules.one_of("max-margin", "likelihood"),
+        "surrogate": rules.one_of("likelihood", "likelihood-k", "max-margin"),
         "callbacks": rules.CALLBACKS,
         "checkpoint": rules.CHECKPOINT,
         "n_threads": rules.THREADS,
         "random_state": rules.SEED,
+        "base": rules.NONE | rules.one_of("svc") | CLASSIFIER,
     }
 
     def __init__(
         self,
         core: Literal["auto"] | int | Sequence[str] | ArrayLike = "auto",
-        scores: ScoreKind = "linear",
+        scores: ScoreKind = "base",
         k: Literal["relevant"] | int = "relevant",
-        C: float | Literal["auto"] = 1.0,
+        C: float | Literal["auto"] = "auto",
         C_pair: float | None = None,
         learner: Literal["bcfw", "bundle", "subgradient"] = "bcfw",
         tol: float = 1e-3,
@@ -214,11 +274,12 @@ class CStarRanker(SavedEstimator):
         gamma: float | None = None,
         n_components: int | None = None,
         core_by: Literal["information", "gain"] = "information",
-        surrogate: Literal["max-margin", "likelihood"] = "max-margin",
+        surrogate: Surrogate = "likelihood",
         callbacks: Sequence[Callable[[Round], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
         random_state: RandomState = None,
+        base: Literal["svc"] | Classifier | None = None,
     ) -> None:
         self.core = core
         self.scores = scores
@@ -236,25 +297,29 @@ class CStarRanker(SavedEstimator):
         self.checkpoint = checkpoint
         self.n_threads = n_threads
         self.random_state = random_state
+        self.base = base
 
     def fit(
         self,
-        X: ArrayLike,
+        X: ArrayLike | Sparse,
         y: Any = None,
         sample_weight: ArrayLike | None = None,
         label_names: Sequence[str] | NDArray[np.str_] | None = None,
         separator: str | None = None,
+        answered: ArrayLike | None = None,
     ) -> Self:
         """Learn from rows with sets of labels.
 
         Parameters
         ----------
         X
-            Features, given scores or kernel, as ``scores`` says.
+            Features, given scores or kernel, as ``scores`` says. Features for a base may be sparse ("svc": not).
         y
             (n, n_labels) 0/1: an array, a data frame, whose columns name the labels, or sparse. Or names: a list, tuple
             or set of strings per row, empty where a row has no label; or one text per row, cut at ``separator``. Or one
-            class per row, which is encoded one-hot.
+            class per row, which is encoded one-hot. With the likelihood, NaN or -1 in a matrix says that a label is not
+            known. The base learns from what is known; in the likelihood what is not known is summed out, which is no
+            longer convex: the search starts at the fit of the complete rows, and there is no lower bound.
         sample_weight
             One weight >= 0 per row.
         label_names
@@ -262,48 +327,50 @@ class CStarRanker(SavedEstimator):
             order, else their numbers. With names in y: all that there may be.
         separator
             What stands between the names of a row, as in ``"sky|sea"``; an empty text is a row without labels.
+        answered
+            (n, n_labels) True where somebody was asked for the label. Known labels that nobody was asked for count as
+            not known: people volunteer what is there, and hardly ever what is not, so a label that is known only
+            because it is there would teach that it is there wherever one looks.
 
         Examples
         --------
-        >>> ranker = CStarRanker(core=["sea"]).fit([[0.0], [1.0], [2.0]], ["sea|sky", "sea", "tree"], separator="|")
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0]], ["sea|sky", "sea", "tree", "tree", "sky"]
+        >>> ranker = CStarRanker(core=["sea"]).fit(X, y, separator="|")
         >>> ranker.label_names_.tolist(), ranker.core_.tolist(), ranker.predict([[0.0]]).shape
         (['sea', 'sky', 'tree'], [0], (1, 3))
         """
         rules.check(self)
         executor = Executor.of(self.n_threads)
-        rows = check_rows(self, X, reset=True).astype(np.float64)
-        labels, self.label_names_, classes = read_labels(y, len(rows), label_names, separator)
-        self.separator_ = separator
-        weight = check_weights(sample_weight, len(rows))
+        rows = self._rows(X, reset=True)
+        told = self._labels(y, int(rows.shape[0]), label_names, separator, answered)
+        weight = check_weights(sample_weight, len(told))
         require_in_range("sample_weight", weight)
-        if self.scores != "linear":  # whose unit is taken off
-            require_in_range("X", rows)
-        check_settings(self, rows, labels)
-        if self.surrogate == "likelihood":
-            check_log_odds(rows)
-        used = (weight > 0) & ((labels.sum(axis=1) > 0) | (self.k != "relevant"))
-        if not used.any():
+        check_settings(self, rows, told)
+        if self.scores == "pretrained" and self.surrogate != "max-margin":
+            check_log_odds(cast("Floats", rows))
+        seen = (weight > 0) & (told >= 0.0).any(axis=1)
+        used = seen & self._says_something(told)
+        if not (used & ((told > 0.0).any(axis=1) | (self.k != "relevant"))).any():
             raise ValueError("y: expected a row with a relevant label, found none whose sample_weight is not zero")
         self._settle_seed()
-        self.n_skipped_ = int(len(rows) - used.sum())
-        self.multilabel_ = classes is None
-        self.classes_ = np.arange(labels.shape[1]) if classes is None else classes
-        card = card_for(len(rows), rows, labels, weight)
-        if self.scores == "precomputed":
-            prepared = prepare(self, rows, labels, weight)
-            prepared = replace(prepared, phi=prepared.phi[used])
-            rows, labels, weight = rows[used], labels[used], weight[used]
+        self.n_skipped_ = int(len(told) - used.sum())
+        card = card_for(len(told), *_as_arrays(rows), told, weight)
+        self.base_coef_, self.base_intercept_ = np.empty((0, 0)), np.empty(0)
+        self.basis_, self.gamma_ = np.empty((0, 0)), 1.0
+        if self.scores == "base":
+            kept = self._fit_base(rows[seen], told[seen], weight[seen], executor)
+        elif self.scores == "precomputed":
+            kept = _Training(cast("Floats", rows), told, weight)
         else:
-            rows, labels, weight = merge_rows(rows[used], labels[used], weight[used])
-            prepared = prepare(self, rows, labels, weight)
-        trained = train(self, prepared, labels, weight, card.data_sha256, executor)
-        self._keep(trained, prepared, rows, labels, weight)
+            kept = _Training(*merge_rows(cast("Floats", rows)[used], told[used], weight[used]))
+        sha = card_for(0, kept.rows).data_sha256 if is_foreign(self) else card.data_sha256
+        trained = self._train(kept, used if self.scores == "precomputed" else None, sha, executor)
         self.model_card_ = replace(
             card, objective=self.objective_, lower_bound=self.lower_bound_, converged=trained.fit.converged
         )
         return self
 
-    def label_scores(self, X: ArrayLike) -> Floats:
+    def label_scores(self, X: ArrayLike | Sparse) -> Floats:
         """Return what each label scores by itself, (n, n_labels): the model without its pair terms."""
         return self._scores(X)
 
@@ -312,42 +379,63 @@ class CStarRanker(SavedEstimator):
         """How ``decision_function`` is computed from label scores, ``pair_`` and ``core_``."""
         return MARGINS[self.surrogate]
 
-    def decision_function(self, X: ArrayLike, k: ArrayLike | None = None, known: ArrayLike | None = None) -> Floats:
-        """Return, for each row and label, the best score with the label in minus the best with it out.
+    @property
+    def needs_count(self) -> bool:
+        """Whether ``label_margins`` must be told how many labels are right."""
+        return self.surrogate != "likelihood"
 
-        With the likelihood: the log-odds of the label, given that k are relevant and what is known.
+    def decision_function(
+        self, X: ArrayLike | Sparse, k: ArrayLike | None = None, known: ArrayLike | None = None
+    ) -> Floats:
+        """Return, for each row and label, how much it belongs in: larger than 0 where more likely in than out.
+
+        With the likelihood: the log-odds of the label, given what is known, and given that k labels are relevant where
+        k is told. With "likelihood-k" always given k; with max-margin the best score with the label in minus the best
+        with it out, among sets of k labels.
 
         Parameters
         ----------
         X
             As in :meth:`fit`.
         k
-            Labels to select: a number, or one per row; default ``k_``.
+            How many labels are relevant: a number, or one per row; default: not told ("likelihood"), or ``k_``.
         known
             (n, n_labels): 1 yes, 0 no, -1 unknown; labels that are forced get +inf or -inf. By name: one mapping per
             row, ``{"sky": 1, "sea": 0}``, one set of names per row, which are yes, or a data frame; what they do not
-            mention is unknown.
+            mention is unknown. More than k labels known to be relevant, where k is told, are an error.
 
         Notes
         -----
-        With more than 16 core labels a best score may be the best found within a node limit: then an
+        With max-margin and more than 16 core labels a best score may be the best found within a node limit: then an
         :class:`~slatewise.cstar.inference.UnprovenWarning` says so, and
         :func:`~slatewise.inference.star_max_marginals` on ``label_scores``, ``pair_`` and ``core_`` gives the bounds.
         """
-        lists = self._lists(self._scores(X), k, known)
-        return DECISIONS[self.surrogate](lists, Executor.of(self.n_threads))
+        return self._answering().margins(self._asked(self._scores(X), k, known), Executor.of(self.n_threads))
 
-    def rank(self, X: ArrayLike, k: ArrayLike | None = None, known: ArrayLike | None = None) -> Rankings:
-        """Return the k labels of the best set of each row, best first.
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: ArrayLike | Sparse, known: ArrayLike | None = None) -> Floats:
+        """Return the probability of each label, (n, n_labels), given what is known; not with max-margin.
 
-        Labels are scored by how much the best score falls without them. With the likelihood: the k most probable
-        labels, of which most are expected to be right, scored by their log-odds. What must be in scores inf.
+        Among sets of any size; with "likelihood-k" among sets of ``k_`` labels, and where fit saw one class per row
+        among these, so that they add up to 1.
+        """
+        return chances(self.decision_function(X, known=known))
+
+    def rank(self, X: ArrayLike | Sparse, k: ArrayLike | None = None, known: ArrayLike | None = None) -> Rankings:
+        """Return labels of each row, best first.
+
+        With the likelihood: the most probable labels, scored by their log-odds. k only says how many to list, and says
+        nothing of how many are right; labels known to be in come first and score inf, labels known to be out are not
+        listed, and no answer is one too many. With the other surrogates: the k labels of the best set (max-margin),
+        scored by how much the best score falls without them, or the k most probable labels given that k are right.
 
         Parameters
         ----------
         X
             As in :meth:`fit`.
-        k, known
+        k
+            How many labels: a number, or one per row; default ``k_``.
+        known
             As in :meth:`decision_function`.
 
         Examples
@@ -359,40 +447,59 @@ class CStarRanker(SavedEstimator):
         >>> ranker.rank([[2.0, 0.5, -1.0]], k=2).to_dict()  # doctest: +ELLIPSIS
         {0: {'sea': ..., 'sky': ...}}
         """
-        lists = self._lists(self._scores(X), k, known)
-        chosen = self._selected(lists)
-        offsets = np.concatenate(([0], np.cumsum(lists.k)))
-        names = self.label_names_[chosen.items]
-        return FormerRows.of(Rankings.of_lists(np.arange(len(lists.k)), names, chosen.scores, offsets))
+        listed = self._answering().listed(self._asked(self._scores(X), k, known), Executor.of(self.n_threads))
+        offsets = np.concatenate(([0], np.cumsum(listed.counts)))
+        names = self.label_names_[listed.items]
+        return FormerRows.of(Rankings.of_lists(np.arange(len(listed.counts)), names, listed.scores, offsets))
 
-    def predict(self, X: ArrayLike, k: ArrayLike | None = None) -> NDArray[Any]:
-        """Return the selected labels as 0/1 rows; the class of each row where fit saw one class per row."""
+    def predict(
+        self, X: ArrayLike | Sparse, k: ArrayLike | None = None, decision: Decision | None = None
+    ) -> NDArray[Any]:
+        """Return the selected labels as 0/1 rows; the class of each row where fit saw one class per row.
+
+        Parameters
+        ----------
+        X
+            As in :meth:`fit`.
+        k
+            How many labels to select, where that is known; default: as the decision says, or ``k_`` without one.
+        decision : {"f1", "subset", "hamming", "count"}, optional
+            With the likelihood, what the set is best for: the expected F1 of the row (default), being right as a whole,
+            fewest wrong labels; or the most probable labels, as many as are expected.
+        """
+        asked = self._asked(self._scores(X), k if self.multilabel_ else None, None)
+        flags = self._answering().decided(asked, decision, Executor.of(self.n_threads))
+        return flags.astype(np.int64) if self.multilabel_ else self.classes_[flags.argmax(axis=1)]
+
+    def predict_count(self, X: ArrayLike | Sparse) -> Ints:
+        """Estimate the number of relevant labels of each row: with the likelihood, as many as are expected."""
         scores = self._scores(X)
-        lists = self._lists(scores, k if self.multilabel_ else 1, None)
-        labels = self._selected(lists).items
-        if not self.multilabel_:
-            return self.classes_[labels]
-        flags = np.zeros(scores.shape, dtype=np.int64)
-        flags[np.repeat(np.arange(len(flags)), lists.k), labels] = 1
-        return flags
-
-    def predict_count(self, X: ArrayLike) -> Ints:
-        """Estimate the number of relevant labels of each row, for use as ``k``."""
-        return predict_label_count(self._scores(X), self.count_coef_)
+        if self.needs_count:
+            return predict_label_count(scores, self.count_coef_)
+        margins = self._answering().margins(self._asked(scores, None, None), Executor.of(self.n_threads))
+        return np.rint(chances(margins).sum(axis=1)).astype(np.int64)
 
     def score(
-        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None, separator: str | None = None
+        self,
+        X: ArrayLike | Sparse,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        separator: str | None = None,
+        told: bool = True,
     ) -> float:
-        """Return the break-even precision: k is a row's number of relevant labels; rows without any are left out.
+        """Return the break-even precision: of as many labels as are relevant in a row; rows without any are left out.
 
         Parameters
         ----------
         X, y
-            As in :meth:`fit`; names, and columns of a data frame, are those that fit saw, in any order.
+            As in :meth:`fit`, all labels known; names, and columns of a data frame, are those that fit saw, in any
+            order.
         sample_weight
             One weight >= 0 per row.
         separator
             As in :meth:`fit`; default: what fit was given, unless y has other forms than texts.
+        told
+            Whether the model is told how many labels of each row are relevant, as in the paper, before it ranks them.
         """
         scores = self._scores(X)
         labels = check_truth(self, y, len(scores), separator)
@@ -400,31 +507,52 @@ class CStarRanker(SavedEstimator):
         require_in_range("sample_weight", weight)
         if not weight.any():
             raise ValueError("y: expected a row of weight > 0 with a relevant label, found none")
-        lists = self._lists(scores, labels.sum(axis=1).astype(np.int64), None)
-        chosen = self._selected(lists).items
-        rows = np.repeat(np.arange(len(labels)), lists.k)
-        hits = np.bincount(rows, labels[rows, chosen], len(labels)) / np.maximum(lists.k, 1)
+        counts, asked = labels.sum(axis=1).astype(np.int64), self._asked(scores, None, None)
+        executor, answering = Executor.of(self.n_threads), self._answering()
+        chosen = answering.told(asked, counts, executor) if told else not_told(answering, asked, counts, executor)
+        rows = np.repeat(np.arange(len(labels)), counts)
+        hits = np.bincount(rows, labels[rows, chosen], len(labels)) / np.maximum(counts, 1)
         return float(np.average(hits, weights=weight))
 
-    def next_question(self, X: ArrayLike, known: ArrayLike, k: ArrayLike | None = None) -> Ints:
+    def next_question(self, X: ArrayLike | Sparse, known: ArrayLike, k: ArrayLike | None = None) -> Ints:
         """Return the label to ask next in each row, -1 where none is left to ask: the answers decide all of them.
 
-        The label whose best score with it in is closest to the best with it out: where the model is least sure. What
-        ``decision_function`` says of more than 16 core labels holds here too.
+        The label whose ``decision_function`` is closest to 0: where the model is least sure. Without k the likelihood
+        asks until all labels are known; what ``decision_function`` says of more than 16 core labels holds here too.
         """
         distance = np.abs(self.decision_function(X, k, known))
         question = np.argmin(distance, axis=1).astype(np.int64)
         # A label that is known, or that the answers already decide, has an infinite margin.
         return np.where(np.isfinite(distance.min(axis=1)), question, -1)
 
-    def explain(self, X: ArrayLike, k: int | None = None, known: ArrayLike | None = None) -> Explanation:
-        """Say, for the selected labels of each row, what their own score gave and what each core label gave."""
+    def explain(self, X: ArrayLike | Sparse, k: int | None = None, known: ArrayLike | None = None) -> Explanation:
+        """Say, for the labels that ``rank`` lists, what their own score gave and what each core label gave.
+
+        Where lists differ in length because labels are known to be out, all are cut to the shortest.
+        """
         scores = self._scores(X)
-        lists = self._lists(scores, k, known)
-        chosen = self._selected(lists).items
-        selected = chosen.reshape(len(scores), int(lists.k.max(initial=0)))
+        listed = self._answering().listed(self._asked(scores, k, known), Executor.of(self.n_threads))
+        shortest = int(listed.counts.min(initial=scores.shape[1])) if len(listed.counts) else 0
+        first = np.cumsum(listed.counts) - listed.counts
+        selected = listed.items[first[:, None] + np.arange(shortest)]
         why = explain_selection(scores, self.pair_, self.core_, selected)
         return replace(why, labels=self.label_names_[why.labels], core=self.label_names_[why.core])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted ranker to one ``.safetensors`` file; the file appears whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where to write; a file already there is replaced.
+        """
+        if is_foreign(self):
+            found = f"found {type(self.base).__name__}, of which a file could not hold the code"
+            raise ModelFileError(
+                f"base: expected None or 'svc' to save, {found}: fit on its out-of-fold log-odds with "
+                "scores='pretrained', and keep the classifier beside the file"
+            )
+        super().save(path)
 
     def check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
@@ -432,54 +560,119 @@ class CStarRanker(SavedEstimator):
         check_learned(self)
 
     def __sklearn_tags__(self) -> Any:
-        """Say that y is needed, and may have several labels per row."""
-        return say_multi_label(super().__sklearn_tags__())
+        """Say that y is needed, and may have several labels per row, and where X may be sparse."""
+        tags = say_multi_label(super().__sklearn_tags__())
+        tags.input_tags.sparse = self.scores == "base" and self.base != "svc"
+        return tags
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
-    def _keep(self, trained: Trained, prepared: Prepared, X: Floats, Y: Floats, weight: Floats) -> None:
-        fit, self.core_, self.C_, self.C_pair_ = trained
-        n_labels = Y.shape[1]
-        split = n_labels * prepared.phi.shape[1]
-        W, G = fit.params[:split].reshape(n_labels, -1), fit.params[split:].reshape(len(self.core_), n_labels)
-        self.coef_, self.intercept_ = prepared.coefficients(W)
-        self.pair_ = symmetric_pair(G, self.core_)
-        kernel = prepared.scores if isinstance(prepared.scores, KernelScores) else None
-        self.basis_ = np.empty((0, 0)) if kernel is None else kernel.basis
-        self.gamma_ = 1.0 if kernel is None else float(getattr(kernel.kernel, "gamma", 1.0))
-        sizes = Y.sum(axis=1)
-        self.k_ = int(np.clip(np.rint(np.average(sizes, weights=weight)), 1, n_labels))
-        self.count_coef_ = fit_label_count(prepared.scores.scores(X, self.coef_, self.intercept_), sizes, weight)
+    def _rows(self, X: ArrayLike | Sparse, *, reset: bool) -> Features:
+        """Return X as float64, sparse only where a base takes that; bounded but where a unit is taken off."""
+        if self.scores == "base" and self.base != "svc":
+            return check_features(self, X, reset=reset).astype(np.float64)
+        rows = check_rows(self, cast("ArrayLike", X), reset=reset).astype(np.float64)
+        if reset and self.scores != "linear":
+            require_in_range("X", rows)
+        return rows
+
+    def _labels(
+        self, y: Any, n_rows: int, label_names: Any, separator: str | None, answered: ArrayLike | None
+    ) -> Floats:
+        """Return (n, N) of 1, 0, and -1 where a label is not known; keep what the labels are called."""
+        split = split_labels(y)
+        if split.unknown is not None and label_names is None:
+            label_names = frame_columns(y)  # which the numbers without what is not known no longer have
+        labels, self.label_names_, classes = read_labels(split.labels, n_rows, label_names, separator)
+        self.separator_, self.multilabel_ = separator, classes is None
+        self.classes_ = np.arange(labels.shape[1]) if classes is None else classes
+        return with_unknown(labels, split.unknown, answered, self.surrogate)
+
+    def _says_something(self, told: Floats) -> NDArray[np.bool_]:
+        """Return the rows that training can use: a row without labels says nothing about break-even precision."""
+        if self.surrogate == "likelihood" or self.k != "relevant":
+            return np.ones(len(told), dtype=np.bool_)
+        return np.any(told > 0.0, axis=1)
+
+    def _fit_base(self, X: Features, told: Floats, weight: Floats, executor: Executor) -> _Training:
+        """Learn base scores; return those of the rows that the rest is learnt from, by models that did not see them."""
+        if not is_foreign(self):  # whose classifier may take no weights
+            X, told, weight = merge_features(X, told, weight)
+        labels = Labels.of(np.maximum(told, 0.0), told >= 0.0, weight)
+        out_of_fold, fitted = base_of(self).cross_fit(X, labels, self.seed_, executor)
+        self.base_coef_, self.base_intercept_, self.basis_, self.gamma_ = fitted.arrays()
+        self._foreign = fitted
+        used = self._says_something(told)
+        return _Training(out_of_fold[used], told[used], weight[used])
+
+    def _train(self, kept: _Training, used: NDArray[np.bool_] | None, data_sha256: str, executor: Executor) -> Trained:
+        """Learn from scores or features; ``used`` are the rows of a kernel matrix that count."""
+        if self.surrogate == "likelihood":
+            known = kept.told.astype(np.int8)
+            trained = train_sets(self, kept.rows, known, kept.weight, data_sha256, executor)
+            count_coef = np.zeros(known.shape[1] + 1)  # the likelihood itself says how many are expected
+        else:
+            prepared = prepare(self, *kept)
+            if used is not None:
+                prepared = replace(prepared, phi=prepared.phi[used])
+                kept = _Training(kept.rows[used], kept.told[used], kept.weight[used])
+            trained = train(self, prepared, kept.told, kept.weight, data_sha256, executor)
+            if isinstance(prepared.scores, KernelScores):
+                self.basis_, self.gamma_ = prepared.scores.basis, float(getattr(prepared.scores.kernel, "gamma", 1.0))
+            scores = prepared.scores.scores(kept.rows, trained.coef, trained.intercept)
+            count_coef = fit_label_count(scores, kept.told.sum(axis=1), kept.weight)
+        fit, self.core_, self.C_, self.C_pair_, self.coef_, self.intercept_, self.pair_ = trained
+        self.count_coef_, self.k_ = count_coef, mean_count(kept.told, kept.weight)
         self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
         self.n_iter_ = fit.history[-1].round if fit.history else 0
+        return trained
+
+    def _base(self) -> FittedBase:
+        if is_foreign(self):
+            return self._foreign
+        if self.base == "svc":
+            return KernelLogOdds(self.gamma_, self.basis_, self.base_coef_, self.base_intercept_)
+        return LinearLogOdds(self.base_coef_, self.base_intercept_)
 
     def _label_scores(self) -> LabelScores:
         if self.scores == "linear":
             return LinearScores()
-        if self.scores == "pretrained":
+        if self.scores in ("base", "pretrained"):
             return PretrainedScores()
         return KernelScores(KERNELS[self.scores](self.gamma_), self.basis_)
 
-    def _lists(self, scores: Floats, k: ArrayLike | None, known: ArrayLike | None) -> StarLists:
-        counts = checked_counts(self.k_ if k is None else k, scores.shape)
-        # Copied: the arrays of a mapped file are read-only, for which the kernels would be compiled anew.
-        pair = StarPair.laid_out(self.pair_.copy(), self.core_.copy())
-        told = known_like(known, len(scores), self.label_names_)
-        return StarLists(scores, pair, counts, checked_known(told, counts, scores.shape))
-
-    def _selected(self, lists: StarLists) -> Selection:
-        return SELECTIONS[self.surrogate](lists, Executor.of(self.n_threads))
-
-    def _scores(self, X: ArrayLike) -> Floats:
+    def _answering(self) -> Answering:
         check_is_fitted(self)
-        rows = check_rows(self, X, reset=False).astype(np.float64)
+        if self.surrogate == "likelihood":
+            return SetsOfAnySize(self.k_, one=not self.multilabel_)
+        return SetsOfSize(self.k_ if self.multilabel_ else 1, *BY_SIZE[self.surrogate])
+
+    def _asked(self, scores: Floats, k: ArrayLike | None, known: ArrayLike | None) -> Asked:
+        told = known_like(known, len(scores), self.label_names_)
+        # Copied: the arrays of a mapped file are read-only, for which the kernels would be compiled anew.
+        return Asked(scores, StarPair.laid_out(self.pair_.copy(), self.core_.copy()), k, told)
+
+    def _scores(self, X: ArrayLike | Sparse) -> Floats:
+        check_is_fitted(self)
+        rows = self._rows(X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            scores = np.ascontiguousarray(self._label_scores().scores(rows, self.coef_, self.intercept_))
+            if self.scores == "base":
+                rows = np.clip(self._base().log_odds(rows), -MOST_LOG_ODDS, MOST_LOG_ODDS)
+            given = self._label_scores().scores(cast("Floats", rows), self.coef_, self.intercept_)
+            scores = np.ascontiguousarray(given)
         require_in_range("the scores of X", scores)
         return scores
 
 
-MARGINS: dict[str, Margins] = {"max-margin": star_margins, "likelihood": star_log_odds}
-DECISIONS = {"max-margin": margins, "likelihood": log_odds}
-SELECTIONS = {"max-margin": best_set, "likelihood": most_probable}
-"""The same of lists that were checked, and which labels to select."""
+def _as_arrays(rows: Features) -> tuple[NDArray[Any], ...]:
+    """Return what to hash; the first has one entry per row."""
+    return (rows,) if isinstance(rows, np.ndarray) else (rows.indptr[1:], rows.indices, rows.data)
+
+
+MARGINS: dict[str, Margins] = {
+    "likelihood": set_log_odds,
+    "likelihood-k": star_log_odds,
+    "max-margin": star_margins,
+}
+BY_SIZE = {"likelihood-k": (log_odds, most_probable), "max-margin": (margins, best_set)}
+"""Margins of lists that were checked, and which labels to select."""

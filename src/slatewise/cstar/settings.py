@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core import rules
+from slatewise.core.checks import Features
 from slatewise.core.label_names import labels_like, separator_for
 from slatewise.core.row_kernels import check_basis
+from slatewise.cstar.base import MOST_LOG_ODDS
 from slatewise.cstar.pair import StarPair
 from slatewise.cstar.sums import MOST_SUMMED
 
@@ -18,13 +21,12 @@ if TYPE_CHECKING:
 
 Floats: TypeAlias = NDArray[np.float64]
 _LEAST_RANGE = 0.1
-_MOST_LOG_ODDS = 745.0  # of the smallest number above 0
 
 MOST_TERM = 100.0
 """Of a pair term of the likelihood: exponentials of several are multiplied."""
 
 
-def check_settings(ranker: CStarRanker, X: Floats, Y: Floats) -> None:
+def check_settings(ranker: CStarRanker, X: Features, Y: Floats) -> None:
     """Raise ValueError unless the parameters make sense together, and for these rows and labels."""
     check_together(ranker, int(Y.shape[1]))
     if ranker.scores == "pretrained" and X.shape != Y.shape:
@@ -40,10 +42,16 @@ def check_settings(ranker: CStarRanker, X: Floats, Y: Floats) -> None:
 
 def check_together(ranker: CStarRanker, n_labels: int) -> None:
     """Raise ValueError unless the parameters make sense together, for so many labels."""
-    if ranker.surrogate == "likelihood" and (ranker.scores != "pretrained" or ranker.k != "relevant"):
-        raise ValueError(
-            "surrogate: expected 'max-margin' unless scores is 'pretrained' and k is 'relevant', found 'likelihood'"
-        )
+    if ranker.surrogate != "max-margin":
+        if ranker.scores not in ("base", "pretrained"):
+            found = f"found {ranker.surrogate!r}, which needs log-odds: scores='base' or 'pretrained'"
+            raise ValueError(f"surrogate: expected 'max-margin' with scores={ranker.scores!r}, {found}")
+        if ranker.k != "relevant":
+            raise ValueError(f"surrogate: expected 'max-margin' with a fixed k, found {ranker.surrogate!r}")
+    if ranker.surrogate == "likelihood" and ranker.core_by != "information":
+        raise ValueError("core_by: expected 'information' with surrogate='likelihood', which validates, found 'gain'")
+    if ranker.scores != "base" and ranker.base is not None:
+        raise ValueError(f"base: expected None with scores={ranker.scores!r}, found {rules.shown(ranker.base)}")
     if not isinstance(ranker.k, str) and int(ranker.k) > n_labels:
         raise ValueError(f"k: expected 'relevant' or a number from 1 to {n_labels} labels, found {ranker.k!r}")
 
@@ -54,8 +62,8 @@ def check_log_odds(X: Floats) -> None:
     Raise ValueError where they are larger than those of any probability: sums of exponentials then lose what is small.
     """
     low, high = float(X.min()), float(X.max())
-    if max(-low, high) > _MOST_LOG_ODDS:
-        bound = f"{_MOST_LOG_ODDS:g}"
+    if max(-low, high) > MOST_LOG_ODDS:
+        bound = f"{MOST_LOG_ODDS:g}"
         raise ValueError(
             f"X: expected log-odds from -{bound} to {bound}, found {low:.3g} to {high:.3g}; clip or scale them"
         )
@@ -79,17 +87,21 @@ def check_learned(ranker: CStarRanker) -> None:
     StarPair.of(ranker.pair_, ranker.core_)
     n_labels = int(ranker.pair_.shape[1])
     check_together(ranker, n_labels)
-    if ranker.surrogate == "likelihood" and len(ranker.core_) > MOST_SUMMED:
+    if ranker.surrogate != "max-margin" and len(ranker.core_) > MOST_SUMMED:
         raise ValueError(f"core_: expected at most {MOST_SUMMED} labels with the likelihood, found {len(ranker.core_)}")
-    if ranker.surrogate == "likelihood" and np.abs(ranker.pair_).max(initial=0.0) > MOST_TERM:
+    if ranker.surrogate != "max-margin" and np.abs(ranker.pair_).max(initial=0.0) > MOST_TERM:
         raise ValueError(f"pair_: expected numbers up to {MOST_TERM:g} with the likelihood, found larger ones")
     if ranker.scores == "pretrained" and ranker.n_features_in_ != n_labels:
         raise ValueError(f"n_features_in_: expected {n_labels}, one given score per label, found other scores")
-    check_basis(ranker.scores, ranker.basis_, ranker.n_features_in_)
+    check_basis("rbf" if ranker.base == "svc" else ranker.scores, ranker.basis_, ranker.n_features_in_)
     width = ranker.n_features_in_ if ranker.scores == "linear" else len(ranker.basis_)
+    base_width = len(ranker.basis_) if ranker.base == "svc" else ranker.n_features_in_
+    based = ranker.scores == "base"
     shapes = {
-        "coef_": (n_labels,) if ranker.scores == "pretrained" else (n_labels, width),
+        "coef_": (n_labels,) if ranker.scores in ("base", "pretrained") else (n_labels, width),
         "intercept_": (n_labels,),
+        "base_coef_": (n_labels, base_width) if based else (0, 0),
+        "base_intercept_": (n_labels,) if based else (0,),
         "count_coef_": (n_labels + 1,),
     }
     for name, shape in shapes.items():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST_CORE = 12
 """All 2^C settings are summed: more core labels than this are refused."""
-_ROWS, _TERMS = 64, 1 << 22  # of a block, at most; settings times labels
+_ROWS, _TERMS = 256, 1 << 22  # of a block, at most; settings times labels
 _LEAST_CHANCE = 1e-290  # below, products with a tame number could leave the normal range, where arithmetic is slow
 
 
@@ -211,12 +211,10 @@ def _block_sums(star: SubsetPair, block: _Block) -> SubsetSums:
     fill_gradient(star, found.terms, found.chance, block.weight, others, with_core)
     item, joint = np.empty(rows.s.shape), np.zeros(pair.full.shape)
     item[:, pair.rest], joint[:, pair.rest] = others, with_core[:, : len(pair.core)].T
-    weighed = (block.weight[:, None] * found.chance).sum(axis=0, keepdims=True)
-    for c, label in enumerate(pair.core):
-        item[:, label] = _halves(found.chance, c)[1].sum(axis=1)
-        with_c = _halves(weighed, c)[1]  # of which the settings of the core labels before c are the first bits
-        for before in range(c):
-            joint[before, label] = _halves(with_c, before)[1].sum()
+    bits = (np.arange(1 << summed_bits(len(pair.core))) >> np.arange(len(pair.core))[:, None]) & 1
+    inside = bits.astype(np.float64)  # (C, S) which core labels a setting has
+    item[:, pair.core] = found.chance @ inside.T
+    joint[:, pair.core] = np.triu((inside * (block.weight @ found.chance)) @ inside.T, 1)
     return SubsetSums(found.log_z, item, joint)
 
 

@@ -7,7 +7,7 @@ answers; :func:`simulate` plays it and measures, :func:`calibrate` turns margins
 from slatewise.labelling.annotators import Annotator, Noisy, Truthful, Unsure
 from slatewise.labelling.confidence import Confidence, calibrate
 from slatewise.labelling.policies import MarginRule, QuestionPolicy, RandomQuestion, Situation, Uncertainty
-from slatewise.labelling.rows import GivenScores, LabelRanker, LabelRows, consistent
+from slatewise.labelling.rows import GivenLogOdds, GivenScores, LabelRanker, LabelRows, consistent
 from slatewise.labelling.simulation import (
     PAPER_QUESTIONS,
     POLICIES,
@@ -22,6 +22,7 @@ __all__ = [
     "POLICIES",
     "Annotator",
     "Confidence",
+    "GivenLogOdds",
     "GivenScores",
     "LabelRanker",
     "LabelRows",

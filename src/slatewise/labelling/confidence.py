@@ -25,7 +25,9 @@ class Confidence:
     margins: Floats
     probabilities: Floats
 
-    def of(self, ranker: LabelRanker, X: ArrayLike, k: ArrayLike, known: ArrayLike | None = None) -> Floats:
+    def of(
+        self, ranker: LabelRanker, X: ArrayLike, k: ArrayLike | None = None, known: ArrayLike | None = None
+    ) -> Floats:
         """Return the probability (n, N) that each label is relevant; 1 or 0 where it is known or decided.
 
         Parameters
@@ -35,7 +37,7 @@ class Confidence:
         X
             Rows.
         k
-            Labels to select: a number, or one per row.
+            Labels to select: a number, or one per row; None where the ranker need not be told.
         known
             (n, N): 1 yes, 0 no, -1 unknown.
         """
@@ -55,19 +57,20 @@ def calibrate(ranker: LabelRanker, X: ArrayLike, Y: Any, k: ArrayLike | None = N
     X, Y
         Validation rows and their labels, 0/1.
     k
-        Labels to select, as it will be when confidence is asked for; default: each row's own number.
+        Labels to select, as it will be when confidence is asked for; default: each row's own number, or None where
+        the ranker need not be told.
 
     Examples
     --------
     >>> from slatewise import CStarRanker, datasets
     >>> scenes = datasets.make_label_scenes(300, random_state=0)
     >>> ranker = CStarRanker(core=3).fit(scenes.X[:200], scenes.Y[:200])
-    >>> sure = calibrate(ranker, scenes.X[200:], scenes.Y[200:]).of(ranker, scenes.X[200:], k=6)
+    >>> sure = calibrate(ranker, scenes.X[200:], scenes.Y[200:]).of(ranker, scenes.X[200:])
     >>> sure.shape, bool((sure >= 0).all() and (sure <= 1).all())
     ((100, 20), True)
     """
     truth = check_labels(Y, len(np.asarray(X)))[0]
-    rows = LabelRows.of(ranker, X, truth.sum(axis=1) if k is None else k)
+    rows = LabelRows.of(ranker, X, truth.sum(axis=1) if k is None and ranker.needs_count else k)
     margins = rows.margins(np.full(truth.shape, -1, dtype=np.int8))
     open_labels = np.isfinite(margins)
     if not open_labels.any():

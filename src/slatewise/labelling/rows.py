@@ -2,6 +2,8 @@
 
     margin_i = max f(t) with label i in  -  max f(t) with it out ,      |t| = k, answers forced      (Mensink et al. 5)
 
+or the log-odds of label i given the answers, of models of likelihoods.
+
 The label scores do not depend on the answers, so they are computed once for a whole session of questions.
 """
 
@@ -14,6 +16,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.cstar.answering import set_log_odds
 from slatewise.cstar.inference import star_margins
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -43,6 +46,11 @@ class LabelRanker(Protocol):
     @property
     def label_margins(self) -> Callable[..., Floats]:
         """How margins are computed of (scores, pair, core, k, known)."""
+        ...
+
+    @property
+    def needs_count(self) -> bool:
+        """Whether k must be told; else it may be None: nobody knows how many labels are right."""
         ...
 
 
@@ -78,23 +86,52 @@ class GivenScores:
         """By the best sets."""
         return star_margins
 
+    @property
+    def needs_count(self) -> bool:
+        """The threshold is between the k-th score and the next."""
+        return True
+
+
+@dataclass(frozen=True)
+class GivenLogOdds(GivenScores):
+    """The same for scores that are log-odds: no number of labels is needed, the threshold is 0.
+
+    Examples
+    --------
+    >>> rows = LabelRows.of(GivenLogOdds(3), [[2.0, 1.0, -1.0]], k=None)
+    >>> rows.margins(np.array([[-1, 1, -1]]))
+    array([[ 2., inf, -1.]])
+    """
+
+    @property
+    def label_margins(self) -> Callable[..., Floats]:
+        """The log-odds themselves, where k is not told."""
+        return set_log_odds
+
+    @property
+    def needs_count(self) -> bool:
+        """It may be told."""
+        return False
+
 
 @dataclass(frozen=True, eq=False)
 class LabelRows:
-    """Rows with label scores, the pair terms they share, and how many labels each row has."""
+    """Rows with label scores, the pair terms they share, and how many labels each row has, if that is told."""
 
     scores: Floats
     pair: Floats
     core: Ints
-    k: Ints
+    k: Ints | None
     margins_of: Callable[..., Floats] = star_margins
     """What turns them, with what is known, into margins."""
 
     @classmethod
-    def of(cls, ranker: LabelRanker, X: ArrayLike, k: ArrayLike) -> LabelRows:
-        """Score the labels of rows X, of which ``k`` are to be selected (a number, or one per row)."""
+    def of(cls, ranker: LabelRanker, X: ArrayLike, k: ArrayLike | None) -> LabelRows:
+        """Score the labels of rows X, of which ``k`` are relevant (a number, or one per row; None: not told)."""
         scores = ranker.label_scores(X)
-        counts = np.broadcast_to(np.asarray(k, dtype=np.int64), len(scores)).copy()
+        if k is None and ranker.needs_count:
+            raise ValueError("k: expected how many labels are relevant, which this ranker must be told, found None")
+        counts = None if k is None else np.broadcast_to(np.asarray(k, dtype=np.int64), len(scores)).copy()
         return cls(scores, ranker.pair_, ranker.core_, counts, ranker.label_margins)
 
     def margins(self, known: ArrayLike) -> Floats:
@@ -106,8 +143,8 @@ class LabelRows:
         return replace(self, pair=self.pair[:0], core=self.core[:0])
 
 
-def consistent(answers: Known, scores: Floats, k: Ints) -> Known:
-    """Return the answers that can all be true, when exactly k labels are.
+def consistent(answers: Known, scores: Floats, k: Ints | None) -> Known:
+    """Return the answers that can all be true, when exactly k labels are; all of them where k is not told.
 
     More yes than k: the k with the highest own scores stay. More no than N - k: the N - k with the lowest stay. The
     others count as unknown. Answers that fit are all kept.
@@ -118,6 +155,8 @@ def consistent(answers: Known, scores: Floats, k: Ints) -> Known:
     >>> consistent(two_yes, np.array([[0.1, 0.7, 0.2]]), k=np.array([1]))
     array([[-1,  1, -1]], dtype=int8)
     """
+    if k is None:
+        return answers
     n_labels = answers.shape[1]
     too_many_yes = places(np.where(answers == 1, -scores, np.inf)) >= k[:, None]
     too_many_no = places(np.where(answers == 0, scores, np.inf)) >= (n_labels - k)[:, None]

@@ -1,8 +1,9 @@
 """Play the labelling game: ask, answer, rank again, and measure after some numbers of questions.
 
-The measure is break-even precision: k is the row's number of relevant labels, known to the model as in the paper.
-A label is asked at most once. An answer "don't know" leaves it open to inference; answers that contradict k are
-dropped as :func:`slatewise.labelling.rows.consistent` says.
+The measure is break-even precision: of as many labels as are relevant in a row. Whether the model is told that number,
+as in the paper, or not, as in life, is up to the caller. A label is asked at most once. An answer "don't know" leaves
+it open to inference; answers that contradict a number that was told are dropped as
+:func:`slatewise.labelling.rows.consistent` says.
 """
 
 from __future__ import annotations
@@ -71,13 +72,14 @@ def simulate(
     annotator: Annotator | None = None,
     questions: Sequence[int] = PAPER_QUESTIONS,
     random_state: int | np.random.Generator | None = None,
+    told: bool | None = None,
 ) -> SimulationResult:
     """Ask ``policy``'s questions to ``annotator`` and measure the lists along the way.
 
     Parameters
     ----------
     ranker : LabelRanker
-        A fitted :class:`slatewise.CStarRanker`, or :class:`slatewise.labelling.GivenScores`.
+        A fitted :class:`slatewise.CStarRanker`, or :class:`slatewise.labelling.GivenScores`, or ``GivenLogOdds``.
     X, Y
         Rows and their true labels, 0/1.
     policy : QuestionPolicy, optional
@@ -88,6 +90,8 @@ def simulate(
         After how many questions to measure.
     random_state : int or Generator, optional
         For policies and annotators that draw.
+    told : bool, optional
+        Whether the model is told how many labels of each row are relevant. Default: only where it needs that.
 
     Examples
     --------
@@ -96,7 +100,8 @@ def simulate(
     {0: 0.0, 1: 1.0}
     """
     truth = check_labels(Y, len(np.asarray(X)))[0] > 0
-    rows = LabelRows.of(ranker, X, truth.sum(axis=1))
+    counts = truth.sum(axis=1).astype(np.int64)
+    rows = LabelRows.of(ranker, X, counts if (ranker.needs_count if told is None else told) else None)
     measure_after = _checked_questions(questions)
     policy, annotator = policy or MarginRule(), annotator or Truthful()
     rng = np.random.default_rng(random_state)
@@ -108,14 +113,14 @@ def simulate(
         known = consistent(answers, rows.scores, rows.k)
         margins = rows.margins(known)
         if count in measure_after:
-            measured[count] = _break_even(truth, margins, rows.k)
+            measured[count] = _break_even(truth, margins, counts)
         if count < measure_after[-1]:
             open_labels = ~was_asked & np.isfinite(margins)
             asked[:, count] = policy.ask(Situation(rows, known, margins, open_labels), rng)
-            told = np.flatnonzero(asked[:, count] >= 0)
-            labels = asked[told, count]
-            answers[told, labels] = annotator.answer(truth[told, labels], rng)
-            was_asked[told, labels] = True
+            busy = np.flatnonzero(asked[:, count] >= 0)
+            labels = asked[busy, count]
+            answers[busy, labels] = annotator.answer(truth[busy, labels], rng)
+            was_asked[busy, labels] = True
     return SimulationResult(measure_after, np.column_stack([measured[count] for count in measure_after]), asked)
 
 
@@ -127,8 +132,9 @@ def compare_policies(
     annotator: Annotator | None = None,
     questions: Sequence[int] = tuple(range(11)),
     random_state: int | None = None,
+    told: bool | None = None,
 ) -> PolicyComparison:
-    """Simulate the same rows under several policies, each from the same seed.
+    """Simulate the same rows under several policies, each from the same seed; see :func:`simulate`.
 
     Examples
     --------
@@ -140,7 +146,10 @@ def compare_policies(
     True
     """
     return PolicyComparison(
-        {name: simulate(ranker, X, Y, policy, annotator, questions, random_state) for name, policy in policies.items()}
+        {
+            name: simulate(ranker, X, Y, policy, annotator, questions, random_state, told)
+            for name, policy in policies.items()
+        }
     )
 
 

@@ -107,12 +107,13 @@ def _one_form(value: Json) -> Json:
 
 
 @contextmanager
-def resumed(estimator: SavedEstimator, data_sha256: str) -> Generator[Callable[[Round], None]]:
+def resumed(estimator: SavedEstimator, data_sha256: str, **as_used: object) -> Generator[Callable[[Round], None]]:
     """Keep the oracle calls of learners in here in the checkpoint; yield what tells the callbacks of a round.
 
-    After a kill only new rounds are told, and those that the file had not seen yet once more.
+    After a kill only new rounds are told, and those that the file had not seen yet once more. ``as_used`` is that of
+    :meth:`Checkpoint.of`.
     """
-    checkpoint = Checkpoint.of(estimator, data_sha256)
+    checkpoint = Checkpoint.of(estimator, data_sha256, **as_used)
     log = None if checkpoint.path is None else OracleLog(checkpoint.start(), checkpoint.write)
     callbacks = estimator.get_params(deep=False).get("callbacks") or ()
 

@@ -55,7 +55,19 @@ def _labels_and_their_names(state: ModelState) -> ModelState:
     return replace(state, values=values, arrays={**state.arrays, "classes_": classes, "label_names_": classes})
 
 
+def _scores_and_likelihoods_of_before(state: ModelState) -> ModelState:
+    """Version 2 had no base, and one likelihood, that of sets of k labels; other defaults, where a file is silent."""
+    params = {"scores": "linear", "surrogate": "max-margin", "C": 1.0, **state.params}
+    if params["surrogate"] == "likelihood":
+        params["surrogate"] = "likelihood-k"
+    none = {"base_coef_": np.empty((0, 0)), "base_intercept_": np.empty(0)}
+    return replace(state, params=params, arrays={**state.arrays, **none})
+
+
 FORMATS: Mapping[int, Migration] = {1: _first_version_of_the_class}
 """By the format a file has."""
-ESTIMATORS: Mapping[tuple[str, int], Migration] = {("CStarRanker", 1): _labels_and_their_names}
+ESTIMATORS: Mapping[tuple[str, int], Migration] = {
+    ("CStarRanker", 1): _labels_and_their_names,
+    ("CStarRanker", 2): _scores_and_likelihoods_of_before,
+}
 """By the class and the version a file has."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +29,7 @@ else:
 
 __all__ = [
     "BaseEstimator",
+    "available_if",
     "check_features",
     "check_is_fitted",
     "check_rows",
@@ -36,7 +38,14 @@ __all__ = [
     "say_multi_label",
 ]
 
+Method = TypeVar("Method")
 _validation: Any = import_module("sklearn.utils.validation")
+
+
+def available_if(says: Callable[[Any], bool]) -> Callable[[Method], Method]:
+    """Decorate a method that an estimator has only where its parameters allow it: ``says`` returns True, or raises."""
+    metaestimators: Any = import_module("sklearn.utils.metaestimators")
+    return cast("Callable[[Method], Method]", metaestimators.available_if(says))
 
 
 def check_rows(estimator: BaseEstimator, X: ArrayLike, *, reset: bool) -> NDArray[Any]:

@@ -90,7 +90,9 @@ def _large_core(name: str, n_train: int) -> list[Row]:
     train, test = slice(0, n_train), slice(n_train, n_train + 100)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a model to time inference with, not to judge
-        ranker = CStarRanker(30, "pretrained", C=1.0, tol=1e-2, max_iter=30).fit(given[train], Y[train])
+        ranker = CStarRanker(30, "pretrained", C=1.0, tol=1e-2, max_iter=30, surrogate="max-margin").fit(
+            given[train], Y[train]
+        )
     scores = given[test] * ranker.coef_ + ranker.intercept_
     counts = Y[test].sum(axis=1).astype(np.int64)
     augmented = scores + (1 - Y[test]) / counts[:, None]

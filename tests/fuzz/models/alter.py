@@ -68,6 +68,7 @@ _JSON = (
         {"rules": {"k": []}},
     ),
     *("linear", "pretrained", "rbf", "chi2", "intersection", "precomputed", "likelihood", "max-margin", "relevant"),
+    *("base", "svc", "likelihood-k"),
     *(
         "bcfw",
         "bundle",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -155,8 +156,13 @@ def _cstar(ranker: Any, folder: Path) -> Iterator[Question]:
     yield Question("predict", lambda: ranker.predict(X), predicted)
     yield Question("predict_count", lambda: ranker.predict_count(X), array((ROWS,), "i"))
     yield Question("score", lambda: ranker.score(X, Y), number(0.0, 1.0))
+    yield Question("score", lambda: ranker.score(X, Y, told=False), number(0.0, 1.0))
     yield Question("next_question", lambda: ranker.next_question(X, known, two), array((ROWS,), "i"))
     yield Question("explain", lambda: ranker.explain(X), anything)
+    if ranker.surrogate != "max-margin":
+        yield Question("predict_proba", lambda: ranker.predict_proba(X, known), array(full))
+    for decision in ("subset", "hamming", "count") if ranker.surrogate == "likelihood" and not one_class else ():
+        yield Question("predict", partial(ranker.predict, X, decision=decision), predicted)
 
 
 # --- distances -------------------------------------------------------------------------------------------------------
@@ -255,6 +261,7 @@ _TRAINING = {"fit", "fit_transform", "path"}
 def public_methods(estimator: Any) -> set[str]:
     """Return the names of all methods of the library's own that answer something."""
     mine = {name for cls in type(estimator).__mro__ if cls.__module__.startswith("slatewise") for name in vars(cls)}
+    mine = {name for name in mine if hasattr(estimator, name)}  # some depend on the settings
     names = {name for name in mine if not name.startswith("_") and callable(getattr(type(estimator), name, None))}
     return names - _TRAINING - {name for name in names if name.startswith("set_") or name in _PROTOCOL}
 

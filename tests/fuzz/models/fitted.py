@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -48,16 +48,21 @@ def _labels() -> dict[str, Any]:
     X, Y = scenes.X[:, :5], scenes.Y[:, :4]
     given = 2.0 * Y - 1.0 + rng.normal(size=Y.shape)
     classes = np.array(["a", "b", "c"])[Y[:, :3].argmax(axis=1)]
+    hinge = partial(CStarRanker, C=1.0, surrogate="max-margin")
     return {
-        "cstar": CStarRanker(core=2).fit(X, Y),
-        "cstar-named": CStarRanker(core=1).fit(X, Y, label_names=[f"label {number}" for number in range(Y.shape[1])]),
-        "cstar-fixed": CStarRanker(core=[1], k=2, max_iter=20).fit(X, Y),
-        "cstar-rbf": CStarRanker(core=1, scores="rbf", n_components=6).fit(X, Y),
-        "cstar-chi2": CStarRanker(core=1, scores="chi2", n_components=6).fit(np.abs(X), Y),
-        "cstar-intersection": CStarRanker(core=1, scores="intersection", n_components=6).fit(np.abs(X), Y),
-        "cstar-precomputed": CStarRanker(core=1, scores="precomputed", n_components=6).fit(X @ X.T, Y),
-        "cstar-likelihood": CStarRanker(core=2, scores="pretrained", surrogate="likelihood").fit(given, Y),
-        "cstar-classes": CStarRanker(core=1).fit(X, classes),
+        "cstar": hinge(core=2, scores="linear").fit(X, Y),
+        "cstar-fixed": hinge(core=[1], scores="linear", k=2, max_iter=20).fit(X, Y),
+        "cstar-rbf": hinge(core=1, scores="rbf", n_components=6).fit(X, Y),
+        "cstar-chi2": hinge(core=1, scores="chi2", n_components=6).fit(np.abs(X), Y),
+        "cstar-intersection": hinge(core=1, scores="intersection", n_components=6).fit(np.abs(X), Y),
+        "cstar-precomputed": hinge(core=1, scores="precomputed", n_components=6).fit(X @ X.T, Y),
+        "cstar-likelihood-k": CStarRanker(core=2, scores="pretrained", C=1.0, surrogate="likelihood-k").fit(given, Y),
+        "cstar-base": CStarRanker(core=2, C=1.0).fit(X, Y),
+        "cstar-base-named": CStarRanker(core=1, C=1.0).fit(X, Y, label_names=[f"label {place}" for place in range(4)]),
+        "cstar-base-svc": CStarRanker(core=1, C=1.0, base="svc").fit(X, Y),
+        "cstar-base-hinge": hinge(core=1).fit(X, Y),
+        "cstar-base-classes": CStarRanker(core=1, C=1.0).fit(X, classes),
+        "cstar-classes": hinge(core=1, scores="linear").fit(X, classes),
     }
 
 

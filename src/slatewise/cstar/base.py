@@ -1,0 +1,308 @@
+"""Base scores: what every label's log-odds are by themselves, learned here and cross-fitted.
+
+A training row gets the log-odds of models that did not see it, as a new row will: what learns on top would else trust
+scores that have seen the answers. A new row gets those of a model of all training rows. Both are calibrated by what
+the first say of their rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.core.checks import Features
+from slatewise.core.executor import Executor, one_blas_thread
+from slatewise.core.row_kernels import Rbf
+from slatewise.cstar.calibration import calibrate_log_odds, calibrate_margins
+from slatewise.cstar.logistic import (
+    FINE,
+    ROUGH,
+    BaseArrays,
+    Labels,
+    LinearLogOdds,
+    LogisticRows,
+    Weights,
+    fit_logistic,
+)
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+FOLDS = 5
+STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+"""Of the logistic base: C times the total variance of the features."""
+MOST_LOG_ODDS = 745.0
+"""Of the smallest number above 0; base scores beyond are cut."""
+_PATIENCE = 2
+
+
+class FittedBase(Protocol):
+    """What scores new rows."""
+
+    def arrays(self) -> BaseArrays:
+        """Return what a file keeps of it."""
+        ...
+
+    def log_odds(self, X: Features) -> Floats:
+        """Return (rows, labels)."""
+        ...
+
+
+class CrossFitted(NamedTuple):
+    """Log-odds of training rows by models that did not see them, and the model of all rows."""
+
+    out_of_fold: Floats
+    fitted: FittedBase
+
+
+class Base(Protocol):
+    """A way to learn base scores."""
+
+    def cross_fit(self, X: Features, labels: Labels, seed: int, executor: Executor) -> CrossFitted:
+        """Score training rows, and learn to score others."""
+        ...
+
+
+@runtime_checkable
+class Classifier(Protocol):
+    """What is asked of other people's classifiers: scikit-learn's conventions."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn."""
+        ...
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, so that it can be cloned."""
+        ...
+
+
+def make_folds(n_rows: int, seed: int) -> list[Ints]:
+    """Cut rows at random into five parts, or fewer where there are not as many rows, which is told.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in make_folds(6, seed=0)]
+    [[1, 3], [2], [5], [4], [0]]
+    """
+    count = min(FOLDS, n_rows)
+    if count < FOLDS:
+        found = f"{n_rows} different ones: {'as many folds' if n_rows > 1 else 'nothing is held out'}"
+        warnings.warn(f"base: expected at least {FOLDS} rows for {FOLDS} folds, found {found}", stacklevel=2)
+    order = np.random.default_rng(seed).permutation(n_rows)
+    return [np.sort(order[part::count]) for part in range(count)]
+
+
+def _without(n_rows: int, part: Ints) -> Ints:
+    return np.setdiff1d(np.arange(n_rows), part)
+
+
+@dataclass(frozen=True)
+class LogisticBase:
+    """One logistic regression per label; one strength for all, by the likelihood of the first fold."""
+
+    strengths: tuple[float, ...] = STRENGTHS
+
+    def cross_fit(self, X: Features, labels: Labels, seed: int, executor: Executor) -> CrossFitted:
+        """Choose the strength on a path of growing ones, each started where the one before ended."""
+        n_rows, parts = int(X.shape[0]), make_folds(int(X.shape[0]), seed)
+        with one_blas_thread():
+            if len(parts) < 2:
+                alone = LinearLogOdds(np.zeros((labels.sign.shape[1], int(X.shape[1]))), labels.log_odds())
+                return CrossFitted(alone.log_odds(X), alone)
+            out = np.empty(labels.sign.shape)
+            strength, out[parts[0]] = self._choose(X, labels, parts[0], executor)
+            for part in parts[1:]:
+                kept = _without(n_rows, part)
+                out[part] = _fit(X[kept], labels.some(kept), strength, executor, ROUGH).log_odds(X[part])
+            out = np.clip(out, -MOST_LOG_ODDS, MOST_LOG_ODDS)
+            slope, shift = calibrate_log_odds(out, labels)
+            return CrossFitted(out * slope + shift, _fit(X, labels, strength, executor, FINE).adjusted(slope, shift))
+
+    def _choose(self, X: Features, labels: Labels, part: Ints, executor: Executor) -> tuple[float, Floats]:
+        """Return the strength under which held-out labels are most likely, and their log-odds by it."""
+        kept = _without(int(X.shape[0]), part)
+        rows, told, held_out = LogisticRows.of(X[kept]), labels.some(kept), labels.some(part)
+        start: Weights | None = None
+        best, losses = (self.strengths[0], np.zeros(held_out.sign.shape)), list[float]()
+        for strength in self.strengths:
+            start = fit_logistic(rows, told, strength, executor, start, ROUGH)
+            scores = rows.coefficients(start).log_odds(X[part])
+            losses.append(float((held_out.weight * np.logaddexp(0.0, -held_out.sign * scores)).sum()))
+            if losses[-1] == min(losses):
+                best = strength, scores
+            if min(losses) < min(losses[-_PATIENCE:]):
+                break
+        return best
+
+
+def _fit(X: Features, labels: Labels, strength: float, executor: Executor, tolerance: float) -> LinearLogOdds:
+    rows = LogisticRows.of(X)
+    return rows.coefficients(fit_logistic(rows, labels, strength, executor, None, tolerance))
+
+
+@dataclass(frozen=True, eq=False)
+class KernelLogOdds:
+    """Log-odds by an rbf kernel with some training rows."""
+
+    gamma: float
+    basis: Floats
+    coef: Floats
+    """(labels, rows of the basis)"""
+    intercept: Floats
+
+    def log_odds(self, X: Features) -> Floats:
+        """Compare with the basis."""
+        return Rbf(self.gamma).compare(cast("Floats", X), self.basis) @ self.coef.T + self.intercept
+
+    def arrays(self) -> BaseArrays:
+        """Coefficients of the kernel, and the rows of its basis."""
+        return BaseArrays(self.coef, self.intercept, self.basis, self.gamma)
+
+    def adjusted(self, slope: Floats, shift: Floats) -> KernelLogOdds:
+        """Return ``slope * log-odds + shift``, one of each per label."""
+        return KernelLogOdds(self.gamma, self.basis, self.coef * slope[:, None], self.intercept * slope + shift)
+
+
+@dataclass(frozen=True)
+class SvcBase:
+    """Support vector machines with an rbf kernel, one per label."""
+
+    C: float = 2.0
+
+    def cross_fit(self, X: Features, labels: Labels, seed: int, executor: Executor) -> CrossFitted:
+        """One machine per label and fold."""
+        rows = np.asarray(X, dtype=np.float64)
+        gamma, out = Rbf.of(rows, None).gamma, np.zeros(labels.sign.shape)
+        parts = make_folds(len(rows), seed)
+        with one_blas_thread():
+            for part in parts if len(parts) > 1 else []:
+                kept = _without(len(rows), part)
+                out[part] = self._fit(rows[kept], labels.some(kept), gamma).log_odds(rows[part])
+            slope, shift = calibrate_margins(out, labels)
+            return CrossFitted(out * slope + shift, self._fit(rows, labels, gamma).adjusted(slope, shift))
+
+    def _fit(self, X: Floats, labels: Labels, gamma: float) -> KernelLogOdds:
+        machines: Any = import_module("sklearn.svm")
+        coef, intercept = np.zeros((labels.sign.shape[1], len(X))), np.zeros(labels.sign.shape[1])
+        for label in np.flatnonzero(labels.varies()):
+            sign, weight = labels.sign[:, label], labels.weight[:, label]
+            told = np.flatnonzero(weight > 0.0)
+            machine = machines.SVC(C=self.C, gamma=gamma).fit(X[told], sign[told], sample_weight=weight[told])
+            coef[label, told[machine.support_]] = machine.dual_coef_[0]
+            intercept[label] = machine.intercept_[0]
+        used = np.flatnonzero((coef != 0.0).any(axis=0))
+        return KernelLogOdds(gamma, X[used], np.ascontiguousarray(coef[:, used]), intercept)
+
+
+@dataclass(frozen=True, eq=False)
+class ForeignLogOdds:
+    """Log-odds of a classifier of somebody else's."""
+
+    margins: Callable[[Features], Floats]
+    slope: Floats
+    shift: Floats
+
+    def log_odds(self, X: Features) -> Floats:
+        """Ask it for probabilities, or for margins where it has none."""
+        return self.margins(X) * self.slope + self.shift
+
+    def arrays(self) -> BaseArrays:
+        """Nothing: it is somebody else's object."""
+        return BaseArrays(np.empty((0, 0)), np.empty(0))
+
+
+@dataclass(frozen=True, eq=False)
+class ForeignBase:
+    """Any scikit-learn classifier: of several labels at once where it can do that, else one clone per label."""
+
+    estimator: Any
+
+    def cross_fit(self, X: Features, labels: Labels, seed: int, executor: Executor) -> CrossFitted:
+        """Fit clones, each on all rows but those of a fold."""
+        n_rows, out = int(X.shape[0]), np.zeros(labels.sign.shape)
+        tags = self.estimator.__sklearn_tags__().classifier_tags
+        if tags is None:
+            raise ValueError(f"base: expected a classifier, found {type(self.estimator).__name__}")
+        fit = self._together if tags.multi_label and bool((labels.weight > 0.0).all()) else self._one_by_one
+        parts = make_folds(n_rows, seed)
+        for part in parts if len(parts) > 1 else []:
+            kept = _without(n_rows, part)
+            out[part] = fit(X[kept], labels.some(kept))(X[part])
+        slope, shift = calibrate_margins(out, labels)
+        return CrossFitted(out * slope + shift, ForeignLogOdds(fit(X, labels), slope, shift))
+
+    def _together(self, X: Features, labels: Labels) -> Callable[[Features], Floats]:
+        yes = (labels.sign > 0.0).astype(np.int64)
+        classifier, sure = self._fitted(X, yes, labels.weight[:, 0]), _least_chance(len(yes))
+        return lambda rows: _margins_of_all(classifier, rows, labels.sign.shape[1], sure)
+
+    def _one_by_one(self, X: Features, labels: Labels) -> Callable[[Features], Floats]:
+        varies = np.flatnonzero(labels.varies())
+        classifiers, sure = list[Any](), _least_chance(len(labels.sign))
+        for label in varies:
+            told = np.flatnonzero(labels.weight[:, label] > 0.0)
+            yes = (labels.sign[told, label] > 0.0).astype(np.int64)
+            classifiers.append(self._fitted(X[told], yes, labels.weight[told, label]))
+
+        def margins(rows: Features) -> Floats:
+            found = np.zeros((int(rows.shape[0]), labels.sign.shape[1]))
+            for label, classifier in zip(varies, classifiers, strict=True):
+                found[:, label] = _margins_of_one(classifier, rows, sure)
+            return found
+
+        return margins
+
+    def _fitted(self, X: Features, yes: Ints, weight: Floats) -> Any:
+        classifier = import_module("sklearn.base").clone(self.estimator)
+        if (weight == weight[0]).all():
+            return classifier.fit(X, yes)
+        if not import_module("sklearn.utils.validation").has_fit_parameter(classifier, "sample_weight"):
+            name = type(classifier).__name__
+            raise ValueError(f"sample_weight: expected equal weights, as base={name} takes none, found different ones")
+        return classifier.fit(X, yes, sample_weight=weight)
+
+
+def _least_chance(n_rows: int) -> float:
+    """Return how near to 0 and 1 a classifier of so many rows can mean its probabilities: as by Laplace's rule."""
+    return 0.5 / (n_rows + 1.0)
+
+
+def _margins_of_one(classifier: Any, X: Features, least: float) -> Floats:
+    """Return (n,) by a classifier of two classes."""
+    chances = getattr(classifier, "predict_proba", None)  # scikit-learn's way to say that there are none
+    if chances is None:
+        return np.asarray(classifier.decision_function(X), dtype=np.float64).ravel()
+    return _logit(np.asarray(chances(X))[:, 1], least)
+
+
+def _margins_of_all(classifier: Any, X: Features, n_labels: int, least: float) -> Floats:
+    """Return (n, labels) by a classifier of several labels."""
+    chances = getattr(classifier, "predict_proba", None)
+    found: Any
+    if chances is None:
+        margins = np.asarray(classifier.decision_function(X), dtype=np.float64)
+    else:
+        found = chances(X)
+        if isinstance(found, list):  # of trees and neighbours: (rows, classes) per label, one class if it never changed
+            each = zip(cast("list[Any]", found), classifier.classes_, strict=True)
+            found = np.column_stack([_second(chance, classes) for chance, classes in each])
+        margins = _logit(np.asarray(found), least)
+    if margins.shape != (int(X.shape[0]), n_labels):
+        expected = f"one score per row and label, shape {(int(X.shape[0]), n_labels)}"
+        raise ValueError(f"base: expected {expected}, found {margins.shape} from {type(classifier).__name__}")
+    return margins
+
+
+def _second(chance: Floats, classes: NDArray[Any]) -> Floats:
+    return chance[:, 1] if chance.shape[1] == 2 else np.full(len(chance), float(classes[0]))
+
+
+def _logit(p: Floats, least: float) -> Floats:
+    p = np.clip(p.astype(np.float64), least, 1.0 - least)
+    return np.log(p) - np.log1p(-p)

@@ -1,0 +1,245 @@
+"""One-vs-rest logistic regression of many labels at once.
+
+    min over w_i, b_i of   1/2 |w_i|^2  +  C sum over rows m of u_mi log(1 + exp(-y_mi (w_i.x_m + b_i)))
+
+u is 0 where a row does not tell a label. In the eigenbasis of the features' covariance the Hessian of a label is
+nearly the diagonal ``1 + C p(1-p) e``, with p the label's frequency; scaled by its root, L-BFGS needs about twenty
+rounds, each two matrix products over a block of labels. Where that basis would cost more than it saves, the features
+themselves are scaled by their own share of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import fmin_l_bfgs_b
+from scipy.sparse import csr_array, issparse
+
+from slatewise.core.checks import Features
+from slatewise.core.executor import Executor, one_blas_thread
+from slatewise.cstar.label_scores import column_spread
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+ROUGH, FINE = 1e-5, 1e-6
+"""Relative decrease of the objective that ends a search: of a fit to choose by, and of one to keep."""
+_LABELS_PER_BLOCK = 64
+_MOST_BASIS = 2500
+"""More features than this are not turned into their eigenbasis, whose cost grows with their cube."""
+_MOST_ROUNDS = 300
+_ROUNDING = 1e-12
+_LEAST_VARIANCE = 1e-300
+
+
+class BaseArrays(NamedTuple):
+    """What a file keeps of base scores."""
+
+    coef: Floats
+    """(labels, features or rows of the basis)"""
+    intercept: Floats
+    basis: Floats = np.empty((0, 0))
+    gamma: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class LinearLogOdds:
+    """Log-odds that are linear in the features of a row, dense or CSR."""
+
+    coef: Floats
+    """(labels, features)"""
+    intercept: Floats
+
+    def log_odds(self, X: Features) -> Floats:
+        """Return (rows, labels)."""
+        return np.asarray(X @ self.coef.T, dtype=np.float64) + self.intercept
+
+    def arrays(self) -> BaseArrays:
+        """Coefficients of the features."""
+        return BaseArrays(self.coef, self.intercept)
+
+    def adjusted(self, slope: Floats, shift: Floats) -> LinearLogOdds:
+        """Return ``slope * log-odds + shift``, one of each per label."""
+        return LinearLogOdds(self.coef * slope[:, None], self.intercept * slope + shift)
+
+
+class Labels(NamedTuple):
+    """What rows tell of labels."""
+
+    sign: Floats
+    """(n, labels): 1 yes, -1 no."""
+    weight: Floats
+    """(n, labels): how much it counts; 0 where it is not known."""
+
+    @classmethod
+    def of(cls, Y: Floats, known: Bools, weight: Floats) -> Labels:
+        """Take labels (n, labels) of 0 and 1 where they are known, of rows with weights (n,)."""
+        return cls(2.0 * Y - 1.0, weight[:, None] * known)
+
+    def part(self, labels: slice) -> Labels:
+        """Return some of the labels."""
+        return Labels(np.ascontiguousarray(self.sign[:, labels]), np.ascontiguousarray(self.weight[:, labels]))
+
+    def some(self, rows: Ints) -> Labels:
+        """Return some of the rows."""
+        return Labels(self.sign[rows], self.weight[rows])
+
+    def yes(self) -> Floats:
+        """Return by weight how often each label is told to be there."""
+        return np.where(self.sign > 0.0, self.weight, 0.0).sum(axis=0)
+
+    def log_odds(self) -> Floats:
+        """Return the log-odds of each label's frequency, half a row added to either side.
+
+        Examples
+        --------
+        >>> Labels(np.array([[1.0], [1.0], [-1.0]]), np.array([[1.0], [1.0], [0.0]])).log_odds().round(3)
+        array([1.609])
+        """
+        yes = self.yes()
+        return np.log(yes + 0.5) - np.log(np.maximum(self.weight.sum(axis=0) - yes, 0.0) + 0.5)
+
+    def varies(self) -> Bools:
+        """Return which labels are told to be there in some rows and not there in others."""
+        no = np.where(self.sign < 0.0, self.weight, 0.0).sum(axis=0)
+        return (self.yes() > 0.0) & (no > 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticRows:
+    """Training rows, turned once for every strength: standardised where dense, scaled where sparse."""
+
+    rows: Any
+    """(n, r) features in their eigenbasis, or as they are."""
+    basis: Floats | None
+    """(d, r)"""
+    mean: Floats
+    spread: Floats
+    energy: Floats
+    """(r,) sum over rows of each squared feature."""
+    scale: float
+    """Total variance: a strength is divided by it, so that it means the same for any unit and number of features."""
+
+    @classmethod
+    def of(cls, X: Features) -> LogisticRows:
+        """Turn rows."""
+        if issparse(X):
+            return _sparse_rows(csr_array(X))
+        dense = np.asarray(X, dtype=np.float64)
+        mean = dense.mean(axis=0)
+        centred = dense - mean
+        spread = column_spread(centred, np.abs(dense).max(axis=0, initial=0.0), np.ones(len(dense)))
+        rows, basis = centred / spread, None
+        if min(rows.shape) <= _MOST_BASIS:
+            basis = _eigenbasis(rows)
+            rows = rows @ basis
+        energy = np.einsum("nr,nr->r", rows, rows)
+        return cls(rows, basis, mean, spread, energy, max(float(energy.sum()) / len(rows), _LEAST_VARIANCE))
+
+    def coefficients(self, weights: Weights) -> LinearLogOdds:
+        """Return what scores rows as they were given."""
+        turned = weights.features if self.basis is None else self.basis @ weights.features
+        coef = np.ascontiguousarray((turned / self.spread[:, None]).T)
+        return LinearLogOdds(coef, weights.intercept - coef @ self.mean)
+
+
+def _eigenbasis(rows: Floats) -> Floats:
+    """Return (d, r) directions in which the rows do not correlate; no more of them than rows are needed."""
+    if rows.shape[1] <= rows.shape[0]:
+        return np.linalg.eigh(rows.T @ rows)[1]
+    energy, directions = np.linalg.eigh(rows @ rows.T)
+    kept = energy > _ROUNDING * max(float(energy.max(initial=0.0)), _LEAST_VARIANCE)
+    return rows.T @ (directions[:, kept] / np.sqrt(energy[kept]))
+
+
+def _sparse_rows(X: csr_array) -> LogisticRows:
+    """Divide every column by its root mean square: a centre would fill the zeros."""
+    n, d = X.shape
+    squares = np.bincount(X.indices, weights=X.data.astype(np.float64) ** 2, minlength=d) / n
+    spread = np.where(squares > 0.0, np.sqrt(squares), 1.0)
+    rows = csr_array((X.data / spread[X.indices], X.indices, X.indptr), shape=X.shape)
+    energy = np.where(squares > 0.0, float(n), 0.0)
+    return LogisticRows(rows, None, np.zeros(d), spread, energy, max(float(energy.sum()) / n, _LEAST_VARIANCE))
+
+
+class Weights(NamedTuple):
+    """What was learnt, in the features of LogisticRows."""
+
+    features: Floats
+    """(r, labels)"""
+    intercept: Floats
+
+
+class _Problem(NamedTuple):
+    rows: LogisticRows
+    labels: Labels
+    C: float
+    start: Weights | None
+    tolerance: float
+
+
+def fit_logistic(
+    rows: LogisticRows,
+    labels: Labels,
+    strength: float,
+    executor: Executor,
+    start: Weights | None = None,
+    tolerance: float = FINE,
+) -> Weights:
+    """Fit every label; ``strength`` is C times the total variance of the features.
+
+    Examples
+    --------
+    >>> from slatewise.core.executor import ONE_THREAD
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> rows, labels = LogisticRows.of(X), Labels(np.array([[-1.0], [1.0], [-1.0], [1.0]]), np.ones((4, 1)))
+    >>> rows.coefficients(fit_logistic(rows, labels, 1.0, ONE_THREAD)).log_odds(X).ravel().round(2)
+    array([-0.61, -0.2 ,  0.2 ,  0.61])
+    """
+    n_labels = labels.sign.shape[1]
+    firsts = range(0, n_labels, _LABELS_PER_BLOCK)
+    blocks = [slice(first, min(first + _LABELS_PER_BLOCK, n_labels)) for first in firsts]
+    problem = _Problem(rows, labels, strength / rows.scale, start, tolerance)
+    with one_blas_thread():
+        fits = list(executor.map_blocks(_fit_block, problem, blocks))
+    return Weights(np.hstack([fit.features for fit in fits]), np.concatenate([fit.intercept for fit in fits]))
+
+
+def _fit_block(problem: _Problem, block: slice) -> Weights:
+    rows, labels, C = problem.rows, problem.labels.part(block), problem.C
+    log_odds, varies, told = labels.log_odds(), labels.varies(), labels.weight.sum(axis=0)
+    curvature = 0.25 / np.cosh(0.5 * log_odds) ** 2  # p (1 - p)
+    shrink = 1.0 / np.sqrt(1.0 + C * np.outer(rows.energy, curvature * told / len(labels.sign)))
+    shift = 1.0 / np.sqrt(np.maximum(C * told * curvature, _LEAST_VARIANCE))
+    first = np.vstack([np.zeros(shrink.shape), log_odds / shift])
+    if problem.start is not None:
+        first = np.vstack([problem.start.features[:, block] / shrink, problem.start.intercept[block] / shift])
+    objective = _objective(rows.rows, labels, C * labels.weight * varies, shrink, shift)
+    steps = problem.tolerance / np.finfo(np.float64).eps
+    found = np.asarray(fmin_l_bfgs_b(objective, first.ravel(), maxiter=_MOST_ROUNDS, factr=steps)[0])
+    point = found.reshape(first.shape)
+    # A label that is told to be everywhere, or nowhere, has no best intercept: it keeps its smoothed frequency.
+    return Weights(point[:-1] * shrink * varies, np.where(varies, point[-1] * shift, log_odds))
+
+
+def _objective(
+    rows: Any, labels: Labels, weight: Floats, shrink: Floats, shift: Floats
+) -> Callable[[Floats], tuple[float, Floats]]:
+    signed = weight * labels.sign
+
+    def value_and_gradient(flat: Floats) -> tuple[float, Floats]:
+        point = flat.reshape(len(shrink) + 1, -1)
+        features = point[:-1] * shrink
+        margins = labels.sign * (rows @ features + point[-1] * shift)
+        small = np.exp(-np.abs(margins))  # one exponential for both: log(1 + exp(-m)) and its slope
+        losses = np.log1p(small) - np.minimum(margins, 0.0)
+        slope = -signed * (np.where(margins >= 0.0, small, 1.0) / (1.0 + small))
+        gradient = np.vstack([(rows.T @ slope + features) * shrink, slope.sum(axis=0) * shift])
+        return float((weight * losses).sum() + 0.5 * (features**2).sum()), gradient.ravel()
+
+    return value_and_gradient

@@ -1,0 +1,183 @@
+"""Which core, and how strong: by how likely whole sets of held-out rows are.
+
+Candidates come in the order of their cost, and the next is tried only while the one before pays: the scores as they
+are, a scale and a shift for every label, a small core by either rule, a larger one, other strengths. A rough fit of
+some thousand rows is enough to choose by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from slatewise.cstar.adjusted import AdjustedScores
+from slatewise.cstar.checks import Floats, Ints
+from slatewise.cstar.core_labels import greedy_core, residual_label
+from slatewise.cstar.selection import FOLDS, inner_folds, quietly
+from slatewise.cstar.subset_fit import subset_fit
+from slatewise.cstar.subset_likelihood import SubsetLikelihood
+from slatewise.cstar.subsets import SubsetRows, subset_sums
+from slatewise.cstar.training import Settings
+
+SIZES = (5, 8)
+"""How many core labels to try, where there are as many labels."""
+STRENGTHS = (0.1, 0.3, 1.0)
+"""The C to choose from."""
+_MIDDLE = STRENGTHS[1]
+_MOST_ROWS = 6000
+"""Rows to choose by; drawn at random of more."""
+_ROUGH = 10.0  # a gap so much larger is enough to choose by
+_NOBODY = np.zeros(0, dtype=np.int64)
+
+
+class Tried(NamedTuple):
+    """A candidate, what held-out rows said of it, and its parameters on each fold."""
+
+    core: Ints
+    C: float
+    """0: the scores as they are."""
+    loss: float
+    params: Sequence[Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetChoice:
+    """Rows to choose by; their core is not looked at."""
+
+    rows: SubsetLikelihood
+    settings: Settings
+
+    @classmethod
+    def of(cls, rows: SubsetLikelihood, settings: Settings) -> SubsetChoice:
+        """Draw rows where there are too many."""
+        rough = replace(settings, tol=_ROUGH * settings.tol, callback=None)
+        if len(rows.weight) > _MOST_ROWS:
+            drawn = np.random.default_rng(settings.random_state).permutation(len(rows.weight))[:_MOST_ROWS]
+            rows = rows.rows(np.sort(drawn))
+        return cls(rows, rough)
+
+    def core_and_strength(self, strengths: Sequence[float] = STRENGTHS) -> Tried:
+        """Choose all: as many core labels as pay, which, and how strong."""
+        if not self.folds:
+            return Tried(_NOBODY, strengths[0] if len(strengths) == 1 else 0.0, np.inf, [])
+        best = self.strength(_NOBODY, strengths)
+        sizes = sorted({min(size, self.rows.model.n_labels) for size in SIZES})
+        middle = strengths[len(strengths) // 2]
+        grown = self.core(sizes[0], middle)
+        if grown.loss >= best.loss:
+            return best
+        best = grown
+        for size in sizes[1:]:
+            core = self._extended(best.core, size)
+            larger = self._tried(core, middle, [_padded(params, size - len(best.core), self) for params in best.params])
+            if larger.loss >= best.loss:
+                break
+            best = larger
+        return self._other_strengths(best, strengths)
+
+    def core(self, size: int, C: float = _MIDDLE) -> Tried:
+        """Choose between labels that say most about the others, and those that say what the scores do not."""
+        if size == 0 or not self.folds:
+            return Tried(self._informative(size), C, np.inf, [])
+        kinds = {core.tobytes(): core for core in (self._informative(size), self._unexplained(_NOBODY, size))}
+        return min((self._tried(core, C, None) for core in kinds.values()), key=lambda tried: tried.loss)
+
+    def strength(self, core: Ints, strengths: Sequence[float] = STRENGTHS) -> Tried:
+        """Choose how strong; with several strengths, the scores as they are is a candidate."""
+        if not self.folds:
+            return Tried(core, strengths[0] if len(strengths) == 1 else 0.0, np.inf, [])
+        best, params = self._as_given(core), None
+        if len(strengths) == 1:
+            return self._tried(core, strengths[0], None)
+        losses: list[float] = []
+        for C in strengths:
+            tried = self._tried(core, C, params)
+            params, best = tried.params, min(best, tried, key=lambda one: one.loss)
+            losses.append(tried.loss)
+            if len(losses) > 1 and losses[-1] >= losses[-2]:
+                break
+        return best
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def folds(self) -> list[tuple[SubsetLikelihood, SubsetLikelihood]]:
+        """Rows to fit and to judge by; none where there are too few."""
+        n_rows = len(self.rows.weight)
+        if n_rows < 2 * FOLDS:
+            return []
+        folds = inner_folds(n_rows, self.settings.random_state)
+        return [(self.rows.rows(inner), self.rows.rows(out)) for inner, out in folds]
+
+    @cached_property
+    def likely(self) -> Floats:
+        """(n, N) labels, and the likelier answer where nobody knows."""
+        known = self.rows.known
+        return np.where(known < 0, self.rows.model.given > 0.0, known > 0).astype(np.float64)
+
+    def _other_strengths(self, best: Tried, strengths: Sequence[float]) -> Tried:
+        """Go up or down from the middle while it pays."""
+        middle = len(strengths) // 2
+        for path in (strengths[middle + 1 :], strengths[:middle][::-1]):
+            before = best
+            for C in path:
+                tried = self._tried(best.core, C, best.params)
+                if tried.loss >= best.loss:
+                    break
+                best = tried
+            if best is not before:
+                break
+        return best
+
+    def _as_given(self, core: Ints) -> Tried:
+        params = [np.zeros(AdjustedScores(inner.model.given, core).n_params) for inner, _ in self.folds]
+        return Tried(core, 0.0, self._loss(core, params), params)
+
+    def _tried(self, core: Ints, C: float, starts: Sequence[Floats] | None) -> Tried:
+        params = [
+            self._fitted(inner, core, C, None if starts is None else starts[fold])
+            for fold, (inner, _) in enumerate(self.folds)
+        ]
+        return Tried(core, C, self._loss(core, params), params)
+
+    def _fitted(self, rows: SubsetLikelihood, core: Ints, C: float, start: Floats | None) -> Floats:
+        settings = replace(self.settings, C=C)
+        fit = quietly(
+            lambda: subset_fit(rows.model.given, rows.known, rows.weight, core, settings, rows.executor, start)
+        )
+        return fit.params
+
+    def _loss(self, core: Ints, params: Sequence[Floats]) -> float:
+        held_out = [replace(out, model=AdjustedScores(out.model.given, core)) for _, out in self.folds]
+        return sum(out.value(found) for out, found in zip(held_out, params, strict=True))
+
+    def _informative(self, size: int) -> Ints:
+        return greedy_core(self.likely, size, self.rows.weight)
+
+    def _extended(self, core: Ints, size: int) -> Ints:
+        """Return more labels by the rule that the core is of."""
+        more = self._informative(size)
+        return more if np.array_equal(more[: len(core)], core) else self._unexplained(core, size)
+
+    def _unexplained(self, core: Ints, size: int) -> Ints:
+        """Add labels, each chosen for what the scores and the core so far leave unexplained of the others."""
+        rows, params = self.rows, None
+        while len(core) < size:
+            params = self._fitted(rows, core, _MIDDLE, params)
+            model, told = AdjustedScores(rows.model.given, core), np.full(rows.known.shape, -1, dtype=np.int8)
+            told[:, core] = rows.known[:, core]
+            asked = SubsetRows(model.scores(params), model.star_pair(params), told)
+            chance = subset_sums(asked, rows.weight, rows.executor).item
+            expected = np.where(rows.known < 0, self.likely, chance)  # a label that nobody knows says nothing
+            core = np.append(core, residual_label(self.likely, expected, core, rows.weight))
+            params = _padded(params, 1, self)
+        return core
+
+
+def _padded(params: Floats, n_core: int, choice: SubsetChoice) -> Floats:
+    """Return parameters for so many core labels more, whose pairs are 0 yet."""
+    return np.append(params, np.zeros(n_core * choice.rows.model.n_labels))
