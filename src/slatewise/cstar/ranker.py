@@ -205,7 +205,7 @@ class CStarRanker(SavedEstimator):
         "pair_": rules.learned_array(2),
         "coef_": rules.learned_array(1) | rules.learned_array(2),
         "intercept_": rules.learned_array(1),
-        "base_coef_": rules.learned_array(2),
+        "base_coef_": rules.learned_array(2) | rules.learned_array(2, np.float32),
         "base_intercept_": rules.learned_array(1),
         "basis_": rules.learned_array(2) | rules.whole_array(1),
         "gamma_": rules.LEARNED_POSITIVE,
@@ -226,7 +226,7 @@ class CStarRanker(SavedEstimator):
     pair_: Floats
     coef_: Floats
     intercept_: Floats
-    base_coef_: Floats
+    base_coef_: NDArray[np.floating[Any]]
     base_intercept_: Floats
     basis_: NDArray[Any]
     gamma_: float
