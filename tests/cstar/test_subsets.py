@@ -57,7 +57,7 @@ def entropy(table):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_sums_over_all_subsets(kind):
-    """400 rows a kind."""
+    """400 rows a kind: 2,000, and in half of them given what is known."""
     for s, pair, core, known, sets, scores in instances(kind, 0, 10):
         rows, weight = SubsetRows.of(s, pair, core, known), np.linspace(0.5, 2.0, len(s))
         chance = chance_of(scores)
@@ -78,7 +78,8 @@ def test_sums_over_all_subsets(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_decisions(kind):
-    for s, pair, core, known, sets, scores in instances(kind, 1, 8):
+    """400 rows a kind: 2,000."""
+    for s, pair, core, known, sets, scores in instances(kind, 1, 10):
         rows, chance = SubsetRows.of(s, pair, core, known), chance_of(scores)
         best = most_probable_sets(rows)
         np.testing.assert_allclose(best.score, scores.max(axis=1), rtol=1e-13, atol=1e-13)
@@ -126,7 +127,7 @@ def test_sizes_with_each_label(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_information(kind):
-    for s, pair, core, known, sets, scores in instances(kind, 3, 8):
+    for s, pair, core, known, sets, scores in instances(kind, 3, 10):
         chance = chance_of(scores)
         found = row_information(SubsetRows.of(s, pair, core, known))
         np.testing.assert_allclose(found.row, entropy(chance), atol=1e-11)

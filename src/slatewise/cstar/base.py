@@ -43,7 +43,7 @@ MOST_LOG_ODDS = 745.0
 """Of the smallest number above 0; base scores beyond are cut."""
 MANY = 1000
 """More labels than this are learnt by so many at a time."""
-_PATIENCE, _MOST_UNIT = 2, 1e6
+_PATIENCE, _MOST_UNIT, _ROUNDING = 2, 1e6, 1e-12
 
 
 class FittedBase(Protocol):
@@ -185,10 +185,10 @@ def _of_every_frequency(labels: Labels) -> Ints:
 def _calibrated(out: Floats, labels: Labels, executor: Executor) -> tuple[Floats, Floats]:
     """Calibrate log-odds of rows not trained on, in place; return how."""
     n_labels = out.shape[1]
-    slope, shift = np.empty(n_labels), np.empty(n_labels)
+    slope, shift, rounding = np.empty(n_labels), np.empty(n_labels), 0.0 if n_labels <= MANY else _ROUNDING
 
     def fill(block: slice) -> None:
-        slope[block], shift[block] = calibrate_log_odds(out[:, block], labels.part(block))
+        slope[block], shift[block] = calibrate_log_odds(out[:, block], labels.part(block), rounding)
         out[:, block] = out[:, block] * slope[block] + shift[block]
 
     executor.fill_blocks(fill, [slice(0, n_labels)] if n_labels <= MANY else blocks_of_labels(n_labels))
