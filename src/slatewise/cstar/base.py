@@ -308,6 +308,17 @@ class ForeignBase:
 
     def _fitted(self, X: Features, yes: Ints, weight: Floats) -> Any:
         classifier = import_module("sklearn.base").clone(self.estimator)
+        try:
+            return self._fit_clone(classifier, X, yes, weight)
+        except Exception as error:
+            n_yes = ", ".join(str(count) for count in np.atleast_1d(yes.sum(axis=0)))
+            error.add_note(
+                f"base: {type(classifier).__name__} failed on {len(yes)} rows, of which {n_yes} have the label"
+            )
+            raise
+
+    @staticmethod
+    def _fit_clone(classifier: Any, X: Features, yes: Ints, weight: Floats) -> Any:
         if (weight == weight[0]).all():
             return classifier.fit(X, yes)
         if not import_module("sklearn.utils.validation").has_fit_parameter(classifier, "sample_weight"):
@@ -325,7 +336,7 @@ def _margins_of_one(classifier: Any, X: Features, least: float) -> Floats:
     """Return (n,) by a classifier of two classes."""
     chances = getattr(classifier, "predict_proba", None)  # scikit-learn's way to say that there are none
     if chances is None:
-        return np.asarray(classifier.decision_function(X), dtype=np.float64).ravel()
+        return _margins(classifier, X).ravel()
     return _logit(np.asarray(chances(X))[:, 1], least)
 
 
@@ -334,7 +345,7 @@ def _margins_of_all(classifier: Any, X: Features, n_labels: int, least: float) -
     chances = getattr(classifier, "predict_proba", None)
     found: Any
     if chances is None:
-        margins = np.asarray(classifier.decision_function(X), dtype=np.float64)
+        margins = _margins(classifier, X)
     else:
         found = chances(X)
         if isinstance(found, list):  # of trees and neighbours: (rows, classes) per label, one class if it never changed
@@ -345,6 +356,14 @@ def _margins_of_all(classifier: Any, X: Features, n_labels: int, least: float) -
         expected = f"one score per row and label, shape {(int(X.shape[0]), n_labels)}"
         raise ValueError(f"base: expected {expected}, found {margins.shape} from {type(classifier).__name__}")
     return margins
+
+
+def _margins(classifier: Any, X: Features) -> Floats:
+    margins = getattr(classifier, "decision_function", None)
+    if margins is None:
+        found = type(classifier).__name__
+        raise ValueError(f"base: expected a classifier with predict_proba or decision_function, found {found}")
+    return np.asarray(margins(X), dtype=np.float64)
 
 
 def _second(chance: Floats, classes: NDArray[Any]) -> Floats:
