@@ -76,8 +76,6 @@ def refuse_names(labels: NDArray[Any]) -> None:
     """
     if labels.dtype.kind not in "OSU":
         return
-    if labels.ndim == 2 and labels.size:
-        raise ValueError(f"y: expected 0 and 1, found {shown(labels.tolist()[0][0])} in row 0, column 0")
     for row, value in enumerate(cast("list[object]", labels.tolist()) if labels.ndim else ()):
         several = isinstance(value, Collection) and not isinstance(value, str | bytes)
         joined = (isinstance(value, str) and "|" in value) or (isinstance(value, bytes) and b"|" in value)
