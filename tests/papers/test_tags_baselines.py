@@ -62,15 +62,15 @@ def test_tuned_logistic_is_scikit_learns_at_one_of_its_strengths():
     found, tried = tags_baselines.tuned_logistic(part)
     scaler = StandardScaler().fit(part.X)
 
-    def theirs(strength):
-        fits = [
-            LogisticRegression(C=strength, tol=1e-10, max_iter=9999).fit(scaler.transform(part.X), y) for y in part.Y.T
-        ]
-        return np.column_stack([fit.decision_function(scaler.transform(part.X_test)) for fit in fits])
+    def theirs(rows, test, strength):
+        C = strength / rows.var(axis=0).sum()
+        fits = [LogisticRegression(C=C, tol=1e-10, max_iter=9999).fit(rows, y) for y in part.Y.T]
+        return np.column_stack([fit.decision_function(test) for fit in fits])
 
-    n_features = part.X.shape[1]
-    assert tried == 8
-    assert min(np.abs(found - theirs(s / n_features)).max() for s in tags_baselines.STRENGTHS) < 0.05
+    ways = [(part.X, part.X_test), (scaler.transform(part.X), scaler.transform(part.X_test))]
+    away = [np.abs(found - theirs(*way, s)).max() for way in ways for s in tags_baselines.STRENGTHS]
+    assert tried == len(away) == 10
+    assert min(away) < 0.05
 
 
 def test_links_are_the_minimum_of_their_objective():
