@@ -21,7 +21,8 @@ from slatewise.core.checks import Features
 from slatewise.core.executor import ONE_THREAD
 from slatewise.cstar.base import LogisticBase
 from slatewise.cstar.logistic import Labels
-from slatewise_papers.cstar_scores import BaseScores, Spectrum, folds, logistic_path
+from slatewise.cstar.same_rows import merge_features
+from slatewise_papers.cstar_scores import Spectrum, folds, logistic_path
 from slatewise_papers.tags_chains import Chain, fit_chain
 from slatewise_papers.tags_mlknn import Neighbours, mlknn_log_odds
 
@@ -30,7 +31,7 @@ Ints: TypeAlias = NDArray[np.int64]
 
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0)
 """Of logistic regressions: C times the total variance of the features. Weaker ones were far worse on other splits."""
-CHAIN_STRENGTHS = (0.001, 0.01, 0.1, 1.0)
+CHAIN_STRENGTHS = (0.0001, 0.001, 0.01, 0.1)
 ORDERS = 10
 NEIGHBOURS = (5, 10, 20, 40)
 LEAST_CHANCE = 1e-6
@@ -109,16 +110,16 @@ def _standard(part: Part) -> tuple[Floats, Floats]:
 def chains(part: Part) -> tuple[Floats, int]:
     """Ten chains in random orders on the log-odds of c-star's own base, their probabilities averaged."""
     base = own_base(part)
-    kept, held_out = next(folds(len(part.Y)))
+    kept, held_out = next(folds(len(base.Y)))
     order = next(_orders(part.Y.shape[1]))
 
     def tried(C: float) -> float:
-        log_odds = fit_chain(base.train[kept], part.Y[kept], Chain(order, C))(base.train[held_out])
-        return quality(part.Y[held_out], log_odds)
+        log_odds = fit_chain(base.train[kept], base.Y[kept], Chain(order, C))(base.train[held_out])
+        return quality(base.Y[held_out], log_odds)
 
     C = CHAIN_STRENGTHS[best_of([tried(C) for C in CHAIN_STRENGTHS])]
     orders = _orders(part.Y.shape[1])
-    found = [fit_chain(base.train, part.Y, Chain(next(orders), C))(base.test) for _ in range(ORDERS)]
+    found = [fit_chain(base.train, base.Y, Chain(next(orders), C))(base.test) for _ in range(ORDERS)]
     return logit(np.mean([chances(log_odds) for log_odds in found], axis=0)), len(CHAIN_STRENGTHS)
 
 
@@ -128,11 +129,23 @@ def _orders(n_labels: int) -> Iterator[Ints]:
         yield rng.permutation(n_labels)
 
 
-def own_base(part: Part) -> BaseScores:
-    """Return the log-odds that c-star's own base has: out-of-fold for training rows, of all of them for test rows."""
-    labels = Labels.of(part.Y, np.ones(part.Y.shape, dtype=np.bool_), np.ones(len(part.Y)))
-    out_of_fold, fitted = LogisticBase().cross_fit(part.X, labels, 0, ONE_THREAD)
-    return BaseScores(out_of_fold, fitted.log_odds(part.X_test))
+class OwnBase(NamedTuple):
+    """Log-odds of c-star's own base, the same as a ranker of random_state 0 learns."""
+
+    train: Floats
+    """By models that did not see their rows."""
+    Y: Floats
+    """Labels of the same rows, which the ranker puts in an order of its own."""
+    test: Floats
+
+
+def own_base(part: Part) -> OwnBase:
+    """Learn it apart from the ranker, which keeps no scores of training rows."""
+    X, told, weight = merge_features(part.X, part.Y, np.ones(len(part.Y)))
+    labels = Labels.of(told, np.ones(told.shape, dtype=np.bool_), weight)
+    out_of_fold, fitted = LogisticBase().cross_fit(X, labels, 0, ONE_THREAD)
+    each = np.repeat(np.arange(len(told)), weight.astype(np.int64))
+    return OwnBase(out_of_fold[each], told[each], fitted.log_odds(part.X_test))
 
 
 # --- neighbours -------------------------------------------------------------------------------------------------------

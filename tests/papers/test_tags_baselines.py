@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from slatewise import datasets
+from slatewise import CStarRanker, datasets
 from slatewise_papers import tags_baselines, tags_trees
 from slatewise_papers.cstar_scores import Spectrum, logistic_path
 from slatewise_papers.tags_baselines import Part
@@ -73,6 +73,14 @@ def test_tuned_logistic_is_scikit_learns_at_one_of_its_strengths():
     assert min(away) < 0.05
 
 
+def test_chains_stand_on_the_base_that_the_ranker_has():
+    scenes = datasets.make_label_scenes(120, n_labels=6, random_state=0)
+    X, Y = np.vstack([scenes.X[:80], scenes.X[:10]]), np.vstack([scenes.Y[:80], scenes.Y[:10]]).astype(float)
+    base = tags_baselines.own_base(Part(X, Y, scenes.X[80:]))
+    np.testing.assert_array_equal(base.test, CStarRanker(random_state=0).fit(X, Y).base_scores(scenes.X[80:]))
+    assert sorted(map(tuple, base.Y)) == sorted(map(tuple, Y))
+
+
 def test_links_are_the_minimum_of_their_objective():
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(30, 3))
@@ -81,7 +89,8 @@ def test_links_are_the_minimum_of_their_objective():
     found = fit_links(scores, Y, Chain(order, C))
     for place, label in enumerate(order):
         before = order[:place]
-        rows = np.hstack([scores, Y[:, before], np.ones((30, 1))])
+        features = np.hstack([scores, Y[:, before]])
+        rows = np.hstack([features - features.mean(axis=0), np.ones((30, 1))])
 
         def objective(d, label=label, rows=rows):
             margins = (2 * Y[:, label] - 1) * (scores[:, label] + rows @ d)
