@@ -144,7 +144,7 @@ def network() -> Any:
     layers: Any = import_module("sklearn.neural_network")
     return make_pipeline(
         scaler.StandardScaler(),
-        layers.MLPClassifier((256,), alpha=3.0, learning_rate_init=1e-3, batch_size=64, max_iter=30, random_state=0),
+        layers.MLPClassifier((100,), alpha=1.0, learning_rate_init=1e-3, batch_size=64, max_iter=30, random_state=0),
     )
 
 
