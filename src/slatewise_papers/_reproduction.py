@@ -14,7 +14,7 @@ from slatewise.report import Page
 Figure: TypeAlias = tuple[str, str]
 """A drawing (SVG) and its caption."""
 
-SEEDED = ("cstar", "defaults", "lasr", "mlr")
+SEEDED = ("cstar", "defaults", "lasr", "mlr", "stopping")
 """Those that cut their folds at random, and take the seed as a third argument."""
 PAPERS = {
     "cstar": "slatewise_papers.cstar",
@@ -23,6 +23,7 @@ PAPERS = {
     "letor": "slatewise_papers.letor",
     "mlr": "slatewise_papers.mlr",
     "rankmatch": "slatewise_papers.rankmatch",
+    "stopping": "slatewise_papers.tags_stopping",
 }
 _BESIDE = ("_se", "_low", "_high", "_p")
 """Ends of the names of figures that say how sure another figure is."""

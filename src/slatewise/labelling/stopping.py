@@ -7,13 +7,13 @@ is not. Of the hidden labels H, neither asked nor shown,
     chance = P(none of H is relevant | answers)                                          ``cstar/subset_none.py``
 
 exactly, and the row stops where it exceeds a threshold. By itself that is the confidence that was asked for, as good as
-the model. :func:`calibrate_stopping` chooses it on rows whose labels are known: it plays the questions and notes the
-largest chance at which a label was missed,
+the model. :func:`calibrate_stopping` chooses it on rows whose labels are known: it plays the questions and notes for each
+row the largest chance, of steps at which it may stop and something is missed,
 
-    m = max over the steps of a row where something was missed of chance .
+    m = max over steps that miss something, and whose chance is larger than at all steps before, of chance .
 
 Stopping above t misses something only if m > t: the questions do not depend on t. So with t the
-ceil((n + 1) confidence)-th smallest of n such rows, a new row misses a label with probability at most 1 - confidence,
+ceil((n + 1) confidence)-th smallest m of n rows, a new row misses a label with probability at most 1 - confidence,
 over the draws of all n + 1 rows, whatever the model is worth (split conformal prediction, Vovk et al. 2005; a bound of
 stopping as a whole, not of each step).
 """
@@ -192,13 +192,15 @@ def rows_of_sets(ranker: LabelRanker, X: ArrayLike) -> LabelRows:
 
 def _largest_missing(rows: LabelRows, rule: StoppingRule, game: Game) -> Floats:
     """Return the largest chance of each row at which a label was missed; 0 where none ever is."""
-    largest = np.zeros(len(game.truth))
+    largest, highest = np.zeros(len(game.truth)), np.zeros(len(game.truth))
     busy = np.flatnonzero(game.truth.any(axis=1))
     while len(busy):
         at, known, asked = rows.take(busy), game.answers[busy], game.was_asked[busy]
         seen = rule.look(at, known, asked)
+        stops = seen.chance > highest[busy]  # for some threshold: not where the chance was as large before
         missed = (seen.hidden & game.truth[busy]).any(axis=1)
-        largest[busy] = np.where(missed, np.maximum(largest[busy], seen.chance), largest[busy])
+        largest[busy] = np.where(stops & missed, seen.chance, largest[busy])
+        highest[busy] = np.maximum(highest[busy], seen.chance)
         labels = game.ask(busy, Situation(at, known, seen.log_odds, seen.hidden))
         # Who was asked for all that is relevant misses nothing any more; without a question nothing changes.
         busy = busy[(game.truth[busy] & ~game.was_asked[busy]).any(axis=1) & (labels >= 0)]
