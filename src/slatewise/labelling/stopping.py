@@ -7,8 +7,8 @@ is not. Of the hidden labels H, neither asked nor shown,
     chance = P(none of H is relevant | answers)                                          ``cstar/subset_none.py``
 
 exactly, and the row stops where it exceeds a threshold. By itself that is the confidence that was asked for, as good as
-the model. :func:`calibrate_stopping` chooses it on rows whose labels are known: it plays the questions and notes for each
-row the largest chance, of steps at which it may stop and something is missed,
+the model. :func:`calibrate_stopping` chooses it on rows whose labels are known: it plays the questions and notes for
+each row the largest chance, of steps at which it may stop and something is missed,
 
     m = max over steps that miss something, and whose chance is larger than at all steps before, of chance .
 
