@@ -127,9 +127,9 @@ def _play(scored: Scored, truth: Floats, rule: StoppingRule) -> Played:
 
 
 def _figures(splits: Sequence[Played]) -> dict[str, float]:
-    means = np.mean(splits, axis=0)
+    means, missed = np.mean(splits, axis=0), _with_interval("missed", [split.missed for split in splits])
     return {
-        **_with_interval("missed", [split.missed for split in splits]),
+        **{name: max(value, 0.0) for name, value in missed.items()},
         "before half": float(means[1]),
         "stopped": float(means[2]),
         "mean questions": float(means[3]),

@@ -28,6 +28,7 @@ from slatewise.labelling import (
     simulate,
     simulate_stopping,
 )
+from slatewise.labelling.stopping import _place
 
 N, ROWS = 7, 30
 SETS = every_set(N)
@@ -150,6 +151,23 @@ def test_the_promise_is_kept_whatever_the_model_is_worth(scale: float, propose: 
     assert by_itself > 0.12 if scale > 1.0 else by_itself < 0.1
 
 
+def test_assurance_keeps_the_promise_for_most_draws() -> None:
+    """300 draws of 60 rows, whose largest chances are even: new rows miss a label as often as theirs are above."""
+    rng = np.random.default_rng(0)
+    broken = {None: 0, 0.9: 0}
+    for _ in range(300):
+        largest = np.sort(rng.random(60))
+        for assurance in broken:
+            broken[assurance] += 1.0 - largest[_place(60, 0.9, assurance) - 1] > 0.1
+    assert broken[None] > 90
+    assert 10 <= broken[0.9] <= 40
+    model = Star(1)
+    X = rng.normal(-1.0, 1.5, size=(60, N))
+    Y = model.draw(X, rng)
+    surer = calibrate_stopping(model, X, Y, 0.9, assurance=0.9)
+    assert surer.threshold > calibrate_stopping(model, X, Y, 0.9).threshold
+
+
 def test_scenes_end_sooner_with_a_c_star_than_with_its_single_labels() -> None:
     scenes = datasets.make_label_scenes(1200, n_labels=12, random_state=3)
     fit, calibrating, new = slice(0, 500), slice(500, 800), slice(800, None)
@@ -258,6 +276,11 @@ def test_what_a_rule_and_a_calibration_refuse() -> None:
     assert calibrate_stopping(GivenLogOdds(2), X, Y).n_rows == 19
     with pytest.raises(ValueError, match=r"X: expected at least 19 rows for a confidence of 0.95, found 18"):
         calibrate_stopping(GivenLogOdds(2), X[1:], Y[1:])
+    with pytest.raises(ValueError, match=r"at least 45 rows for a confidence of 0.95 and an assurance of 0.9"):
+        calibrate_stopping(GivenLogOdds(2), X, Y, assurance=0.9)
+    assert _place(45, 0.95, 0.9) == 45
+    with pytest.raises(ValueError, match="assurance: expected None or a probability between 0 and 1, found 2"):
+        calibrate_stopping(GivenLogOdds(2), X, Y, assurance=2)
     for play in (calibrate_stopping, simulate_stopping):
         with pytest.raises(ValueError, match=r"ranker: expected one that says how likely sets .* found GivenScores"):
             play(GivenScores(2), X, Y)
