@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import binom
+from scipy.special import bdtr
 
 from slatewise.core.executor import Executor
 from slatewise.core.label_sets import check_labels
@@ -216,7 +216,7 @@ def _place(n_rows: int, confidence: float, assurance: float | None) -> int:
         place = int(np.ceil((n_rows + 1) * confidence - _ROUNDING))
         least = int(np.ceil(confidence / (1.0 - confidence) - _ROUNDING))
     elif 0.0 < assurance < 1.0:
-        above = binom.cdf(np.arange(n_rows + 1), n_rows, 1.0 - confidence) <= 1.0 - assurance
+        above = bdtr(np.arange(n_rows + 1), n_rows, 1.0 - confidence) <= 1.0 - assurance
         place = n_rows + 1 - int(above.sum())
         least = int(np.ceil(np.log(1.0 - assurance) / np.log(confidence)))
     else:
