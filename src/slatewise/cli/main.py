@@ -313,7 +313,9 @@ def datasets() -> None:
 def bench(
     what: Annotated[
         str,
-        typer.Argument(help="What to measure: metrics, reader, star, cstar, quadratic, metric, permanent, warp, topk."),
+        typer.Argument(
+            help="What to measure: metrics, reader, star, cstar, labels, quadratic, metric, permanent, warp, topk."
+        ),
     ],
     quick: QuickOption = False,
     as_json: JsonOption = None,
