@@ -254,7 +254,9 @@ def evaluate(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Which tables: cstar, tags, mlr, rankmatch, lasr, letor, or defaults.")],
+    paper: Annotated[
+        str, typer.Argument(help="Which tables: cstar, tags, mlr, rankmatch, lasr, letor, stopping, or defaults.")
+    ],
     data: Annotated[str | None, typer.Option(help="A data set's name or a path instead of the paper's own.")] = None,
     quick: QuickOption = False,
     seed: Annotated[
