@@ -27,7 +27,8 @@ from slatewise.labelling.simulation import (
     compare_policies,
     simulate,
 )
-from slatewise.labelling.stopping import Outlook, StoppingRule, calibrate_stopping
+from slatewise.labelling.stopping import Outlook, StoppingRule
+from slatewise.labelling.stopping_calibration import calibrate_stopping
 from slatewise.labelling.stopping_simulation import StoppingResult, simulate_stopping
 
 __all__ = [

@@ -7,37 +7,21 @@ is not. Of the hidden labels H, neither asked nor shown,
     chance = P(none of H is relevant | answers)                                          ``cstar/subset_none.py``
 
 exactly, and the row stops where it exceeds a threshold. By itself that is the confidence that was asked for, as good as
-the model. :func:`calibrate_stopping` chooses it on rows whose labels are known: it plays the questions and notes for
-each row the largest chance, of steps at which it may stop and something is missed,
-
-    m = max over steps that miss something, and whose chance is larger than at all steps before, of chance .
-
-Stopping above t misses something only if m > t: the questions do not depend on t. So with t the
-ceil((n + 1) confidence)-th smallest m of n rows, a new row misses a label with probability at most 1 - confidence,
-over the draws of all n + 1 rows, whatever the model is worth (split conformal prediction, Vovk et al. 2005; a bound of
-stopping as a whole, not of each step). With t the (n - k)-th smallest, the share of new rows with a missed label is at
-most 1 - confidence for all but a share ``P(Binomial(n, 1 - confidence) <= k)`` of the draws of n rows (Vovk 2012).
+the model; :func:`slatewise.labelling.calibrate_stopping` chooses it so that a promise is kept.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr
 
 from slatewise.core.executor import Executor
-from slatewise.core.label_sets import check_labels
 from slatewise.cstar.subset_none import none_chance
 from slatewise.cstar.subsets import chances, subset_odds
-from slatewise.labelling.annotators import Annotator, Truthful
-from slatewise.labelling.game import Game
-from slatewise.labelling.policies import MostProbable, QuestionPolicy, Situation
 from slatewise.labelling.rows import Bools, Floats, LabelRanker, LabelRows
-
-_ROUNDING = 1e-9  # (n + 1) confidence may be a whole number but for this
 
 
 class Outlook(NamedTuple):
@@ -62,7 +46,7 @@ class StoppingRule:
     Parameters
     ----------
     confidence
-        How sure: of the rows, at most a share of ``1 - confidence`` may have a missed label.
+        How sure: of the rows that are stopped, at most a share of ``1 - confidence`` may have a missed label.
     propose
         Labels not asked that are at least so probable are shown, and not missed; nor are they asked, so some that are
         shown are wrong. 0.5: what is more likely than not. Default: only what was answered with yes is shown.
@@ -132,57 +116,6 @@ class StoppingRule:
         return self.look(rows, known, asked).stop
 
 
-def calibrate_stopping(
-    ranker: LabelRanker,
-    X: ArrayLike,
-    Y: Any,
-    confidence: float = 0.95,
-    policy: QuestionPolicy | None = None,
-    propose: float | None = None,
-    annotator: Annotator | None = None,
-    random_state: int | np.random.Generator | None = None,
-    assurance: float | None = None,
-) -> StoppingRule:
-    """Find the threshold at which at most a share of ``1 - confidence`` of new rows has a missed label.
-
-    Parameters
-    ----------
-    ranker
-        A fitted :class:`slatewise.CStarRanker` (surrogate "likelihood"), or
-        :class:`slatewise.labelling.GivenLogOdds`.
-    X, Y
-        Rows that the ranker was not trained on, drawn as those to come, and all their labels, 0/1.
-    confidence
-        As in :class:`StoppingRule`; at least ``confidence / (1 - confidence)`` rows are needed, 19 for 0.95.
-    policy
-        Who asks, here and later. Default: :class:`MostProbable`.
-    propose
-        As in :class:`StoppingRule`.
-    annotator
-        Who answers. Default: always right.
-    random_state
-        For policies and annotators that draw.
-    assurance
-        The promise holds on average over draws of the rows given here: with a few hundred of them, a share of 5% may
-        become 4% or 6%. With 0.9 it holds for 9 of 10 draws, which takes more questions, and more rows, 45 for 0.95.
-
-    Examples
-    --------
-    >>> from slatewise import CStarRanker, datasets
-    >>> scenes = datasets.make_label_scenes(600, random_state=0)
-    >>> ranker = CStarRanker(core=3).fit(scenes.X[:300], scenes.Y[:300])
-    >>> rule = calibrate_stopping(ranker, scenes.X[300:], scenes.Y[300:], confidence=0.9)
-    >>> rule.n_rows, 0 < rule.threshold < 1
-    (300, True)
-    """
-    rule = StoppingRule(confidence, propose)
-    rows, truth = rows_of_sets(ranker, X), check_labels(Y, len(np.asarray(X)))[0] > 0
-    place = _place(len(truth), confidence, assurance)
-    game = Game.of(truth, policy or MostProbable(), annotator or Truthful(), random_state)
-    largest = _largest_missing(rows, rule, game)
-    return StoppingRule(confidence, propose, float(np.sort(largest)[place - 1]), len(truth))
-
-
 def rows_of_sets(ranker: LabelRanker, X: ArrayLike) -> LabelRows:
     """Return rows of a model that says how likely sets of labels are."""
     if ranker.needs_count:
@@ -191,40 +124,6 @@ def rows_of_sets(ranker: LabelRanker, X: ArrayLike) -> LabelRows:
             f"GivenLogOdds), found {type(ranker).__name__}, which must be told how many labels are right"
         )
     return LabelRows.of(ranker, X, None)
-
-
-def _largest_missing(rows: LabelRows, rule: StoppingRule, game: Game) -> Floats:
-    """Return the largest chance of each row at which a label was missed; 0 where none ever is."""
-    largest, highest = np.zeros(len(game.truth)), np.zeros(len(game.truth))
-    busy = np.flatnonzero(game.truth.any(axis=1))
-    while len(busy):
-        at, known, asked = rows.take(busy), game.answers[busy], game.was_asked[busy]
-        seen = rule.look(at, known, asked)
-        stops = seen.chance > highest[busy]  # for some threshold: not where the chance was as large before
-        missed = (seen.hidden & game.truth[busy]).any(axis=1)
-        largest[busy] = np.where(stops & missed, seen.chance, largest[busy])
-        highest[busy] = np.maximum(highest[busy], seen.chance)
-        labels = game.ask(busy, Situation(at, known, seen.log_odds, seen.hidden))
-        # Who was asked for all that is relevant misses nothing any more; without a question nothing changes.
-        busy = busy[(game.truth[busy] & ~game.was_asked[busy]).any(axis=1) & (labels >= 0)]
-    return largest
-
-
-def _place(n_rows: int, confidence: float, assurance: float | None) -> int:
-    """Return which of so many values, the smallest being the first, is the threshold."""
-    if assurance is None:
-        place = int(np.ceil((n_rows + 1) * confidence - _ROUNDING))
-        least = int(np.ceil(confidence / (1.0 - confidence) - _ROUNDING))
-    elif 0.0 < assurance < 1.0:
-        above = bdtr(np.arange(n_rows + 1), n_rows, 1.0 - confidence) <= 1.0 - assurance
-        place = n_rows + 1 - int(above.sum())
-        least = int(np.ceil(np.log(1.0 - assurance) / np.log(confidence)))
-    else:
-        raise ValueError(f"assurance: expected None or a probability between 0 and 1, found {assurance!r}")
-    if place > n_rows:
-        promise = f"a confidence of {confidence}" + ("" if assurance is None else f" and an assurance of {assurance}")
-        raise ValueError(f"X: expected at least {least} rows for {promise}, found {n_rows}")
-    return place
 
 
 def _checked_asked(asked: ArrayLike, shape: tuple[int, ...]) -> Bools:
