@@ -139,12 +139,12 @@ def network_systems(problem: Problem, part: Part, truth: Floats) -> Systems:
 
 
 def network() -> Any:
-    """Return the stronger base: one hidden layer on standardised features, settings fixed beforehand."""
+    """Return the stronger base: one hidden layer on standardised features, its size and strength chosen on a split of seed 17."""
     make_pipeline, scaler = import_module("sklearn.pipeline").make_pipeline, import_module("sklearn.preprocessing")
     layers: Any = import_module("sklearn.neural_network")
     return make_pipeline(
         scaler.StandardScaler(),
-        layers.MLPClassifier((100,), alpha=1.0, learning_rate_init=1e-3, batch_size=64, max_iter=30, random_state=0),
+        layers.MLPClassifier((500,), alpha=3.0, learning_rate_init=1e-3, batch_size=64, max_iter=30, random_state=0),
     )
 
 
