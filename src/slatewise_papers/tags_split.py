@@ -139,7 +139,7 @@ def network_systems(problem: Problem, part: Part, truth: Floats) -> Systems:
 
 
 def network() -> Any:
-    """Return the stronger base: one hidden layer on standardised features, its size and strength chosen on a split of seed 17."""
+    """Return the stronger base: one hidden layer on standardised features, chosen on a split of seed 17."""
     make_pipeline, scaler = import_module("sklearn.pipeline").make_pipeline, import_module("sklearn.preprocessing")
     layers: Any = import_module("sklearn.neural_network")
     return make_pipeline(
