@@ -16,6 +16,8 @@ from slatewise.core.by_name import on_first_use
 if TYPE_CHECKING:
     from slatewise.labelling.annotators import Annotator, Noisy, Truthful, Unsure
     from slatewise.labelling.confidence import Confidence, calibrate
+    from slatewise.labelling.exchange.formats import export_answers, import_answers
+    from slatewise.labelling.exchange.label_studio import label_studio_config
     from slatewise.labelling.policies import MarginRule, QuestionPolicy, RandomQuestion, Situation, Uncertainty
     from slatewise.labelling.rows import GivenLogOdds, GivenScores, LabelRanker, LabelRows, consistent
     from slatewise.labelling.simulation import (
@@ -53,6 +55,9 @@ __all__ = [
     "calibrate",
     "compare_policies",
     "consistent",
+    "export_answers",
+    "import_answers",
+    "label_studio_config",
     "simulate",
 ]
 
@@ -80,6 +85,9 @@ _HOMES = {
     "calibrate": "slatewise.labelling.confidence",
     "compare_policies": "slatewise.labelling.simulation",
     "consistent": "slatewise.labelling.rows",
+    "export_answers": "slatewise.labelling.exchange.formats",
+    "import_answers": "slatewise.labelling.exchange.formats",
+    "label_studio_config": "slatewise.labelling.exchange.label_studio",
     "simulate": "slatewise.labelling.simulation",
 }
 

@@ -11,8 +11,8 @@ from typing import Any, get_args
 from slatewise.core.rules import shown
 from slatewise.labelling.store.records import Act, ActKind, Given, How, Role
 
-MOST_MILLISECONDS = 2**53
-"""Of times: what JSON and spreadsheets keep exactly."""
+MOST_MILLISECONDS = 253402300799999
+"""Of times and lengths of time: the end of the year 9999."""
 _HOWS, _KINDS, _ROLES = get_args(How), get_args(ActKind), get_args(Role)
 
 

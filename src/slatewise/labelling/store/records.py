@@ -89,6 +89,8 @@ class Mark(NamedTuple):
     annotator: int
     kind: Literal["done", "skip"]
     time: int
+    milliseconds: int | None
+    model: int | None
     act: int
 
 
