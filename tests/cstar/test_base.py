@@ -12,6 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
+from slatewise import CStarRanker, datasets
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.cstar.base import ForeignBase, LogisticBase, SvcBase, make_folds
 from slatewise.cstar.calibration import calibrate_log_odds, calibrate_margins
@@ -149,3 +150,19 @@ def test_five_rows_are_enough_for_silence():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert sorted(np.concatenate(make_folds(5, 0)).tolist()) == list(range(5))
+
+
+@pytest.mark.parametrize("base", [None, "svc", GaussianNB()])
+def test_base_scores_are_what_the_base_says(base):
+    scenes = datasets.make_label_scenes(120, n_labels=6, random_state=0)
+    ranker = CStarRanker(base=base).fit(scenes.X, scenes.Y)
+    alone = ranker.base_scores(scenes.X)
+    np.testing.assert_allclose(ranker.label_scores(scenes.X), alone * ranker.coef_ + ranker.intercept_, atol=1e-9)
+    chance = 1.0 / (1.0 + np.exp(-alone))
+    assert np.abs(chance.mean(axis=0) - scenes.Y.mean(axis=0)).max() < 0.1
+
+
+def test_only_a_base_has_base_scores():
+    ranker = CStarRanker(scores="linear", surrogate="max-margin")
+    with pytest.raises(AttributeError, match="base_scores"):
+        ranker.base_scores([[0.0]])

@@ -81,6 +81,12 @@ def _has_probabilities(ranker: CStarRanker) -> bool:
     return True
 
 
+def _has_base(ranker: CStarRanker) -> bool:
+    if ranker.scores != "base":
+        raise AttributeError(f"base_scores: expected scores 'base', found {ranker.scores!r}")
+    return True
+
+
 CLASSIFIER = Rule(
     "a classifier with fit and get_params",
     lambda value: isinstance(value, Classifier) and not isinstance(value, type),
@@ -377,6 +383,25 @@ class CStarRanker(SavedEstimator):
         """Return what each label scores by itself, (n, n_labels): the model without its pair terms."""
         return self._scores(X)
 
+    @available_if(_has_base)
+    def base_scores(self, X: ArrayLike | Sparse) -> Floats:
+        """Return the log-odds of each label by the base alone, (n, n_labels): what it knew before labels met.
+
+        Calibrated on the folds of training, and the plain thing to set the ranker beside; ``label_scores`` are these,
+        scaled and shifted to go with the pair terms. Only with ``scores="base"``.
+
+        Examples
+        --------
+        >>> X = [[0.0], [1.0], [2.0], [3.0], [4.0]]
+        >>> CStarRanker().fit(X, [[0, 1], [0, 1], [1, 0], [1, 1], [1, 0]]).base_scores([[0.5]]).shape
+        (1, 2)
+        """
+        check_is_fitted(self)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._base_log_odds(self._rows(X, reset=False))
+        require_in_range("the scores of X", scores)
+        return scores
+
     @property
     def label_margins(self) -> Margins:
         """How ``decision_function`` is computed from label scores, ``pair_`` and ``core_``."""
@@ -644,6 +669,9 @@ class CStarRanker(SavedEstimator):
             return KernelLogOdds(self.gamma_, self.basis_, self.base_coef_, self.base_intercept_)
         return LinearLogOdds(self.base_coef_, self.base_intercept_)
 
+    def _base_log_odds(self, rows: Features) -> Floats:
+        return np.clip(self._base().log_odds(rows), -MOST_LOG_ODDS, MOST_LOG_ODDS)
+
     def _label_scores(self) -> LabelScores:
         if self.scores == "linear":
             return LinearScores()
@@ -667,7 +695,7 @@ class CStarRanker(SavedEstimator):
         rows = self._rows(X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
             if self.scores == "base":
-                rows = np.clip(self._base().log_odds(rows), -MOST_LOG_ODDS, MOST_LOG_ODDS)
+                rows = self._base_log_odds(rows)
             given = self._label_scores().scores(cast("Floats", rows), self.coef_, self.intercept_)
             scores = np.ascontiguousarray(given)
         require_in_range("the scores of X", scores)
