@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 from slatewise.core.by_name import on_first_use
 
 if TYPE_CHECKING:
+    from slatewise.labelling.agreement import Agreement, cohen_kappa, krippendorff_alpha
     from slatewise.labelling.annotators import Annotator, Noisy, Truthful, Unsure
     from slatewise.labelling.asking import next_questions, next_rows
     from slatewise.labelling.confidence import Confidence, calibrate
+    from slatewise.labelling.plan import Plan
     from slatewise.labelling.policies import (
         MarginRule,
         MostInformation,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
         Situation,
         Uncertainty,
     )
+    from slatewise.labelling.progress_report import ProgressReport
     from slatewise.labelling.row_policies import FileOrder, LeastSure, MostGain, RowPolicy
     from slatewise.labelling.rows import GivenLogOdds, GivenScores, LabelRanker, LabelRows, consistent
     from slatewise.labelling.simulation import (
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PAPER_QUESTIONS",
     "POLICIES",
+    "Agreement",
     "Annotator",
     "Confidence",
     "FileOrder",
@@ -60,7 +64,9 @@ __all__ = [
     "MostProbable",
     "Noisy",
     "Outlook",
+    "Plan",
     "PolicyComparison",
+    "ProgressReport",
     "Project",
     "QuestionPolicy",
     "RandomQuestion",
@@ -74,8 +80,10 @@ __all__ = [
     "Unsure",
     "calibrate",
     "calibrate_stopping",
+    "cohen_kappa",
     "compare_policies",
     "consistent",
+    "krippendorff_alpha",
     "next_questions",
     "next_rows",
     "simulate",
@@ -83,6 +91,11 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ProgressReport": "slatewise.labelling.progress_report",
+    "Plan": "slatewise.labelling.plan",
+    "krippendorff_alpha": "slatewise.labelling.agreement",
+    "cohen_kappa": "slatewise.labelling.agreement",
+    "Agreement": "slatewise.labelling.agreement",
     "Annotator": "slatewise.labelling.annotators",
     "Confidence": "slatewise.labelling.confidence",
     "FileOrder": "slatewise.labelling.row_policies",

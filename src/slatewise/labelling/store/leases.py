@@ -65,6 +65,11 @@ class Leases:
             connection.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", (item, annotator, now + seconds))
             return True
 
+    def held(self, annotator: int) -> list[int]:
+        """Return the items whose leases a person holds, the one that lasts longest first."""
+        query = "SELECT item FROM leases WHERE annotator = ? AND until > ? ORDER BY until DESC, item"
+        return [item for (item,) in self._database.rows(query, whole("annotator", annotator), self._now())]
+
     def release(self, item: int, annotator: int) -> None:
         """Give the lease of an item back; nothing where the person does not hold it."""
         own = (whole("item", item), whole("annotator", annotator))
