@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from slatewise.labelling.annotators import Annotator, Noisy, Truthful, Unsure
     from slatewise.labelling.asking import next_questions, next_rows
     from slatewise.labelling.confidence import Confidence, calibrate
+    from slatewise.labelling.item_data import ItemData
+    from slatewise.labelling.item_view import ItemView
+    from slatewise.labelling.model_files import keep_model
     from slatewise.labelling.plan import Plan
     from slatewise.labelling.policies import (
         MarginRule,
@@ -30,8 +33,10 @@ if TYPE_CHECKING:
         Uncertainty,
     )
     from slatewise.labelling.progress_report import ProgressReport
+    from slatewise.labelling.quality import Quality
     from slatewise.labelling.row_policies import FileOrder, LeastSure, MostGain, RowPolicy
     from slatewise.labelling.rows import GivenLogOdds, GivenScores, LabelRanker, LabelRows, consistent
+    from slatewise.labelling.session import Session
     from slatewise.labelling.simulation import (
         PAPER_QUESTIONS,
         POLICIES,
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
     from slatewise.labelling.stopping_simulation import StoppingResult, simulate_stopping
     from slatewise.labelling.store.project import Project
     from slatewise.labelling.store.records import Item
+    from slatewise.labelling.workbench import Workbench
 
 __all__ = [
     "PAPER_QUESTIONS",
@@ -55,6 +61,8 @@ __all__ = [
     "GivenLogOdds",
     "GivenScores",
     "Item",
+    "ItemData",
+    "ItemView",
     "LabelRanker",
     "LabelRows",
     "LeastSure",
@@ -68,9 +76,11 @@ __all__ = [
     "PolicyComparison",
     "ProgressReport",
     "Project",
+    "Quality",
     "QuestionPolicy",
     "RandomQuestion",
     "RowPolicy",
+    "Session",
     "SimulationResult",
     "Situation",
     "StoppingResult",
@@ -78,11 +88,13 @@ __all__ = [
     "Truthful",
     "Uncertainty",
     "Unsure",
+    "Workbench",
     "calibrate",
     "calibrate_stopping",
     "cohen_kappa",
     "compare_policies",
     "consistent",
+    "keep_model",
     "krippendorff_alpha",
     "next_questions",
     "next_rows",
@@ -91,6 +103,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "keep_model": "slatewise.labelling.model_files",
+    "Workbench": "slatewise.labelling.workbench",
+    "Session": "slatewise.labelling.session",
+    "Quality": "slatewise.labelling.quality",
+    "ItemView": "slatewise.labelling.item_view",
+    "ItemData": "slatewise.labelling.item_data",
     "ProgressReport": "slatewise.labelling.progress_report",
     "Plan": "slatewise.labelling.plan",
     "krippendorff_alpha": "slatewise.labelling.agreement",

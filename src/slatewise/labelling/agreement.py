@@ -103,8 +103,8 @@ def cohen_kappa(one: ArrayLike, other: ArrayLike) -> float:
     if not n:
         return np.nan
     used = np.unique(first)
-    expected = sum(float(np.mean(first == value) * np.mean(second == value)) for value in used)
-    return float((np.mean(first == second) - expected) / (1.0 - expected)) if expected < 1.0 else np.nan
+    expected = sum(float((first == value).mean() * (second == value).mean()) for value in used)
+    return (float((first == second).mean()) - expected) / (1.0 - expected) if expected < 1.0 else np.nan
 
 
 def krippendorff_alpha(answers: ArrayLike) -> float:
@@ -132,7 +132,7 @@ def _pairs(cell: Ints, who: Ints, said: Ints) -> tuple[PairAgreement, ...]:
         common, at, there = np.intersect1d(cells, other_cells, assume_unique=True, return_indices=True)
         if len(common):
             first, second = values[at], other_values[there]
-            same = float(np.mean(first == second))
+            same = float((first == second).mean())
             found.append(PairAgreement((one, other), len(common), same, cohen_kappa(first, second)))
     return tuple(found)
 

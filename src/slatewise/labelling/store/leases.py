@@ -47,10 +47,12 @@ class Leases:
             others[np.fromiter(chain.from_iterable(own), dtype=np.int64)] = overlap
         return np.flatnonzero(others < overlap)
 
-    def claim(self, item: int, annotator: int, *, overlap: int = 1, seconds: float = SECONDS) -> bool:
+    def claim(
+        self, item: int, annotator: int, *, overlap: int = 1, seconds: float = SECONDS, instead_of: int | None = None
+    ) -> bool:
         """Take the lease of an item for some seconds, or make it longer; return whether the person has it now.
 
-        Refused where ``overlap`` others have the item.
+        Refused where ``overlap`` others have the item. ``instead_of`` is an item that the person then gives back.
         """
         overlap = _check_overlap(overlap)
         if not 0 < seconds <= MOST_SECONDS:
@@ -62,6 +64,9 @@ class Leases:
             others = connection.execute(_OF_ONE, {"now": now, "item": item, "annotator": annotator}).fetchall()
             if len(others) >= overlap:
                 return False
+            if instead_of is not None:
+                own = (numbers.check("item", instead_of), annotator)
+                connection.execute("DELETE FROM leases WHERE item = ? AND annotator = ?", own)
             connection.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", (item, annotator, now + seconds))
             return True
 
