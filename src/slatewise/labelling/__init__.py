@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from slatewise.labelling.progress_report import ProgressReport
     from slatewise.labelling.quality import Quality
+    from slatewise.labelling.retraining import Trainer, qualities, retrain
     from slatewise.labelling.row_policies import FileOrder, LeastSure, MostGain, RowPolicy
     from slatewise.labelling.rows import GivenLogOdds, GivenScores, LabelRanker, LabelRows, consistent
     from slatewise.labelling.session import Session
@@ -85,6 +86,7 @@ __all__ = [
     "Situation",
     "StoppingResult",
     "StoppingRule",
+    "Trainer",
     "Truthful",
     "Uncertainty",
     "Unsure",
@@ -98,11 +100,16 @@ __all__ = [
     "krippendorff_alpha",
     "next_questions",
     "next_rows",
+    "qualities",
+    "retrain",
     "simulate",
     "simulate_stopping",
 ]
 
 _HOMES = {
+    "qualities": "slatewise.labelling.retraining",
+    "retrain": "slatewise.labelling.retraining",
+    "Trainer": "slatewise.labelling.retraining",
     "keep_model": "slatewise.labelling.model_files",
     "Workbench": "slatewise.labelling.workbench",
     "Session": "slatewise.labelling.session",

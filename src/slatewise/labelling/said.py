@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slatewise.labelling.rows import Bools, Ints, Known
+from slatewise.labelling.rows import Bools, Known
 from slatewise.labelling.store.votes import Votes
 
 
@@ -42,7 +42,3 @@ class Said:
         row = Said.of(replace(votes, item=np.zeros_like(votes.item)), (1, self.values.shape[1]))
         self.values[item], self.answered[item] = row.values[0], row.answered[0]
         self.disputed[item], self.complete[item] = row.disputed[0], row.complete[0]
-
-    def frequency(self) -> tuple[Ints, Ints]:
-        """Return how often each label was found, and how often it was not there."""
-        return (self.values == 1).sum(axis=0), (self.values == 0).sum(axis=0)

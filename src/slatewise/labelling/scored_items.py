@@ -2,21 +2,25 @@
 
 Without a model labels are as likely as they were found so far:
 
-    p_i = (yes_i + 2 m) / (yes_i + no_i + 2) ,      m the share of yes among all answers
+    p_i = (yes_i + 2 m) / (yes_i + no_i + 2)
+
+with m the share of labels that were found in items of which something is known: one that nobody was ever asked for is
+as likely as that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.cstar.answering import set_log_odds
 from slatewise.labelling.item_data import ItemData
-from slatewise.labelling.rows import Floats, GivenLogOdds, Ints, LabelRanker, LabelRows
+from slatewise.labelling.rows import Floats, GivenLogOdds, Ints, Known, LabelRanker, LabelRows
+from slatewise.labelling.said import Said
 from slatewise.labelling.stopping import StoppingRule, rows_of_sets
 
 Basis: TypeAlias = Literal["model", "scores", "frequency"]
@@ -36,12 +40,13 @@ class ScoredItems:
     def by_model(cls, model: LabelRanker, data: ItemData, labels: Ints, others: Floats) -> ScoredItems:
         """Score items by a model whose columns are the labels with these numbers.
 
-        Of labels that the model does not know, which were added after it was trained, ``others`` (all labels,) says how
-        likely they are.
+        Of labels that the model does not know, because nobody had answered for them when it was trained, log-odds that
+        were given say how likely they are, and else ``others`` (all labels,).
         """
-        known = rows_of_sets(model, cast("ArrayLike", data.X))  # which may be sparse
+        X = cast("Any", data.X)
+        known = rows_of_sets(model, X if data.kind == "features" else X[:, labels])
         scores = np.empty((len(known.scores), len(others)))
-        scores[:] = others
+        scores[:] = others if data.kind == "features" else X
         scores[:, labels] = known.scores
         pair = np.zeros((len(model.core_), len(others)))
         pair[:, labels] = model.pair_
@@ -53,22 +58,24 @@ class ScoredItems:
         return cls(LabelRows.of(GivenLogOdds(log_odds.shape[1]), log_odds, None), "scores")
 
     @classmethod
-    def by_frequency(cls, yes: Ints, no: Ints, n_items: int) -> ScoredItems:
+    def by_frequency(cls, said: Said) -> ScoredItems:
         """Take every label to be as likely in all items as it was found so far."""
-        rows = np.broadcast_to(frequency_log_odds(yes, no), (n_items, len(yes)))
-        return cls(LabelRows.of(GivenLogOdds(len(yes)), rows, None), "frequency")
+        rows = np.broadcast_to(frequency_log_odds(said.values), said.values.shape)
+        return cls(LabelRows.of(GivenLogOdds(rows.shape[1]), rows, None), "frequency")
 
 
-def frequency_log_odds(yes: Ints, no: Ints) -> Floats:
-    """Return the log-odds of labels that were found so often.
+def frequency_log_odds(values: Known) -> Floats:
+    """Return the log-odds of labels by how often they were found, of what is known (items, labels).
 
     Examples
     --------
-    >>> frequency_log_odds(np.array([3, 0, 0]), np.array([0, 3, 0])).round(2)
-    array([ 1.39, -1.39,  0.  ])
+    The first was found, the second was not there, for the third nobody was asked.
+
+    >>> frequency_log_odds(np.array([[1, 0, -1], [1, 0, -1], [-1, -1, -1]])).round(2)
+    array([ 0.69, -1.1 ,  0.  ])
     """
-    n_yes, n_no = int(yes.sum()), int(no.sum())
-    share = (n_yes + 1.0) / (n_yes + n_no + 2.0)
+    yes, no = (values == 1).sum(axis=0), (values == 0).sum(axis=0)
+    share = (yes.sum() + 1.0) / ((values >= 0).any(axis=1).sum() * values.shape[1] + 2.0)
     return np.log(yes + 2.0 * share) - np.log(no + 2.0 * (1.0 - share))
 
 

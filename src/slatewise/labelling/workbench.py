@@ -192,7 +192,7 @@ class Workbench:
         honest = HonestShare(draws((item.id for item in project.items.all()), plan.seed), plan.share)
         said = Said.of(project.votes(), (key.n_items, key.n_labels))
         current = project.models.current()
-        cold = ScoredItems.by_frequency(*said.frequency(), key.n_items)
+        cold = ScoredItems.by_frequency(said)
         scored = (self._scored(said, current) if with_model else None) or cold
         if scored.basis == "frequency":
             notes = (COLD,)
@@ -217,7 +217,7 @@ class Workbench:
         if model is not None:
             if data is None:
                 raise ProjectError(f"{self.project.path}: expected features of the items, found none attached")
-            others = frequency_log_odds(*said.frequency())
+            others = frequency_log_odds(said.values)
             scored = ScoredItems.by_model(model, data, label_columns(self.project, model), others)
             return replace(scored, version=self._registered(scored) if number is None else number)
         if data is not None and data.kind == "log-odds":
@@ -247,8 +247,7 @@ class Workbench:
                 bench.said.replace(item, self.project.votes(item))
             bench.order.changed(items)
             if bench.scored.basis == "frequency":
-                scored = ScoredItems.by_frequency(*bench.said.frequency(), len(bench.said.values))
-                self._bench = replace(bench, scored=scored)
+                self._bench = replace(bench, scored=ScoredItems.by_frequency(bench.said))
 
 
 def _measuring_items(said: Said, honest: HonestShare, plan: Plan, trained_here: bool) -> Ints:
