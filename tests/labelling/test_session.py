@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.labelling.scenes import NAMES, X, Y, make_project, ranker
 
+from slatewise import data
 from slatewise.cstar.subsets import chances
 from slatewise.labelling import (
     MostProbable,
@@ -401,6 +402,18 @@ def test_labels_and_items_that_come_later(project):
     assert len(probability) == 9
     assert probability[:8] == pytest.approx(ranker().predict_proba(X[item : item + 1])[0])
     assert workbench.bench.names[0] == "renamed"
+
+
+def test_what_was_said_goes_out(session, tmp_path):
+    item = session.next_item()
+    session.answer(2, "yes")
+    session.export(tmp_path / "out.npz")
+    rows = data.read_npz(tmp_path / "out.npz")
+    assert np.array_equal(rows.X, X)
+    assert rows.Y.toarray()[item, 2] == 1
+    assert rows.known.sum() == 1
+    session.export(tmp_path / "out.csv", "long")
+    assert "label 2" in (tmp_path / "out.csv").read_text()
 
 
 def test_words_and_numbers_are_checked(session):

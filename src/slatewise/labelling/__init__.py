@@ -3,7 +3,7 @@
 A policy chooses the question, an annotator (simulated here) answers, a c-star ranker ranks the labels given the
 answers, and a rule says when a row is done; :func:`simulate` and :func:`simulate_stopping` play it and measure,
 :func:`calibrate` turns margins into probabilities, :func:`calibrate_stopping` makes a rule keep its promise. What real
-people say is kept in a :class:`Project`.
+people say is kept in a :class:`Project`; a :class:`Session` asks one of them.
 
 Names load on first use: a project of answers needs no model.
 """
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from slatewise.labelling.annotators import Annotator, Noisy, Truthful, Unsure
     from slatewise.labelling.asking import next_questions, next_rows
     from slatewise.labelling.confidence import Confidence, calibrate
+    from slatewise.labelling.exchange.formats import export_answers, import_answers
+    from slatewise.labelling.exchange.label_studio import label_studio_config
     from slatewise.labelling.item_data import ItemData
     from slatewise.labelling.item_view import ItemView
     from slatewise.labelling.model_files import keep_model
@@ -96,8 +98,11 @@ __all__ = [
     "cohen_kappa",
     "compare_policies",
     "consistent",
+    "export_answers",
+    "import_answers",
     "keep_model",
     "krippendorff_alpha",
+    "label_studio_config",
     "next_questions",
     "next_rows",
     "qualities",
@@ -107,19 +112,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "qualities": "slatewise.labelling.retraining",
-    "retrain": "slatewise.labelling.retraining",
-    "Trainer": "slatewise.labelling.retraining",
-    "keep_model": "slatewise.labelling.model_files",
-    "Workbench": "slatewise.labelling.workbench",
-    "Session": "slatewise.labelling.session",
-    "Quality": "slatewise.labelling.quality",
-    "ItemView": "slatewise.labelling.item_view",
-    "ItemData": "slatewise.labelling.item_data",
-    "ProgressReport": "slatewise.labelling.progress_report",
-    "Plan": "slatewise.labelling.plan",
-    "krippendorff_alpha": "slatewise.labelling.agreement",
-    "cohen_kappa": "slatewise.labelling.agreement",
     "Agreement": "slatewise.labelling.agreement",
     "Annotator": "slatewise.labelling.annotators",
     "Confidence": "slatewise.labelling.confidence",
@@ -127,6 +119,8 @@ _HOMES = {
     "GivenLogOdds": "slatewise.labelling.rows",
     "GivenScores": "slatewise.labelling.rows",
     "Item": "slatewise.labelling.store.records",
+    "ItemData": "slatewise.labelling.item_data",
+    "ItemView": "slatewise.labelling.item_view",
     "LabelRanker": "slatewise.labelling.rows",
     "LabelRows": "slatewise.labelling.rows",
     "LeastSure": "slatewise.labelling.row_policies",
@@ -138,24 +132,38 @@ _HOMES = {
     "Outlook": "slatewise.labelling.stopping",
     "PAPER_QUESTIONS": "slatewise.labelling.simulation",
     "POLICIES": "slatewise.labelling.simulation",
+    "Plan": "slatewise.labelling.plan",
     "PolicyComparison": "slatewise.labelling.simulation",
+    "ProgressReport": "slatewise.labelling.progress_report",
     "Project": "slatewise.labelling.store.project",
+    "Quality": "slatewise.labelling.quality",
     "QuestionPolicy": "slatewise.labelling.policies",
     "RandomQuestion": "slatewise.labelling.policies",
     "RowPolicy": "slatewise.labelling.row_policies",
+    "Session": "slatewise.labelling.session",
     "SimulationResult": "slatewise.labelling.simulation",
     "Situation": "slatewise.labelling.policies",
     "StoppingResult": "slatewise.labelling.stopping_simulation",
     "StoppingRule": "slatewise.labelling.stopping",
+    "Trainer": "slatewise.labelling.retraining",
     "Truthful": "slatewise.labelling.annotators",
     "Uncertainty": "slatewise.labelling.policies",
     "Unsure": "slatewise.labelling.annotators",
+    "Workbench": "slatewise.labelling.workbench",
     "calibrate": "slatewise.labelling.confidence",
     "calibrate_stopping": "slatewise.labelling.stopping",
+    "cohen_kappa": "slatewise.labelling.agreement",
     "compare_policies": "slatewise.labelling.simulation",
     "consistent": "slatewise.labelling.rows",
+    "export_answers": "slatewise.labelling.exchange.formats",
+    "import_answers": "slatewise.labelling.exchange.formats",
+    "keep_model": "slatewise.labelling.model_files",
+    "krippendorff_alpha": "slatewise.labelling.agreement",
+    "label_studio_config": "slatewise.labelling.exchange.label_studio",
     "next_questions": "slatewise.labelling.asking",
     "next_rows": "slatewise.labelling.asking",
+    "qualities": "slatewise.labelling.retraining",
+    "retrain": "slatewise.labelling.retraining",
     "simulate": "slatewise.labelling.simulation",
     "simulate_stopping": "slatewise.labelling.stopping_simulation",
 }

@@ -6,13 +6,15 @@ answer costs the sums over the sets of labels of one row.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
 from slatewise.core.rules import one_of, shown
+from slatewise.labelling.exchange.formats import FORMATS, export_answers, format_of
 from slatewise.labelling.item_view import WORDS, ItemView, Question, Word
 from slatewise.labelling.plan import ORDERS, By
 from slatewise.labelling.store import clocks
@@ -224,6 +226,16 @@ class Session:
         _WORD.check("said", said)
         self._project.answer(item, self._number(label), WORDS[said], self.annotator, how="reviewed")
         self._workbench.touch(item)
+
+    def export(self, path: str | os.PathLike[str], format: str | None = None, **options: Any) -> None:
+        """Write what everybody said to a file, as :func:`slatewise.labelling.export_answers` does.
+
+        The formats that need features take those of the session.
+        """
+        if FORMATS[format_of(path, format)].needs_features:
+            data = self._workbench.item_data()
+            options = {"X": None if data is None else data.X} | options
+        export_answers(self._project, path, format, **options)
 
     # --- parts -------------------------------------------------------------------------------------------------------
 

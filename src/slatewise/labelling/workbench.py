@@ -115,6 +115,10 @@ class Workbench:
 
         return Session(self.project, annotator, workbench=self)
 
+    def item_data(self) -> ItemData | None:
+        """Return what the model sees of the items: what was given, or what is attached to the project."""
+        return ItemData.attached(self.project) if self._data is None else self._data
+
     def notes(self) -> tuple[str, ...]:
         """Return what everybody should know."""
         failed = () if self._failed is None else (self._failed,)
@@ -208,7 +212,7 @@ class Workbench:
         return Bench(plan, project.labels.names(), honest, said, scored, order, notes)
 
     def _scored(self, said: Said, current: ModelVersion | None) -> ScoredItems | None:
-        data = ItemData.attached(self.project) if self._data is None else self._data
+        data = self.item_data()
         number = None if current is None else current.number
         if self._given is not None and current == self._given_until:
             model, number = self._given, None

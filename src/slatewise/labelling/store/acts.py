@@ -9,11 +9,12 @@ from operator import index
 from typing import Any, get_args
 
 from slatewise.core.rules import shown
-from slatewise.labelling.store.records import Act, ActKind, Given, How, Role
+from slatewise.labelling.store.records import Act, ActKind, Given, How
+from slatewise.web.tokens import ROLES
 
-MOST_MILLISECONDS = 2**53
-"""Of times: what JSON and spreadsheets keep exactly."""
-_HOWS, _KINDS, _ROLES = get_args(How), get_args(ActKind), get_args(Role)
+MOST_MILLISECONDS = 253402300799999
+"""Of times and lengths of time: the end of the year 9999."""
+_HOWS, _KINDS = get_args(How), get_args(ActKind)
 
 
 def whole(name: str, value: Any) -> int:
@@ -75,7 +76,7 @@ class Numbers:
 
 def check_role(role: Any) -> str:
     """Return a role, or raise ValueError."""
-    return _word("role", role, _ROLES)
+    return _word("role", role, ROLES)
 
 
 def check_name(argument: str, name: Any) -> str:

@@ -27,6 +27,11 @@ class Labels:
         """Return the names by number."""
         return [name for (name,) in self._database.rows("SELECT name FROM labels ORDER BY number")]
 
+    def by_name(self) -> dict[str, int]:
+        """Return the numbers by name, also by names that labels had before."""
+        former = "SELECT name, label FROM former_names"
+        return dict(self._database.rows(f"{former} UNION ALL SELECT name, number FROM labels"))
+
     def number(self, name: str) -> int:
         """Return the number of a label, also by a name that it had before."""
         found = self._database.rows(_BY_NAME, name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from slatewise.labelling.store import clocks
 from slatewise.labelling.store.acts import Numbers, new_number, whole
 from slatewise.labelling.store.audit import log
@@ -21,6 +23,18 @@ class ModelVersions:
             row = (path, clocks.now(), note, whole("last_act", last_act))
             query = "INSERT INTO models (path, created, note, last_act) VALUES (?, ?, ?, ?)"
             return new_number(connection.execute(query, row))
+
+    def adopt(self, numbers: Iterable[int], note: str) -> dict[int, int]:
+        """Register versions of another project, after those that are there; return their numbers here by those there.
+
+        Where there are none yet they keep their numbers.
+        """
+        with self._database.write() as connection:
+            last = connection.execute("SELECT coalesce(max(number), 0) FROM models").fetchone()[0]
+            adopted = {number: last + number for number in sorted(set(numbers))}
+            rows = [(number, "", clocks.now(), note, 0) for number in adopted.values()]
+            connection.executemany("INSERT INTO models VALUES (?, ?, ?, ?, ?)", rows)
+            return adopted
 
     def use(self, number: int | None, annotator: int | None = None) -> None:
         """Put a version in use, an earlier one to roll back, None for none."""

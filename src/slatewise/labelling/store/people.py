@@ -8,7 +8,8 @@ from slatewise.labelling.store import clocks
 from slatewise.labelling.store.acts import Numbers, check_name, check_role, new_number
 from slatewise.labelling.store.audit import log
 from slatewise.labelling.store.database import Database
-from slatewise.labelling.store.records import Person, Role, Token
+from slatewise.labelling.store.records import Person, Token
+from slatewise.web.tokens import Role
 
 
 class People:

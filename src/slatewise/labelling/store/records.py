@@ -9,6 +9,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.web.tokens import Role
+
 Kind: TypeAlias = Literal["image", "text", "audio", "link"]
 Said: TypeAlias = Literal[1, 0, -1]
 """Yes, no, don't know."""
@@ -20,7 +22,6 @@ person said nothing of it and was done, which is a no. ``confirmed``: the person
 a list that showed it. ``reviewed``: a reviewer settled it.
 """
 ActKind: TypeAlias = Literal["answer", "done", "skip"]
-Role: TypeAlias = Literal["annotator", "reviewer", "owner"]
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ class Mark(NamedTuple):
     annotator: int
     kind: Literal["done", "skip"]
     time: int
+    milliseconds: int | None
+    model: int | None
     act: int
 
 

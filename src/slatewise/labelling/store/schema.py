@@ -109,7 +109,7 @@ FROM standing JOIN answers ON answers.act = standing.number
 GROUP BY item, annotator, label;
 
 CREATE VIEW marks AS
-SELECT item, annotator, kind, time, max(number) AS act
+SELECT item, annotator, kind, time, milliseconds, model, max(number) AS act
 FROM standing WHERE kind IN ('done', 'skip')
 GROUP BY item, annotator
 """
