@@ -258,7 +258,6 @@ class Session:
             visit.from_list[label] = probability
         visit.note(label, said, how)
         self._keep_lease(visit)
-        self._workbench.touch(visit.item)
         self._view = None
         after = self.view
         assert after is not None

@@ -125,7 +125,7 @@ class Workbench:
         return (*self._bench.notes, *failed)
 
     def touch(self, item: int) -> None:
-        """Note that something was said of an item."""
+        """Note that something was said of an item, when the person leaves it: until then nobody else can have it."""
         with self._lock:
             self._dirty.add(item)
             if self._dirty_meanwhile is not None:
