@@ -22,6 +22,7 @@ from slatewise.labelling import (
 from slatewise.labelling.plan import ORDERS, QUESTIONS
 from slatewise.labelling.rows import LabelRows
 from slatewise.labelling.store import clocks
+from slatewise.labelling.store.records import Act, Given
 
 WORDS = ("no", "yes")
 
@@ -128,6 +129,13 @@ def test_what_another_said_is_not_asked_again(project):
         bob.answer(asked[-1], "no")
     assert sorted(asked) == [0, 1, 2, 4, 5, 6, 7]
     assert [label.label for label in bob.view.listed] == [3]
+
+
+def test_items_of_which_all_is_known_come_last(project):
+    ann = project.people.number("Ann")
+    project.record([Act("answer", 0, ann, tuple(Given(label, 0) for label in range(8)))])
+    free = list(Workbench(project).choose(ann, "file order"))
+    assert free == [*range(1, 24), 0]
 
 
 def test_people_who_overlap_are_asked_as_if_alone(tmp_path):

@@ -139,6 +139,8 @@ class Workbench:
         free = free[(free < len(bench.said.values)) & (free != without)]
         inside = bench.honest.inside[free]
         by_model = bench.order.sorted(free[~inside], by or bench.plan.order)
+        if bench.plan.overlap == 1:  # nothing is left to ask where everything is known, in whatever order
+            by_model = by_model[np.argsort(bench.said.complete[by_model], kind="stable")]
         parts = (bench.honest.in_turn(free), by_model)
         for part in parts if bench.honest.is_due(free) else parts[::-1]:
             yield from part.tolist()
