@@ -48,7 +48,8 @@ if TYPE_CHECKING:
         compare_policies,
         simulate,
     )
-    from slatewise.labelling.stopping import Outlook, StoppingRule, calibrate_stopping
+    from slatewise.labelling.stopping import Outlook, StoppingRule
+    from slatewise.labelling.stopping_calibration import calibrate_stopping
     from slatewise.labelling.stopping_simulation import StoppingResult, simulate_stopping
     from slatewise.labelling.store.project import Project
     from slatewise.labelling.store.records import Item
@@ -151,7 +152,7 @@ _HOMES = {
     "Unsure": "slatewise.labelling.annotators",
     "Workbench": "slatewise.labelling.workbench",
     "calibrate": "slatewise.labelling.confidence",
-    "calibrate_stopping": "slatewise.labelling.stopping",
+    "calibrate_stopping": "slatewise.labelling.stopping_calibration",
     "cohen_kappa": "slatewise.labelling.agreement",
     "compare_policies": "slatewise.labelling.simulation",
     "consistent": "slatewise.labelling.rows",

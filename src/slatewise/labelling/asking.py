@@ -79,9 +79,9 @@ def next_rows(
     """
     rule = rule or StoppingRule()
     situation = _situation(rows, known, asked, rule)
-    worth = (policy or MostGain(rule)).worth(situation)
     left = np.flatnonzero(situation.askable.any(axis=1))
-    return left[np.argsort(-worth[left], kind="stable")][: whole_number("n", n, 1)]
+    worth = (policy or MostGain(rule)).worth(situation.take(left))
+    return left[np.argsort(-worth, kind="stable")][: whole_number("n", n, 1)]
 
 
 def _situation(rows: LabelRows, known: ArrayLike, asked: ArrayLike | None, rule: StoppingRule) -> Situation:

@@ -32,6 +32,10 @@ class Situation:
     askable: Bools
     """Labels not asked before and not decided by the answers."""
 
+    def take(self, numbers: Ints) -> Situation:
+        """Return that of some of the rows."""
+        return Situation(self.rows.take(numbers), self.known[numbers], self.margins[numbers], self.askable[numbers])
+
 
 class QuestionPolicy(Protocol):
     """Chooses questions."""

@@ -7,35 +7,21 @@ is not. Of the hidden labels H, neither asked nor shown,
     chance = P(none of H is relevant | answers)                                          ``cstar/subset_none.py``
 
 exactly, and the row stops where it exceeds a threshold. By itself that is the confidence that was asked for, as good as
-the model. :func:`calibrate_stopping` chooses it on rows whose labels are known: it plays the questions and notes the
-largest chance at which a label was missed,
-
-    m = max over the steps of a row where something was missed of chance .
-
-Stopping above t misses something only if m > t: the questions do not depend on t. So with t the
-ceil((n + 1) confidence)-th smallest of n such rows, a new row misses a label with probability at most 1 - confidence,
-over the draws of all n + 1 rows, whatever the model is worth (split conformal prediction, Vovk et al. 2005; a bound of
-stopping as a whole, not of each step).
+the model; :func:`slatewise.labelling.calibrate_stopping` chooses it so that a promise is kept.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core.executor import Executor
-from slatewise.core.label_sets import check_labels
 from slatewise.cstar.subset_none import none_chance
 from slatewise.cstar.subsets import chances, subset_odds
-from slatewise.labelling.annotators import Annotator, Truthful
-from slatewise.labelling.game import Game
-from slatewise.labelling.policies import MostProbable, QuestionPolicy, Situation
 from slatewise.labelling.rows import Bools, Floats, LabelRanker, LabelRows
-
-_ROUNDING = 1e-9  # (n + 1) confidence may be a whole number but for this
 
 
 class Outlook(NamedTuple):
@@ -60,7 +46,7 @@ class StoppingRule:
     Parameters
     ----------
     confidence
-        How sure: of the rows, at most a share of ``1 - confidence`` may have a missed label.
+        How sure: of the rows that are stopped, at most a share of ``1 - confidence`` may have a missed label.
     propose
         Labels not asked that are at least so probable are shown, and not missed; nor are they asked, so some that are
         shown are wrong. 0.5: what is more likely than not. Default: only what was answered with yes is shown.
@@ -130,56 +116,6 @@ class StoppingRule:
         return self.look(rows, known, asked).stop
 
 
-def calibrate_stopping(
-    ranker: LabelRanker,
-    X: ArrayLike,
-    Y: Any,
-    confidence: float = 0.95,
-    policy: QuestionPolicy | None = None,
-    propose: float | None = None,
-    annotator: Annotator | None = None,
-    random_state: int | np.random.Generator | None = None,
-) -> StoppingRule:
-    """Find the threshold at which at most a share of ``1 - confidence`` of new rows has a missed label.
-
-    Parameters
-    ----------
-    ranker
-        A fitted :class:`slatewise.CStarRanker` (surrogate "likelihood"), or
-        :class:`slatewise.labelling.GivenLogOdds`.
-    X, Y
-        Rows that the ranker was not trained on, drawn as those to come, and all their labels, 0/1.
-    confidence
-        As in :class:`StoppingRule`; at least ``confidence / (1 - confidence)`` rows are needed, 19 for 0.95.
-    policy
-        Who asks, here and later. Default: :class:`MostProbable`.
-    propose
-        As in :class:`StoppingRule`.
-    annotator
-        Who answers. Default: always right.
-    random_state
-        For policies and annotators that draw.
-
-    Examples
-    --------
-    >>> from slatewise import CStarRanker, datasets
-    >>> scenes = datasets.make_label_scenes(600, random_state=0)
-    >>> ranker = CStarRanker(core=3).fit(scenes.X[:300], scenes.Y[:300])
-    >>> rule = calibrate_stopping(ranker, scenes.X[300:], scenes.Y[300:], confidence=0.9)
-    >>> rule.n_rows, 0 < rule.threshold < 1
-    (300, True)
-    """
-    rule = StoppingRule(confidence, propose)
-    rows, truth = rows_of_sets(ranker, X), check_labels(Y, len(np.asarray(X)))[0] > 0
-    place = int(np.ceil((len(truth) + 1) * confidence - _ROUNDING))
-    if place > len(truth):
-        least = int(np.ceil(confidence / (1.0 - confidence) - _ROUNDING))
-        raise ValueError(f"X: expected at least {least} rows for a confidence of {confidence}, found {len(truth)}")
-    game = Game.of(truth, policy or MostProbable(), annotator or Truthful(), random_state)
-    largest = _largest_missing(rows, rule, game)
-    return StoppingRule(confidence, propose, float(np.sort(largest)[place - 1]), len(truth))
-
-
 def rows_of_sets(ranker: LabelRanker, X: ArrayLike) -> LabelRows:
     """Return rows of a model that says how likely sets of labels are."""
     if ranker.needs_count:
@@ -188,21 +124,6 @@ def rows_of_sets(ranker: LabelRanker, X: ArrayLike) -> LabelRows:
             f"GivenLogOdds), found {type(ranker).__name__}, which must be told how many labels are right"
         )
     return LabelRows.of(ranker, X, None)
-
-
-def _largest_missing(rows: LabelRows, rule: StoppingRule, game: Game) -> Floats:
-    """Return the largest chance of each row at which a label was missed; 0 where none ever is."""
-    largest = np.zeros(len(game.truth))
-    busy = np.flatnonzero(game.truth.any(axis=1))
-    while len(busy):
-        at, known, asked = rows.take(busy), game.answers[busy], game.was_asked[busy]
-        seen = rule.look(at, known, asked)
-        missed = (seen.hidden & game.truth[busy]).any(axis=1)
-        largest[busy] = np.where(missed, np.maximum(largest[busy], seen.chance), largest[busy])
-        labels = game.ask(busy, Situation(at, known, seen.log_odds, seen.hidden))
-        # Who was asked for all that is relevant misses nothing any more; without a question nothing changes.
-        busy = busy[(game.truth[busy] & ~game.was_asked[busy]).any(axis=1) & (labels >= 0)]
-    return largest
 
 
 def _checked_asked(asked: ArrayLike, shape: tuple[int, ...]) -> Bools:

@@ -118,11 +118,11 @@ def simulate_stopping(
         seen = rule.look(at, known, game.was_asked[busy])
         shown[busy], hidden[busy], chance[busy] = seen.shown, seen.hidden, seen.chance
         stopped[busy] = seen.stop & seen.hidden.any(axis=1)
-        going = ~seen.stop
-        busy, at, known = busy[going], at.take(np.flatnonzero(going)), known[going]
-        if count == limit or not len(busy):
+        going = np.flatnonzero(~seen.stop)
+        if count == limit or not len(going):
             break
-        labels = game.ask(busy, Situation(at, known, seen.log_odds[going], seen.hidden[going]))
+        busy = busy[going]
+        labels = game.ask(busy, Situation(at, known, seen.log_odds, seen.hidden).take(going))
         asked[busy, count] = labels
         busy = busy[labels >= 0]
     missed, wrong = (hidden & truth).sum(axis=1), (shown & ~truth).sum(axis=1)
