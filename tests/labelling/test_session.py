@@ -348,6 +348,7 @@ def test_the_share_without_the_model_is_asked_every_label_in_turn(tmp_path):
         assert places[:3] == [3, 6, 9]  # one in 1 / 0.3, until one kind is used up
 
 
+@pytest.mark.filterwarnings("ignore:so few of")  # of the four that there are first
 def test_a_rule_is_calibrated_once_enough_items_are_complete(tmp_path):
     with make_project(tmp_path / "scenes.db", share=0.5, confidence=0.8) as project:
         workbench = Workbench(project, ranker(), X)

@@ -17,7 +17,8 @@ import numpy as np
 from slatewise.labelling.plan import QUESTIONS, Plan
 from slatewise.labelling.rows import Bools, Floats, Known, LabelRows, places
 from slatewise.labelling.scored_items import GivenStar
-from slatewise.labelling.stopping import StoppingRule, calibrate_stopping
+from slatewise.labelling.stopping import StoppingRule
+from slatewise.labelling.stopping_calibration import calibrate_stopping
 from slatewise.labelling.stopping_simulation import simulate_stopping
 
 _ROUNDING = 1e-9

@@ -25,6 +25,7 @@ from slatewise.labelling.plan import By, Plan
 from slatewise.labelling.quality import calibrated_rule, least_items
 from slatewise.labelling.rows import Ints
 from slatewise.labelling.scored_items import ScoredItems, frequency_log_odds
+from slatewise.labelling.stopping import StoppingRule
 from slatewise.labelling.store.project import Project
 from slatewise.labelling.store.records import ModelVersion
 
@@ -207,8 +208,8 @@ class Workbench:
             items = _measuring_items(said, honest, plan, trained_here)
             rule = calibrated_rule(scored.rows.take(items), said.values[items].clip(0), plan)
             scored = replace(scored, rule=rule)
-            if not rule.n_rows:
-                notes = (_not_calibrated(len(items), plan),)
+            if not rule.n_rows or rule.needed >= 1.0:
+                notes = (_not_calibrated(rule, len(items), plan),)
         order = ItemOrder(scored, said, plan.overlap == 1)
         order.prepare(plan.order)
         return Bench(plan, project.labels.names(), honest, said, scored, order, notes)
@@ -268,7 +269,9 @@ def _calibration(bench: Bench) -> int:
     return (bench.n_honest // least_items(bench.plan.confidence)).bit_length()
 
 
-def _not_calibrated(n_items: int, plan: Plan) -> str:
+def _not_calibrated(rule: StoppingRule, n_items: int, plan: Plan) -> str:
+    if rule.n_rows:
+        return f"So few of {rule.n_rows} items can end early that nothing can be promised: all labels are asked for."
     return (
         f"When to stop is what the model believes, not calibrated: this takes {least_items(plan.confidence)} items "
         f"with an answer for every label, labelled without the model, and there are {n_items}."
