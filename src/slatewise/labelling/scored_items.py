@@ -72,7 +72,7 @@ def frequency_log_odds(values: Known) -> Floats:
     The first was found, the second was not there, for the third nobody was asked.
 
     >>> frequency_log_odds(np.array([[1, 0, -1], [1, 0, -1], [-1, -1, -1]])).round(2)
-    array([ 0.69, -1.1 ,  0.  ])
+    array([ 0.79, -1.47, -0.51])
     """
     yes, no = (values == 1).sum(axis=0), (values == 0).sum(axis=0)
     share = (yes.sum() + 1.0) / ((values >= 0).any(axis=1).sum() * values.shape[1] + 2.0)

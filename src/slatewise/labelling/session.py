@@ -53,8 +53,6 @@ class Session:
     ----------
     annotator
         The person's number.
-    item
-        The number of the item that is open, None where none is.
 
     Examples
     --------
@@ -96,7 +94,7 @@ class Session:
 
     @property
     def item(self) -> int | None:
-        """The number of the item that is open."""
+        """The number of the item that is open, None where none is."""
         return None if self._visit is None else self._visit.item
 
     @property
