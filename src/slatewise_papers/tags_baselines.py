@@ -141,11 +141,10 @@ class OwnBase(NamedTuple):
 
 def own_base(part: Part) -> OwnBase:
     """Learn it apart from the ranker, which keeps no scores of training rows."""
-    X, told, weight = merge_features(part.X, part.Y, np.ones(len(part.Y)))
-    labels = Labels.of(told, np.ones(told.shape, dtype=np.bool_), weight)
-    out_of_fold, fitted = LogisticBase().cross_fit(X, labels, 0, ONE_THREAD)
+    X, told, weight = merge_features(part.X, part.Y.astype(np.int8), np.ones(len(part.Y)))
+    out_of_fold, fitted = LogisticBase().cross_fit(X, Labels(told, weight), 0, ONE_THREAD)
     each = np.repeat(np.arange(len(told)), weight.astype(np.int64))
-    return OwnBase(out_of_fold[each], told[each], fitted.log_odds(part.X_test))
+    return OwnBase(out_of_fold[each], told[each].astype(np.float64), fitted.log_odds(part.X_test))
 
 
 # --- neighbours -------------------------------------------------------------------------------------------------------

@@ -197,6 +197,7 @@ def test_a_token_is_changed_for_a_cookie_and_back():
         ([HOST], f"token={NEW.token}".encode(), 403),
         ([HOST, ("origin", "https://evil.example")], f"token={NEW.token}".encode(), 403),
     ],
+    ids=["wrong", "empty", "no text", "too long", "no origin", "another origin"],
 )
 def test_the_door_stays_shut(headers, body, status):
     answered = ask(guard(), "POST", "/enter", headers, body)

@@ -154,7 +154,7 @@ def test_versions_of_models_are_put_behind_those_that_are_there(project, make, t
         ("item,label,said\na.jpg,,yes\n", r"in.csv:2:8: expected done or skip, .*, found 'yes'"),
         ("item,label,said,time\na.jpg,sea,no,now\n", r"in.csv:2:14: expected a time such as .*, found 'now'"),
         ("item,label,said,how\na.jpg,sea,no,so\n", r"in.csv:2:14: expected one of asked, volunteered, .*, found 'so'"),
-        ("item,label,said,model\na.jpg,sea,no,-1\n", r"in.csv:2:14: expected a whole number from 0 to"),
+        ("item,label,said,model\na.jpg,sea,no,0\n", r"in.csv:2:14: expected a whole number from 1 to"),
         ("item,label,said,milliseconds\na.jpg,sea,no,1.5\n", r"in.csv:2:14: expected a whole number from 0 to"),
         ("item,label,said,probability\na.jpg,sea,no,2\n", r"in.csv:2:14: expected a number from 0 to 1, found '2'"),
         ("item,label,said,annotator\na.jpg,sea,no, x\n", r"in.csv:2:14: expected a name, without blanks"),

@@ -100,10 +100,10 @@ class _Rule:
     """The value, None where it is none."""
 
 
-def _count_up_to(most: int) -> Callable[[Any], int | None]:
+def _whole_from(least: int, most: int) -> Callable[[Any], int | None]:
     def read(value: Any) -> int | None:
         count = whole(value) if isinstance(value, str) else value
-        return count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= most else None
+        return count if isinstance(count, int) and not isinstance(count, bool) and least <= count <= most else None
 
     return read
 
@@ -125,8 +125,8 @@ def _name(value: Any) -> str | None:
 _RULES = {
     "annotator": _Rule("a name, without blanks around it or control characters", _name),
     "time": _Rule("a time such as 2025-12-31T23:59:59.123Z", time_of),
-    "milliseconds": _Rule(f"a whole number from 0 to {MOST_MILLISECONDS}", _count_up_to(MOST_MILLISECONDS)),
+    "milliseconds": _Rule(f"a whole number from 0 to {MOST_MILLISECONDS}", _whole_from(0, MOST_MILLISECONDS)),
     "how": _Rule(f"one of {', '.join(_HOWS)}", lambda value: value if value in _HOWS else None),
-    "model": _Rule(f"a whole number from 0 to {_MOST_MODELS}", _count_up_to(_MOST_MODELS)),
+    "model": _Rule(f"a whole number from 1 to {_MOST_MODELS}", _whole_from(1, _MOST_MODELS)),
     "probability": _Rule("a number from 0 to 1", _chance),
 }
