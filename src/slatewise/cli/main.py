@@ -19,7 +19,8 @@ import typer
 from typer.exceptions import TyperException
 
 from slatewise._version import __version__
-from slatewise.core.errors import printable
+from slatewise.cli import label
+from slatewise.core.errors import ProjectError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -36,6 +37,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(label.app)
 
 HeaderOption = Annotated[
     bool | None,
@@ -374,7 +377,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.exit(app(words, prog_name="slatewise", standalone_mode=False) or 0)
     except typer.Abort:
         sys.exit(130)
-    except (TyperException, ValueError, OSError, ImportError) as error:
+    except (TyperException, ValueError, OSError, ImportError, ProjectError) as error:
         if debug:
             raise
         print(f"slatewise: {_one_line(error)}", file=sys.stderr)
