@@ -14,6 +14,7 @@ from slatewise.cli.console import print_table, without_nan, working
 if TYPE_CHECKING:
     from slatewise.labelling import Agreement, ProgressReport, Project
     from slatewise.labelling.plan import Plan
+    from slatewise.labelling.progress_report import PersonCount
     from slatewise.labelling.setup.item_matrices import ItemMatrix
 
 ProjectArgument = Annotated[Path, typer.Argument(metavar="PROJECT", help="The folder that label init made.")]
@@ -275,31 +276,42 @@ def _as_json(progress: ProgressReport, agreement: Agreement, models: list[dict[s
     return {"progress": counted, "agreement": agreed, "models": models}
 
 
-def _print_status(
-    project: Path, progress: ProgressReport, agreement: Agreement, models: list[dict[str, Any]]
-) -> None:
+def _print_status(project: Path, progress: ProgressReport, agreement: Agreement, models: list[dict[str, Any]]) -> None:
     print(f"{project}: {progress}")
-    left = f", about {progress.hours_left:.1f} hours of one person are left" if progress.hours_left == progress.hours_left else ""
-    print(f"begun: {progress.begun} items; without the model: {progress.honest_done} of {progress.honest}{left}")
+    hours = f"{progress.hours_left:.1f}" if progress.hours_left == progress.hours_left else "not known yet"
+    print(f"begun: {progress.begun} items; without the model: {progress.honest_done} of {progress.honest}")
+    print(f"hours of one person that are left: {hours}")
     if progress.people:
-        rows = [
-            [one.name, str(one.answers), str(one.done), str(one.skipped), _number(one.seconds_per_answer), _number(one.items_per_hour)]
-            for one in progress.people
-        ]
-        print_table("People", ["who", "answers", "done", "skipped", "seconds an answer", "items an hour"], rows)
+        columns = ["who", "answers", "done", "skipped", "seconds an answer", "items an hour"]
+        print_table("People", columns, [_person_row(one) for one in progress.people])
     rows = [[one.name, str(one.yes), str(one.no), str(one.not_known)] for one in progress.labels]
     print_table("Labels", ["label", "yes", "no", "don't know"], rows)
     if agreement.n_units:
-        open_ones = f"; {len(agreement.disputes)} to review" if agreement.disputes else ""
-        print(f"agreement: alpha {agreement.alpha:.3f} on {agreement.n_units} labels that several answered{open_ones}")
+        to_review = f"; {len(agreement.disputes)} to review" if agreement.disputes else ""
+        alpha = _number(agreement.alpha, 3) or "not defined"
+        print(f"agreement: alpha {alpha} on {agreement.n_units} labels that several answered{to_review}")
         names = {one.annotator: one.name for one in progress.people}
-        pairs = [
-            [" and ".join(names[who] for who in pair.annotators), str(pair.n_common), f"{pair.same:.3f}", _number(pair.kappa, 3)]
-            for pair in agreement.pairs
-        ]
-        print_table("Agreement", ["who", "labels of both", "same", "kappa"], pairs)
+        print_table("Agreement", ["who", "labels of both", "same", "kappa"], _pair_rows(agreement, names))
     if models:
-        print_table("Models", ["version", "from", "items measured", "break-even", "questions"], [_model_row(one) for one in models])
+        columns = ["version", "from", "items measured", "break-even", "questions"]
+        print_table("Models", columns, [_model_row(one) for one in models])
+
+
+def _person_row(one: PersonCount) -> list[str]:
+    counts = [str(count) for count in (one.answers, one.done, one.skipped)]
+    return [one.name, *counts, _number(one.seconds_per_answer), _number(one.items_per_hour)]
+
+
+def _pair_rows(agreement: Agreement, names: dict[int, str]) -> list[list[str]]:
+    return [
+        [
+            " and ".join(names[who] for who in pair.annotators),
+            str(pair.n_common),
+            f"{pair.same:.3f}",
+            _number(pair.kappa, 3),
+        ]
+        for pair in agreement.pairs
+    ]
 
 
 def _model_row(model: dict[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ import typer
 from typer.exceptions import TyperException
 
 from slatewise._version import __version__
+from slatewise.cli import label
 from slatewise.cli.console import check_target, print_table, without_nan, working
 from slatewise.core.errors import ProjectError, printable
 
@@ -33,6 +34,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(label.app)
 
 HeaderOption = Annotated[
     bool | None,
@@ -371,7 +374,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.exit(app(words, prog_name="slatewise", standalone_mode=False) or 0)
     except typer.Abort:
         sys.exit(130)
-    except (TyperException, ProjectError, ValueError, OSError, ImportError) as error:
+    except (TyperException, ValueError, OSError, ImportError, ProjectError) as error:
         if debug:
             raise
         print(f"slatewise: {_one_line(error)}", file=sys.stderr)

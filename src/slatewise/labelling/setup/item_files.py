@@ -55,14 +55,14 @@ class _Found(NamedTuple):
 
 
 def read_items(path: str | os.PathLike[str]) -> FoundItems:
-    """Find the items of a folder, or of a table; those that cannot be read are left out with a warning.
+    r"""Find the items of a folder, or of a table; those that cannot be read are left out with a warning.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     table = Path(folder, "reviews.csv")
-    ...     _ = table.write_text("id,text\\nr1,Waves on a beach.\\nr2,A street at night.\\n")
+    ...     _ = table.write_text("id,text\nr1,Waves on a beach.\nr2,A street at night.\n")
     ...     [item.id for item in read_items(table).items]
     ['r1', 'r2']
     """

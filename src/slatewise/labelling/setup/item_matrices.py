@@ -37,7 +37,7 @@ class ItemMatrix:
 
 
 def read_matrix(path: str | os.PathLike[str], id: str | None = None) -> ItemMatrix:
-    """Read a row of numbers per item.
+    r"""Read a row of numbers per item.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def read_matrix(path: str | os.PathLike[str], id: str | None = None) -> ItemMatr
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     file = Path(folder, "features.csv")
-    ...     _ = file.write_text("id,blue\\na.png,0.5\\nb.png,0.25\\n")
+    ...     _ = file.write_text("id,blue\na.png,0.5\nb.png,0.25\n")
     ...     matrix = read_matrix(file)
     ...     matrix.X.tolist(), matrix.ids
     ([[0.5], [0.25]], ['a.png', 'b.png'])

@@ -16,14 +16,14 @@ _COLUMNS = ("label", "name", "labels", "names")
 
 
 def read_label_names(path: str | os.PathLike[str]) -> list[str]:
-    """Read the names of labels in their order; blank lines are none.
+    r"""Read the names of labels in their order; blank lines are none.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     file = Path(folder, "labels.txt")
-    ...     _ = file.write_text("sea\\nsky\\n")
+    ...     _ = file.write_text("sea\nsky\n")
     ...     read_label_names(file)
     ['sea', 'sky']
     """
