@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from slatewise.cli import label_project
+from slatewise.cli.console import working
 from slatewise.cli.label_token import token
+
+_DEMO = Path("label-demo")
 
 app = typer.Typer(
     name="label",
@@ -41,6 +45,26 @@ def serve(
     from slatewise.labelling.setup.project_folder import project_file
 
     serve_page(project_file(project), host=host, port=port, origin=origin, behind_proxy=behind_proxy, ready=_say)
+
+
+@app.command()
+def demo(
+    project: Annotated[Path, typer.Argument(metavar="PROJECT", help="The folder to make, or to use again.")] = _DEMO,
+    port: Annotated[int, typer.Option(help="The port; 0: one that is free.", min=0, max=65535)] = 8765,
+) -> None:
+    """Draw scenes to label and serve their page: nothing is needed, some seconds.
+
+    Example: slatewise label demo
+    """
+    from slatewise.labelling.page import serve as serve_page
+    from slatewise.labelling.setup.demo_project import make_demo_folder
+    from slatewise.labelling.setup.project_folder import project_file
+
+    if not project.exists():
+        print("drawing scenes and training a first model: some seconds", flush=True)
+        with working("label demo"):
+            make_demo_folder(project)
+    serve_page(project_file(project), port=port, ready=_say)
 
 
 for command in (label_project.status, label_project.export):

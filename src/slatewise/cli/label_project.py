@@ -52,7 +52,9 @@ def init(
         typer.Option(help="name=value of how to label, such as overlap=2 or share=0.1; repeatable."),
     ] = None,
 ) -> None:
-    """Make a labelling project; it appears whole or not at all.
+    """Make a labelling project.
+
+    The folder appears whole or not at all.
 
     Example: slatewise label init beach --items photos/ --labels labels.txt --features vectors.npz
 
@@ -85,7 +87,9 @@ def status(
     project: ProjectArgument,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Say how far a project is: items, people, labels, how much people agree, and what the models are worth.
+    """Say how far a project is.
+
+    Items, people, labels, how much people agree, and what the models are worth on items labelled without them.
 
     Example: slatewise label status beach
     """
@@ -105,7 +109,9 @@ def export(
     out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write: .csv, .jsonl, .json, .npz, .svm.")],
     format: FormatOption = None,
 ) -> None:
-    """Write what everybody said to a file; npz and svmlight are what slatewise fit reads.
+    """Write what everybody said to a file.
+
+    npz and svmlight are what slatewise fit reads; wide has a cell per item and label; the others keep who and when.
 
     Example: slatewise label export beach beach.npz
 
@@ -141,7 +147,7 @@ def import_(
         typer.Option("--map", metavar="THEIRS=OURS", help="What the project calls a label of the file; repeatable."),
     ] = None,
 ) -> None:
-    """Take answers from a file, all of them or, where anything is wrong, none.
+    """Take answers from a file, all or none.
 
     Example: slatewise label import beach old.csv --annotator "last year" --map ocean=sea
     """
@@ -165,7 +171,9 @@ def rename(
     old: Annotated[str, typer.Argument(metavar="OLD", help="What the label is called.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="What it is to be called.")],
 ) -> None:
-    """Give a label another name; its answers stay, and files and models with the old name are still understood.
+    """Give a label another name.
+
+    Its answers stay, and files and models with the old name are still understood.
 
     Example: slatewise label rename beach ocean sea
     """
@@ -178,7 +186,9 @@ def forget(
     project: ProjectArgument,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Whose name is to go.")],
 ) -> None:
-    """Remove a person's name; the answers stay under a pseudonym, and the person's tokens end.
+    """Remove a person's name.
+
+    The answers stay under a pseudonym, and the person's tokens end.
 
     Example: slatewise label forget beach Ann
     """
@@ -194,7 +204,9 @@ def backup(
     project: ProjectArgument,
     out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, a project (.db) by itself.")],
 ) -> None:
-    """Copy all answers into one file, also while the page is used; features, models and items are other files.
+    """Copy all answers into one file, also while the page is used.
+
+    Features, models and items are other files of the folder: copy these as they are.
 
     Example: slatewise label backup beach beach-monday.db
     """

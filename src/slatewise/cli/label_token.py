@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ProjectArgument = Annotated[Path, typer.Argument(metavar="PROJECT", help="The folder that label init made.")]
 
 token = typer.Typer(
-    help="Make, list and revoke the tokens with which people enter the page from other machines.", no_args_is_help=True
+    help="Make, list and revoke tokens: others enter with them.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
@@ -26,7 +26,9 @@ def make(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Who is to enter.")],
     role: Annotated[str, typer.Option(help="annotator, reviewer, or owner.")] = "annotator",
 ) -> None:
-    """Make a token; it is shown this once, and only a digest of it is kept.
+    """Make a token and show it, this once.
+
+    Only a digest of it is kept.
 
     Example: slatewise label token make beach Ann --role reviewer
     """
@@ -43,7 +45,7 @@ def make(
 
 @token.command("list")
 def list_(project: ProjectArgument) -> None:
-    """List the tokens: whose, what they allow, since when; never what they are.
+    """List whose tokens there are, never what they are.
 
     Example: slatewise label token list beach
     """

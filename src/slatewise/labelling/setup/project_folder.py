@@ -86,7 +86,7 @@ def make_project_folder(
     if features is not None and scores is not None:
         raise ValueError("--scores: expected features or scores, found both")
     target, notes = Path(path), list[str]()
-    with _whole_folder(target) as folder:
+    with whole_folder(target) as folder:
         items = _copied(found.items, folder / _ITEMS) if copy else found.items
         with Project.create(folder / PROJECT_FILE, labels, items) as project:
             if plan is not None:
@@ -131,7 +131,7 @@ def _copied(items: Sequence[Item], folder: Path) -> list[Item]:
 
 
 @contextmanager
-def _whole_folder(target: Path) -> Generator[Path]:
+def whole_folder(target: Path) -> Generator[Path]:
     """Yield a new folder beside a target, which it becomes when the block ends well; else nothing is left."""
     check_new_folder(target)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
