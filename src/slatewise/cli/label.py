@@ -34,7 +34,7 @@ def serve(
     ] = None,
     behind_proxy: Annotated[
         bool,
-        typer.Option("--behind-proxy", help="A proxy on this machine passes requests on and tells whose they are."),
+        typer.Option("--behind-proxy", help="A proxy here passes requests on, and says whose they are."),
     ] = False,
 ) -> None:
     """Serve the page of a project, until Ctrl-C.

@@ -49,8 +49,7 @@ def serve(
         site = _site(host, number, origin, behind_proxy)
         app = make_app(project, site=site)
         server = uvicorn.Server(server_config(app, host, number))
-        address = origin or (f"http://localhost:{number}" if host in _HERE else sorted(site.origins)[0])
-        ready(address)
+        ready(origin or f"http://{_in_address(host)}:{number}")
         server.run(sockets=[listener])
 
 
@@ -78,4 +77,8 @@ def _site(host: str, port: int, origin: str | None, behind_proxy: bool) -> Site:
         return Site.local(port)
     if host in ("0.0.0.0", "::"):
         raise ValueError(f"origin: expected the address that browsers use, as http://192.168.1.5:{port}, found None")
-    return Site.public(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}", behind_proxy=behind_proxy)
+    return Site.public(f"http://{_in_address(host)}:{port}", behind_proxy=behind_proxy)
+
+
+def _in_address(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
