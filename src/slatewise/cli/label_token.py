@@ -32,15 +32,16 @@ def make(
 
     Example: slatewise label token make beach Ann --role reviewer
     """
-    from slatewise.web.tokens import ROLES, make_token
+    from slatewise.labelling.entrance import new_token
+    from slatewise.web.tokens import ROLES
 
     if role not in ROLES:
         raise ValueError(f"--role: expected one of {', '.join(ROLES)}, found {role!r}")
     with _opened(project) as opened:
-        new = make_token()
-        number = opened.tokens.add(new.digest, role, opened.people.number(name))
+        made = new_token(opened, name, role)
+        number = opened.tokens.all()[-1].number
     print(f"token {number} of {name}, {role}. It is shown this once:")
-    print(new.token)
+    print(made)
 
 
 @token.command("list")

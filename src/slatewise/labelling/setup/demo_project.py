@@ -12,8 +12,8 @@ from slatewise.labelling.item_data import ItemData
 from slatewise.labelling.plan import Plan
 from slatewise.labelling.retraining import retrain
 from slatewise.labelling.setup.drawn_scenes import LABELS, draw_scenes
-from slatewise.labelling.setup.project_folder import PROJECT_FILE, whole_folder
-from slatewise.labelling.store.project import Project
+from slatewise.labelling.setup.project_folder import whole_folder
+from slatewise.labelling.store.project import PROJECT_FILE, Project
 from slatewise.labelling.store.records import Act, Given, Item
 
 _WHO = "the one who drew them"

@@ -19,10 +19,9 @@ from slatewise.labelling.item_data import ItemData
 from slatewise.labelling.plan import Plan
 from slatewise.labelling.setup.item_files import FoundItems
 from slatewise.labelling.setup.item_matrices import ItemMatrix, as_log_odds
-from slatewise.labelling.store.project import Project
+from slatewise.labelling.store.project import PROJECT_FILE, Project
 from slatewise.labelling.store.records import Item
 
-PROJECT_FILE = "project.db"
 _ITEMS = "items"
 
 
@@ -38,13 +37,7 @@ class NewProject:
 
 
 def project_file(path: str | os.PathLike[str]) -> Path:
-    """Return the file of a project that is meant by its folder, or by the file.
-
-    Examples
-    --------
-    >>> project_file("beach.db").name
-    'beach.db'
-    """
+    """Return the file of a project that is meant by its folder, or by the file."""
     place = Path(path)
     if place.is_dir():
         file = place / PROJECT_FILE
