@@ -10,15 +10,19 @@ import numpy as np
 from slatewise.labelling.honest_share import HonestShare, draws
 from slatewise.labelling.item_data import ItemData
 from slatewise.labelling.plan import Plan
+from slatewise.labelling.progress_report import PAUSE
 from slatewise.labelling.retraining import retrain
 from slatewise.labelling.setup.drawn_scenes import LABELS, draw_scenes
 from slatewise.labelling.setup.project_folder import whole_folder
+from slatewise.labelling.store import clocks
 from slatewise.labelling.store.project import PROJECT_FILE, Project
 from slatewise.labelling.store.records import Act, Given, Item
 
 _WHO = "the one who drew them"
 _LEFT = 2
 """Of the share without the model: a person who labels for a while gets to see how that is."""
+_APART = 2 * PAUSE
+"""So that these say nothing of the pace of people."""
 _PLAN = Plan(confidence=0.9, share=0.15, list_length=8, retrain_every=40)
 
 
@@ -47,9 +51,11 @@ def make_demo_folder(path: str | os.PathLike[str], n_scenes: int = 140, n_labell
             _PLAN.keep(project)
             ItemData.of(project, np.array([scene.colours for scene in scenes])).attach(project)
             who = project.people.number(_WHO)
-            for item in _labelled_first([item.id for item in items])[:n_labelled]:
+            first = _labelled_first([item.id for item in items])[:n_labelled]
+            for place, item in enumerate(first):
                 given = tuple(Given(label, int(name in scenes[item].there)) for label, name in enumerate(LABELS))
-                project.record([Act("answer", item, who, given), Act("done", item, who)])
+                time = clocks.now() - (len(first) - place) * _APART
+                project.record([Act("answer", item, who, given, time), Act("done", item, who, (), time)])
             if n_labelled:
                 retrain(project)
     return target / PROJECT_FILE
