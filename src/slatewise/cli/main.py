@@ -316,7 +316,8 @@ def bench(
     what: Annotated[
         str,
         typer.Argument(
-            help="What to measure: metrics, reader, star, cstar, labels, quadratic, metric, permanent, warp, topk."
+            help="What to measure: metrics, reader, star, cstar, label, labels, quadratic, metric, permanent, warp, "
+            "topk."
         ),
     ],
     quick: QuickOption = False,
