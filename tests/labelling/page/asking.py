@@ -8,6 +8,7 @@ import httpx
 from slatewise.labelling.page import make_app
 
 ORIGIN = "http://localhost:8765"
+LABELS = ["beach", "sea", "boat", "street", "car", "people", "night", "snow"]
 SCENE = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 3"><rect width="4" height="3" fill="hsl({hue} 60% 70%)"/>'
     '<circle cx="{x}" cy="1.4" r=".8" fill="hsl({other} 70% 45%)"/><path d="M0 3V2.2L4 2.5V3" fill="#465"/></svg>'

@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from tests.labelling.page.asking import Asking, make_files
+from tests.labelling.page.asking import LABELS, Asking, make_files
 from tests.labelling.scenes import NAMES, X, ranker
 
 from slatewise.labelling import Item, ItemData, Plan, Project, keep_model
@@ -26,6 +26,8 @@ def made(tmp_path_factory):
         Plan(share=0.0, order="file order", retrain_every=0, list_length=5).keep(project)
         ItemData.of(project, np.asarray(X)).attach(project)
         keep_model(project, ranker(), note="made elsewhere")
+        for old, new in zip(NAMES, LABELS, strict=True):  # the model knows the old ones
+            project.labels.rename(old, new)
         project.people.number("Ann")
     return folder
 

@@ -6,8 +6,8 @@ import sqlite3
 
 import numpy as np
 import pytest
-from tests.labelling.page.asking import ORIGIN, Asking
-from tests.labelling.scenes import NAMES, X, Y, ranker
+from tests.labelling.page.asking import LABELS, ORIGIN, Asking
+from tests.labelling.scenes import X, Y, ranker
 
 from slatewise.errors import ProjectError
 from slatewise.labelling import Item, Plan, Project, simulate
@@ -39,7 +39,7 @@ def test_a_persons_way(asking):
     other = next(one["label"] for one in turn["view"]["listed"] if one["said"] is None)
     turn = answer(asking, turn, "no", label=other)
     undone = asking.post("/api/undo", {"turn": turn["turn"]})
-    assert undone["message"] == f"Taken back: your answer for {NAMES[other]}."
+    assert undone["message"] == f"Taken back: your answer for {LABELS[other]}."
     assert len(undone["view"]["answered"]) == 1
     after = asking.post("/api/done", {"item": 0, "turn": undone["turn"]})
     assert after["item"]["id"] == "poem"
@@ -178,7 +178,7 @@ def test_progress_agreement_and_review(path):
             asking.post("/api/done", {"item": 0, "shown": [], "turn": turn["turn"]}, annotator=name)
         progress = asking.get("/api/progress")
         assert (progress["finished"], progress["items"], progress["disputes"]) == (1, 24, 1)
-        assert progress["labels"][2] == {"name": NAMES[2], "yes": 1, "no": 1, "not_known": 0}
+        assert progress["labels"][2] == {"name": LABELS[2], "yes": 1, "no": 1, "not_known": 0}
         assert [(one["name"], one["answers"]) for one in progress["people"]] == [("Ann", 2), ("Bob", 2)]
         agreement = asking.get("/api/agreement")
         assert agreement["n_units"] == 2
@@ -188,7 +188,7 @@ def test_progress_agreement_and_review(path):
         dispute = review["disputes"][0]
         assert (dispute["item"]["number"], dispute["name"], dispute["yes"], dispute["no"]) == (
             0,
-            NAMES[2],
+            LABELS[2],
             ["Ann"],
             ["Bob"],
         )
@@ -222,7 +222,7 @@ def test_everything_can_be_taken_along(asking, format):
     assert reply.headers["content-disposition"].startswith('attachment; filename="scenes.')
     if format == "wide":
         rows = list(csv.DictReader(io.StringIO(reply.text)))
-        assert rows[0][NAMES[3]] == "1"
+        assert rows[0][LABELS[3]] == "1"
 
 
 def test_a_format_that_cannot_say_it_is_refused(asking):

@@ -205,6 +205,7 @@ class ProgressBody(BaseModel):
     honest_done: int
     honest: int
     disputes: int
+    last_act: int = Field(description="The last act that is counted; later ones may not be.")
     labels: list[LabelCountBody]
     people: list[PersonBody] = Field(description="Everybody for a reviewer, oneself for an annotator.")
 

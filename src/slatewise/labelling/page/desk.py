@@ -12,6 +12,7 @@ from slatewise.core.errors import ProjectError
 from slatewise.labelling.agreement import Agreement
 from slatewise.labelling.item_data import ItemData
 from slatewise.labelling.page.refusals import Refused
+from slatewise.labelling.page.report import Report
 from slatewise.labelling.page.seat import Seat
 from slatewise.labelling.progress_report import ProgressReport
 from slatewise.labelling.retraining import Trainer
@@ -22,8 +23,8 @@ from slatewise.labelling.workbench import Workbench
 from slatewise.web.tokens import Role, Visitor
 
 _log = logging.getLogger("slatewise.labelling")
-_REPORT_SECONDS = 3.0
-"""For so long everybody is told the same figures: to count reads all answers."""
+_REPORT_SHARE = 0.05
+"""So much of the time at most goes into counting, which reads all answers: until then figures are told again."""
 
 
 class Desk:
@@ -43,7 +44,8 @@ class Desk:
         self._seats: dict[str, Seat] = {}
         self._names: dict[int, str] = {}
         self._lock, self._report_lock = RLock(), Lock()
-        self._report: tuple[float, ProgressReport, Agreement] | None = None
+        self._report: Report | None = None
+        self._report_until = 0.0
 
     def close(self) -> None:
         """End what runs, and close the project."""
@@ -74,13 +76,15 @@ class Desk:
         if not visitor.may(role):
             raise Refused(403, f"role: expected {role}, found {visitor.role}")
 
-    def report(self) -> tuple[ProgressReport, Agreement]:
-        """Return how far the project is, and how much people agree."""
+    def report(self) -> Report:
+        """Return how far the project is, and how much people agree; maybe some seconds ago."""
         with self._report_lock:
-            if self._report is None or time.monotonic() - self._report[0] > _REPORT_SECONDS:
-                counted = ProgressReport.of(self.project), Agreement.of(self.project)
-                self._report = (time.monotonic(), *counted)
-            return self._report[1:]
+            began = time.monotonic()
+            if self._report is None or began > self._report_until:
+                last = self.project.last_act()
+                self._report = Report(last, ProgressReport.of(self.project), Agreement.of(self.project))
+                self._report_until = began + (time.monotonic() - began) / _REPORT_SHARE
+            return self._report
 
     def recount(self) -> None:
         """Let the next report be of what is there then."""

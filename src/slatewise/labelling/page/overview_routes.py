@@ -28,10 +28,8 @@ _ENDINGS = {"wide": ".csv", "long": ".long.csv", "label-studio": ".label-studio.
 def progress(request: Request, annotator: AnnotatorQuery = None) -> bodies.ProgressBody:
     """Return counts, pace and questions saved."""
     desk, visitor = desk_of(request), visitor_of(request)
-    report, agreement = desk.report()
-    name = desk.name_of(visitor, annotator)
-    sees_all = visitor.may("reviewer")
-    return progress_body(report, agreement, [one for one in report.people if sees_all or one.name == name])
+    report, name, sees_all = desk.report(), desk.name_of(visitor, annotator), visitor.may("reviewer")
+    return progress_body(report, [one for one in report.progress.people if sees_all or one.name == name])
 
 
 @router.get("/agreement")
@@ -39,7 +37,7 @@ def agreement(request: Request) -> bodies.AgreementBody:
     """Return how much people agree."""
     desk = desk_of(request)
     desk.require(visitor_of(request), "reviewer")
-    return agreement_body(desk.report()[1], desk.project.labels.names(), _people(desk))
+    return agreement_body(desk.report().agreement, desk.project.labels.names(), _people(desk))
 
 
 @router.get("/review")
@@ -51,7 +49,7 @@ def review(
     """Return what people disagree about and no reviewer has settled."""
     desk = desk_of(request)
     desk.require(visitor_of(request), "reviewer")
-    disputes = desk.report()[1].disputes
+    disputes = desk.report().agreement.disputes
     labels, people = desk.project.labels.names(), _people(desk)
     some = [dispute_body(dispute, desk.project, labels, people) for dispute in disputes[start : start + most]]
     return bodies.ReviewBody(total=len(disputes), disputes=some)

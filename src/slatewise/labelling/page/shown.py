@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from slatewise.labelling.agreement import Agreement, Dispute
 from slatewise.labelling.item_view import ItemView, ListedLabel, Question
 from slatewise.labelling.page import bodies
-from slatewise.labelling.progress_report import PersonCount, ProgressReport
+from slatewise.labelling.page.report import Report
+from slatewise.labelling.progress_report import PersonCount
 from slatewise.labelling.quality import Quality
 from slatewise.labelling.store.project import Project
 from slatewise.labelling.store.records import Item
@@ -49,8 +50,9 @@ def view_body(view: ItemView) -> bodies.ViewBody:
     )
 
 
-def progress_body(report: ProgressReport, agreement: Agreement, people: Iterable[PersonCount]) -> bodies.ProgressBody:
+def progress_body(counted: Report, people: Iterable[PersonCount]) -> bodies.ProgressBody:
     """Return how far the project is, with what these people did."""
+    report = counted.progress
     return bodies.ProgressBody(
         items=report.items,
         finished=report.finished,
@@ -61,7 +63,8 @@ def progress_body(report: ProgressReport, agreement: Agreement, people: Iterable
         hours_left=number(report.hours_left),
         honest_done=report.honest_done,
         honest=report.honest,
-        disputes=len(agreement.disputes),
+        disputes=len(counted.agreement.disputes),
+        last_act=counted.last_act,
         labels=[bodies.LabelCountBody(**label._asdict()) for label in report.labels],
         people=[_person(person) for person in people],
     )

@@ -36,5 +36,5 @@ const KINDS = { image: picture, audio: sound, text, link };
 
 export function shownItem(item) {
   const caption = element("figcaption", {}, item.id);
-  return element("figure", { class: `item ${item.kind}`, "aria-label": `Item ${item.id}` }, KINDS[item.kind](item), caption);
+  return element("figure", { class: "item", "aria-label": `Item ${item.id}` }, KINDS[item.kind](item), caption);
 }

@@ -94,7 +94,7 @@ export class LabelView {
         word,
         button(
           { class: `answer ${word === "don't know" ? "unsure" : word}`, "aria-keyshortcuts": key, onclick: () => this.#answerQuestion(word) },
-          icon(word),
+          ...(word === "don't know" ? [] : [icon(word)]),
           element("span", {}, text),
           element("kbd", { "aria-hidden": "true" }, key),
         ),
@@ -109,7 +109,7 @@ export class LabelView {
     this.count = element("p", { class: "count" });
     this.sure = element("p", { class: "muted" });
     this.sureBar = element("span", { class: "bar", "aria-hidden": "true" });
-    this.soFar = element("section", { class: "so-far", "aria-label": "So far" }, this.count, this.sureBar, this.sure);
+    this.soFar = element("section", { class: "so-far", "aria-label": "So far" }, this.count, this.sureBar, this.sure, this.notes);
     this.list = new LabelList((label, name, said) => this.#answer(label, name, said));
     this.listNote = element("p", { class: "muted" }, "What you say yes to is listed here.");
     this.search = new Search(me.labels, (label) => this.#saidOf(label), (label, name) => this.#answer(label, name, "yes"));
@@ -123,7 +123,7 @@ export class LabelView {
       this.listNote,
       this.answered,
     );
-    const ask = element("section", { class: "ask", "aria-labelledby": "question" }, this.question, this.reason, this.notes, this.bar);
+    const ask = element("section", { class: "ask", "aria-labelledby": "question" }, this.question, this.reason, this.bar);
     this.panel = element("div", { class: "panel" }, ask, this.soFar, list);
   }
 
@@ -163,11 +163,10 @@ export class LabelView {
     const known = view.chance !== null;
     this.sureBar.hidden = !known;
     if (known) this.sureBar.style.setProperty("--share", view.chance);
-    const basis = view.calibrated ? "" : ", the model believes";
     this.sure.textContent = view.honest
       ? "Labelled without the model, every label in turn."
       : known
-        ? `${percent(view.chance)} sure that nothing is missed${basis}`
+        ? `${view.calibrated ? "" : "The model is "}${percent(view.chance)} sure that nothing is missed`
         : "";
     this.soFar.classList.toggle("enough", view.enough);
     this.doneButton.classList.toggle("primary", view.enough || !view.question);

@@ -10,6 +10,7 @@ import { Refusal, Server } from "./server.js";
 
 const NAME = "slatewise-annotator";
 const TOAST = 2600;
+const COUNT_AGAIN = 1500;
 const VIEWS = { label: ["Label", LabelView], progress: ["Progress", ProgressView], review: ["Review", ReviewView], model: ["Model", ModelsView] };
 
 const part = (id) => document.getElementById(id);
@@ -17,6 +18,7 @@ const server = new Server(trouble);
 const context = { server, say, toast, far, progressed, me: null };
 let view = null;
 let toastEnds;
+let countsAgain;
 
 function say(text) {
   part("spoken").textContent = text;
@@ -45,7 +47,10 @@ function far(progress) {
 }
 
 async function progressed() {
-  far(await server.get("/api/progress"));
+  clearTimeout(countsAgain);
+  const progress = await server.get("/api/progress");
+  far(progress);
+  if (progress.last_act < server.turn) countsAgain = setTimeout(progressed, COUNT_AGAIN); // it was counted before
 }
 
 function viewNames() {

@@ -12,6 +12,10 @@ const SAID = {
   frequency: "There is no model yet: labels that were found most often are asked first.",
 };
 
+function when(milliseconds) {
+  return new Date(milliseconds).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" });
+}
+
 export class ModelsView {
   constructor(context) {
     this.context = context;
@@ -70,10 +74,11 @@ export class ModelsView {
     }
     const points = measured.map((one) => ({ at: one.version, value: one.quality.break_even, isNow: one.in_use }));
     const questions = measured.filter((one) => one.quality.questions !== null).map((one) => ({ at: one.version, value: one.quality.questions, isNow: one.in_use }));
-    const parts = [element("h3", {}, "Precision of the list before any question"), curve("Precision before any question", points, (value) => percent(value))];
-    if (questions.length) parts.push(element("h3", {}, "Questions per item until it is enough"), curve("Questions per item", questions, (value) => figure(value)));
+    const drawing = (name, ...given) => element("div", {}, element("h3", {}, name), curve(name, ...given));
+    const parts = [drawing("Precision of the list before any question", points, (value) => percent(value))];
+    if (questions.length) parts.push(drawing("Questions per item until it is enough", questions, (value) => figure(value)));
     const n = measured[measured.length - 1].quality.n_items;
-    return element("section", { class: "worth" }, title, element("p", { class: "muted" }, `On ${n} items that were labelled without the model and that no version has learnt from.`), ...parts);
+    return element("section", { class: "worth" }, title, element("p", { class: "muted" }, `On ${n} items that were labelled without the model and that no version has learnt from.`), element("div", { class: "curves" }, parts));
   }
 
   #versions(models, owner) {
@@ -81,7 +86,7 @@ export class ModelsView {
     const rows = [...models.versions].reverse().map((one) => {
       const use = one.in_use ? element("strong", {}, "in use") : owner && one.can_be_used ? this.#use(one) : "";
       const { break_even: precision = null, missed = null, questions = null } = one.quality ?? {};
-      return [String(one.version), new Date(one.created).toLocaleString(), one.note, percent(precision), percent(missed), figure(questions), use];
+      return [String(one.version), when(one.created), one.note, percent(precision), percent(missed), figure(questions), use];
     });
     const columns = ["Version", "Made", "From", "Precision", "Missed where stopped", "Questions", ""];
     return [element("section", {}, table("Versions", columns, rows))];

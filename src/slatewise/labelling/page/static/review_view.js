@@ -7,7 +7,7 @@ import { counted } from "./words.js";
 const ANSWERS = [
   ["yes", "Yes", "Y"],
   ["no", "No", "N"],
-  ["don't know", "Nobody can know", "?"],
+  ["don't know", "Don’t know", "?"],
 ];
 
 export class ReviewView {
@@ -48,7 +48,7 @@ export class ReviewView {
     const answers = ANSWERS.map(([word, text, key]) =>
       button(
         { class: `answer ${word === "don't know" ? "unsure" : word}`, "aria-keyshortcuts": key, onclick: () => this.#settle(word) },
-        icon(word),
+        ...(word === "don't know" ? [] : [icon(word)]),
         element("span", {}, text),
         element("kbd", { "aria-hidden": "true" }, key),
       ),
