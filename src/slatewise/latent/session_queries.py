@@ -58,6 +58,9 @@ class SessionQueries:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __getitem__(self, rows: slice) -> SessionQueries:
+        return SessionQueries(self.ids[rows], self.items, self.starts[rows], self.ends[rows])
+
     @property
     def lengths(self) -> Ints:
         """How many known items each has."""
