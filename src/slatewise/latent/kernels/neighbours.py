@@ -8,10 +8,11 @@ N is how many sessions there are, n_i how many have item i, |s| how many items s
 places in s, from the latest item i of the query that s has.
 
 The search is exact and reads few of the lists. Sessions are kept by length: those of length L reach at most the sum of
-the L largest weights over sqrt(L), so lengths are searched by falling bound until the k best found are ahead of it. Of
-a length, the sessions of the weightiest items are looked up, until a session with none of them cannot be among the k
-best; what the lighter items add is read from the sessions found (the idea of Turtle and Flood's MaxScore, 1995).
-Weights are added from the largest to the smallest whichever way they come, so that sums have the same bits.
+the L largest weights over sqrt(L), so lengths are searched by falling bound, until k sessions are ahead of it: the best
+found, or the k shortest of an item, which hold its weight. Of a length, the sessions of the weightiest items are looked
+up, until a session with none of them cannot be among the k best; what the lighter items add is read from the sessions
+found (the idea of Turtle and Flood's MaxScore, 1995). Weights are added from the largest to the smallest whichever way
+they come, so that sums have the same bits.
 """
 
 from __future__ import annotations
@@ -142,11 +143,12 @@ def find_neighbours(asked: Asked, index: SessionIndex, bench: Bench, out: Neighb
         for c in range(len(index.lengths)):
             length = index.lengths[c]
             bench.bounds[c] = -bench.sums[min(length, n_seen)] / math.sqrt(length)
-        size = 0
+        size, least = 0, _at_least(index, bench, n_seen, len(heap))
         for c in np.argsort(bench.bounds):
-            if size == len(heap) and -bench.bounds[c] * ROUNDING < heap[0]:
+            least = max(least, heap[0]) if size == len(heap) else least
+            if -bench.bounds[c] * ROUNDING < least:
                 break
-            size = _search(index, c, bench, n_seen, heap, names, size)
+            size = _search(index, c, bench, n_seen, least, heap, names, size)
         best_first(heap, names, size)
         out.sizes[q] = size
         for place in range(n_seen):
@@ -177,13 +179,28 @@ def _weigh(asked: Asked, q: int, rarity: Floats, bench: Bench) -> int:
 
 
 @kernel
-def _search(index: SessionIndex, c: int, bench: Bench, n_seen: int, heap: Floats, names: Ints, size: int) -> int:
-    """Offer the sessions of one length that can be among the best; return how many are kept now."""
+def _at_least(index: SessionIndex, bench: Bench, n_seen: int, k: int) -> float:
+    """Return what the k best have at least: an item's k shortest sessions have its weight."""
+    least = 0.0
+    for place in range(n_seen):
+        i = bench.seen[place]
+        if index.starts[i + 1] - index.starts[i] >= k:
+            s = index.sessions[index.starts[i] + k - 1]
+            length = index.lengths[np.searchsorted(index.firsts, s, side="right") - 1]
+            least = max(least, bench.weight[i] / math.sqrt(length))
+    return least
+
+
+@kernel
+def _search(
+    index: SessionIndex, c: int, bench: Bench, n_seen: int, least: float, heap: Floats, names: Ints, size: int
+) -> int:
+    """Offer the sessions of one length that have at least so much; return how many are kept now."""
     length, first, last = index.lengths[c], index.firsts[c], index.firsts[c + 1]
     norm, sums, k = 1.0 / math.sqrt(length), bench.sums, len(heap)
-    bar = heap[0] / (norm * ROUNDING) if size == k else 0.0
+    bar = least / (norm * ROUNDING)
     n_found, looked_up = 0, 0
-    while looked_up < n_seen and (size < k or sums[min(looked_up + length, n_seen)] - sums[looked_up] >= bar):
+    while looked_up < n_seen and sums[min(looked_up + length, n_seen)] - sums[looked_up] >= bar:
         n_found = _look_up(index, bench, looked_up, first, last, n_found)
         looked_up += 1
     while looked_up < n_seen:
