@@ -1,7 +1,9 @@
 """What both rankers of sessions promise: every form of query, every switch, more sessions later, files, threads."""
 
 import copy
+import doctest
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -284,3 +286,11 @@ def test_an_altered_file_is_refused(ranker, tmp_path):
     path.write_bytes(data)
     with pytest.raises(ModelFileError, match="does not match its checksum"):
         slatewise.load(path)
+
+
+def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).parents[2] / "docs" / "recommend.rst"
+    failed, tried = doctest.testfile(str(page), module_relative=False)
+    assert not failed
+    assert tried > 15

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -315,8 +316,8 @@ def read_session_log(name: str, events: EventColumns = NO_EVENTS, part: Part | N
     path = Path(name)
     _require_text(path)
     if is_table_of_text(name):
-        gap = {} if events.gap is None else {"gap": events.gap}
-        sessions = data.read_events(name, **_event_columns(events.columns), **gap)
+        options: dict[str, Any] = {} if events.gap is None else {"gap": events.gap}
+        sessions = data.read_events(name, **_event_columns(events.columns), **options)
     elif events != NO_EVENTS:
         raise ValueError(f"{EVENT_OPTIONS}: expected with a table of events, .csv or .tsv, found {name}")
     elif path.exists():

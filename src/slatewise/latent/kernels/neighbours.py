@@ -187,7 +187,7 @@ def _at_least(index: SessionIndex, bench: Bench, n_seen: int, k: int) -> float:
         if index.starts[i + 1] - index.starts[i] >= k:
             s = index.sessions[index.starts[i] + k - 1]
             length = index.lengths[np.searchsorted(index.firsts, s, side="right") - 1]
-            least = max(least, bench.weight[i] / math.sqrt(length))
+            least = max(least, float(bench.weight[i] / math.sqrt(length)))
     return least
 
 
