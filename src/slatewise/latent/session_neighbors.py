@@ -39,7 +39,7 @@ class SessionNeighbors(SessionRanker):
         similarity(q, s) = sum over items i of both of  w_i log(1 + N / n_i)  /  sqrt(|s|)
         score(q, d)      = sum over the k most similar sessions s that have d of  similarity(q, s)
 
-    N is the number of sessions, n_i of those that have item i, |s| how many different items s has, and w_i the sum of
+    N is the number of sessions, n_i of those that have item i, ``|s|`` how many different items s has, w_i the sum of
     ``decay ** age`` over the places of i in the query, the last item having age 0. The search is exact. There is
     nothing to train: a fit stores the sessions, and tries a few settings on the last of them.
 
