@@ -126,7 +126,7 @@ def export(
     desk.require(visitor_of(request), "owner")
     chosen = FORMATS[format_of("", format)]
     data = desk.workbench.item_data() if chosen.needs_features else None
-    name = desk.project.path.stem + _ENDINGS.get(format, f".{format}")
+    name = desk.project.name + _ENDINGS.get(format, f".{format}")
     desk.project.audit.add("export", seat_of(request, annotator).annotator, format=format)
     folder = Path(tempfile.mkdtemp(prefix="slatewise-"))
     try:

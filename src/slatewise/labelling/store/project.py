@@ -28,6 +28,8 @@ from slatewise.labelling.store.server_lock import ServerLock
 from slatewise.labelling.store.settings import Settings
 from slatewise.labelling.store.votes import Votes
 
+PROJECT_FILE = "project.db"
+"""The file of a project that has a folder of its own."""
 _OF_ONE = "WHERE item = ? AND annotator = ?"
 _STANDING = "(SELECT *, 0 AS undone FROM state)"
 _EVERY = """(
@@ -143,6 +145,12 @@ class Project:
     def path(self) -> Path:
         """The file."""
         return self._database.path
+
+    @property
+    def name(self) -> str:
+        """What to call it: the name of its folder, where that is the project's own, else of the file."""
+        path = self.path.resolve()
+        return path.parent.name if path.name == PROJECT_FILE else path.stem
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the project as it is now into one file, while others go on writing."""
