@@ -38,6 +38,7 @@ def take(browser, address, out):
         for view in views:
             page.goto(f"{address}/#{view}") if view != "label" else None
             page.wait_for_timeout(1500)  # until nothing moves
+            expect(page.get_by_text("Training …")).to_have_count(0, timeout=300_000)
             page.screenshot(path=out / f"labelling-{view}{'' if size == 'desk' else '-phone'}.png")
 
 
