@@ -284,7 +284,7 @@ def known(known_path):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everybody_can_read_reach_and_name_everything(known, people, scheme, size):
-    page = people(f"{known.address}/?annotator={scheme}-{size}", size, color_scheme=scheme)
+    page = people(f"{known.address}/?annotator={scheme}-{size}", size, color_scheme=scheme, reduced_motion="reduce")
     expect(page.locator(".labels li").first).to_be_visible()
     page.keyboard.press("y")
     says(page, "1 question instead of 8")
@@ -293,7 +293,7 @@ def test_everybody_can_read_reach_and_name_everything(known, people, scheme, siz
     for view, ready in (("label", ".chip"), ("progress", "table"), ("review", ".sides"), ("model", ".curve")):
         page.evaluate(f"location.hash = '#{view}'")
         expect(page.locator(ready).first).to_be_visible()
-        page.wait_for_timeout(200)
+        expect(page.locator("[aria-busy]")).to_have_count(0)
         assert low_contrast(page) == []
         assert without_name(page) == []
         assert too_small(page) == []
