@@ -24,7 +24,8 @@ export function curve(title, points, text) {
   const values = points.map((point) => point.value);
   const low = Math.min(...values);
   const high = Math.max(...values);
-  const room = high > low ? 0 : Math.max(Math.abs(high), 0.1) * 0.1;
+  const least = Math.max(Math.abs(high), 0.1) * 0.1; // so that next to nothing does not look like much
+  const room = Math.max(0, least - (high - low)) / 2;
   const ticks = steps(low - room, high + room);
   const [bottom, top] = [ticks[0], ticks[ticks.length - 1]];
   const x = (place) => LEFT + (points.length > 1 ? place / (points.length - 1) : 0.5) * (WIDTH - LEFT - RIGHT);
