@@ -27,6 +27,7 @@ from slatewise_papers.bench._table import Row, Table
 from slatewise_papers.cstar_scores import Logistic
 
 Floats: TypeAlias = NDArray[np.float64]
+Known: TypeAlias = NDArray[np.int8]
 N_CORE, N_ANSWERS = 8, 20
 _TOPICS, _WORDS = 50, 50
 
@@ -49,7 +50,7 @@ def run(quick: bool = False) -> Table:
 class _Question(NamedTuple):
     scores: Floats
     """(1, labels)"""
-    known: NDArray[np.int8]
+    known: Known
 
 
 def _questions(n_labels: int, times: int) -> list[Row]:
@@ -100,7 +101,7 @@ def _question(rng: np.random.Generator, n_labels: int) -> _Question:
     return _Question(rng.normal(-3.0, 2.0, (1, n_labels)), known)
 
 
-def plain_log_odds(s: Floats, pair: Floats, core: NDArray[np.int64], known: NDArray[np.int8]) -> Floats:
+def plain_log_odds(s: Floats, pair: Floats, core: NDArray[np.int64], known: Known) -> Floats:
     """Return the log-odds of each label of one row by arrays of core settings times labels."""
     n_core = len(core)
     settings = ((np.arange(1 << n_core)[:, None] >> np.arange(n_core)) & 1).astype(np.float64)
@@ -158,14 +159,14 @@ def _training(n_rows: int) -> list[Row]:
     return [Row(what, ours[0], peer, theirs[0], bar=bar), Row(f"{what}, CPU", ours[1], peer, theirs[1], bar=bar)]
 
 
-def _as_it_comes(X: Floats, Y: Floats) -> None:
+def _as_it_comes(X: Floats, Y: Known) -> None:
     CStarRanker(random_state=0, n_threads=1).fit(X, Y)
 
 
-def _pretrained(X: Floats, Y: Floats) -> None:
+def _pretrained(X: Floats, Y: Known) -> None:
     """The configuration that used to win, and that needs the number of labels."""
     with one_blas_thread():
-        base = Logistic().cross_fit(X, Y, X[:1])
+        base = Logistic().cross_fit(X, Y.astype(np.float64), X[:1])
         ranker = CStarRanker(scores="pretrained", surrogate="likelihood-k", C="auto", random_state=0, n_threads=1)
         ranker.fit(base.train, Y)
 
@@ -227,7 +228,7 @@ def tagged_rows(n_rows: int, n_labels: int, n_features: int, seed: int) -> tuple
     rng = np.random.default_rng(seed)
     topic, hidden = rng.integers(0, _TOPICS, n_rows), rng.random(n_rows) < 0.5
     label = np.arange(n_labels)
-    log_odds = -np.log(label + 8.0)
+    log_odds = -1.1 * np.log(label + 6.0)
     words = rng.integers(0, n_features, (n_rows, _WORDS))
     of_topic = rng.integers(0, n_features, (_TOPICS, 2 * _WORDS))[
         topic[:, None], rng.integers(0, 2 * _WORDS, words.shape)
