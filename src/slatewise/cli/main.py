@@ -271,7 +271,7 @@ def evaluate(
         if made_by is not None or catalogue is not None:
             raise ValueError("--system, --catalogue: expected with a run, found a model, which knows both")
         model = load(system)
-        with _working("evaluate"):
+        with working("evaluate"):
             task = task_of(model).reading(pairs, tagged).of_events(events).showing(shown)
             figures = task.evaluate(model, data, parsed)
     else:
