@@ -32,3 +32,9 @@ def test_an_answer_that_is_not_documented_would_be_seen(pages):
     del schema["paths"]["/api/items/{number}"]["get"]["responses"]["422"]
     (fault,) = fuzz(pages, schema, 40).faults
     assert "Undocumented status code" in fault
+
+
+def test_refusals_of_the_guard_are_documented_as_text(pages):
+    for route in (route for methods in pages[0].get("/openapi.json")["paths"].values() for route in methods.values()):
+        for status in ("400", "401", "403", "408", "413", "421", "429"):
+            assert set(route["responses"][status]["content"]) == {"application/json", "text/plain"}

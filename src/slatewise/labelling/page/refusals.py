@@ -29,14 +29,20 @@ DESCRIPTIONS: Mapping[int, str] = {
     401: "A token is expected.",
     403: "Another role, origin or form token is expected.",
     404: "There is no such thing.",
+    408: "The body did not come in time.",
     409: "Something else was done meanwhile, or somebody else has the item.",
     413: "The body is too large.",
+    421: "Another name leads here than that of this server.",
     422: "A value is not as expected.",
     429: "Too many wrong tokens were shown.",
     503: "The project cannot be written to at the moment; nothing was recorded, and the same can be sent again.",
 }
+_BY_THE_GUARD = {400, 401, 403, 408, 413, 421, 429}
+"""Before the application sees a request: plain text."""
+_TEXT: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {"model": Refusal, "description": text} for status, text in DESCRIPTIONS.items()
+    status: {"model": Refusal, "description": text} | ({"content": _TEXT} if status in _BY_THE_GUARD else {})
+    for status, text in DESCRIPTIONS.items()
 }
 
 
