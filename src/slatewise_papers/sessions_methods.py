@@ -96,5 +96,5 @@ METHODS: dict[str, Method] = {
     "CooccurrenceRanker, tuned": Method(cooccurrence, _grid(window=(1, 2, 3, 5, 8, 10, 15, 20))),
     "V-SKNN, tuned": Method(plain_neighbours, _grid(k=(100, 500), decay=(0.6, 0.8, 0.9, 1.0))),
     "SessionNeighbors() as it comes": Method(neighbours),
-    "SessionNeighbors, tuned": Method(neighbours, _grid(k=(50, 100, 200, 500), window=(10, 20))),
+    "SessionNeighbors, tuned": Method(neighbours, _grid(k=(25, 50, 70, 100, 150, 200, 500, 1000))),
 }

@@ -128,7 +128,7 @@ class CooccurrenceRanker(SessionRanker):
 
     def __init__(
         self,
-        window: int = 10,
+        window: int = 20,
         decay: Literal["auto"] | float = "auto",
         backward: Literal["auto"] | float = "auto",
         row_power: Literal["auto"] | float = "auto",
