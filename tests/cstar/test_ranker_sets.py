@@ -37,13 +37,16 @@ def ranker(scenes):
 
 
 def enumerated(ranker, scores, known=None, k=None):
-    """All sets that agree with what is known, and their probabilities."""
+    """All sets that agree with what is known, and their probabilities; told k, by the terms for that."""
+    pair = ranker.pair_
+    if k is not None:
+        scores, pair = ranker.told_[0] * scores + ranker.told_[1], ranker.told_[2:]
     sets = np.array(list(product((0, 1), repeat=len(scores))))
     f = sets @ scores
     for place, c in enumerate(ranker.core_):
         for j in range(len(scores)):
             earlier = j in ranker.core_ and list(ranker.core_).index(j) <= place
-            f = f + (0.0 if earlier else ranker.pair_[place, j]) * sets[:, c] * sets[:, j]
+            f = f + (0.0 if earlier else pair[place, j]) * sets[:, c] * sets[:, j]
     fits = np.ones(len(sets), dtype=bool) if known is None else ((known < 0) | (sets == known)).all(axis=1)
     fits &= True if k is None else sets.sum(axis=1) == k
     weight = np.where(fits, np.exp(f - f.max()), 0.0)
