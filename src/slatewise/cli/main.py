@@ -187,6 +187,47 @@ def rank(
 
 
 @app.command()
+def serve(
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="MODEL...", help="Model files that fit wrote, or NAME=FILE; else the file names them."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Where to listen; anything but this machine needs tokens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: one that is free.")] = 8000,
+    token_file: Annotated[
+        Path | None, typer.Option(help="Tokens, or their digests, one per line; every request must show one of them.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes; they share the memory of the models.")] = 1,
+    origin: Annotated[
+        str | None, typer.Option(help="The only address it is reached by, as https://rank.example.org.")
+    ] = None,
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="A proxy here passes requests on, and says whose they are.")
+    ] = False,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads of one answer; default: all cores, shared by the workers.")
+    ] = None,
+    make_token: Annotated[
+        Path | None, typer.Option(help="Add a new token to this file, print it, the only time it is seen, and stop.")
+    ] = None,
+) -> None:
+    """Answer over HTTP with saved models, until Ctrl-C.
+
+    Example: slatewise serve songs.safetensors --port 8000
+
+    For others: slatewise serve --make-token tokens.txt, then add --host 0.0.0.0 --token-file tokens.txt
+    """
+    from slatewise.cli import serve as service
+
+    service.require_extra()
+    if make_token is not None:
+        print(service.make_token(make_token))
+        return
+    code = service.run(models or [], host, port, token_file, workers, origin, behind_proxy, threads)
+    raise typer.Exit(code)
+
+
+@app.command()
 def evaluate(
     system: Annotated[
         Path, typer.Argument(metavar="RUN|MODEL", help="A run as rank writes it, or a model file that fit wrote.")
