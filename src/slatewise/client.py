@@ -74,6 +74,13 @@ class Client:
         self._timeout, self._retries = timeout, retries
         self._local = threading.local()
 
+    def __enter__(self) -> Client:
+        """Use it for a while."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def rank(self, model: str, queries: Sequence[Any], **switches: Any) -> Answer:
         """Ask for the best items of each query; switches are those of the model, as ``k=10``, ``exclude=[[3], []]``."""
         return self.ask(model, "rank", queries, **switches)

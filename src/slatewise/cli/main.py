@@ -147,7 +147,7 @@ def fit(
 
 @app.command()
 def rank(
-    model: Annotated[Path, typer.Argument(help="A model file that fit wrote.")],
+    model: Annotated[Path, typer.Argument(help="A model file that fit wrote; with --url, what the service calls it.")],
     data: Annotated[
         str,
         typer.Argument(
@@ -164,6 +164,10 @@ def rank(
     separator: SeparatorOption = None,
     row_id: IdOption = None,
     features: FeaturesOption = None,
+    url: Annotated[
+        str | None,
+        typer.Option(help="Let a service rank, as http://127.0.0.1:8000; its token is in SLATEWISE_TOKEN."),
+    ] = None,
 ) -> None:
     """Rank every query of a file with a saved model.
 
@@ -176,12 +180,18 @@ def rank(
     from slatewise.cli.tasks import task_of
     from slatewise.data.write import writer_for
 
-    _check_target("--out", out, model, data)
-    write = writer_for(out)
-    ranker = load(model)
-    with _working("rank"):
-        tagged = TagColumns(labels, tags, separator, row_id, features)
-        run = task_of(ranker).reading(PairColumns(header), tagged).run(ranker, data, top)
+    _check_target("--out", out, None if url is not None else model, data)
+    write, tagged = writer_for(out), TagColumns(labels, tags, separator, row_id, features)
+    if url is not None:
+        from slatewise.cli.remote import Remote
+
+        remote = Remote(url, str(model))
+        with _working("rank"):
+            run = remote.run(data, top, PairColumns(header), tagged)
+    else:
+        ranker = load(model)
+        with _working("rank"):
+            run = task_of(ranker).reading(PairColumns(header), tagged).run(ranker, data, top)
     write(out, run)
     print(f"{out}: {len(run.scores)} lines")
 

@@ -230,7 +230,9 @@ class Catalogue:
         request = request_type("Rank", self.queries.field, places_field(self.limits, n_items), *switches)
         example = request(queries=self.queries.examples(2))
         summary = "The k best items of each query, best first."
-        return Door("rank", request, Ranking, self._checked_lists, self._ranked, self.queries.form, example, summary)
+        kind = "texts" if self.ranker.item_ids_.dtype.kind == "U" else "whole numbers"
+        form, about = self.queries.form, {"n_items": n_items, "ids": kind}
+        return Door("rank", request, Ranking, self._checked_lists, self._ranked, form, example, summary, about)
 
     def _explain(self) -> Door:
         n_items, switches = len(self.ranker.item_ids_), self._switches(self.ranker.explain)

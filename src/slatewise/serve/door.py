@@ -52,6 +52,8 @@ class Door:
     example: Request
     """A real request that the warm start makes, and the document shows."""
     summary: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What else there is to say of the model: how many items it ranks, and what their ids are."""
 
 
 Doors: TypeAlias = Mapping[str, Door]

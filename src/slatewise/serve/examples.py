@@ -40,9 +40,10 @@ class Examples:
         scores = request_type("Scores", queries, items)
         row = [[0.0] * n_features]
         nearest, far = "The nearest rows of fit.", "Minus the squared distances to rows of fit."
+        about = {"n_items": n_rows, "ids": "whole numbers"}
         some = scores(queries=row, items=[0])
         doors = (
-            Door("rank", rank, Ranking, self._checked_rank, self._ranked, "rows", rank(queries=row), nearest),
+            Door("rank", rank, Ranking, self._checked_rank, self._ranked, "rows", rank(queries=row), nearest, about),
             Door("scores", scores, Ranking, self._checked_scores, self._scored, "rows", some, far),
         )
         return {door.name: door for door in doors}

@@ -76,11 +76,12 @@ class Labels:
         explain = request_type("Explain", queries, k, known)
         ask = request_type("NextQuestion", queries, ("known", answers), k)
         check, few = self._checked, min(3, n_labels)
+        about = {"n_items": n_labels, "labels": self.ranker.label_names_.tolist()}
         best, much = "The best labels of each row.", "How much each label belongs in."
         why = "Why labels are in: their own score, and what core labels gave."
         next_one, some = "The label to ask next, given the answers so far.", explain(queries=rows, k=few)
         doors = (
-            Door("rank", rank, Ranking, check, self._ranked, "rows", rank(queries=rows, k=few), best),
+            Door("rank", rank, Ranking, check, self._ranked, "rows", rank(queries=rows, k=few), best, about),
             Door("scores", scores, Ranking, check, self._scored, "rows", scores(queries=rows), much),
             Door("explain", explain, LabelSlate, self._alone, self._explained, "rows", some, why),
             Door(

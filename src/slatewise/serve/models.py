@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from slatewise.core.errors import printable
 from slatewise.core.rules import shown
@@ -177,6 +177,7 @@ class Models:
 
     def _made(self, name: str, path: Path, version: str) -> Version:
         estimator = load(path, mmap=True)
+        names = cast("dict[str, Any]", vars(estimator)).get("feature_names_in_")
         doors = doors_of(estimator, self._limits, self._n_threads)
         examples = {door.name: warm(door) for door in doors.values()}
         card = estimator.model_card_
@@ -186,7 +187,9 @@ class Models:
             "estimator": type(estimator).__name__,
             "routes": list(doors),
             "n_features": int(estimator.n_features_in_),
+            "feature_names": None if names is None else names.tolist(),
             "queries": doors["rank"].form,
+            **doors["rank"].about,
             "trained_on": {"lists": card.n_lists, "rows": card.n_rows, "data_sha256": card.data_sha256},
             "library": card.library,
         }
