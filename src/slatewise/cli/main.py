@@ -367,7 +367,8 @@ def bench(
     what: Annotated[
         str,
         typer.Argument(
-            help="What to measure: metrics, reader, star, cstar, labels, quadratic, metric, permanent, warp, topk."
+            help="What to measure: metrics, reader, star, cstar, labels, quadratic, metric, permanent, warp, topk, "
+            "serve."
         ),
     ],
     quick: QuickOption = False,

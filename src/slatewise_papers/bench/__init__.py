@@ -22,6 +22,7 @@ BENCHMARKS = {
     "metric": "slatewise_papers.bench.metric",
     "warp": "slatewise_papers.bench.warp",
     "topk": "slatewise_papers.bench.topk",
+    "serve": "slatewise_papers.bench.serve",
     "golden": "slatewise_papers.bench.golden_metrics",
 }
 
