@@ -12,7 +12,7 @@ from slatewise._version import __version__
 from slatewise.core.by_name import on_first_use
 
 if TYPE_CHECKING:
-    from slatewise import data, datasets, inference, labelling, losses, metrics
+    from slatewise import client, data, datasets, inference, labelling, losses, metrics
     from slatewise.cstar.ranker import CStarRanker
     from slatewise.latent.cooccurrence_ranker import CooccurrenceRanker
     from slatewise.latent.ranker import LatentRanker
@@ -37,6 +37,7 @@ __all__ = [
     "SessionNeighbors",
     "StructuredReranker",
     "__version__",
+    "client",
     "data",
     "datasets",
     "inference",
@@ -46,7 +47,7 @@ __all__ = [
     "metrics",
 ]
 
-_MODULES = frozenset({"data", "datasets", "inference", "labelling", "losses", "metrics"})
+_MODULES = frozenset({"client", "data", "datasets", "inference", "labelling", "losses", "metrics"})
 _HOMES = {
     "BestFeatureRanker": "slatewise.model.best_feature",
     "CStarRanker": "slatewise.cstar.ranker",

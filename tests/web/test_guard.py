@@ -308,6 +308,33 @@ def test_other_protocols_are_refused_and_the_start_of_the_server_is_not():
     assert (seen, sent) == (["lifespan"], [{"type": "websocket.close", "code": 1008}])
 
 
+PROGRAMS = {"only_answers": True, "public": ("/health",)}
+
+
+@pytest.mark.parametrize(
+    ("site", "method", "path", "headers", "status"),
+    [
+        (LOCAL, "POST", "/rank", [HERE], 200),
+        (LOCAL, "POST", "/rank", [HERE, HERE_ORIGIN], 200),
+        (LOCAL, "POST", "/rank", [HERE, ("origin", "https://evil.example")], 403),
+        (LOCAL, "POST", "/rank", [HERE, ("sec-fetch-site", "cross-site")], 403),
+        (LOCAL, "POST", "/rank", [("host", "evil.example:8000")], 421),
+        (SITE, "POST", "/rank", [HOST], 401),
+        (SITE, "GET", "/rank", [HOST, ("accept", "text/html")], 401),
+        (SITE, "POST", "/rank", [HOST, BEARER], 200),
+        (Site.of_programs(), "POST", "/rank", [("host", "10.0.0.7:8000"), BEARER], 200),
+        (Site.of_programs(), "POST", "/rank", [("host", "10.0.0.7:8000")], 401),
+        (Site.of_programs(), "POST", "/rank", [HOST, BEARER, ORIGIN], 403),
+        (Site.of_programs(), "GET", "/health", [("host", "10.0.0.7:8000")], 200),
+        (Site.of_programs(), "POST", "/enter", [HOST, ORIGIN], 401),
+    ],
+)
+def test_where_nothing_changes_programs_need_no_page(site, method, path, headers, status):
+    answered = ask(guard(site=site, **PROGRAMS), method, path, headers, f"token={NEW.token}".encode())
+    assert answered.status == status
+    assert "set-cookie" not in answered.headers
+
+
 def test_a_short_secret_is_refused():
     with pytest.raises(ValueError, match="secret: expected at least 16 bytes, found 5"):
         Guard(echo, SITE, KEYS, b"short")

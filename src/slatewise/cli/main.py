@@ -167,7 +167,7 @@ def fit(
 
 @app.command()
 def rank(
-    model: Annotated[Path, typer.Argument(help="A model file that fit wrote.")],
+    model: Annotated[Path, typer.Argument(help="A model file that fit wrote; with --url, what the service calls it.")],
     data: Annotated[
         str,
         typer.Argument(
@@ -188,6 +188,10 @@ def rank(
     gap: GapOption = None,
     exclude_seen: SeenOption = False,
     candidates: CandidatesOption = None,
+    url: Annotated[
+        str | None,
+        typer.Option(help="Let a service rank, as http://127.0.0.1:8000; its token is in SLATEWISE_TOKEN."),
+    ] = None,
 ) -> None:
     """Rank every query of a file with a saved model.
 
@@ -202,16 +206,65 @@ def rank(
     from slatewise.cli.tasks import Showing, task_of
     from slatewise.data.write import writer_for
 
-    check_target("--out", out, model, data)
-    write = writer_for(out)
-    ranker = load(model)
-    with working("rank"):
-        tagged = TagColumns(labels, tags, separator, row_id, features)
-        task = task_of(ranker).reading(PairColumns(header), tagged).of_events(EventColumns(columns, gap))
-        shown = Showing(exclude_seen, None if candidates is None else str(candidates))
-        run = task.showing(shown).run(ranker, data, top)
+    check_target("--out", out, None if url is not None else model, data)
+    write, tagged = writer_for(out), TagColumns(labels, tags, separator, row_id, features)
+    if url is not None:
+        from slatewise.cli.remote import Remote
+
+        if columns is not None or gap is not None or exclude_seen or candidates is not None:
+            raise ValueError("--url: expected none of --columns, --gap, --exclude-seen, --candidates beside it")
+        remote = Remote(url, str(model))
+        with working("rank"):
+            run = remote.run(data, top, PairColumns(header), tagged)
+    else:
+        ranker = load(model)
+        with working("rank"):
+            task = task_of(ranker).reading(PairColumns(header), tagged).of_events(EventColumns(columns, gap))
+            shown = Showing(exclude_seen, None if candidates is None else str(candidates))
+            run = task.showing(shown).run(ranker, data, top)
     write(out, run)
     print(f"{out}: {len(run.scores)} lines")
+
+
+@app.command()
+def serve(
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="MODEL...", help="Model files that fit wrote, or NAME=FILE; else the file names them."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Where to listen; anything but this machine needs tokens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: one that is free.")] = 8000,
+    token_file: Annotated[
+        Path | None, typer.Option(help="Tokens, or their digests, one per line; every request must show one of them.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes; they share the memory of the models.")] = 1,
+    origin: Annotated[
+        str | None, typer.Option(help="The only address it is reached by, as https://rank.example.org.")
+    ] = None,
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="A proxy here passes requests on, and says whose they are.")
+    ] = False,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads of one answer; default: all cores, shared by the workers.")
+    ] = None,
+    make_token: Annotated[
+        Path | None, typer.Option(help="Add a new token to this file, print it, the only time it is seen, and stop.")
+    ] = None,
+) -> None:
+    """Answer over HTTP with saved models, until Ctrl-C.
+
+    Example: slatewise serve songs.safetensors --port 8000
+
+    For others: slatewise serve --make-token tokens.txt, then add --host 0.0.0.0 --token-file tokens.txt
+    """
+    from slatewise.cli import serve as service
+
+    service.require_extra()
+    if make_token is not None:
+        print(service.make_token(make_token))
+        return
+    code = service.run(models or [], host, port, token_file, workers, origin, behind_proxy, threads)
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -357,7 +410,7 @@ def bench(
         str,
         typer.Argument(
             help="What to measure: metrics, reader, star, cstar, labels, quadratic, metric, permanent, warp, topk, "
-            "neighbors."
+            "neighbors, serve."
         ),
     ],
     quick: QuickOption = False,

@@ -36,6 +36,9 @@ class Rules:
     """Paths that need no visitor: as they are, or with ``/`` at the end all below."""
     body: BodyLimits = field(default_factory=BodyLimits)
     wrong_tokens: WrongTokens = field(default_factory=WrongTokens)
+    only_answers: bool = False
+    """Whether no request changes anything: then a program may POST without a token where none is needed, and pages of
+    others still may not."""
     told: Callable[[str, str], None] = lambda what, client: None
     """Called in a thread with "enter", "leave", "wrong token" and the client, for an audit log."""
 
@@ -75,7 +78,7 @@ class Guard:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = refused(scope, self._site)
-        if answer is None and scope["path"] == ENTER and scope["method"] == "POST":
+        if answer is None and scope["path"] == ENTER and scope["method"] == "POST" and ENTER in self._rules.public:
             answer = await self._enter(scope, receive)
         elif answer is None:
             answer = await self._admit(scope)
@@ -100,19 +103,27 @@ class Guard:
         if visitor is None and not self._site.needs_token:
             visitor, shown = Visitor("owner"), "local"
         if visitor is None and not self._is_public(str(scope["path"])):
-            return _stranger(scope)
-        if bearer is None and scope["method"] not in SAFE_METHODS:
-            answer = refused_change(scope, self._site)
-            if answer is not None:
-                return answer
-            if not is_form_token(self._secret, shown or "", header(scope, "x-form-token")):
-                return Answer(403, "X-Form-Token: expected that of the page")
+            return _stranger(scope, has_door=ENTER in self._rules.public)
+        answer = self._refused_page(scope, shown or "", has_bearer=bearer is not None)
+        if answer is not None:
+            return answer
         if scope["path"] == LEAVE and scope["method"] == "POST":
             await asyncio.to_thread(self._rules.told, "leave", client)
             return Answer(303, "left", (("location", ENTER), self._cookie.removed()))
         state = scope.setdefault("state", {})
         state["visitor"], state["form_token"] = visitor, form_token(self._secret, shown or "")
         return None
+
+    def _refused_page(self, scope: Scope, shown: str, *, has_bearer: bool) -> Answer | None:
+        """Return why a page may not ask this; where nothing changes it is only asked whose page it is."""
+        if self._rules.only_answers:
+            return None if header(scope, "origin") is None else refused_change(scope, self._site)
+        if has_bearer or scope["method"] in SAFE_METHODS:
+            return None
+        answer = refused_change(scope, self._site)
+        if answer is None and not is_form_token(self._secret, shown, header(scope, "x-form-token")):
+            return Answer(403, "X-Form-Token: expected that of the page")
+        return answer
 
     async def _enter(self, scope: Scope, receive: Receive) -> Answer:
         """Take a token from a form and give a cookie."""
@@ -148,9 +159,9 @@ def _bearer(scope: Scope) -> str | None:
     return token.strip() if kind.lower() == "bearer" else None
 
 
-def _stranger(scope: Scope) -> Answer:
+def _stranger(scope: Scope, *, has_door: bool) -> Answer:
     """A person is led to the door, a program is told."""
-    wants_page = "text/html" in (header(scope, "accept") or "")
+    wants_page = has_door and "text/html" in (header(scope, "accept") or "")
     if scope["method"] == "GET" and wants_page:
         return Answer(303, "enter first", (("location", ENTER),))
     return Answer(401, "token: expected one", (("www-authenticate", "Bearer"),))

@@ -1,4 +1,4 @@
-"""Run an application with uvicorn (extra ``label``), so that slow and greedy clients harm only themselves."""
+"""Run an application with uvicorn (extra ``label`` or ``serve``): slow and greedy clients harm themselves only."""
 
 from __future__ import annotations
 
@@ -15,11 +15,18 @@ HEAD_SECONDS = 10.0
 
 
 def server_config(
-    app: App, host: str, port: int, *, head_seconds: float = HEAD_SECONDS, most_connections: int = 500
+    app: App,
+    host: str,
+    port: int,
+    *,
+    head_seconds: float = HEAD_SECONDS,
+    most_connections: int = 500,
+    grace_seconds: int = 5,
 ) -> Config:
     """Return settings for ``uvicorn.Server``: limits, no word about what serves, and no trust in forwarded headers.
 
-    Behind a proxy the guard reads what the proxy says; see :class:`slatewise.web.site.Site`.
+    What was accepted has ``grace_seconds`` to end when the server stops. Behind a proxy the guard reads what the proxy
+    says; see :class:`slatewise.web.site.Site`.
     """
     import uvicorn
 
@@ -36,7 +43,7 @@ def server_config(
         proxy_headers=False,
         limit_concurrency=most_connections,
         timeout_keep_alive=5,
-        timeout_graceful_shutdown=5,
+        timeout_graceful_shutdown=grace_seconds,
         h11_max_incomplete_event_size=1 << 14,
     )
 

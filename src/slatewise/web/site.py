@@ -18,7 +18,7 @@ class Site:
     """The addresses of a server, and what follows from them."""
 
     origins: frozenset[str]
-    """As browsers send them: ``https://label.example.org``, without a slash at the end."""
+    """As browsers send them: ``https://label.example.org``, no slash at the end; none where only programs come."""
     needs_token: bool
     """Whether a visitor must show a token."""
     behind_proxy: bool = False
@@ -51,10 +51,23 @@ class Site:
             raise ValueError(f"origin: expected an address as https://label.example.org, found {shown(origin)}")
         return cls(frozenset({plain.removesuffix(_PORTS[match[1]])}), True, behind_proxy)
 
+    @classmethod
+    def of_programs(cls, *, behind_proxy: bool = False) -> Site:
+        """Return a site that programs reach under any name, each with a token.
+
+        No browser holds one, so that a page of others which leads a browser here under its own name gains nothing.
+
+        Examples
+        --------
+        >>> Site.of_programs().needs_token
+        True
+        """
+        return cls(frozenset(), True, behind_proxy)
+
     @property
     def secure(self) -> bool:
         """Whether browsers reach it encrypted, so that cookies never travel otherwise."""
-        return all(origin.startswith("https://") for origin in self.origins)
+        return bool(self.origins) and all(origin.startswith("https://") for origin in self.origins)
 
     @property
     def hosts(self) -> frozenset[str]:

@@ -24,6 +24,7 @@ BENCHMARKS = {
     "warp": "slatewise_papers.bench.warp",
     "topk": "slatewise_papers.bench.topk",
     "neighbors": "slatewise_papers.bench.neighbors",
+    "serve": "slatewise_papers.bench.serve",
     "golden": "slatewise_papers.bench.golden_metrics",
 }
 

@@ -1,0 +1,150 @@
+"""``slatewise rank --url``: the queries of a file are ranked by a service, and the run is as that of the model file."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from slatewise.cli.inputs import (
+    PairColumns,
+    Part,
+    TagColumns,
+    document_ids,
+    is_tag_file,
+    read_classes,
+    read_labels,
+    read_queries,
+    read_rows_to_rank,
+)
+from slatewise.cli.tasks import task_named
+from slatewise.client import Client, ServiceError
+from slatewise.core.groups import group_rows
+from slatewise.core.rankings import Rankings
+from slatewise.data.records import MultiLabel, Run
+
+TOKEN = "SLATEWISE_TOKEN"
+"""The variable of the environment that holds the token: a command line is seen by all users of a machine."""
+_AT_ONCE = 128
+
+
+class Remote:
+    """A model at a service."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self._client, self._name = Client(url, os.environ.get(TOKEN)), name
+        self.about = self._told(lambda: self._client.model(name))
+
+    def run(self, data: str, top: int, columns: PairColumns, tagged: TagColumns) -> Run:
+        """Rank every query of a file."""
+        estimator = str(self.about["estimator"])
+        if estimator not in _READERS:
+            raise ValueError(f"{self._name}: expected one of {', '.join(_READERS)}, found {estimator}: use the client")
+        system, read = _READERS[estimator]
+        task_named(system).reading(columns, tagged)  # which refuses columns that such data do not have
+        with self._client:
+            return read(self, data, top, columns, tagged)
+
+    def answers(self, question: str, queries: Sequence[Any], **fields: Any) -> Iterator[dict[str, Any]]:
+        """Ask in parts, so that no request is too large."""
+        for first in range(0, len(queries), _AT_ONCE):
+            part = queries[first : first + _AT_ONCE]
+            yield from self._told(lambda part=part: self._client.ask(self._name, question, part, **fields).answers)
+
+    def _told(self, ask: Callable[[], Any]) -> Any:
+        try:
+            return ask()
+        except ServiceError as error:
+            raise ValueError(f"{self._name} at the service: {error}") from None
+
+
+def _documents(remote: Remote, data: str, top: int, columns: PairColumns, tagged: TagColumns) -> Run:
+    rows = read_rows_to_rank(data, remote.about["n_features"], Part.TEST, require_labels=False)
+    groups, X, names = group_rows(rows.qid, len(rows.qid)), rows.dense(), document_ids(rows)
+    order = np.arange(len(X)) if groups.order is None else groups.order
+    lists = [order[groups.offsets[n] : groups.offsets[n + 1]] for n in range(len(groups.ids))]
+    queries = [{"rows": X[own].tolist(), "ids": names[own].tolist()} for own in lists]
+    return _run(groups.ids, list(remote.answers("rank", queries, k=top)))
+
+
+def _labels(remote: Remote, data: str, top: int, columns: PairColumns, tagged: TagColumns) -> Run:
+    rows = _label_rows(remote, data, tagged)
+    found = list(remote.answers("scores", _dense(rows)))
+    has_names = isinstance(remote.about["labels"][0], str)
+    for one in found:
+        one["ids"] = one["ids"] if has_names else rows.label_names.tolist()
+        # What is certain has no number in JSON; nothing is known here, so that it is certain to be in.
+        scores = np.array([np.nan if score is None else score for score in one["scores"]])
+        order = np.argsort(-np.nan_to_num(scores, nan=1e30), kind="stable")[:top]
+        one["ids"], one["scores"] = [one["ids"][n] for n in order], np.nan_to_num(scores[order], nan=1e30).tolist()
+    return _run(np.arange(len(found)) if rows.ids is None else rows.ids, found)
+
+
+def _examples(remote: Remote, data: str, top: int, columns: PairColumns, tagged: TagColumns) -> Run:
+    X = read_classes(data, remote.about["n_features"], Part.TEST, require_labels=False).X
+    n_rows = int(remote.about["n_items"])
+    return _run(np.arange(len(X)), list(remote.answers("rank", X.tolist(), k=min(top, n_rows))))
+
+
+def _catalogue(remote: Remote, data: str, top: int, columns: PairColumns, tagged: TagColumns) -> Run:
+    k = min(top, int(remote.about["n_items"]))
+    if remote.about["queries"] == "rows":
+        rows = _label_rows(remote, data, tagged)
+        found = list(remote.answers("rank", _dense(rows), k=k))
+        for one in found:
+            one["ids"] = rows.label_names[one["ids"]].tolist()
+        return _run(np.arange(len(found)), found)
+    if remote.about["queries"] != "ids":
+        raise ValueError(f"--url: expected a model that ranks for ids or rows, found one of {remote.about['queries']}")
+    asked = np.unique(read_queries(data, columns, Part.TEST).astype(np.str_))
+    whole = remote.about["ids"] == "whole numbers"
+    queries: list[Any] = [int(one) for one in asked if one.lstrip("-").isdigit()] if whole else asked.tolist()
+    found = list(remote.answers("rank", queries, k=k, unknown="ignore"))
+    known = [one for one in found if not one["unknown"]]
+    if not known:
+        raise ValueError(f"{data}: expected queries that the model knows, found none")
+    if len(known) < len(asked):
+        n_unknown = len(asked) - len(known)
+        warnings.warn(
+            f"{data}: {n_unknown} of {len(asked)} queries are unknown to the model and get no list", stacklevel=2
+        )
+    known.sort(key=lambda one: one["query"])
+    return _run(np.array([one["query"] for one in known]), known)
+
+
+def _label_rows(remote: Remote, data: str, tagged: TagColumns) -> MultiLabel:
+    about = remote.about
+    return read_labels(
+        data,
+        about["n_features"],
+        about["n_items"],
+        Part.TEST,
+        require_labels=False,
+        columns=tagged,
+        feature_names=about["feature_names"] if is_tag_file(data) else None,
+    )
+
+
+def _dense(rows: MultiLabel) -> list[Any]:
+    X: Any = rows.X
+    return (X if isinstance(X, np.ndarray) else X.toarray()).tolist()
+
+
+def _run(query_ids: Any, found: list[dict[str, Any]]) -> Run:
+    offsets = np.concatenate(([0], np.cumsum([len(one["ids"]) for one in found]))).astype(np.int64)
+    ids = np.array([name for one in found for name in one["ids"]])
+    scores = np.array([score for one in found for score in one["scores"]], dtype=np.float64)
+    return Rankings.of_lists(query_ids, ids, scores, offsets).to_run()
+
+
+_READERS: dict[str, tuple[str, Callable[..., Run]]] = {
+    "BestFeatureRanker": ("feature", _documents),
+    "CStarRanker": ("cstar", _labels),
+    "LatentRanker": ("latent", _catalogue),
+    "MarginRanker": ("margin", _documents),
+    "MatchingRanker": ("matching", _documents),
+    "MetricRanker": ("metric", _examples),
+}

@@ -1,0 +1,45 @@
+"""``slatewise serve MODEL...``: the HTTP service."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+NEEDED = ("starlette", "uvicorn", "msgspec", "prometheus_client")
+
+
+def require_extra() -> None:
+    """Say what to install where the extra is missing."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise ValueError(f"serve: expected {', '.join(missing)} to be installed: pip install 'slatewise[serve]'")
+
+
+def run(
+    models: list[str],
+    host: str,
+    port: int,
+    token_file: Path | None,
+    workers: int,
+    origin: str | None,
+    behind_proxy: bool,
+    threads: int | None,
+) -> int:
+    """Serve until a signal comes; return the exit code."""
+    require_extra()
+    from slatewise.core.executor import thread_count
+    from slatewise.serve.settings import Settings
+    from slatewise.serve.supervisor import serve
+
+    n_threads = threads or max(thread_count(None) // workers, 1)
+    settings = Settings(
+        tuple(models), host, port, None if token_file is None else str(token_file), origin, behind_proxy, n_threads
+    )
+    return serve(settings, workers, lambda address: print(f"service: {address} (Ctrl-C ends it)", flush=True))
+
+
+def make_token(path: Path) -> str:
+    """Add a token to a file, and return it."""
+    from slatewise.serve.token_file import add_token
+
+    return add_token(path)

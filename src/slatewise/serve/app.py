@@ -1,0 +1,212 @@
+"""The routes of the service, as an ASGI application; who may ask is the guard's business, before it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from slatewise.serve.batching import Batcher, QueueFull
+from slatewise.serve.codec import JSON, Codec, codec_of_answer, codec_of_request, read_request, refused_by_library
+from slatewise.serve.door import Asked, Door, Refused
+from slatewise.serve.limits import Limits
+from slatewise.serve.measures import Measures
+from slatewise.serve.models import Models, Version
+from slatewise.serve.openapi import QUESTIONS, document
+from slatewise.web.body import BodyRefused
+
+_log = logging.getLogger("slatewise.serve")
+_LARGE = 1 << 15
+"""Bytes of a body from which on reading it is work for a thread."""
+PUBLIC = ("/health", "/ready")
+"""Paths for those who watch over processes: without a token."""
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Service:
+    """All that the routes share."""
+
+    def __init__(self, models: Models, limits: Limits, measures: Measures, *, look_every: float = 1.0) -> None:
+        self.models, self.limits, self.measures = models, limits, measures
+        self.stopping = False
+        self._look_every = look_every
+        n_threads = limits.at_once * len(models.names)
+        self.pool = ThreadPoolExecutor(n_threads, thread_name_prefix="answer")
+        self.doorkeeper = ThreadPoolExecutor(1, thread_name_prefix="door")
+        self.looker = ThreadPoolExecutor(1, thread_name_prefix="look")
+        self.batchers = {name: Batcher(self.pool, limits, partial(self._count_batch, name)) for name in models.names}
+
+    @property
+    def state(self) -> str:
+        """Whether requests are welcome: starting, ready or stopping."""
+        return "stopping" if self.stopping else "ready" if self.models.ready else "starting"
+
+    async def load(self) -> None:
+        """Load all models and warm them up."""
+        began = time.monotonic()
+        await asyncio.get_running_loop().run_in_executor(self.looker, self.models.look)
+        fields = {"seconds": round(time.monotonic() - began, 3), "models": self.models.names}
+        _log.info("ready" if self.models.ready else "not ready", extra={"fields": fields})
+
+    async def run(self) -> None:
+        """Load the models, then watch their files."""
+        if not self.models.ready:
+            await self.load()
+        await self.models.watch(self._look_every, self.looker)
+
+    def close(self) -> None:
+        """End the threads."""
+        for pool in (self.pool, self.doorkeeper, self.looker):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    async def ask(self, question: str, request: Request) -> Response:
+        """Answer a question of a model."""
+        began, name = time.monotonic(), str(request.path_params["name"])
+        answer = codec_of_answer(request.headers.get("accept"))
+        known = name if name in self.batchers else ""
+        try:
+            version, door = self._door(name, question)
+            asked = await self._asked(request, door)
+            body = await self.batchers[name].answer(door, asked, partial(_body, answer, version))
+            response = Response(body, media_type=answer.media_type)
+        except BodyRefused:  # the guard answers in our place
+            raise
+        except ClientDisconnect:
+            response = self._refusal(answer, Refused("body", "expected a whole one", 400))
+        except Exception as error:
+            response = self._refusal(answer, error)
+        self.measures.answers.labels(known, question, response.status_code).inc()
+        self.measures.seconds.labels(known, question).observe(time.monotonic() - began)
+        return response
+
+    def _door(self, name: str, question: str) -> tuple[Version, Door]:
+        if name not in self.batchers:
+            raise Refused("name", f"expected one of {', '.join(self.models.names)}, found {name[:100]!r}", 404)
+        version = self.models.get(name)
+        if version is None:
+            raise _Later("model", "expected one that is loaded, found one that is not yet", 1)
+        if question not in version.doors:
+            able = " or ".join(version.doors)
+            raise Refused("path", f"expected {able} of a {version.estimator}, found {question}", 404)
+        return version, version.doors[question]
+
+    async def _asked(self, request: Request, door: Door) -> Asked:
+        codec = codec_of_request(request.headers.get("content-type"))
+        body = await request.body()
+        if len(body) < _LARGE:
+            return _read(codec, body, door)
+        return await asyncio.get_running_loop().run_in_executor(self.doorkeeper, _read, codec, body, door)
+
+    def _count_batch(self, name: str, question: str, n_requests: int, n_queries: int) -> None:
+        self.measures.batch.labels(name, question).observe(n_queries)
+        self.measures.waiting.labels(name).set(len(self.batchers[name].waiting))
+
+    def _refusal(self, codec: Codec, error: Exception) -> Response:
+        headers: dict[str, str] = {}
+        match error:
+            case QueueFull():
+                place, message, status, kind = "queue", f"queue: {error}", 429, "queue full"
+                headers["retry-after"] = str(error.seconds)
+            case _Later():
+                place, message, status, kind = error.place, str(error), 503, "not ready"
+                headers["retry-after"] = str(error.seconds)
+            case Refused():
+                place, message, status, kind = error.place, str(error), error.status, "refused"
+            case TimeoutError():
+                seconds = f"{self.limits.seconds:g} s"
+                place, status, kind = "time", 504, "time"
+                message = f"time: expected an answer within {seconds}, found none: ask for less, or try again later"
+            case ValueError():
+                refused = refused_by_library(error)
+                place, message, status, kind = refused.place, str(refused), 422, "refused"
+            case _:
+                _log.error("failed", exc_info=error)
+                place, message, status, kind = "server", "the server failed; its log says why", 500, "failed"
+        self.measures.errors.labels(kind).inc()
+        body = codec.encode({"place": place, "message": message})
+        return Response(body, status, headers, codec.media_type)
+
+
+class _Later(Refused):
+    """Not now."""
+
+    def __init__(self, place: str, message: str, seconds: int) -> None:
+        super().__init__(place, message, 503)
+        self.seconds = seconds
+
+
+def _read(codec: Codec, body: bytes, door: Door) -> Asked:
+    return door.check(read_request(codec, body, door))
+
+
+def _body(codec: Codec, version: Version, parts: list[Any], warnings: tuple[str, ...]) -> bytes:
+    return codec.encode({"model": version.name, "version": version.version, "answers": parts, "warnings": warnings})
+
+
+def make_routes(service: Service, address: str) -> Starlette:
+    """Return the application."""
+
+    def written(request: Request, value: Any, status: int = 200) -> Response:
+        codec = codec_of_answer(request.headers.get("accept"))
+        return Response(codec.encode(value), status, media_type=codec.media_type)
+
+    async def health(request: Request) -> Response:
+        return written(request, {"status": "alive"})
+
+    async def ready(request: Request) -> Response:
+        return written(request, {"status": service.state}, 200 if service.state == "ready" else 503)
+
+    async def metrics(_: Request) -> Response:
+        return Response(service.measures.text(), media_type=_TEXT)
+
+    async def models(request: Request) -> Response:
+        return written(request, {"models": [service.models.about(name) for name in service.models.names]})
+
+    async def model(request: Request) -> Response:
+        name = str(request.path_params["name"])
+        if name not in service.models.names:
+            message = f"name: expected one of {', '.join(service.models.names)}, found {name[:100]!r}"
+            return written(request, {"place": "name", "message": message}, 404)
+        return written(request, service.models.about(name))
+
+    async def openapi(_: Request) -> Response:
+        codec = codec_of_answer(None)
+        return Response(codec.encode(document(service.models, service.limits, address)), media_type=JSON)
+
+    async def refused(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        place = {404: "path", 405: "method"}.get(status, "request")
+        expected = "/openapi.json" if status == 404 else "its methods"
+        message = f"{place}: expected one that {expected} has, found another"
+        response = written(request, {"place": place, "message": message}, status)
+        response.headers.update(getattr(error, "headers", None) or {})
+        return response
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        running = asyncio.create_task(service.run())
+        yield
+        running.cancel()
+        service.close()
+
+    routes = [
+        Route("/health", health),
+        Route("/ready", ready),
+        Route("/metrics", metrics),
+        Route("/openapi.json", openapi),
+        Route("/v1/models", models),
+        Route("/v1/models/{name}", model),
+        *(Route(f"/v1/models/{{name}}/{one}", partial(service.ask, one), methods=["POST"]) for one in QUESTIONS),
+    ]
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: refused})

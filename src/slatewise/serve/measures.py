@@ -1,0 +1,44 @@
+"""What Prometheus is told."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+SECONDS = (0.001, 0.0025, 0.005, 0.0075, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+QUERIES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""Where several workers count together; the supervisor sets it before they start."""
+
+
+class Measures:
+    """The figures of a service; of several workers whoever is asked tells those of all."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        of: Any = {"registry": self.registry, "namespace": "slatewise"}
+        self.seconds = Histogram(
+            "request_seconds", "Time from a request to its answer.", ["model", "route"], buckets=SECONDS, **of
+        )
+        self.batch = Histogram(
+            "batch_queries", "Queries that were answered together.", ["model", "route"], buckets=QUERIES, **of
+        )
+        self.answers = Counter("answers", "Answers by status.", ["model", "route", "status"], **of)
+        self.errors = Counter("errors", "Refusals and failures by kind.", ["kind"], **of)
+        self.swaps = Counter("swaps", "Model files that were taken or refused.", ["model", "result"], **of)
+        self.version = Gauge(
+            "model_info", "1 for the version that answers.", ["model", "estimator", "version"],
+            multiprocess_mode="livemax", **of,
+        )  # fmt: skip
+        self.waiting = Gauge("waiting_requests", "In the queue.", ["model"], multiprocess_mode="livesum", **of)
+
+    def text(self) -> bytes:
+        """Return all of them in Prometheus' form."""
+        if SHARED_FOLDER not in os.environ:
+            return generate_latest(self.registry)
+        together = CollectorRegistry()
+        MultiProcessCollector(together)
+        return generate_latest(together)

@@ -1,0 +1,177 @@
+"""The OpenAPI document: the models that are there, with their own schemas and examples that were really answered."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+
+from slatewise._version import __version__
+from slatewise.serve.codec import JSON, MESSAGEPACK
+from slatewise.serve.door import Door
+from slatewise.serve.limits import Limits
+from slatewise.serve.models import Models, Version
+
+QUESTIONS = ("rank", "scores", "explain", "next_question")
+_REF = "#/components/schemas/{name}"
+_ERROR = {
+    "type": "object",
+    "properties": {"place": {"type": "string"}, "message": {"type": "string"}},
+    "required": ["place", "message"],
+}
+_REFUSALS = {
+    "400": "The body is no JSON or MessagePack, or the request is not decent HTTP.",
+    "404": "There is no such model, or it does not answer this.",
+    "415": "The body is of another kind.",
+    "422": "A field is wrong; place says which.",
+    "429": "The queue is full, or too many wrong tokens were shown: Retry-After says when to come back.",
+    "500": "The server failed; its log says why.",
+    "503": "The model is not loaded yet, or there are too many connections.",
+    "504": "There was no answer in time.",
+}
+_GUARDED = {
+    "400": "The request is not decent HTTP.",
+    "401": "A token is needed, or the one shown is wrong.",
+    "403": "A page of others asks.",
+    "405": "Another method is expected.",
+    "408": "The body came too slowly.",
+    "413": "The body is too large.",
+    "421": "The server is not called so.",
+}
+
+
+def document(models: Models, limits: Limits, address: str) -> dict[str, Any]:
+    """Return the document as it is now; models that are not loaded yet have no paths."""
+    paths: dict[str, Any] = _common_paths()
+    schemas: dict[str, Any] = {"Error": _ERROR, "Model": _MODEL}
+    for name in models.names:
+        version = models.get(name)
+        if version is not None:
+            for door in version.doors.values():
+                paths[f"/v1/models/{name}/{door.name}"] = {"post": _operation(version, door, schemas)}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "slatewise", "version": __version__, "description": _description(limits)},
+        "servers": [{"url": address}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"token": []}],
+    }
+
+
+def _description(limits: Limits) -> str:
+    return (
+        f"One request: at most {limits.queries} queries, lists of {limits.k} places, {limits.numbers} scores in all, "
+        f"lists of {limits.ids} ids, {limits.body_bytes} bytes, {limits.seconds:g} s. At most {limits.waiting} of them "
+        f"wait for a model. Requests are answered together where they can be, {limits.batch} queries at most, and none "
+        "waits for that."
+    )
+
+
+def _operation(version: Version, door: Door, schemas: dict[str, Any]) -> dict[str, Any]:
+    """Describe one door; its types are named after the model, because their limits are the model's."""
+    prefix = f"{version.name}_"
+    (request, part), found = msgspec.json.schema_components([door.request, door.part], ref_template=_REF)
+    schemas.update({f"{prefix}{name}": _renamed(schema, prefix, found) for name, schema in found.items()})
+    request, part = _renamed(request, prefix, found), _renamed(part, prefix, found)
+    answer = {
+        "type": "object",
+        "properties": {
+            "model": {"const": version.name},
+            "version": {"type": "string"},
+            "answers": {"type": "array", "items": part},
+            "warnings": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["model", "version", "answers", "warnings"],
+    }
+    asked = msgspec.to_builtins(door.example)
+    answered: dict[str, Any] = {
+        "model": version.name,
+        "version": version.version,
+        "answers": msgspec.json.decode(msgspec.json.encode(version.examples[door.name])),
+        "warnings": [],
+    }
+    return {
+        "summary": door.summary,
+        "operationId": f"{version.name}_{door.name}",
+        "requestBody": {
+            "required": True,
+            "content": {JSON: {"schema": request, "example": asked}, MESSAGEPACK: {"schema": request}},
+        },
+        "responses": {
+            "200": {
+                "description": door.summary,
+                "content": {JSON: {"schema": answer, "example": answered}, MESSAGEPACK: {"schema": answer}},
+            },
+            **refusals(_REFUSALS),
+        },
+    }
+
+
+def refusals(own: dict[str, str]) -> dict[str, Any]:
+    """Return the answers that are no answers: ours in JSON or MessagePack, those of the guard in plain text."""
+    error, text = {"schema": {"$ref": _REF.format(name="Error")}}, {"schema": {"type": "string"}}
+    both = {JSON: error, MESSAGEPACK: error, "text/plain": text}
+    later = {"Retry-After": {"schema": {"type": "string"}, "description": "Seconds."}}
+    answers: dict[str, Any] = {}
+    for status, description in sorted((_GUARDED | own).items()):
+        answers[status] = {"description": description, "content": both}
+        if status in ("429", "503"):
+            answers[status]["headers"] = later
+    return answers
+
+
+def _renamed(schema: Any, prefix: str, names: Any) -> Any:
+    """Let references lead to the names with a prefix."""
+    if isinstance(schema, dict):
+        parts = cast("dict[str, Any]", schema)
+        return {key: _renamed(value, prefix, names) for key, value in parts.items()}
+    if isinstance(schema, list):
+        return [_renamed(value, prefix, names) for value in cast("list[Any]", schema)]
+    place = _REF.format(name="")
+    if isinstance(schema, str) and schema.startswith(place) and schema.removeprefix(place) in names:
+        return _REF.format(name=prefix + schema.removeprefix(place))
+    return schema
+
+
+_MODEL = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "ready": {"type": "boolean"},
+        "refused": {"type": ["string", "null"], "description": "Why the file that is there now was refused."},
+        "version": {"type": "string", "description": "The start of the sha256 of the file."},
+        "estimator": {"type": "string"},
+        "routes": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["name", "ready", "refused"],
+}
+_STATUS = {"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]}
+
+
+def _common_paths() -> dict[str, Any]:
+    model = {"$ref": _REF.format(name="Model")}
+    every = {"type": "object", "properties": {"models": {"type": "array", "items": model}}, "required": ["models"]}
+    name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+    nothing = {"404": _REFUSALS["404"], "429": _REFUSALS["429"], "503": _REFUSALS["503"]}
+    ready = _get("Whether requests are welcome.", _both(_STATUS), {"429": _REFUSALS["429"]})
+    ready["responses"]["503"] = {"description": "Models are loading, or it stops.", "content": _both(_STATUS)}
+    return {
+        "/health": {"get": _get("Whether the process lives.", _both(_STATUS), nothing)},
+        "/ready": {"get": ready},
+        "/metrics": {"get": _get("Figures for Prometheus.", {"text/plain": {"schema": {"type": "string"}}}, nothing)},
+        "/openapi.json": {"get": _get("This document.", {JSON: {"schema": {"type": "object"}}}, nothing)},
+        "/v1/models": {"get": _get("All models.", _both(every), nothing)},
+        "/v1/models/{name}": {"get": _get("One model.", _both(model), nothing), "parameters": [name]},
+    }
+
+
+def _both(schema: Any) -> dict[str, Any]:
+    return {JSON: {"schema": schema}, MESSAGEPACK: {"schema": schema}}
+
+
+def _get(summary: str, content: dict[str, Any], own: dict[str, str]) -> dict[str, Any]:
+    return {"summary": summary, "responses": {"200": {"description": summary, "content": content}, **refusals(own)}}

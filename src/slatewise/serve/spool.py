@@ -1,0 +1,48 @@
+"""Copies of model files that nobody else writes to, shared by all workers.
+
+Arrays of a model are mapped from its file. Somebody who copies a new model over the file, instead of renaming one into
+its place, would change or cut the arrays under a running service. So a model is copied into a folder of the service's
+own first. Workers that copy the same bytes end up with one file, and the system keeps its pages in memory once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+_PART = 1 << 20
+_VERSION_LETTERS = 12
+
+
+class Spool:
+    """A folder of copies, named after their content."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def copy(self, name: str, source: Path) -> tuple[Path, str]:
+        """Copy a file as it is now; return where, and its version: the start of its sha256."""
+        digest = hashlib.sha256()
+        number, temporary = tempfile.mkstemp(suffix=".part", dir=self.folder)
+        try:
+            with open(number, "wb") as out, open(source, "rb") as file:
+                while part := file.read(_PART):
+                    digest.update(part)
+                    out.write(part)
+            version = digest.hexdigest()[:_VERSION_LETTERS]
+            target = self.folder / f"{name}@{version}.safetensors"
+            with suppress(FileExistsError):  # another worker was here first
+                os.link(temporary, target)
+        finally:
+            os.unlink(temporary)
+        return target, version
+
+    def keep_only(self, name: str, version: str) -> None:
+        """Remove other copies of a model; who has one mapped keeps it until it lets go."""
+        for path in self.folder.glob("*@*.safetensors"):
+            of, _, rest = path.name.rpartition("@")
+            if of == name and rest != f"{version}.safetensors":
+                path.unlink(missing_ok=True)

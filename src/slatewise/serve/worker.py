@@ -1,0 +1,166 @@
+"""One process of the service: the application behind the guard, on a socket that others may share.
+
+Told to stop, it first says that it is not ready and closes connections after their next answer, goes on to take what
+comes, then takes what still waits on the socket, and only then closes it; whatever was taken is answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from slatewise.core.executor import one_blas_thread
+from slatewise.serve.app import PUBLIC, Service, make_routes
+from slatewise.serve.hearing import hear_warnings
+from slatewise.serve.logs import write_logs
+from slatewise.serve.measures import Measures
+from slatewise.serve.models import Models, Version
+from slatewise.serve.settings import Settings
+from slatewise.serve.spool import Spool
+from slatewise.serve.token_file import TokenFile
+from slatewise.web.asgi import App, Message, Receive, Scope, Send
+from slatewise.web.guard import Guard
+from slatewise.web.server import server_config
+from slatewise.web.tokens import Digests
+
+_LATE_SECONDS = 0.3
+"""How long a connection without a request may still bring one when the socket is closed."""
+_MOST_CONNECTIONS = 2000
+
+
+def make_service(settings: Settings) -> Service:
+    """Return the service of these settings; its models are loaded when it runs."""
+    measures = Measures()
+
+    def told(before: Version | None, name: str, result: str) -> None:
+        measures.swaps.labels(name, result).inc()
+        if result == "taken":
+            if before is not None:
+                measures.version.labels(name, before.estimator, before.version).set(0)
+            now = models.get(name)
+            if now is not None:
+                measures.version.labels(name, now.estimator, now.version).set(1)
+
+    models = Models(settings.files(), Spool(Path(settings.spool)), settings.limits, settings.n_threads, told)
+    return Service(models, settings.limits, measures, look_every=settings.look_every)
+
+
+def make_app(settings: Settings, service: Service) -> App:
+    """Return the whole application: routes behind the guard."""
+    keys = Digests(list) if settings.token_file is None else TokenFile(Path(settings.token_file)).keys
+    routes = _closing(make_routes(service, settings.address), service)
+    # Nothing is signed by the secret: there are no pages, and no cookies.
+    return Guard(routes, settings.site(), keys, secrets.token_bytes(32), settings.rules(PUBLIC))
+
+
+def _closing(app: Any, service: Service) -> App:
+    """Tell clients of a service that stops to come back on another connection."""
+
+    async def routes(scope: Scope, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start" and service.stopping:
+                message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+            await send(message)
+
+        await app(scope, receive, sending)
+
+    return routes
+
+
+class Server(uvicorn.Server):
+    """Uvicorn's server, which loses nothing that it has taken."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, settings: Settings) -> None:
+        super().__init__(config)
+        self._service, self._settings = service, settings
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Stop at the first signal, at once at the second Ctrl-C; a stop that was asked for is no failure."""
+        del frame
+        if self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
+        self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop without losing a request."""
+        self._service.stopping = True
+        if not self.force_exit:
+            await asyncio.sleep(self._settings.drain_seconds)
+        for server in self.servers:
+            await self._close_listening(server)
+        late = asyncio.get_running_loop().time() + _LATE_SECONDS
+        while any(self._is_new(one) for one in self.server_state.connections):
+            if asyncio.get_running_loop().time() > late:
+                break
+            await asyncio.sleep(0.01)
+        await super().shutdown(sockets)
+
+    @staticmethod
+    def _is_new(connection: Any) -> bool:
+        """Whether a connection has not brought a request yet."""
+        return connection.cycle is None
+
+    async def _close_listening(self, server: asyncio.Server) -> None:
+        """Close the socket after taking all connections that wait there."""
+        loop = asyncio.get_running_loop()
+        copies = [socket.socket(fileno=socket.dup(one.fileno())) for one in server.sockets]
+        server.close()
+        for copy in copies:
+            copy.setblocking(False)
+            while True:
+                try:
+                    connection, _ = copy.accept()
+                except (BlockingIOError, OSError):
+                    break
+                connection.setblocking(False)
+                await loop.connect_accepted_socket(self._protocol, connection)
+            copy.close()
+
+    def _protocol(self) -> Any:
+        kind: Any = self.config.http_protocol_class
+        return kind(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+
+def run_worker(settings: Settings, listening: socket.socket, *, wait_until_ready: bool = False) -> None:
+    """Serve until a signal comes; a worker that takes a dead one's place takes no requests before it can answer."""
+    write_logs()
+    hear_warnings()
+    service = make_service(settings)
+    grace = int(settings.limits.seconds) + 5
+    config = server_config(
+        make_app(settings, service),
+        settings.host,
+        settings.port,
+        most_connections=_MOST_CONNECTIONS,
+        grace_seconds=grace,
+    )
+    server = Server(config, service, settings)
+    with one_blas_thread():
+        if wait_until_ready:
+            service.models.look()
+        server.run(sockets=[listening])
+
+
+def main() -> None:
+    """Be a worker of a supervisor: settings, the number of its socket and whether to wait are the arguments."""
+    settings, number, wait = Settings.read(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "wait"
+
+    def end_with_parent() -> None:
+        os.read(0, 1)  # ends when nobody holds the other end
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    run_worker(settings, socket.socket(fileno=number), wait_until_ready=wait)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""A service under load: an open-loop generator, one query of 176,948 items, and batches against the library's own call.
+
+The generator sends requests at fixed times, whether earlier ones were answered or not, and measures from the time a
+request was *due*: a service that falls behind shows it. It runs in a process of its own, on the same machine. Peers
+have the same factors: implicit's ``topk`` (what its ``recommend`` runs) behind a plain FastAPI route, and LitServe with
+our own ranker inside, asked by the same generator in the same run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from slatewise import LatentRanker, load
+from slatewise.client import Client
+from slatewise_papers.bench._table import Row, Table, installed
+
+N_COMPONENTS, K, BATCH = 64, 20, 256
+PATH = "/v1/models/songs/rank"
+PEERS = {"implicit": "implicit behind a FastAPI route", "litserve": "LitServe with our ranker"}
+
+
+def run(quick: bool = False) -> Table:
+    """Measure; ``quick``: a tenth of the items and of the seconds."""
+    n_items, seconds = (17_695, 3.0) if quick else (176_948, 20.0)
+    rates = (50, 200)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "songs.safetensors")
+        model_of(n_items).save(path)
+        rows: list[Row] = []
+        with served(path) as port:
+            for rate in rates:
+                found = open_loop(port, PATH, n_items, rate, seconds)
+                bar = "<= 10 ms" if rate == 50 else ""
+                rows.append(Row(f"one query of {n_items} items, {rate}/s, p50", _ms(found, 0.5), unit="ms"))
+                rows.append(Row(f"one query of {n_items} items, {rate}/s, p99", _ms(found, 0.99), unit="ms", bar=bar))
+            rows += _against_direct(path, port, n_items, quick)
+        left_out = [name for name in PEERS if not installed(name)]
+        for name, what in PEERS.items():
+            if name not in left_out:
+                rows += _against_peer(name, what, path, n_items, seconds)
+    remarks = [
+        f"{os.cpu_count()} cores; the generator in a process of its own on the same machine; load before the run "
+        f"{os.getloadavg()[0]:.1f}",
+        "direct: the library's own call in a process of its own, with as many threads",
+    ]
+    return Table("serve", rows, left_out, remarks)
+
+
+def model_of(n_items: int) -> LatentRanker:
+    """Return a ranker of random factors: what it costs does not depend on what it learnt."""
+    rng = np.random.default_rng(0)
+    ranker = LatentRanker(n_components=N_COMPONENTS, epochs=1, validation_fraction=0, learning_rate=0.3, max_norm=1.5)
+    ranker.fit(np.arange(2), np.arange(2))
+    width = ranker.item_factors_.shape[2]
+    factors = np.zeros((2, 1, n_items, width), dtype=np.float32)
+    factors[:, 0, :, : N_COMPONENTS + 1] = rng.normal(size=(2, n_items, N_COMPONENTS + 1))
+    factors[0, 0, :, N_COMPONENTS] = 1.0
+    ranker.query_factors_, ranker.item_factors_ = factors[0], factors[1]
+    ranker.query_ids_ = ranker.item_ids_ = np.arange(n_items)
+    ranker.query_steps_, ranker.item_steps_ = np.ones((n_items, 1), np.float32), np.ones((n_items, 2), np.float32)
+    return ranker
+
+
+@contextmanager
+def served(path: Path) -> Generator[int]:
+    """Run the service, and yield its port when it is ready."""
+    command = [sys.executable, "-m", "slatewise", "serve", str(path), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        said = process.stdout.readline() if process.stdout is not None else ""
+        port = int(said.split()[1].rpartition(":")[2])
+        _wait(port, "/ready")
+        yield port
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+
+
+def open_loop(port: int, path: str, n_items: int, rate: float, seconds: float) -> list[float]:
+    """Run the generator in a process of its own, and return the seconds that each request took."""
+    command = [
+        sys.executable,
+        "-m",
+        "slatewise_papers.bench.serve",
+        str(port),
+        path,
+        str(n_items),
+        str(rate),
+        str(seconds),
+    ]
+    found = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(found.stdout)
+
+
+def _against_direct(path: Path, port: int, n_items: int, quick: bool) -> list[Row]:
+    """Compare requests one after the other with calls one after the other; medians, in turn."""
+    ranker, client = load(path), Client(f"http://127.0.0.1:{port}")
+    rng = np.random.default_rng(1)
+    rows: list[Row] = []
+    for size, n_calls in ((1, 100), (BATCH, 5 if quick else 15)):
+        http: list[float] = []
+        direct: list[float] = []
+        for _ in range(n_calls + 2):
+            queries = rng.integers(0, n_items, size)
+            began = time.perf_counter()
+            client.rank("songs", queries.tolist(), k=K)
+            between = time.perf_counter()
+            ranker.rank(queries, K)
+            http.append(between - began)
+            direct.append(time.perf_counter() - between)
+        ours, own = float(np.median(http[2:])), float(np.median(direct[2:]))
+        bar = "ratio >= 0.8" if size == BATCH else ""
+        rows.append(Row(f"batch {size}, k = {K}, n = {N_COMPONENTS}, JSON", 1e3 * ours, "direct", 1e3 * own, "ms", bar))
+    client.close()
+    return rows
+
+
+def _against_peer(name: str, what: str, path: Path, n_items: int, seconds: float) -> list[Row]:
+    rows: list[Row] = []
+    with served(path) as port, peer(name, path) as theirs:
+        for rate in (50,):
+            ours = open_loop(port, PATH, n_items, rate, seconds)
+            other = open_loop(theirs, "/predict", n_items, rate, seconds)
+            for share in (0.5, 0.99):
+                label = f"one query, {rate}/s, p{100 * share:g}"
+                rows.append(Row(label, _ms(ours, share), what, _ms(other, share), "ms", "ratio >= 1"))
+    return rows
+
+
+@contextmanager
+def peer(name: str, path: Path) -> Generator[int]:
+    """Run a peer's server, and yield its port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    command = [sys.executable, "-m", "slatewise_papers.bench.serve_peers", name, str(path), str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        _wait(port, "/health")
+        yield port
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # LitServe has processes of its own
+        process.wait(60)
+
+
+def _wait(port: int, path: str) -> None:
+    import http.client
+
+    for _ in range(1200):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("GET", path)
+            if connection.getresponse().status == 200:
+                return
+        except OSError:
+            pass
+        finally:
+            connection.close()
+        time.sleep(0.1)
+    raise RuntimeError(f"port {port}: expected a server within two minutes, found none")
+
+
+def _ms(seconds: list[float], share: float) -> float:
+    return 1e3 * float(np.quantile(seconds, share))
+
+
+# --- the generator ----------------------------------------------------------------------------------------------------
+
+
+async def generate(port: int, path: str, n_items: int, rate: float, seconds: float) -> list[float]:
+    """Send requests at fixed times over connections that are kept; return the time of each from when it was due."""
+    rng = np.random.default_rng(2)
+    idle: list[tuple[Any, Any]] = []
+    taken: list[float] = []
+    loop = asyncio.get_running_loop()
+
+    async def one(due: float, query: int) -> None:
+        reader, writer = idle.pop() if idle else await asyncio.open_connection("127.0.0.1", port)
+        body = json.dumps({"queries": [query], "k": K}).encode()
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+        writer.write(head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        answer = await reader.readuntil(b"\r\n\r\n")
+        if b" 200 " not in answer.split(b"\r\n", 1)[0]:
+            raise RuntimeError(answer.decode())
+        length = next(line for line in answer.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+        await reader.readexactly(int(length.split(b":")[1]))
+        taken.append(loop.time() - due)
+        idle.append((reader, writer))
+
+    for _ in range(20):
+        await one(loop.time(), int(rng.integers(n_items)))
+    taken.clear()
+    start = loop.time() + 0.1
+    tasks: list[asyncio.Task[None]] = []
+    for number, query in enumerate(rng.integers(0, n_items, int(rate * seconds)).tolist()):
+        due = start + number / rate
+        await asyncio.sleep(max(due - loop.time(), 0.0))
+        tasks.append(asyncio.create_task(one(due, query)))
+    await asyncio.gather(*tasks)
+    return taken
+
+
+if __name__ == "__main__":
+    at, where, how_many, per_second, lasting = sys.argv[1:]
+    print(json.dumps(asyncio.run(generate(int(at), where, int(how_many), float(per_second), float(lasting)))))

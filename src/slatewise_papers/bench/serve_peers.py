@@ -1,0 +1,69 @@
+"""Servers of others with the same factors: ``python -m slatewise_papers.bench.serve_peers NAME MODEL PORT``."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from slatewise import load
+
+K = 20
+
+
+def implicit_route(path: str, port: int) -> None:
+    """Run implicit's top-k, as its ``recommend`` does, in a plain FastAPI route: what one would write first."""
+    fastapi, uvicorn = import_module("fastapi"), import_module("uvicorn")
+    topk: Any = import_module("implicit.cpu.topk").topk
+    ranker = load(path)
+    width = ranker.n_components_ + 1
+    items = np.ascontiguousarray(ranker.item_factors_[0, :, :width])
+    queries = np.ascontiguousarray(ranker.query_factors_[0, :, :width])
+    app = fastapi.FastAPI()
+
+    def predict(body: dict[str, Any]) -> dict[str, Any]:
+        ids, scores = topk(items, queries[body["queries"]], body["k"], num_threads=0)
+        return {"ids": ids.tolist(), "scores": scores.tolist()}
+
+    def health() -> dict[str, str]:
+        return {"status": "alive"}
+
+    app.post("/predict")(predict)
+    app.get("/health")(health)
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="error")
+
+
+def litserve(path: str, port: int) -> None:
+    """Run our ranker inside LitServe, with its batching."""
+    ls: Any = import_module("litserve")
+
+    class Api(ls.LitAPI):
+        def setup(self, device: Any) -> None:
+            self.ranker = load(path)
+            self.ranker.rank([0], K)
+
+        def decode_request(self, request: Any) -> Any:
+            return request["queries"]
+
+        def batch(self, inputs: Any) -> Any:
+            return inputs
+
+        def predict(self, x: Any) -> Any:
+            found = self.ranker.rank([query for queries in x for query in queries], K)
+            return [(found.ids[n : n + 1].tolist(), found.scores[n : n + 1].tolist()) for n in range(len(x))]
+
+        def unbatch(self, output: Any) -> Any:
+            return output
+
+        def encode_response(self, output: Any) -> Any:
+            return {"ids": output[0], "scores": output[1]}
+
+    ls.LitServer(Api(max_batch_size=64, batch_timeout=0.001), accelerator="cpu").run(
+        host="127.0.0.1", port=port, generate_client_file=False, log_level="error"
+    )
+
+
+if __name__ == "__main__":
+    {"implicit": implicit_route, "litserve": litserve}[sys.argv[1]](sys.argv[2], int(sys.argv[3]))

@@ -1,0 +1,157 @@
+"""The client against a server: answers, errors with their place, retries; and ``slatewise rank --url``."""
+
+import ast
+import json
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import uvicorn
+
+import slatewise.client
+from slatewise.cli.main import main
+from slatewise.client import Client, ServiceError
+from slatewise.serve.supervisor import bind
+from slatewise.web.server import server_config
+from tests.serve.conftest import make_asking
+
+
+@pytest.fixture(scope="module")
+def url(files, tmp_path_factory):
+    """The application on a real socket, in a thread."""
+    listening = bind("127.0.0.1", 0)
+    port = listening.getsockname()[1]
+    served = make_asking(files, tmp_path_factory.mktemp("spool"), port=port, n_threads=1)
+    served.service.models.look()
+    server = uvicorn.Server(server_config(served.app, "127.0.0.1", port))
+    thread = threading.Thread(target=lambda: server.run(sockets=[listening]))
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join()
+
+
+def test_the_client_needs_nothing_but_the_standard_library():
+    tree = ast.parse(Path(slatewise.client.__file__).read_text())
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name.partition(".")[0] for name in names} <= set(sys.stdlib_module_names)
+
+
+def test_questions(url, direct):
+    client = Client(url)
+    assert client.ready()
+    assert [one["name"] for one in client.models()] == list(direct)
+    answer = client.rank("plays", [3, 1], k=4)
+    expected = direct["plays"].rank([3, 1], 4)
+    assert [one["ids"] for one in answer.answers] == expected.ids.tolist()
+    assert answer.version == client.model("plays")["version"]
+    assert client.scores("plays", [3], items=[1]).answers[0]["ids"] == [1]
+    assert client.explain("plays", [3], k=2).answers[0]["items"][0]["id"] == expected.ids[0, 0]
+    assert client.next_question("tags", [[0.0] * 8], [{"tag 1": 1}]).answers[0]["label"].startswith("tag")
+    client.close()
+
+
+def test_refusals_have_their_place(url):
+    client = Client(url)
+    for ask, status, place in (
+        (lambda: client.rank("plays", [1], k=0), 422, "k"),
+        (lambda: client.rank("nobody/../x", [1]), 400, "request"),
+        (lambda: client.rank("nobody", [1]), 404, "name"),
+    ):
+        with pytest.raises(ServiceError, match="expected") as refused:
+            ask()
+        assert (refused.value.status, refused.value.place) == (status, place)
+    client.close()
+    for wrong in ("localhost:8000", "ftp://x", "http://"):
+        with pytest.raises(ValueError, match="url: expected http"):
+            Client(wrong)
+
+
+class Moody(BaseHTTPRequestHandler):
+    """Full, not ready, gone, and then in order; or always full."""
+
+    protocol_version = "HTTP/1.1"
+    moods: ClassVar[list] = []
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        mood = self.moods.pop(0) if self.moods else 200
+        if mood == "gone":
+            self.close_connection = True
+            return
+        body = {"place": "queue", "message": "queue: expected room"}
+        if mood == 200:
+            body = {"model": "m", "version": "1", "answers": [], "warnings": []}
+        text = json.dumps(body).encode()
+        self.send_response(mood)
+        self.send_header("Content-Length", str(len(text)))
+        if mood == 429:
+            self.send_header("Retry-After", "0")
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *arguments):
+        pass
+
+
+def test_a_full_service_is_asked_again():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Moody)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_address[1]}"
+    client = Client(address, timeout=10)
+    Moody.moods = [429, 503, "gone"]
+    assert client.rank("m", [1]).version == "1"
+    Moody.moods = [429] * 10
+    with Client(address, retries=2) as patient, pytest.raises(ServiceError, match="expected room") as full:
+        patient.rank("m", [1])
+    assert (full.value.status, len(Moody.moods)) == (429, 7)
+    Moody.moods = [500]
+    with pytest.raises(ServiceError):
+        client.rank("m", [1])
+    client.close()
+    server.shutdown()
+    server.server_close()
+    with Client(address, timeout=1, retries=0) as hasty, pytest.raises(ServiceError) as gone:
+        hasty.rank("m", [1])
+    assert gone.value.status == 0
+    with Client(address) as nobody:
+        assert not nobody.ready()
+
+
+def table_of(path):
+    return [line.split(",") for line in path.read_text().splitlines()[1:]]
+
+
+def test_rank_with_a_service_is_rank_with_the_file(url, files, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    (tmp_path / "plays.csv").write_text("3,1\n1,2\n999,1\n")
+    rows = [f"qid:{n // 3} " + " ".join(f"{c + 1}:{v:.3f}" for c, v in enumerate(rng.normal(size=3))) for n in range(9)]
+    (tmp_path / "documents.txt").write_text("\n".join(rows) + "\n")
+    np.savetxt(tmp_path / "near.csv", rng.normal(size=(4, 3)), delimiter=",", fmt="%.3f")
+    np.savez(tmp_path / "tags.npz", X=rng.normal(size=(4, 8)))
+    for name, data in (
+        ("plays", "plays.csv"),
+        ("documents", "documents.txt"),
+        ("near", "near.csv"),
+        ("tags", "tags.npz"),
+    ):
+        for out, arguments in (("here", [str(files[name])]), ("there", [name, "--url", url])):
+            model, *rest = arguments
+            words = ["rank", model, str(tmp_path / data), "--top", "4", "--out", str(tmp_path / f"{out}.csv"), *rest]
+            with pytest.raises(SystemExit, match="0"):
+                main(words)
+        here, there = table_of(tmp_path / "here.csv"), table_of(tmp_path / "there.csv")
+        assert [line[:3] for line in here] == [line[:3] for line in there], name
+        np.testing.assert_allclose([float(line[3]) for line in here], [float(line[3]) for line in there], rtol=1e-5)
+    assert capsys.readouterr().err.count("1 of 3 queries") == 2
+    with pytest.raises(SystemExit, match="2"):
+        main(["rank", "nobody", str(tmp_path / "plays.csv"), "--out", str(tmp_path / "x.run"), "--url", url])
+    assert "nobody at the service: name: expected one of plays" in capsys.readouterr().err

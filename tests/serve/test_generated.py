@@ -1,0 +1,20 @@
+"""2,000 requests made from the document: no server error, and no answer that the document does not know."""
+
+import pytest
+
+from slatewise.serve.limits import Limits
+from tests.serve.conftest import make_asking
+from tests.serve.generated import check_generated
+
+pytest.importorskip("schemathesis", reason="schemathesis is not installed")
+
+
+def test_generated_requests(files, tmp_path):
+    small = Limits(queries=3, k=5, numbers=12, ids=4)
+    asking = make_asking({name: files[name] for name in ("plays", "tags", "documents")}, tmp_path, limits=small)
+    asking.service.models.look()
+    counts = check_generated(asking, 2000)
+    asking.service.close()
+    assert sum(counts.values()) > 2000
+    assert counts[200] > 100
+    assert max(counts) < 500, counts

@@ -1,0 +1,185 @@
+"""Files that change: taken when they are good, refused when they are not, and no request hears of it."""
+
+import asyncio
+import os
+import shutil
+import threading
+
+import httpx
+import pytest
+
+from slatewise.serve.limits import Limits
+from slatewise.serve.models import ModelFile, Models
+from slatewise.serve.spool import Spool
+from tests.serve.conftest import fit_plays, make_asking
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """Two models of the same data that rank differently."""
+    folder = tmp_path_factory.mktemp("two")
+    for seed in (1, 2):
+        fit_plays(seed).save(folder / f"{seed}.safetensors")
+    return [folder / "1.safetensors", folder / "2.safetensors"]
+
+
+@pytest.fixture
+def served(two, tmp_path):
+    (tmp_path / "spool").mkdir()
+    shutil.copy(two[0], tmp_path / "plays.safetensors")
+    asked = make_asking({"plays": tmp_path / "plays.safetensors"}, tmp_path / "spool", n_threads=1)
+    yield asked, tmp_path / "plays.safetensors"
+    asked.service.close()
+
+
+def version_of(asked):
+    return asked.get("/v1/models/plays")[1].get("version")
+
+
+def replace_by(path, source):
+    shutil.copy(source, path.with_suffix(".new"))
+    os.replace(path.with_suffix(".new"), path)
+
+
+def test_nothing_is_answered_before_the_model_is_there(served):
+    asked, _ = served
+    assert asked.get("/ready") == (503, {"status": "starting"})
+    assert asked.get("/health")[0] == 200
+    answered = asked.raw("POST", "/v1/models/plays/rank", b'{"queries": [1]}')
+    assert (answered.status, answered.headers["retry-after"]) == (503, "1")
+    assert asked.get("/v1/models/plays")[1] == {"name": "plays", "ready": False, "refused": None}
+    asked.service.models.look()
+    assert asked.get("/ready")[0] == 200
+    assert asked.rank("plays", queries=[1])[0] == 200
+
+
+@pytest.mark.parametrize("put", [replace_by, lambda path, source: shutil.copy(source, path)], ids=["renamed", "copied"])
+def test_a_new_file_is_taken(served, two, put):
+    """Also one that is copied over the old one, whose mapped arrays nobody may change."""
+    asked, path = served
+    asked.service.models.look()
+    before, answer = version_of(asked), asked.rank("plays", queries=[1, 2, 3])
+    put(path, two[1])
+    assert asked.rank("plays", queries=[1, 2, 3]) == answer
+    asked.service.models.look()
+    assert version_of(asked) != before
+    assert asked.rank("plays", queries=[1, 2, 3]) != answer
+    assert len(list((path.parent / "spool").iterdir())) == 1
+    put(path, two[0])
+    asked.service.models.look()
+    assert asked.rank("plays", queries=[1, 2, 3]) == answer
+
+
+def cut(path, files):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def flipped(path, files):
+    content = bytearray(path.read_bytes())
+    content[-50] ^= 1
+    path.write_bytes(bytes(content))
+
+
+BAD = {
+    "cut": (cut, "plays@"),
+    "a bit flipped": (flipped, "does not match its checksum"),
+    "empty": (lambda path, files: path.write_bytes(b""), "expected"),
+    "no model": (lambda path, files: path.write_text("hello " * 100), "expected"),
+    "another class": (
+        lambda path, files: shutil.copy(files["near"], path),
+        "expected a LatentRanker, found a MetricRan",
+    ),
+    "gone": (lambda path, files: path.unlink(), "No such file"),
+    "a folder": (lambda path, files: (path.unlink(), path.mkdir()), "Is a directory"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_bad_file_is_refused_and_the_old_one_stays(served, two, files, bad):
+    asked, path = served
+    asked.service.models.look()
+    before, answer = version_of(asked), asked.rank("plays", queries=[1, 2, 3])
+    BAD[bad][0](path, files)
+    for _ in range(2):
+        asked.service.models.look()
+    assert version_of(asked) == before
+    assert asked.rank("plays", queries=[1, 2, 3]) == answer
+    assert BAD[bad][1] in asked.get("/v1/models/plays")[1]["refused"]
+    refused = 'slatewise_swaps_total{model="plays",result="refused"} 1.0'
+    assert refused in asked.raw("GET", "/metrics").body.decode()
+    if path.is_dir():
+        path.rmdir()
+    replace_by(path, two[1])
+    asked.service.models.look()
+    assert version_of(asked) != before
+    assert asked.get("/v1/models/plays")[1]["refused"] is None
+
+
+def test_a_file_that_is_touched_is_no_new_version(served):
+    asked, path = served
+    asked.service.models.look()
+    version = asked.service.models.get("plays")
+    os.utime(path, ns=(1, 1))
+    asked.service.models.look()
+    assert asked.service.models.get("plays") is version
+
+
+def test_swaps_under_load(served, two):
+    """Every answer is whole and of one version, and none is lost. ``python -m tests.serve.endurance`` does 200."""
+    asked, path = served
+    asked.service.models.look()
+    right = {}
+    for source in (two[1], two[0]):
+        replace_by(path, source)
+        asked.service.models.look()
+        right[version_of(asked)] = asked.rank("plays", queries=[1, 2, 3])[1]["answers"]
+    done = threading.Event()
+
+    def swap():
+        for number in range(10):
+            replace_by(path, two[(number + 1) % 2])
+            asked.service.models.look()
+        done.set()
+
+    async def client(session):
+        seen = set()
+        while not done.is_set():
+            answered = await session.post("/v1/models/plays/rank", json={"queries": [1, 2, 3]})
+            assert answered.status_code == 200
+            body = answered.json()
+            assert body["answers"] == right[body["version"]]
+            seen.add(body["version"])
+        return seen
+
+    async def work():
+        transport = httpx.ASGITransport(asked.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as session:
+            swapping = asyncio.to_thread(swap)
+            return (await asyncio.gather(swapping, *(client(session) for _ in range(4))))[1:]
+
+    assert set.union(*asyncio.run(work())) == set(right)
+
+
+def test_workers_share_one_copy(two, tmp_path):
+    spool = Spool(tmp_path)
+    one, version = spool.copy("plays", two[0])
+    other, _ = spool.copy("plays", two[0])
+    assert one == other
+    assert os.stat(one).st_ino == os.stat(other).st_ino
+    newer, second = spool.copy("plays", two[1])
+    spool.copy("plays-2", two[0])
+    spool.keep_only("plays", second)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([f"plays-2@{version}.safetensors", newer.name])
+
+
+@pytest.mark.parametrize("text", ["a b.safetensors", "=x.safetensors", ".safetensors", "ä.safetensors"])
+def test_names_that_no_path_has(text):
+    with pytest.raises(ValueError, match="model: expected a name of letters"):
+        ModelFile.parse(text)
+
+
+def test_two_of_a_name_and_none():
+    with pytest.raises(ValueError, match="'a' twice: name one by NAME=PATH"):
+        Models([ModelFile.parse("a.safetensors"), ModelFile.parse("b/a.safetensors")], Spool("."), Limits())
+    with pytest.raises(ValueError, match="model: expected one or more"):
+        Models([], Spool("."), Limits())

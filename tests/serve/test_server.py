@@ -1,0 +1,146 @@
+"""The service as it is started: signals under load, workers that are killed, tokens, bad arguments."""
+
+import hashlib
+import json
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from slatewise.cli.main import main
+from slatewise.serve.supervisor import bind
+from slatewise.web.tokens import make_token
+from tests.serve.conftest import make_asking
+from tests.serve.real import Load, running
+
+
+@pytest.fixture(scope="module")
+def right(files, asking):
+    version = hashlib.sha256(files["plays"].read_bytes()).hexdigest()[:12]
+    return {version: asking.rank("plays", queries=[1, 2, 3], k=5)[1]["answers"]}
+
+
+def test_a_stop_under_load_loses_nothing(files, right):
+    """``python -m tests.serve.endurance stops`` does 200."""
+    with running(files["plays"]) as served:
+        load = Load(served.port, right)
+        with load.of(4):
+            while load.answered < 40:
+                time.sleep(0.005)
+            assert served.stop() == 0
+        assert (load.lost, load.wrong) == ([], [])
+        (ready,) = served.events("ready")
+        assert ready["models"] == ["plays"]
+    assert all(json.loads(line)["process"] for line in served.lines)  # every line of the log is JSON
+
+
+def test_workers_are_replaced_and_end_with_who_started_them(files, right):
+    """Requests on the connections of a killed worker break, others are answered, and all answers are right."""
+    with running(files["plays"], "--workers", 2) as served:
+        while len(served.events("ready")) < 2:
+            time.sleep(0.02)
+        load = Load(served.port, right)
+        with load.of(3):
+            while load.answered < 30:
+                time.sleep(0.005)
+            victim = served.workers()[0]
+            os.kill(victim, signal.SIGKILL)
+            while len(served.events("model")) < 3:
+                time.sleep(0.02)
+            before = load.answered
+            while load.answered < before + 30:
+                time.sleep(0.005)
+        assert load.wrong == []
+        (death,) = served.events("worker died")
+        assert (death["worker"], death["code"]) == (victim, -signal.SIGKILL)
+        status, figures = served.get("/metrics")
+        assert status == 200
+        assert b"slatewise_answers_total" in figures
+        workers = served.workers()[1:]
+        maps = [Path(f"/proc/{worker}/maps").read_text() for worker in workers]
+        places = [{line.split()[4] for line in text.splitlines() if "plays@" in line} for text in maps]
+        assert len(places) == 2  # both map the one file
+        assert places[0] == places[1] != set()
+        served.process.kill()
+        served.process.wait(60)
+        for _ in range(3000):
+            if not any(map(_is_alive, workers)):
+                return
+            time.sleep(0.02)
+    raise AssertionError("workers outlive their supervisor")
+
+
+def _is_alive(number):
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_the_end_of_an_answer_does_not_wait_for_the_client():
+    """Asyncio switches Nagle's algorithm off for sockets whose protocol is named, and leaves 40 ms to others."""
+    with bind("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP
+
+
+def test_tokens_are_needed_where_others_can_reach_it(files, tmp_path, capsys):
+    tokens = tmp_path / "tokens.txt"
+    with pytest.raises(SystemExit, match="0"):
+        main(["serve", "--make-token", str(tokens)])
+    token = capsys.readouterr().out.strip()
+    assert token not in tokens.read_text()
+    assert tokens.stat().st_mode & 0o077 == 0
+    served = make_asking({"plays": files["plays"]}, tmp_path, host="0.0.0.0", token_file=str(tokens))
+    served.service.models.look()
+
+    def status(path, *shown):
+        return served.raw("GET", path, headers=[("authorization", f"Bearer {one}") for one in shown]).status
+
+    for path in ("/metrics", "/openapi.json", "/v1/models", "/v1/models/plays", "/v1/models/plays/rank"):
+        assert status(path) == 401
+        assert status(path, token) in (200, 405)
+    assert status("/v1/models", make_token().token) == 401
+    assert (status("/health"), status("/ready")) == (200, 200)
+    other = make_token()
+    tokens.write_text(f"# new ones\n\n{other.token} of Ann\n{make_token().digest}\n")
+    assert (status("/v1/models", token), status("/v1/models", other.token)) == (401, 200)
+    tokens.write_text("password\n")
+    assert status("/v1/models", other.token) == 401
+    tokens.unlink()
+    assert status("/v1/models", other.token) == 401
+    served.service.close()
+
+
+WRONG = {
+    "strangers without tokens": (["--host", "0.0.0.0"], "--token-file: expected where others can reach the service"),
+    "no file": (["nothing.safetensors"], "nothing.safetensors: expected a model file"),
+    "no tokens": (["--token-file", os.devnull], "expected at least one token, found none"),
+    "no token": (["--token-file", "WORDS"], "WORDS:1:1: expected a token (slw_...) or its sha256, found another word"),
+    "a strange origin": (["--origin", "x", "--token-file", "TOKENS"], "origin: expected an address"),
+    "a port that is taken": (["--host", "256.0.0.1"], "256.0.0.1:0: expected a free port"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_wrong_arguments_end_with_one_line(files, tmp_path, monkeypatch, capsys, wrong):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "TOKENS").write_text(make_token().token)
+    (tmp_path / "WORDS").write_text("password")
+    arguments, message = WRONG[wrong]
+    with pytest.raises(SystemExit, match="2"):
+        main(["serve", str(files["plays"]), "--port", "0", *arguments])
+    told = capsys.readouterr().err
+    assert message in told
+    assert len(told.strip().splitlines()) == 1
+
+
+def test_without_the_extra_the_command_says_what_to_install(files, monkeypatch, capsys):
+    monkeypatch.setattr("slatewise.cli.serve.find_spec", lambda name: None if name == "msgspec" else name)
+    with pytest.raises(SystemExit, match="2"):
+        main(["serve", str(files["plays"])])
+    assert capsys.readouterr().err.strip() == (
+        "slatewise: serve: expected msgspec to be installed: pip install 'slatewise[serve]'"
+    )
