@@ -74,8 +74,8 @@ class SessionNeighbors(SessionRanker):
     "auto" is settled on the last twentieth of the sessions (at most 3,000 queries), by NDCG at 20 of the next item with
     the ranker of all sessions before. Where these have fewer than 20 next items, "auto" is 0.8, 1, 1 and None.
 
-    The default of k was the best compromise on the last twentieth of the training sessions of three public sets (clicks,
-    purchases and music): 50 lost 2% of NDCG at 20 on the first, 100 as much on the last.
+    The default of k was the best compromise on the last twentieth of the training sessions of three public sets (of
+    clicks, purchases and music): 50 lost 2% of NDCG at 20 on the first, 100 as much on the last.
 
     Memory: 8 bytes per different item of a session, and 24 per session and per item.
 
