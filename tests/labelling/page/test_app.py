@@ -207,8 +207,16 @@ def test_progress_agreement_and_review(path):
             ["Ann"],
             ["Bob"],
         )
-        left = asking.post("/api/review", {"item": 0, "label": 2, "said": "yes"}, annotator="Cora")
-        assert left == {"total": 0, "disputes": []}
+        settled = {"item": 0, "label": 2, "said": "yes", "turn": asking.get("/api/review?annotator=Cora")["turn"]}
+        assert settled["turn"] == 0
+        left = asking.post("/api/review", settled, annotator="Cora")
+        assert (left["total"], left["disputes"]) == (0, [])
+        assert asking.post("/api/review", settled, annotator="Cora") == left  # as the reply before was lost
+        refused = asking.post("/api/review", settled | {"said": "no"}, 409, annotator="Cora")
+        assert refused["detail"].startswith(f"turn: expected {left['turn']}, found 0")
+    with Project.open(path) as project:
+        (cora,) = [person.number for person in project.people.all() if person.name == "Cora"]
+        assert [one.how for one in project.answers(annotator=cora, every=True)] == ["reviewed"]
 
 
 def test_versions_are_listed_and_rolled_back(asking):
