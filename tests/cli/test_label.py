@@ -106,6 +106,76 @@ def test_tables_of_items(name, tmp_path, photos, done):
     assert kinds == ["text", {"items.csv": "link", "items.tsv": "text", "items.jsonl": "image"}[name]]
 
 
+def choices(*names, **more):
+    return {
+        "result": [{"type": "choices", "value": {"choices": list(names)}}],
+        **more,
+    }
+
+
+@pytest.fixture
+def tasks(tmp_path, photos):
+    """A picture with a prediction, a text that somebody annotated, and a link of which nothing is known."""
+    photo = {"image": "/data/upload/3/p1.png"}
+    ann = choices("sun", completed_by={"email": "ann@example.org"}, lead_time=2.0)
+    made = [
+        {"id": 11, "data": photo, "predictions": [choices("sea", score=0.2), choices("sky", "sun", score=0.75)]},
+        {"id": 12, "data": {"text": "Waves."}, "predictions": [choices("sky", score=1.0)], "annotations": [ann]},
+        {"id": 13, "data": {"page": "https://example.org/c"}},
+    ]
+    (photos / "tasks.json").write_text(json.dumps(made))
+    return photos / "tasks.json"
+
+
+def test_tasks_of_label_studio(tmp_path, tasks, done):
+    out = done("label", "init", tmp_path / "new", "--items", tasks)
+    assert "4 statements of 1 people about 1 items are in it" in out
+    with opened(tmp_path / "new") as project:
+        found = [(item.id, item.kind) for item in project.items.all()]
+        assert found == [("11", "image"), ("12", "text"), ("13", "link")]
+        assert project.items[0].path.read_bytes() == PNG
+        assert project.labels.names() == ["sea", "sky", "sun"]
+        assert project.known().values.tolist() == [[-1] * 3, [0, 0, 1], [-1] * 3]
+        assert [person.name for person in project.people.all()] == ["label-studio ann@example.org"]
+        data = ItemData.attached(project)
+        assert (data.kind, data.X.shape) == ("log-odds", (3, 3))
+        expected = [[0.05, 0.75, 0.75], [0.05, 0.95, 0.05], [0.05, 0.95, 0.5]]
+        assert np.allclose(1 / (1 + np.exp(-data.X)), expected)
+
+
+@pytest.mark.filterwarnings("default::slatewise.core.errors.DataWarning")
+def test_tasks_with_labels_and_features(tmp_path, tasks, run):
+    (tmp_path / "more.txt").write_text("sun\nboat\n")
+    np.save(tmp_path / "X.npy", np.arange(3.0)[:, None])
+    words = ("--items", tasks, "--labels", tmp_path / "more.txt", "--features", tmp_path / "X.npy")
+    code, out, err = run("label", "init", tmp_path / "new", *words)
+    assert (code, "predictions of the tasks are left out" in out) == (0, True)
+    assert "2 labels that are not among --labels, such as 'sea'" in err
+    with opened(tmp_path / "new") as project:
+        assert project.known().values.tolist() == [[-1, -1], [1, 0], [-1, -1]]
+        assert ItemData.attached(project).kind == "features"
+
+
+@pytest.mark.parametrize(
+    ("tasks", "said"),
+    [
+        ([], "expected at least one task, found none"),
+        ([{"data": {"text": "a"}}], "expected at least 2 labels in annotations and predictions, or --labels, found 0"),
+        ([{"data": {"text": "a"}, "predictions": [choices("a", "b", score=7)]}], "from 0 to 1, found 7: give --scores"),
+        ([{"data": {"image": "lost.png"}}], "expected data with a text, an address, or a path to a file of the folder"),
+        ({"data": {}}, "expected a list of tasks"),
+    ],
+)
+def test_wrong_tasks_leave_nothing(tmp_path, refused, tasks, said):
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    assert said in refused("label", "init", tmp_path / "new", "--items", tmp_path / "tasks.json")
+    assert os.listdir(tmp_path) == ["tasks.json"]
+
+
+def test_labels_are_needed_without_tasks(tmp_path, photos, refused):
+    assert "--labels: expected a file" in refused("label", "init", tmp_path / "new", "--items", photos)
+
+
 def test_texts_and_sounds_of_a_folder(tmp_path, photos, done):
     (photos / "a.txt").write_text("\ufeffWaves.\n")
     (photos / "b.mp3").write_bytes(b"ID3")

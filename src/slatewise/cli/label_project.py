@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from slatewise.labelling.plan import Plan
     from slatewise.labelling.progress_report import PersonCount
     from slatewise.labelling.setup.item_matrices import ItemMatrix
+    from slatewise.labelling.setup.task_files import FoundTasks
 
 ProjectArgument = Annotated[Path, typer.Argument(metavar="PROJECT", help="The folder that label init made.")]
 FormatOption = Annotated[
@@ -30,10 +31,15 @@ def init(
         Path,
         typer.Option(
             help="A folder of pictures, sounds or .txt; or a table, .csv or .jsonl, with a column image, audio, text, "
-            "link or file, and id if you like."
+            "link or file, and id if you like; or tasks of Label Studio, .json, with predictions and annotations."
         ),
     ],
-    labels: Annotated[Path, typer.Option(help="The labels: one per line; or .csv with a column label; or .json.")],
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="The labels: one per line; or .csv with a column label; or .json. Default: those that tasks mention."
+        ),
+    ] = None,
     features: Annotated[
         Path | None, typer.Option(help="What a model sees of the items, a row per item: .npz, .npy, .csv, .parquet.")
     ] = None,
@@ -59,23 +65,31 @@ def init(
     Example: slatewise label init beach --items photos/ --labels labels.txt --features vectors.npz
 
     Texts: slatewise label init mails --items mails.csv --labels topics.txt --plan overlap=2
+
+    From Label Studio: slatewise label init beach --items photos/tasks.json
     """
-    from slatewise.labelling.setup.item_files import read_items
     from slatewise.labelling.setup.label_files import read_label_names
     from slatewise.labelling.setup.project_folder import check_new_folder, make_project_folder
+    from slatewise.labelling.setup.task_files import is_task_file
 
     check_new_folder(project)  # before the reading, not after
-    names, chosen = read_label_names(labels), _plan(plan or [])
+    names, chosen = None if labels is None else read_label_names(labels), _plan(plan or [])
     with working("label init"):
-        found = read_items(items)
+        found = _found(items, names)
+        given = _matrix(features, row_id), _matrix(scores, row_id)
+        if given == (None, None):
+            given = None, found.scores
+        elif found.scores is not None:
+            print("predictions of the tasks are left out: there are features or scores")
         made = make_project_folder(
             project,
-            found,
-            names,
-            features=_matrix(features, row_id),
-            scores=_matrix(scores, row_id),
+            found.items,
+            found.labels,
+            features=given[0],
+            scores=given[1],
             plan=chosen,
             copy=copy,
+            answers=items if is_task_file(items) else None,
         )
     for note in made.notes:
         print(note)
@@ -228,6 +242,17 @@ def _opened(project: Path, *, readonly: bool = False) -> Project:
     from slatewise.labelling.setup.project_folder import project_file
 
     return Project.open(project_file(project), readonly=readonly)
+
+
+def _found(items: Path, labels: list[str] | None) -> FoundTasks:
+    from slatewise.labelling.setup.item_files import read_items
+    from slatewise.labelling.setup.task_files import FoundTasks, is_task_file, read_task_items
+
+    if is_task_file(items):
+        return read_task_items(items, labels)
+    if labels is None:
+        raise ValueError("--labels: expected a file with a label per line, found nothing: only tasks mention labels")
+    return FoundTasks(read_items(items), labels, None)
 
 
 def _matrix(path: Path | None, row_id: str | None) -> ItemMatrix | None:
