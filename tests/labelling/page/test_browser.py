@@ -318,8 +318,17 @@ def test_review_settles_what_people_disagree_about(path, known_path, people):
         page = people(f"{server.address}/?annotator=Cora#review")
         expect(page.get_by_text("2 disagreements left")).to_be_visible()
         assert page.locator(".sides li").all_inner_texts() == ["Bob said yes", "Ann said no"]
+        lost = []
+
+        def lose(route):
+            lost.append(route.fetch().status)
+            route.abort()
+
+        page.route("**/api/review?annotator*", lose, times=1)
         page.keyboard.press("y")
         expect(page.get_by_text("1 disagreement left")).to_be_visible()
+        assert lost == [200]
+        people.wrong.clear()
         page.get_by_role("button", name="No", exact=True).click()
         expect(page.get_by_role("heading", name="Nothing to review")).to_be_visible()
         expect(page.locator("#views .badge").nth(2)).to_have_text("")
