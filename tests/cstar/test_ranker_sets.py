@@ -37,13 +37,16 @@ def ranker(scenes):
 
 
 def enumerated(ranker, scores, known=None, k=None):
-    """All sets that agree with what is known, and their probabilities."""
+    """All sets that agree with what is known, and their probabilities; told k, by the terms for that."""
+    pair = ranker.pair_
+    if k is not None:
+        scores, pair = ranker.told_[0] * scores + ranker.told_[1], ranker.told_[2:]
     sets = np.array(list(product((0, 1), repeat=len(scores))))
     f = sets @ scores
     for place, c in enumerate(ranker.core_):
         for j in range(len(scores)):
             earlier = j in ranker.core_ and list(ranker.core_).index(j) <= place
-            f = f + (0.0 if earlier else ranker.pair_[place, j]) * sets[:, c] * sets[:, j]
+            f = f + (0.0 if earlier else pair[place, j]) * sets[:, c] * sets[:, j]
     fits = np.ones(len(sets), dtype=bool) if known is None else ((known < 0) | (sets == known)).all(axis=1)
     fits &= True if k is None else sets.sum(axis=1) == k
     weight = np.where(fits, np.exp(f - f.max()), 0.0)
@@ -201,6 +204,31 @@ def test_same_bits_with_any_number_of_threads(tmp_path, scenes):
     one, two = (read_model(tmp_path / str(threads)).arrays for threads in (1, 2))
     for name, array in one.items():
         np.testing.assert_array_equal(array, two[name])
+
+
+def test_many_labels_by_parts(tmp_path, monkeypatch):
+    """Base scores by parts, a choice by frequent labels, rows by chunks: nearly the same model, with any threads."""
+    scenes = datasets.make_label_scenes(300, n_labels=14, random_state=1)
+    X, Y = scenes.X[:200], scenes.Y[:200]
+    whole = CStarRanker().fit(X, Y)
+    for name, most in {
+        "base.MANY": 5,
+        "logistic._LABELS_PER_BLOCK": 3,
+        "subset_choice._MOST_LABELS": 9,
+        "subset_likelihood._ENTRIES": 500,
+    }.items():
+        monkeypatch.setattr(f"slatewise.cstar.{name}", most)
+    for threads in (1, 2):
+        CStarRanker(n_threads=threads).fit(X, Y).save(tmp_path / str(threads))
+    one, two = (read_model(tmp_path / str(threads)).arrays for threads in (1, 2))
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, two[name])
+    parts = slatewise.load(tmp_path / "1")
+    assert parts.base_coef_.dtype == np.float32
+    assert set(parts.core_) <= set(np.argsort(-Y.sum(axis=0), kind="stable")[:9])
+    assert parts.score(scenes.X[200:], scenes.Y[200:]) > whole.score(scenes.X[200:], scenes.Y[200:]) - 0.05
+    rare = int(np.argmin(Y.sum(axis=0)))
+    assert CStarRanker(core=[rare]).fit(X, Y).core_.tolist() == [rare]
 
 
 def test_weights_and_order_of_rows(scenes):

@@ -73,9 +73,10 @@ def test_decision_function_of_scores_far_apart_is_right(size):
     ranker = CStarRanker(core=2, C=1.0, scores="pretrained", surrogate="likelihood", random_state=0).fit(scores, Y)
     rows = scores[:6] * size
     found = ranker.decision_function(rows, k=2)
-    own = ranker.label_scores(rows)
+    slope, shift, *pair = ranker.told_  # the terms of sets whose size is told
+    own = slope * ranker.label_scores(rows) + shift
     G = np.zeros((5, 5))
-    G[ranker.core_], G[:, ranker.core_] = ranker.pair_, ranker.pair_.T
+    G[ranker.core_], G[:, ranker.core_] = np.array(pair), np.array(pair).T
     for row in range(6):
         pairs = list(itertools.combinations(range(5), 2))
         totals = np.array([own[row, i] + own[row, j] + G[i, j] for i, j in pairs])

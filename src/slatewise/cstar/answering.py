@@ -21,6 +21,7 @@ from slatewise.cstar.pair import StarPair
 from slatewise.cstar.subset_decisions import expected_count_sets, f1_sets, hamming_sets, most_probable_sets
 from slatewise.cstar.subsets import SubsetRows, checked_answers, subset_log_odds, subset_odds
 from slatewise.cstar.sums import log_odds, most_probable, star_log_odds
+from slatewise.cstar.told_terms import ToldTerms
 
 Bools: TypeAlias = NDArray[np.bool_]
 
@@ -113,6 +114,8 @@ class SetsOfAnySize:
     """How many labels to list where nobody says."""
     one: bool
     """Whether exactly one label is right in every row: one class per row."""
+    terms: ToldTerms | None = None
+    """Of sets whose size is told; None: the same as of any size."""
 
     def margins(self, asked: Asked, executor: Executor) -> Floats:
         """Log-odds given what is known, and given k where that is told."""
@@ -122,9 +125,7 @@ class SetsOfAnySize:
         counts = checked_counts(1 if asked.k is None else asked.k, asked.scores.shape)
         if asked.k is None and known is not None:  # several classes at once, or none: then not one class, but as many
             counts = np.clip(counts, (known == 1).sum(axis=1), (known != 0).sum(axis=1))
-        return log_odds(
-            StarLists(asked.scores, asked.pair, counts, checked_known(known, counts, asked.scores.shape)), executor
-        )
+        return log_odds(self._lists(asked, counts, checked_known(known, counts, asked.scores.shape)), executor)
 
     def listed(self, asked: Asked, executor: Executor) -> Listed:
         """The most probable labels, k at most; what is known to be out is not listed."""
@@ -144,12 +145,17 @@ class SetsOfAnySize:
             found = "one class per row" if self.one else "both"
             raise ValueError(f"decision: expected None where the number of labels is told, found {found}")
         counts = checked_counts(1 if asked.k is None else asked.k, asked.scores.shape)
-        lists = StarLists(asked.scores, asked.pair, counts)
-        return _flags(Listed(*most_probable(lists, executor), counts), asked.scores.shape)
+        return _flags(Listed(*most_probable(self._lists(asked, counts), executor), counts), asked.scores.shape)
 
     def told(self, asked: Asked, counts: Ints, executor: Executor) -> Ints:
         """The most probable labels, given their number."""
-        return most_probable(StarLists(asked.scores, asked.pair, counts), executor).items
+        return most_probable(self._lists(asked, counts), executor).items
+
+    def _lists(self, asked: Asked, counts: Ints, known: Known | None = None) -> StarLists:
+        if self.terms is None:
+            return StarLists(asked.scores, asked.pair, counts, known)
+        pair = self.terms.star_pair(asked.pair.arrays.core)
+        return StarLists(self.terms.scores(asked.scores), pair, counts, known)
 
 
 def not_told(answering: Answering, asked: Asked, counts: Ints, executor: Executor) -> Ints:
@@ -169,6 +175,20 @@ def set_log_odds(
     array([[0.62, 0.  , 0.62]])
     """
     return subset_log_odds(s, pair, core, known) if k is None else star_log_odds(s, pair, core, k, known)
+
+
+def told_log_odds(
+    terms: ToldTerms,
+    s: ArrayLike,
+    pair: ArrayLike,
+    core: ArrayLike,
+    k: ArrayLike | None = None,
+    known: ArrayLike | None = None,
+) -> Floats:
+    """Return the same with the terms of a model that has others where k is told; labels without their core have not."""
+    if k is None or len(np.atleast_1d(core)) != len(terms.pair):
+        return set_log_odds(s, pair, core, k, known)
+    return star_log_odds(terms.scores(np.atleast_2d(np.asarray(s, dtype=np.float64))), terms.pair, core, k, known)
 
 
 def _answers(asked: Asked) -> Known | None:

@@ -29,6 +29,7 @@ from slatewise.cstar.subset_choice import STRENGTHS, SubsetChoice, labels_to_cho
 from slatewise.cstar.subset_fit import subset_fit
 from slatewise.cstar.subset_likelihood import SubsetLikelihood
 from slatewise.cstar.sums import check_summed
+from slatewise.cstar.told_terms import NO_TOLD_TERMS, told_fit, worth_telling
 from slatewise.cstar.training import LEARNERS, Settings, Start, fixed_k_fit, relevant_hinge
 from slatewise.model.checkpoint import Checkpoint, resumed
 
@@ -53,6 +54,8 @@ class Trained(NamedTuple):
     intercept: Floats
     pair: Floats
     """(C, N), pairs of core labels in both rows."""
+    told: Floats = NO_TOLD_TERMS
+    """Rows of :class:`slatewise.cstar.told_terms.ToldTerms`; none where terms stay as they are."""
 
 
 def base_of(ranker: CStarRanker) -> Base:
@@ -81,10 +84,13 @@ def train_sets(
         settings = replace(settings, C=C, rho=rho, callback=tell_round)
         model = AdjustedScores(given, core)
         fit = Fit(np.zeros(model.n_params), 0.0, 0.0, True, ())
+        told = NO_TOLD_TERMS
         if C > 0.0:
             fit = subset_fit(given, known, weight, core, settings, executor)
+            if ranker.multilabel_ and worth_telling(known, weight):
+                told = told_fit(given, known, weight, core, settings, executor, fit.params).rows()
     a, v, G = model.unpack(fit.params)
-    return Trained(fit, core, C, C / rho, 1.0 + a, v.copy(), symmetric_pair(G, core))
+    return Trained(fit, core, C, C / rho, 1.0 + a, v.copy(), symmetric_pair(G, core), told)
 
 
 def _chosen(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, cast
 
 import numpy as np
@@ -15,14 +16,22 @@ from slatewise.core.checks import Features, require_in_range
 from slatewise.core.errors import ModelFileError
 from slatewise.core.executor import Executor
 from slatewise.core.former_answers import FormerRows
-from slatewise.core.label_names import known_like, read_labels
+from slatewise.core.label_names import columns_like, known_like, read_labels
 from slatewise.core.label_sets import frame_columns, merge_rows
 from slatewise.core.rankings import Rankings
 from slatewise.core.results import Round
 from slatewise.core.row_kernels import KERNELS
 from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
-from slatewise.cstar.answering import Answering, Asked, SetsOfAnySize, SetsOfSize, not_told, set_log_odds
+from slatewise.cstar.answering import (
+    Answering,
+    Asked,
+    SetsOfAnySize,
+    SetsOfSize,
+    not_told,
+    set_log_odds,
+    told_log_odds,
+)
 from slatewise.cstar.base import MOST_LOG_ODDS, Classifier, FittedBase, KernelLogOdds
 from slatewise.cstar.checks import Known
 from slatewise.cstar.explanation import Explanation, explain_selection
@@ -42,6 +51,7 @@ from slatewise.cstar.same_rows import merge_features
 from slatewise.cstar.settings import check_learned, check_log_odds, check_settings, check_truth
 from slatewise.cstar.subsets import chances
 from slatewise.cstar.sums import log_odds, most_probable, star_log_odds
+from slatewise.cstar.told_terms import ToldTerms
 from slatewise.cstar.training import LEARNERS
 from slatewise.model.saving import SavedEstimator, card_for
 from slatewise.model.sklearn import (
@@ -160,6 +170,10 @@ class CStarRanker(SavedEstimator):
     core_, pair_, coef_, intercept_
         Core labels; G with one row per core label; what scores single labels, for X as it was given; with a base: what
         its log-odds are multiplied by, and what is added to them.
+    told_
+        With the likelihood: what takes the place of these where the number of labels is told, fitted among sets of as
+        many labels. Rows: what label scores are multiplied by, what is added to them, and G. Empty where nothing does:
+        with one class or more than 10 labels per row, more than 1,000 labels, or labels that are not known.
     base_coef_, base_intercept_, basis_, gamma_
         The base: of features (None) or of the rbf kernel with ``basis_`` ("svc").
     label_names_
@@ -211,7 +225,8 @@ class CStarRanker(SavedEstimator):
         "pair_": rules.learned_array(2),
         "coef_": rules.learned_array(1) | rules.learned_array(2),
         "intercept_": rules.learned_array(1),
-        "base_coef_": rules.learned_array(2),
+        "told_": rules.learned_array(2),
+        "base_coef_": rules.learned_array(2) | rules.learned_array(2, np.float32),
         "base_intercept_": rules.learned_array(1),
         "basis_": rules.learned_array(2) | rules.whole_array(1),
         "gamma_": rules.LEARNED_POSITIVE,
@@ -227,12 +242,13 @@ class CStarRanker(SavedEstimator):
         "n_iter_": rules.count(0),
         "n_skipped_": rules.count(0),
     }
-    file_version: ClassVar[int] = 3
+    file_version: ClassVar[int] = 4
     core_: Ints
     pair_: Floats
     coef_: Floats
     intercept_: Floats
-    base_coef_: Floats
+    told_: Floats
+    base_coef_: NDArray[np.floating[Any]]
     base_intercept_: Floats
     basis_: NDArray[Any]
     gamma_: float
@@ -326,7 +342,9 @@ class CStarRanker(SavedEstimator):
             or set of strings per row, empty where a row has no label; or one text per row, cut at ``separator``. Or one
             class per row, which is encoded one-hot. With the likelihood, NaN or -1 in a matrix says that a label is not
             known. The base learns from what is known; in the likelihood what is not known is summed out, which is no
-            longer convex: the search starts at the fit of the complete rows, and there is no lower bound.
+            longer convex: the search starts at the fit of the complete rows, and there is no lower bound. Labels that
+            no row has, or all rows have, are learnt as that rare or frequent; rows of which none has a label at all are
+            refused.
         sample_weight
             One weight >= 0 per row.
         label_names
@@ -335,9 +353,9 @@ class CStarRanker(SavedEstimator):
         separator
             What stands between the names of a row, as in ``"sky|sea"``; an empty text is a row without labels.
         answered
-            (n, n_labels) True where somebody was asked for the label. Known labels that nobody was asked for count as
-            not known: people volunteer what is there, and hardly ever what is not, so a label that is known only
-            because it is there would teach that it is there wherever one looks.
+            (n, n_labels) True where somebody was asked for the label; columns of a frame go by their names. Known
+            labels that nobody was asked for count as not known: people volunteer what is there, and hardly ever what is
+            not, so a label that is known only because it is there would teach that it is there wherever one looks.
 
         Examples
         --------
@@ -403,7 +421,8 @@ class CStarRanker(SavedEstimator):
     @property
     def label_margins(self) -> Margins:
         """How ``decision_function`` is computed from label scores, ``pair_`` and ``core_``."""
-        return MARGINS[self.surrogate]
+        terms = ToldTerms.of(self.told_)
+        return MARGINS[self.surrogate] if terms is None else partial(told_log_odds, terms)
 
     @property
     def needs_count(self) -> bool:
@@ -612,6 +631,10 @@ class CStarRanker(SavedEstimator):
         labels, self.label_names_, classes = read_labels(split.labels, n_rows, label_names, separator)
         self.separator_, self.multilabel_ = separator, classes is None
         self.classes_ = np.arange(labels.shape[1]) if classes is None else classes
+        if answered is not None:
+            if classes is not None:
+                raise ValueError("answered: expected None with one class per row, found a mask")
+            answered = columns_like("answered", answered, self.label_names_)
         return with_unknown(labels.astype(np.int8), split.unknown, answered, self.surrogate)
 
     def _says_something(self, told: Known) -> NDArray[np.bool_]:
@@ -650,7 +673,7 @@ class CStarRanker(SavedEstimator):
                 self.basis_, self.gamma_ = prepared.scores.basis, float(getattr(prepared.scores.kernel, "gamma", 1.0))
             scores = prepared.scores.scores(kept.rows, trained.coef, trained.intercept)
             count_coef = fit_label_count(scores, Y.sum(axis=1), kept.weight)
-        fit, self.core_, self.C_, self.C_pair_, self.coef_, self.intercept_, self.pair_ = trained
+        fit, self.core_, self.C_, self.C_pair_, self.coef_, self.intercept_, self.pair_, self.told_ = trained
         self.count_coef_, self.k_ = count_coef, mean_count(kept.told, kept.weight)
         self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
         self.n_iter_ = fit.history[-1].round if fit.history else 0
@@ -676,7 +699,7 @@ class CStarRanker(SavedEstimator):
     def _answering(self) -> Answering:
         check_is_fitted(self)
         if self.surrogate == "likelihood":
-            return SetsOfAnySize(self.k_, one=not self.multilabel_)
+            return SetsOfAnySize(self.k_, not self.multilabel_, ToldTerms.of(self.told_))
         return SetsOfSize(self.k_ if self.multilabel_ else 1, *BY_SIZE[self.surrogate])
 
     def _asked(self, scores: Floats, k: ArrayLike | None, known: ArrayLike | None) -> Asked:

@@ -90,24 +90,28 @@ def check_learned(ranker: CStarRanker) -> None:
     check_together(ranker, n_labels)
     if ranker.surrogate != "max-margin" and len(ranker.core_) > MOST_SUMMED:
         raise ValueError(f"core_: expected at most {MOST_SUMMED} labels with the likelihood, found {len(ranker.core_)}")
-    if ranker.surrogate != "max-margin" and np.abs(ranker.pair_).max(initial=0.0) > MOST_TERM:
-        raise ValueError(f"pair_: expected numbers up to {MOST_TERM:g} with the likelihood, found larger ones")
+    for name, pair in {"pair_": ranker.pair_, "told_": ranker.told_[2:]}.items():
+        if ranker.surrogate != "max-margin" and np.abs(pair).max(initial=0.0) > MOST_TERM:
+            raise ValueError(f"{name}: expected numbers up to {MOST_TERM:g} with the likelihood, found larger ones")
     if ranker.scores == "pretrained" and ranker.n_features_in_ != n_labels:
         raise ValueError(f"n_features_in_: expected {n_labels}, one given score per label, found other scores")
     check_basis("rbf" if ranker.base == "svc" else ranker.scores, ranker.basis_, ranker.n_features_in_)
     width = ranker.n_features_in_ if ranker.scores == "linear" else len(ranker.basis_)
     base_width = len(ranker.basis_) if ranker.base == "svc" else ranker.n_features_in_
-    based = ranker.scores == "base"
+    based, has_told = ranker.scores == "base", ranker.surrogate == "likelihood" and ranker.told_.size > 0
     shapes = {
         "coef_": (n_labels,) if ranker.scores in ("base", "pretrained") else (n_labels, width),
         "intercept_": (n_labels,),
         "base_coef_": (n_labels, base_width) if based else (0, 0),
         "base_intercept_": (n_labels,) if based else (0,),
         "count_coef_": (n_labels + 1,),
+        "told_": (2 + len(ranker.core_), n_labels) if has_told else (0, 0),
     }
     for name, shape in shapes.items():
         if getattr(ranker, name).shape != shape:
             raise ValueError(f"{name}: expected shape {shape}, found {getattr(ranker, name).shape}")
+    if has_told:
+        StarPair.of(ranker.told_[2:], ranker.core_)
     if ranker.k_ > n_labels:
         raise ValueError(f"k_: expected a number from 1 to {n_labels}, found {ranker.k_}")
     if ranker.classes_.shape != (n_labels,) or (

@@ -19,6 +19,7 @@ from slatewise.core.lbfgs import minimise
 from slatewise.core.results import ConvergenceWarning, Fit, Round
 from slatewise.cstar.adjusted import AdjustedScores
 from slatewise.cstar.checks import Floats, Ints, Known
+from slatewise.cstar.likelihood import StarLikelihood
 from slatewise.cstar.subset_likelihood import SubsetLikelihood
 from slatewise.cstar.training import Settings
 
@@ -27,7 +28,7 @@ from slatewise.cstar.training import Settings
 class _Weighed:
     """C L, in the coordinates u of the norm."""
 
-    likelihood: SubsetLikelihood
+    likelihood: SubsetLikelihood | StarLikelihood
     C: float
     root: Floats
     """u / w."""
@@ -73,13 +74,14 @@ def subset_fit(
         likelihood = likelihood.rows(np.flatnonzero(asked))
     first = np.zeros(likelihood.n_params) if start is None else start
     if len(likelihood.partial) == 0:
-        return _search(likelihood, settings, first)
+        return search(likelihood, settings, first)
     if start is None and len(likelihood.complete):
-        first = _search(likelihood.rows(likelihood.complete), settings, first).params
+        first = search(likelihood.rows(likelihood.complete), settings, first).params
     return _uncertified(likelihood, settings, first)
 
 
-def _search(likelihood: SubsetLikelihood, settings: Settings, start: Floats) -> Fit:
+def search(likelihood: SubsetLikelihood | StarLikelihood, settings: Settings, start: Floats) -> Fit:
+    """Minimise P from a start; parameters are those of the likelihood's model."""
     root = np.ones(likelihood.n_params)
     likelihood.model.unpack(root)[2][:] = np.sqrt(settings.rho)
 
@@ -101,7 +103,7 @@ def _uncertified(likelihood: SubsetLikelihood, settings: Settings, start: Floats
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        fit = _search(likelihood, replace(settings, callback=tell), start)
+        fit = search(likelihood, replace(settings, callback=tell), start)
     if not fit.converged:
         warnings.warn(
             f"stopped after {len(fit.history)} rounds where the gradient is not yet small (gap {fit.gap:.2e} if the "

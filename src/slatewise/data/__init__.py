@@ -11,14 +11,16 @@ from slatewise.core.by_name import on_first_use
 
 if TYPE_CHECKING:
     from slatewise.data.arff import read_arff
+    from slatewise.data.events import read_events
     from slatewise.data.frames import from_frame
     from slatewise.data.listening_log import ListeningLog, read_listening_log
     from slatewise.data.multilabel_svmlight import read_multilabel_svmlight, write_multilabel_svmlight
     from slatewise.data.npz import read_npz, write_npz
     from slatewise.data.pairs import read_pairs
     from slatewise.data.parquet import iter_parquet, read_parquet
-    from slatewise.data.records import MultiLabel, Pairs, Qrels, RowsToRank, Run, Sessions
+    from slatewise.data.records import MultiLabel, Pairs, Prefixes, Qrels, RowsToRank, Run, Sessions
     from slatewise.data.scaling import minmax_per_query
+    from slatewise.data.session_events import sessions_from_events, split_sessions
     from slatewise.data.sessions import read_sessions, write_sessions
     from slatewise.data.svmlight import iter_svmlight, read_svmlight, write_svmlight
     from slatewise.data.tags import read_tags
@@ -29,6 +31,7 @@ __all__ = [
     "ListeningLog",
     "MultiLabel",
     "Pairs",
+    "Prefixes",
     "Qrels",
     "RowsToRank",
     "Run",
@@ -38,6 +41,7 @@ __all__ = [
     "iter_svmlight",
     "minmax_per_query",
     "read_arff",
+    "read_events",
     "read_listening_log",
     "read_multilabel_svmlight",
     "read_npz",
@@ -48,6 +52,8 @@ __all__ = [
     "read_sessions",
     "read_svmlight",
     "read_tags",
+    "sessions_from_events",
+    "split_sessions",
     "write_multilabel_svmlight",
     "write_npz",
     "write_qrels",
@@ -61,6 +67,7 @@ _HOMES = {
     "ListeningLog": "slatewise.data.listening_log",
     "MultiLabel": "slatewise.data.records",
     "Pairs": "slatewise.data.records",
+    "Prefixes": "slatewise.data.records",
     "Qrels": "slatewise.data.records",
     "RowsToRank": "slatewise.data.records",
     "Run": "slatewise.data.records",
@@ -70,6 +77,7 @@ _HOMES = {
     "iter_svmlight": "slatewise.data.svmlight",
     "minmax_per_query": "slatewise.data.scaling",
     "read_arff": "slatewise.data.arff",
+    "read_events": "slatewise.data.events",
     "read_listening_log": "slatewise.data.listening_log",
     "read_multilabel_svmlight": "slatewise.data.multilabel_svmlight",
     "read_npz": "slatewise.data.npz",
@@ -80,6 +88,8 @@ _HOMES = {
     "read_sessions": "slatewise.data.sessions",
     "read_svmlight": "slatewise.data.svmlight",
     "read_tags": "slatewise.data.tags",
+    "sessions_from_events": "slatewise.data.session_events",
+    "split_sessions": "slatewise.data.session_events",
     "write_multilabel_svmlight": "slatewise.data.multilabel_svmlight",
     "write_npz": "slatewise.data.npz",
     "write_qrels": "slatewise.data.trec",

@@ -64,10 +64,16 @@ def _scores_and_likelihoods_of_before(state: ModelState) -> ModelState:
     return replace(state, params=params, arrays={**state.arrays, **none})
 
 
+def _told_like_any_size(state: ModelState) -> ModelState:
+    """Version 3 had the same terms whether the number of labels was told or not."""
+    return replace(state, arrays={**state.arrays, "told_": np.empty((0, 0))})
+
+
 FORMATS: Mapping[int, Migration] = {1: _first_version_of_the_class}
 """By the format a file has."""
 ESTIMATORS: Mapping[tuple[str, int], Migration] = {
     ("CStarRanker", 1): _labels_and_their_names,
     ("CStarRanker", 2): _scores_and_likelihoods_of_before,
+    ("CStarRanker", 3): _told_like_any_size,
 }
 """By the class and the version a file has."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from types import TracebackType
 
@@ -19,15 +18,18 @@ from slatewise.labelling.store.acts import Numbers, counted, whole
 from slatewise.labelling.store.audit import AuditLog
 from slatewise.labelling.store.database import Database, remove
 from slatewise.labelling.store.items import Items
-from slatewise.labelling.store.known import KnownLabels, known_labels
+from slatewise.labelling.store.known import KnownLabels
 from slatewise.labelling.store.labels import Labels
 from slatewise.labelling.store.leases import Leases
 from slatewise.labelling.store.model_versions import ModelVersions
 from slatewise.labelling.store.people import People, Tokens
-from slatewise.labelling.store.records import Act, Answer, Given, How, Item, ItemState, Mark, Undone
+from slatewise.labelling.store.records import Act, Answer, Given, How, Item, ItemState, Mark, Recorded, Undone
 from slatewise.labelling.store.server_lock import ServerLock
 from slatewise.labelling.store.settings import Settings
+from slatewise.labelling.store.votes import Votes
 
+PROJECT_FILE = "project.db"
+"""The file of a project that has a folder of its own."""
 _OF_ONE = "WHERE item = ? AND annotator = ?"
 _STANDING = "(SELECT *, 0 AS undone FROM state)"
 _EVERY = """(
@@ -143,6 +145,12 @@ class Project:
     def path(self) -> Path:
         """The file."""
         return self._database.path
+
+    @property
+    def name(self) -> str:
+        """What to call it: the name of its folder, where that is the project's own, else of the file."""
+        path = self.path.resolve()
+        return path.parent.name if path.name == PROJECT_FILE else path.stem
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the project as it is now into one file, while others go on writing."""
@@ -266,12 +274,12 @@ class Project:
         """Return what is known of all items, by majority; see :mod:`slatewise.labelling.store.known`."""
         with self._database.read() as connection:
             shape = counted(connection, "items"), counted(connection, "labels")
-            # Not the view ``state``: to keep the last answer of each is quicker where all of them are wanted.
-            columns = "item, label, annotator, said, how = 'volunteered', how = 'reviewed'"
-            table = "standing JOIN answers ON answers.act = standing.number ORDER BY standing.number"
-            rows = connection.execute(f"SELECT {columns} FROM {table}")
-            flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
-        return known_labels(shape, flat.reshape(-1, 6))
+            return Votes.read(connection).known(shape)
+
+    def votes(self, item: int | None = None) -> Votes:
+        """Return what everybody said of all items, or of one, as columns: for counts."""
+        with self._database.read() as connection:
+            return Votes.read(connection, None if item is None else whole("item", item))
 
     def answers(
         self, item: int | None = None, annotator: int | None = None, *, every: bool = False
@@ -299,6 +307,20 @@ class Project:
         rows = self._database.rows(f"SELECT {', '.join(Mark._fields)} FROM marks ORDER BY act")
         return [Mark(*row) for row in rows]
 
-    def last_act(self) -> int:
-        """Return the number of the last act, 0 where there is none: whatever is done later has a larger one."""
-        return self._database.rows("SELECT coalesce(max(number), 0) FROM acts")[0][0]
+    def last_act(self, annotator: int | None = None) -> int:
+        """Return the number of the last act, of everybody or of one person, 0 where there is none.
+
+        Whatever is done later has a larger one.
+        """
+        where, who = ("", ()) if annotator is None else ("WHERE annotator = ?", (whole("annotator", annotator),))
+        return self._database.rows(f"SELECT coalesce(max(number), 0) FROM acts {where}", *who)[0][0]
+
+    def recorded_after(self, act: int, annotator: int, most: int = 2) -> list[Recorded]:
+        """Return the first acts of a person after one, undone or not: so that nothing is recorded twice."""
+        query = """
+            SELECT number, kind, item, label, said
+            FROM acts LEFT JOIN answers ON answers.act = acts.number AND kind = 'answer'
+            WHERE annotator = ? AND number > ? ORDER BY number, label LIMIT ?
+        """
+        own = (whole("annotator", annotator), whole("act", act), whole("most", most))
+        return [Recorded(*row) for row in self._database.rows(query, *own)]
