@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 
 from slatewise.core.executor import Executor
 from slatewise.core.former_answers import FormerPair
+from slatewise.latent.bags import AgeWeights, Bags
 from slatewise.latent.base_scores import BaseScores
 from slatewise.latent.cascade import FEW_QUERIES, Cascade, TopItems
 from slatewise.latent.engine import Factors
 from slatewise.latent.explanation import SlateExplanation, explain_slates
 from slatewise.latent.fold_in import FoldedQueries
-from slatewise.latent.input import Features, Ids, Unknown, check_ids, number_ids, own_items, queries_of
+from slatewise.latent.input import Features, Ids, Unknown, check_ids, featured_queries, number_ids, own_items
 from slatewise.latent.lists import check_exclude, check_k
 from slatewise.latent.model import LatentModel, inverse_lengths
 from slatewise.latent.pair_terms import OwnItems
-from slatewise.latent.queries import IdQueries, Queries, zero_queries
+from slatewise.latent.queries import BagQueries, IdQueries, Queries, zero_queries
 from slatewise.latent.tables import Ints, Singles, Table
 
 if TYPE_CHECKING:
@@ -52,8 +53,15 @@ class QueryBatch:
     @classmethod
     def of_features(cls, model: LatentModel, features: Features) -> QueryBatch:
         """Multiply features, which are checked."""
-        make = queries_of(features, model.n_components)
+        make = featured_queries(features, model.n_components)
         return cls(model, np.arange(features.shape[0]), tuple(make(table) for table in model.queries))
+
+    @classmethod
+    def of_sessions(cls, model: LatentModel, ids: Ids, bags: Bags) -> QueryBatch:
+        """Add the rows of items up."""
+        n, n_items = model.n_components, len(model.item_ids)
+        made = tuple(BagQueries(bags, AgeWeights(table, n_items), n) for table in model.queries)
+        return cls(model, ids, made)
 
     @classmethod
     def of_rows(cls, model: LatentModel, queries: FoldedQueries) -> QueryBatch:

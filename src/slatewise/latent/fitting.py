@@ -52,7 +52,7 @@ def stages_of(
     training = training_pairs(used)
     return Stages(
         shape,
-        zero_queries if on_base else queries_of(pairs.features, settings.n_components),
+        zero_queries if on_base else queries_of(pairs, settings.n_components),
         pairs.n_queries,
         training,
         validation,
@@ -70,17 +70,25 @@ def shape_of(settings: LatentSettings, pairs: LatentPairs, steps: Steps, on_base
     """Return the sizes of the tables, and how they move."""
     return Shape(
         settings.n_components,
-        pairs.n_queries if pairs.features is None else int(pairs.features.shape[1]),
+        _rows_of_queries(pairs),
         len(pairs.item_ids),
         steps.learning_rate,
         steps.max_norm,
         steps.learning_rate,
         steps.stage_learning_rate,
         steps.stage_norm,
-        by_id=pairs.features is None,
+        by_id=pairs.by_id,
         term=settings.term,
         on_base=on_base,
+        n_ages=0 if pairs.sessions is None else pairs.sessions.n_ages,
     )
+
+
+def _rows_of_queries(pairs: LatentPairs) -> int:
+    """Return how many rows U has: one per query, per feature or per item."""
+    if pairs.sessions is not None:
+        return len(pairs.item_ids)
+    return pairs.n_queries if pairs.features is None else int(pairs.features.shape[1])
 
 
 def engine_of(settings: LatentSettings, n_pairs: int, executor: Executor, state: StageState, lists: Ints) -> WarpEngine:
@@ -89,13 +97,18 @@ def engine_of(settings: LatentSettings, n_pairs: int, executor: Executor, state:
     return ENGINES[settings.engine].make(task)
 
 
-def check_for_features(settings: LatentSettings) -> None:
-    """Raise ValueError where parameters mean nothing for queries given by features."""
+def check_for_kind(settings: LatentSettings, pairs: LatentPairs) -> None:
+    """Raise ValueError where parameters mean nothing for queries given by features, or by items."""
+    if pairs.by_id:
+        return
+    kind = "queries given by features" if pairs.sessions is None else "sessions"
     if not ENGINES[settings.engine].takes_features:
-        able = " or ".join(repr(name) for name, kind in ENGINES.items() if kind.takes_features)
-        raise ValueError(f"engine: expected {able} for queries given by features, found {settings.engine!r}")
+        able = " or ".join(repr(name) for name, engine in ENGINES.items() if engine.takes_features)
+        raise ValueError(f"engine: expected {able} for {kind}, found {settings.engine!r}")
     if settings.own_weight:
-        raise ValueError("own_weight: expected 0 for queries given by features, which are no items")
+        raise ValueError(f"own_weight: expected 0 for {kind}, which are no items, found {settings.own_weight!r}")
+    if pairs.sessions is not None and settings.negatives != "catalogue":
+        raise ValueError(f"negatives: expected 'catalogue' for sessions, found {settings.negatives!r}")
 
 
 def training_pairs(pairs: LatentPairs) -> TrainingPairs:
@@ -107,12 +120,16 @@ def training_pairs(pairs: LatentPairs) -> TrainingPairs:
 def zero_untaught(queries: Table, pairs: LatentPairs, *known: Ints) -> None:
     """Set U of queries that have no pair, and are not ``known`` from before, to 0: nothing but chance has made it.
 
-    Such a query then gets the order of the biases, as one does that is folded in without items.
+    Such a query then gets the order of the biases, as one does that is folded in without items. Of sessions, rows of
+    items that no training pair came after are such.
     """
-    if pairs.features is not None:
+    own = queries.segments[0]
+    if pairs.sessions is not None:
+        here = slice(len(pairs.item_ids))
+        queries.values[here, own.start : own.stop][queries.accumulators[here, 0] == 0.0] = 0.0
+    if not pairs.by_id:
         return
     untaught = np.ones(pairs.n_queries, dtype=bool)
     for taught in (pairs.queries, *known):
         untaught[taught] = False
-    own = queries.segments[0]
     queries.values[untaught, own.start : own.stop] = 0.0

@@ -42,7 +42,7 @@ def one_more_epoch(
         state = stages_of(settings, fresh, shape_of(settings, fresh, steps), executor).start(0, ())
         zero_untaught(state.queries, pairs)
     training = training_pairs(pairs)
-    factors = Factors(queries_of(pairs.features, settings.n_components)(state.queries), state.items)
+    factors = Factors(queries_of(pairs, settings.n_components)(state.queries), state.items)
     nothing = np.empty((pairs.n_queries, 0), dtype=np.int64)
     rng = np.random.default_rng((settings.seed, 0, state.epoch))
     engine_of(settings, len(training), executor, state, nothing).epoch(factors, training, rng)

@@ -36,6 +36,8 @@ class LatentModel:
     query_ids: Ids = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """In ascending order; none for features."""
     by_features: bool = False
+    window: int | None = 0
+    """Of queries that are sessions: most items that count; None: baskets; 0: queries are none."""
     indexes: dict[int | str, QuantizedIndex | None] = field(default_factory=dict[int | str, QuantizedIndex | None])
     """Those made so far, by stage."""
 

@@ -8,17 +8,21 @@ drawn              count in the query's list + scaled count among the drawn item
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slatewise.core.executor import Executor
+from slatewise.latent.bags import Repeats
 from slatewise.latent.base_scores import BaseScores, pieces
 from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import Factors
 from slatewise.latent.pairs import Block, TrainingPairs
 from slatewise.latent.tables import Entries, Ints, Singles, without_padding
+
+Floats: TypeAlias = NDArray[np.float64]
 
 ITEMS_PER_TILE = 2048
 """Scores of a block against so many items are in memory at once."""
@@ -40,6 +44,8 @@ class BlockGradient:
     """A row for each item drawn for the step."""
     loss: float
     violated: int
+    repeats: Floats | None = None
+    """Of what repeated items get, by age."""
 
 
 class StepNegatives(Protocol):
@@ -76,6 +82,8 @@ class WholeCatalogue:
     """Every item is a negative; nothing is drawn, so it serves every step itself."""
 
     most: int = VIOLATORS_PER_PAIR
+    repeats: Repeats | None = None
+    """What queries add to the scores of items that they hold."""
 
     @property
     def drawn(self) -> Ints:
@@ -83,8 +91,10 @@ class WholeCatalogue:
         return np.empty(0, dtype=np.int64)
 
     def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> EpochNegatives:
-        """Return itself, or what adds the scores of a base."""
-        return self if factors.base is None else OnBase(factors.base, self.most)
+        """Return itself, told what scores are made of beside vectors."""
+        if factors.base is not None:
+            return OnBase(factors.base, self.most)
+        return replace(self, repeats=factors.queries.repeats)
 
     def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
         """Return itself."""
@@ -94,7 +104,13 @@ class WholeCatalogue:
         """Scan the catalogue tile by tile."""
         rows = np.repeat(np.arange(len(block.ends)), np.diff(block.ends, prepend=0))
         bars = np.einsum("pf,pf->p", vectors[rows], items[block.positives]) - np.float32(1.0)
-        return gradient_of_scan(block, vectors, items, rank_weight, bars, _tiles(vectors, items), self.most)
+        tiles, own = _tiles(vectors, items), self.repeats
+        if own is None:
+            return gradient_of_scan(block, vectors, items, rank_weight, bars, tiles, self.most)
+        bars += own.of_pairs(block.queries[rows], block.positives)
+        tiles = own.added(block.queries, tiles)
+        found = gradient_of_scan(block, vectors, items, rank_weight, bars, tiles, self.most)
+        return replace(found, repeats=own.gradient(block.queries, found.items))
 
 
 def _tiles(vectors: Singles, items: Singles) -> Iterator[tuple[int, Singles]]:
@@ -188,7 +204,7 @@ class SharedNegatives:
 
     def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> EpochNegatives:
         """Rank the catalogue for the queries that have enough pairs."""
-        _without_base(factors)
+        _by_vectors_alone(factors)
         lists = np.full((int(pairs.queries.max()) + 1, self.k), -1, dtype=np.int64)
         if self.k:
             items = factors.items.values
@@ -208,7 +224,7 @@ class SharedWithLists:
 
     def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> EpochNegatives:
         """Return itself: the lists stay."""
-        _without_base(factors)
+        _by_vectors_alone(factors)
         return self
 
     def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
@@ -241,9 +257,11 @@ class _Drawn:
         return BlockGradient(gradient, used, coefficients.T @ vectors, float(totals[0]), int(totals[1]))
 
 
-def _without_base(factors: Factors) -> None:
+def _by_vectors_alone(factors: Factors) -> None:
     if factors.base is not None:
         raise NotImplementedError("negatives: expected the whole catalogue where a base scores first")
+    if factors.queries.repeats is not None:
+        raise NotImplementedError("negatives: expected the whole catalogue where queries hold items")
 
 
 def _buffer_for(n_entries: int) -> Entries:

@@ -2,6 +2,7 @@
 
 by id         [ U q | 1 | 0 ]                  U a table with a row per query
 by features   [ U' x_q | 1 | 0 ]               U a table with a row per feature, x_q dense or sparse
+by items      [ sum_j w_j U x_j | 1 | 0 ]      U a table with a row per item, x_j those of a session: ``bags.py``
 with lists    [ ... | 1 | p_q ]                p_q = sum_j w_j S dbar_j, dbar the list of the stage before
 """
 
@@ -13,13 +14,15 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from slatewise.core.executor import Executor
+from slatewise.latent.bags import AgeWeights, Bags, Repeats
 from slatewise.latent.pair_terms import PairTerm, add_lists
 from slatewise.latent.tables import Entries, Ints, Singles, Table, aligned_zeros, step_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-FEATURES_PER_TILE = 512
+FEATURES_PER_TILE, ROWS_PER_TILE = 512, 256
+"""What one thread adds up; tiles are put together in their order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,11 @@ class Backward:
 
 class Queries(Protocol):
     """Vectors of queries that are called by number."""
+
+    @property
+    def repeats(self) -> Repeats | None:
+        """What is added to scores beside the product of vectors; None: nothing."""
+        ...
 
     def vectors(self, queries: Ints) -> Singles:
         """Return a fresh row per query, of the items' width."""
@@ -51,6 +59,10 @@ class IdQueries:
     """A row per query; the column of the bias holds 1 and is in no segment, so it stays."""
 
     table: Table
+
+    @property
+    def repeats(self) -> None:
+        """Hold no items."""
 
     def vectors(self, queries: Ints) -> Singles:
         """Return the rows themselves."""
@@ -74,6 +86,10 @@ class DenseQueries:
     table: Table
     bias: int
     """The column that holds 1."""
+
+    @property
+    def repeats(self) -> None:
+        """Hold no items."""
 
     def vectors(self, queries: Ints) -> Singles:
         """Return the products."""
@@ -109,6 +125,10 @@ class SparseQueries:
     table: Table
     bias: int
 
+    @property
+    def repeats(self) -> None:
+        """Hold no items."""
+
     def vectors(self, queries: Ints) -> Singles:
         """Return the products."""
         out = aligned_zeros(len(queries), self.table.values.shape[1])
@@ -128,11 +148,64 @@ class SparseQueries:
         step_rows(self.table, entries, gradient, executor)
 
 
+@dataclass(frozen=True, eq=False)
+class BagQueries:
+    """Vectors that are weighted sums of the rows of items."""
+
+    bags: Bags
+    ages: AgeWeights
+    bias: int
+    """The column that holds 1, behind those of U."""
+
+    @property
+    def repeats(self) -> Repeats:
+        """The items of a bag get something by their age."""
+        return Repeats(self.bags, self.ages)
+
+    def vectors(self, queries: Ints) -> Singles:
+        """Return the sums."""
+        from slatewise.latent.kernels.bags import bag_vectors
+
+        table, ages = self.ages.table.values, self.ages
+        out = aligned_zeros(len(queries), int(table.shape[1]))
+        bag_vectors(table, self.bags.some(queries), ages.of(ages.items), self.bias, out)
+        out[:, self.bias] = 1.0
+        return out
+
+    def backward(self, queries: Ints, gradient: Singles) -> Backward | None:
+        """Depend on no row of the items' table."""
+        return None
+
+    def step(self, queries: Ints, gradient: Singles, executor: Executor) -> None:
+        """Step the rows of the items that occur, and w."""
+        from slatewise.latent.kernels.bags import bag_entries, weight_gradient
+
+        table, ages, bags = self.ages.table, self.ages, self.bags.some(queries)
+        if not table.segments[0].step:
+            return
+        by_age = np.zeros((-(-len(queries) // ROWS_PER_TILE), ages.n_ages))
+
+        def add_up(tile: int) -> None:
+            rows = np.arange(len(queries))[tile * ROWS_PER_TILE : (tile + 1) * ROWS_PER_TILE]
+            weight_gradient(table.values, bags.some(rows), gradient[rows], self.bias, by_age[tile])
+
+        executor.fill_blocks(add_up, range(len(by_age)))
+        n_entries = int((bags.ends - bags.starts).sum())
+        entries = Entries(*(np.empty(n_entries, dtype=kind) for kind in (np.int64, np.float32, np.int64)))
+        bag_entries(bags, ages.of(ages.items), entries)
+        step_rows(table, entries, gradient, executor)
+        ages.step_items(np.add.reduce(by_age, axis=0))
+
+
 @dataclass(frozen=True)
 class ZeroQueries:
     """Queries without vectors of their own: something else scores them first."""
 
     width: int
+
+    @property
+    def repeats(self) -> None:
+        """Hold no items."""
 
     def vectors(self, queries: Ints) -> Singles:
         """Return zeros."""
@@ -162,6 +235,11 @@ class ListedQueries:
     """(queries, k) items, best first; -1 after the last."""
     weights: Singles
     """w_j of the k positions."""
+
+    @property
+    def repeats(self) -> Repeats | None:
+        """Those of the inner queries."""
+        return self.inner.repeats
 
     def vectors(self, queries: Ints) -> Singles:
         """Return the inner vectors with p_q in the columns of S."""

@@ -20,7 +20,7 @@ from slatewise.core.seeds import RandomState
 from slatewise.latent.batch import QueryBatch, similar_items
 from slatewise.latent.catalogue_ranker import CatalogueRanker
 from slatewise.latent.engines import ENGINES
-from slatewise.latent.fitting import check_for_features, search_of, zero_untaught
+from slatewise.latent.fitting import check_for_kind, search_of, zero_untaught
 from slatewise.latent.fold_in import FoldedQueries
 from slatewise.latent.fold_in_rows import folded_in
 from slatewise.latent.growth import Former, one_more_epoch
@@ -138,6 +138,7 @@ class LatentRanker(CatalogueRanker):
         "query_steps_": rules.STEPS,
         "item_steps_": rules.STEPS,
         "by_features_": rules.BOOLEAN,
+        "window_": rules.count(0, rules.MOST_LISTED) | rules.NONE,
         "n_stages_": rules.count(),
         "n_epochs_": rules.vector("whole numbers", 0, rules.MOST, whole=True),
         "learning_rate_": rules.SINGLE_POSITIVE,
@@ -155,6 +156,7 @@ class LatentRanker(CatalogueRanker):
     query_steps_: Singles
     item_steps_: Singles
     by_features_: bool
+    window_: int | None
     n_stages_: int
     n_epochs_: list[int]
     learning_rate_: float
@@ -171,6 +173,7 @@ class LatentRanker(CatalogueRanker):
         "query_ids_",
         "query_factors_",
         "by_features_",
+        "window_",
         "n_components_",
         "pair_",
         "position_weights_",
@@ -192,6 +195,8 @@ class LatentRanker(CatalogueRanker):
         "pair": rules.one_of(*PAIR_TERMS),
         "position_weights": rules.one_of("reciprocal") | rules.WEIGHTS,
         "own_weight": rules.WEIGHT,
+        "window": rules.count(1, rules.MOST_LISTED) | rules.NONE,
+        "dropout": rules.number("a number from 0 to 0.99", 0.0, 0.99) | rules.one_of("auto"),
         "epochs": rules.count(),
         "validation_fraction": rules.SHARE,
         "patience": rules.count(),
@@ -219,6 +224,8 @@ class LatentRanker(CatalogueRanker):
         pair: Literal["gram", "bilinear"] = "gram",
         position_weights: Literal["reciprocal"] | ArrayLike = "reciprocal",
         own_weight: float = 0.0,
+        window: int | None = 20,
+        dropout: Literal["auto"] | float = "auto",
         epochs: int = 12,
         validation_fraction: float = 0.05,
         patience: int = 3,
@@ -243,6 +250,8 @@ class LatentRanker(CatalogueRanker):
         self.pair = pair
         self.position_weights = position_weights
         self.own_weight = own_weight
+        self.window = window
+        self.dropout = dropout
         self.epochs = epochs
         self.validation_fraction = validation_fraction
         self.patience = patience
@@ -378,16 +387,18 @@ class LatentRanker(CatalogueRanker):
     def _pairs(self, queries: Any, items: Any, weight: ArrayLike | None, further: bool = False) -> LatentPairs:
         """Check every parameter and the data: the door of all that trains."""
         rules.check(self)
-        pairs = check_pairs(queries, items, weight, partial(check_features, self, reset=not further), further)
+        features_of = partial(check_features, self, reset=not further)
+        pairs = check_pairs(queries, items, weight, features_of, further, self.window)
         if pairs.features is None and not further:
-            self.n_features_in_ = 1  # a query is one id
+            self.n_features_in_ = 1  # a query is one id, or one session
         return pairs
 
     def _settings(self, pairs: LatentPairs) -> LatentSettings:
         """Resolve what such pairs are trained with; the seed last, when nothing is left to refuse."""
         settings = LatentSettings.of(self.get_params(deep=False))
-        if pairs.features is not None:
-            check_for_features(settings)
+        check_for_kind(settings, pairs)
+        if self.dropout == "auto":
+            settings = replace(settings, dropout=0.0 if pairs.sessions is None else DROPOUT)
         self._settle_seed()
         return replace(settings, seed=self.seed_)
 
@@ -401,18 +412,21 @@ class LatentRanker(CatalogueRanker):
             tuple(Table.fixed(np.ascontiguousarray(rows)) for rows in self.query_factors_),
             self.query_ids_,
             self.by_features_,
+            self.window_,
         )
 
     def _batch(self, queries: Any, unknown: Unknown) -> QueryBatch:
         model = self._model()
         if model.by_features:
             return QueryBatch.of_features(model, check_features(self, queries, reset=False))
+        if model.window != 0:
+            return QueryBatch.of_sessions(model, queries, unknown)
         if isinstance(queries, FoldedQueries):
             return QueryBatch.of_rows(model, queries)
         return QueryBatch.of_ids(model, queries, unknown)
 
     def _distinct(self, queries: Any, unknown: Unknown) -> tuple[QueryBatch, Ints]:
-        if not self.by_features_ and not isinstance(queries, FoldedQueries):
+        if not self.by_features_ and self.window_ == 0 and not isinstance(queries, FoldedQueries):
             return super()._distinct(queries, unknown)
         batch = self._batch(queries, unknown)
         return batch, np.arange(len(batch))
@@ -430,15 +444,21 @@ class LatentRanker(CatalogueRanker):
             raise ValueError("position_weights_: expected float32, found others")
         if len(self.n_epochs_) != self.n_stages_:
             raise ValueError(f"n_epochs_: expected {self.n_stages_} numbers, found {len(self.n_epochs_)}")
+        by_items = self.window_ != 0
+        if self.by_features_ and by_items:
+            raise ValueError(f"window_: expected 0 for queries given by features, found {self.window_}")
         if not self.by_features_ and self.n_features_in_ != 1:
             raise ValueError(f"n_features_in_: expected 1 where a query is one id, found {self.n_features_in_}")
-        if self.by_features_ and len(self.query_ids_):
-            raise ValueError(f"query_ids_: expected none for queries given by features, found {len(self.query_ids_)}")
+        if (self.by_features_ or by_items) and len(self.query_ids_):
+            kind = "sessions" if by_items else "queries given by features"
+            raise ValueError(f"query_ids_: expected none for {kind}, found {len(self.query_ids_)}")
         if len(self.item_ids_) < 2:
             raise ValueError(f"item_ids_: expected at least two items, found {len(self.item_ids_)}")
         pair = pair_term(self.pair_, self.n_components_, self.n_components_ + 1)
         width = padded(pair.S.start if self.n_stages_ == 1 else pair.segments[-1].stop)
         rows = self.n_features_in_ if self.by_features_ else len(self.query_ids_)
+        if by_items:
+            rows = len(self.item_ids_) + 2 * (self.window_ or 1)
         for name, shape in {
             "query_factors_": (self.n_stages_, rows, width),
             "item_factors_": (self.n_stages_, len(self.item_ids_), width),
@@ -459,6 +479,7 @@ class LatentRanker(CatalogueRanker):
         self._frozen = None
         self.query_factors_, self.item_factors_, self.model_card_ = query_factors, item_factors, card
         self.by_features_ = pairs.features is not None
+        self.window_ = 0 if pairs.sessions is None else pairs.sessions.window
         self.query_ids_ = np.empty(0, dtype=np.int64) if pairs.query_ids is None else pairs.query_ids
         self.item_ids_ = pairs.item_ids
         self.n_stages_, self.n_epochs_ = len(stages), [state.best_epoch for state in stages]

@@ -54,6 +54,8 @@ class LatentSettings:
     negatives: int | Literal["catalogue"] = "catalogue"
     own_weight: float = 0.0
     max_draws: int | None = None
+    window: int | None = 20
+    dropout: float | Auto = 0.0
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> LatentSettings:

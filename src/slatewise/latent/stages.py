@@ -25,6 +25,7 @@ import numpy as np
 
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.latent.averaging import EpochMean
+from slatewise.latent.bags import AgeWeights
 from slatewise.latent.base_scores import BaseScores
 from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import Factors, WarpEngine
@@ -45,7 +46,7 @@ class Shape:
 
     n_components: int
     n_queries: int
-    """Rows of U: queries, or features of queries."""
+    """Rows of U: queries, or features of queries, or items."""
     n_items: int
     step: float
     max_norm: float
@@ -57,6 +58,8 @@ class Shape:
     term: Callable[[Segment], PairTerm] = Gram
     on_base: bool = False
     """Whether a base scores first: then there is no U, V and b, and rows begin with S."""
+    n_ages: int = 0
+    """Of queries that hold items: how many ages have weights, in rows behind those of U, which are then the items'."""
 
     @property
     def n_own(self) -> int:
@@ -79,7 +82,7 @@ class Shape:
             return Table.zeros(0, self.width(stage), ()), Table.zeros(self.n_items, self.width(stage), pair)
         own = Segment(0, n, 0.0 if stage else self.step, self.max_norm)
         bias = Segment(n, n + 1, 0.0 if stage else self.bias_step)
-        queries = Table.zeros(self.n_queries, self.width(stage), (own,))
+        queries = Table.zeros(self.n_queries + 2 * self.n_ages, self.width(stage), (own,))
         queries.values[:, n] = self.by_id
         return queries, Table.zeros(self.n_items, self.width(stage), (own, bias, *pair))
 
@@ -171,6 +174,7 @@ class Stages:
         if stage == 0:
             for table in () if self.shape.on_base else (queries, items):
                 table.values[:, :n] = rng.normal(0, 1 / np.sqrt(n), (len(table.values), n))
+            AgeWeights(queries, self.shape.n_queries).start()
             return StageState(stage, queries, items)
         last = done[-1]
         for table, before in ((queries, last.queries), (items, last.items)):

@@ -1,0 +1,234 @@
+"""Queries that are items themselves: a session so far, or a basket.
+
+    q = sum_j w_j U x_{t-j} ,    f(q, d) = q . V d + b_d + sum_j r_j [x_{t-j} = d] ,        j = 0 .. window - 1
+
+The last item has age j = 0. Both weights of an age are learnt: w_j >= 0, where w_0 = 1 (else w could undo the largest
+norm of rows of U), and r_j, of any sign, for an item that comes again. A basket has no order: one weight of each kind,
+and, because baskets are of all sizes, q is divided by the root of the number of items.
+
+The table of U holds all of that, so that whatever keeps, averages and saves tables does so here::
+
+    rows    U of every item | w_j of every age | r_j of every age        weights in column 0, zeros behind them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.latent.tables import Entries, Ints, Singles, Table
+
+Floats: TypeAlias = NDArray[np.float64]
+
+MOST_OTHERS = 64
+"""Items of a basket that its query is made of in training, where one more is to be found: a large one would cost its
+square."""
+ITEM_STEP, REPEAT_STEP = 0.1, 1.0
+"""AdaGrad's steps of w and r, shares of that of U: w is the same for all items, and soon known."""
+
+
+class Bags(NamedTuple):
+    """Query i has the items ``items[starts[i] : ends[i]]``, the last one of age 0."""
+
+    items: Ints
+    starts: Ints
+    ends: Ints
+
+    @property
+    def n_queries(self) -> int:
+        """How many there are."""
+        return len(self.starts)
+
+    def some(self, queries: Ints) -> Bags:
+        """Return those called by number."""
+        return Bags(self.items, self.starts[queries], self.ends[queries])
+
+
+class Held(NamedTuple):
+    """What each query holds, each item once, ascending, from ``offsets[r]`` to ``offsets[r + 1]``; what it then gets."""
+
+    offsets: Ints
+    items: Ints
+    amounts: Singles
+
+
+class Continued(NamedTuple):
+    """Bags, and for each the item that came next."""
+
+    bags: Bags
+    following: Ints
+    owners: Ints
+    """The session that each is of."""
+
+
+def ranges(starts: Ints, sizes: Ints) -> Ints:
+    """Return whole numbers from each start on, as many as its size, one range behind the other.
+
+    Examples
+    --------
+    >>> ranges(np.array([5, 1]), np.array([2, 3])).tolist()
+    [5, 6, 1, 2, 3]
+    """
+    return np.arange(int(sizes.sum())) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+
+
+def asked_of(items: Ints, starts: Ints, ends: Ints, window: int | None) -> Bags:
+    """Return the last ``window`` items of sessions that ask, or, with None, baskets: each item once."""
+    if window is not None:
+        return Bags(items, np.maximum(starts, ends - window), ends)
+    rows, sizes = np.arange(len(starts)), ends - starts
+    owners, distinct = _distinct(np.repeat(rows, sizes), items[ranges(starts, sizes)])
+    offsets = np.searchsorted(owners, np.arange(len(starts) + 1))
+    return Bags(distinct, offsets[:-1], offsets[1:])
+
+
+def learned_from(items: Ints, offsets: Ints, window: int | None) -> Continued:
+    """Return what came after what: in sessions the next item, in a basket, with None, each item after all others."""
+    return all_but_one(items, offsets) if window is None else prefixes(items, offsets, window)
+
+
+def prefixes(items: Ints, offsets: Ints, window: int) -> Continued:
+    """Return every item but the first of a session, and the last ``window`` items before it.
+
+    Examples
+    --------
+    >>> found = prefixes(np.array([4, 8, 15, 16, 23]), np.array([0, 1, 5]), window=2)
+    >>> found.following.tolist(), found.bags.starts.tolist(), found.bags.ends.tolist()
+    ([15, 16, 23], [1, 1, 2], [2, 3, 4])
+    """
+    owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    places = np.arange(offsets[0], offsets[-1])
+    inside = places > offsets[owners]
+    places, owners = places[inside], owners[inside]
+    return Continued(Bags(items, np.maximum(offsets[owners], places - window), places), items[places], owners)
+
+
+def all_but_one(items: Ints, offsets: Ints, most: int = MOST_OTHERS) -> Continued:
+    """Return every item of a basket of two or more, and the others, at most so many: a basket is put in a random ring.
+
+    Examples
+    --------
+    >>> found = all_but_one(np.array([4, 8, 4, 15]), np.array([0, 0, 4]))
+    >>> [sorted(found.bags.items[s:e].tolist()) for s, e in zip(found.bags.starts, found.bags.ends)]
+    [[4, 8], [4, 15], [8, 15]]
+    >>> found.following.tolist()
+    [15, 8, 4]
+    """
+    owners, found = _distinct(np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), items[offsets[0] : offsets[-1]])
+    order = np.random.default_rng(0).permutation(len(owners))
+    order = order[np.argsort(owners[order], kind="stable")]
+    found, sizes = found[order], np.bincount(owners, minlength=len(offsets) - 1)
+    # Every basket twice, one behind the other: then a part of the ring is a slice.
+    first = np.arange(len(owners)) + np.repeat(np.cumsum(sizes) - sizes, sizes)
+    twice = np.empty(2 * len(owners), dtype=np.int64)
+    twice[first] = twice[first + sizes[owners]] = found
+    several = sizes[owners] > 1
+    starts, owners = first[several] + 1, owners[several]
+    return Continued(Bags(twice, starts, starts + np.minimum(sizes[owners] - 1, most)), found[several], owners)
+
+
+def _distinct(owners: Ints, items: Ints) -> tuple[Ints, Ints]:
+    """Return every item of an owner once, ascending, and its owner."""
+    size = int(items.max(initial=0)) + 1
+    return np.divmod(np.unique(owners * size + items), size)
+
+
+@dataclass(frozen=True, eq=False)
+class AgeWeights:
+    """The rows of weights behind the ``n_items`` rows of U."""
+
+    table: Table
+    n_items: int
+
+    @property
+    def n_ages(self) -> int:
+        """How many ages are told apart."""
+        return (len(self.table.values) - self.n_items) // 2
+
+    @property
+    def items(self) -> slice:
+        """Where w is."""
+        return slice(self.n_items, self.n_items + self.n_ages)
+
+    @property
+    def repeats(self) -> slice:
+        """Where r is."""
+        return slice(self.n_items + self.n_ages, self.n_items + 2 * self.n_ages)
+
+    def of(self, rows: slice) -> Singles:
+        """Return weights by age, a copy."""
+        return self.table.values[rows, 0].copy()
+
+    def start(self) -> None:
+        """Let items weigh less the older they are, and repeats nothing."""
+        self.table.values[self.n_items :] = 0.0
+        self.table.values[self.items, 0] = (1.0 / np.sqrt(np.arange(1, self.n_ages + 1))).astype(np.float32)
+
+    def step_items(self, gradient: Floats) -> None:
+        """Step w; the first stays 1."""
+        self._step(self.items, gradient, ITEM_STEP)
+        weights = self.table.values[self.items, 0]
+        np.maximum(weights, 0.0, out=weights)
+        weights[:1] = 1.0
+
+    def step_repeats(self, gradient: Floats) -> None:
+        """Step r."""
+        self._step(self.repeats, gradient, REPEAT_STEP)
+
+    def _step(self, rows: slice, gradient: Floats, share: float) -> None:
+        values, accumulators = self.table.values[rows, 0], self.table.accumulators[rows, 0]
+        accumulators += gradient.astype(np.float32) ** 2
+        moved, step = accumulators > 0, share * self.table.segments[0].step
+        values[moved] += (step * gradient[moved] / np.sqrt(accumulators[moved])).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Repeats:
+    """What an item gets for being in the bag already."""
+
+    bags: Bags
+    ages: AgeWeights
+
+    def of_pairs(self, queries: Ints, items: Ints) -> Singles:
+        """Return what an item gets with each query, one of each."""
+        from slatewise.latent.kernels.bags import repeats_of
+
+        out = np.zeros(len(items), dtype=np.float32)
+        repeats_of(items, queries, self.bags, self.ages.of(self.ages.repeats), out)
+        return out
+
+    def held(self, queries: Ints) -> Held:
+        """Return all items that get something with these queries."""
+        bags, repeats = self.bags.some(queries), self.ages.of(self.ages.repeats)
+        sizes = bags.ends - bags.starts
+        rows, places = np.repeat(np.arange(len(queries)), sizes), ranges(bags.starts, sizes)
+        keys, own = np.unique(rows * self.ages.n_items + bags.items[places], return_inverse=True)
+        by_age = repeats[np.minimum(bags.ends[rows] - 1 - places, len(repeats) - 1)]
+        rows, items = np.divmod(keys, self.ages.n_items)
+        offsets = np.searchsorted(rows, np.arange(len(queries) + 1))
+        return Held(offsets, items, np.bincount(own, by_age, len(keys)).astype(np.float32))
+
+    def added(self, queries: Ints, tiles: Iterable[tuple[int, Singles]]) -> Iterator[tuple[int, Singles]]:
+        """Add to tiles of scores, (first item, a row per query)."""
+        from slatewise.latent.kernels.bags import add_repeats
+
+        bags, repeats = self.bags.some(queries), self.ages.of(self.ages.repeats)
+        for first, scores in tiles:
+            add_repeats(scores, first, bags, repeats)
+            yield first, scores
+
+    def gradient(self, queries: Ints, entries: Entries) -> Floats:
+        """Return what entries for items, whose sources are places in ``queries``, ask of r."""
+        from slatewise.latent.kernels.bags import repeat_gradient
+
+        by_age = np.zeros(self.ages.n_ages)
+        repeat_gradient(entries, self.bags.some(queries), by_age)
+        return by_age
+
+    def step(self, gradient: Floats) -> None:
+        """Step r."""
+        self.ages.step_repeats(gradient)
