@@ -107,3 +107,16 @@ def _kind(value: object) -> type:
         if isinstance(value, kind):
             return kind
     return type(value)
+
+
+def spans(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the places of all spans one after the other, and the offsets that part them.
+
+    Examples
+    --------
+    >>> spans(np.array([7, 2]), np.array([2, 3]))
+    (array([7, 8, 2, 3, 4]), array([0, 2, 5]))
+    """
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return np.arange(int(offsets[-1])) + np.repeat(starts - offsets[:-1], lengths), offsets

@@ -42,6 +42,9 @@ class Rankings:
         after list, each from ``offsets[i]`` to ``offsets[i + 1]``.
     offsets
         None with matrices.
+    nothing_known
+        Of rankers of sessions: marks queries of which the ranker knows no item, so that the list is the same for
+        everybody; None where no query is like that, or where a ranker has no such answer.
 
     Examples
     --------
@@ -55,17 +58,23 @@ class Rankings:
     ids: NDArray[Any]
     scores: NDArray[Any]
     offsets: NDArray[np.int64] | None = None
+    nothing_known: NDArray[np.bool_] | None = None
 
     @classmethod
     def of_lists(
-        cls, query_ids: NDArray[Any], ids: NDArray[Any], scores: NDArray[Any], offsets: NDArray[np.int64]
+        cls,
+        query_ids: NDArray[Any],
+        ids: NDArray[Any],
+        scores: NDArray[Any],
+        offsets: NDArray[np.int64],
+        nothing_known: NDArray[np.bool_] | None = None,
     ) -> Rankings:
         """Return lists that stand one after the other; as matrices where they are equally long."""
         sizes = np.diff(offsets)
         if len(sizes) and (sizes == sizes[0]).all():
             shape = len(sizes), int(sizes[0])
-            return cls(query_ids, ids.reshape(shape), scores.reshape(shape))
-        return cls(query_ids, ids, scores, offsets)
+            return cls(query_ids, ids.reshape(shape), scores.reshape(shape), None, nothing_known)
+        return cls(query_ids, ids, scores, offsets, nothing_known)
 
     def __len__(self) -> int:
         return len(self.query_ids)
@@ -104,7 +113,8 @@ class Rankings:
         kept = np.minimum(sizes, min(int(k), int(starts[-1])))
         best = self.places() < np.repeat(kept, sizes)
         offsets = np.concatenate(([0], np.cumsum(kept))).astype(np.int64)
-        return Rankings.of_lists(self.query_ids, self.ids.reshape(-1)[best], self.scores.reshape(-1)[best], offsets)
+        ids, scores = self.ids.reshape(-1)[best], self.scores.reshape(-1)[best]
+        return Rankings.of_lists(self.query_ids, ids, scores, offsets, self.nothing_known)
 
     def places(self) -> NDArray[np.int64]:
         """Return where in its list each of the flat ids stands, from 0."""

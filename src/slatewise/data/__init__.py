@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from slatewise.data.npz import read_npz, write_npz
     from slatewise.data.pairs import read_pairs
     from slatewise.data.parquet import iter_parquet, read_parquet
-    from slatewise.data.records import MultiLabel, Pairs, Qrels, RowsToRank, Run, Sessions
+    from slatewise.data.records import MultiLabel, Pairs, Prefixes, Qrels, RowsToRank, Run, Sessions
     from slatewise.data.scaling import minmax_per_query
+    from slatewise.data.session_events import sessions_from_events, split_sessions
     from slatewise.data.sessions import read_sessions, write_sessions
     from slatewise.data.svmlight import iter_svmlight, read_svmlight, write_svmlight
     from slatewise.data.tags import read_tags
@@ -29,6 +30,7 @@ __all__ = [
     "ListeningLog",
     "MultiLabel",
     "Pairs",
+    "Prefixes",
     "Qrels",
     "RowsToRank",
     "Run",
@@ -48,6 +50,8 @@ __all__ = [
     "read_sessions",
     "read_svmlight",
     "read_tags",
+    "sessions_from_events",
+    "split_sessions",
     "write_npz",
     "write_qrels",
     "write_run",
@@ -60,6 +64,7 @@ _HOMES = {
     "ListeningLog": "slatewise.data.listening_log",
     "MultiLabel": "slatewise.data.records",
     "Pairs": "slatewise.data.records",
+    "Prefixes": "slatewise.data.records",
     "Qrels": "slatewise.data.records",
     "RowsToRank": "slatewise.data.records",
     "Run": "slatewise.data.records",
@@ -79,6 +84,8 @@ _HOMES = {
     "read_sessions": "slatewise.data.sessions",
     "read_svmlight": "slatewise.data.svmlight",
     "read_tags": "slatewise.data.tags",
+    "sessions_from_events": "slatewise.data.session_events",
+    "split_sessions": "slatewise.data.session_events",
     "write_npz": "slatewise.data.npz",
     "write_qrels": "slatewise.data.trec",
     "write_run": "slatewise.data.trec",

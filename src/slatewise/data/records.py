@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from slatewise.core.errors import Skipped
+from slatewise.core.groups import spans
 from slatewise.core.rankings import Run as Run
 from slatewise.core.sparse import sparse_rows
 
@@ -82,6 +83,12 @@ class Sessions:
     items: Ids
     offsets: Int
     skipped: Skipped = field(default_factory=Skipped)
+    ids: Ids | None = None
+    """What each session is called; its number where None."""
+    users: Ids | None = None
+    """Whose each session is."""
+    times: Float | None = None
+    """When each of the items was taken."""
 
     def __post_init__(self) -> None:
         items, offsets = np.asarray(self.items), np.asarray(self.offsets)
@@ -101,8 +108,55 @@ class Sessions:
                 f"offsets: expected numbers from 0 to {len(items)}, the number of items, "
                 f"found {offsets[0]} to {offsets[-1]}"
             )
+        for name, values, n in (("ids", self.ids, len(self)), ("users", self.users, len(self))):
+            if values is not None and np.shape(values) != (n,):
+                raise ValueError(f"{name}: expected one per session, {n}, found shape {np.shape(values)}")
+        if self.times is not None and (np.shape(self.times) != items.shape or np.isnan(self.times).any()):
+            raise ValueError(f"times: expected one number per item, {len(items)}, found another shape, or NaN")
         object.__setattr__(self, "items", items)
         object.__setattr__(self, "offsets", offsets.astype(np.int64, copy=False))
+
+    @classmethod
+    def of(
+        cls,
+        sessions: Any,
+        offsets: Any = None,
+        *,
+        session: str = "session",
+        item: str = "item",
+        time: str | None = None,
+        user: str | None = None,
+    ) -> Sessions:
+        """Take sessions in any form: a list of lists of ids, a data frame, or one row of ids and where each begins.
+
+        Parameters
+        ----------
+        sessions
+            A sequence of sequences of ids, oldest first; or a pandas, polars or Arrow frame with one event per row; or,
+            with ``offsets``, the ids of all sessions. Ids are all whole numbers or all strings.
+        offsets
+            Session s has the ids from ``offsets[s]`` to ``offsets[s + 1]``.
+        session, item
+            The columns of a frame. Rows of a session need not stand together; they keep their order, or that of
+            ``time``. Sessions are in the order of their first rows, and are called as in the frame.
+        time
+            The column that orders the items of a session, numbers or times; default: "time" where there is one.
+        user
+            The column that says whose a session is; default: "user" where there is one.
+
+        Examples
+        --------
+        >>> Sessions.of([["milk", "bread"], ["tea"]]).offsets.tolist()
+        [0, 2, 3]
+        >>> import polars
+        >>> frame = polars.DataFrame({"visit": ["x", "y", "x"], "item": [7, 8, 9]})
+        >>> sessions = Sessions.of(frame, session="visit")
+        >>> sessions.ids.tolist(), [items.tolist() for items in sessions]
+        (['x', 'y'], [[7, 9], [8]])
+        """
+        from slatewise.data.session_forms import sessions_of
+
+        return sessions_of(sessions, offsets, session, item, time, user)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -132,12 +186,68 @@ class Sessions:
         inside[ends[(ends >= 0) & (ends < len(inside))]] = False
         return Pairs(items[:-1][inside], items[1:][inside])
 
+    def prefixes(self, window: int | None = None) -> Prefixes:
+        """Return every beginning of a session after which an item came: what a next-item ranker is asked and judged by.
+
+        Parameters
+        ----------
+        window
+            Keep the last so many items of each; default: all. Nothing is copied either way.
+
+        Examples
+        --------
+        >>> prefixes = Sessions(np.array([4, 8, 15, 16]), np.array([0, 3, 4])).prefixes()
+        >>> [items.tolist() for items in prefixes], prefixes.next_items.tolist()
+        ([[4], [4, 8]], [8, 15])
+        """
+        if window is not None and (window != int(window) or window < 1):
+            raise ValueError(f"window: expected a whole number >= 1, found {window!r}")
+        counts = np.maximum(np.diff(self.offsets) - 1, 0)
+        owners = np.repeat(np.arange(len(self)), counts)
+        starts = self.offsets[owners]
+        ends = starts + 1 + np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+        if window is not None:
+            starts = np.maximum(starts, ends - int(window))
+        return Prefixes(self.items, starts, ends, owners)
+
     def _some(self, chosen: Int) -> Sessions:
+        ids = None if self.ids is None else self.ids[chosen]
+        users = None if self.users is None else self.users[chosen]
         if len(chosen) and (np.diff(chosen) == 1).all():
-            return Sessions(self.items, self.offsets[chosen[0] : chosen[-1] + 2])
-        parts = [self[int(number)] for number in chosen]
-        lengths = [0, *map(len, parts)]
-        return Sessions(np.concatenate([self.items[:0], *parts]), np.cumsum(lengths, dtype=np.int64))
+            offsets = self.offsets[chosen[0] : chosen[-1] + 2]
+            return Sessions(self.items, offsets, ids=ids, users=users, times=self.times)
+        places, offsets = spans(self.offsets[chosen], np.diff(self.offsets)[chosen])
+        times = None if self.times is None else self.times[places]
+        return Sessions(self.items[places], offsets, ids=ids, users=users, times=times)
+
+
+@dataclass(frozen=True, eq=False)
+class Prefixes:
+    """Beginnings of sessions: prefix p is ``items[starts[p]:ends[p]]``, and ``items[ends[p]]`` came next.
+
+    They are views of the sessions' items, so that all prefixes of a log take no more memory than two numbers each.
+    """
+
+    items: Ids
+    starts: Int
+    ends: Int
+    sessions: Int
+    """The number of the session that each is of."""
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __iter__(self) -> Iterator[Ids]:
+        for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True):
+            yield self.items[start:end]
+
+    def __getitem__(self, key: slice | NDArray[Any]) -> Prefixes:
+        return Prefixes(self.items, self.starts[key], self.ends[key], self.sessions[key])
+
+    @property
+    def next_items(self) -> Ids:
+        """What came after each."""
+        return self.items[self.ends]
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.checks import feature_rows
+from slatewise.core.ids import Ids, check_ids
 from slatewise.core.sparse import sparse_rows
 from slatewise.data.records import Sessions
 from slatewise.latent.bags import AgeWeights, Bags, learned_from
@@ -33,7 +34,6 @@ from slatewise.model.sklearn import BaseEstimator, check_rows, check_weights
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Ids: TypeAlias = NDArray[Any]
 Features: TypeAlias = "Singles | csr_array"
 Unknown: TypeAlias = Literal["error", "ignore"]
 """What becomes of ids that fit never saw."""
@@ -137,37 +137,6 @@ def check_pairs(
     if used.all():
         return pairs
     return replace(pairs, queries=pairs.queries[used], items=pairs.items[used], weights=pairs.weights[used])
-
-
-def check_ids(name: str, values: Any) -> Ids:
-    """Return ids as int64 or strings."""
-    ids = np.asarray(values)
-    if ids.ndim != 1:
-        raise ValueError(f"{name}: expected a one-dimensional array of ids, found shape {ids.shape}")
-    if ids.dtype.kind == "O":
-        parts = cast("list[object]", ids.tolist())
-        kinds = {type(part) for part in parts}
-        if kinds == {str} or kinds == {int}:
-            ids = np.array(parts)
-    if ids.dtype.kind in "uf":
-        _require_exact(name, ids)
-    if ids.dtype.kind == "f" and np.isfinite(ids).all() and (ids == np.floor(ids)).all():
-        ids = ids.astype(np.int64)
-    if ids.dtype.kind not in "iuU":
-        raise ValueError(f"{name}: expected ids, all whole numbers or all strings, found dtype {ids.dtype}")
-    return ids if ids.dtype.kind == "U" else ids.astype(np.int64)
-
-
-def _require_exact(name: str, ids: Ids) -> None:
-    """Refuse numbers that int64 has not, or that stand for several whole numbers."""
-    most = 2**53 if ids.dtype.kind == "f" else 2**63 - 1
-    sizes = np.abs(ids.astype(np.float64)) if ids.dtype.kind == "f" else ids
-    wrong = np.flatnonzero(sizes > most)
-    if len(wrong):
-        place = int(wrong[0])
-        raise ValueError(
-            f"{name}: expected ids up to {most} where they are {ids.dtype}, found {ids[place]} at place {place}"
-        )
 
 
 def number_ids(

@@ -1,0 +1,148 @@
+"""Sessions in the forms that people have them: lists of lists, data frames, arrays with offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.core.errors import DataError
+from slatewise.core.groups import group_rows
+from slatewise.core.ids import check_ids, require_one_kind
+from slatewise.data.records import Float, Ids, Int, Sessions
+
+
+def sessions_of(sessions: Any, offsets: Any, session: str, item: str, time: str | None, user: str | None) -> Sessions:
+    """Tell the forms apart; what :meth:`slatewise.data.Sessions.of` says."""
+    if offsets is not None:
+        return Sessions(check_ids("sessions", sessions), np.asarray(offsets))
+    if isinstance(sessions, Sessions):
+        return sessions
+    if is_frame(sessions):
+        return _from_frame(sessions, session, item, time, user)
+    items, sizes = flat_lists("sessions", sessions)
+    return Sessions(items, np.concatenate(([0], np.cumsum(sizes))).astype(np.int64))
+
+
+def is_frame(values: object) -> bool:
+    """Tell data frames, of whatever library, from everything else, without loading any of them."""
+    if isinstance(values, np.ndarray | list | tuple | str):
+        return False
+    from narwhals.dependencies import is_into_dataframe
+
+    return bool(is_into_dataframe(cast("Any", values)))
+
+
+def flat_lists(name: str, lists: Any) -> tuple[Ids, Int]:
+    """Return the ids of all lists one after the other, and how many each has; an error names the list."""
+    kind = cast("type[Any]", type(lists))
+    if kind is np.ndarray and lists.ndim == 2:
+        matrix = cast("NDArray[Any]", lists)
+        return check_ids(name, matrix.reshape(-1)), np.full(len(matrix), matrix.shape[1], dtype=np.int64)
+    if issubclass(kind, str | bytes) or not _is_iterable(lists):
+        raise ValueError(f"{name}: expected a list of lists of ids, found {kind.__name__}")
+    rows = [_row(name, number, row) for number, row in enumerate(lists)]
+    sizes = np.array([len(row) for row in rows], dtype=np.int64)
+    parts = [row for row in rows if len(row)]
+    if not parts:
+        return np.empty(0, dtype=np.int64), sizes
+    if all(isinstance(row, np.ndarray) for row in parts):
+        arrays = [check_ids(name, row) for row in parts]
+        require_one_kind(name, (array[0] for array in arrays))
+        return np.concatenate(arrays), sizes
+    flat = list(chain.from_iterable(parts))
+    require_one_kind(name, flat)
+    return check_ids(name, flat), sizes
+
+
+def _row(name: str, number: int, row: Any) -> NDArray[Any] | Sequence[Any]:
+    kind = cast("type[Any]", type(row))
+    if kind is np.ndarray and row.ndim == 1:
+        return cast("NDArray[Any]", row)
+    if issubclass(kind, str | bytes | dict) or not _is_iterable(row):
+        raise ValueError(f"{name}: expected a list of ids in each place, found {kind.__name__} in place {number}")
+    # A set has no order, and Python's own changes from run to run.
+    return sorted(row) if issubclass(kind, set | frozenset) else list(row)
+
+
+def _is_iterable(values: object) -> bool:
+    try:
+        iter(cast("Any", values))
+    except TypeError:
+        return False
+    return True
+
+
+def _from_frame(frame: Any, session: str, item: str, time: str | None, user: str | None) -> Sessions:
+    import narwhals as nw
+
+    from slatewise.data.frames import ids_of
+
+    table = nw.from_native(frame, eager_only=True)
+    for name in (session, item, time, user):
+        if name is not None and name not in table.columns:
+            found = f"the columns {', '.join(map(repr, table.columns))}"
+            raise DataError("sessions", 0, 0, f"a column called {name!r}", found)
+    time = time if time is not None or "time" not in table.columns else "time"
+    user = user if user is not None or "user" not in table.columns else "user"
+    names = ids_of(table[session], "sessions", 0)
+    users = None if user is None else ids_of(table[user], "sessions", 0)
+    times = None if time is None else seconds_of("time", table[time].to_numpy())
+    return grouped(names, ids_of(table[item], "sessions", 0), times, users)
+
+
+def grouped(names: Ids, items: Ids, times: Float | None, users: Ids | None = None) -> Sessions:
+    """Gather events into the sessions they name, in the order of first events; inside by time, then as they stand."""
+    groups = group_rows(names, len(names))
+    lists = np.repeat(np.arange(len(groups.ids)), np.diff(groups.offsets))
+    order = np.arange(len(names)) if groups.order is None else groups.order
+    if times is not None:
+        order = order[np.lexsort((times[order], lists))]
+    owners = None
+    if users is not None:
+        owners = users[order][groups.offsets[:-1]]
+        strange = np.flatnonzero(users[order] != owners[lists])
+        if len(strange):
+            name = names[order[strange[0]]].item()
+            raise ValueError(f"user: expected one per session, found two in session {name!r}, row {order[strange[0]]}")
+    ordered = None if times is None else times[order]
+    return Sessions(items[order], groups.offsets, ids=groups.ids, users=owners, times=ordered)
+
+
+def seconds_of(name: str, values: Any) -> Float:
+    """Return times as numbers: seconds since 1970 of dates, numbers as they are; none may be missing."""
+    times = np.asarray(values)
+    if times.dtype.kind == "O" and len(times):
+        times = _dates(name, times)
+    if times.dtype.kind == "M":
+        whole = times.astype("datetime64[us]")
+        numbers = np.where(np.isnat(whole), np.nan, whole.astype(np.int64) / 1e6)
+    elif times.dtype.kind in "iuf":
+        numbers = times.astype(np.float64)
+    else:
+        raise ValueError(f"{name}: expected numbers or times, found dtype {times.dtype}")
+    if times.ndim != 1:
+        raise ValueError(f"{name}: expected one dimension, found shape {times.shape}")
+    missing = np.flatnonzero(~np.isfinite(numbers))
+    if len(missing):
+        row = int(missing[0])
+        raise ValueError(f"{name}: expected a time in every row, found {times[row]} in row {row} ({len(missing)} such)")
+    return numbers
+
+
+def _dates(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    """Return Python's datetimes as NumPy's; those of a zone are taken to UTC."""
+    from datetime import UTC, datetime
+
+    parts = cast("list[object]", values.tolist())
+    strange = next((row for row, part in enumerate(parts) if not isinstance(part, datetime)), None)
+    if strange is not None:
+        found = f"{parts[strange]!r} in row {strange}"
+        raise ValueError(f"{name}: expected numbers or times in every row, found {found}")
+    dates = cast("list[datetime]", parts)
+    return np.array(
+        [d if d.tzinfo is None else d.astimezone(UTC).replace(tzinfo=None) for d in dates], "datetime64[us]"
+    )

@@ -1,0 +1,96 @@
+"""What may be shown to whom: the switches ``exclude``, ``exclude_seen`` and ``candidates`` of every ``rank``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Number
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.core.groups import spans
+from slatewise.core.ids import Ids
+from slatewise.core.sparse import sparse_rows
+from slatewise.latent.input import Unknown, number_ids
+from slatewise.latent.lists import check_exclude, check_sets
+from slatewise.latent.tables import Ints
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from slatewise.latent.session_queries import SessionQueries
+
+Seen: TypeAlias = bool | Literal["last"]
+"""Hide nothing of a session, all of its items, or the last one only."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """Items that queries may be shown: all but the ``hidden`` ones, or of the candidates all but these."""
+
+    hidden: csr_array | None = None
+    """(queries, items): a stored entry is hidden from the query."""
+    common: Ints | None = None
+    """The candidates of all queries, ascending; None: every item."""
+    own: csr_array | None = None
+    """(queries, items): a stored entry is a candidate of the query; None: ``common`` says it."""
+
+    @property
+    def may_be_short(self) -> bool:
+        """Whether a list may have fewer than k items."""
+        return self.hidden is not None or self.common is not None or self.own is not None
+
+
+def check_shown(
+    queries: SessionQueries, item_ids: Ids, exclude: Any, exclude_seen: Seen, candidates: Any, unknown: Unknown
+) -> Shown:
+    """Check the switches of a ``rank`` of sessions.
+
+    ``exclude`` and ``candidates`` are sequences of ids, one sequence per query, or a sparse matrix (queries, items);
+    ``candidates`` may also be one sequence of ids for all queries.
+    """
+    if not (isinstance(exclude_seen, bool | np.bool_) or exclude_seen == "last"):
+        raise ValueError(f"exclude_seen: expected True, False or 'last', found {exclude_seen!r}")
+    hidden = check_exclude(exclude, len(queries), item_ids, unknown)
+    if exclude_seen:
+        seen = seen_items(queries, len(item_ids), only_last=exclude_seen == "last")
+        hidden = seen if hidden is None else hidden + seen
+    common, own = check_candidates(candidates, len(queries), item_ids, unknown)
+    return Shown(hidden, common, own)
+
+
+def check_candidates(
+    candidates: Any, n_queries: int, item_ids: Ids, unknown: Unknown = "error"
+) -> tuple[Ints | None, csr_array | None]:
+    """Return the candidates of all queries, ascending, or those of each query, (queries, items); None where unsaid."""
+    if candidates is None:
+        return None, None
+    if sparse_rows("candidates", candidates) is None and _is_flat(candidates):
+        numbers = number_ids("candidates", candidates, item_ids, unknown=unknown)
+        common = np.unique(numbers[numbers >= 0])
+        if not len(common):
+            raise ValueError("candidates: expected items that fit saw, found none")
+        return common, None
+    own = check_sets("candidates", candidates, item_ids, unknown)
+    if own.shape[0] != n_queries:
+        raise ValueError(f"candidates: expected items for each of {n_queries} queries, found {own.shape[0]}")
+    return None, own
+
+
+def seen_items(queries: SessionQueries, n_items: int, only_last: bool = False) -> csr_array:
+    """Return the items of each session, or its last one, (queries, items)."""
+    from scipy.sparse import csr_array
+
+    starts = np.maximum(queries.starts, queries.ends - 1) if only_last else queries.starts
+    places, offsets = spans(starts, queries.ends - starts)
+    seen = csr_array((np.ones(len(places)), queries.items[places], offsets), shape=(len(queries), n_items))
+    seen.sum_duplicates()
+    return seen
+
+
+def _is_flat(candidates: Any) -> bool:
+    """Tell one sequence of ids from a sequence of them per query."""
+    if isinstance(candidates, np.ndarray) and cast("NDArray[Any]", candidates).dtype.kind != "O":
+        return cast("NDArray[Any]", candidates).ndim == 1
+    return all(isinstance(part, str | Number) for part in candidates)
