@@ -20,6 +20,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.groups import spans
+from slatewise.data.records import Sessions
 from slatewise.latent.tables import Entries, Ints, Singles, Table
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -49,7 +51,7 @@ class Bags(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What each query holds, each item once, ascending, from ``offsets[r]`` to ``offsets[r + 1]``; what it then gets."""
+    """What queries hold, each item once: row r has ascending ``items[offsets[r] : offsets[r + 1]]``; what each gets."""
 
     offsets: Ints
     items: Ints
@@ -65,46 +67,22 @@ class Continued(NamedTuple):
     """The session that each is of."""
 
 
-def ranges(starts: Ints, sizes: Ints) -> Ints:
-    """Return whole numbers from each start on, as many as its size, one range behind the other.
-
-    Examples
-    --------
-    >>> ranges(np.array([5, 1]), np.array([2, 3])).tolist()
-    [5, 6, 1, 2, 3]
-    """
-    return np.arange(int(sizes.sum())) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
-
-
 def asked_of(items: Ints, starts: Ints, ends: Ints, window: int | None) -> Bags:
     """Return the last ``window`` items of sessions that ask, or, with None, baskets: each item once."""
     if window is not None:
         return Bags(items, np.maximum(starts, ends - window), ends)
     rows, sizes = np.arange(len(starts)), ends - starts
-    owners, distinct = _distinct(np.repeat(rows, sizes), items[ranges(starts, sizes)])
+    owners, distinct = _distinct(np.repeat(rows, sizes), items[spans(starts, sizes)[0]])
     offsets = np.searchsorted(owners, np.arange(len(starts) + 1))
     return Bags(distinct, offsets[:-1], offsets[1:])
 
 
 def learned_from(items: Ints, offsets: Ints, window: int | None) -> Continued:
     """Return what came after what: in sessions the next item, in a basket, with None, each item after all others."""
-    return all_but_one(items, offsets) if window is None else prefixes(items, offsets, window)
-
-
-def prefixes(items: Ints, offsets: Ints, window: int) -> Continued:
-    """Return every item but the first of a session, and the last ``window`` items before it.
-
-    Examples
-    --------
-    >>> found = prefixes(np.array([4, 8, 15, 16, 23]), np.array([0, 1, 5]), window=2)
-    >>> found.following.tolist(), found.bags.starts.tolist(), found.bags.ends.tolist()
-    ([15, 16, 23], [1, 1, 2], [2, 3, 4])
-    """
-    owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    places = np.arange(offsets[0], offsets[-1])
-    inside = places > offsets[owners]
-    places, owners = places[inside], owners[inside]
-    return Continued(Bags(items, np.maximum(offsets[owners], places - window), places), items[places], owners)
+    if window is None:
+        return all_but_one(items, offsets)
+    found = Sessions(items, offsets).prefixes(window)
+    return Continued(Bags(items, found.starts, found.ends), found.next_items, found.sessions)
 
 
 def all_but_one(items: Ints, offsets: Ints, most: int = MOST_OTHERS) -> Continued:
@@ -164,8 +142,8 @@ class AgeWeights:
         return self.table.values[rows, 0].copy()
 
     def start(self) -> None:
-        """Let items weigh less the older they are, and repeats nothing."""
-        self.table.values[self.n_items :] = 0.0
+        """Let items weigh less the older they are; U and r are 0: an item that nothing came after says nothing."""
+        self.table.values[:] = 0.0
         self.table.values[self.items, 0] = (1.0 / np.sqrt(np.arange(1, self.n_ages + 1))).astype(np.float32)
 
     def step_items(self, gradient: Floats) -> None:
@@ -205,7 +183,7 @@ class Repeats:
         """Return all items that get something with these queries."""
         bags, repeats = self.bags.some(queries), self.ages.of(self.ages.repeats)
         sizes = bags.ends - bags.starts
-        rows, places = np.repeat(np.arange(len(queries)), sizes), ranges(bags.starts, sizes)
+        rows, places = np.repeat(np.arange(len(queries)), sizes), spans(bags.starts, sizes)[0]
         keys, own = np.unique(rows * self.ages.n_items + bags.items[places], return_inverse=True)
         by_age = repeats[np.minimum(bags.ends[rows] - 1 - places, len(repeats) - 1)]
         rows, items = np.divmod(keys, self.ages.n_items)

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
-from slatewise.latent.bags import Held, ranges
+from slatewise.core.groups import spans
+from slatewise.latent.bags import Held
 from slatewise.latent.base_scores import pieces
 from slatewise.latent.engine import Factors
 from slatewise.latent.pair_terms import OwnItems, PairTerm, add_lists, places_of
@@ -153,12 +154,7 @@ class Cascade:
         scores, every = np.empty((n_queries, len(items)), dtype=np.float32), np.arange(n_queries)
 
         def multiply(part: slice) -> None:
-            numbers = every[part]
-            np.matmul(factors.queries.vectors(numbers)[:, :width], rows.T, out=scores[part])
-            if factors.base is not None:
-                scores[part] += factors.base.rows(numbers)[:, items]
-            if factors.queries.repeats is not None:
-                _add_held(scores[part], items, factors.queries.repeats.held(numbers))
+            scores_of(factors, every[part], items, rows, scores[part])
 
         with one_blas_thread():
             executor.fill_blocks(multiply, self._blocks(n_queries))
@@ -223,13 +219,22 @@ class Cascade:
             lists = part.items
 
 
+def scores_of(factors: Factors, queries: Ints, items: Ints, rows: Singles, out: Singles) -> None:
+    """Fill in the scores of queries with some items, whose rows are given."""
+    np.matmul(factors.queries.vectors(queries)[:, : rows.shape[1]], rows.T, out=out)
+    if factors.base is not None:
+        out += factors.base.rows(queries)[:, items]
+    if factors.queries.repeats is not None:
+        _add_held(out, items, factors.queries.repeats.held(queries))
+
+
 def _add_held(scores: Singles, items: Ints, held: Held) -> None:
     """Add what queries hold to their rows of scores with some items, which may be given twice."""
     order = np.argsort(items, kind="stable")
     first, last = (np.searchsorted(items, held.items, side, order) for side in ("left", "right"))
     rows = np.repeat(np.arange(len(scores)), np.diff(held.offsets))
     here = np.repeat(np.arange(len(rows)), last - first)
-    scores[rows[here], order[ranges(first, last - first)]] += held.amounts[here]
+    scores[rows[here], order[spans(first, last - first)[0]]] += held.amounts[here]
 
 
 def _merge(shares: list[TopItems], found: TopItems) -> None:

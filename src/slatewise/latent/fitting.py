@@ -120,15 +120,11 @@ def training_pairs(pairs: LatentPairs) -> TrainingPairs:
 def zero_untaught(queries: Table, pairs: LatentPairs, *known: Ints) -> None:
     """Set U of queries that have no pair, and are not ``known`` from before, to 0: nothing but chance has made it.
 
-    Such a query then gets the order of the biases, as one does that is folded in without items. Of sessions, rows of
-    items that no training pair came after are such.
+    Such a query then gets the order of the biases, as one does that is folded in without items.
     """
-    own = queries.segments[0]
-    if pairs.sessions is not None:
-        here = slice(len(pairs.item_ids))
-        queries.values[here, own.start : own.stop][queries.accumulators[here, 0] == 0.0] = 0.0
     if not pairs.by_id:
         return
+    own = queries.segments[0]
     untaught = np.ones(pairs.n_queries, dtype=bool)
     for taught in (pairs.queries, *known):
         untaught[taught] = False

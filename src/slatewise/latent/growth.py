@@ -57,8 +57,11 @@ def _grown(
         raise ValueError(
             f"n_components: expected {model.n_components}, that of the tables to go on with, found {n}; use fit"
         )
-    if model.by_features != (fresh.features is not None):
-        raise ValueError("queries: expected ids or features as in fit, found the other kind")
+    window = 0 if fresh.sessions is None else fresh.sessions.window
+    if (model.by_features, model.window == 0) != (fresh.features is not None, window == 0):
+        raise ValueError("queries: expected ids, features or sessions as in fit, found another kind")
+    if model.window != window:
+        raise ValueError(f"window: expected {model.window}, that of the tables to go on with, found {window}; use fit")
     item_ids, old_items, new_items = _joined_ids("items", model.item_ids, fresh.item_ids)
     pairs = replace(fresh, items=new_items[fresh.items], item_ids=item_ids)
     before, own = model.items[0].values, model.queries[0].values
@@ -66,9 +69,15 @@ def _grown(
     if pairs.query_ids is not None:
         query_ids, old_queries, new_queries = _joined_ids("queries", model.query_ids, pairs.query_ids)
         pairs = replace(pairs, queries=new_queries[pairs.queries], query_ids=query_ids)
+    if pairs.sessions is not None:
+        bags = pairs.sessions.bags
+        bags = bags._replace(items=new_items[bags.items])
+        pairs = replace(pairs, sessions=replace(pairs.sessions, bags=bags))
+        n_weights = len(own) - len(old_items)
+        old_queries = np.append(old_items, len(item_ids) + np.arange(n_weights))  # weights of ages are behind the items
     queries, items = shape_of(settings, pairs, steps).tables(0)
     rng = np.random.default_rng((seed, 0, former.epochs, len(item_ids)))
-    _fill_rows(queries, n, old_queries, own, former.query_steps, rng)
+    _fill_rows(queries, n, old_queries, own, former.query_steps, None if pairs.sessions is not None else rng)
     _fill_rows(items, n, old_items, before, former.item_steps, rng)
     zero_untaught(queries, pairs, old_queries)
     return pairs, StageState(0, queries, items, epoch=former.epochs)
@@ -82,9 +91,12 @@ def _joined_ids(name: str, old: Ids, new: Ids) -> tuple[Ids, Ints, Ints]:
     return together, np.searchsorted(together, old), np.searchsorted(together, new)
 
 
-def _fill_rows(table: Table, n: int, places: Ints, values: Singles, steps: Singles, rng: np.random.Generator) -> None:
-    """Put learned rows into their places of an empty table, and random ones, as fit begins with, into the rest."""
+def _fill_rows(
+    table: Table, n: int, places: Ints, values: Singles, steps: Singles, rng: np.random.Generator | None
+) -> None:
+    """Put learned rows into their places of an empty table; the rest are random, as fit begins with, or stay 0."""
     new = np.ones(len(table.values), dtype=bool)
     new[places] = False
-    table.values[new, :n] = rng.normal(0, 1 / np.sqrt(n), (int(new.sum()), n))
+    if rng is not None:
+        table.values[new, :n] = rng.normal(0, 1 / np.sqrt(n), (int(new.sum()), n))
     table.values[places], table.accumulators[places] = values[:, : table.values.shape[1]], steps

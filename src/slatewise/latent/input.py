@@ -4,7 +4,8 @@
 queries                   items                          a pair is
 ========================= ============================== =====================================================
 ids (n,)                  ids (n,)                       row i of both
-sessions                  None                           the items of a session so far and the next one
+sessions                  None                           the items of a session so far and the next one:
+                                                         ``session_pairs.py``
 matrix (queries, items)   None                           a stored entry > 0, which is its weight; ids are numbers
 features (n, d)           ids (n,)                       row i and its item
 features (n, d)           0/1 matrix (n, items)          row i and each of its items; ids are column numbers
@@ -24,8 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from slatewise.core.checks import feature_rows
 from slatewise.core.ids import Ids, check_ids
 from slatewise.core.sparse import sparse_rows
-from slatewise.data.records import Sessions
-from slatewise.latent.bags import AgeWeights, Bags, learned_from
+from slatewise.latent.bags import AgeWeights, Bags
 from slatewise.latent.pair_terms import OwnItems
 from slatewise.latent.queries import BagQueries, DenseQueries, IdQueries, Queries, SparseQueries
 from slatewise.latent.tables import Ints, Singles, Table
@@ -103,19 +103,13 @@ def check_pairs(
     sample_weight: ArrayLike | None,
     features_of: Callable[[Any], Features],
     further: bool = False,
-    window: int | None = 20,
 ) -> LatentPairs:
     """Tell the forms apart, check, and number; pairs of weight 0 are left out.
 
-    ``features_of`` checks rows of features, dense or CSR. ``further`` pairs may be all of one item. ``window`` is that
-    of sessions; None: they are baskets.
+    ``features_of`` checks rows of features, dense or CSR. ``further`` pairs may be all of one item.
     """
-    if isinstance(queries, Sessions) and items is not None:
-        raise ValueError("items: expected None, sessions have theirs, found some")
     matrix = sparse_rows("queries", queries)
-    if items is None and isinstance(queries, Sessions):
-        pairs = _continued(queries, sample_weight, window)
-    elif items is None:
+    if items is None:
         pairs = _interactions(queries if matrix is None else matrix, sample_weight)
     elif matrix is not None or np.asarray(queries).ndim == 2:
         pairs = _featured(features_of(queries if matrix is None else matrix), items, sample_weight)
@@ -127,6 +121,11 @@ def check_pairs(
         item_ids, item_numbers = np.unique(offered, return_inverse=True)
         weights = check_weights(sample_weight, len(asked))
         pairs = LatentPairs(numbers.astype(np.int64), item_numbers.astype(np.int64), weights, item_ids, query_ids)
+    return check_enough(pairs, further)
+
+
+def check_enough(pairs: LatentPairs, further: bool = False) -> LatentPairs:
+    """Leave pairs of weight 0 out; raise ValueError unless there is one left, and two items to rank."""
     used = pairs.weights > 0
     if not used.any():
         raise ValueError(
@@ -254,15 +253,6 @@ def _interactions(queries: Any, sample_weight: ArrayLike | None) -> LatentPairs:
         np.arange(matrix.shape[1]),
         np.arange(matrix.shape[0]),
     )
-
-
-def _continued(sessions: Sessions, sample_weight: ArrayLike | None, window: int | None) -> LatentPairs:
-    first, last = int(sessions.offsets[0]), int(sessions.offsets[-1])
-    item_ids, numbers = np.unique(check_ids("sessions", sessions.items[first:last]), return_inverse=True)
-    weights = check_weights(sample_weight, len(sessions))
-    bags, following, owners = learned_from(numbers.astype(np.int64), sessions.offsets - first, window)
-    so_far = SessionsSoFar(bags, owners, window)
-    return LatentPairs(np.arange(len(following)), following, weights[owners], item_ids, sessions=so_far)
 
 
 def _featured(features: Features, items: Any, sample_weight: ArrayLike | None) -> LatentPairs:

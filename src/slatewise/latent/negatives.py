@@ -145,7 +145,7 @@ def gradient_of_scan(
     for first, scores in tiles:
         scan_tile(scores, first, len(items), block, bars, found)
     gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
-    entries = _buffer_for(int(found.kept.sum()) + int((found.kept > 0).sum()))
+    entries = Entries.empty(int(found.kept.sum()) + int((found.kept > 0).sum()))
     catalogue_gradient(items, block, rank_weight, bars, found, gradient, entries, totals)
     return BlockGradient(gradient, entries, None, float(totals[0]), int(totals[1]))
 
@@ -248,7 +248,7 @@ class _Drawn:
         lists = self.lists[block.queries]
         coefficients = np.zeros(scores.shape, dtype=np.float32)
         gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
-        entries = _buffer_for(len(block.positives) + lists.size)
+        entries = Entries.empty(len(block.positives) + lists.size)
         n_entries = shared_gradient(
             items, vectors, scores, self.drawn, lists, block, rank_weight, coefficients, gradient, entries, totals
         )
@@ -262,11 +262,3 @@ def _by_vectors_alone(factors: Factors) -> None:
         raise NotImplementedError("negatives: expected the whole catalogue where a base scores first")
     if factors.queries.repeats is not None:
         raise NotImplementedError("negatives: expected the whole catalogue where queries hold items")
-
-
-def _buffer_for(n_entries: int) -> Entries:
-    return Entries(
-        np.empty(n_entries, dtype=np.int64),
-        np.empty(n_entries, dtype=np.float32),
-        np.empty(n_entries, dtype=np.int64),
-    )

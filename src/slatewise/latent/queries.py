@@ -190,8 +190,7 @@ class BagQueries:
             weight_gradient(table.values, bags.some(rows), gradient[rows], self.bias, by_age[tile])
 
         executor.fill_blocks(add_up, range(len(by_age)))
-        n_entries = int((bags.ends - bags.starts).sum())
-        entries = Entries(*(np.empty(n_entries, dtype=kind) for kind in (np.int64, np.float32, np.int64)))
+        entries = Entries.empty(int((bags.ends - bags.starts).sum()))
         bag_entries(bags, ages.of(ages.items), entries)
         step_rows(table, entries, gradient, executor)
         ages.step_items(np.add.reduce(by_age, axis=0))

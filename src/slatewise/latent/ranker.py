@@ -17,6 +17,8 @@ from slatewise.core.executor import Executor
 from slatewise.core.rankings import Rankings
 from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
+from slatewise.data.records import Sessions
+from slatewise.latent.bags import AgeWeights
 from slatewise.latent.batch import QueryBatch, similar_items
 from slatewise.latent.catalogue_ranker import CatalogueRanker
 from slatewise.latent.engines import ENGINES
@@ -30,7 +32,8 @@ from slatewise.latent.input import Ids, LatentPairs, Unknown, check_features, ch
 from slatewise.latent.model import LatentModel, pair_term
 from slatewise.latent.pair_terms import PAIR_TERMS
 from slatewise.latent.search import Learned
-from slatewise.latent.settings import STARTS, LatentSettings
+from slatewise.latent.session_pairs import are_sessions, session_pairs
+from slatewise.latent.settings import DROPOUT, STARTS, LatentSettings
 from slatewise.latent.tables import Ints, Singles, Table, padded
 from slatewise.latent.training import EpochReport
 from slatewise.model.checkpoint import Checkpoint
@@ -130,6 +133,7 @@ class LatentRanker(CatalogueRanker):
     ((2, 5), (2, 5))
     """
 
+    file_version: ClassVar[int] = 2
     learned: ClassVar[Mapping[str, Rule]] = {
         "query_ids_": rules.IDS,
         "item_ids_": rules.IDS,
@@ -310,6 +314,16 @@ class LatentRanker(CatalogueRanker):
         card = card_for(before + pairs.n_queries, *pairs.arrays()).after(self.model_card_)
         return self._keep(settings, pairs, learned, card)
 
+    @property
+    def age_weights_(self) -> Singles:
+        """w_j of a session's items, the last one's first; none of other queries."""
+        return self._weights_by_age()[0]
+
+    @property
+    def repeat_weights_(self) -> Singles:
+        """r_j, what an item gets that a session has already, by its age."""
+        return self._weights_by_age()[1]
+
     def score(self, queries: Any, y: Any, stage: int | None = None, unknown: Unknown = "error") -> Singles:
         """Return :meth:`scores`, with a warning: from 0.3 on this is one figure, ``R@20`` of pairs.
 
@@ -387,8 +401,12 @@ class LatentRanker(CatalogueRanker):
     def _pairs(self, queries: Any, items: Any, weight: ArrayLike | None, further: bool = False) -> LatentPairs:
         """Check every parameter and the data: the door of all that trains."""
         rules.check(self)
-        features_of = partial(check_features, self, reset=not further)
-        pairs = check_pairs(queries, items, weight, features_of, further, self.window)
+        if isinstance(queries, Sessions) and items is not None:
+            raise ValueError("items: expected None, sessions have theirs, found some")
+        if items is None and are_sessions(queries):
+            pairs = session_pairs(queries, weight, self.window, further)
+        else:
+            pairs = check_pairs(queries, items, weight, partial(check_features, self, reset=not further), further)
         if pairs.features is None and not further:
             self.n_features_in_ = 1  # a query is one id, or one session
         return pairs
@@ -397,8 +415,8 @@ class LatentRanker(CatalogueRanker):
         """Resolve what such pairs are trained with; the seed last, when nothing is left to refuse."""
         settings = LatentSettings.of(self.get_params(deep=False))
         check_for_kind(settings, pairs)
-        if self.dropout == "auto":
-            settings = replace(settings, dropout=0.0 if pairs.sessions is None else DROPOUT)
+        if self.dropout == "auto" and pairs.sessions is not None:
+            settings = replace(settings, dropout=DROPOUT)
         self._settle_seed()
         return replace(settings, seed=self.seed_)
 
@@ -424,6 +442,20 @@ class LatentRanker(CatalogueRanker):
         if isinstance(queries, FoldedQueries):
             return QueryBatch.of_rows(model, queries)
         return QueryBatch.of_ids(model, queries, unknown)
+
+    def _continued(self, queries: Any) -> tuple[Any, Any]:
+        if self.window_ == 0:
+            return super()._continued(queries)
+        if self.window_ is None:
+            raise ValueError("items: expected one item per basket, found None")
+        prefixes = Sessions.of(queries).prefixes()
+        return prefixes, prefixes.next_items
+
+    def _weights_by_age(self) -> tuple[Singles, Singles]:
+        if self._model().window == 0:
+            raise AttributeError("age_weights_, repeat_weights_: expected a fit on sessions, found another")
+        ages = AgeWeights(self._model().queries[0], len(self.item_ids_))
+        return ages.of(ages.items), ages.of(ages.repeats)
 
     def _distinct(self, queries: Any, unknown: Unknown) -> tuple[QueryBatch, Ints]:
         if not self.by_features_ and self.window_ == 0 and not isinstance(queries, FoldedQueries):

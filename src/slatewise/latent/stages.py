@@ -174,7 +174,8 @@ class Stages:
         if stage == 0:
             for table in () if self.shape.on_base else (queries, items):
                 table.values[:, :n] = rng.normal(0, 1 / np.sqrt(n), (len(table.values), n))
-            AgeWeights(queries, self.shape.n_queries).start()
+            if self.shape.n_ages:
+                AgeWeights(queries, self.shape.n_queries).start()
             return StageState(stage, queries, items)
         last = done[-1]
         for table, before in ((queries, last.queries), (items, last.items)):

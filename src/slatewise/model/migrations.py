@@ -64,10 +64,16 @@ def _scores_and_likelihoods_of_before(state: ModelState) -> ModelState:
     return replace(state, params=params, arrays={**state.arrays, **none})
 
 
+def _queries_that_hold_no_items(state: ModelState) -> ModelState:
+    """Version 1 had no sessions."""
+    return replace(state, values={**state.values, "window_": 0})
+
+
 FORMATS: Mapping[int, Migration] = {1: _first_version_of_the_class}
 """By the format a file has."""
 ESTIMATORS: Mapping[tuple[str, int], Migration] = {
     ("CStarRanker", 1): _labels_and_their_names,
     ("CStarRanker", 2): _scores_and_likelihoods_of_before,
+    ("LatentRanker", 1): _queries_that_hold_no_items,
 }
 """By the class and the version a file has."""

@@ -66,8 +66,8 @@ def put_items(vectors: Singles, table: Singles, held: Held, hidden: Hidden, best
         top, names, out_of_sight = best[row], items[row], unwanted[starts[row] : starts[row + 1]]
         for entry in range(offsets[row], offsets[row + 1]):
             item = wanted[entry]
-            seen = np.searchsorted(out_of_sight, item)
-            if seen < len(out_of_sight) and out_of_sight[seen] == item:
+            first = int(np.searchsorted(out_of_sight, np.int64(item)))
+            if first < len(out_of_sight) and out_of_sight[first] == item:
                 continue
             value = dot(vectors[row], table[item, :width]) + amounts[entry]
             place = k

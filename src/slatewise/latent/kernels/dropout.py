@@ -1,4 +1,4 @@
-"""Which numbers of a vector are left out for a step (Srivastava and others 2014): by a seed each, in no order of calls."""
+"""Which numbers of a vector are left out for a step (Srivastava and others 2014), by a seed each."""
 
 from __future__ import annotations
 
