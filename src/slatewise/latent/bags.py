@@ -91,10 +91,9 @@ def all_but_one(items: Ints, offsets: Ints, most: int = MOST_OTHERS) -> Continue
     Examples
     --------
     >>> found = all_but_one(np.array([4, 8, 4, 15]), np.array([0, 0, 4]))
-    >>> [sorted(found.bags.items[s:e].tolist()) for s, e in zip(found.bags.starts, found.bags.ends)]
-    [[4, 8], [4, 15], [8, 15]]
-    >>> found.following.tolist()
-    [15, 8, 4]
+    >>> others = [sorted(found.bags.items[s:e].tolist()) for s, e in zip(found.bags.starts, found.bags.ends)]
+    >>> sorted(zip(found.following.tolist(), others))
+    [(4, [8, 15]), (8, [4, 15]), (15, [4, 8])]
     """
     owners, found = _distinct(np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), items[offsets[0] : offsets[-1]])
     order = np.random.default_rng(0).permutation(len(owners))

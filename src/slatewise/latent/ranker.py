@@ -44,8 +44,10 @@ from slatewise.model.saving import card_for
 class LatentRanker(CatalogueRanker):
     """Rank all items for a query by an inner product, trained on violators (WARP), in one or more stages.
 
-    ``f(q, d) = (U q).(V d) + b_d`` at stage 0. A later stage adds ``sum_j w_j (S d).(S dbar_j)`` over the k best items
-    dbar of the stage before, so that items which belong together rise together.
+    ``f(q, d) = (U q).(V d) + b_d`` at stage 0. A query is an id, a row of features, or what a session or a basket has
+    so far: then ``U q`` is a weighted sum of rows of U over its items, and sessions that fit never saw are answered at
+    the same price. A later stage adds ``sum_j w_j (S d).(S dbar_j)`` over the k best items dbar of the stage before, so
+    that items which belong together rise together.
 
     Parameters
     ----------
@@ -81,11 +83,18 @@ class LatentRanker(CatalogueRanker):
     own_weight : float
         Where queries are items too (what comes after this one?): the weight of the query in its own list. Queries whose
         id no item has, and rows of :meth:`fold_in`, are in none. With "gram" a pair then teaches both directions.
+    window : int or None
+        Of sessions: how many of the last items make a query, each with a weight of its own by age. None: sessions are
+        baskets, whose items are in no order and all count alike.
+    dropout : float or "auto"
+        Share of the numbers of a query's vector that are left out, at random, in each step of training. "auto": .5 for
+        sessions, 0 for other queries.
     epochs : int
         Most passes over the pairs, per stage.
     validation_fraction : float
         Share of the pairs (at most 20,000 pairs) held out to decide when a stage ends; of ids, a pair of every query
-        and of every item is trained on all the same. 0, or pairs too few to spare any: all epochs are run.
+        and of every item is trained on all the same, and sessions are held out whole. 0, or pairs too few to spare any:
+        all epochs are run.
     patience : int
         Epochs without a better recall after which a stage ends.
     batch_size : int, optional
@@ -108,10 +117,12 @@ class LatentRanker(CatalogueRanker):
     Attributes
     ----------
     query_ids_, item_ids_
-        Ids in ascending order; queries given by features have none.
+        Ids in ascending order; queries given by features, and sessions, have none.
     query_factors_, item_factors_
-        (stages, rows, columns): U and 1, or a row of U per feature; V, b, S and T. Columns of zeros fill up to cache
-        lines.
+        (stages, rows, columns): U and 1, or a row of U per feature, or of sessions a row of U per item and then the
+        weights by age; V, b, S and T. Columns of zeros fill up to cache lines.
+    window_
+        Of sessions; None for baskets, and 0 where queries are neither.
     learning_rate_, max_norm_, stage_learning_rate_, stage_norm_
         What was trained with.
     n_components_, pair_, position_weights_, own_weight_
@@ -123,6 +134,14 @@ class LatentRanker(CatalogueRanker):
     -----
     Pairs that occur twice count twice. Other items of the same query are negatives of a pair like any other.
 
+    Of sessions, with the items x_t, x_{t-1}, ... so far,
+
+    ``f(q, d) = sum_j w_j (U x_{t-j}).(V d) + b_d + sum_j r_j [x_{t-j} = d]``,  j = 0 to ``window - 1``
+
+    and every item but the first of a session is one to be found. ``w_j >= 0`` (:attr:`age_weights_`, the first is 1)
+    and ``r_j`` (:attr:`repeat_weights_`), for items that come again, are learnt. Of a basket each item is to be found
+    among the others, and the sum is divided by the root of their number.
+
     Examples
     --------
     >>> from slatewise import LatentRanker, datasets
@@ -131,6 +150,13 @@ class LatentRanker(CatalogueRanker):
     >>> found = ranker.rank([25, 3], k=5)
     >>> found.ids.shape, found.scores.shape
     ((2, 5), (2, 5))
+
+    Sessions, oldest item first:
+
+    >>> visits = [["tea", "milk", "sugar"], ["bread", "butter", "jam"], ["tea", "milk", "sugar"], ["bread", "jam"]]
+    >>> ranker = LatentRanker(n_components=4, epochs=9, validation_fraction=0).fit(visits)
+    >>> ranker.rank([["tea", "milk"], ["bread"]], k=1, exclude_seen=True).ids.tolist()
+    [['sugar'], ['jam']]
     """
 
     file_version: ClassVar[int] = 2
@@ -273,13 +299,13 @@ class LatentRanker(CatalogueRanker):
         ----------
         queries
             Ids, one per pair (whole numbers or strings); or features (rows, d), dense or sparse; or, with ``items``
-            None, a matrix of interactions whose entries are weights (then ids are row and column numbers), or
-            :class:`slatewise.data.Sessions`, of which an item and the next one are a pair (a session of one item, or
-            of none, has no pair).
+            None, a matrix of interactions whose entries are weights (then ids are row and column numbers), or sessions:
+            :class:`slatewise.data.Sessions`, lists of lists of ids, oldest first, or a data frame with the columns
+            "session" and "item" (and "time", which then orders them). A session of one item teaches nothing.
         items
             The item of each pair: ids; with features also a 0/1 matrix (rows, items).
         sample_weight
-            One weight >= 0 per pair (with features: per row).
+            One weight >= 0 per pair (with features: per row; with sessions: per session).
         """
         pairs = self._pairs(queries, items, sample_weight)
         settings, executor = self._settings(pairs), Executor.of(self.n_threads)
@@ -499,6 +525,10 @@ class LatentRanker(CatalogueRanker):
         }.items():
             if getattr(self, name).shape != shape:
                 raise ValueError(f"{name}: expected shape {shape}, found {getattr(self, name).shape}")
+        if by_items:
+            weights = self.query_factors_[:, len(self.item_ids_) :][:, : self.window_ or 1, 0]
+            if (weights < 0).any() or (weights[:, 0] != 1).any():
+                raise ValueError("query_factors_: expected weights by age >= 0 and 1 for the last item, found others")
 
     def _keep(self, settings: LatentSettings, pairs: LatentPairs, learned: Learned, card: ModelCard) -> Self:
         stages, (query_factors, item_factors) = learned.stages, learned.factors

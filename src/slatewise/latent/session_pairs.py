@@ -21,7 +21,11 @@ def are_sessions(queries: Any) -> bool:
     if isinstance(queries, list | tuple):
         first = next(iter(cast("list[object]", queries)), None)
         return not isinstance(first, str | Number)
-    return isinstance(queries, Sessions) or (is_frame(queries) and "session" in queries.columns)
+    if not is_frame(queries):
+        return isinstance(queries, Sessions)
+    import narwhals as nw  # only for frames
+
+    return "session" in nw.from_native(queries).columns
 
 
 def session_pairs(

@@ -21,6 +21,7 @@ BENCHMARKS = {
     "metric": "slatewise_papers.bench.metric",
     "warp": "slatewise_papers.bench.warp",
     "topk": "slatewise_papers.bench.topk",
+    "bag": "slatewise_papers.bench.bag",
     "golden": "slatewise_papers.bench.golden_metrics",
 }
 
