@@ -39,7 +39,7 @@ fuzz: .venv/installed-test
 	$(BIN)/python -m tests.fuzz.models --cases $(or $(MODELS),20000)
 
 bench: .venv/installed-bench
-	for name in metrics reader star cstar quadratic metric permanent warp topk; do $(BIN)/slatewise bench $$name || exit 1; done
+	for name in metrics reader star cstar labels quadratic metric permanent warp topk; do $(BIN)/slatewise bench $$name || exit 1; done
 
 docs: .venv/installed-docs
 	$(BIN)/sphinx-build -q -W docs docs/_build/html

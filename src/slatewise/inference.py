@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from slatewise.cstar.permutation import StarRanking, star_permutation
     from slatewise.cstar.subset_decisions import BestSubsets, best_subset, f1_subset, subset_sizes
     from slatewise.cstar.subset_information import SubsetInformation, subset_information
+    from slatewise.cstar.subset_none import subset_none
     from slatewise.cstar.subsets import subset_log_odds, subset_log_partition, subset_marginals
     from slatewise.cstar.sums import star_log_odds
     from slatewise.matching.permanents import Permanent, permanent, tied_permanent, with_unmatched
@@ -53,6 +54,7 @@ __all__ = [
     "subset_log_odds",
     "subset_log_partition",
     "subset_marginals",
+    "subset_none",
     "subset_sizes",
     "tied_log_sum",
     "tied_permanent",
@@ -91,6 +93,7 @@ _HOMES = {
     "subset_log_odds": "slatewise.cstar.subsets",
     "subset_log_partition": "slatewise.cstar.subsets",
     "subset_marginals": "slatewise.cstar.subsets",
+    "subset_none": "slatewise.cstar.subset_none",
     "subset_sizes": "slatewise.cstar.subset_decisions",
     "tied_log_sum": "slatewise.matching.tied",
     "tied_permanent": "slatewise.matching.permanents",

@@ -7,15 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from itertools import zip_longest
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from slatewise.report import Page
 
 Figure: TypeAlias = tuple[str, str]
 """A drawing (SVG) and its caption."""
 
-SEEDED = ("cstar", "defaults", "lasr", "mlr")
+SEEDED = ("cstar", "defaults", "lasr", "mlr", "stopping", "tags")
 """Those that cut their folds at random, and take the seed as a third argument."""
+KEPT = ("tags",)
+"""Those that keep finished parts in a folder, and take it as a fourth argument."""
 PAPERS = {
     "cstar": "slatewise_papers.cstar",
     "defaults": "slatewise_papers.defaults",
@@ -23,6 +26,8 @@ PAPERS = {
     "letor": "slatewise_papers.letor",
     "mlr": "slatewise_papers.mlr",
     "rankmatch": "slatewise_papers.rankmatch",
+    "stopping": "slatewise_papers.tags_stopping",
+    "tags": "slatewise_papers.tags",
 }
 _BESIDE = ("_se", "_low", "_high", "_p")
 """Ends of the names of figures that say how sure another figure is."""
@@ -108,13 +113,22 @@ def _side_by_side(rows: Sequence[Row]) -> dict[str, list[tuple[str, Row]]]:
     return groups
 
 
-def reproduce(paper: str, data: str | None = None, quick: bool = False, seed: int | None = None) -> Reproduction:
-    """Run one paper's tables and time the whole; ``seed`` cuts other folds than the paper's module does by itself."""
+def reproduce(
+    paper: str, data: str | None = None, quick: bool = False, seed: int | None = None, keep: Path | None = None
+) -> Reproduction:
+    """Run one paper's tables and time the whole.
+
+    ``seed`` cuts other folds than the paper's module does by itself; ``keep`` is a folder for finished parts.
+    """
     if paper not in PAPERS:
         raise ValueError(f"paper: expected one of {', '.join(PAPERS)}, found {paper!r}")
     if seed is not None and paper not in SEEDED:
         raise ValueError(f"seed: expected none for {paper}, whose folds are fixed, found {seed}")
+    if keep is not None and paper not in KEPT:
+        raise ValueError(f"keep: expected none for {paper}, which runs as a whole, found {keep}")
     start = time.perf_counter()
-    run = import_module(PAPERS[paper]).run
-    result: Reproduction = run(data, quick) if seed is None else run(data, quick, seed)
+    options: dict[str, Any] = {} if seed is None else {"seed": seed}
+    result: Reproduction = import_module(PAPERS[paper]).run(
+        data, quick, **options, **({} if keep is None else {"keep": keep})
+    )
     return replace(result, seconds=time.perf_counter() - start)

@@ -6,7 +6,7 @@ training rows. Nothing here looks at test labels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -93,14 +93,28 @@ class Logistic:
         rows = (X - mean) / spread
         scale = max(float(rows.var(axis=0).sum()), 1e-300)
         kept, held_out = next(folds(len(rows)))
-        measure = metrics.BreakEven()
-
-        def quality(strength: float) -> float:
-            return measure(Y[held_out], fit_logistic(rows[kept], Y[kept], strength / scale)(rows[held_out]))
-
-        C = max(self.strengths, key=quality) / scale
+        measure, strengths = metrics.BreakEven(), [strength / scale for strength in self.strengths]
+        tried = logistic_path(Spectrum.of(rows[kept]), Y[kept], strengths)
+        quality = [measure(Y[held_out], score(rows[held_out])) for score in tried]
+        C = strengths[int(np.argmax(quality))]
         fit = partial(fit_logistic, C=C)
         return BaseScores(out_of_fold(fit, rows, Y), fit(rows, Y)((X_test - mean) / spread))
+
+
+class Spectrum(NamedTuple):
+    """Rows in the eigenbasis of their covariance, where logistic regressions are nearly separable."""
+
+    mean: Floats
+    basis: Floats
+    eigenvalues: Floats
+    rows: Floats
+
+    @classmethod
+    def of(cls, X: Floats) -> Spectrum:
+        """Rotate, which is most of the work where there are many features and few labels."""
+        mean = X.mean(axis=0)
+        eigenvalues, basis = np.linalg.eigh((X - mean).T @ (X - mean))
+        return cls(mean, basis, np.maximum(eigenvalues, 0.0), (X - mean) @ basis)
 
 
 def fit_logistic(X: Floats, Y: Floats, C: float) -> Callable[[Floats], Floats]:
@@ -116,31 +130,44 @@ def fit_logistic(X: Floats, Y: Floats, C: float) -> Callable[[Floats], Floats]:
     >>> bool(score(np.array([[1.5]]))[0, 0] > 0)
     True
     """
-    mean = X.mean(axis=0)
-    eigenvalues, basis = np.linalg.eigh((X - mean).T @ (X - mean))
-    rows, sign = (X - mean) @ basis, 2.0 * Y - 1.0
-    log_odds = _smoothed_log_odds(Y)
+    return next(logistic_path(Spectrum.of(X), Y, (C,)))
+
+
+def logistic_path(spectrum: Spectrum, Y: Floats, strengths: Iterable[float]) -> Iterator[Callable[[Floats], Floats]]:
+    """Fit the same with one C after the other, each started where the one before ended."""
+    sign, log_odds = 2.0 * Y - 1.0, _smoothed_log_odds(Y)
     curvature = _sigmoid(log_odds) * _sigmoid(-log_odds)
-    shrink = 1.0 / np.sqrt(1.0 + C * np.outer(np.maximum(eigenvalues, 0.0), curvature))
-    shift = 1.0 / np.sqrt(C * len(Y) * curvature)
-    shape = (X.shape[1] + 1, Y.shape[1])
+    shape = (len(spectrum.mean) + 1, Y.shape[1])
+    found = np.zeros(shape)  # weights in the eigenbasis, and intercepts of centred rows
+    found[-1] = log_odds
+    for C in strengths:
+        unit = np.empty(shape)
+        unit[:-1] = 1.0 / np.sqrt(1.0 + C * np.outer(spectrum.eigenvalues, curvature))
+        unit[-1] = 1.0 / np.sqrt(C * len(Y) * curvature)
+        found = _fit_scaled(spectrum.rows, sign, C, unit, found)
+        yield _scorer(spectrum.mean, spectrum.basis @ found[:-1], found[-1])
+
+
+def _fit_scaled(rows: Floats, sign: Floats, C: float, unit: Floats, start: Floats) -> Floats:
+    """Return weights and intercepts; the search is over multiples of ``unit``."""
 
     def value_and_gradient(flat: Floats) -> tuple[float, Floats]:
-        point = flat.reshape(shape)
-        weights = point[:-1] * shrink
-        margins = sign * (rows @ weights + point[-1] * shift)
+        point = flat.reshape(unit.shape) * unit
+        weights = point[:-1]
+        margins = sign * (rows @ weights + point[-1])
         slope: Floats = -C * sign * _sigmoid(-margins)
-        gradient = np.vstack([(rows.T @ slope + weights) * shrink, slope.sum(axis=0) * shift])
+        gradient = np.vstack([rows.T @ slope + weights, slope.sum(axis=0)]) * unit
         value = C * np.logaddexp(0.0, -margins).sum() + 0.5 * np.vdot(weights, weights)
         return float(value), gradient.ravel()
 
-    start = np.zeros(shape)
-    start[-1] = log_odds / shift
-    found = fmin_l_bfgs_b(value_and_gradient, start.ravel(), maxiter=200, factr=1e-6 / np.finfo(float).eps)[0]
-    point = np.asarray(found, dtype=np.float64).reshape(shape)
-    weights = basis @ (point[:-1] * shrink)
-    intercept = point[-1] * shift - mean @ weights
-    return lambda new: new @ weights + intercept
+    first = (start / unit).ravel()
+    found = fmin_l_bfgs_b(value_and_gradient, first, maxiter=200, factr=1e-6 / np.finfo(float).eps)[0]
+    return np.asarray(found, dtype=np.float64).reshape(unit.shape) * unit
+
+
+def _scorer(mean: Floats, weights: Floats, intercept: Floats) -> Callable[[Floats], Floats]:
+    shifted = intercept - mean @ weights
+    return lambda new: new @ weights + shifted
 
 
 def chain_log_odds(base: BaseScores, Y: Floats, n_orders: int) -> Floats:

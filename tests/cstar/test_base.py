@@ -12,6 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
+from slatewise import CStarRanker, datasets
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.cstar.base import ForeignBase, LogisticBase, SvcBase, make_folds
 from slatewise.cstar.calibration import calibrate_log_odds, calibrate_margins
@@ -22,11 +23,11 @@ def problem(n=150, n_labels=4, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     Y = X @ rng.normal(size=(3, n_labels)) + 0.7 * rng.logistic(size=(n, n_labels)) > 0.5
-    return X, Labels.of(Y.astype(float), np.ones(Y.shape, dtype=bool), np.ones(n))
+    return X, Labels(Y.astype(np.int8), np.ones(n))
 
 
 def log_loss(log_odds, labels):
-    return (labels.weight * np.logaddexp(0.0, -labels.sign * log_odds)).sum() / labels.weight.sum()
+    return (labels.counts * np.logaddexp(0.0, -labels.sign * log_odds)).sum() / labels.counts.sum()
 
 
 BASES = {
@@ -63,14 +64,11 @@ def test_a_row_is_scored_by_models_that_did_not_see_its_labels(name):
 def test_sparse_rows_masks_and_threads():
     X, labels = problem(120)
     X[np.abs(X) < 0.5] = 0.0
-    labels.weight[np.random.default_rng(0).random(labels.sign.shape) < 0.3] = 0.0
+    labels.told[np.random.default_rng(0).random(labels.told.shape) < 0.3] = -1
     sparse = LogisticBase().cross_fit(csr_array(X), labels, 0, ONE_THREAD)
     assert np.abs(sparse.out_of_fold - LogisticBase().cross_fit(X, labels, 0, ONE_THREAD).out_of_fold).mean() < 0.2
-    other = Labels(np.where(labels.weight > 0, labels.sign, -labels.sign), labels.weight)
     for base in (BASES["logistic"], BASES["svc"], BASES["one by one"]):
-        here, there = (
-            base.cross_fit(X, told, 0, threads) for told, threads in ((labels, ONE_THREAD), (other, Executor(2)))
-        )
+        here, there = (base.cross_fit(X, labels, 0, threads) for threads in (ONE_THREAD, Executor(2)))
         np.testing.assert_array_equal(here.out_of_fold, there.out_of_fold)
         np.testing.assert_array_equal(here.fitted.log_odds(X), there.fitted.log_odds(X))
 
@@ -79,7 +77,7 @@ def test_sparse_rows_masks_and_threads():
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_few_rows_are_told(name, n):
     X, labels = problem(n)
-    labels.sign[:, 0] = 1.0
+    labels.told[:, 0] = 1
     if name == "neighbours":
         pytest.skip("needs nine rows")
     with pytest.warns(UserWarning, match=f"base: expected at least 5 rows for 5 folds, found {n} different ones"):
@@ -120,7 +118,7 @@ def test_margins_in_any_unit_are_the_same_log_odds():
 
 def test_weights_go_to_classifiers_that_take_them():
     X, labels = problem(60)
-    weighted = Labels(labels.sign, np.repeat(1.0 + np.arange(60)[:, None] % 3, 4, axis=1))
+    weighted = Labels(labels.told, 1.0 + np.arange(60) % 3)
     ForeignBase(LogisticRegression()).cross_fit(X, weighted, 0, ONE_THREAD)
     with pytest.raises(ValueError, match="sample_weight: expected equal weights, as base=KNeighborsClassifier takes"):
         ForeignBase(KNeighborsClassifier(3)).cross_fit(X, weighted, 0, ONE_THREAD)
@@ -136,3 +134,19 @@ def test_five_rows_are_enough_for_silence():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert sorted(np.concatenate(make_folds(5, 0)).tolist()) == list(range(5))
+
+
+@pytest.mark.parametrize("base", [None, "svc", GaussianNB()])
+def test_base_scores_are_what_the_base_says(base):
+    scenes = datasets.make_label_scenes(120, n_labels=6, random_state=0)
+    ranker = CStarRanker(base=base).fit(scenes.X, scenes.Y)
+    alone = ranker.base_scores(scenes.X)
+    np.testing.assert_allclose(ranker.label_scores(scenes.X), alone * ranker.coef_ + ranker.intercept_, atol=1e-9)
+    chance = 1.0 / (1.0 + np.exp(-alone))
+    assert np.abs(chance.mean(axis=0) - scenes.Y.mean(axis=0)).max() < 0.1
+
+
+def test_only_a_base_has_base_scores():
+    ranker = CStarRanker(scores="linear", surrogate="max-margin")
+    with pytest.raises(AttributeError, match="base_scores"):
+        ranker.base_scores([[0.0]])

@@ -17,18 +17,18 @@ def problem(n, d, n_labels, seed=0):
     Y = (X - X.mean(axis=0)) / X.std(axis=0) @ rng.normal(0.0, 2.0 / np.sqrt(d), (d, n_labels)) + rng.logistic(
         size=(n, n_labels)
     ) > 0.5
-    return X, np.where(Y, 1.0, -1.0)
+    return X, Y.astype(np.int8)
 
 
-def judged(X, sign, weight, strength):
+def judged(X, labels, strength):
     """The same problem, one label after the other, of standardised features."""
     rows = (X - X.mean(axis=0)) / X.std(axis=0)
     C = strength / float((rows**2).sum() / len(rows))
     found = []
-    for label in range(sign.shape[1]):
-        told = weight[:, label] > 0
+    for answers in labels.told.T:
+        told = answers >= 0
         model = LogisticRegression(C=C, tol=1e-10, max_iter=10_000)
-        model.fit(rows[told], sign[told, label], sample_weight=weight[told, label])
+        model.fit(rows[told], answers[told], sample_weight=labels.weight[told])
         found.append(model.decision_function(rows))
     return np.column_stack(found)
 
@@ -36,29 +36,30 @@ def judged(X, sign, weight, strength):
 @pytest.mark.parametrize(("n", "d"), [(200, 6), (30, 60)])
 @pytest.mark.parametrize("strength", [0.1, 10.0])
 def test_every_label_is_what_scikit_learn_finds(n, d, strength):
-    X, sign = problem(n, d, 5)
-    weight = np.random.default_rng(1).integers(0, 3, sign.shape).astype(float)  # 0: not known
-    rows, labels = LogisticRows.of(X), Labels(sign, weight)
+    X, Y = problem(n, d, 5)
+    rng = np.random.default_rng(1)
+    Y[rng.random(Y.shape) < 0.3] = -1
+    rows, labels = LogisticRows.of(X), Labels(Y, rng.integers(1, 4, n).astype(float))
     found = rows.coefficients(fit_logistic(rows, labels, strength, ONE_THREAD, tolerance=1e-14)).log_odds(X)
-    np.testing.assert_allclose(found, judged(X, sign, weight, strength), atol=2e-3)
+    np.testing.assert_allclose(found, judged(X, labels, strength), atol=2e-3)
 
 
 def test_sparse_rows_are_scaled_and_not_centred():
-    X, sign = problem(150, 8, 3)
+    X, Y = problem(150, 8, 3)
     X[RNG.random(X.shape) < 0.6] = 0.0
     X[:, 7] = 0.0
-    rows, labels = LogisticRows.of(csr_array(X)), Labels(sign, np.ones(sign.shape))
+    rows, labels = LogisticRows.of(csr_array(X)), Labels(Y, np.ones(150))
     found = rows.coefficients(fit_logistic(rows, labels, 1.0, ONE_THREAD, tolerance=1e-14))
     scaled = X[:, :7] / np.sqrt((X[:, :7] ** 2).mean(axis=0))
     for label in range(3):
-        model = LogisticRegression(C=1.0 / 7.0, tol=1e-10, max_iter=10_000).fit(scaled, sign[:, label])
+        model = LogisticRegression(C=1.0 / 7.0, tol=1e-10, max_iter=10_000).fit(scaled, Y[:, label])
         np.testing.assert_allclose(found.log_odds(csr_array(X))[:, label], model.decision_function(scaled), atol=2e-3)
     assert (found.coef[:, 7] == 0.0).all()
 
 
 def test_many_features_without_their_eigenbasis(monkeypatch):
-    X, sign = problem(80, 12, 2)
-    labels = Labels(sign, np.ones(sign.shape))
+    X, Y = problem(80, 12, 2)
+    labels = Labels(Y, np.ones(80))
     fits = []
     for most in (2500, 4):
         monkeypatch.setattr("slatewise.cstar.logistic._MOST_BASIS", most)
@@ -69,11 +70,10 @@ def test_many_features_without_their_eigenbasis(monkeypatch):
 
 
 def test_labels_that_never_change_keep_their_smoothed_frequency():
-    X, sign = problem(20, 3, 4)
-    weight = np.ones(sign.shape)
-    sign[:, 0], sign[:, 1], weight[:, 2] = 1.0, -1.0, 0.0
+    X, Y = problem(20, 3, 4)
+    Y[:, :3] = 1, 0, -1
     rows = LogisticRows.of(X)
-    found = rows.coefficients(fit_logistic(rows, Labels(sign, weight), 1.0, ONE_THREAD)).log_odds(X)
+    found = rows.coefficients(fit_logistic(rows, Labels(Y, np.ones(20)), 1.0, ONE_THREAD)).log_odds(X)
     np.testing.assert_allclose(found[:, :3], np.tile(np.log([20.5 / 0.5, 0.5 / 20.5, 1.0]), (20, 1)))
     assert np.ptp(found[:, 3]) > 0.1
 
@@ -82,16 +82,16 @@ def test_labels_that_never_change_keep_their_smoothed_frequency():
 def test_few_and_constant_rows(n):
     X = np.ones((n, 2))
     X[:, 1] = np.arange(n)
-    sign = np.where(np.arange(n)[:, None] % 2 == 0, 1.0, -1.0) * np.ones((n, 2))
+    Y = np.repeat(np.arange(n)[:, None] % 2, 2, axis=1).astype(np.int8)
     rows = LogisticRows.of(X)
-    found = rows.coefficients(fit_logistic(rows, Labels(sign, np.ones(sign.shape)), 1.0, ONE_THREAD))
+    found = rows.coefficients(fit_logistic(rows, Labels(Y, np.ones(n)), 1.0, ONE_THREAD))
     assert np.isfinite(found.coef).all()
     assert (found.coef[:, 0] == 0.0).all()
 
 
 def test_a_start_and_threads_change_no_more_than_they_may():
-    X, sign = problem(120, 5, 130)
-    rows, labels = LogisticRows.of(X), Labels(sign, np.ones(sign.shape))
+    X, Y = problem(120, 5, 130)
+    rows, labels = LogisticRows.of(X), Labels(Y, np.ones(120))
     one, two = (fit_logistic(rows, labels, 3.0, Executor(threads)) for threads in (1, 2))
     assert one.features.tobytes() == two.features.tobytes()
     start = fit_logistic(rows, labels, 1.0, ONE_THREAD)

@@ -41,7 +41,10 @@ def records(draw) -> MultiLabel:
     names = np.array([f"é{label}" for label in range(n_labels)], dtype=np.str_)
     features = draw(st.none() | st.just(np.array([f"f{place}" for place in range(n_features)], dtype=np.str_)))
     is_train = draw(st.none() | arrays.arrays(np.bool_, n_rows))
-    return MultiLabel(csr_array(X) if draw(st.booleans()) else X, csr_array(Y), names, features, is_train)
+    known = draw(st.none() | arrays.arrays(np.bool_, Y.shape).map(lambda mask: mask | (Y == 1)))
+    answered = None if known is None else draw(st.none() | st.just(known & (Y == 0)))
+    X = csr_array(X) if draw(st.booleans()) else X
+    return MultiLabel(X, csr_array(Y), names, features, is_train, known=known, answered=answered)
 
 
 @given(data=records())
@@ -53,7 +56,7 @@ def test_what_was_written_is_read_back(tmp_path_factory: pytest.TempPathFactory,
     dense = [X if isinstance(X, np.ndarray) else X.toarray() for X in (data.X, again.X)]
     np.testing.assert_array_equal(dense[0], dense[1])
     np.testing.assert_array_equal(data.Y.toarray(), again.Y.toarray())
-    for name in ("label_names", "feature_names", "is_train"):
+    for name in ("label_names", "feature_names", "is_train", "known", "answered"):
         np.testing.assert_array_equal(getattr(data, name), getattr(again, name))
 
 
@@ -66,6 +69,16 @@ def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        (
+            {"known": np.ones((2, 2), bool)},
+            r"\[known\]: expected booleans of shape \(2, 3\), found bool of shape \(2, 2\)",
+        ),
+        ({"known": np.ones((2, 3), np.int8)}, r"\[known\]: expected booleans of shape"),
+        ({"known": np.zeros((2, 3), bool)}, r"\[Y\]: expected 0 where it is not known, found 1"),
+        (
+            {"known": GOOD["Y"] == 1, "answered": np.ones((2, 3), bool)},
+            r"\[answered\]: expected False where Y is not known, found True",
+        ),
         ({"X_shape": None}, r"\[X\]: expected this member or its CSR parts, found only X_data"),
         ({"X_indices": None}, r"\[X_indices\]: expected this member in the archive"),
         ({"X_data": None}, r"\[X_data\]: expected this member in the archive"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array, random_array
 
 from slatewise.core.errors import DataError, DataWarning
-from slatewise.data.multilabel_svmlight import read_multilabel_svmlight
+from slatewise.data.multilabel_svmlight import read_multilabel_svmlight, write_multilabel_svmlight
 from slatewise.data.records import MultiLabel
 
 
@@ -75,3 +77,32 @@ def test_many_labels_in_one_row() -> None:
     labels = np.random.default_rng(0).permutation(50_000)
     rows = read((",".join(map(str, labels)) + " 1:1\n").encode())
     assert rows.Y.indices.tolist() == list(range(50_000))
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_what_was_written_is_read_back_bit_for_bit(tmp_path: Path, dense: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = csr_array(np.hstack([0.1 + rng.random((30, 1)), random_array((30, 4), density=0.5, rng=rng).toarray()]))
+    Y = csr_array(rng.integers(0, 2, (30, 4)).astype(np.int8))
+    data = MultiLabel(X.toarray() if dense else X, Y, np.array(list("abcd")), ids=np.arange(30))
+    write_multilabel_svmlight(tmp_path / "rows.txt.gz", data)
+    again = read_multilabel_svmlight(tmp_path / "rows.txt.gz", n_features=5, n_labels=4)
+    np.testing.assert_array_equal(again.X.toarray(), X.toarray())
+    np.testing.assert_array_equal(again.Y.toarray(), Y.toarray())
+
+
+@pytest.mark.parametrize(
+    ("X", "ids", "message"),
+    [
+        ([[1.0], [0.0]], None, "X, Y: expected a label or a feature in every row, found neither in row 1"),
+        ([[1.0]], None, "X: expected 2 rows as in Y, found 1"),
+        ([[np.nan], [1.0]], None, "X: expected finite numbers"),
+        ([[1.0], [1.0]], np.array(["a", "b\n1 1:1"]), "ids: expected printable text"),
+    ],
+)
+def test_what_could_not_be_read_back_is_not_written(tmp_path: Path, X, ids, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        write_multilabel_svmlight(
+            tmp_path / "rows.txt", MultiLabel(np.array(X), csr_array([[1], [0]]), np.array(["a"]), ids=ids)
+        )
+    assert not list(tmp_path.iterdir())

@@ -90,6 +90,7 @@ def read_labels(
     part: Part | None = None,
     *,
     require_labels: bool = True,
+    partly_known: bool = False,
     columns: TagColumns = NO_TAGS,
     feature_names: Sequence[str] | None = None,
     label_names: Sequence[str] | None = None,
@@ -99,7 +100,8 @@ def read_labels(
     ``n_features`` and ``n_labels`` are how many a model knows: a sparse file need not mention the last of them.
     Without labels, an npz archive has no Y, ARFF has no XML beside it, and SVMlight rows start with a feature; labels
     that no file names are named by their number, from 0. Of ARFF the XML beside it says what the labels are, else
-    MEKA's ``-C``; of tables ``columns`` does. Their columns are found by the names that a model knows.
+    MEKA's ``-C``; of tables ``columns`` does. Their columns are found by the names that a model knows. An npz archive
+    may say that labels are not known, which is an error unless ``partly_known``.
     """
     path = Path(name)
     if columns != NO_TAGS and not is_tag_file(name):
@@ -119,6 +121,11 @@ def read_labels(
         is_train = None if loaded.is_train is None else loaded.is_train[chosen]
         rows = MultiLabel(loaded.X[chosen], loaded.Y[chosen], loaded.label_names, loaded.feature_names, is_train)
     _require_rows(name, rows.Y.shape[0])
+    if require_labels and not partly_known and rows.known is not None and not rows.known.all():
+        unknown = rows.known.size - int(rows.known.sum())
+        raise ValueError(
+            f"{name}: expected labels that are all known, found {unknown} that are not: only cstar learns from these"
+        )
     if n_labels is not None and not require_labels and rows.Y.shape[1] == 0:
         names = np.arange(n_labels).astype(np.str_)
         rows = replace(rows, Y=csr_array((rows.Y.shape[0], n_labels), dtype=np.int8), label_names=names)

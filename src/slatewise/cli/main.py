@@ -254,11 +254,16 @@ def evaluate(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Which tables: cstar, mlr, rankmatch, lasr, letor, or defaults.")],
+    paper: Annotated[
+        str, typer.Argument(help="Which tables: cstar, tags, mlr, rankmatch, lasr, letor, stopping, or defaults.")
+    ],
     data: Annotated[str | None, typer.Option(help="A data set's name or a path instead of the paper's own.")] = None,
     quick: QuickOption = False,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Cut the folds at random by this seed (cstar, defaults, lasr, mlr).")
+        int | None, typer.Option(min=0, help="Cut the folds at random by this seed (cstar, defaults, lasr, mlr, tags).")
+    ] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="Keep finished splits in this folder, and go on from there (tags).")
     ] = None,
     as_json: JsonOption = None,
     report: Annotated[Path | None, typer.Option(help="Write tables and figures to this HTML page.")] = None,
@@ -270,7 +275,7 @@ def reproduce(
     _check_target("--json", as_json, data)
     _check_target("--report", report, data, as_json)
     with _working(f"reproduce {paper}"):
-        result = of_the_clone("slatewise_papers").reproduce(paper, data, quick, seed)
+        result = of_the_clone("slatewise_papers").reproduce(paper, data, quick, seed, keep)
     if sys.stdout.isatty():
         _print_table(f"{result.paper} on {result.data} (in parentheses: published)", *result.table())
     else:
@@ -310,7 +315,9 @@ def datasets() -> None:
 def bench(
     what: Annotated[
         str,
-        typer.Argument(help="What to measure: metrics, reader, star, cstar, quadratic, metric, permanent, warp, topk."),
+        typer.Argument(
+            help="What to measure: metrics, reader, star, cstar, labels, quadratic, metric, permanent, warp, topk."
+        ),
     ],
     quick: QuickOption = False,
     as_json: JsonOption = None,

@@ -146,8 +146,9 @@ class LabelTask(Task):
 
     def fit(self, estimator: Any, data: str) -> None:
         """Fit on rows with sets of labels; of tables the model keeps the names of the features."""
-        rows = read_labels(data, part=Part.TRAIN, columns=self.tagged)
-        estimator.fit(_dense(rows), rows.Y, label_names=rows.label_names)
+        rows = read_labels(data, part=Part.TRAIN, columns=self.tagged, partly_known=True)
+        Y = rows.Y if rows.known is None else np.where(rows.known, rows.Y.toarray(), -1)
+        estimator.fit(_dense(rows), Y, label_names=rows.label_names, answered=rows.answered)
         if is_tag_file(data) and rows.feature_names is not None:
             estimator.feature_names_in_ = rows.feature_names.astype(object)
 

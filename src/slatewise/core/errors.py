@@ -57,6 +57,10 @@ class ModelFileError(_Message, ValueError):
     """A model file is damaged, of an unknown version, or not a slatewise model."""
 
 
+class ProjectError(_Message, RuntimeError):
+    """A labelling project cannot be opened, or cannot take what was said; of that, nothing was written."""
+
+
 class DataWarning(_Message, UserWarning):
     """Rows or queries were left out; the message says how many."""
 

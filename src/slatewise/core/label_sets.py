@@ -169,7 +169,7 @@ def as_sets(chosen: NDArray[np.bool_]) -> Ints:
     return sets
 
 
-def merge_rows(X: Floats, Y: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
+def merge_rows(X: Floats, Y: NDArray[np.int8], weight: Floats) -> tuple[Floats, NDArray[np.int8], Floats]:
     """Join equal rows and add up their weights, in an order that depends on the rows alone.
 
     So a weight of 2 is the same as a row given twice, to the last bit, and the order of the rows does not matter.
@@ -179,6 +179,7 @@ def merge_rows(X: Floats, Y: Floats, weight: Floats) -> tuple[Floats, Floats, Fl
     return X[first], Y[first], np.bincount(number, weights=weight, minlength=len(first)).astype(np.float64)
 
 
-def _digest(x: Floats, y: Floats) -> bytes:
+def _digest(x: Floats, y: NDArray[np.int8]) -> bytes:
     # The 1 at the end keeps NumPy from dropping zero bytes there. Adding 0.0 makes -0.0 equal to 0.0.
-    return hashlib.blake2b((x + 0.0).tobytes() + y.tobytes(), digest_size=15).digest() + b"1"
+    entries = (x + 0.0).tobytes() + y.astype(np.float64).tobytes()
+    return hashlib.blake2b(entries, digest_size=15).digest() + b"1"

@@ -44,6 +44,10 @@ class AdjustedScores:
         n = self.n_labels
         return params[:n], params[n : 2 * n], params[2 * n :].reshape(len(self.core), n)
 
+    def rows(self, places: slice | Ints) -> AdjustedScores:
+        """Return some of the rows."""
+        return AdjustedScores(self.given[places], self.core)
+
     def scores(self, params: Floats) -> Floats:
         """Return what each label scores by itself, (n, N)."""
         a, v, _ = self.unpack(params)

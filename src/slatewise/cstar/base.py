@@ -8,7 +8,7 @@ the first say of their rows.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
@@ -39,6 +39,8 @@ STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Of the logistic base: C times the total variance of the features."""
 MOST_LOG_ODDS = 745.0
 """Of the smallest number above 0; base scores beyond are cut."""
+MANY = 1000
+"""More labels than this are learnt by so many at a time."""
 _PATIENCE = 2
 
 
@@ -104,36 +106,47 @@ def _without(n_rows: int, part: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class LogisticBase:
-    """One logistic regression per label; one strength for all, by the likelihood of the first fold."""
+    """One logistic regression per label; one strength for all, by the likelihood of the first fold.
+
+    More than a thousand labels are learnt by a thousand at a time, in float32, and their strength is chosen by some.
+    """
 
     strengths: tuple[float, ...] = STRENGTHS
 
     def cross_fit(self, X: Features, labels: Labels, seed: int, executor: Executor) -> CrossFitted:
         """Choose the strength on a path of growing ones, each started where the one before ended."""
-        n_rows, parts = int(X.shape[0]), make_folds(int(X.shape[0]), seed)
+        parts, blocks = make_folds(int(X.shape[0]), seed), label_blocks(labels.told.shape[1])
         with one_blas_thread():
             if len(parts) < 2:
-                alone = LinearLogOdds(np.zeros((labels.sign.shape[1], int(X.shape[1]))), labels.log_odds())
+                alone = LinearLogOdds(np.zeros((labels.told.shape[1], int(X.shape[1]))), labels.log_odds())
                 return CrossFitted(alone.log_odds(X), alone)
-            out = np.empty(labels.sign.shape)
-            strength, out[parts[0]] = self._choose(X, labels, parts[0], executor)
-            for part in parts[1:]:
-                kept = _without(n_rows, part)
-                out[part] = _fit(X[kept], labels.some(kept), strength, executor, ROUGH).log_odds(X[part])
-            out = np.clip(out, -MOST_LOG_ODDS, MOST_LOG_ODDS)
-            slope, shift = calibrate_log_odds(out, labels)
-            return CrossFitted(out * slope + shift, _fit(X, labels, strength, executor, FINE).adjusted(slope, shift))
+            out = np.empty(labels.told.shape)
+            strength, first = self._choose(X, labels.part(_of_every_frequency(labels)), parts[0], executor)
+            if len(blocks) == 1:
+                out[parts[0]] = first
+            for part in parts if len(blocks) > 1 else parts[1:]:
+                kept = _without(len(out), part)
+                for block, found in _fits(X[kept], labels.some(kept), strength, executor, ROUGH):
+                    out[part, block] = found.log_odds(X[part])
+            np.clip(out, -MOST_LOG_ODDS, MOST_LOG_ODDS, out=out)
+            fits = list[LinearLogOdds]()
+            for block, found in _fits(X, labels, strength, executor, FINE):
+                slope, shift = calibrate_log_odds(out[:, block], labels.part(block))
+                out[:, block] = out[:, block] * slope + shift
+                fits.append(found.adjusted(slope, shift))
+            return CrossFitted(out, LinearLogOdds.joined(fits))
 
     def _choose(self, X: Features, labels: Labels, part: Ints, executor: Executor) -> tuple[float, Floats]:
         """Return the strength under which held-out labels are most likely, and their log-odds by it."""
         kept = _without(int(X.shape[0]), part)
         rows, told, held_out = LogisticRows.of(X[kept]), labels.some(kept), labels.some(part)
         start: Weights | None = None
-        best, losses = (self.strengths[0], np.zeros(held_out.sign.shape)), list[float]()
+        best, losses = (self.strengths[0], np.zeros(held_out.told.shape)), list[float]()
+        sign, counts = held_out.sign, held_out.counts
         for strength in self.strengths:
             start = fit_logistic(rows, told, strength, executor, start, ROUGH)
             scores = rows.coefficients(start).log_odds(X[part])
-            losses.append(float((held_out.weight * np.logaddexp(0.0, -held_out.sign * scores)).sum()))
+            losses.append(float((counts * np.logaddexp(0.0, -sign * scores)).sum()))
             if losses[-1] == min(losses):
                 best = strength, scores
             if min(losses) < min(losses[-_PATIENCE:]):
@@ -141,9 +154,27 @@ class LogisticBase:
         return best
 
 
-def _fit(X: Features, labels: Labels, strength: float, executor: Executor, tolerance: float) -> LinearLogOdds:
+def label_blocks(n_labels: int) -> list[slice]:
+    """Cut labels into blocks that are learnt together: all where there are not too many."""
+    return [slice(first, min(first + MANY, n_labels)) for first in range(0, n_labels, MANY)]
+
+
+def _of_every_frequency(labels: Labels) -> Ints:
+    """Return the labels to choose by: all, or of too many some, evenly from the rarest to the most frequent."""
+    n_labels = labels.told.shape[1]
+    if n_labels <= MANY:
+        return np.arange(n_labels, dtype=np.int64)
+    by_frequency = np.argsort(labels.yes(), kind="stable")
+    return np.sort(by_frequency[(n_labels - 1) * np.arange(MANY) // (MANY - 1)])
+
+
+def _fits(
+    X: Features, labels: Labels, strength: float, executor: Executor, tolerance: float
+) -> Iterator[tuple[slice, LinearLogOdds]]:
+    """Yield the regressions of one block of labels after the other."""
     rows = LogisticRows.of(X)
-    return rows.coefficients(fit_logistic(rows, labels, strength, executor, None, tolerance))
+    for block in label_blocks(labels.told.shape[1]):
+        yield block, rows.coefficients(fit_logistic(rows, labels.part(block), strength, executor, None, tolerance))
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +209,7 @@ class SvcBase:
     def cross_fit(self, X: Features, labels: Labels, seed: int, executor: Executor) -> CrossFitted:
         """One machine per label and fold."""
         rows = np.asarray(X, dtype=np.float64)
-        gamma, out = Rbf.of(rows, None).gamma, np.zeros(labels.sign.shape)
+        gamma, out = Rbf.of(rows, None).gamma, np.zeros(labels.told.shape)
         parts = make_folds(len(rows), seed)
         with one_blas_thread():
             for part in parts if len(parts) > 1 else []:
@@ -189,11 +220,11 @@ class SvcBase:
 
     def _fit(self, X: Floats, labels: Labels, gamma: float) -> KernelLogOdds:
         machines: Any = import_module("sklearn.svm")
-        coef, intercept = np.zeros((labels.sign.shape[1], len(X))), np.zeros(labels.sign.shape[1])
+        coef, intercept = np.zeros((labels.told.shape[1], len(X))), np.zeros(labels.told.shape[1])
         for label in np.flatnonzero(labels.varies()):
-            sign, weight = labels.sign[:, label], labels.weight[:, label]
-            told = np.flatnonzero(weight > 0.0)
-            machine = machines.SVC(C=self.C, gamma=gamma).fit(X[told], sign[told], sample_weight=weight[told])
+            told = np.flatnonzero(labels.told[:, label] >= 0)
+            sign, weight = np.where(labels.told[told, label] > 0, 1.0, -1.0), labels.weight[told]
+            machine = machines.SVC(C=self.C, gamma=gamma).fit(X[told], sign, sample_weight=weight)
             coef[label, told[machine.support_]] = machine.dual_coef_[0]
             intercept[label] = machine.intercept_[0]
         used = np.flatnonzero((coef != 0.0).any(axis=0))
@@ -225,11 +256,11 @@ class ForeignBase:
 
     def cross_fit(self, X: Features, labels: Labels, seed: int, executor: Executor) -> CrossFitted:
         """Fit clones, each on all rows but those of a fold."""
-        n_rows, out = int(X.shape[0]), np.zeros(labels.sign.shape)
+        n_rows, out = int(X.shape[0]), np.zeros(labels.told.shape)
         tags = self.estimator.__sklearn_tags__().classifier_tags
         if tags is None:
             raise ValueError(f"base: expected a classifier, found {type(self.estimator).__name__}")
-        fit = self._together if tags.multi_label and bool((labels.weight > 0.0).all()) else self._one_by_one
+        fit = self._together if tags.multi_label and bool((labels.told >= 0).all()) else self._one_by_one
         parts = make_folds(n_rows, seed)
         for part in parts if len(parts) > 1 else []:
             kept = _without(n_rows, part)
@@ -238,20 +269,19 @@ class ForeignBase:
         return CrossFitted(out * slope + shift, ForeignLogOdds(fit(X, labels), slope, shift))
 
     def _together(self, X: Features, labels: Labels) -> Callable[[Features], Floats]:
-        yes = (labels.sign > 0.0).astype(np.int64)
-        classifier, sure = self._fitted(X, yes, labels.weight[:, 0]), _least_chance(len(yes))
-        return lambda rows: _margins_of_all(classifier, rows, labels.sign.shape[1], sure)
+        yes = labels.told.astype(np.int64)
+        classifier, sure = self._fitted(X, yes, labels.weight), _least_chance(len(yes))
+        return lambda rows: _margins_of_all(classifier, rows, yes.shape[1], sure)
 
     def _one_by_one(self, X: Features, labels: Labels) -> Callable[[Features], Floats]:
         varies = np.flatnonzero(labels.varies())
-        classifiers, sure = list[Any](), _least_chance(len(labels.sign))
+        classifiers, sure = list[Any](), _least_chance(len(labels.told))
         for label in varies:
-            told = np.flatnonzero(labels.weight[:, label] > 0.0)
-            yes = (labels.sign[told, label] > 0.0).astype(np.int64)
-            classifiers.append(self._fitted(X[told], yes, labels.weight[told, label]))
+            told = np.flatnonzero(labels.told[:, label] >= 0)
+            classifiers.append(self._fitted(X[told], labels.told[told, label].astype(np.int64), labels.weight[told]))
 
         def margins(rows: Features) -> Floats:
-            found = np.zeros((int(rows.shape[0]), labels.sign.shape[1]))
+            found = np.zeros((int(rows.shape[0]), labels.told.shape[1]))
             for label, classifier in zip(varies, classifiers, strict=True):
                 found[:, label] = _margins_of_one(classifier, rows, sure)
             return found

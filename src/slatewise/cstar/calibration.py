@@ -39,9 +39,9 @@ def calibrate_log_odds(scores: Floats, labels: Labels) -> Calibration:
 
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(size=(500, 2))
-    >>> sign = np.where(rng.random((500, 2)) < 1 / (1 + np.exp(-truth)), 1.0, -1.0)
-    >>> told = np.column_stack([np.ones(500), np.arange(500) < 2])
-    >>> calibrate_log_odds(10 * truth, Labels(sign, told)).slope.round(1)
+    >>> told = (rng.random((500, 2)) < 1 / (1 + np.exp(-truth))).astype(np.int8)
+    >>> told[2:, 1] = -1
+    >>> calibrate_log_odds(10 * truth, Labels(told, np.ones(500))).slope.round(1)
     array([0.1, 1. ])
     """
     slope, shift = _newton(scores, labels, (SLOPE_RIDGE, SHIFT_RIDGE), 1.0)
@@ -54,9 +54,9 @@ def calibrate_margins(margins: Floats, labels: Labels) -> Calibration:
     varies = np.flatnonzero(labels.varies())
     slope, shift = np.zeros(margins.shape[1]), labels.log_odds()
     if len(varies):
-        told, column = Labels(labels.sign[:, varies], labels.weight[:, varies]), margins[:, varies]
+        told, column = Labels(labels.told[:, varies], labels.weight), margins[:, varies]
         unit = float(np.sqrt((column**2).mean())) or 1.0
-        flat = Labels(told.sign.reshape(-1, 1), told.weight.reshape(-1, 1))
+        flat = Labels(told.told.reshape(-1, 1), np.repeat(told.weight, len(varies)))
         pooled = _newton(column.reshape(-1, 1) / unit, flat, (_POOLED_RIDGE, _POOLED_RIDGE), 0.0)
         shared = max(float(pooled.slope[0]), 0.0) / unit, float(pooled.shift[0])
         own = calibrate_log_odds(column * shared[0] + shared[1], told)
@@ -66,7 +66,7 @@ def calibrate_margins(margins: Floats, labels: Labels) -> Calibration:
 
 def _newton(scores: Floats, labels: Labels, ridge: tuple[float, float], centre: float) -> Calibration:
     """Minimise over all labels at once, from (centre, 0): steps are halved where they would go up."""
-    weight, sign = labels.weight, labels.sign
+    weight, sign = labels.counts, labels.sign
     a, b = np.full(scores.shape[1], centre), np.zeros(scores.shape[1])
 
     def value(a: Floats, b: Floats) -> Floats:

@@ -25,7 +25,7 @@ from slatewise.cstar.likelihood_fit import choose_likelihood, likelihood_fit, li
 from slatewise.cstar.pair import StarPair
 from slatewise.cstar.problem import symmetric_pair
 from slatewise.cstar.selection import Choice, choose
-from slatewise.cstar.subset_choice import STRENGTHS, SubsetChoice
+from slatewise.cstar.subset_choice import STRENGTHS, SubsetChoice, labels_to_choose_by
 from slatewise.cstar.subset_fit import subset_fit
 from slatewise.cstar.subset_likelihood import SubsetLikelihood
 from slatewise.cstar.sums import check_summed
@@ -94,18 +94,22 @@ def _chosen(
     n_labels, chosen = int(given.shape[1]), core_numbers(ranker.core, ranker.label_names_)
     strengths = STRENGTHS if isinstance(ranker.C, str) else (float(ranker.C),)
     rho = 1.0 if ranker.C_pair is None or isinstance(ranker.C, str) else float(ranker.C) / float(ranker.C_pair)
-    rows = SubsetLikelihood(AdjustedScores(given, np.zeros(0, dtype=np.int64)), known, weight, executor)
+    is_given = not isinstance(ranker.core, str) and chosen.ndim > 0
+    core = _given_core(chosen, n_labels) if is_given else np.zeros(0, dtype=np.int64)
+    if not isinstance(ranker.core, str):
+        size = len(core) if is_given else int(chosen)
+        check_core_size(size, n_labels)
+        check_summed(size)
+    labels = labels_to_choose_by(known, weight, core)
+    rows = SubsetLikelihood(AdjustedScores(given[:, labels], core[:0]), known[:, labels], weight, executor)
     choice = SubsetChoice.of(rows, replace(settings, rho=rho))
     if isinstance(ranker.core, str):
         tried = choice.core_and_strength(strengths)
-        return tried.core, tried.C, rho
-    if chosen.ndim == 0:
-        check_core_size(int(chosen), n_labels)
-        check_summed(int(chosen))
-        chosen = choice.core(int(chosen), strengths[len(strengths) // 2]).core
-    core = _given_core(chosen, n_labels)
-    check_summed(len(core))
-    return core, choice.strength(core, strengths).C if len(strengths) > 1 else strengths[0], rho
+        return labels[tried.core], tried.C, rho
+    if not is_given:
+        core = labels[choice.core(int(chosen), strengths[len(strengths) // 2]).core]
+    C = choice.strength(np.searchsorted(labels, core), strengths).C if len(strengths) > 1 else strengths[0]
+    return core, C, rho
 
 
 def core_numbers(core: ArrayLike, names: NDArray[Any]) -> NDArray[Any]:

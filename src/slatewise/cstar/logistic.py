@@ -21,6 +21,7 @@ from scipy.sparse import csr_array, issparse
 
 from slatewise.core.checks import Features
 from slatewise.core.executor import Executor, one_blas_thread
+from slatewise.cstar.checks import Known
 from slatewise.cstar.label_scores import column_spread
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -55,6 +56,22 @@ class LinearLogOdds:
     """(labels, features)"""
     intercept: Floats
 
+    @classmethod
+    def joined(cls, parts: list[LinearLogOdds]) -> LinearLogOdds:
+        """Join those of one block of labels after the other, which are given up: all of them twice may be large."""
+        if len(parts) == 1:
+            return parts[0]
+        n_labels, (width, kind) = (
+            sum(len(part.intercept) for part in parts),
+            (parts[0].coef.shape[1], parts[0].coef.dtype),
+        )
+        coef, intercept, first = np.empty((n_labels, width), dtype=kind), np.empty(n_labels), 0
+        while parts:
+            part = parts.pop(0)
+            block = slice(first, first + len(part.intercept))
+            coef[block], intercept[block], first = part.coef, part.intercept, block.stop
+        return cls(coef, intercept)
+
     def log_odds(self, X: Features) -> Floats:
         """Return (rows, labels)."""
         return np.asarray(X @ self.coef.T, dtype=np.float64) + self.intercept
@@ -71,43 +88,51 @@ class LinearLogOdds:
 class Labels(NamedTuple):
     """What rows tell of labels."""
 
-    sign: Floats
-    """(n, labels): 1 yes, -1 no."""
+    told: Known
+    """(n, labels): 1 yes, 0 no, -1 nobody knows."""
     weight: Floats
-    """(n, labels): how much it counts; 0 where it is not known."""
+    """(n,): how much a row counts."""
 
-    @classmethod
-    def of(cls, Y: Floats, known: Bools, weight: Floats) -> Labels:
-        """Take labels (n, labels) of 0 and 1 where they are known, of rows with weights (n,)."""
-        return cls(2.0 * Y - 1.0, weight[:, None] * known)
+    @property
+    def sign(self) -> Floats:
+        """(n, labels): 1 yes, -1 no."""
+        return np.where(self.told > 0, 1.0, -1.0)
 
-    def part(self, labels: slice) -> Labels:
+    @property
+    def counts(self) -> Floats:
+        """(n, labels): how much an answer counts; 0 where nobody knows."""
+        return self.weight[:, None] * (self.told >= 0)
+
+    def part(self, labels: slice | Ints) -> Labels:
         """Return some of the labels."""
-        return Labels(np.ascontiguousarray(self.sign[:, labels]), np.ascontiguousarray(self.weight[:, labels]))
+        return Labels(np.ascontiguousarray(self.told[:, labels]), self.weight)
 
     def some(self, rows: Ints) -> Labels:
         """Return some of the rows."""
-        return Labels(self.sign[rows], self.weight[rows])
+        return Labels(self.told[rows], self.weight[rows])
 
     def yes(self) -> Floats:
         """Return by weight how often each label is told to be there."""
-        return np.where(self.sign > 0.0, self.weight, 0.0).sum(axis=0)
+        return (self.weight[:, None] * (self.told > 0)).sum(axis=0)
+
+    def no(self) -> Floats:
+        """Return by weight how often each label is told not to be there."""
+        return (self.weight[:, None] * (self.told == 0)).sum(axis=0)
 
     def log_odds(self) -> Floats:
         """Return the log-odds of each label's frequency, half a row added to either side.
 
         Examples
         --------
-        >>> Labels(np.array([[1.0], [1.0], [-1.0]]), np.array([[1.0], [1.0], [0.0]])).log_odds().round(3)
+        >>> Labels(np.array([[1], [1], [-1]], dtype=np.int8), np.ones(3)).log_odds().round(3)
         array([1.609])
         """
         yes = self.yes()
-        return np.log(yes + 0.5) - np.log(np.maximum(self.weight.sum(axis=0) - yes, 0.0) + 0.5)
+        return np.log(yes + 0.5) - np.log(np.maximum(self.counts.sum(axis=0) - yes, 0.0) + 0.5)
 
     def varies(self) -> Bools:
         """Return which labels are told to be there in some rows and not there in others."""
-        no = np.where(self.sign < 0.0, self.weight, 0.0).sum(axis=0)
-        return (self.yes() > 0.0) & (no > 0.0)
+        return (self.yes() > 0.0) & (self.no() > 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,11 +222,11 @@ def fit_logistic(
     --------
     >>> from slatewise.core.executor import ONE_THREAD
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> rows, labels = LogisticRows.of(X), Labels(np.array([[-1.0], [1.0], [-1.0], [1.0]]), np.ones((4, 1)))
+    >>> rows, labels = LogisticRows.of(X), Labels(np.array([[0], [1], [0], [1]], dtype=np.int8), np.ones(4))
     >>> rows.coefficients(fit_logistic(rows, labels, 1.0, ONE_THREAD)).log_odds(X).ravel().round(2)
     array([-0.61, -0.2 ,  0.2 ,  0.61])
     """
-    n_labels = labels.sign.shape[1]
+    n_labels = labels.told.shape[1]
     firsts = range(0, n_labels, _LABELS_PER_BLOCK)
     blocks = [slice(first, min(first + _LABELS_PER_BLOCK, n_labels)) for first in firsts]
     problem = _Problem(rows, labels, strength / rows.scale, start, tolerance)
@@ -212,14 +237,15 @@ def fit_logistic(
 
 def _fit_block(problem: _Problem, block: slice) -> Weights:
     rows, labels, C = problem.rows, problem.labels.part(block), problem.C
-    log_odds, varies, told = labels.log_odds(), labels.varies(), labels.weight.sum(axis=0)
+    sign, counts = labels.sign, labels.counts
+    log_odds, varies, told = labels.log_odds(), labels.varies(), counts.sum(axis=0)
     curvature = 0.25 / np.cosh(0.5 * log_odds) ** 2  # p (1 - p)
-    shrink = 1.0 / np.sqrt(1.0 + C * np.outer(rows.energy, curvature * told / len(labels.sign)))
+    shrink = 1.0 / np.sqrt(1.0 + C * np.outer(rows.energy, curvature * told / len(sign)))
     shift = 1.0 / np.sqrt(np.maximum(C * told * curvature, _LEAST_VARIANCE))
     first = np.vstack([np.zeros(shrink.shape), log_odds / shift])
     if problem.start is not None:
         first = np.vstack([problem.start.features[:, block] / shrink, problem.start.intercept[block] / shift])
-    objective = _objective(rows.rows, labels, C * labels.weight * varies, shrink, shift)
+    objective = _objective(rows.rows, sign, C * counts * varies, shrink, shift)
     steps = problem.tolerance / np.finfo(np.float64).eps
     found = np.asarray(fmin_l_bfgs_b(objective, first.ravel(), maxiter=_MOST_ROUNDS, factr=steps)[0])
     point = found.reshape(first.shape)
@@ -228,14 +254,14 @@ def _fit_block(problem: _Problem, block: slice) -> Weights:
 
 
 def _objective(
-    rows: Any, labels: Labels, weight: Floats, shrink: Floats, shift: Floats
+    rows: Any, sign: Floats, weight: Floats, shrink: Floats, shift: Floats
 ) -> Callable[[Floats], tuple[float, Floats]]:
-    signed = weight * labels.sign
+    signed = weight * sign
 
     def value_and_gradient(flat: Floats) -> tuple[float, Floats]:
         point = flat.reshape(len(shrink) + 1, -1)
         features = point[:-1] * shrink
-        margins = labels.sign * (rows @ features + point[-1] * shift)
+        margins = sign * (rows @ features + point[-1] * shift)
         small = np.exp(-np.abs(margins))  # one exponential for both: log(1 + exp(-m)) and its slope
         losses = np.log1p(small) - np.minimum(margins, 0.0)
         slope = -signed * (np.where(margins >= 0.0, small, 1.0) / (1.0 + small))

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.sparse import sparse_rows
+from slatewise.cstar.checks import Known
 
 Bools: TypeAlias = NDArray[np.bool_]
-Floats: TypeAlias = NDArray[np.float64]
 
 
 class SplitLabels(NamedTuple):
@@ -38,6 +38,8 @@ def split_labels(y: Any) -> SplitLabels:
     (array([[1., 0.], [0., 1.]]), array([[False, False], [ True, False]]))
     """
     matrix = sparse_rows("y", y)
+    if matrix is not None and not (np.isnan(matrix.data) | (matrix.data == -1)).any():
+        return SplitLabels(y, None)  # without a matrix of zeros, which may be large
     array = _numbers(y) if matrix is None else matrix.toarray().astype(np.float64)
     if array is None or array.ndim != 2 or array.shape[1] < 2:
         return SplitLabels(y, None)
@@ -66,7 +68,7 @@ def _is_missing(value: object) -> bool:
     return value is None or type(value).__name__ == "NAType"  # pandas' own, which is equal to nothing
 
 
-def with_unknown(Y: Floats, unknown: Bools | None, answered: ArrayLike | None, surrogate: str) -> Floats:
+def with_unknown(Y: Known, unknown: Bools | None, answered: ArrayLike | None, surrogate: str) -> Known:
     """Return labels (n, N) with -1 where they are not known; refuse or warn where that leaves little to learn from."""
     hidden = np.zeros(Y.shape, dtype=np.bool_) if unknown is None else unknown
     if answered is not None:
@@ -80,7 +82,7 @@ def with_unknown(Y: Floats, unknown: Bools | None, answered: ArrayLike | None, s
     nothing = int(hidden.all(axis=1).sum())
     if nothing == len(Y):
         raise ValueError("y: expected a row of which some label is known, found none")
-    if not (~hidden & (Y == 0.0)).any():
+    if not (~hidden & (Y == 0)).any():
         raise ValueError("y: expected 0 where a label is not there, found only 1 and not known (-1 or NaN)")
     left_out = f"{nothing} rows of which nothing is known are left out; " if nothing else ""
     warnings.warn(
@@ -88,7 +90,7 @@ def with_unknown(Y: Floats, unknown: Bools | None, answered: ArrayLike | None, s
         "lower_bound_ is -inf",
         stacklevel=4,
     )
-    return np.where(hidden, -1.0, Y)
+    return np.where(hidden, np.int8(-1), Y)
 
 
 def _volunteered(answered: ArrayLike, unknown: Bools) -> Bools:

@@ -24,6 +24,7 @@ from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
 from slatewise.cstar.answering import Answering, Asked, SetsOfAnySize, SetsOfSize, not_told, set_log_odds
 from slatewise.cstar.base import MOST_LOG_ODDS, Classifier, FittedBase, KernelLogOdds
+from slatewise.cstar.checks import Known
 from slatewise.cstar.explanation import Explanation, explain_selection
 from slatewise.cstar.fitting import Trained, base_of, is_foreign, prepare, train, train_sets
 from slatewise.cstar.inference import best_set, margins, star_margins
@@ -69,7 +70,7 @@ class _Training(NamedTuple):
 
     rows: Floats
     """Features, log-odds, or a kernel matrix."""
-    told: Floats
+    told: Known
     """(n, N) 1, 0, or -1 where nobody knows."""
     weight: Floats
 
@@ -77,6 +78,12 @@ class _Training(NamedTuple):
 def _has_probabilities(ranker: CStarRanker) -> bool:
     if ranker.surrogate == "max-margin":
         raise AttributeError("predict_proba: expected surrogate 'likelihood' or 'likelihood-k', found 'max-margin'")
+    return True
+
+
+def _has_base(ranker: CStarRanker) -> bool:
+    if ranker.scores != "base":
+        raise AttributeError(f"base_scores: expected scores 'base', found {ranker.scores!r}")
     return True
 
 
@@ -348,9 +355,9 @@ class CStarRanker(SavedEstimator):
         check_settings(self, rows, told)
         if self.scores == "pretrained" and self.surrogate != "max-margin":
             check_log_odds(cast("Floats", rows))
-        seen = (weight > 0) & (told >= 0.0).any(axis=1)
+        seen = (weight > 0) & (told >= 0).any(axis=1)
         used = seen & self._says_something(told)
-        if not (used & ((told > 0.0).any(axis=1) | (self.k != "relevant"))).any():
+        if not (used & ((told > 0).any(axis=1) | (self.k != "relevant"))).any():
             raise ValueError("y: expected a row with a relevant label, found none whose sample_weight is not zero")
         self._settle_seed()
         self.n_skipped_ = int(len(told) - used.sum())
@@ -373,6 +380,25 @@ class CStarRanker(SavedEstimator):
     def label_scores(self, X: ArrayLike | Sparse) -> Floats:
         """Return what each label scores by itself, (n, n_labels): the model without its pair terms."""
         return self._scores(X)
+
+    @available_if(_has_base)
+    def base_scores(self, X: ArrayLike | Sparse) -> Floats:
+        """Return the log-odds of each label by the base alone, (n, n_labels): what it knew before labels met.
+
+        Calibrated on the folds of training, and the plain thing to set the ranker beside; ``label_scores`` are these,
+        scaled and shifted to go with the pair terms. Only with ``scores="base"``.
+
+        Examples
+        --------
+        >>> X = [[0.0], [1.0], [2.0], [3.0], [4.0]]
+        >>> CStarRanker().fit(X, [[0, 1], [0, 1], [1, 0], [1, 1], [1, 0]]).base_scores([[0.5]]).shape
+        (1, 2)
+        """
+        check_is_fitted(self)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._base_log_odds(self._rows(X, reset=False))
+        require_in_range("the scores of X", scores)
+        return scores
 
     @property
     def label_margins(self) -> Margins:
@@ -578,7 +604,7 @@ class CStarRanker(SavedEstimator):
 
     def _labels(
         self, y: Any, n_rows: int, label_names: Any, separator: str | None, answered: ArrayLike | None
-    ) -> Floats:
+    ) -> Known:
         """Return (n, N) of 1, 0, and -1 where a label is not known; keep what the labels are called."""
         split = split_labels(y)
         if split.unknown is not None and label_names is None:
@@ -586,41 +612,44 @@ class CStarRanker(SavedEstimator):
         labels, self.label_names_, classes = read_labels(split.labels, n_rows, label_names, separator)
         self.separator_, self.multilabel_ = separator, classes is None
         self.classes_ = np.arange(labels.shape[1]) if classes is None else classes
-        return with_unknown(labels, split.unknown, answered, self.surrogate)
+        return with_unknown(labels.astype(np.int8), split.unknown, answered, self.surrogate)
 
-    def _says_something(self, told: Floats) -> NDArray[np.bool_]:
+    def _says_something(self, told: Known) -> NDArray[np.bool_]:
         """Return the rows that training can use: a row without labels says nothing about break-even precision."""
         if self.surrogate == "likelihood" or self.k != "relevant":
             return np.ones(len(told), dtype=np.bool_)
-        return np.any(told > 0.0, axis=1)
+        return np.any(told > 0, axis=1)
 
-    def _fit_base(self, X: Features, told: Floats, weight: Floats, executor: Executor) -> _Training:
+    def _fit_base(self, X: Features, told: Known, weight: Floats, executor: Executor) -> _Training:
         """Learn base scores; return those of the rows that the rest is learnt from, by models that did not see them."""
         if not is_foreign(self):  # whose classifier may take no weights
             X, told, weight = merge_features(X, told, weight)
-        labels = Labels.of(np.maximum(told, 0.0), told >= 0.0, weight)
-        out_of_fold, fitted = base_of(self).cross_fit(X, labels, self.seed_, executor)
+        out_of_fold, fitted = base_of(self).cross_fit(X, Labels(told, weight), self.seed_, executor)
         self.base_coef_, self.base_intercept_, self.basis_, self.gamma_ = fitted.arrays()
         self._foreign = fitted
         used = self._says_something(told)
-        return _Training(out_of_fold[used], told[used], weight[used])
+        return (
+            _Training(out_of_fold, told, weight)
+            if used.all()
+            else _Training(out_of_fold[used], told[used], weight[used])
+        )
 
     def _train(self, kept: _Training, used: NDArray[np.bool_] | None, data_sha256: str, executor: Executor) -> Trained:
         """Learn from scores or features; ``used`` are the rows of a kernel matrix that count."""
         if self.surrogate == "likelihood":
-            known = kept.told.astype(np.int8)
-            trained = train_sets(self, kept.rows, known, kept.weight, data_sha256, executor)
-            count_coef = np.zeros(known.shape[1] + 1)  # the likelihood itself says how many are expected
+            trained = train_sets(self, kept.rows, kept.told, kept.weight, data_sha256, executor)
+            count_coef = np.zeros(kept.told.shape[1] + 1)  # the likelihood itself says how many are expected
         else:
-            prepared = prepare(self, *kept)
+            Y = kept.told.astype(np.float64)
+            prepared = prepare(self, kept.rows, Y, kept.weight)
             if used is not None:
                 prepared = replace(prepared, phi=prepared.phi[used])
-                kept = _Training(kept.rows[used], kept.told[used], kept.weight[used])
-            trained = train(self, prepared, kept.told, kept.weight, data_sha256, executor)
+                kept, Y = _Training(kept.rows[used], kept.told[used], kept.weight[used]), Y[used]
+            trained = train(self, prepared, Y, kept.weight, data_sha256, executor)
             if isinstance(prepared.scores, KernelScores):
                 self.basis_, self.gamma_ = prepared.scores.basis, float(getattr(prepared.scores.kernel, "gamma", 1.0))
             scores = prepared.scores.scores(kept.rows, trained.coef, trained.intercept)
-            count_coef = fit_label_count(scores, kept.told.sum(axis=1), kept.weight)
+            count_coef = fit_label_count(scores, Y.sum(axis=1), kept.weight)
         fit, self.core_, self.C_, self.C_pair_, self.coef_, self.intercept_, self.pair_ = trained
         self.count_coef_, self.k_ = count_coef, mean_count(kept.told, kept.weight)
         self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
@@ -633,6 +662,9 @@ class CStarRanker(SavedEstimator):
         if self.base == "svc":
             return KernelLogOdds(self.gamma_, self.basis_, self.base_coef_, self.base_intercept_)
         return LinearLogOdds(self.base_coef_, self.base_intercept_)
+
+    def _base_log_odds(self, rows: Features) -> Floats:
+        return np.clip(self._base().log_odds(rows), -MOST_LOG_ODDS, MOST_LOG_ODDS)
 
     def _label_scores(self) -> LabelScores:
         if self.scores == "linear":
@@ -657,7 +689,7 @@ class CStarRanker(SavedEstimator):
         rows = self._rows(X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
             if self.scores == "base":
-                rows = np.clip(self._base().log_odds(rows), -MOST_LOG_ODDS, MOST_LOG_ODDS)
+                rows = self._base_log_odds(rows)
             given = self._label_scores().scores(cast("Floats", rows), self.coef_, self.intercept_)
             scores = np.ascontiguousarray(given)
         require_in_range("the scores of X", scores)

@@ -10,18 +10,19 @@ from numpy.typing import NDArray
 
 from slatewise.core.checks import Features
 from slatewise.core.label_sets import merge_rows
+from slatewise.cstar.checks import Known
 
 Floats: TypeAlias = NDArray[np.float64]
 
 
-def merge_features(X: Features, Y: Floats, weight: Floats) -> tuple[Features, Floats, Floats]:
+def merge_features(X: Features, Y: Known, weight: Floats) -> tuple[Features, Known, Floats]:
     """Do for sparse rows what :func:`slatewise.core.label_sets.merge_rows` does for dense ones.
 
     Examples
     --------
     >>> from scipy.sparse import csr_array
     >>> X = csr_array([[0.0, 2.0], [1.0, 0.0], [0.0, 2.0]])
-    >>> rows, Y, weight = merge_features(X, np.array([[1.0], [0.0], [1.0]]), np.ones(3))
+    >>> rows, Y, weight = merge_features(X, np.array([[1], [0], [1]], dtype=np.int8), np.ones(3))
     >>> sorted(zip(weight.tolist(), rows.toarray().tolist()))
     [(1.0, [1.0, 0.0]), (2.0, [0.0, 2.0])]
     """

@@ -13,6 +13,7 @@ from slatewise.core.checks import Features
 from slatewise.core.label_names import labels_like, separator_for
 from slatewise.core.row_kernels import check_basis
 from slatewise.cstar.base import MOST_LOG_ODDS
+from slatewise.cstar.checks import Known
 from slatewise.cstar.pair import StarPair
 from slatewise.cstar.sums import MOST_SUMMED
 
@@ -26,7 +27,7 @@ MOST_TERM = 100.0
 """Of a pair term of the likelihood: exponentials of several are multiplied."""
 
 
-def check_settings(ranker: CStarRanker, X: Features, Y: Floats) -> None:
+def check_settings(ranker: CStarRanker, X: Features, Y: Known) -> None:
     """Raise ValueError unless the parameters make sense together, and for these rows and labels."""
     check_together(ranker, int(Y.shape[1]))
     if ranker.scores == "pretrained" and X.shape != Y.shape:

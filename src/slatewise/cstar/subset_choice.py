@@ -2,7 +2,8 @@
 
 Candidates come in the order of their cost, and the next is tried only while the one before pays: the scores as they
 are, a scale and a shift for every label, a small core by either rule, a larger one, other strengths. A rough fit of
-some thousand rows is enough to choose by.
+some thousand rows, and of the thousand labels that are there most often, is enough to choose by: a core label has to be
+there now and then, and either rule looks at all pairs of labels.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.cstar.adjusted import AdjustedScores
-from slatewise.cstar.checks import Floats, Ints
+from slatewise.cstar.checks import Floats, Ints, Known
 from slatewise.cstar.core_labels import greedy_core, residual_label
 from slatewise.cstar.selection import FOLDS, inner_folds, quietly
 from slatewise.cstar.subset_fit import subset_fit
@@ -30,8 +31,27 @@ STRENGTHS = (0.1, 0.3, 1.0)
 _MIDDLE = STRENGTHS[1]
 _MOST_ROWS = 6000
 """Rows to choose by; drawn at random of more."""
+_MOST_LABELS = 1000
 _ROUGH = 10.0  # a gap so much larger is enough to choose by
 _NOBODY = np.zeros(0, dtype=np.int64)
+
+
+def labels_to_choose_by(known: Known, weight: Floats, core: Ints) -> Ints:
+    """Return all labels, in order, or of too many those of a given core and those that are there most often.
+
+    Examples
+    --------
+    >>> labels_to_choose_by(np.array([[1, 0, 1]], dtype=np.int8), np.ones(1), np.array([2]))
+    array([0, 1, 2])
+    """
+    n_labels = known.shape[1]
+    if n_labels <= _MOST_LABELS:
+        return np.arange(n_labels, dtype=np.int64)
+    often = np.zeros(n_labels)
+    for row, counts in zip(known, weight, strict=True):
+        often[row > 0] += counts
+    often[core] = np.inf
+    return np.sort(np.argsort(-often, kind="stable")[:_MOST_LABELS]).astype(np.int64)
 
 
 class Tried(NamedTuple):

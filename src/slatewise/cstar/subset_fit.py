@@ -67,8 +67,10 @@ def subset_fit(
     >>> bool(G[0, 1] > 3), fit.converged
     (True, True)
     """
-    asked = (known >= 0).any(axis=1)  # a row of which nothing is known says nothing
-    likelihood = SubsetLikelihood(AdjustedScores(given[asked], core), known[asked], weight[asked], executor)
+    likelihood = SubsetLikelihood(AdjustedScores(given, core), known, weight, executor)
+    asked = (known >= 0).any(axis=1)
+    if not asked.all():  # a row of which nothing is known says nothing
+        likelihood = likelihood.rows(np.flatnonzero(asked))
     first = np.zeros(likelihood.n_params) if start is None else start
     if len(likelihood.partial) == 0:
         return _search(likelihood, settings, first)

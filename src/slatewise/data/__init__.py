@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from slatewise.data.arff import read_arff
     from slatewise.data.frames import from_frame
     from slatewise.data.listening_log import ListeningLog, read_listening_log
-    from slatewise.data.multilabel_svmlight import read_multilabel_svmlight
+    from slatewise.data.multilabel_svmlight import read_multilabel_svmlight, write_multilabel_svmlight
     from slatewise.data.npz import read_npz, write_npz
     from slatewise.data.pairs import read_pairs
     from slatewise.data.parquet import iter_parquet, read_parquet
@@ -52,6 +52,7 @@ __all__ = [
     "read_tags",
     "sessions_from_events",
     "split_sessions",
+    "write_multilabel_svmlight",
     "write_npz",
     "write_qrels",
     "write_run",
@@ -86,6 +87,7 @@ _HOMES = {
     "read_tags": "slatewise.data.tags",
     "sessions_from_events": "slatewise.data.session_events",
     "split_sessions": "slatewise.data.session_events",
+    "write_multilabel_svmlight": "slatewise.data.multilabel_svmlight",
     "write_npz": "slatewise.data.npz",
     "write_qrels": "slatewise.data.trec",
     "write_run": "slatewise.data.trec",

@@ -183,3 +183,8 @@ def csr_from_lengths(
     if n_columns is None:
         n_columns = int(indices.max()) + 1 if len(indices) else 0
     return csr_array((values, indices, indptr), shape=(len(lengths), n_columns))
+
+
+def shortest(value: float) -> str:
+    """Return the shortest text that reads back as the same float."""
+    return repr(value).removesuffix(".0")

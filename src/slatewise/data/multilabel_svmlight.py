@@ -10,12 +10,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
+from slatewise.core.checks import feature_rows
+from slatewise.core.files import atomic_file
 from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
 from slatewise.data._svmlight_text import (
     CHUNK_BYTES,
@@ -29,6 +33,7 @@ from slatewise.data._svmlight_text import (
     join_fields,
     map_texts,
     run_twice_if_hard,
+    shortest,
 )
 from slatewise.data.kernels import multilabel_svmlight, svmlight
 from slatewise.data.kernels.text import count_byte
@@ -93,6 +98,51 @@ def read_multilabel_svmlight(
     Y = csr_from_lengths(np.ones(len(labels), dtype=np.int8), labels, label_counts, n_labels)
     names = np.arange(Y.shape[1]).astype(np.str_)
     return MultiLabel(csr_from_lengths(values, features, lengths, n_features), Y, names, skipped=problems.report())
+
+
+def write_multilabel_svmlight(path: str | os.PathLike[str], data: MultiLabel) -> None:
+    r"""Write rows so that :func:`read_multilabel_svmlight` gives them back; the file appears whole or not at all.
+
+    Labels are written by number, and zeros of a dense X are left out. The ids of rows are comments, which are not read.
+
+    Parameters
+    ----------
+    path : str or path
+        ``.gz`` and ``.xz`` are compressed.
+    data : MultiLabel
+        A row with neither labels nor features is an error: the format cannot say it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> Y = csr_array([[1, 0, 1], [0, 0, 0]])
+    >>> rows = MultiLabel(np.array([[0.5, 0.0], [3.0, 4.0]]), Y, np.array(["a", "b", "c"]))
+    >>> with TemporaryDirectory() as folder:
+    ...     write_multilabel_svmlight(Path(folder, "rows.txt"), rows)
+    ...     Path(folder, "rows.txt").read_text()
+    '0,2 1:0.5\n 1:3 2:4\n'
+    """
+    X, Y = csr_array(feature_rows("X", data.X)), csr_array(data.Y)
+    Y.eliminate_zeros()
+    for matrix in (X, Y):
+        matrix.sum_duplicates()
+    if X.shape[0] != Y.shape[0]:
+        raise ValueError(f"X: expected {Y.shape[0]} rows as in Y, found {X.shape[0]}")
+    lines: list[str] = []
+    for row in range(X.shape[0]):
+        labels = Y.indices[Y.indptr[row] : Y.indptr[row + 1]].tolist()
+        entries = slice(X.indptr[row], X.indptr[row + 1])
+        pairs = zip(X.indices[entries].tolist(), X.data[entries].tolist(), strict=True)
+        features = "".join(f" {index + 1}:{shortest(value)}" for index, value in pairs)
+        if not labels and not features:
+            raise ValueError(f"X, Y: expected a label or a feature in every row, found neither in row {row}")
+        comment = "" if data.ids is None else f" # {data.ids[row]}"
+        if not comment.isprintable():
+            raise ValueError(f"ids: expected printable text, found {comment.removeprefix(' # ')!r}")
+        lines.append(f"{','.join(map(str, labels))}{features}{comment}\n")
+    with atomic_file(path) as file:
+        file.write("".join(lines).encode())
 
 
 class _Part(NamedTuple):

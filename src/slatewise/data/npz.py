@@ -7,6 +7,8 @@ member                                     what it holds
 ``Y``                                      (n, l) zeros and ones; or CSR parts (``Y_data`` may be left out: all ones)
 ``label_names``                            optional: l strings; else labels are named by number, from 0
 ``feature_names``, ``is_train``, ``ids``   optional: d strings, n booleans, n strings or integers, each once
+``known``                                  optional: (n, l) booleans, whether Y is known; where not, Y is 0
+``answered``                               optional: (n, l) booleans, whether it is known because somebody was asked
 ========================================== =======================================================================
 """
 
@@ -36,6 +38,7 @@ from slatewise.data._source import PathOrFile
 from slatewise.data.records import Float, Ids, MultiLabel, Strings
 
 Array: TypeAlias = NDArray[Any]
+Mask: TypeAlias = NDArray[np.bool_]
 # What zipfile, its codecs and NumPy's header parser raise on bytes in memory that are not what they claim to be.
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, OSError, EOFError, RuntimeError),
@@ -94,8 +97,9 @@ def write_npz(path: str | os.PathLike[str], data: MultiLabel) -> None:
         members["feature_names"] = data.feature_names
     if data.is_train is not None:
         members["is_train"] = data.is_train
-    if data.ids is not None:
-        members["ids"] = data.ids
+    for member, optional in (("ids", data.ids), ("known", data.known), ("answered", data.answered)):
+        if optional is not None:
+            members[member] = optional
     _multilabel(members, "data", "X")  # what would not read back is not written
     with atomic_path(path) as temporary, open(temporary, "wb") as file:
         np.savez_compressed(file, allow_pickle=False, **members)
@@ -183,7 +187,26 @@ def _multilabel(
     else:
         label_names = np.arange(n_labels).astype(np.str_)
     ids = _ids(members, name, n_rows) if "ids" in members else None
-    return MultiLabel(X, Y.astype(np.int8), label_names, feature_names, is_train, ids=ids)
+    known, answered = _masks(members, name, Y)
+    return MultiLabel(
+        X, Y.astype(np.int8), label_names, feature_names, is_train, ids=ids, known=known, answered=answered
+    )
+
+
+def _masks(members: Mapping[str, Array], name: str, Y: csr_array) -> tuple[Mask | None, Mask | None]:
+    """Return where Y is known, and where somebody was asked, as far as the file says so."""
+    masks: list[Mask | None] = []
+    for member in ("known", "answered"):
+        mask = members.get(member)
+        if mask is not None and (mask.shape != Y.shape or mask.dtype != np.bool_):
+            raise _fault(name, member, f"booleans of shape {Y.shape}", f"{mask.dtype} of shape {mask.shape}")
+        masks.append(mask)
+    known, answered = masks
+    if known is not None and (Y.toarray()[~known] != 0).any():
+        raise _fault(name, "Y", "0 where it is not known", "1")
+    if answered is not None and known is not None and (answered & ~known).any():
+        raise _fault(name, "answered", "False where Y is not known", "True")
+    return known, answered
 
 
 def _side_by_side(blocks: list[csr_array | Float]) -> csr_array | Float:

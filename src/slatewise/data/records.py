@@ -261,3 +261,7 @@ class MultiLabel:
     is_train: NDArray[np.bool_] | None = None
     skipped: Skipped = field(default_factory=Skipped)
     ids: Ids | None = None
+    known: NDArray[np.bool_] | None = None
+    """(rows, labels): whether ``Y`` says something; None: everywhere."""
+    answered: NDArray[np.bool_] | None = None
+    """(rows, labels): whether it is known because somebody was asked; None: nothing is said of that."""

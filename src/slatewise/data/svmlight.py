@@ -28,7 +28,7 @@ from slatewise.core.files import atomic_file
 from slatewise.core.groups import group_rows
 from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
 from slatewise.data._svmlight_rows import Part, Shape, read_parts
-from slatewise.data._svmlight_text import CHUNK_BYTES
+from slatewise.data._svmlight_text import CHUNK_BYTES, shortest
 from slatewise.data.kernels import svmlight as kernels
 from slatewise.data.records import RowsToRank
 
@@ -191,18 +191,13 @@ def write_svmlight(path: str | os.PathLike[str], ranking: RowsToRank, *, zero_ba
         raise ValueError("qid: expected the rows of a query side by side, found a query that comes back")
     comments = [""] * len(qid) if ranking.doc_ids is None else [_comment(str(doc_id)) for doc_id in ranking.doc_ids]
     indices = (matrix.indices.astype(np.int64) + (0 if zero_based else 1)).tolist()
-    texts = [_text(value) for value in matrix.data.tolist()]
+    texts = [shortest(value) for value in matrix.data.tolist()]
     ends = matrix.indptr.tolist()
     with atomic_file(path) as file:
         for i, (label, query) in enumerate(zip(y.tolist(), qid.tolist(), strict=True)):
             entries = range(ends[i], ends[i + 1])
             features = "".join(f" {indices[e]}:{texts[e]}" for e in entries)
-            file.write(f"{_text(label)} qid:{query}{features}{comments[i]}\n".encode())
-
-
-def _text(value: float) -> str:
-    """Return the shortest text that reads back as the same float."""
-    return repr(value).removesuffix(".0")
+            file.write(f"{shortest(label)} qid:{query}{features}{comments[i]}\n".encode())
 
 
 def _comment(doc_id: str) -> str:

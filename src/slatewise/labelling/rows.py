@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise.cstar.answering import set_log_odds
 from slatewise.cstar.inference import star_margins
+from slatewise.cstar.subsets import SubsetRows
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -141,6 +142,19 @@ class LabelRows:
     def without_pairs(self) -> LabelRows:
         """Return the same rows, their labels scored by themselves only."""
         return replace(self, pair=self.pair[:0], core=self.core[:0])
+
+    def take(self, numbers: Ints) -> LabelRows:
+        """Return some of the rows."""
+        return replace(self, scores=self.scores[numbers], k=None if self.k is None else self.k[numbers])
+
+    def sets(self, known: ArrayLike) -> SubsetRows:
+        """Return the rows for sums over sets of any size; an error where the model is of sets of k labels."""
+        if self.k is not None:
+            raise ValueError(
+                "k: expected None, for probabilities of sets of any size (CStarRanker(surrogate='likelihood'), "
+                "GivenLogOdds), found rows that are told how many labels are right"
+            )
+        return SubsetRows.of(self.scores, self.pair, self.core, known)
 
 
 def consistent(answers: Known, scores: Floats, k: Ints | None) -> Known:

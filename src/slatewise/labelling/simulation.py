@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from slatewise.core.label_sets import check_labels
 from slatewise.labelling.annotators import Annotator, Truthful
+from slatewise.labelling.game import Game
 from slatewise.labelling.policies import MarginRule, QuestionPolicy, RandomQuestion, Situation, Uncertainty
 from slatewise.labelling.rows import Bools, Floats, Ints, LabelRanker, LabelRows, consistent, places
 from slatewise.report.plots import lines
@@ -103,24 +104,18 @@ def simulate(
     counts = truth.sum(axis=1).astype(np.int64)
     rows = LabelRows.of(ranker, X, counts if (ranker.needs_count if told is None else told) else None)
     measure_after = _checked_questions(questions)
-    policy, annotator = policy or MarginRule(), annotator or Truthful()
-    rng = np.random.default_rng(random_state)
-    answers = np.full(truth.shape, -1, dtype=np.int8)
-    was_asked = np.zeros(truth.shape, dtype=bool)
+    game = Game.of(truth, policy or MarginRule(), annotator or Truthful(), random_state)
+    everybody = np.arange(len(truth))
     asked = np.full((len(truth), measure_after[-1]), -1, dtype=np.int64)
     measured: dict[int, Floats] = {}
     for count in range(measure_after[-1] + 1):
-        known = consistent(answers, rows.scores, rows.k)
+        known = consistent(game.answers, rows.scores, rows.k)
         margins = rows.margins(known)
         if count in measure_after:
             measured[count] = _break_even(truth, margins, counts)
         if count < measure_after[-1]:
-            open_labels = ~was_asked & np.isfinite(margins)
-            asked[:, count] = policy.ask(Situation(rows, known, margins, open_labels), rng)
-            busy = np.flatnonzero(asked[:, count] >= 0)
-            labels = asked[busy, count]
-            answers[busy, labels] = annotator.answer(truth[busy, labels], rng)
-            was_asked[busy, labels] = True
+            open_labels = ~game.was_asked & np.isfinite(margins)
+            asked[:, count] = game.ask(everybody, Situation(rows, known, margins, open_labels))
     return SimulationResult(measure_after, np.column_stack([measured[count] for count in measure_after]), asked)
 
 

@@ -145,6 +145,8 @@ def _cstar(ranker: Any, folder: Path) -> Iterator[Question]:
     two, counts = min(2, n_labels), np.resize(np.arange(1, n_labels + 1), ROWS)
     full = (ROWS, n_labels)
     yield Question("label_scores", lambda: ranker.label_scores(X), array(full))
+    if ranker.scores == "base":
+        yield Question("base_scores", lambda: ranker.base_scores(X), array(full))
     yield Question("decision_function", lambda: ranker.decision_function(X), array(full, finite=False))
     yield Question("decision_function", lambda: ranker.decision_function(X, two, known), array(full, finite=False))
     kind = ranker.label_names_.dtype.kind

@@ -1,0 +1,316 @@
+"""Answers as tasks of Label Studio: a JSON list, in the format it exports and imports.
+
+https://labelstud.io/guide/task_format. Labels are the choices of one ``<Choices choice="multiple">``. What people said
+goes out as one annotation per person and item, with the yes as choices; all they said, with how it came about, goes
+into the ``meta`` of the result, which Label Studio keeps. Coming back, ``meta`` counts while it agrees with the
+choices. An annotation without it, or changed there, was made with all labels in view: what is not ticked is a no.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path, PurePosixPath
+from typing import Any, cast
+from urllib.parse import unquote
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slatewise.core.errors import DataError, DataWarning
+from slatewise.core.files import atomic_file
+from slatewise.core.rules import shown
+from slatewise.data._source import PathOrFile, open_source
+from slatewise.labelling.exchange.fields import as_fields, time_of
+from slatewise.labelling.exchange.json_lines import read_object
+from slatewise.labelling.exchange.json_text import as_list, as_object, as_objects, as_texts, parsed
+from slatewise.labelling.exchange.statements import Names, Statement, statements
+from slatewise.labelling.store.acts import check_name
+from slatewise.labelling.store.project import Project
+from slatewise.labelling.store.records import Item
+
+_TAGS = {"image": "Image", "text": "Text", "audio": "Audio", "link": "Text"}
+_CONTROL, _OBJECT, _OURS = "labels", "item", "slatewise"
+_ENDINGS = {
+    **dict.fromkeys((".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp"), "image"),
+    **dict.fromkeys((".mp3", ".wav", ".ogg", ".flac", ".m4a"), "audio"),
+}
+
+
+def label_studio_config(project: Project) -> str:
+    """Return the labelling interface to give to a project of Label Studio before its tasks are imported.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with Project.create(Path(folder, "tags.db"), ["sea"], [Item("a", "text", "Waves.")]) as project:
+    ...         print(label_studio_config(project))
+    <View>
+      <Text name="item" value="$text"/>
+      <Choices name="labels" toName="item" choice="multiple">
+        <Choice value="sea"/>
+      </Choices>
+    </View>
+    """
+    kind = _kind(project.items.all())
+    choices = "\n".join(f"    <Choice value={quoteattr(name)}/>" for name in project.labels.names())
+    return (
+        f'<View>\n  <{_TAGS[kind]} name="{_OBJECT}" value="${kind}"/>\n'
+        f'  <Choices name="{_CONTROL}" toName="{_OBJECT}" choice="multiple">\n{choices}\n  </Choices>\n</View>'
+    )
+
+
+def write_label_studio(
+    project: Project,
+    path: str | PathLike[str],
+    *,
+    probabilities: ArrayLike | None = None,
+    model_version: str = "slatewise",
+    prefix: str = "",
+) -> None:
+    """Write tasks with annotations and, where ``probabilities`` (items, labels) are given, predictions.
+
+    ``prefix`` goes before the paths of files, as ``/data/local-files/?d=`` where Label Studio serves their folder.
+    """
+    items, labels = project.items.all(), project.labels.names()
+    kind = _kind(items)
+    chances = None if probabilities is None else _checked(probabilities, (len(items), len(labels)))
+    said: list[dict[str, list[Statement]]] = [{} for _ in items]
+    for one in statements(project):
+        said[one.item].setdefault(one.annotator, []).append(one)
+    tasks: list[dict[str, Any]] = []
+    for number, item in enumerate(items):
+        content = prefix + item.content if item.folder is not None else item.content
+        task: dict[str, Any] = {"data": {kind: content, "item": item.id}}
+        task["annotations"] = [_annotation(told, labels) for told in said[number].values()]
+        if chances is not None:
+            task["predictions"] = [_prediction(chances[number], labels, model_version)]
+        tasks.append(task)
+    with atomic_file(path) as file:
+        file.write(json.dumps(tasks, ensure_ascii=False, indent=1).encode() + b"\n")
+
+
+def read_label_studio(path: PathOrFile, names: Names, annotator: str) -> list[Statement]:
+    """Read the annotations of tasks; predictions are read by :func:`read_tasks`."""
+    said: list[Statement] = []
+    others = 0
+    for task in _tasks(path):
+        found = task.list("annotations")
+        item = task.item(names) if found else -1
+        for place, annotation in enumerate(found):
+            told, strange = _read_annotation(task, annotation, f"annotations[{place}]", item, names, annotator)
+            said += told
+            others += strange
+    if others:
+        warnings.warn(f"left out {others} results of annotations that are no choices", DataWarning, stacklevel=3)
+    return said
+
+
+@dataclass(frozen=True, eq=False)
+class Tasks:
+    """What tasks of Label Studio are about, to make a project of."""
+
+    items: list[Item]
+    labels: list[str]
+    """All choices that annotations and predictions mention, in alphabetical order."""
+    scores: NDArray[np.float64]
+    """(items, labels) of the last prediction: its score where it chose the label, NaN elsewhere."""
+
+
+def read_tasks(path: PathOrFile, folder: str | PathLike[str] | None = None) -> Tasks:
+    """Read tasks with predictions: items, the labels that are mentioned, and scores.
+
+    An item is a text, an ``http`` address, or a file of ``folder`` with the name that the path in the task ends with.
+    Its id is ``data.item``, else the task's. Label Studio exports predictions only with a snapshot that asks for them.
+    """
+    items: list[Item] = []
+    chosen: list[dict[str, float]] = []
+    mentioned: set[str] = set()
+    for task in _tasks(path):
+        items.append(task.new_item(None if folder is None else Path(folder)))
+        scores: dict[str, float] = {}
+        for place, prediction in enumerate(task.list("predictions")):
+            score = prediction.get("score")
+            if score is not None and (not isinstance(score, int | float) or isinstance(score, bool)):
+                raise task.fault(f"predictions[{place}].score: a number", score)
+            labels, _ = task.choices(prediction, f"predictions[{place}]")
+            scores = dict.fromkeys(labels, 1.0 if score is None else float(score))
+            mentioned.update(labels)
+        for place, annotation in enumerate(task.list("annotations")):
+            mentioned.update(task.choices(annotation, f"annotations[{place}]")[0])
+        chosen.append(scores)
+    labels = sorted(mentioned)
+    matrix = np.array([[scores.get(name, np.nan) for name in labels] for scores in chosen], dtype=np.float64)
+    return Tasks(items, labels, matrix.reshape(len(items), len(labels)))
+
+
+def _kind(items: Sequence[Item]) -> str:
+    kinds = sorted({item.kind for item in items})
+    if len(kinds) != 1:
+        raise ValueError(f"items: expected one kind, which an interface of Label Studio shows, found {kinds}")
+    return kinds[0]
+
+
+def _checked(probabilities: ArrayLike, shape: tuple[int, int]) -> NDArray[np.float64]:
+    chances = np.asarray(probabilities, dtype=np.float64)
+    if chances.shape != shape or not ((chances >= 0) & (chances <= 1)).all():
+        raise ValueError(f"probabilities: expected numbers from 0 to 1 of shape {shape}, found shape {chances.shape}")
+    return chances
+
+
+def _annotation(told: Sequence[Statement], labels: Sequence[str]) -> dict[str, Any]:
+    result = _result([labels[one.label] for one in told if one.label is not None and one.said == 1])
+    result["meta"] = {_OURS: [as_fields(one, labels) for one in told]}
+    lengths = {(one.time, one.milliseconds) for one in told if one.milliseconds is not None}
+    return {
+        "result": [result],
+        "was_cancelled": told[-1].kind == "skip",
+        "ground_truth": False,
+        "lead_time": sum(length or 0 for _, length in lengths) / 1000,
+    }
+
+
+def _prediction(chances: NDArray[np.float64], labels: Sequence[str], model_version: str) -> dict[str, Any]:
+    sure = float(np.maximum(chances, 1 - chances).mean()) if len(chances) else 0.0
+    chosen = [name for name, chance in zip(labels, chances.tolist(), strict=True) if chance >= 0.5]
+    return {"model_version": model_version, "score": sure, "result": [_result(chosen)]}
+
+
+def _result(choices: list[str]) -> dict[str, Any]:
+    return {"from_name": _CONTROL, "to_name": _OBJECT, "type": "choices", "value": {"choices": choices}}
+
+
+def _read_annotation(
+    task: _Task, annotation: dict[str, Any], place: str, item: int, names: Names, annotator: str
+) -> tuple[list[Statement], int]:
+    """Return what an annotation says, and how many of its results say something else."""
+    choices, others = task.choices(annotation, place)
+    ticked: set[int] = set()
+    for name in choices:
+        if name not in names.labels:
+            raise task.fault(f"{place}: choices that are labels of the project", name)
+        ticked.add(names.labels[name])
+    ours = [
+        read_object(answer, item, names, annotator, f"{place}.meta[{number}]", task.fault)
+        for number, answer in enumerate(task.ours(annotation, place))
+    ]
+    if ours and ticked == {one.label for one in ours if one.label is not None and one.said == 1}:
+        return ours, others
+    who = annotation.get("completed_by")
+    person = (as_object(who) or {}).get("email", who)
+    name = annotator if person is None else check_name("annotator", f"label-studio {person}")
+    time = time_of(annotation.get("updated_at")) or time_of(annotation.get("created_at"))
+    seconds = annotation.get("lead_time")
+    if seconds is not None and not (isinstance(seconds, int | float) and 0 <= seconds < 1e9):
+        raise task.fault(f"{place}.lead_time: seconds", seconds)
+    length = None if seconds is None else round(seconds * 1000)
+    if annotation.get("was_cancelled"):
+        return [Statement("skip", item, name, time, length)], others
+    told = [
+        Statement("answer", item, name, time, length, None, label, int(label in ticked), _how(label in ticked))
+        for label in sorted(set(names.labels.values()))
+    ]
+    return [*told, Statement("done", item, name, time, length)], others
+
+
+def _how(ticked: bool) -> Any:
+    """All labels were in view: a tick confirms, what has none is closed by being done."""
+    return "confirmed" if ticked else "closed"
+
+
+class _Task:
+    """A task as it stands in the file."""
+
+    def __init__(self, file: str, number: int, task: Any) -> None:
+        self._file, self._number = file, number
+        own = as_object(task) or {}
+        data = as_object(own.get("data"))
+        if data is None:
+            raise self.fault("an object with data, as of an export as JSON (not JSON-MIN)", task)
+        self._task, self._data = own, data
+
+    def fault(self, expected: str, found: object) -> DataError:
+        return DataError(f"{self._file}[{self._number}]", 0, 0, expected, shown(found))
+
+    def list(self, key: str) -> list[dict[str, Any]]:
+        """Return a list of objects, empty where there is none; a plain export has predictions as their numbers only."""
+        found = as_list(self._task.get(key) or [])
+        objects = None if found is None else as_objects([one for one in found if not isinstance(one, int)])
+        if objects is None:
+            raise self.fault(f"{key}: a list of objects", self._task[key])
+        return objects
+
+    def choices(self, holder: dict[str, Any], place: str) -> tuple[list[str], int]:
+        """Return the choices of all results, and how many results are something else."""
+        chosen: dict[str, None] = {}
+        others = 0
+        for number, result in enumerate(self._results(holder, place)):
+            if result.get("type") != "choices":
+                others += 1
+                continue
+            value = as_object(result.get("value")) or {}
+            choices = as_texts(value.get("choices"))
+            if choices is None:
+                raise self.fault(f"{place}.result[{number}].value.choices: a list of texts", value.get("choices"))
+            chosen.update(dict.fromkeys(choices))
+        return list(chosen), others
+
+    def ours(self, annotation: dict[str, Any], place: str) -> list[dict[str, Any]]:
+        """Return what an export of a project left in the meta of the results."""
+        metas = [as_object(result.get("meta")) or {} for result in self._results(annotation, place)]
+        return [told for meta in metas for told in as_objects(meta.get(_OURS)) or []]
+
+    def item(self, names: Names) -> int:
+        """Return the item that the task is about: by its id, by what its file is called, or by what it says."""
+        for text in self._texts():
+            for name, known in ((text, names.items), (_file_name(text), names.items), (text, names.contents)):
+                if name in known:
+                    return known[name]
+        raise self.fault(
+            "data with the id of an item of the project, a path that ends with one, or its text", self._data
+        )
+
+    def new_item(self, folder: Path | None) -> Item:
+        """Return an item that a project can have."""
+        item_id = str(self._data.get("item", self._task.get("id", self._number)))
+        for text in self._texts():
+            if text == self._data.get("item"):
+                continue
+            kind = _ENDINGS.get(PurePosixPath(_file_name(text)).suffix.lower())
+            if folder is not None and kind is not None and (folder / _file_name(text)).is_file():
+                return Item(item_id, cast("Any", kind), _file_name(text), folder)
+            if text.startswith(("http://", "https://")):
+                return Item(item_id, "link", text)
+            if kind is None:
+                return Item(item_id, "text", text)
+        raise self.fault("data with a text, an address, or a path to a file of the folder", self._data)
+
+    def _texts(self) -> list[str]:
+        own = [self._data["item"]] if isinstance(self._data.get("item"), str) else []
+        return own + [value for key, value in self._data.items() if key != "item" and isinstance(value, str)]
+
+    def _results(self, holder: dict[str, Any], place: str) -> list[dict[str, Any]]:
+        found = as_objects(holder.get("result") or [])
+        if found is None:
+            raise self.fault(f"{place}.result: a list of objects", holder["result"])
+        return found
+
+
+def _file_name(path: str) -> str:
+    """Return the last part of a path or an address."""
+    return unquote(path.partition("?d=")[2] or path.partition("?")[0]).rpartition("/")[2]
+
+
+def _tasks(path: PathOrFile) -> Iterator[_Task]:
+    with open_source(path) as source:
+        text = "\n".join(line for _, line in source.text_lines())
+        tasks = as_list(parsed(source.name, 1, text))
+        if tasks is None:
+            raise DataError(source.name, 1, 1, "a list of tasks", shown(text))
+        for number, task in enumerate(tasks):
+            yield _Task(source.name, number, task)

@@ -1,0 +1,304 @@
+"""A labelling project: one SQLite file with items, labels, and everything that people said of them.
+
+Items and labels are numbered from 0 in the order in which they were added, and keep their numbers: they are rows and
+columns of what models see. See :mod:`slatewise.labelling.store.schema` for what an act is, and ADR 23 for why.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from slatewise.labelling.store import clocks
+from slatewise.labelling.store.acts import Numbers, counted, whole
+from slatewise.labelling.store.audit import AuditLog
+from slatewise.labelling.store.database import Database, remove
+from slatewise.labelling.store.items import Items
+from slatewise.labelling.store.known import KnownLabels, known_labels
+from slatewise.labelling.store.labels import Labels
+from slatewise.labelling.store.leases import Leases
+from slatewise.labelling.store.model_versions import ModelVersions
+from slatewise.labelling.store.people import People, Tokens
+from slatewise.labelling.store.records import Act, Answer, Given, How, Item, ItemState, Mark, Undone
+from slatewise.labelling.store.server_lock import ServerLock
+from slatewise.labelling.store.settings import Settings
+
+_OF_ONE = "WHERE item = ? AND annotator = ?"
+_STANDING = "(SELECT *, 0 AS undone FROM state)"
+_EVERY = """(
+    SELECT answers.*, acts.*, EXISTS (SELECT 1 FROM acts AS later WHERE later.undoes = acts.number) AS undone
+    FROM acts JOIN answers ON answers.act = acts.number
+)"""
+
+
+class Project:
+    """Everything about one labelling project; safe to use from any thread, and by several processes at once.
+
+    Make one with :meth:`create`, open one with :meth:`open`, and use it as a context. What a method that writes returns
+    is on the disk. Errors of the disk are a :class:`slatewise.errors.ProjectError` and leave everything as it was.
+    Items, labels, annotators and versions of the model are meant by their numbers.
+
+    Attributes
+    ----------
+    items, labels
+        What is labelled, and with what.
+    people, tokens
+        Who answers, and who may enter.
+    leases
+        Who works on what at the moment.
+    models
+        The versions of the model.
+    settings, audit
+        How to label; and who changed what besides answers.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     texts = [Item("a", "text", "Waves on a beach."), Item("b", "text", "A street at night.")]
+    ...     with Project.create(Path(folder, "tags.db"), ["sea", "sky"], texts) as project:
+    ...         ann = project.people.number("Ann")
+    ...         _ = project.answer(0, 0, 1, ann)
+    ...         _ = project.answer(0, 1, 0, ann)
+    ...         undone = project.undo(ann)
+    ...         project.known().values.tolist(), undone.labels
+    ([[1, -1], [-1, -1]], (1,))
+    """
+
+    def __init__(self, database: Database, lock: ServerLock | None = None) -> None:
+        self._database, self._lock = database, lock
+        self.items, self.labels = Items(database), Labels(database)
+        self.people, self.tokens = People(database), Tokens(database)
+        self.leases, self.models = Leases(database), ModelVersions(database)
+        self.settings, self.audit = Settings(database), AuditLog(database)
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], labels: Iterable[str], items: Iterable[Item] = ()) -> Project:
+        """Make a new project; the file must not be there yet.
+
+        Parameters
+        ----------
+        path
+            The file.
+        labels
+            Names, each once, not empty and without blanks around them.
+        items
+            What is to be labelled; ids each once. More can be added later, of labels too.
+        """
+        file = Path(path)
+        project = cls(Database.create(file))
+        try:
+            project.labels.add(labels)
+            project.items.add(items)
+        except BaseException:
+            project.close()
+            remove(file)
+            raise
+        return project
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, serve: bool = False, readonly: bool = False) -> Project:
+        """Open a project; one of an older version is migrated, after a backup beside it.
+
+        Parameters
+        ----------
+        path
+            The file.
+        serve
+            Whether to be the one server of this project until it is closed: a second is refused. Processes that this
+            one forks would hold the lock too; start others.
+        readonly
+            Whether only to read: also where nothing can be written.
+        """
+        file = Path(path)
+        lock = ServerLock(file) if serve and file.is_file() else None
+        try:
+            project = cls(Database(file, readonly=readonly), lock)
+            if serve:
+                project.leases.drop_impossible()
+        except BaseException:
+            if lock is not None:
+                lock.release()
+            raise
+        return project
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def __enter__(self) -> Project:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._database.path
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the project as it is now into one file, while others go on writing."""
+        self._database.backup(Path(path))
+
+    def problems(self) -> list[str]:
+        """Return what is damaged in the file, nothing where it is sound; reads all of it."""
+        return self._database.problems()
+
+    def answer(
+        self,
+        item: int,
+        label: int,
+        said: int,
+        annotator: int,
+        *,
+        how: How = "asked",
+        milliseconds: int | None = None,
+        model: int | None = None,
+        probability: float | None = None,
+    ) -> int:
+        """Record an answer; return the number of the act. It supersedes what the same person said of the label before.
+
+        Parameters
+        ----------
+        item, label, annotator
+            Numbers.
+        said
+            1 yes, 0 no, -1 don't know.
+        how
+            "asked", "volunteered", or "reviewed": a reviewer's word settles what others disagree about.
+        milliseconds
+            How long it took.
+        model, probability
+            The version of the model in use, and what it believed before.
+        """
+        given = (Given(label, said, how, probability),)
+        return self.record([Act("answer", item, annotator, given, None, milliseconds, model)])[0]
+
+    def done(
+        self,
+        item: int,
+        annotator: int,
+        shown: Mapping[int, float | None] | Sequence[int] = (),
+        *,
+        milliseconds: int | None = None,
+        model: int | None = None,
+    ) -> int:
+        """Record that a person is done with an item; return the number of the act.
+
+        Parameters
+        ----------
+        item, annotator
+            Numbers.
+        shown
+            The labels that the page listed because of the model, not because the person had said yes to them; or a
+            mapping to what the model believed. Those without an answer become a no, as "closed". Those that the person
+            volunteered count as asked for from now on, as "confirmed": the list was there, whatever they said of it.
+        milliseconds, model
+            As of :meth:`answer`.
+        """
+        beliefs = dict(shown) if isinstance(shown, Mapping) else dict.fromkeys(shown)
+        with self._database.write() as connection:
+            numbers = Numbers(connection)
+            own = (numbers.check("item", item), numbers.check("annotator", annotator))
+            rows = connection.execute(f"SELECT label, said, how FROM state {_OF_ONE}", own)
+            before = {label: (said, how) for label, said, how in rows}
+            given: list[Given] = []
+            for label, probability in beliefs.items():
+                said, how = before.get(label, (0, None))
+                if how is None:
+                    given.append(Given(label, 0, "closed", probability))
+                elif how == "volunteered" and said >= 0:
+                    given.append(Given(label, said, "confirmed", probability))
+            act = Act("done", item, annotator, tuple(given), None, milliseconds, model)
+            return numbers.insert(act, clocks.now())
+
+    def skip(self, item: int, annotator: int, *, milliseconds: int | None = None, model: int | None = None) -> int:
+        """Record that a person leaves an item to others; return the number of the act."""
+        return self.record([Act("skip", item, annotator, (), None, milliseconds, model)])[0]
+
+    def undo(self, annotator: int, item: int | None = None) -> Undone | None:
+        """Take back the person's last act that stands, of any item or of one; return it, None where there is none.
+
+        What it superseded stands again. An undo is an act too, and cannot be undone: answer again.
+        """
+        with self._database.write() as connection:
+            numbers = Numbers(connection)
+            annotator = numbers.check("annotator", annotator)
+            only, one = ("", ()) if item is None else ("AND item = ?", (numbers.check("item", item),))
+            query = f"SELECT number, kind, item FROM standing WHERE annotator = ? {only} ORDER BY number DESC LIMIT 1"
+            last = connection.execute(query, (annotator, *one)).fetchone()
+            if last is None:
+                return None
+            number, kind, where = last
+            connection.execute(
+                "INSERT INTO acts (kind, item, annotator, time, undoes) VALUES ('undo', ?, ?, ?, ?)",
+                (where, annotator, clocks.now(), number),
+            )
+            labels = connection.execute("SELECT label FROM answers WHERE act = ? ORDER BY label", (number,))
+            return Undone(number, kind, where, tuple(label for (label,) in labels))
+
+    def record(self, acts: Iterable[Act]) -> list[int]:
+        """Record acts, all or none of them; return their numbers."""
+        with self._database.write() as connection:
+            numbers, now = Numbers(connection), clocks.now()
+            return [numbers.insert(act, now) for act in acts]
+
+    def state(self, item: int, annotator: int) -> ItemState:
+        """Return where a person stands with an item."""
+        own = (whole("item", item), whole("annotator", annotator))
+        with self._database.read() as connection:
+            n_labels = counted(connection, "labels")
+            said, answered = np.full(n_labels, -1, dtype=np.int8), np.zeros(n_labels, dtype=np.bool_)
+            for label, value in connection.execute(f"SELECT label, said FROM state {_OF_ONE}", own):
+                said[label], answered[label] = value, True
+            mark = connection.execute(f"SELECT kind FROM marks {_OF_ONE}", own).fetchone()
+        return ItemState(said, answered, "open" if mark is None else mark[0])
+
+    def known(self) -> KnownLabels:
+        """Return what is known of all items, by majority; see :mod:`slatewise.labelling.store.known`."""
+        with self._database.read() as connection:
+            shape = counted(connection, "items"), counted(connection, "labels")
+            # Not the view ``state``: to keep the last answer of each is quicker where all of them are wanted.
+            columns = "item, label, annotator, said, how = 'volunteered', how = 'reviewed'"
+            table = "standing JOIN answers ON answers.act = standing.number ORDER BY standing.number"
+            rows = connection.execute(f"SELECT {columns} FROM {table}")
+            flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
+        return known_labels(shape, flat.reshape(-1, 6))
+
+    def answers(
+        self, item: int | None = None, annotator: int | None = None, *, every: bool = False
+    ) -> Iterator[Answer]:
+        """Iterate over the answers that stand, in the order in which they were given.
+
+        Parameters
+        ----------
+        item, annotator
+            Only those of one item, or of one person.
+        every
+            Whether to give every answer ever given, also those superseded or undone.
+        """
+        given = {"item": item, "annotator": annotator}
+        wanted = {name: whole(name, value) for name, value in given.items() if value is not None}
+        where = " AND ".join(f"{name} = ?" for name in wanted) or "1"
+        columns, table = ", ".join(Answer._fields), _EVERY if every else _STANDING
+        query = f"SELECT {columns} FROM {table} WHERE {where} ORDER BY act, label"
+        with self._database.read() as connection:
+            for row in connection.execute(query, tuple(wanted.values())):
+                yield Answer._make((*row[:-1], bool(row[-1])))
+
+    def marks(self) -> list[Mark]:
+        """Return who is done with what, and who skipped what, in the order in which they said so."""
+        rows = self._database.rows(f"SELECT {', '.join(Mark._fields)} FROM marks ORDER BY act")
+        return [Mark(*row) for row in rows]
+
+    def last_act(self) -> int:
+        """Return the number of the last act, 0 where there is none: whatever is done later has a larger one."""
+        return self._database.rows("SELECT coalesce(max(number), 0) FROM acts")[0][0]

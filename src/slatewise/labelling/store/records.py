@@ -1,0 +1,159 @@
+"""What a project holds, one frozen record per kind of row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.web.tokens import Role
+
+Kind: TypeAlias = Literal["image", "text", "audio", "link"]
+Said: TypeAlias = Literal[1, 0, -1]
+"""Yes, no, don't know."""
+How: TypeAlias = Literal["asked", "volunteered", "closed", "confirmed", "reviewed"]
+"""Why there is an answer.
+
+``asked``: the person was asked. ``volunteered``: the person said it unasked. ``closed``: the label was shown, the
+person said nothing of it and was done, which is a no. ``confirmed``: the person volunteered it, and was then done with
+a list that showed it. ``reviewed``: a reviewer settled it.
+"""
+ActKind: TypeAlias = Literal["answer", "done", "skip"]
+
+
+@dataclass(frozen=True)
+class Item:
+    """Something to label: a file below ``folder`` (image, audio), a text, or the address of a link."""
+
+    id: str
+    kind: Kind
+    content: str
+    folder: Path | None = None
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        if self.folder is None:
+            raise ValueError(f"path: expected an item that is a file, found the {self.kind} {self.id!r}")
+        return self.folder / self.content
+
+
+class Given(NamedTuple):
+    """What an act says of one label."""
+
+    label: int
+    said: int
+    how: How = "asked"
+    probability: float | None = None
+    """What the model believed before."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """One thing that one annotator did to one item."""
+
+    kind: ActKind
+    item: int
+    annotator: int
+    given: tuple[Given, ...] = ()
+    time: int | None = None
+    """Milliseconds since 1970, UTC; None: now."""
+    milliseconds: int | None = None
+    """How long the person took."""
+    model: int | None = None
+    """The version of the model that was in use; None: none was."""
+
+
+class Answer(NamedTuple):
+    """One answer with all that is known of how it came about."""
+
+    item: int
+    annotator: int
+    label: int
+    said: int
+    how: How
+    probability: float | None
+    time: int
+    milliseconds: int | None
+    model: int | None
+    act: int
+    undone: bool = False
+
+
+class Mark(NamedTuple):
+    """An item that an annotator is done with, or skipped."""
+
+    item: int
+    annotator: int
+    kind: Literal["done", "skip"]
+    time: int
+    milliseconds: int | None
+    model: int | None
+    act: int
+
+
+class Undone(NamedTuple):
+    """The act that an undo took back."""
+
+    act: int
+    kind: ActKind
+    item: int
+    labels: tuple[int, ...]
+
+
+class Person(NamedTuple):
+    """Somebody who answers; a name that was removed is None."""
+
+    number: int
+    name: str | None
+    pseudonym: str
+
+    @property
+    def shown(self) -> str:
+        """What to call the person."""
+        return self.pseudonym if self.name is None else self.name
+
+
+class ModelVersion(NamedTuple):
+    """A version of the model, and the last act that it had seen when it was trained."""
+
+    number: int
+    path: str
+    created: int
+    note: str
+    last_act: int
+
+
+class Token(NamedTuple):
+    """Somebody's right to enter: the digest of a secret that is kept nowhere."""
+
+    number: int
+    digest: str
+    role: Role
+    annotator: int
+    created: int
+    revoked: int | None
+
+
+class Logged(NamedTuple):
+    """A line of the audit log."""
+
+    number: int
+    time: int
+    annotator: int | None
+    what: str
+    detail: dict[str, object]
+
+
+@dataclass(frozen=True, eq=False)
+class ItemState:
+    """Where one annotator stands with one item."""
+
+    said: NDArray[np.int8]
+    """(labels,) 1 yes, 0 no, -1 unknown or "don't know"."""
+    answered: NDArray[np.bool_]
+    """(labels,) whether there is an answer; "don't know" is one."""
+    mark: Literal["open", "done", "skip"]

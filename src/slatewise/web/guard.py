@@ -1,0 +1,198 @@
+"""The guard before an application: every request passes here, and the application sees only those that may.
+
+A visitor shows a token as ``Authorization: Bearer ...`` (programs) or in a cookie (browsers), which ``POST /enter``
+with the field ``token`` sets and ``POST /leave`` removes. On a machine of one's own nobody is asked. A change that is
+not made with a bearer token must come from a page of ours: right ``Origin``, and the header ``X-Form-Token`` with what
+the guard told the page. The application finds ``visitor`` and ``form_token`` in the state of the request.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs
+
+from slatewise.web.asgi import SAFE_METHODS, Answer, App, Message, Receive, Scope, Send, header
+from slatewise.web.body import GONE, BodyLimits, BodyRefused, LimitedBody
+from slatewise.web.cookies import TokenCookie
+from slatewise.web.headers import with_headers
+from slatewise.web.requests import refused, refused_change
+from slatewise.web.site import Site
+from slatewise.web.tokens import Keys, Visitor, form_token, is_form_token
+from slatewise.web.wrong_tokens import WrongTokens
+
+ENTER, LEAVE = "/enter", "/leave"
+_log = logging.getLogger("slatewise.web")
+_ENTER_BYTES = 1000
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a guard allows."""
+
+    public: Collection[str] = (ENTER,)
+    """Paths that need no visitor: as they are, or with ``/`` at the end all below."""
+    body: BodyLimits = field(default_factory=BodyLimits)
+    wrong_tokens: WrongTokens = field(default_factory=WrongTokens)
+    told: Callable[[str, str], None] = lambda what, client: None
+    """Called with "enter", "leave", "wrong token" and the client, for an audit log."""
+
+
+class Guard:
+    """An ASGI application before another.
+
+    Parameters
+    ----------
+    app
+        What is guarded.
+    site
+        Where it stands.
+    keys
+        Whose a token is.
+    secret
+        At least 16 random bytes that stay the same, from which form tokens are made: pages outlive a restart.
+    rules
+        Limits and public paths.
+    """
+
+    def __init__(self, app: App, site: Site, keys: Keys, secret: bytes, rules: Rules | None = None) -> None:
+        if len(secret) < 16:
+            raise ValueError(f"secret: expected at least 16 bytes, found {len(secret)}")
+        self._app, self._site, self._keys, self._secret = app, site, keys, secret
+        self._rules = Rules() if rules is None else rules
+        self._cookie = TokenCookie(site, secret)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._http(scope, receive, with_headers(send, secure=self._site.secure))
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = refused(scope, self._site)
+        if answer is None and scope["path"] == ENTER and scope["method"] == "POST":
+            answer = await self._enter(scope, receive)
+        elif answer is None:
+            answer = self._admit(scope)
+        if answer is not None:
+            await answer.send(send)
+        else:
+            await _passed_on(self._app, scope, LimitedBody(scope, receive, self._rules.body), send)
+
+    def _admit(self, scope: Scope) -> Answer | None:
+        """Find out who it is; return a refusal, or None where the application may see the request."""
+        client = self._site.client(scope)
+        wait = self._rules.wrong_tokens.wait(client)
+        if wait:
+            return _later(wait)
+        bearer, cookie = _bearer(scope), self._cookie.read(scope)
+        shown = bearer or cookie
+        visitor = None if shown is None else self._keys.find(shown)
+        if shown is not None and visitor is None and (bearer or self._site.needs_token):
+            self._wrong(client)
+            headers = () if bearer else (self._cookie.removed(),)
+            return Answer(401, "token: expected one that is valid", headers)
+        if visitor is None and not self._site.needs_token:
+            visitor, shown = Visitor("owner"), "local"
+        if visitor is None and not self._is_public(str(scope["path"])):
+            return _stranger(scope)
+        if bearer is None and scope["method"] not in SAFE_METHODS:
+            answer = refused_change(scope, self._site)
+            if answer is not None:
+                return answer
+            if not is_form_token(self._secret, shown or "", header(scope, "x-form-token")):
+                return Answer(403, "X-Form-Token: expected that of the page")
+        if scope["path"] == LEAVE and scope["method"] == "POST":
+            self._rules.told("leave", client)
+            return Answer(303, "left", (("location", ENTER), self._cookie.removed()))
+        state = scope.setdefault("state", {})
+        state["visitor"], state["form_token"] = visitor, form_token(self._secret, shown or "")
+        return None
+
+    async def _enter(self, scope: Scope, receive: Receive) -> Answer:
+        """Take a token from a form and give a cookie."""
+        client = self._site.client(scope)
+        wait = self._rules.wrong_tokens.wait(client)
+        answer = _later(wait) if wait else refused_change(scope, self._site)
+        if answer is not None:
+            return answer
+        body = LimitedBody(scope, receive, BodyLimits(_ENTER_BYTES, self._rules.body.seconds))
+        try:
+            fields = parse_qs((await _whole(body)).decode("ascii"), strict_parsing=True, max_num_fields=5)
+        except BodyRefused as refusal:
+            return refusal.answer
+        except ValueError:
+            fields = {}
+        token = fields.get("token", [""])[0].strip()
+        if self._keys.find(token) is None:
+            self._wrong(client)
+            return Answer(401, "token: expected one that is valid")
+        self._rules.told("enter", client)
+        return Answer(303, "entered", (("location", "/"), self._cookie.written(token)))
+
+    def _wrong(self, client: str) -> None:
+        self._rules.wrong_tokens.add(client)
+        self._rules.told("wrong token", client)
+
+    def _is_public(self, path: str) -> bool:
+        return any(path == one or (one.endswith("/") and path.startswith(one)) for one in self._rules.public)
+
+
+def _bearer(scope: Scope) -> str | None:
+    kind, _, token = (header(scope, "authorization") or "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else None
+
+
+def _stranger(scope: Scope) -> Answer:
+    """A person is led to the door, a program is told."""
+    wants_page = "text/html" in (header(scope, "accept") or "")
+    if scope["method"] == "GET" and wants_page:
+        return Answer(303, "enter first", (("location", ENTER),))
+    return Answer(401, "token: expected one", (("www-authenticate", "Bearer"),))
+
+
+def _later(seconds: int) -> Answer:
+    return Answer(429, "token: too many wrong ones, try later", (("retry-after", str(seconds)),))
+
+
+async def _whole(receive: Receive) -> bytes:
+    parts: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise BodyRefused(GONE)
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+async def _passed_on(app: App, scope: Scope, body: LimitedBody, send: Send) -> None:
+    """Run the application; a body beyond the limits, and what it did not foresee, become an answer without details."""
+    if body.refusal is not None:
+        await body.refusal.send(send)
+        return
+    started = replaced = False
+
+    async def sending(message: Message) -> None:
+        nonlocal started, replaced
+        if body.refusal is not None and not started:
+            started = replaced = True
+            await body.refusal.send(send)
+        started = True
+        if not replaced:
+            await send(message)
+
+    try:
+        await app(scope, body, sending)
+    except BodyRefused as refusal:
+        if not started:
+            await refusal.answer.send(send)
+    except Exception:
+        _log.exception("%s %r failed", scope["method"], scope["path"])
+        if started:
+            raise
+        await Answer(500, "the server failed; its log says why").send(send)

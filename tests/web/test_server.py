@@ -1,0 +1,134 @@
+"""A real server: clients that are slow, greedy or rude harm only themselves."""
+
+import socket
+import threading
+import time
+
+import pytest
+
+from slatewise.web.asgi import Answer
+from slatewise.web.body import BodyLimits
+from slatewise.web.guard import Guard, Rules
+from slatewise.web.server import server_config
+from slatewise.web.site import Site
+from slatewise.web.tokens import Digests, form_token
+
+uvicorn = pytest.importorskip("uvicorn", reason="the extra label is not installed")
+
+SECRET = b"sixteen bytes at least"
+HEAD_SECONDS = 0.3
+
+
+async def app(scope, receive, send):
+    if scope["type"] != "http":
+        return
+    while (await receive()).get("more_body"):
+        pass
+    await Answer(200, "hello").send(send)
+
+
+@pytest.fixture(scope="module")
+def port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        number = free.getsockname()[1]
+    rules = Rules(body=BodyLimits(bytes=1000, seconds=0.3))
+    guarded = Guard(app, Site.local(number), Digests(list), SECRET, rules)
+    server = uvicorn.Server(server_config(guarded, "127.0.0.1", number, head_seconds=HEAD_SECONDS))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield number
+    server.should_exit = True
+    thread.join()
+
+
+def connected(port):
+    return socket.create_connection(("127.0.0.1", port), timeout=30)
+
+
+def until_closed(connection):
+    received = b""
+    while part := connection.recv(1 << 16):
+        received += part
+    return received
+
+
+def head(port, *lines, method="GET"):
+    return "\r\n".join([f"{method} / HTTP/1.1", f"Host: localhost:{port}", *lines, "", ""]).encode()
+
+
+def answers(port, sent, expected):
+    """Whether the server answers so; asked again where this machine was too slow for the short times of these tests."""
+    for _ in range(10):
+        try:
+            with connected(port) as client:
+                client.sendall(sent)
+                received = until_closed(client)
+        except ConnectionError:
+            continue
+        if received.startswith(expected):
+            return received
+    raise AssertionError(received)
+
+
+def is_served(port):
+    return b"hello" in answers(port, head(port, "Connection: close"), b"HTTP/1.1 200 OK")
+
+
+def change(port, *lines):
+    origin, form = f"Origin: http://localhost:{port}", f"X-Form-Token: {form_token(SECRET, 'local')}"
+    return head(port, origin, form, *lines, method="POST")
+
+
+def test_an_honest_client_is_served_and_not_told_by_what(port):
+    assert is_served(port)
+    assert b"server:" not in answers(port, head(port, "Connection: close"), b"HTTP/1.1 200 OK").lower()
+
+
+def test_heads_that_never_end_are_cut_off(port):
+    """Others are served meanwhile."""
+    with connected(port) as silent, connected(port) as slow:
+        slow.sendall(b"GET / HTTP/1.1\r\nX-A: ")
+        assert is_served(port)
+        for client in (silent, slow):
+            assert b"200" not in until_closed(client)
+
+
+def test_a_second_head_that_never_ends_is_cut_off_too(port):
+    with connected(port) as client:
+        client.sendall(head(port))
+        received = client.recv(1 << 16)
+        if received:
+            client.sendall(b"GET / HT")
+        assert (received + until_closed(client)).count(b"HTTP/1.1 200") <= 1
+    assert is_served(port)
+
+
+def test_a_body_that_never_comes_is_refused(port):
+    assert answers(port, change(port, "Content-Length: 10") + b"123", b"HTTP/1.1 408")
+
+
+def test_a_body_that_does_not_end_is_refused(port):
+    chunk = b"190\r\n" + b"a" * 400 + b"\r\n"
+    assert answers(port, change(port, "Transfer-Encoding: chunked") + 3 * chunk, b"HTTP/1.1 413")
+
+
+@pytest.mark.parametrize(
+    "bytes_sent",
+    [
+        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET /\x00 HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 100_000,
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef",
+        b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+    ],
+)
+def test_rude_clients_are_refused_and_the_server_lives(port, bytes_sent):
+    with connected(port) as client:
+        client.sendall(bytes_sent)
+        assert not client.recv(1 << 16).startswith(b"HTTP/1.1 2")
+    assert is_served(port)
