@@ -211,6 +211,18 @@ def _reranked(**settings: Any) -> Callable[[], Iterator[tuple[str, Any]]]:
     return case
 
 
+def _next_items(kind: str, **settings: Any) -> Callable[[], Iterator[tuple[str, Any]]]:
+    def case() -> Iterator[tuple[str, Any]]:
+        import slatewise
+
+        sessions = slatewise.datasets.make_sessions(n_sessions=900, n_items=60, random_state=4).sessions
+        ranker = getattr(slatewise, kind)(**settings).fit(sessions[:800])
+        yield from _learned(ranker)
+        yield from _ranked(ranker.rank(sessions[800:], k=7, exclude_seen=True))
+
+    return case
+
+
 HINGE: dict[str, Any] = {"scores": "linear", "surrogate": "max-margin"}
 CASES: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
     "cstar as it comes": _tags(),
@@ -237,6 +249,9 @@ CASES: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
     "graph as it comes": _outlines(),
     "graph max-margin": _outlines(surrogate="max-margin"),
     "graph bethe": _outlines(expectation="bethe"),
+    "neighbours as they come": _next_items("SessionNeighbors"),
+    "neighbours with reach": _next_items("SessionNeighbors", k=20, decay=0.9, reach=4.0, repeat_weight=0.5),
+    "counts as they come": _next_items("CooccurrenceRanker"),
     "latent as it comes": _sessions(),
     "latent, fixed": _sessions(learning_rate=0.2, max_norm=1.5),
     "latent, two stages": _sessions(learning_rate=0.2, max_norm=1.5, stages=2),

@@ -14,7 +14,9 @@ from slatewise.core.by_name import on_first_use
 if TYPE_CHECKING:
     from slatewise import data, datasets, inference, labelling, losses, metrics
     from slatewise.cstar.ranker import CStarRanker
+    from slatewise.latent.cooccurrence_ranker import CooccurrenceRanker
     from slatewise.latent.ranker import LatentRanker
+    from slatewise.latent.session_neighbors import SessionNeighbors
     from slatewise.latent.structured_reranker import StructuredReranker
     from slatewise.matching.graph_matcher import GraphMatcher
     from slatewise.matching.ranker import MatchingRanker
@@ -26,11 +28,13 @@ if TYPE_CHECKING:
 __all__ = [
     "BestFeatureRanker",
     "CStarRanker",
+    "CooccurrenceRanker",
     "GraphMatcher",
     "LatentRanker",
     "MarginRanker",
     "MatchingRanker",
     "MetricRanker",
+    "SessionNeighbors",
     "StructuredReranker",
     "__version__",
     "data",
@@ -46,11 +50,13 @@ _MODULES = frozenset({"data", "datasets", "inference", "labelling", "losses", "m
 _HOMES = {
     "BestFeatureRanker": "slatewise.model.best_feature",
     "CStarRanker": "slatewise.cstar.ranker",
+    "CooccurrenceRanker": "slatewise.latent.cooccurrence_ranker",
     "GraphMatcher": "slatewise.matching.graph_matcher",
     "LatentRanker": "slatewise.latent.ranker",
     "MarginRanker": "slatewise.metric_learning.margin_ranker",
     "MatchingRanker": "slatewise.matching.ranker",
     "MetricRanker": "slatewise.metric_learning.ranker",
+    "SessionNeighbors": "slatewise.latent.session_neighbors",
     "StructuredReranker": "slatewise.latent.structured_reranker",
     "load": "slatewise.model.saving",
 }

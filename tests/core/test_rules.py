@@ -10,12 +10,14 @@ import pytest
 
 from slatewise import (
     BestFeatureRanker,
+    CooccurrenceRanker,
     CStarRanker,
     GraphMatcher,
     LatentRanker,
     MarginRanker,
     MatchingRanker,
     MetricRanker,
+    SessionNeighbors,
     StructuredReranker,
 )
 from slatewise.core import rules
@@ -27,12 +29,14 @@ GRAPHS = [np.arange(8.0).reshape(2, 2, 2)]
 IDS = (np.array([0, 1, 2, 0, 1, 2]), np.array([1, 2, 0, 2, 0, 1]))
 FITS = {
     BestFeatureRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
+    CooccurrenceRanker: lambda ranker: ranker.fit([[0, 1], [1, 2]]),
     CStarRanker: lambda ranker: ranker.fit(X, LABELS),
     GraphMatcher: lambda matcher: matcher.fit(GRAPHS, [[0, 1]]),
     LatentRanker: lambda ranker: ranker.fit(*IDS),
     MarginRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
     MatchingRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
     MetricRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
+    SessionNeighbors: lambda ranker: ranker.fit([[0, 1], [1, 2]]),
     StructuredReranker: lambda reranker: reranker.fit(*IDS),
 }
 ANYTHING = {
@@ -80,6 +84,11 @@ ALLOWED = {
     "base_scale": NUMBER - {"1e300", "1e-300"},
     "alpha": {*NUMBER, "0"},
     "own_weight": {"2.5", "3.0", "1e-300", "0"},
+    "decay": {"auto"},
+    **{name: {"2.5", "3.0", "1e-300", "0", "auto"} for name in ("last_weight", "repeat_weight", "backward")},
+    "reach": {*NUMBER, "None", "auto"} - {"1e300"},
+    "row_power": {"0", "1e-300", "auto"},
+    "max_pairs": {"None"},
     "validation_fraction": {"0", "1e-300"},
     "subsets": {"2.5", "3.0", "1e-300"},
     "core": {"0", "auto"},

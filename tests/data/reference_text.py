@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from tests.fuzz import Rejected
 
@@ -161,3 +162,50 @@ def reference_sessions(data: bytes) -> object:
             raise Rejected(line)
         sessions.append(fields)
     return to_ids([item for session in sessions for item in session]), tuple(map(len, sessions))
+
+
+def reference_events(data: bytes) -> object:
+    """A table whose header names session and item, and maybe time: items by time, then by line."""
+    delimiter, names = None, list[str]()
+    rows: list[tuple[str, float, str]] = []
+    dates: bool | None = None
+    line = 0
+    for line, text in lines(data):
+        if is_blank(text):
+            continue
+        if delimiter is None:
+            delimiter = first_delimiter(text) or " "
+            names = cut(text, delimiter, line)
+            head = line
+            wanted = [name for name in ("session", "item", "time") if name in names]
+            if any(names.count(name) > 1 for name in wanted) or not {"session", "item"} <= set(wanted):
+                raise Rejected(line)
+            continue
+        fields = cut(text, delimiter, line)
+        if len(fields) != len(names) or not all(is_id(fields[names.index(name)]) for name in wanted if name != "time"):
+            raise Rejected(line)
+        when = 0.0
+        if "time" in wanted:
+            when, is_date = to_time(fields[names.index("time")], line)
+            if dates not in (None, is_date):
+                raise Rejected(line)
+            dates = is_date
+        rows.append((fields[names.index("session")], when, fields[names.index("item")]))
+    if not rows:
+        raise Rejected(1 if delimiter is None else head + 1)
+    sessions: dict[str, list[tuple[float, int]]] = {}
+    for number, (session, when, _) in enumerate(rows):
+        sessions.setdefault(session, []).append((when, number))
+    items, ids = to_ids([row[2] for row in rows]), to_ids([row[0] for row in rows])
+    ordered = [sorted(events) for events in sessions.values()]
+    return tuple(tuple(items[number] for _, number in events) for events in ordered), tuple(dict.fromkeys(ids))
+
+
+def to_time(text: str, line: int) -> tuple[float, bool]:
+    if NUMBER.fullmatch(text):
+        return to_float(text, line), False
+    try:
+        date = datetime.fromisoformat(text)
+    except ValueError:
+        raise Rejected(line) from None
+    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp(), True

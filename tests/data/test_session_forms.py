@@ -8,6 +8,7 @@ import polars
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from slatewise.core.errors import DataError
 from slatewise.data import Sessions, sessions_from_events, split_sessions
@@ -59,6 +60,7 @@ def test_a_set_has_no_order_so_its_items_ascend():
         ([{1: 2}], "sessions: expected a list of ids in each place, found dict in place 0"),
         ("ab", "sessions: expected a list of lists of ids, found str"),
         (None, "sessions: expected a list of lists of ids, found NoneType"),
+        (csr_array(np.eye(3)), "sessions: expected a list of lists of ids, found a sparse matrix, which has no order"),
         (7, "sessions: expected a list of lists of ids, found int"),
     ],
 )

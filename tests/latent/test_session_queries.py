@@ -55,6 +55,7 @@ def test_every_form_of_queries(queries, names, lists):
         ([["a"], None], "queries: expected a list of ids in each place, found NoneType in place 1"),
         ([1, 2], "queries: expected ids as in fit, strings, found dtype int64"),
         (None, "queries: expected sessions or ids of items, found NoneType"),
+        (csr_array(np.eye(3)), "queries: expected sessions or ids of items, found a sparse matrix"),
         (1.5, "queries: expected ids, all whole numbers or all strings, found dtype float64"),
         (["z"], "queries: expected ids seen in fit, found 'z' at place 0 of query 0"),
         ([["a"], ["b", "z"]], "queries: expected ids seen in fit, found 'z' at place 1 of query 1"),

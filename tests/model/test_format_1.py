@@ -34,8 +34,12 @@ def assert_as_said(estimator, path):
             np.testing.assert_array_equal(now[name], value, err_msg=name)
 
 
+LATER = {"CooccurrenceRanker", "SessionNeighbors"}
+"""Estimators that never wrote this format."""
+
+
 def test_there_is_one_of_every_estimator():
-    assert {type(load(path)).__name__ for path in FILES} == set(saving._HOMES)
+    assert {type(load(path)).__name__ for path in FILES} == set(saving._HOMES) - LATER
 
 
 @pytest.mark.parametrize("mmap", [False, True])

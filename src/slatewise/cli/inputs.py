@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from slatewise.core.errors import DataError
 from slatewise.data._delimited import guess_delimiter
 from slatewise.data._source import open_source
 from slatewise.data.arff import labels_in_relation
-from slatewise.data.records import Float, Ids, Int, MultiLabel, Pairs, Qrels, RowsToRank, Run, Strings
+from slatewise.data.records import Float, Ids, Int, MultiLabel, Pairs, Qrels, RowsToRank, Run, Sessions, Strings
 from slatewise.datasets.records import LabelledSet, MultiLabelSet, RankingSet, SessionSet
 from slatewise.datasets.splits import Split
 
@@ -293,6 +294,56 @@ def read_queries(name: str, columns: PairColumns = UNSAID, part: Part | None = N
         alone = sessions.items[sessions.offsets[:-1][np.diff(sessions.offsets) == 1]]
         return np.concatenate([sessions.pairs().queries, alone])
     return read_interactions(name, columns, part).queries
+
+
+@dataclass(frozen=True)
+class EventColumns:
+    """What the command line says of a table of events."""
+
+    columns: str | None = None
+    """What its columns are called, as ``item=sku,user=visitor``."""
+    gap: float | None = None
+    """The longest pause within a session."""
+
+
+NO_EVENTS = EventColumns()
+EVENT_OPTIONS = "--columns, --gap"
+_EVENT_COLUMNS = ("session", "item", "time", "user")
+
+
+def read_session_log(name: str, events: EventColumns = NO_EVENTS, part: Part | None = None) -> Sessions:
+    """Read sessions: CSV or TSV of events, a file with one session per line, or a named set of them."""
+    path = Path(name)
+    _require_text(path)
+    if is_table_of_text(name):
+        options: dict[str, Any] = {} if events.gap is None else {"gap": events.gap}
+        sessions = data.read_events(name, **_event_columns(events.columns), **options)
+    elif events != NO_EVENTS:
+        raise ValueError(f"{EVENT_OPTIONS}: expected with a table of events, .csv or .tsv, found {name}")
+    elif path.exists():
+        sessions = data.read_sessions(path)
+    else:
+        loaded = datasets.load(_known(name), SessionSet)
+        sessions = loaded.test if part is Part.TEST else loaded.train
+    _require_rows(name, len(sessions.items))
+    return sessions
+
+
+def _event_columns(text: str | None) -> dict[str, str]:
+    pairs = [] if text is None else [part.partition("=") for part in text.split(",")]
+    for own, equals, column in pairs:
+        if not equals or not column.strip() or own.strip() not in _EVENT_COLUMNS:
+            known = ", ".join(_EVENT_COLUMNS)
+            raise ValueError(f"--columns: expected name=column with names from {known}, and commas, found {text!r}")
+    return {own.strip(): column.strip() for own, _, column in pairs}
+
+
+def read_item_ids(name: str) -> Ids:
+    """Read ids of items, one per line."""
+    _require_text(Path(name))
+    items = data.read_sessions(name).items
+    _require_rows(name, len(items))
+    return items
 
 
 def is_table_of_text(name: str) -> bool:

@@ -60,6 +60,20 @@ FeaturesOption = Annotated[
         "--features", help="The feature columns of a table: a prefix or names with commas; default: all others."
     ),
 ]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        help="What the columns of a table of events are called, if not session, item, time and user: item=sku."
+    ),
+]
+GapOption = Annotated[
+    float | None,
+    typer.Option(help="The longest pause within a session of a table of events without sessions, in seconds."),
+]
+SeenOption = Annotated[bool, typer.Option("--exclude-seen", help="Do not show the items of a session.")]
+CandidatesOption = Annotated[
+    Path | None, typer.Option(help="A file with the ids of the only items to show to sessions, one per line.")
+]
 JsonOption = Annotated[Path | None, typer.Option("--json", help="Also write the figures to this JSON file.")]
 QuickOption = Annotated[bool, typer.Option("--quick", help="A smaller run: minutes become seconds.")]
 
@@ -101,13 +115,18 @@ def demo(
 
 @app.command()
 def fit(
-    system: Annotated[str, typer.Argument(help="What to train: cstar, metric, margin, matching, latent, feature.")],
+    system: Annotated[
+        str,
+        typer.Argument(
+            help="What to train: cstar, metric, margin, matching, latent, neighbors, cooccurrence, feature."
+        ),
+    ],
     data: Annotated[
         str,
         typer.Argument(
             help="Rows with query ids, with labels (cstar: also CSV, JSON lines, Parquet; latent) or with classes "
-            "(metric), sessions or pairs "
-            "(latent): a file, or the name of a data set, of which the training part is read."
+            "(metric), sessions or pairs (latent), sessions or CSV of events (neighbors, cooccurrence): a file, or the "
+            "name of a data set, of which the training part is read."
         ),
     ],
     out: Annotated[Path, typer.Option(help="The model file to write (.safetensors).")],
@@ -123,18 +142,19 @@ def fit(
     separator: SeparatorOption = None,
     row_id: IdOption = None,
     features: FeaturesOption = None,
+    columns: ColumnsOption = None,
+    gap: GapOption = None,
 ) -> None:
     """Train a ranker on a file and save it.
 
     Example: slatewise fit cstar photos.csv --tags tags --separator "|" --id photo --out model.safetensors
     """
-    from slatewise.cli.inputs import PairColumns, TagColumns
+    from slatewise.cli.inputs import EventColumns, PairColumns, TagColumns
     from slatewise.cli.tasks import task_named
 
     _check_target("--out", out, data)  # before the training, not after
-    task = task_named(system).reading(
-        PairColumns(header, weight), TagColumns(labels, tags, separator, row_id, features)
-    )
+    tagged = TagColumns(labels, tags, separator, row_id, features)
+    task = task_named(system).reading(PairColumns(header, weight), tagged).of_events(EventColumns(columns, gap))
     estimator = task.make(param or [])
     checkpoint = estimator.get_params().get("checkpoint")
     _check_target("--param checkpoint", None if checkpoint is None else Path(checkpoint), data, out)
@@ -164,16 +184,22 @@ def rank(
     separator: SeparatorOption = None,
     row_id: IdOption = None,
     features: FeaturesOption = None,
+    columns: ColumnsOption = None,
+    gap: GapOption = None,
+    exclude_seen: SeenOption = False,
+    candidates: CandidatesOption = None,
 ) -> None:
     """Rank every query of a file with a saved model.
 
     Example: slatewise rank model.safetensors test.txt --top 10 --out test.run
 
     Rows of a table: slatewise rank model.safetensors new.csv --id photo --out new.csv.run
+
+    What comes after sessions: slatewise rank model.safetensors today.csv --exclude-seen --out today.csv.run
     """
     from slatewise import load
-    from slatewise.cli.inputs import PairColumns, TagColumns
-    from slatewise.cli.tasks import task_of
+    from slatewise.cli.inputs import EventColumns, PairColumns, TagColumns
+    from slatewise.cli.tasks import Showing, task_of
     from slatewise.data.write import writer_for
 
     _check_target("--out", out, model, data)
@@ -181,7 +207,9 @@ def rank(
     ranker = load(model)
     with _working("rank"):
         tagged = TagColumns(labels, tags, separator, row_id, features)
-        run = task_of(ranker).reading(PairColumns(header), tagged).run(ranker, data, top)
+        task = task_of(ranker).reading(PairColumns(header), tagged).of_events(EventColumns(columns, gap))
+        shown = Showing(exclude_seen, None if candidates is None else str(candidates))
+        run = task.showing(shown).run(ranker, data, top)
     write(out, run)
     print(f"{out}: {len(run.scores)} lines")
 
@@ -218,6 +246,10 @@ def evaluate(
     separator: SeparatorOption = None,
     row_id: IdOption = None,
     features: FeaturesOption = None,
+    columns: ColumnsOption = None,
+    gap: GapOption = None,
+    exclude_seen: SeenOption = False,
+    candidates: CandidatesOption = None,
 ) -> None:
     """Measure a run or a model against judgements.
 
@@ -227,22 +259,28 @@ def evaluate(
     """
     from slatewise import load, metrics
     from slatewise.cli import inputs
-    from slatewise.cli.tasks import judgements_for, task_of
+    from slatewise.cli.tasks import EVERYTHING, Showing, judgements_for, task_of
 
     names = [name.strip() for name in measures.split(",")]
     tool = None if preset is None else metrics.preset(preset)
     parsed = [metrics.parse(name, tool) for name in names]
-    columns = inputs.PairColumns(header)
+    pairs, events = inputs.PairColumns(header), inputs.EventColumns(columns, gap)
     tagged = inputs.TagColumns(labels, tags, separator, row_id, features)
+    shown = Showing(exclude_seen, None if candidates is None else str(candidates))
     if _is_model(system):
         if made_by is not None or catalogue is not None:
             raise ValueError("--system, --catalogue: expected with a run, found a model, which knows both")
         model = load(system)
         with _working("evaluate"):
-            figures = task_of(model).reading(columns, tagged).evaluate(model, data, parsed)
+            task = task_of(model).reading(pairs, tagged).of_events(events).showing(shown)
+            figures = task.evaluate(model, data, parsed)
     else:
+        if shown != EVERYTHING:
+            raise ValueError(
+                "--exclude-seen, --candidates: expected with a model, found a run, which shows what it has"
+            )
         run = inputs.read_run(str(system))
-        judged = judgements_for(run, data, made_by, columns, catalogue, tagged)
+        judged = judgements_for(run, data, made_by, pairs, catalogue, tagged, events)
         _warn_of_strangers(system, data, run, judged.qrels)
         figures = list(metrics.evaluate_run(parsed, run, judged.qrels, missing=judged.missing).values())
     values = dict(zip(names, figures, strict=True))
@@ -316,7 +354,8 @@ def bench(
     what: Annotated[
         str,
         typer.Argument(
-            help="What to measure: metrics, reader, star, cstar, labels, quadratic, metric, permanent, warp, topk."
+            help="What to measure: metrics, reader, star, cstar, labels, quadratic, metric, permanent, warp, topk, "
+            "neighbors."
         ),
     ],
     quick: QuickOption = False,

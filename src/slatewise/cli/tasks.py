@@ -16,18 +16,23 @@ from scipy.sparse import csr_array, issparse
 
 from slatewise import (
     BestFeatureRanker,
+    CooccurrenceRanker,
     CStarRanker,
     LatentRanker,
     MarginRanker,
     MatchingRanker,
     MetricRanker,
+    SessionNeighbors,
     datasets,
     metrics,
 )
 from slatewise.cli.inputs import (
+    EVENT_OPTIONS,
+    NO_EVENTS,
     NO_TAGS,
     TAG_OPTIONS,
     UNSAID,
+    EventColumns,
     PairColumns,
     Part,
     TagColumns,
@@ -42,14 +47,16 @@ from slatewise.cli.inputs import (
     read_classes,
     read_grades,
     read_interactions,
+    read_item_ids,
     read_labels,
     read_queries,
     read_rows_to_rank,
+    read_session_log,
 )
 from slatewise.core.progress import tell
 from slatewise.core.rankings import Rankings
 from slatewise.data import read_qrels
-from slatewise.data.records import MultiLabel, Qrels, RowsToRank, Run, Strings
+from slatewise.data.records import Ids, MultiLabel, Qrels, RowsToRank, Run, Sessions, Strings
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +67,18 @@ class Judgements:
     missing: Literal["skip", "zero"] = "skip"
     n_rows: int | None = None
     """How many rows there are to rank, where they are named by their number, from 0."""
+
+
+@dataclass(frozen=True)
+class Showing:
+    """What the command line says of the items to show."""
+
+    exclude_seen: bool = False
+    candidates: str | None = None
+    """A file with the ids of the only items to show."""
+
+
+EVERYTHING = Showing()
 
 
 @dataclass(frozen=True)
@@ -89,6 +108,20 @@ class Task(ABC):
             raise ValueError("--header, --weight: expected with files of pairs, for latent, only")
         if tagged != NO_TAGS:
             raise ValueError(f"{TAG_OPTIONS}: expected with rows that have labels, for cstar, only")
+        return self
+
+    def of_events(self, events: EventColumns) -> Self:
+        """Return the task that reads tables of events like this; most have none."""
+        if events != NO_EVENTS:
+            raise ValueError(f"{EVENT_OPTIONS}: expected with sessions, for neighbors and cooccurrence, only")
+        return self
+
+    def showing(self, shown: Showing) -> Self:
+        """Return the task that shows such items only; most show all."""
+        if shown != EVERYTHING:
+            raise ValueError(
+                "--exclude-seen, --candidates: expected with sessions, for neighbors and cooccurrence, only"
+            )
         return self
 
     @abstractmethod
@@ -302,6 +335,79 @@ class CatalogueTask(Task):
         return model.rank(queries, min(top, len(model.item_ids_))).to_run()
 
 
+@dataclass(frozen=True)
+class SessionTask(Task):
+    """Sessions: each asks for the item that comes next."""
+
+    events: EventColumns = NO_EVENTS
+    shown: Showing = EVERYTHING
+
+    def of_events(self, events: EventColumns) -> Self:
+        """Return the task that reads tables of events like this."""
+        return replace(self, events=events)
+
+    def showing(self, shown: Showing) -> Self:
+        """Return the task that shows such items only."""
+        return replace(self, shown=shown)
+
+    def fit(self, estimator: Any, data: str) -> None:
+        """Fit on sessions."""
+        estimator.fit(read_session_log(data, self.events, Part.TRAIN))
+
+    def run(self, model: Any, data: str, top: int) -> Run:
+        """Rank what comes after every session; sessions without id are named by number, from 0."""
+        sessions = self._sessions(model, data)
+        return model.rank(sessions, min(top, len(model.item_ids_)), **self._switches(model)).to_run()
+
+    def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
+        """Measure where the next item stands after every beginning of a session; one that is not shown is a miss."""
+        prefixes = self._sessions(model, data).prefixes()
+        if not len(prefixes):
+            raise ValueError(f"{data}: expected a session of two items at least, to ask for the second, found none")
+        cuts = [measure.name.partition("@")[2] for measure in measures]
+        depth = min(max(map(int, cuts)) if all(map(str.isdigit, cuts)) else DEEPEST, len(model.item_ids_))
+        fixed = [replace(measure, empty=0) for measure in measures]
+        switches, totals = self._switches(model), np.zeros(len(measures))
+        for first in range(0, len(prefixes), PREFIXES_AT_ONCE):
+            part = prefixes[first : first + PREFIXES_AT_ONCE]
+            found = model.rank(part, depth, **switches)
+            owners = np.repeat(np.arange(len(part)), [len(ids) for ids in found.lists()])
+            hits = found.ids.reshape(-1) == part.next_items[owners]
+            for place, measure in enumerate(fixed):
+                totals[place] += measure.per_list(hits, found.scores.reshape(-1), owners).sum()
+        return (totals / len(prefixes)).tolist()
+
+    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+        """Return the items of each session, by its name: what those that were ranked for went on to take."""
+        _without(catalogue)
+        sessions = read_session_log(data, self.events, Part.TEST)
+        lengths = np.diff(sessions.offsets)
+        names = np.arange(len(sessions)) if sessions.ids is None else sessions.ids
+        items = sessions.items[sessions.offsets[0] : sessions.offsets[-1]]
+        both = np.stack([np.repeat(names, lengths).astype(np.str_), items.astype(np.str_)], axis=1)
+        queries, taken = np.unique(both, axis=0).T
+        return Judgements(Qrels(queries, taken, np.ones(len(taken), dtype=np.int64)), missing="zero")
+
+    def _sessions(self, model: Any, data: str) -> Sessions:
+        sessions = read_session_log(data, self.events, Part.TEST)
+        return replace(sessions, items=_as_known(data, sessions.items, model.item_ids_))
+
+    def _switches(self, model: Any) -> dict[str, Any]:
+        path = self.shown.candidates
+        ids = None if path is None else _as_known(path, read_item_ids(path), model.item_ids_)
+        return {"exclude_seen": self.shown.exclude_seen, "candidates": ids, "unknown": "ignore"}
+
+
+def _as_known(data: str, ids: Ids, known: Ids) -> Ids:
+    """Return ids of the model's kind: a file of numbers alone has whole numbers, one with a text has texts."""
+    if known.dtype.kind == "U":
+        return ids.astype(np.str_)
+    if ids.dtype.kind == "U":
+        raise ValueError(f"{data}: expected items that are whole numbers, as the model's, found others")
+    return ids
+
+
+PREFIXES_AT_ONCE = 4096
 DEEPEST = 1000
 """Places of a catalogue's ranking that are looked at."""
 MOST_JUDGEMENTS = 20_000_000
@@ -311,12 +417,14 @@ _OBJECTS = ("callbacks",)
 _TEXTS = ("checkpoint",)
 """Parameters that are a path, whatever it looks like."""
 TASKS: dict[str, Task] = {
+    "cooccurrence": SessionTask(CooccurrenceRanker),
     "cstar": LabelTask(CStarRanker),
     "feature": DocumentTask(BestFeatureRanker),
     "latent": CatalogueTask(LatentRanker),
     "margin": DocumentTask(MarginRanker),
     "matching": DocumentTask(MatchingRanker),
     "metric": ExampleTask(MetricRanker),
+    "neighbors": SessionTask(SessionNeighbors),
 }
 
 
@@ -342,6 +450,7 @@ def judgements_for(
     columns: PairColumns = UNSAID,
     catalogue: str | None = None,
     tagged: TagColumns = NO_TAGS,
+    events: EventColumns = NO_EVENTS,
 ) -> Judgements:
     """Read what a run is measured against: TREC qrels, or whatever fit reads.
 
@@ -358,7 +467,7 @@ def judgements_for(
     if system is None and Path(data).exists() and not Path(data).is_file():
         raise ValueError(f"{data}: expected a plain file, because judgements are looked at twice, found something else")
     task = task_named(_system_of(run, data) if system is None else system)
-    judged = task.reading(columns, tagged).judgements(data, catalogue)
+    judged = task.reading(columns, tagged).of_events(events).judgements(data, catalogue)
     if judged.n_rows is not None:
         known = {str(row) for row in range(judged.n_rows)}
         strange = next((name for name in run.doc_ids.tolist() if name not in known), None)

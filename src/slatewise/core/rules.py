@@ -217,6 +217,7 @@ LEARNED = number(f"a number up to {MOST_LEARNED:g}", -MOST_LEARNED, MOST_LEARNED
 LEARNED_POSITIVE = number(f"a number > 0 and at most {MOST_LEARNED:g}", math.ulp(0.0), MOST_LEARNED)
 SEEN = Rule("a number", _is_number)
 """Of a figure that is only shown: NaN and infinities say that there is none."""
+COUNTS = _array(f"numbers from 0 to {MOST_LEARNED:g}", "float64", 1, 0.0, MOST_LEARNED)
 STEPS = _array("numbers >= 0", "float32", 2, 0.0, math.inf)
 NAMES = Rule("an array of strings of 1 dimension", _are_names)
 LISTED_NAMES = Rule("a list of names", _is_list_of_names)

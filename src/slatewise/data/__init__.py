@@ -11,6 +11,7 @@ from slatewise.core.by_name import on_first_use
 
 if TYPE_CHECKING:
     from slatewise.data.arff import read_arff
+    from slatewise.data.events import read_events
     from slatewise.data.frames import from_frame
     from slatewise.data.listening_log import ListeningLog, read_listening_log
     from slatewise.data.multilabel_svmlight import read_multilabel_svmlight, write_multilabel_svmlight
@@ -40,6 +41,7 @@ __all__ = [
     "iter_svmlight",
     "minmax_per_query",
     "read_arff",
+    "read_events",
     "read_listening_log",
     "read_multilabel_svmlight",
     "read_npz",
@@ -75,6 +77,7 @@ _HOMES = {
     "iter_svmlight": "slatewise.data.svmlight",
     "minmax_per_query": "slatewise.data.scaling",
     "read_arff": "slatewise.data.arff",
+    "read_events": "slatewise.data.events",
     "read_listening_log": "slatewise.data.listening_log",
     "read_multilabel_svmlight": "slatewise.data.multilabel_svmlight",
     "read_npz": "slatewise.data.npz",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from slatewise.core.errors import DataError
 from slatewise.core.groups import group_rows
 from slatewise.core.ids import check_ids, require_one_kind
+from slatewise.core.sparse import sparse_rows
 from slatewise.data.records import Float, Ids, Int, Sessions
 
 
@@ -39,6 +40,8 @@ def is_frame(values: object) -> bool:
 def flat_lists(name: str, lists: Any) -> tuple[Ids, Int]:
     """Return the ids of all lists one after the other, and how many each has; an error names the list."""
     kind = cast("type[Any]", type(lists))
+    if sparse_rows(name, lists) is not None:
+        raise ValueError(f"{name}: expected a list of lists of ids, found a sparse matrix, which has no order")
     if kind is np.ndarray and lists.ndim == 2:
         matrix = cast("NDArray[Any]", lists)
         return check_ids(name, matrix.reshape(-1)), np.full(len(matrix), matrix.shape[1], dtype=np.int64)

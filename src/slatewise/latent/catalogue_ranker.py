@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, cast
+from typing import Any
 
 import numpy as np
 
@@ -13,24 +13,19 @@ from slatewise.core.rankings import Rankings
 from slatewise.latent.batch import QueryBatch
 from slatewise.latent.candidates import Seen
 from slatewise.latent.explanation import SlateExplanation
+from slatewise.latent.frozen_ranker import FrozenRanker
 from slatewise.latent.input import Ids, Unknown, check_ids, number_ids
 from slatewise.latent.lists import check_depths, check_lengths
 from slatewise.latent.model import LatentModel
 from slatewise.latent.recall import recall_of
 from slatewise.latent.tables import Ints, Singles
-from slatewise.model.saving import SavedEstimator
-from slatewise.model.sklearn import check_is_fitted
 
 
-class CatalogueRanker(SavedEstimator, ABC):
+class CatalogueRanker(FrozenRanker[LatentModel]):
     """A frozen model, made of learned attributes, and the methods that ask it."""
 
-    _frozen_from: ClassVar[tuple[str, ...]]
-    """The learned attributes that the model is made of."""
     n_threads: int | None
     item_ids_: Ids
-    _frozen: tuple[tuple[Any, ...], LatentModel] | None = None
-    """What the model was made of, and the model; neither copied nor saved."""
 
     def rank(
         self,
@@ -144,10 +139,6 @@ class CatalogueRanker(SavedEstimator, ABC):
         return recall_of(found.items, own, numbers, depths)
 
     @abstractmethod
-    def _freeze(self) -> LatentModel:
-        """Return what was learnt."""
-
-    @abstractmethod
     def _batch(self, queries: Any, unknown: Unknown) -> QueryBatch:
         """Check queries."""
 
@@ -159,15 +150,3 @@ class CatalogueRanker(SavedEstimator, ABC):
         """Return each query once, and where every one of them is."""
         distinct, own = np.unique(check_ids("queries", queries), return_inverse=True)
         return self._batch(distinct, unknown), own
-
-    def _model(self) -> LatentModel:
-        """Return what was learnt, frozen; made again where an attribute was set since."""
-        check_is_fitted(self)
-        source = tuple(getattr(self, name) for name in self._frozen_from)
-        if self._frozen is None or any(one is not other for one, other in zip(self._frozen[0], source, strict=True)):
-            self._frozen = source, self._freeze()
-        return self._frozen[1]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is made of the rest."""
-        return {name: value for name, value in cast("Any", super()).__getstate__().items() if name != "_frozen"}

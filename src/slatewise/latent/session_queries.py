@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.ids import Ids, check_ids, require_one_kind
+from slatewise.core.sparse import sparse_rows
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.data.session_forms import flat_lists, is_frame
 from slatewise.latent.input import Unknown, number_ids
@@ -57,6 +58,9 @@ class SessionQueries:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __getitem__(self, rows: slice) -> SessionQueries:
+        return SessionQueries(self.ids[rows], self.items, self.starts[rows], self.ends[rows])
 
     @property
     def lengths(self) -> Ints:
@@ -138,6 +142,8 @@ def _listed(queries: Any) -> NDArray[Any] | list[Any]:
         return np.atleast_1d(cast("NDArray[Any]", queries))
     if isinstance(queries, str | Number):
         return [queries]
+    if sparse_rows("queries", queries) is not None:
+        raise ValueError("queries: expected sessions or ids of items, found a sparse matrix, which has no order")
     try:
         return list(queries)
     except TypeError:

@@ -27,11 +27,13 @@ from slatewise.model.sklearn import BaseEstimator, check_is_fitted
 _HOMES = {
     "BestFeatureRanker": "slatewise.model.best_feature",
     "CStarRanker": "slatewise.cstar.ranker",
+    "CooccurrenceRanker": "slatewise.latent.cooccurrence_ranker",
     "GraphMatcher": "slatewise.matching.graph_matcher",
     "LatentRanker": "slatewise.latent.ranker",
     "MarginRanker": "slatewise.metric_learning.margin_ranker",
     "MatchingRanker": "slatewise.matching.ranker",
     "MetricRanker": "slatewise.metric_learning.ranker",
+    "SessionNeighbors": "slatewise.latent.session_neighbors",
     "StructuredReranker": "slatewise.latent.structured_reranker",
 }
 _OPTIONAL = ("feature_names_in_",)

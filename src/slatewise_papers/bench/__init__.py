@@ -23,6 +23,7 @@ BENCHMARKS = {
     "warp": "slatewise_papers.bench.warp",
     "topk": "slatewise_papers.bench.topk",
     "bag": "slatewise_papers.bench.bag",
+    "neighbors": "slatewise_papers.bench.neighbors",
     "golden": "slatewise_papers.bench.golden_metrics",
 }
 

@@ -239,6 +239,18 @@ def _reranker(reranker: Any, folder: Path) -> Iterator[Question]:
     yield Question("recall", lambda: reranker.recall(queries, np.resize(items, 3)), shares)
 
 
+def _sessions(ranker: Any, folder: Path) -> Iterator[Question]:
+    items, n, kinds = ranker.item_ids_, len(ranker.item_ids_), ranker.item_ids_.dtype.kind
+    queries = [np.resize(items, 1 + row).tolist() for row in range(ROWS)]
+    k = min(4, n)
+    yield Question("rank", lambda: ranker.rank(queries, k), answer((ROWS, k), kinds))
+    yield Question("rank", lambda: ranker.rank(queries, k, exclude_seen=True), anything)
+    yield Question("rank", lambda: ranker.rank(queries, k, candidates=items[:k]), answer((ROWS, k), kinds))
+    yield Question("scores", lambda: ranker.scores(queries, items), array((ROWS, n)))
+    yield Question("recall", lambda: ranker.recall(queries, np.resize(items, ROWS)), shares)
+    yield Question("partial_fit", lambda: ranker.partial_fit(queries), anything, may_refuse=True)
+
+
 # --- graphs ----------------------------------------------------------------------------------------------------------
 
 
@@ -260,6 +272,8 @@ _ASKED = {
     "MetricRanker": _metric,
     "LatentRanker": _latent,
     "StructuredReranker": _reranker,
+    "SessionNeighbors": _sessions,
+    "CooccurrenceRanker": _sessions,
     "GraphMatcher": _graph,
 }
 _TRAINING = {"fit", "fit_transform", "path"}

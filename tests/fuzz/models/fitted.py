@@ -10,12 +10,14 @@ import numpy as np
 
 from slatewise import (
     BestFeatureRanker,
+    CooccurrenceRanker,
     CStarRanker,
     GraphMatcher,
     LatentRanker,
     MarginRanker,
     MatchingRanker,
     MetricRanker,
+    SessionNeighbors,
     StructuredReranker,
     datasets,
 )
@@ -26,7 +28,7 @@ from tests.fuzz.models.asked import Base
 def fitted() -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a few rounds are enough here
-        return {**_queries(), **_labels(), **_metrics(), **_catalogues(), **_graphs()}
+        return {**_queries(), **_labels(), **_metrics(), **_catalogues(), **_sessions(), **_graphs()}
 
 
 def _queries() -> dict[str, Any]:
@@ -95,6 +97,17 @@ def _catalogues() -> dict[str, Any]:
         "latent-features": LatentRanker(**small, max_norm=2.5).fit(scenes.X[:, :5], scenes.Y[:, :4]),
         "reranker": StructuredReranker(Base(), **small, stages=2).fit(*ids),
         "reranker-strings": StructuredReranker(Base(), **small, pair="bilinear").fit(*names),
+    }
+
+
+def _sessions() -> dict[str, Any]:
+    sessions = datasets.make_sessions(60, 20, random_state=0).sessions
+    names = [items.astype(str) for items in sessions]
+    return {
+        "neighbors": SessionNeighbors().fit(sessions),
+        "neighbors-strings": SessionNeighbors(k=5, reach=2.0, last_weight=0.0).fit(names),
+        "cooccurrence": CooccurrenceRanker().fit(sessions),
+        "cooccurrence-strings": CooccurrenceRanker(3, backward=0.0, row_power=0.5, max_pairs=4).fit(names),
     }
 
 
