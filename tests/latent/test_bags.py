@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from slatewise.core.executor import Executor
 from slatewise.latent.bags import AgeWeights, Bags, all_but_one, asked_of, learned_from
+from slatewise.latent.base_levels import N_KNOTS, Levels
 from slatewise.latent.blocked import BlockedEngine
 from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import Factors
@@ -25,9 +26,10 @@ OWN = Segment(0, N, 0.3, 1.5)
 class Slow:
     """Scores and their parts, pair by pair."""
 
-    def __init__(self, queries, items, n_items, ages):
+    def __init__(self, queries, items, n_items, ages, lists, levels):
         table = queries.values.astype(float)
-        self.U, self.w, self.r = table[:n_items, :N], table[n_items:][:ages, 0], table[n_items + ages :, 0]
+        self.U, self.w, self.r = table[:n_items, :N], table[n_items:][:ages, 0], table[n_items + ages :][:ages, 0]
+        self.s, self.lists, self.levels = table[n_items + 2 * ages :, 0], lists, levels
         self.V, self.b = items.values[:, :N].astype(float), items.values[:, N].astype(float)
 
     def vector(self, bag):
@@ -41,6 +43,9 @@ class Slow:
         scores = self.V @ self.vector(bag) + self.b
         for age, item in enumerate(bag[::-1]):
             scores[item] += self.r[min(age, len(self.r) - 1)]
+        if self.levels is not None:
+            level = self.levels[next(number for number, one in enumerate(self.lists) if one is bag)]
+            scores += np.where(level > 0, np.interp(level, np.linspace(0, 1, N_KNOTS), np.cumsum(self.s)), 0.0)
         return scores
 
     def violators(self, bag, positive):
@@ -68,22 +73,31 @@ class Slow:
         return out
 
 
-def make(n_items, n_queries, ages=WINDOW, longest=WINDOW, seed=0):
+def make(n_items, n_queries, ages=WINDOW, longest=WINDOW, seed=0, based=False):
     """Factors of random bags, some empty, some with an item twice; what they hold, and a pair for each."""
     rng = np.random.default_rng(seed)
     lists = [rng.integers(0, n_items, rng.integers(0, longest + 1)) for _ in range(n_queries)]
     ends = np.cumsum([len(one) for one in lists])
     bags = Bags(np.concatenate(lists), np.append(0, ends[:-1]), ends)
-    queries = Table.zeros(n_items + 2 * ages, padded(N + 1), (OWN,))
+    queries = Table.zeros(n_items + 2 * ages + N_KNOTS * based, padded(N + 1), (OWN,))
     queries.values[:n_items, :N] = rng.normal(0, 0.7, (n_items, N))
-    queries.values[n_items:, 0] = np.concatenate([[1.0], rng.uniform(0.05, 1, ages - 1), rng.normal(0, 1, ages)])
+    weights = [[1.0], rng.uniform(0.05, 1, ages - 1), rng.normal(0, 1, ages)]
+    queries.values[n_items : n_items + 2 * ages, 0] = np.concatenate(weights)
     items = Table.zeros(n_items, padded(N + 1), (OWN, Segment(N, N + 1, 0.2)))
     items.values[:, : N + 1] = rng.normal(0, 0.7, (n_items, N + 1))
-    factors = Factors(BagQueries(bags, AgeWeights(queries, n_items), N), items)
+    weights, levels, table = AgeWeights(queries, n_items, N_KNOTS * based), None, None
+    if based:
+        queries.values[weights.knots, 0] = rng.uniform(0.1, 1, N_KNOTS)
+        table = rng.random((n_queries, n_items)).astype(np.float32) * (rng.random((n_queries, n_items)) < 0.4)
+        table[table == table.max(axis=1, keepdims=True)] = 1.0  # the best, which is the last knot
+        table[3] = 0.0  # a query that the base says nothing of
+        offsets = np.append(0, np.cumsum((table > 0).sum(axis=1)))
+        levels = Levels(offsets[:-1], offsets[1:], np.nonzero(table)[1].astype(np.int32), table[table > 0])
+    factors = Factors(BagQueries(bags, weights, N, levels), items)
     positives = rng.integers(0, n_items, n_queries)
     positives[:5] = [one[0] if len(one) else 0 for one in lists[:5]]  # something that comes again
     pairs = TrainingPairs.of(np.arange(n_queries), positives, rng.uniform(0.5, 1, n_queries).astype(np.float32))
-    return factors, lists, pairs, Slow(queries, items, n_items, ages)
+    return factors, lists, pairs, Slow(queries, items, n_items, ages, lists, table)
 
 
 def whole_block(pairs):
@@ -100,10 +114,11 @@ def test_vectors_are_weighted_sums(ages, longest):
     assert not vectors[:, N + 1 :].any()
 
 
+@pytest.mark.parametrize("based", [False, True])
 @pytest.mark.parametrize(("ages", "longest"), [(WINDOW, WINDOW), (1, 6)])
-def test_violators_are_counted_and_gradients_are_slopes(ages, longest):
+def test_violators_are_counted_and_gradients_are_slopes(ages, longest, based):
     n_items = 11
-    factors, lists, pairs, slow = make(n_items, 20, ages, longest)
+    factors, lists, pairs, slow = make(n_items, 20, ages, longest, based=based)
     pushed = [slow.violators(bag, d) for bag, d in zip(lists, pairs.items, strict=True)]
     block, vectors = whole_block(pairs), factors.queries.vectors(pairs.queries)
     negatives = WholeCatalogue(most=n_items).prepare(factors, pairs, Executor(1))
@@ -117,7 +132,7 @@ def test_violators_are_counted_and_gradients_are_slopes(ages, longest):
     dense = np.zeros((n_items, padded(N + 1)))
     np.add.at(dense, found.items.rows, found.items.coefficients[:, None] * vectors[found.items.sources])
     np.testing.assert_allclose(dense[:, :N], slow.gradient(slow.V, *data), atol=1e-4)
-    np.testing.assert_allclose(found.repeats, slow.gradient(slow.r, *data), atol=1e-4)
+    np.testing.assert_allclose(found.added, slow.gradient(slow.r, *data), atol=1e-4)
     bags, ages_of = factors.queries.bags, factors.queries.ages
     entries, by_age = Entries.empty(len(bags.items)), np.zeros(ages)
     from slatewise.latent.kernels.bags import bag_entries, weight_gradient
@@ -130,9 +145,10 @@ def test_violators_are_counted_and_gradients_are_slopes(ages, longest):
     np.testing.assert_allclose(by_age, slow.gradient(slow.w, *data), atol=1e-4)
 
 
-def test_a_step_is_the_slow_one():
+@pytest.mark.parametrize("based", [False, True])
+def test_a_step_is_the_slow_one(based):
     n_items = 11
-    factors, lists, pairs, slow = make(n_items, 20)
+    factors, lists, pairs, slow = make(n_items, 20, based=based)
     pushed = [slow.violators(bag, d) for bag, d in zip(lists, pairs.items, strict=True)]
     data = lists, pairs.items, pairs.weights, pushed
     U, V, w, r = (slow.gradient(part, *data) for part in (slow.U, slow.V, slow.w, slow.r))
@@ -145,7 +161,8 @@ def test_a_step_is_the_slow_one():
     weights = np.maximum(slow.w + 0.1 * 0.3 * np.sign(w), 0)
     weights[0] = 1.0
     np.testing.assert_allclose(table[n_items : n_items + WINDOW, 0], weights, atol=1e-5)
-    np.testing.assert_allclose(table[n_items + WINDOW :, 0], slow.r + 0.3 * np.sign(r), atol=1e-5)
+    stepped = np.concatenate([slow.r + 0.3 * np.sign(r), slow.s])  # what a base's levels get stays
+    np.testing.assert_allclose(table[n_items + WINDOW :, 0], stepped, atol=1e-5)
     assert not table[n_items:, 1:].any()
 
 
@@ -160,11 +177,11 @@ def test_weights_stay_as_they_should():
     assert np.linalg.norm(ages.table.values[:11, :N], axis=1).max() <= 1.5 * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("dropout", [0.0, 0.4])
-def test_same_bits_with_any_number_of_threads(dropout):
+@pytest.mark.parametrize(("dropout", "based"), [(0.0, False), (0.4, True)])
+def test_same_bits_with_any_number_of_threads(dropout, based):
     tables = []
     for threads in (1, 2, 3, 8):
-        factors, _, pairs, _ = make(3000, 700)
+        factors, _, pairs, _ = make(3000, 700, based=based)
         engine = BlockedEngine(WholeCatalogue(8), rank_weights(3000), 300, Executor(threads), dropout)
         for epoch in range(2):
             engine.epoch(factors, pairs, np.random.default_rng(epoch))
@@ -231,11 +248,12 @@ def test_what_is_dropped_neither_scores_nor_learns():
 # --- ranking ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("based", [False, True])
 @pytest.mark.parametrize("sizes", [{}, {"QUERIES_PER_BLOCK": 4}, {"ITEMS_PER_SHARE": 6}])
-def test_lists_are_those_of_all_scores(monkeypatch, sizes):
+def test_lists_are_those_of_all_scores(monkeypatch, sizes, based):
     for name, size in sizes.items():
         monkeypatch.setattr(f"slatewise.latent.cascade.{name}", size)
-    factors, lists, _, slow = make(23, 17, WINDOW, WINDOW)
+    factors, lists, _, slow = make(23, 17, WINDOW, WINDOW, based=based)
     expected = np.array([slow.scores(one) for one in lists])
     cascade, asked = Cascade((factors,)), np.arange(17)
     np.testing.assert_allclose(cascade.scores(17, np.arange(23), N + 1), expected, atol=1e-5)

@@ -10,10 +10,12 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 import slatewise
-from slatewise import LatentRanker, datasets
+from slatewise import CooccurrenceRanker, LatentRanker, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.data import Sessions
+from slatewise.latent.base_levels import N_KNOTS
 from slatewise.latent.input import LatentPairs, SessionsSoFar
+from slatewise.latent.session_base import DEPTH
 from slatewise.latent.session_pairs import session_pairs
 from slatewise.latent.validation import cross_folds, hold_out
 from slatewise.model.file import read_model, write_model
@@ -36,7 +38,17 @@ def sessions():
 
 @pytest.fixture(scope="module")
 def ranker(sessions):
+    return LatentRanker(**SMALL, window=4, base=None).fit(sessions)
+
+
+@pytest.fixture(scope="module")
+def based(sessions):
     return LatentRanker(**SMALL, window=4).fit(sessions)
+
+
+@pytest.fixture(scope="module")
+def counted(sessions):
+    return LatentRanker(**SMALL, window=4, base=CooccurrenceRanker(window=3), validation_fraction=0.0).fit(sessions)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +75,18 @@ def slow_scores(ranker, asked, window):
         for age, item in enumerate(held[::-1]):
             scores[item] += repeats[age if window else 0]
         out.append(scores)
-    return np.array(out)
+    return np.array(out) + base_scores(ranker, asked)
+
+
+def base_scores(ranker, asked):
+    """What the base says, by a line through knots."""
+    if ranker.base_ is None:
+        return 0.0
+    found, steps = ranker.base_.scores(asked, ranker.item_ids_), ranker.query_factors_[0][-N_KNOTS:, 0]
+    levels = np.log1p(9 * np.maximum(found, 0) / found.max(axis=1, keepdims=True)) / np.log(10)
+    knots = np.interp(levels, np.linspace(0, 1, N_KNOTS), np.cumsum(steps.astype(float)))
+    assert ((found > 0).sum(axis=1) <= DEPTH).all()
+    return np.where(found > 0, knots, 0.0)
 
 
 def check_lists(ranker, expected, **switches):
@@ -77,7 +100,7 @@ def check_lists(ranker, expected, **switches):
 
 
 @pytest.mark.parametrize("indexed", [False, True])
-@pytest.mark.parametrize(("name", "window"), [("ranker", 4), ("baskets", None)])
+@pytest.mark.parametrize(("name", "window"), [("ranker", 4), ("based", 4), ("counted", 4), ("baskets", None)])
 def test_answers_are_those_of_the_formula(request, monkeypatch, name, window, indexed):
     if indexed:
         monkeypatch.setattr("slatewise.latent.model.FEWEST_INDEXED", 1)
@@ -133,7 +156,9 @@ def test_rankers_of_ids_take_candidates_too(sessions):
         ranker.recall(["i01"])
 
 
-def test_one_session_has_the_list_it_has_among_many(ranker, sessions):
+@pytest.mark.parametrize("name", ["ranker", "based"])
+def test_one_session_has_the_list_it_has_among_many(request, name, sessions):
+    ranker = request.getfixturevalue(name)
     together = ranker.rank(sessions, k=6)
     for number in (0, 7, 20):
         alone = ranker.rank([sessions[number]], k=6)
@@ -196,7 +221,7 @@ def test_what_was_before_the_last_item_counts():
     sessions = [[f"a{a}", f"x{x}", f"b{a}"] for a, x in rng.integers(0, [8, 3], (400, 2))]
     asked, wanted = [one[:2] for one in sessions[300:]], [one[2] for one in sessions[300:]]
     found = {
-        window: LatentRanker(8, epochs=6, window=window).fit(sessions[:300]).recall(asked, wanted, (1,))[1]
+        window: LatentRanker(8, epochs=6, window=window, base=None).fit(sessions[:300]).recall(asked, wanted, (1,))[1]
         for window in (1, 2)
     }
     assert found[2] > 0.9
@@ -223,7 +248,10 @@ def test_weights_of_sessions(sessions):
         LatentRanker(**SMALL).fit(sessions, sample_weight=np.ones(3))
 
 
-@pytest.mark.parametrize("settings", [{}, {"window": None}, {"stages": 2, "pair": "bilinear"}, {"dropout": 0.3}])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"base": None}, {"window": None}, {"stages": 2, "pair": "bilinear"}, {"base": CooccurrenceRanker(window=3)}],
+)
 def test_forms_and_threads_change_no_bit(sessions, settings):
     frame = pandas.DataFrame(
         [(number, item) for number, one in enumerate(sessions) for item in one], columns=["session", "item"]
@@ -346,7 +374,7 @@ def test_a_session_of_a_million_items(ranker, baskets):
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["ranker", "staged", "baskets"])
+@pytest.mark.parametrize("name", ["ranker", "based", "counted", "staged", "baskets"])
 def test_saved_and_read_back(request, tmp_path, name):
     ranker = request.getfixturevalue(name)
     ranker.save(tmp_path / "model")

@@ -8,12 +8,14 @@ and, because baskets are of all sizes, q is divided by the root of the number of
 
 The table of U holds all of that, so that whatever keeps, averages and saves tables does so here::
 
-    rows    U of every item | w_j of every age | r_j of every age        weights in column 0, zeros behind them
+    rows    U of every item | w_j of every age | r_j of every age | s_k of a base        weights in column 0, then zeros
+
+Steps s_k are there where a base scores too (``base_levels.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -22,6 +24,7 @@ from numpy.typing import NDArray
 
 from slatewise.core.groups import spans
 from slatewise.data.records import Sessions
+from slatewise.latent.added import Held, Tiles
 from slatewise.latent.tables import Entries, Ints, Singles, Table
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -48,14 +51,6 @@ class Bags(NamedTuple):
     def some(self, queries: Ints) -> Bags:
         """Return those called by number."""
         return Bags(self.items, self.starts[queries], self.ends[queries])
-
-
-class Held(NamedTuple):
-    """What queries hold, each item once: row r has ascending ``items[offsets[r] : offsets[r + 1]]``; what each gets."""
-
-    offsets: Ints
-    items: Ints
-    amounts: Singles
 
 
 class Continued(NamedTuple):
@@ -120,11 +115,13 @@ class AgeWeights:
 
     table: Table
     n_items: int
+    n_knots: int = 0
+    """How many steps a base's levels have; 0: there is none."""
 
     @property
     def n_ages(self) -> int:
         """How many ages are told apart."""
-        return (len(self.table.values) - self.n_items) // 2
+        return (len(self.table.values) - self.n_items - self.n_knots) // 2
 
     @property
     def items(self) -> slice:
@@ -136,8 +133,13 @@ class AgeWeights:
         """Where r is."""
         return slice(self.n_items + self.n_ages, self.n_items + 2 * self.n_ages)
 
+    @property
+    def knots(self) -> slice:
+        """Where s is."""
+        return slice(self.n_items + 2 * self.n_ages, len(self.table.values))
+
     def of(self, rows: slice) -> Singles:
-        """Return weights by age, a copy."""
+        """Return weights, a copy."""
         return self.table.values[rows, 0].copy()
 
     def start(self) -> None:
@@ -189,7 +191,7 @@ class Repeats:
         offsets = np.searchsorted(rows, np.arange(len(queries) + 1))
         return Held(offsets, items, np.bincount(own, by_age, len(keys)).astype(np.float32))
 
-    def added(self, queries: Ints, tiles: Iterable[tuple[int, Singles]]) -> Iterator[tuple[int, Singles]]:
+    def added(self, queries: Ints, tiles: Tiles) -> Iterator[tuple[int, Singles]]:
         """Add to tiles of scores, (first item, a row per query)."""
         from slatewise.latent.kernels.bags import add_repeats
 

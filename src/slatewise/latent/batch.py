@@ -13,6 +13,7 @@ from slatewise.core.executor import Executor
 from slatewise.core.former_answers import FormerPair
 from slatewise.latent.among import top_among
 from slatewise.latent.bags import AgeWeights, asked_of
+from slatewise.latent.base_levels import N_KNOTS
 from slatewise.latent.base_scores import BaseScores
 from slatewise.latent.candidates import Seen, Shown, check_candidates, check_shown
 from slatewise.latent.cascade import FEW_QUERIES, Cascade, TopItems
@@ -24,6 +25,7 @@ from slatewise.latent.lists import check_exclude, check_k
 from slatewise.latent.model import LatentModel, inverse_lengths
 from slatewise.latent.pair_terms import OwnItems
 from slatewise.latent.queries import BagQueries, IdQueries, Queries, zero_queries
+from slatewise.latent.session_base import levels_of
 from slatewise.latent.session_queries import SessionQueries
 from slatewise.latent.tables import Ints, Singles, Table
 
@@ -60,12 +62,16 @@ class QueryBatch:
         return cls(model, np.arange(features.shape[0]), tuple(make(table) for table in model.queries))
 
     @classmethod
-    def of_sessions(cls, model: LatentModel, queries: Any, unknown: Unknown) -> QueryBatch:
+    def of_sessions(cls, model: LatentModel, queries: Any, unknown: Unknown, executor: Executor) -> QueryBatch:
         """Add the rows of items up; where none is known there is nothing to add: the biases alone rank."""
         seen = SessionQueries.of(queries, model.item_ids, unknown)
         seen.warn_of_nothing_known("get the order of the biases")
         bags, n_items = asked_of(seen.items, seen.starts, seen.ends, model.window), len(model.item_ids)
-        made = tuple(BagQueries(bags, AgeWeights(table, n_items), model.n_components) for table in model.queries)
+        levels = None if model.base is None else levels_of(model.base, seen, executor)
+        n_knots = 0 if levels is None else N_KNOTS
+        made = tuple(
+            BagQueries(bags, AgeWeights(table, n_items, n_knots), model.n_components, levels) for table in model.queries
+        )
         return cls(model, seen.ids, made, sessions=seen)
 
     @classmethod

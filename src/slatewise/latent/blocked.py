@@ -98,9 +98,9 @@ class BlockedEngine:
             entries.append(_shift(backward.entries, n_rows))
         step_rows(factors.items, Entries.join(entries), np.concatenate(sources), self.executor)
         factors.queries.step(queries, gradient, self.executor)
-        repeats = factors.queries.repeats
-        if repeats is not None:
-            repeats.step(np.add.reduce([result.repeats for result in wanted if result.repeats is not None]))
+        added = factors.queries.added
+        if added is not None:
+            added.step(np.add.reduce([result.added for result in wanted if result.added is not None]))
         return sum(result.loss for result in wanted), sum(result.violated for result in wanted)
 
 

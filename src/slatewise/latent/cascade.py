@@ -18,7 +18,7 @@ import numpy as np
 
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.core.groups import spans
-from slatewise.latent.bags import Held
+from slatewise.latent.added import Held
 from slatewise.latent.base_scores import pieces
 from slatewise.latent.engine import Factors
 from slatewise.latent.pair_terms import OwnItems, PairTerm, add_lists, places_of
@@ -161,11 +161,11 @@ class Cascade:
         return scores
 
     def base_scores(self, items: Ints) -> Singles:
-        """Return what given items, (queries, given), score beside all products: by the base, or for being repeated."""
+        """Return what given items, (queries, given), score beside all products: by a base, or for being repeated."""
         out, every = np.zeros(items.shape, dtype=np.float32), np.arange(len(items))
-        repeats = self.stages[-1].queries.repeats
-        if repeats is not None:
-            out[:] = repeats.of_pairs(np.repeat(every, items.shape[1]), items.reshape(-1)).reshape(items.shape)
+        added = self.stages[-1].queries.added
+        if added is not None:
+            out[:] = added.of_pairs(np.repeat(every, items.shape[1]), items.reshape(-1)).reshape(items.shape)
         base = self.stages[0].base
         if base is not None:
             with one_blas_thread():
@@ -199,8 +199,8 @@ class Cascade:
                 add_lists(self.pair, items, places, weights, vectors)
             part = found.of(rows) if stage == last else TopItems.nothing(len(asked), self.list_length)
             hidden = _hidden(exclude if stage == last else None, rows.start, len(asked))
-            repeats = factors.queries.repeats
-            held = None if repeats is None else repeats.held(asked)
+            added = factors.queries.added
+            held = None if added is None else added.held(asked)
             others = hidden if held is None else _hidden_too(hidden, held, self.n_items)
             index = self.quantized(stage) if is_indexed else None
             if index is not None and np.isfinite(vectors).all():
@@ -224,8 +224,8 @@ def scores_of(factors: Factors, queries: Ints, items: Ints, rows: Singles, out: 
     np.matmul(factors.queries.vectors(queries)[:, : rows.shape[1]], rows.T, out=out)
     if factors.base is not None:
         out += factors.base.rows(queries)[:, items]
-    if factors.queries.repeats is not None:
-        _add_held(out, items, factors.queries.repeats.held(queries))
+    if factors.queries.added is not None:
+        _add_held(out, items, factors.queries.added.held(queries))
 
 
 def _add_held(scores: Singles, items: Ints, held: Held) -> None:

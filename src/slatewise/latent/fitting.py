@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from slatewise.core.executor import Executor
+from slatewise.latent.base_levels import N_KNOTS, likely_steps
 from slatewise.latent.base_scores import BaseScores
 from slatewise.latent.checkpoint import packed, unpacked
 from slatewise.latent.engine import EngineTask, WarpEngine
@@ -15,18 +16,26 @@ from slatewise.latent.input import LatentPairs, own_items, queries_of
 from slatewise.latent.pairs import TrainingPairs
 from slatewise.latent.queries import zero_queries
 from slatewise.latent.search import Progress, StageSearch, left_open
+from slatewise.latent.session_base import with_levels
+from slatewise.latent.session_ranker import SessionRanker
 from slatewise.latent.settings import LatentSettings, Steps
 from slatewise.latent.stages import Shape, Stages
-from slatewise.latent.tables import Ints, Table
+from slatewise.latent.tables import Ints, Singles, Table
 from slatewise.latent.training import EpochReport, Schedule, StageState
 from slatewise.latent.validation import cross_folds, hold_out
 from slatewise.model.checkpoint import Checkpoint
 
 
-def search_of(settings: LatentSettings, pairs: LatentPairs, checkpoint: Checkpoint, executor: Executor) -> StageSearch:
+def search_of(
+    settings: LatentSettings,
+    pairs: LatentPairs,
+    checkpoint: Checkpoint,
+    executor: Executor,
+    session_base: SessionRanker | None = None,
+) -> StageSearch:
     """Put the parts of a LatentRanker's fit together, going on from a checkpoint."""
-    shape, steps = partial(shape_of, settings, pairs), settings.steps()
-    stages = stages_of(settings, pairs, shape(steps), executor)
+    shape, steps = partial(shape_of, settings, pairs, n_knots=0 if session_base is None else N_KNOTS), settings.steps()
+    stages = stages_of(settings, pairs, shape(steps), executor, session_base=session_base)
     saved = checkpoint.read()
     progress = Progress() if saved is None else unpacked(saved, shape, steps)
 
@@ -41,14 +50,23 @@ def search_of(settings: LatentSettings, pairs: LatentPairs, checkpoint: Checkpoi
 
 
 def stages_of(
-    settings: LatentSettings, pairs: LatentPairs, shape: Shape, executor: Executor, base: BaseScores | None = None
+    settings: LatentSettings,
+    pairs: LatentPairs,
+    shape: Shape,
+    executor: Executor,
+    base: BaseScores | None = None,
+    session_base: SessionRanker | None = None,
 ) -> Stages:
-    """Hold pairs out and put the parts of stages together; on a base, which is then stage 0 itself."""
+    """Hold pairs out and put the parts of stages together; on a base, which is then stage 0 itself.
+
+    A base of sessions is a part of stage 0.
+    """
     own = own_items(pairs.query_ids, pairs.item_ids, settings.own_weight)
     if own is not None and settings.stages > 1 and (own.items < 0).all():
         raise ValueError(f"own_weight: expected 0 where no query has the id of an item, found {settings.own_weight!r}")
     seed, on_base = settings.seed, base is not None
     used, validation = hold_out(pairs, settings.validation_fraction, settings.k, seed, on_base)
+    pairs = with_levels(pairs, session_base, validation, seed, executor)
     training = training_pairs(used)
     return Stages(
         shape,
@@ -63,10 +81,19 @@ def stages_of(
         executor,
         own,
         base,
+        steps_of_base(pairs, used),
     )
 
 
-def shape_of(settings: LatentSettings, pairs: LatentPairs, steps: Steps, on_base: bool = False) -> Shape:
+def steps_of_base(pairs: LatentPairs, used: LatentPairs) -> Singles | None:
+    """Return how the levels of a base are added, learnt from the pairs used; None where there is no base."""
+    levels = None if pairs.sessions is None else pairs.sessions.levels
+    return None if levels is None else likely_steps(levels, used.queries, used.items, len(pairs.item_ids))
+
+
+def shape_of(
+    settings: LatentSettings, pairs: LatentPairs, steps: Steps, on_base: bool = False, n_knots: int = 0
+) -> Shape:
     """Return the sizes of the tables, and how they move."""
     return Shape(
         settings.n_components,
@@ -81,6 +108,7 @@ def shape_of(settings: LatentSettings, pairs: LatentPairs, steps: Steps, on_base
         term=settings.term,
         on_base=on_base,
         n_ages=0 if pairs.sessions is None else pairs.sessions.n_ages,
+        n_knots=n_knots,
     )
 
 

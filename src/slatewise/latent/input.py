@@ -26,6 +26,7 @@ from slatewise.core.checks import feature_rows
 from slatewise.core.ids import Ids, check_ids
 from slatewise.core.sparse import sparse_rows
 from slatewise.latent.bags import AgeWeights, Bags
+from slatewise.latent.base_levels import N_KNOTS, Levels
 from slatewise.latent.pair_terms import OwnItems
 from slatewise.latent.queries import BagQueries, DenseQueries, IdQueries, Queries, SparseQueries
 from slatewise.latent.tables import Ints, Singles, Table
@@ -48,6 +49,13 @@ class SessionsSoFar:
     """The session of each."""
     window: int | None
     """Most items of a query, by whose age they weigh; None: baskets, in no order."""
+    firsts: Ints
+    """Where in the items of the bags each query begins, whatever the window: a base has its own."""
+    items: Ints
+    offsets: Ints
+    """Of the sessions themselves: session s is ``items[offsets[s]:offsets[s + 1]]``."""
+    levels: Levels | None = None
+    """What a base says of each query; None: there is none."""
 
     @property
     def n_ages(self) -> int:
@@ -222,7 +230,8 @@ def queries_of(pairs: LatentPairs, bias: int) -> Callable[[Table], Queries]:
     """Return what makes queries from a table of U."""
     sessions, n_items = pairs.sessions, len(pairs.item_ids)
     if sessions is not None:
-        return lambda table: BagQueries(sessions.bags, AgeWeights(table, n_items), bias)
+        n_knots = 0 if sessions.levels is None else N_KNOTS
+        return lambda table: BagQueries(sessions.bags, AgeWeights(table, n_items, n_knots), bias, sessions.levels)
     return IdQueries if pairs.features is None else featured_queries(pairs.features, bias)
 
 

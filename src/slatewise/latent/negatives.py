@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.executor import Executor
-from slatewise.latent.bags import Repeats
+from slatewise.latent.added import Added
 from slatewise.latent.base_scores import BaseScores, pieces
 from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import Factors
@@ -44,8 +44,8 @@ class BlockGradient:
     """A row for each item drawn for the step."""
     loss: float
     violated: int
-    repeats: Floats | None = None
-    """Of what repeated items get, by age."""
+    added: Floats | None = None
+    """Of the parameters of what is added beside products."""
 
 
 class StepNegatives(Protocol):
@@ -82,8 +82,8 @@ class WholeCatalogue:
     """Every item is a negative; nothing is drawn, so it serves every step itself."""
 
     most: int = VIOLATORS_PER_PAIR
-    repeats: Repeats | None = None
-    """What queries add to the scores of items that they hold."""
+    added: Added | None = None
+    """What queries add to the scores of few items."""
 
     @property
     def drawn(self) -> Ints:
@@ -94,7 +94,7 @@ class WholeCatalogue:
         """Return itself, told what scores are made of beside vectors."""
         if factors.base is not None:
             return OnBase(factors.base, self.most)
-        return replace(self, repeats=factors.queries.repeats)
+        return replace(self, added=factors.queries.added)
 
     def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
         """Return itself."""
@@ -104,13 +104,13 @@ class WholeCatalogue:
         """Scan the catalogue tile by tile."""
         rows = np.repeat(np.arange(len(block.ends)), np.diff(block.ends, prepend=0))
         bars = np.einsum("pf,pf->p", vectors[rows], items[block.positives]) - np.float32(1.0)
-        tiles, own = _tiles(vectors, items), self.repeats
+        tiles, own = _tiles(vectors, items), self.added
         if own is None:
             return gradient_of_scan(block, vectors, items, rank_weight, bars, tiles, self.most)
         bars += own.of_pairs(block.queries[rows], block.positives)
         tiles = own.added(block.queries, tiles)
         found = gradient_of_scan(block, vectors, items, rank_weight, bars, tiles, self.most)
-        return replace(found, repeats=own.gradient(block.queries, found.items))
+        return replace(found, added=own.gradient(block.queries, found.items))
 
 
 def _tiles(vectors: Singles, items: Singles) -> Iterator[tuple[int, Singles]]:
@@ -260,5 +260,5 @@ class _Drawn:
 def _by_vectors_alone(factors: Factors) -> None:
     if factors.base is not None:
         raise NotImplementedError("negatives: expected the whole catalogue where a base scores first")
-    if factors.queries.repeats is not None:
+    if factors.queries.added is not None:
         raise NotImplementedError("negatives: expected the whole catalogue where queries hold items")

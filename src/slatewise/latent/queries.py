@@ -8,13 +8,15 @@ with lists    [ ... | 1 | p_q ]                p_q = sum_j w_j S dbar_j, dbar th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from slatewise.core.executor import Executor
+from slatewise.latent.added import Added, Both
 from slatewise.latent.bags import AgeWeights, Bags, Repeats
+from slatewise.latent.base_levels import Levels, OnLevels
 from slatewise.latent.pair_terms import PairTerm, add_lists
 from slatewise.latent.tables import Entries, Ints, Singles, Table, aligned_zeros, step_rows
 
@@ -37,12 +39,16 @@ class Queries(Protocol):
     """Vectors of queries that are called by number."""
 
     @property
-    def repeats(self) -> Repeats | None:
+    def added(self) -> Added | None:
         """What is added to scores beside the product of vectors; None: nothing."""
         ...
 
     def vectors(self, queries: Ints) -> Singles:
         """Return a fresh row per query, of the items' width."""
+        ...
+
+    def for_epoch(self, rng: np.random.Generator) -> Queries:
+        """Return the queries as an epoch of training sees them."""
         ...
 
     def backward(self, queries: Ints, gradient: Singles) -> Backward | None:
@@ -61,12 +67,16 @@ class IdQueries:
     table: Table
 
     @property
-    def repeats(self) -> None:
+    def added(self) -> None:
         """Hold no items."""
 
     def vectors(self, queries: Ints) -> Singles:
         """Return the rows themselves."""
         return self.table.values[queries]
+
+    def for_epoch(self, rng: np.random.Generator) -> IdQueries:
+        """Return them as they are."""
+        return self
 
     def backward(self, queries: Ints, gradient: Singles) -> Backward | None:
         """Depend on no item."""
@@ -88,7 +98,7 @@ class DenseQueries:
     """The column that holds 1."""
 
     @property
-    def repeats(self) -> None:
+    def added(self) -> None:
         """Hold no items."""
 
     def vectors(self, queries: Ints) -> Singles:
@@ -97,6 +107,10 @@ class DenseQueries:
         np.matmul(self.features[queries], self.table.values, out=out)
         out[:, self.bias] = 1.0
         return out
+
+    def for_epoch(self, rng: np.random.Generator) -> DenseQueries:
+        """Return them as they are."""
+        return self
 
     def backward(self, queries: Ints, gradient: Singles) -> Backward | None:
         """Depend on no item."""
@@ -126,7 +140,7 @@ class SparseQueries:
     bias: int
 
     @property
-    def repeats(self) -> None:
+    def added(self) -> None:
         """Hold no items."""
 
     def vectors(self, queries: Ints) -> Singles:
@@ -135,6 +149,10 @@ class SparseQueries:
         out[:] = self.features[queries] @ self.table.values
         out[:, self.bias] = 1.0
         return out
+
+    def for_epoch(self, rng: np.random.Generator) -> SparseQueries:
+        """Return them as they are."""
+        return self
 
     def backward(self, queries: Ints, gradient: Singles) -> Backward | None:
         """Depend on no item."""
@@ -156,11 +174,14 @@ class BagQueries:
     ages: AgeWeights
     bias: int
     """The column that holds 1, behind those of U."""
+    levels: Levels | None = None
+    """What a base says of the same queries."""
 
     @property
-    def repeats(self) -> Repeats:
-        """The items of a bag get something by their age."""
-        return Repeats(self.bags, self.ages)
+    def added(self) -> Added:
+        """The items of a bag get something by their age, and others by their level."""
+        repeats, ages = Repeats(self.bags, self.ages), self.ages
+        return repeats if self.levels is None else Both(repeats, OnLevels(self.levels, ages), ages.n_ages, ages.n_items)
 
     def vectors(self, queries: Ints) -> Singles:
         """Return the sums."""
@@ -171,6 +192,10 @@ class BagQueries:
         bag_vectors(table, self.bags.some(queries), ages.of(ages.items), self.bias, out)
         out[:, self.bias] = 1.0
         return out
+
+    def for_epoch(self, rng: np.random.Generator) -> BagQueries:
+        """Hide some of what a base says, so that the sums learn to rank alone too: such sums mix better with it."""
+        return self if self.levels is None else replace(self, levels=self.levels.hidden(rng))
 
     def backward(self, queries: Ints, gradient: Singles) -> Backward | None:
         """Depend on no row of the items' table."""
@@ -203,12 +228,16 @@ class ZeroQueries:
     width: int
 
     @property
-    def repeats(self) -> None:
+    def added(self) -> None:
         """Hold no items."""
 
     def vectors(self, queries: Ints) -> Singles:
         """Return zeros."""
         return aligned_zeros(len(queries), self.width)
+
+    def for_epoch(self, rng: np.random.Generator) -> ZeroQueries:
+        """Return them as they are."""
+        return self
 
     def backward(self, queries: Ints, gradient: Singles) -> Backward | None:
         """Depend on no item."""
@@ -236,15 +265,19 @@ class ListedQueries:
     """w_j of the k positions."""
 
     @property
-    def repeats(self) -> Repeats | None:
-        """Those of the inner queries."""
-        return self.inner.repeats
+    def added(self) -> Added | None:
+        """That of the inner queries."""
+        return self.inner.added
 
     def vectors(self, queries: Ints) -> Singles:
         """Return the inner vectors with p_q in the columns of S."""
         out = self.inner.vectors(queries)
         add_lists(self.pair, self.items.values, self.lists[queries], self.weights, out)
         return out
+
+    def for_epoch(self, rng: np.random.Generator) -> ListedQueries:
+        """Return them as they are: lists are made of whole scores."""
+        return self
 
     def backward(self, queries: Ints, gradient: Singles) -> Backward | None:
         """p_q is linear in the rows of its list: each gets w_j times the gradient of p_q."""

@@ -19,25 +19,28 @@ from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
 from slatewise.data.records import Sessions
 from slatewise.latent.bags import AgeWeights
+from slatewise.latent.base_levels import N_KNOTS
 from slatewise.latent.batch import QueryBatch, similar_items
 from slatewise.latent.catalogue_ranker import CatalogueRanker
 from slatewise.latent.engines import ENGINES
 from slatewise.latent.fitting import check_for_kind, search_of, zero_untaught
 from slatewise.latent.fold_in import FoldedQueries
 from slatewise.latent.fold_in_rows import folded_in
-from slatewise.latent.growth import Former, one_more_epoch
+from slatewise.latent.growth import Former, first_epoch, one_more_epoch
 from slatewise.latent.index_file import write_index
 from slatewise.latent.index_vectors import against_equally_long, equally_long
 from slatewise.latent.input import Ids, LatentPairs, Unknown, check_features, check_pairs, number_ids
 from slatewise.latent.model import LatentModel, pair_term
 from slatewise.latent.pair_terms import PAIR_TERMS
 from slatewise.latent.search import Learned
+from slatewise.latent.session_bases import BASE, added_to, check_base, described, fitted_base, fresh
 from slatewise.latent.session_pairs import are_sessions, session_pairs
+from slatewise.latent.session_ranker import SessionRanker
 from slatewise.latent.settings import DROPOUT, STARTS, LatentSettings
 from slatewise.latent.tables import Ints, Singles, Table, padded
 from slatewise.latent.training import EpochReport
 from slatewise.model.checkpoint import Checkpoint
-from slatewise.model.file import ModelCard
+from slatewise.model.file import ModelCard, ModelState
 from slatewise.model.saving import card_for
 
 
@@ -86,6 +89,9 @@ class LatentRanker(CatalogueRanker):
     window : int or None
         Of sessions: how many of the last items make a query, each with a weight of its own by age. None: sessions are
         baskets, whose items are in no order and all count alike.
+    base : "auto", None, :class:`slatewise.SessionNeighbors` or :class:`slatewise.CooccurrenceRanker`
+        Of sessions: whose scores are added, by a weight that is learnt; it is fitted on the same sessions. "auto":
+        ``SessionNeighbors()`` for sessions, none for baskets. Ids and features have none.
     dropout : float or "auto"
         Share of the numbers of a query's vector that are left out, at random, in each step of training. "auto": .5 for
         sessions, 0 for other queries.
@@ -123,6 +129,10 @@ class LatentRanker(CatalogueRanker):
         weights by age; V, b, S and T. Columns of zeros fill up to cache lines.
     window_
         Of sessions; None for baskets, and 0 where queries are neither.
+    base_
+        The fitted base; None where there is none.
+    learned_weight_
+        Of what was learnt beside the base: 0, the base alone; None, without the base; 1, as both were learnt together.
     learning_rate_, max_norm_, stage_learning_rate_, stage_norm_
         What was trained with.
     n_components_, pair_, position_weights_, own_weight_
@@ -169,6 +179,7 @@ class LatentRanker(CatalogueRanker):
         "item_steps_": rules.STEPS,
         "by_features_": rules.BOOLEAN,
         "window_": rules.count(0, rules.MOST_LISTED) | rules.NONE,
+        "learned_weight_": rules.WEIGHT | rules.NONE,
         "n_stages_": rules.count(),
         "n_epochs_": rules.vector("whole numbers", 0, rules.MOST, whole=True),
         "learning_rate_": rules.SINGLE_POSITIVE,
@@ -180,6 +191,7 @@ class LatentRanker(CatalogueRanker):
         "position_weights_": rules.WEIGHTS,
         "own_weight_": rules.WEIGHT,
     }
+    parts: ClassVar[tuple[str, ...]] = ("base_",)
     query_ids_: Ids
     query_factors_: Singles
     item_factors_: Singles
@@ -187,6 +199,8 @@ class LatentRanker(CatalogueRanker):
     item_steps_: Singles
     by_features_: bool
     window_: int | None
+    base_: SessionRanker | None
+    learned_weight_: float | None
     n_stages_: int
     n_epochs_: list[int]
     learning_rate_: float
@@ -204,6 +218,7 @@ class LatentRanker(CatalogueRanker):
         "query_factors_",
         "by_features_",
         "window_",
+        "base_",
         "n_components_",
         "pair_",
         "position_weights_",
@@ -226,6 +241,7 @@ class LatentRanker(CatalogueRanker):
         "position_weights": rules.one_of("reciprocal") | rules.WEIGHTS,
         "own_weight": rules.WEIGHT,
         "window": rules.count(1, rules.MOST_LISTED) | rules.NONE,
+        "base": BASE,
         "dropout": rules.number("a number from 0 to 0.99", 0.0, 0.99) | rules.one_of("auto"),
         "epochs": rules.count(),
         "validation_fraction": rules.SHARE,
@@ -255,6 +271,7 @@ class LatentRanker(CatalogueRanker):
         position_weights: Literal["reciprocal"] | ArrayLike = "reciprocal",
         own_weight: float = 0.0,
         window: int | None = 20,
+        base: Literal["auto"] | SessionRanker | None = "auto",
         dropout: Literal["auto"] | float = "auto",
         epochs: int = 12,
         validation_fraction: float = 0.05,
@@ -281,6 +298,7 @@ class LatentRanker(CatalogueRanker):
         self.position_weights = position_weights
         self.own_weight = own_weight
         self.window = window
+        self.base = base
         self.dropout = dropout
         self.epochs = epochs
         self.validation_fraction = validation_fraction
@@ -310,12 +328,14 @@ class LatentRanker(CatalogueRanker):
         pairs = self._pairs(queries, items, sample_weight)
         settings, executor = self._settings(pairs), Executor.of(self.n_threads)
         card = card_for(pairs.n_queries, *pairs.arrays())
-        checkpoint = Checkpoint.of(self, card.data_sha256, position_weights=settings.position_weights)
-        learned = search_of(settings, pairs, checkpoint, executor).fit(settings.steps())
+        base = fitted_base(self.base, pairs, self.n_threads)
+        as_used = {"position_weights": settings.position_weights, "base": described(base)}
+        checkpoint = Checkpoint.of(self, card.data_sha256, **as_used)
+        learned = search_of(settings, pairs, checkpoint, executor, base).fit(settings.steps())
         checkpoint.remove()
         for state in learned.stages:
             zero_untaught(state.queries, pairs)
-        return self._keep(settings, pairs, learned, card)
+        return self._keep(settings, pairs, learned, card, base)
 
     def partial_fit(self, queries: Any, items: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Go on with one epoch over further pairs; ids not seen before get rows of their own.
@@ -330,15 +350,19 @@ class LatentRanker(CatalogueRanker):
         fresh = self._pairs(queries, items, sample_weight, further=fitted)
         settings, executor = self._settings(fresh), Executor.of(self.n_threads)
         if not fitted:
-            pairs, learned = one_more_epoch(settings, settings.steps(), fresh, None, executor)
-            return self._keep(settings, pairs, learned, card_for(pairs.n_queries, *pairs.arrays()))
+            base = fitted_base(self.base, fresh, self.n_threads)
+            learned = first_epoch(settings, settings.steps(), fresh, base, executor)
+            return self._keep(settings, fresh, learned, card_for(fresh.n_queries, *fresh.arrays()), base)
         steps = settings.steps({name: getattr(self, f"{name}_") for name in STARTS})
-        former = Former(self._model(), self.query_steps_, self.item_steps_, sum(self.n_epochs_))
+        epochs, base = tuple(self.n_epochs_), self.base_
+        former = Former(self._model(), self.query_steps_, self.item_steps_, epochs, base, self.learned_weight_)
         pairs, learned = one_more_epoch(settings, steps, fresh, former, executor)
+        if base is not None and pairs.sessions is not None:
+            base = added_to(base, pairs, self.n_threads)
         # Rows of features are new each time, ids may be old ones.
         before = self.model_card_.n_lists if self.by_features_ else 0
         card = card_for(before + pairs.n_queries, *pairs.arrays()).after(self.model_card_)
-        return self._keep(settings, pairs, learned, card)
+        return self._keep(settings, pairs, learned, card, base)
 
     @property
     def age_weights_(self) -> Singles:
@@ -457,6 +481,7 @@ class LatentRanker(CatalogueRanker):
             self.query_ids_,
             self.by_features_,
             self.window_,
+            None if self.base_ is None else self.base_.scorer(),
         )
 
     def _batch(self, queries: Any, unknown: Unknown) -> QueryBatch:
@@ -464,7 +489,7 @@ class LatentRanker(CatalogueRanker):
         if model.by_features:
             return QueryBatch.of_features(model, check_features(self, queries, reset=False))
         if model.window != 0:
-            return QueryBatch.of_sessions(model, queries, unknown)
+            return QueryBatch.of_sessions(model, queries, unknown, Executor.of(self.n_threads))
         if isinstance(queries, FoldedQueries):
             return QueryBatch.of_rows(model, queries)
         return QueryBatch.of_ids(model, queries, unknown)
@@ -480,7 +505,7 @@ class LatentRanker(CatalogueRanker):
     def _weights_by_age(self) -> tuple[Singles, Singles]:
         if self._model().window == 0:
             raise AttributeError("age_weights_, repeat_weights_: expected a fit on sessions, found another")
-        ages = AgeWeights(self._model().queries[0], len(self.item_ids_))
+        ages = AgeWeights(self._model().queries[0], len(self.item_ids_), self._n_knots())
         return ages.of(ages.items), ages.of(ages.repeats)
 
     def _distinct(self, queries: Any, unknown: Unknown) -> tuple[QueryBatch, Ints]:
@@ -503,6 +528,7 @@ class LatentRanker(CatalogueRanker):
         if len(self.n_epochs_) != self.n_stages_:
             raise ValueError(f"n_epochs_: expected {self.n_stages_} numbers, found {len(self.n_epochs_)}")
         by_items = self.window_ != 0
+        check_base(self.base_, self.item_ids_, by_items)
         if self.by_features_ and by_items:
             raise ValueError(f"window_: expected 0 for queries given by features, found {self.window_}")
         if not self.by_features_ and self.n_features_in_ != 1:
@@ -516,7 +542,7 @@ class LatentRanker(CatalogueRanker):
         width = padded(pair.S.start if self.n_stages_ == 1 else pair.segments[-1].stop)
         rows = self.n_features_in_ if self.by_features_ else len(self.query_ids_)
         if by_items:
-            rows = len(self.item_ids_) + 2 * (self.window_ or 1)
+            rows = len(self.item_ids_) + 2 * (self.window_ or 1) + self._n_knots()
         for name, shape in {
             "query_factors_": (self.n_stages_, rows, width),
             "item_factors_": (self.n_stages_, len(self.item_ids_), width),
@@ -529,9 +555,32 @@ class LatentRanker(CatalogueRanker):
             weights = self.query_factors_[:, len(self.item_ids_) :][:, : self.window_ or 1, 0]
             if (weights < 0).any() or (weights[:, 0] != 1).any():
                 raise ValueError("query_factors_: expected weights by age >= 0 and 1 for the last item, found others")
+            if (self.query_factors_[:, rows - self._n_knots() :, 0] < 0).any():
+                raise ValueError("query_factors_: expected steps of the base >= 0, found others")
 
-    def _keep(self, settings: LatentSettings, pairs: LatentPairs, learned: Learned, card: ModelCard) -> Self:
+    @classmethod
+    def from_state(cls, state: ModelState, name: str) -> Self:
+        """Build the ranker that a model file describes; a base that was given as an object is one again."""
+        ranker = super().from_state(state, name)
+        if "base" not in state.params and ranker.base_ is not None:
+            ranker.base = fresh(ranker.base_)
+        return ranker
+
+    def _n_knots(self) -> int:
+        return 0 if self.base_ is None else N_KNOTS
+
+    def _keep(
+        self,
+        settings: LatentSettings,
+        pairs: LatentPairs,
+        learned: Learned,
+        card: ModelCard,
+        base: SessionRanker | None,
+    ) -> Self:
         stages, (query_factors, item_factors) = learned.stages, learned.factors
+        query_steps = stages[0].queries.accumulators
+        if base is not None and stages[0].weight is None:
+            base, query_factors, query_steps = None, query_factors[:, :-N_KNOTS], query_steps[:-N_KNOTS]
         finite = rules.learned_array(3, np.float32)
         if not (finite.allows(query_factors) and finite.allows(item_factors)):
             raise ValueError(
@@ -542,10 +591,11 @@ class LatentRanker(CatalogueRanker):
         self.query_factors_, self.item_factors_, self.model_card_ = query_factors, item_factors, card
         self.by_features_ = pairs.features is not None
         self.window_ = 0 if pairs.sessions is None else pairs.sessions.window
+        self.base_, self.learned_weight_ = base, stages[0].weight
         self.query_ids_ = np.empty(0, dtype=np.int64) if pairs.query_ids is None else pairs.query_ids
         self.item_ids_ = pairs.item_ids
         self.n_stages_, self.n_epochs_ = len(stages), [state.best_epoch for state in stages]
-        self.query_steps_, self.item_steps_ = stages[0].queries.accumulators, stages[0].items.accumulators
+        self.query_steps_, self.item_steps_ = query_steps, stages[0].items.accumulators
         self.learning_rate_, self.max_norm_, self.stage_learning_rate_, self.stage_norm_ = astuple(learned.steps)
         self.n_components_, self.pair_ = int(settings.n_components), settings.pair
         self.position_weights_, self.own_weight_ = settings.position_weights, float(settings.own_weight)

@@ -42,6 +42,7 @@ def session_pairs(
     bags, following, owners = learned_from(numbered.items, numbered.offsets, window)
     if not len(following):
         raise ValueError(f"sessions: expected one of two items at least, found none in {len(given)}")
-    so_far = SessionsSoFar(bags, owners, window)
+    firsts = bags.starts if window is None else numbered.offsets[owners]
+    so_far = SessionsSoFar(bags, owners, window, firsts, numbered.items, numbered.offsets)
     pairs = LatentPairs(np.arange(len(following)), following, weights[owners], numbered.item_ids, sessions=so_far)
     return check_enough(pairs, further)

@@ -22,9 +22,9 @@ def hold_out(
     """Cut a share of the pairs off; None where too few are left to choose from.
 
     Of ids, one pair of every query and one of every item stay: nothing else is known about them. Of features, and where
-    a base scores queries that were never seen, all pairs of a query go together, and of sessions all of a session. The
-    recall that is watched looks at
-    no more than a quarter of the catalogue: among all items, everybody finds everything.
+    a base scores queries that were never seen, all pairs of a query go together; of sessions the last ones go, whole.
+    The recall that is watched looks at no more than a quarter of the catalogue: among all items, everybody finds
+    everything.
     """
     wanted = min(int(fraction * len(pairs.queries)), MOST_PAIRS)
     rng = np.random.default_rng((seed, _STREAM))
@@ -40,7 +40,8 @@ def hold_out(
     else:
         owners = pairs.owners[pairs.queries]
         n_owners = int(pairs.owners.max(initial=-1)) + 1
-        order = rng.permutation(n_owners)
+        # The last sessions: a log goes on in time, and so will the queries.
+        order = rng.permutation(n_owners) if pairs.sessions is None else np.arange(n_owners)[::-1]
         size = np.bincount(owners, minlength=n_owners)[order]
         fair = 2 * size <= len(owners)  # a row with most of the pairs is for training
         order, size = order[fair], size[fair]

@@ -65,8 +65,8 @@ def _scores_and_likelihoods_of_before(state: ModelState) -> ModelState:
 
 
 def _queries_that_hold_no_items(state: ModelState) -> ModelState:
-    """Version 1 had no sessions."""
-    return replace(state, values={**state.values, "window_": 0})
+    """Version 1 had no sessions, and so no base."""
+    return replace(state, values={**state.values, "window_": 0, "base_": None, "learned_weight_": 1.0})
 
 
 FORMATS: Mapping[int, Migration] = {1: _first_version_of_the_class}

@@ -15,7 +15,7 @@ from slatewise.core.kernel import kernel
 from slatewise.latent.kernels.singles import Singles, count_above, dot
 
 if TYPE_CHECKING:
-    from slatewise.latent.bags import Held
+    from slatewise.latent.added import Held
     from slatewise.latent.cascade import Hidden
 
 Ints: TypeAlias = NDArray[np.int64]
