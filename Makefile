@@ -4,13 +4,17 @@ BIN := .venv/bin
 export SLATEWISE_DATA ?= $(wildcard $(abspath ../shared/data))
 unexport PYTHONDONTWRITEBYTECODE # what one worker has compiled the other and all their processes import
 
-.PHONY: demo test boundscheck same-answers same-speed check fuzz bench docs clean
+.PHONY: demo test explore boundscheck same-answers same-speed check fuzz bench docs clean
 
 demo: .venv/installed-plain
 	$(BIN)/slatewise demo --out demo/report.html
 
 test: .venv/installed-test
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# The tests with generated cases, with cases that no run had before; what they find becomes a test of its own.
+explore: .venv/installed-test
+	SLATEWISE_EXPLORE=1 $(BIN)/python -m pytest -n auto --dist worksteal $(shell grep -rlE "hypothesis" tests --include="test_*.py")
 
 # The tests that reach kernels, with every index checked. Kernels in a cache were compiled without: its own is empty.
 KERNEL_TESTS := tests/core tests/cstar tests/data tests/inference tests/latent tests/losses tests/matching \

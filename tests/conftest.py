@@ -1,4 +1,7 @@
-"""For all tests: the folder of public data, or a skip that says why; no deadlines, because a test never times."""
+"""For all tests: the folder of public data, or a skip that says why; no deadlines, because a test never times.
+
+Generated cases are the same in every run, so that a tree that passed passes again; `make explore` tries new ones.
+"""
 
 import os
 from pathlib import Path
@@ -10,8 +13,9 @@ from hypothesis import settings
 for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 os.environ["SLATEWISE_QUIET"] = "1"  # a terminal under pytest -s gets what the tests print, nothing else
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, print_blob=True)
+settings.load_profile("explore" if os.environ.get("SLATEWISE_EXPLORE") else "same")
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+import sklearn
 
 import slatewise
 
@@ -19,9 +20,10 @@ EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 def ran(name):
     """Names and output of an example, run as a script in an empty folder."""
     example = EXAMPLES[0].parent / f"{name}.py"
-    with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(StringIO()) as said:
+    told = StringIO()
+    with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(told), sklearn.config_context():
         names = runpy.run_path(str(example), run_name="__main__")
-    return names, said.getvalue()
+    return names, told.getvalue()
 
 
 @pytest.mark.parametrize("name", [example.stem for example in EXAMPLES])

@@ -15,9 +15,9 @@ from slatewise.report import Page
 Figure: TypeAlias = tuple[str, str]
 """A drawing (SVG) and its caption."""
 
-SEEDED = ("cstar", "defaults", "lasr", "mlr", "stopping", "tags")
+SEEDED = ("cstar", "defaults", "lasr", "mlr", "sessions", "stopping", "tags")
 """Those that cut their folds at random, and take the seed as a third argument."""
-KEPT = ("tags",)
+KEPT = ("sessions", "tags")
 """Those that keep finished parts in a folder, and take it as a fourth argument."""
 PAPERS = {
     "cstar": "slatewise_papers.cstar",
@@ -26,6 +26,7 @@ PAPERS = {
     "letor": "slatewise_papers.letor",
     "mlr": "slatewise_papers.mlr",
     "rankmatch": "slatewise_papers.rankmatch",
+    "sessions": "slatewise_papers.sessions",
     "stopping": "slatewise_papers.tags_stopping",
     "tags": "slatewise_papers.tags",
 }

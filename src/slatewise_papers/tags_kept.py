@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from slatewise_papers._kept import kept_or_made
 from slatewise_papers.tags_split import FIGURES, Measured, SplitResult
 
 _DIGITS = 6
 
 
 def kept_or_run(path: Path | None, run: Callable[[], SplitResult]) -> SplitResult:
-    """Read the file where there is one; else run and write it, whole or not at all."""
-    if path is None:
-        return run()
-    if not path.exists():
-        text = json.dumps(_as_json(run()))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_suffix(".part")
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    return _of_json(path)
+    """Read the file where there is one; else run and write it."""
+    return run() if path is None else _of_json(path, kept_or_made(path, lambda: _as_json(run())))
 
 
-def _as_json(result: SplitResult) -> dict[str, object]:
+def _as_json(result: SplitResult) -> dict[str, Any]:
     systems = {
         name: {
             "settings": measured.n_settings,
@@ -39,8 +31,7 @@ def _as_json(result: SplitResult) -> dict[str, object]:
     return {"columns": FIGURES, "rows": result.rows.tolist(), "systems": systems}
 
 
-def _of_json(path: Path) -> SplitResult:
-    read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+def _of_json(path: Path, read: dict[str, Any]) -> SplitResult:
     if read.get("columns") != list(FIGURES):
         raise ValueError(f"{path}: expected the columns {', '.join(FIGURES)}, found {read.get('columns')}")
     systems = {

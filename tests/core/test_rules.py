@@ -88,7 +88,6 @@ ALLOWED = {
     **{name: {"2.5", "3.0", "1e-300", "0", "auto"} for name in ("last_weight", "repeat_weight", "backward")},
     "reach": {*NUMBER, "None", "auto"} - {"1e300"},
     "row_power": {"0", "1e-300", "auto"},
-    "max_pairs": {"None"},
     "validation_fraction": {"0", "1e-300"},
     "subsets": {"2.5", "3.0", "1e-300"},
     "core": {"0", "auto"},

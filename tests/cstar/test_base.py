@@ -73,6 +73,22 @@ def test_sparse_rows_masks_and_threads():
         np.testing.assert_array_equal(here.fitted.log_odds(X), there.fitted.log_odds(X))
 
 
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_many_labels_are_learnt_by_some_at_a_time(monkeypatch, form):
+    """As all together but for rounding, and where the searches end; with the same bits by any number of threads."""
+    X, labels = problem(90, 150)
+    labels.told[:, 7], labels.told[:20, 8] = 0, -1
+    together = LogisticBase((1.0,)).cross_fit(form(X), labels, 0, ONE_THREAD)
+    monkeypatch.setattr("slatewise.cstar.base.MANY", 70)
+    one, two = (LogisticBase((1.0,)).cross_fit(form(X), labels, 0, Executor(threads)) for threads in (1, 2))
+    assert one.out_of_fold.tobytes() == two.out_of_fold.tobytes()
+    assert one.fitted.arrays().coef.tobytes() == two.fitted.arrays().coef.tobytes()
+    assert one.fitted.arrays().coef.dtype == np.float32
+    np.testing.assert_allclose(one.out_of_fold, together.out_of_fold, rtol=0.02, atol=0.02)
+    np.testing.assert_allclose(one.fitted.log_odds(X), together.fitted.log_odds(X), rtol=0.02, atol=0.02)
+    assert LogisticBase((1.0,)).cross_fit(form(1e9 * X), labels, 0, ONE_THREAD).fitted.arrays().coef.dtype == np.float64
+
+
 @pytest.mark.parametrize("name", BASES)
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_few_rows_are_told(name, n):

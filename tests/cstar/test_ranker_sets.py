@@ -203,6 +203,31 @@ def test_same_bits_with_any_number_of_threads(tmp_path, scenes):
         np.testing.assert_array_equal(array, two[name])
 
 
+def test_many_labels_by_parts(tmp_path, monkeypatch):
+    """Base scores by parts, a choice by frequent labels, rows by chunks: nearly the same model, with any threads."""
+    scenes = datasets.make_label_scenes(300, n_labels=14, random_state=1)
+    X, Y = scenes.X[:200], scenes.Y[:200]
+    whole = CStarRanker().fit(X, Y)
+    for name, most in {
+        "base.MANY": 5,
+        "logistic._LABELS_PER_BLOCK": 3,
+        "subset_choice._MOST_LABELS": 9,
+        "subset_likelihood._ENTRIES": 500,
+    }.items():
+        monkeypatch.setattr(f"slatewise.cstar.{name}", most)
+    for threads in (1, 2):
+        CStarRanker(n_threads=threads).fit(X, Y).save(tmp_path / str(threads))
+    one, two = (read_model(tmp_path / str(threads)).arrays for threads in (1, 2))
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, two[name])
+    parts = slatewise.load(tmp_path / "1")
+    assert parts.base_coef_.dtype == np.float32
+    assert set(parts.core_) <= set(np.argsort(-Y.sum(axis=0), kind="stable")[:9])
+    assert parts.score(scenes.X[200:], scenes.Y[200:]) > whole.score(scenes.X[200:], scenes.Y[200:]) - 0.05
+    rare = int(np.argmin(Y.sum(axis=0)))
+    assert CStarRanker(core=[rare]).fit(X, Y).core_.tolist() == [rare]
+
+
 def test_weights_and_order_of_rows(scenes):
     weight = np.random.default_rng(0).integers(0, 3, 300)
     rows = np.random.default_rng(1).permutation(np.repeat(np.arange(300), weight))

@@ -77,6 +77,19 @@ def test_value_and_gradient_equal_the_definition(missing, seed):
     np.testing.assert_allclose(gradient, numeric * flags, atol=1e-4)
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+def test_rows_by_chunks_say_the_same(monkeypatch, missing):
+    likelihood = problem(1, missing)
+    params = np.random.default_rng(0).normal(size=likelihood.n_params) * free(likelihood.model)
+    value, gradient = likelihood.value_and_grad(params)
+    monkeypatch.setattr("slatewise.cstar.subset_likelihood._ENTRIES", 17)  # three rows at a time
+    chunked = problem(1, missing)
+    found = chunked.value_and_grad(params)
+    assert found[0] == pytest.approx(value, rel=1e-14)
+    assert chunked.value(params) == pytest.approx(value, rel=1e-13)
+    np.testing.assert_allclose(found[1], gradient, atol=1e-13)
+
+
 def test_complete_rows_are_fitted_with_a_certificate():
     likelihood = problem(3, 0.0)
     found = fit(likelihood)

@@ -9,7 +9,7 @@ from tests.cstar.test_inference_exact import KINDS, set_scores, small_model
 from slatewise import inference
 from slatewise.core.executor import Executor
 from slatewise.cstar.kernels.subset_layout import SubsetPair
-from slatewise.cstar.kernels.subset_sizes import sizes_of_row
+from slatewise.cstar.kernels.subset_sizes import counts_of_row, sizes_of_row
 from slatewise.cstar.subset_decisions import expected_count_sets, f1_sets, hamming_sets, most_probable_sets
 from slatewise.cstar.subset_information import row_information
 from slatewise.cstar.subsets import SubsetRows, core_settings, subset_odds, subset_scores, subset_sums
@@ -57,7 +57,7 @@ def entropy(table):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_sums_over_all_subsets(kind):
-    """400 rows a kind."""
+    """400 rows a kind: 2,000, and in half of them given what is known."""
     for s, pair, core, known, sets, scores in instances(kind, 0, 10):
         rows, weight = SubsetRows.of(s, pair, core, known), np.linspace(0.5, 2.0, len(s))
         chance = chance_of(scores)
@@ -78,7 +78,8 @@ def test_sums_over_all_subsets(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_decisions(kind):
-    for s, pair, core, known, sets, scores in instances(kind, 1, 8):
+    """400 rows a kind: 2,000."""
+    for s, pair, core, known, sets, scores in instances(kind, 1, 10):
         rows, chance = SubsetRows.of(s, pair, core, known), chance_of(scores)
         best = most_probable_sets(rows)
         np.testing.assert_allclose(best.score, scores.max(axis=1), rtol=1e-13, atol=1e-13)
@@ -107,6 +108,13 @@ def test_decisions(kind):
         assert (least >= most - 1e-12).all()
 
 
+def sizes_of(star, settings, row):
+    """How likely sizes are, and with each label, the core last."""
+    kind, n_core = settings.terms.kind[row], star.outer.shape[1]
+    counts = counts_of_row(star, settings.terms, row, settings.chance[row])
+    return sizes_of_row(kind, n_core, *counts, np.arange(len(kind)))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_sizes_with_each_label(kind):
     """The kernel may hold more sizes than there are."""
@@ -118,7 +126,7 @@ def test_sizes_with_each_label(kind):
         total = inference.subset_sizes(s, pair, core, known)
         np.testing.assert_allclose(total, (chance @ has_size)[:, : total.shape[1]], atol=1e-13)
         for row in range(len(s)):
-            size, joint = sizes_of_row(star, found.terms, row, found.chance[row], True)
+            size, joint = sizes_of(star, found, row)
             np.testing.assert_allclose(size, (chance[row] @ has_size)[: len(size)], atol=1e-12)
             together = (chance[row][:, None] * has_size).T @ sets
             np.testing.assert_allclose(joint[:, : s.shape[1]], together[: len(size), place], atol=1e-12)
@@ -126,7 +134,7 @@ def test_sizes_with_each_label(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_information(kind):
-    for s, pair, core, known, sets, scores in instances(kind, 3, 8):
+    for s, pair, core, known, sets, scores in instances(kind, 3, 10):
         chance = chance_of(scores)
         found = row_information(SubsetRows.of(s, pair, core, known))
         np.testing.assert_allclose(found.row, entropy(chance), atol=1e-11)
@@ -243,9 +251,32 @@ def test_many_labels_against_plain_sums():
     star = SubsetPair.of(rows.pair.arrays)
     settings = core_settings(star, rows)
     for row in range(2):
-        total, joint = sizes_of_row(star, settings.terms, row, settings.chance[row], True)
+        total, joint = sizes_of(star, settings, row)
         np.testing.assert_allclose(joint.sum(axis=0)[:n_labels], found.item[row, np.append(rest, core)], atol=1e-11)
         np.testing.assert_allclose(joint.sum(axis=1), np.arange(len(total)) * total, atol=1e-9)
+
+
+@pytest.mark.parametrize(("low", "spread"), [(-6.0, 2.0), (-5.0, 0.1), (-8.0, 0.0), (-2.0, 1.0)])
+def test_sets_for_f1_among_many_labels(low, spread):
+    """Found among the likeliest few, and proven, or among more: the same as among all."""
+    rng = np.random.default_rng(9)
+    pair, core = small_model(rng, 700, 3, "real")
+    s, known = rng.normal(low, spread, (4, 700)), np.full((4, 700), -1, dtype=np.int8)
+    known[1, 3:9], known[2, 100:103] = 0, 1
+    rows = SubsetRows.of(s, pair, core, known)
+    star = SubsetPair.of(rows.pair.arrays)
+    found, settings = f1_sets(rows), core_settings(star, rows)
+    place = np.concatenate([rows.pair.arrays.rest, rows.pair.arrays.core])
+    for row in range(4):
+        size, joint = sizes_of(star, settings, row)
+        r, n = np.arange(1, 701)[:, None], np.arange(1, len(size))
+        ranked = -np.sort(-(2.0 / (r + n) @ joint[1:, :700]), axis=1)
+        expected = np.cumsum(ranked, axis=1).diagonal()
+        assert found.score[row] == pytest.approx(max(size[0], expected.max()), abs=1e-12)
+        chosen = found.chosen[row][place]
+        if chosen.any():
+            own = 2.0 / (chosen.sum() + n) @ joint[1:, :700] @ chosen
+            assert own == pytest.approx(found.score[row], abs=1e-12)
 
 
 def test_twelve_core_labels():

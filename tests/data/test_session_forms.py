@@ -224,10 +224,8 @@ def test_splits_that_cannot_be(change, message):
         ({"ids": np.array(["a"])}, r"ids: expected one per session, 2, found shape \(1,\)"),
         ({"users": np.array([1, 2, 3])}, "users: expected one per session, 2"),
         ({"times": np.array([1.0])}, "times: expected one number per item, 3"),
-        (
-            {"times": np.array([1.0, np.nan, 2.0])},
-            "times: expected one number per item, 3, found another shape, or NaN",
-        ),
+        ({"times": [1.0, np.nan, 2.0]}, "times: expected one number per item, 3, found float64 of shape .3,., or NaN"),
+        ({"times": ["a", "b", "c"]}, "times: expected one number per item, 3, found <U1"),
     ],
 )
 def test_what_belongs_to_sessions_is_checked(more, message):

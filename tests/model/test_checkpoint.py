@@ -34,7 +34,15 @@ def whole_fit(name):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 @pytest.mark.parametrize(
     ("name", "stop_at"),
-    [("margin", 20), ("matching", 12), ("graphs", 9), ("labels", 2), ("labels, likelihood", 4), ("points", 20)],
+    [
+        ("margin", 20),
+        ("matching", 12),
+        ("graphs", 9),
+        ("labels", 2),
+        ("labels, as it comes", 4),
+        ("labels, likelihood", 4),
+        ("points", 20),
+    ],
 )
 def test_killed_and_resumed_it_gives_the_same_bits(tmp_path, name, stop_at):
     state = tmp_path / "state"

@@ -293,15 +293,17 @@ def evaluate(
 @app.command()
 def reproduce(
     paper: Annotated[
-        str, typer.Argument(help="Which tables: cstar, tags, mlr, rankmatch, lasr, letor, stopping, or defaults.")
+        str,
+        typer.Argument(help="Which tables: cstar, tags, mlr, rankmatch, lasr, sessions, letor, stopping, or defaults."),
     ],
     data: Annotated[str | None, typer.Option(help="A data set's name or a path instead of the paper's own.")] = None,
     quick: QuickOption = False,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Cut the folds at random by this seed (cstar, defaults, lasr, mlr, tags).")
+        int | None,
+        typer.Option(min=0, help="Cut the folds at random by this seed (cstar, defaults, lasr, mlr, sessions, tags)."),
     ] = None,
     keep: Annotated[
-        Path | None, typer.Option(help="Keep finished splits in this folder, and go on from there (tags).")
+        Path | None, typer.Option(help="Keep finished parts in this folder, and go on from there (tags, sessions).")
     ] = None,
     as_json: JsonOption = None,
     report: Annotated[Path | None, typer.Option(help="Write tables and figures to this HTML page.")] = None,

@@ -99,7 +99,7 @@ def known_like(known: Any, n_rows: int, names: Names) -> Any:
     """
     if known is None or isinstance(known, np.ndarray):
         return cast("Any", known)
-    columns = frame_columns(known) if names.dtype.kind == "U" else None
+    columns = frame_columns(known, "known") if names.dtype.kind == "U" else None
     if columns is not None:
         told = real("known", known)
         answers = np.full((len(told), len(names)), -1.0)
@@ -115,6 +115,15 @@ def known_like(known: Any, n_rows: int, names: Names) -> Any:
         told, values = _answers(row, number)
         answers[number, label_numbers("known", told, names, f" in row {number}")] = values
     return answers
+
+
+def columns_like(argument: str, frame: Any, names: Names) -> Any:
+    """Return the columns of a frame in the order of names, which must be theirs; anything else as it came."""
+    columns = frame_columns(frame, argument) if names.dtype.kind == "U" else None
+    if columns is None:
+        return frame
+    _require_same(argument, columns, names)
+    return np.asarray(frame)[:, [columns.index(str(name)) for name in names]]
 
 
 def label_numbers(argument: str, given: Sequence[Any], names: Names, place: str = "") -> Ints:

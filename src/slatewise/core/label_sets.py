@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from numbers import Real
 from typing import Any, TypeAlias, cast
 
@@ -81,10 +81,10 @@ def refuse_names(labels: NDArray[Any]) -> None:
         joined = (isinstance(value, str) and "|" in value) or (isinstance(value, bytes) and b"|" in value)
         if several or joined:
             lists = "[row.split('|') for row in y]" if joined else "y"
-            raise ValueError(
-                f"y: expected 0/1 labels (rows, labels), or one class per row, found {value!r} in row {row}; "
-                f"sklearn.preprocessing.MultiLabelBinarizer().fit_transform({lists}) makes 0/1 labels of names"
-            )
+            advice = f"; sklearn.preprocessing.MultiLabelBinarizer().fit_transform({lists}) makes 0/1 labels of names"
+            expected = "0/1 labels (rows, labels), or one class per row"
+            found = f"{value!r} in row {row}{'' if isinstance(value, Mapping) else advice}"
+            raise ValueError(f"y: expected {expected}, found {found}")
 
 
 def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
@@ -108,7 +108,8 @@ def _first_other(labels: NDArray[Any]) -> str:
     if labels.dtype.kind not in "biuf":
         return f"dtype {labels.dtype}"
     row, column = np.argwhere(~np.isin(labels, (0, 1)))[0]
-    return f"{labels[row, column]} in row {row}, column {column} (NaN and infinity are no labels)"
+    hint = "" if np.isfinite(labels[row, column]) else " (NaN and infinity are no labels)"
+    return f"{labels[row, column]} in row {row}, column {column}{hint}"
 
 
 def check_names(given: Any, Y: Any, classes: NDArray[Any] | None, n_labels: int) -> NDArray[Any]:
@@ -136,7 +137,7 @@ def check_names(given: Any, Y: Any, classes: NDArray[Any] | None, n_labels: int)
     return strings
 
 
-def frame_columns(Y: Any) -> list[Any] | None:
+def frame_columns(Y: Any, argument: str = "y") -> list[Any] | None:
     """Return the names of a frame's columns where they are strings; None for anything else."""
     if isinstance(Y, np.ndarray | list | tuple):
         return None
@@ -146,7 +147,7 @@ def frame_columns(Y: Any) -> list[Any] | None:
     try:
         frame = nw.from_native(Y, eager_only=True, pass_through=True)
     except DuplicateError:
-        raise ValueError("y: expected every column name once, found some again") from None
+        raise ValueError(f"{argument}: expected every column name once, found some again") from None
     if not isinstance(frame, nw.DataFrame):
         return None
     names: list[Any] = list(frame.columns)

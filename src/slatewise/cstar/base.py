@@ -8,7 +8,7 @@ the first say of their rows.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
@@ -28,8 +28,10 @@ from slatewise.cstar.logistic import (
     LinearLogOdds,
     LogisticRows,
     Weights,
+    blocks_of_labels,
     fit_logistic,
 )
+from slatewise.cstar.logistic_newton import fit_many
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -41,7 +43,7 @@ MOST_LOG_ODDS = 745.0
 """Of the smallest number above 0; base scores beyond are cut."""
 MANY = 1000
 """More labels than this are learnt by so many at a time."""
-_PATIENCE = 2
+_PATIENCE, _MOST_UNIT, _ROUNDING = 2, 1e6, 1e-12
 
 
 class FittedBase(Protocol):
@@ -115,28 +117,34 @@ class LogisticBase:
 
     def cross_fit(self, X: Features, labels: Labels, seed: int, executor: Executor) -> CrossFitted:
         """Choose the strength on a path of growing ones, each started where the one before ended."""
-        parts, blocks = make_folds(int(X.shape[0]), seed), label_blocks(labels.told.shape[1])
+        parts, n_labels = make_folds(int(X.shape[0]), seed), labels.told.shape[1]
         with one_blas_thread():
             if len(parts) < 2:
-                alone = LinearLogOdds(np.zeros((labels.told.shape[1], int(X.shape[1]))), labels.log_odds())
+                alone = LinearLogOdds(np.zeros((n_labels, int(X.shape[1]))), labels.log_odds())
                 return CrossFitted(alone.log_odds(X), alone)
-            out = np.empty(labels.told.shape)
-            strength, first = self._choose(X, labels.part(_of_every_frequency(labels)), parts[0], executor)
-            if len(blocks) == 1:
+            out, fit = np.empty(labels.told.shape), fit_logistic if n_labels <= MANY else fit_many
+            strength, first = self._choose(X, labels.part(_of_every_frequency(labels)), parts[0], fit, executor)
+            if n_labels <= MANY:
                 out[parts[0]] = first
-            for part in parts if len(blocks) > 1 else parts[1:]:
+                parts = parts[1:]
+            for part in parts:
                 kept = _without(len(out), part)
-                for block, found in _fits(X[kept], labels.some(kept), strength, executor, ROUGH):
+                rows, told = LogisticRows.of(X[kept]), labels.some(kept)
+                for block in _blocks(n_labels):
+                    found = rows.coefficients(fit(rows, told.part(block), strength, executor, None, ROUGH))
                     out[part, block] = found.log_odds(X[part])
             np.clip(out, -MOST_LOG_ODDS, MOST_LOG_ODDS, out=out)
-            fits = list[LinearLogOdds]()
-            for block, found in _fits(X, labels, strength, executor, FINE):
-                slope, shift = calibrate_log_odds(out[:, block], labels.part(block))
-                out[:, block] = out[:, block] * slope + shift
-                fits.append(found.adjusted(slope, shift))
-            return CrossFitted(out, LinearLogOdds.joined(fits))
+            slope, shift = _calibrated(out, labels, executor)
+            rows = LogisticRows.of(X)
+            coef, intercept = np.empty((n_labels, int(X.shape[1])), dtype=_kind(rows, n_labels)), np.empty(n_labels)
+            for block in _blocks(n_labels):
+                found = rows.coefficients(fit(rows, labels.part(block), strength, executor, None, FINE))
+                coef[block], intercept[block], *_ = found.adjusted(slope[block], shift[block]).arrays()
+            return CrossFitted(out, LinearLogOdds(coef, intercept))
 
-    def _choose(self, X: Features, labels: Labels, part: Ints, executor: Executor) -> tuple[float, Floats]:
+    def _choose(
+        self, X: Features, labels: Labels, part: Ints, fit: Callable[..., Weights], executor: Executor
+    ) -> tuple[float, Floats]:
         """Return the strength under which held-out labels are most likely, and their log-odds by it."""
         kept = _without(int(X.shape[0]), part)
         rows, told, held_out = LogisticRows.of(X[kept]), labels.some(kept), labels.some(part)
@@ -144,7 +152,7 @@ class LogisticBase:
         best, losses = (self.strengths[0], np.zeros(held_out.told.shape)), list[float]()
         sign, counts = held_out.sign, held_out.counts
         for strength in self.strengths:
-            start = fit_logistic(rows, told, strength, executor, start, ROUGH)
+            start = fit(rows, told, strength, executor, start, ROUGH)
             scores = rows.coefficients(start).log_odds(X[part])
             losses.append(float((counts * np.logaddexp(0.0, -sign * scores)).sum()))
             if losses[-1] == min(losses):
@@ -154,9 +162,15 @@ class LogisticBase:
         return best
 
 
-def label_blocks(n_labels: int) -> list[slice]:
-    """Cut labels into blocks that are learnt together: all where there are not too many."""
+def _blocks(n_labels: int) -> list[slice]:
+    """Cut labels into as many as are held in float64 at a time."""
     return [slice(first, min(first + MANY, n_labels)) for first in range(0, n_labels, MANY)]
+
+
+def _kind(rows: LogisticRows, n_labels: int) -> type[np.floating[Any]]:
+    """Return float32 for the coefficients of very many labels, if features have units that it can hold."""
+    held = rows.spread.min(initial=1.0) > 1.0 / _MOST_UNIT and rows.spread.max(initial=1.0) < _MOST_UNIT
+    return np.float32 if n_labels > MANY and held else np.float64
 
 
 def _of_every_frequency(labels: Labels) -> Ints:
@@ -168,13 +182,17 @@ def _of_every_frequency(labels: Labels) -> Ints:
     return np.sort(by_frequency[(n_labels - 1) * np.arange(MANY) // (MANY - 1)])
 
 
-def _fits(
-    X: Features, labels: Labels, strength: float, executor: Executor, tolerance: float
-) -> Iterator[tuple[slice, LinearLogOdds]]:
-    """Yield the regressions of one block of labels after the other."""
-    rows = LogisticRows.of(X)
-    for block in label_blocks(labels.told.shape[1]):
-        yield block, rows.coefficients(fit_logistic(rows, labels.part(block), strength, executor, None, tolerance))
+def _calibrated(out: Floats, labels: Labels, executor: Executor) -> tuple[Floats, Floats]:
+    """Calibrate log-odds of rows not trained on, in place; return how."""
+    n_labels = out.shape[1]
+    slope, shift, rounding = np.empty(n_labels), np.empty(n_labels), 0.0 if n_labels <= MANY else _ROUNDING
+
+    def fill(block: slice) -> None:
+        slope[block], shift[block] = calibrate_log_odds(out[:, block], labels.part(block), rounding)
+        out[:, block] = out[:, block] * slope[block] + shift[block]
+
+    executor.fill_blocks(fill, [slice(0, n_labels)] if n_labels <= MANY else blocks_of_labels(n_labels))
+    return slope, shift
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +201,7 @@ class KernelLogOdds:
 
     gamma: float
     basis: Floats
-    coef: Floats
+    coef: NDArray[np.floating[Any]]
     """(labels, rows of the basis)"""
     intercept: Floats
 
@@ -290,6 +308,17 @@ class ForeignBase:
 
     def _fitted(self, X: Features, yes: Ints, weight: Floats) -> Any:
         classifier = import_module("sklearn.base").clone(self.estimator)
+        try:
+            return self._fit_clone(classifier, X, yes, weight)
+        except Exception as error:
+            n_yes = ", ".join(str(count) for count in np.atleast_1d(yes.sum(axis=0)))
+            error.add_note(
+                f"base: {type(classifier).__name__} failed on {len(yes)} rows, of which {n_yes} have the label"
+            )
+            raise
+
+    @staticmethod
+    def _fit_clone(classifier: Any, X: Features, yes: Ints, weight: Floats) -> Any:
         if (weight == weight[0]).all():
             return classifier.fit(X, yes)
         if not import_module("sklearn.utils.validation").has_fit_parameter(classifier, "sample_weight"):
@@ -307,7 +336,7 @@ def _margins_of_one(classifier: Any, X: Features, least: float) -> Floats:
     """Return (n,) by a classifier of two classes."""
     chances = getattr(classifier, "predict_proba", None)  # scikit-learn's way to say that there are none
     if chances is None:
-        return np.asarray(classifier.decision_function(X), dtype=np.float64).ravel()
+        return _margins(classifier, X).ravel()
     return _logit(np.asarray(chances(X))[:, 1], least)
 
 
@@ -316,7 +345,7 @@ def _margins_of_all(classifier: Any, X: Features, n_labels: int, least: float) -
     chances = getattr(classifier, "predict_proba", None)
     found: Any
     if chances is None:
-        margins = np.asarray(classifier.decision_function(X), dtype=np.float64)
+        margins = _margins(classifier, X)
     else:
         found = chances(X)
         if isinstance(found, list):  # of trees and neighbours: (rows, classes) per label, one class if it never changed
@@ -327,6 +356,14 @@ def _margins_of_all(classifier: Any, X: Features, n_labels: int, least: float) -
         expected = f"one score per row and label, shape {(int(X.shape[0]), n_labels)}"
         raise ValueError(f"base: expected {expected}, found {margins.shape} from {type(classifier).__name__}")
     return margins
+
+
+def _margins(classifier: Any, X: Features) -> Floats:
+    margins = getattr(classifier, "decision_function", None)
+    if margins is None:
+        found = type(classifier).__name__
+        raise ValueError(f"base: expected a classifier with predict_proba or decision_function, found {found}")
+    return np.asarray(margins(X), dtype=np.float64)
 
 
 def _second(chance: Floats, classes: NDArray[Any]) -> Floats:

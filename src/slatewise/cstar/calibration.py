@@ -30,8 +30,10 @@ class Calibration(NamedTuple):
     shift: Floats
 
 
-def calibrate_log_odds(scores: Floats, labels: Labels) -> Calibration:
+def calibrate_log_odds(scores: Floats, labels: Labels, rounding: float = 0.0) -> Calibration:
     """Return what makes log-odds (n, labels) of rows not trained on the likeliest, near 1 and 0.
+
+    ``rounding`` is the share of its value that a step may go up by: with 0 the last steps are halved in vain.
 
     Examples
     --------
@@ -44,7 +46,7 @@ def calibrate_log_odds(scores: Floats, labels: Labels) -> Calibration:
     >>> calibrate_log_odds(10 * truth, Labels(told, np.ones(500))).slope.round(1)
     array([0.1, 1. ])
     """
-    slope, shift = _newton(scores, labels, (SLOPE_RIDGE, SHIFT_RIDGE), 1.0)
+    slope, shift = _newton(scores, labels, (SLOPE_RIDGE, SHIFT_RIDGE), 1.0, rounding)
     varies = labels.varies()
     return Calibration(np.where(varies, np.maximum(slope, 0.0), 1.0), np.where(varies, shift, 0.0))
 
@@ -64,7 +66,9 @@ def calibrate_margins(margins: Floats, labels: Labels) -> Calibration:
     return Calibration(slope, shift)
 
 
-def _newton(scores: Floats, labels: Labels, ridge: tuple[float, float], centre: float) -> Calibration:
+def _newton(
+    scores: Floats, labels: Labels, ridge: tuple[float, float], centre: float, rounding: float = 0.0
+) -> Calibration:
     """Minimise over all labels at once, from (centre, 0): steps are halved where they would go up."""
     weight, sign = labels.counts, labels.sign
     a, b = np.full(scores.shape[1], centre), np.zeros(scores.shape[1])
@@ -81,14 +85,14 @@ def _newton(scores: Floats, labels: Labels, ridge: tuple[float, float], centre: 
         aa, ab, bb = (bend * scores**2).sum(axis=0) + ridge[0], (bend * scores).sum(axis=0), bend.sum(axis=0) + ridge[1]
         determinant = aa * bb - ab**2
         step = (bb * down[0] - ab * down[1]) / determinant, (aa * down[1] - ab * down[0]) / determinant
-        share = np.ones(len(a))
+        share, most = np.ones(len(a)), (1.0 + rounding) * best
         found = value(a - step[0], b - step[1])
         for _ in range(_MOST_HALVINGS):
-            if (found <= best).all():
+            if (found <= most).all():
                 break
-            share[~(found <= best)] *= 0.5
+            share[~(found <= most)] *= 0.5
             found = value(a - share * step[0], b - share * step[1])
-        worse = ~(found <= best)
+        worse = ~(found <= most)
         share[worse] = 0.0
         a, b, best = a - share * step[0], b - share * step[1], np.where(worse, best, found)
         if max(np.abs(share * step[0]).max(initial=0.0), np.abs(share * step[1]).max(initial=0.0)) < _SMALL_STEP:

@@ -41,7 +41,7 @@ _LEAST_VARIANCE = 1e-300
 class BaseArrays(NamedTuple):
     """What a file keeps of base scores."""
 
-    coef: Floats
+    coef: NDArray[np.floating[Any]]
     """(labels, features or rows of the basis)"""
     intercept: Floats
     basis: Floats = np.empty((0, 0))
@@ -52,29 +52,26 @@ class BaseArrays(NamedTuple):
 class LinearLogOdds:
     """Log-odds that are linear in the features of a row, dense or CSR."""
 
-    coef: Floats
-    """(labels, features)"""
+    coef: NDArray[np.floating[Any]]
+    """(labels, features); float32 of very many labels."""
     intercept: Floats
-
-    @classmethod
-    def joined(cls, parts: list[LinearLogOdds]) -> LinearLogOdds:
-        """Join those of one block of labels after the other, which are given up: all of them twice may be large."""
-        if len(parts) == 1:
-            return parts[0]
-        n_labels, (width, kind) = (
-            sum(len(part.intercept) for part in parts),
-            (parts[0].coef.shape[1], parts[0].coef.dtype),
-        )
-        coef, intercept, first = np.empty((n_labels, width), dtype=kind), np.empty(n_labels), 0
-        while parts:
-            part = parts.pop(0)
-            block = slice(first, first + len(part.intercept))
-            coef[block], intercept[block], first = part.coef, part.intercept, block.stop
-        return cls(coef, intercept)
 
     def log_odds(self, X: Features) -> Floats:
         """Return (rows, labels)."""
-        return np.asarray(X @ self.coef.T, dtype=np.float64) + self.intercept
+        if not isinstance(X, np.ndarray):
+            return self._of_sparse(X)
+        if self.coef.dtype == X.dtype:
+            return X @ self.coef.T + self.intercept
+        found = np.empty((len(X), len(self.coef)))
+        for block in blocks_of_labels(len(self.coef)):  # NumPy would make float64 of all at once
+            found[:, block] = X @ self.coef[block].T + self.intercept[block]
+        return found
+
+    def _of_sparse(self, X: csr_array) -> Floats:
+        """Look only at the features that some row has: SciPy would copy all coefficients."""
+        used, indices = np.unique(X.indices, return_inverse=True)
+        rows = csr_array((X.data, indices, X.indptr), shape=(X.shape[0], len(used)))
+        return np.asarray(rows @ self.coef[:, used].T, dtype=np.float64) + self.intercept
 
     def arrays(self) -> BaseArrays:
         """Coefficients of the features."""
@@ -195,7 +192,7 @@ def _sparse_rows(X: csr_array) -> LogisticRows:
 class Weights(NamedTuple):
     """What was learnt, in the features of LogisticRows."""
 
-    features: Floats
+    features: NDArray[np.floating[Any]]
     """(r, labels)"""
     intercept: Floats
 
@@ -226,26 +223,33 @@ def fit_logistic(
     >>> rows.coefficients(fit_logistic(rows, labels, 1.0, ONE_THREAD)).log_odds(X).ravel().round(2)
     array([-0.61, -0.2 ,  0.2 ,  0.61])
     """
-    n_labels = labels.told.shape[1]
-    firsts = range(0, n_labels, _LABELS_PER_BLOCK)
-    blocks = [slice(first, min(first + _LABELS_PER_BLOCK, n_labels)) for first in firsts]
     problem = _Problem(rows, labels, strength / rows.scale, start, tolerance)
     with one_blas_thread():
-        fits = list(executor.map_blocks(_fit_block, problem, blocks))
+        fits = list(executor.map_blocks(_fit_block, problem, blocks_of_labels(labels.told.shape[1])))
     return Weights(np.hstack([fit.features for fit in fits]), np.concatenate([fit.intercept for fit in fits]))
+
+
+def blocks_of_labels(n_labels: int) -> list[slice]:
+    """Cut labels into blocks, each of which is one search."""
+    firsts = range(0, n_labels, _LABELS_PER_BLOCK)
+    return [slice(first, min(first + _LABELS_PER_BLOCK, n_labels)) for first in firsts]
+
+
+def scales(rows: LogisticRows, labels: Labels, C: float) -> tuple[Floats, Floats]:
+    """Return one over the root of about what the Hessian has on its diagonal: (r, labels), and of the intercepts."""
+    told, curvature = labels.counts.sum(axis=0), 0.25 / np.cosh(0.5 * labels.log_odds()) ** 2  # p (1 - p)
+    shrink = 1.0 / np.sqrt(1.0 + C * np.outer(rows.energy, curvature * told / len(labels.told)))
+    return shrink, 1.0 / np.sqrt(np.maximum(C * told * curvature, _LEAST_VARIANCE))
 
 
 def _fit_block(problem: _Problem, block: slice) -> Weights:
     rows, labels, C = problem.rows, problem.labels.part(block), problem.C
-    sign, counts = labels.sign, labels.counts
-    log_odds, varies, told = labels.log_odds(), labels.varies(), counts.sum(axis=0)
-    curvature = 0.25 / np.cosh(0.5 * log_odds) ** 2  # p (1 - p)
-    shrink = 1.0 / np.sqrt(1.0 + C * np.outer(rows.energy, curvature * told / len(sign)))
-    shift = 1.0 / np.sqrt(np.maximum(C * told * curvature, _LEAST_VARIANCE))
+    log_odds, varies = labels.log_odds(), labels.varies()
+    shrink, shift = scales(rows, labels, C)
     first = np.vstack([np.zeros(shrink.shape), log_odds / shift])
     if problem.start is not None:
         first = np.vstack([problem.start.features[:, block] / shrink, problem.start.intercept[block] / shift])
-    objective = _objective(rows.rows, sign, C * counts * varies, shrink, shift)
+    objective = _objective(rows.rows, labels.sign, C * labels.counts * varies, shrink, shift)
     steps = problem.tolerance / np.finfo(np.float64).eps
     found = np.asarray(fmin_l_bfgs_b(objective, first.ravel(), maxiter=_MOST_ROUNDS, factr=steps)[0])
     point = found.reshape(first.shape)

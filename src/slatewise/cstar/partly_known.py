@@ -84,10 +84,12 @@ def with_unknown(Y: Known, unknown: Bools | None, answered: ArrayLike | None, su
         raise ValueError("y: expected a row of which some label is known, found none")
     if not (~hidden & (Y == 0)).any():
         raise ValueError("y: expected 0 where a label is not there, found only 1 and not known (-1 or NaN)")
+    never = int(hidden.all(axis=0).sum())
     left_out = f"{nothing} rows of which nothing is known are left out; " if nothing else ""
+    left_out += f"{never} labels are known in no row and stay at even odds; " if never else ""
     warnings.warn(
-        f"y: {int(hidden.sum())} labels are not known: {left_out}the likelihood of the others is not convex, and "
-        "lower_bound_ is -inf",
+        f"y: {int(hidden.sum())} of {hidden.size} labels are not known: {left_out}the likelihood of the others is not "
+        "convex, and lower_bound_ is -inf",
         stacklevel=4,
     )
     return np.where(hidden, np.int8(-1), Y)
@@ -95,10 +97,14 @@ def with_unknown(Y: Known, unknown: Bools | None, answered: ArrayLike | None, su
 
 def _volunteered(answered: ArrayLike, unknown: Bools) -> Bools:
     """Return known labels that nobody asked for, and warn of them."""
-    asked = np.asarray(answered)
+    expected = f"a matrix of True and False, shape {unknown.shape}"
+    try:
+        asked = np.asarray(answered)
+    except ValueError:
+        raise ValueError(f"answered: expected {expected}, found lists of different lengths") from None
     if asked.dtype.kind != "b" or asked.shape != unknown.shape:
-        expected = f"a matrix of True and False, shape {unknown.shape}"
-        raise ValueError(f"answered: expected {expected}, found {asked.dtype} of shape {asked.shape}")
+        found = type(answered).__name__ if asked.dtype.kind == "O" else f"{asked.dtype} of shape {asked.shape}"
+        raise ValueError(f"answered: expected {expected}, found {found}")
     found = ~asked & ~unknown
     if found.any():
         warnings.warn(

@@ -15,7 +15,7 @@ from slatewise.core.checks import Features, require_in_range
 from slatewise.core.errors import ModelFileError
 from slatewise.core.executor import Executor
 from slatewise.core.former_answers import FormerRows
-from slatewise.core.label_names import known_like, read_labels
+from slatewise.core.label_names import columns_like, known_like, read_labels
 from slatewise.core.label_sets import frame_columns, merge_rows
 from slatewise.core.rankings import Rankings
 from slatewise.core.results import Round
@@ -211,7 +211,7 @@ class CStarRanker(SavedEstimator):
         "pair_": rules.learned_array(2),
         "coef_": rules.learned_array(1) | rules.learned_array(2),
         "intercept_": rules.learned_array(1),
-        "base_coef_": rules.learned_array(2),
+        "base_coef_": rules.learned_array(2) | rules.learned_array(2, np.float32),
         "base_intercept_": rules.learned_array(1),
         "basis_": rules.learned_array(2) | rules.whole_array(1),
         "gamma_": rules.LEARNED_POSITIVE,
@@ -232,7 +232,7 @@ class CStarRanker(SavedEstimator):
     pair_: Floats
     coef_: Floats
     intercept_: Floats
-    base_coef_: Floats
+    base_coef_: NDArray[np.floating[Any]]
     base_intercept_: Floats
     basis_: NDArray[Any]
     gamma_: float
@@ -326,7 +326,9 @@ class CStarRanker(SavedEstimator):
             or set of strings per row, empty where a row has no label; or one text per row, cut at ``separator``. Or one
             class per row, which is encoded one-hot. With the likelihood, NaN or -1 in a matrix says that a label is not
             known. The base learns from what is known; in the likelihood what is not known is summed out, which is no
-            longer convex: the search starts at the fit of the complete rows, and there is no lower bound.
+            longer convex: the search starts at the fit of the complete rows, and there is no lower bound. Labels that
+            no row has, or all rows have, are learnt as that rare or frequent; rows of which none has a label at all are
+            refused.
         sample_weight
             One weight >= 0 per row.
         label_names
@@ -335,9 +337,9 @@ class CStarRanker(SavedEstimator):
         separator
             What stands between the names of a row, as in ``"sky|sea"``; an empty text is a row without labels.
         answered
-            (n, n_labels) True where somebody was asked for the label. Known labels that nobody was asked for count as
-            not known: people volunteer what is there, and hardly ever what is not, so a label that is known only
-            because it is there would teach that it is there wherever one looks.
+            (n, n_labels) True where somebody was asked for the label; columns of a frame go by their names. Known
+            labels that nobody was asked for count as not known: people volunteer what is there, and hardly ever what is
+            not, so a label that is known only because it is there would teach that it is there wherever one looks.
 
         Examples
         --------
@@ -612,6 +614,10 @@ class CStarRanker(SavedEstimator):
         labels, self.label_names_, classes = read_labels(split.labels, n_rows, label_names, separator)
         self.separator_, self.multilabel_ = separator, classes is None
         self.classes_ = np.arange(labels.shape[1]) if classes is None else classes
+        if answered is not None:
+            if classes is not None:
+                raise ValueError("answered: expected None with one class per row, found a mask")
+            answered = columns_like("answered", answered, self.label_names_)
         return with_unknown(labels.astype(np.int8), split.unknown, answered, self.surrogate)
 
     def _says_something(self, told: Known) -> NDArray[np.bool_]:

@@ -108,11 +108,17 @@ class Sessions:
                 f"offsets: expected numbers from 0 to {len(items)}, the number of items, "
                 f"found {offsets[0]} to {offsets[-1]}"
             )
-        for name, values, n in (("ids", self.ids, len(self)), ("users", self.users, len(self))):
-            if values is not None and np.shape(values) != (n,):
-                raise ValueError(f"{name}: expected one per session, {n}, found shape {np.shape(values)}")
-        if self.times is not None and (np.shape(self.times) != items.shape or np.isnan(self.times).any()):
-            raise ValueError(f"times: expected one number per item, {len(items)}, found another shape, or NaN")
+        for name, values in (("ids", self.ids), ("users", self.users)):
+            if values is not None:
+                if np.shape(values) != (len(self),):
+                    raise ValueError(f"{name}: expected one per session, {len(self)}, found shape {np.shape(values)}")
+                object.__setattr__(self, name, np.asarray(values))
+        if self.times is not None:
+            times = np.asarray(self.times)
+            if times.shape != items.shape or times.dtype.kind not in "iuf" or np.isnan(times).any():
+                found = f"{times.dtype} of shape {times.shape}, or NaN"
+                raise ValueError(f"times: expected one number per item, {len(items)}, found {found}")
+            object.__setattr__(self, "times", times.astype(np.float64, copy=False))
         object.__setattr__(self, "items", items)
         object.__setattr__(self, "offsets", offsets.astype(np.int64, copy=False))
 

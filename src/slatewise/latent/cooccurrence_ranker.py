@@ -56,9 +56,6 @@ class CooccurrenceRanker(SessionRanker):
     last_weight, repeat_weight : float or "auto"
         What the score of the query's last item, and of its earlier items, is multiplied by. 0: they come after all
         items that anything speaks for, which is less than ``rank(exclude_seen=True)``.
-    max_pairs : int, optional
-        Keep so many pairs of each item, those with the largest counts, to save memory; then :meth:`partial_fit` adds to
-        what was kept, and its answers are no longer those of one fit of all. Default: all pairs are kept.
     n_threads : int, optional
         Threads over blocks of items and of queries; the answers have the same bits with any number. -1: all cores.
 
@@ -72,8 +69,6 @@ class CooccurrenceRanker(SessionRanker):
         In how many sessions each item is, and how many there are.
     decay_, backward_, row_power_, last_weight_, repeat_weight_, window_
         What all answers are made with, whatever the parameters are set to after fit.
-    n_dropped_
-        How many pairs ``max_pairs`` left out.
 
     Notes
     -----
@@ -100,7 +95,6 @@ class CooccurrenceRanker(SessionRanker):
         "backward_counts_": rules.COUNTS,
         "item_counts_": rules.whole_array(1),
         "n_sessions_": rules.count(),
-        "n_dropped_": rules.count(0),
         "decay_": DECAY,
         "backward_": rules.WEIGHT,
         "row_power_": POWER,
@@ -114,7 +108,6 @@ class CooccurrenceRanker(SessionRanker):
     backward_counts_: Floats
     item_counts_: Ints
     n_sessions_: int
-    n_dropped_: int
     decay_: float
     backward_: float
     row_power_: float
@@ -130,7 +123,6 @@ class CooccurrenceRanker(SessionRanker):
         "row_power": POWER | rules.one_of("auto"),
         "last_weight": rules.WEIGHT | rules.one_of("auto"),
         "repeat_weight": rules.WEIGHT | rules.one_of("auto"),
-        "max_pairs": rules.count() | rules.NONE,
         "n_threads": rules.THREADS,
     }
 
@@ -142,7 +134,6 @@ class CooccurrenceRanker(SessionRanker):
         row_power: Literal["auto"] | float = "auto",
         last_weight: Literal["auto"] | float = "auto",
         repeat_weight: Literal["auto"] | float = "auto",
-        max_pairs: int | None = None,
         n_threads: int | None = None,
     ) -> None:
         self.window = window
@@ -151,7 +142,6 @@ class CooccurrenceRanker(SessionRanker):
         self.row_power = row_power
         self.last_weight = last_weight
         self.repeat_weight = repeat_weight
-        self.max_pairs = max_pairs
         self.n_threads = n_threads
 
     def _learn(self, sessions: NumberedSessions, executor: Executor) -> None:
@@ -167,7 +157,7 @@ class CooccurrenceRanker(SessionRanker):
                 return gains_of(places_of(model, held.queries, held.targets, executor))
 
             chosen = choose(chosen, tried, judge)
-        self._keep(PairCounts.of(sessions, window, executor), chosen, 0)
+        self._keep(PairCounts.of(sessions, window, executor), chosen)
 
     def _add(self, sessions: NumberedSessions, former: Ints) -> None:
         if self.window != self.window_:
@@ -175,21 +165,17 @@ class CooccurrenceRanker(SessionRanker):
         found = {name: getattr(self, f"{name}_") for name in STARTS}
         fresh = PairCounts.of(sessions, self.window_, Executor.of(self.n_threads))
         before = self._counts().moved(former, len(sessions.item_ids))
-        self._keep(before.plus(fresh), {**found, **self._given()}, self.n_dropped_)
+        self._keep(before.plus(fresh), {**found, **self._given()})
 
     def _given(self) -> dict[str, float]:
         """Return the settings that are numbers."""
         given = self.get_params(deep=False)
         return {name: float(given[name]) for name in STARTS if given[name] != "auto"}
 
-    def _keep(self, counts: PairCounts, chosen: Mapping[str, float], n_dropped: int) -> None:
-        n_pairs = len(counts.items)
-        if self.max_pairs is not None:
-            counts = counts.largest(int(self.max_pairs))
+    def _keep(self, counts: PairCounts, chosen: Mapping[str, float]) -> None:
         self.pair_offsets_, self.pair_items_ = counts.offsets, counts.items
         self.forward_, self.backward_counts_ = counts.forward, counts.backward
-        self.item_counts_, self.n_sessions_ = counts.n_with, counts.n_sessions
-        self.n_dropped_, self.window_ = n_dropped + n_pairs - len(counts.items), int(self.window)
+        self.item_counts_, self.n_sessions_, self.window_ = counts.n_with, counts.n_sessions, int(self.window)
         self.decay_, self.backward_, self.row_power_ = chosen["decay"], chosen["backward"], chosen["row_power"]
         self.last_weight_, self.repeat_weight_ = chosen["last_weight"], chosen["repeat_weight"]
 

@@ -94,17 +94,6 @@ class PairCounts:
             self.n_sessions + other.n_sessions,
         )
 
-    def largest(self, most: int) -> PairCounts:
-        """Keep so many pairs of each item: those with the largest counts of both kinds together."""
-        sizes = np.diff(self.offsets)
-        rows = np.repeat(np.arange(len(sizes)), sizes)
-        order = np.lexsort((self.items, -(self.forward + self.backward), rows))
-        places = np.arange(len(rows)) - np.repeat(self.offsets[:-1], sizes)
-        kept = np.sort(order[places < most])
-        offsets = np.concatenate([[0], np.cumsum(np.minimum(sizes, most))])
-        parts = self.items[kept], self.forward[kept], self.backward[kept]
-        return PairCounts(offsets, *parts, self.n_with, self.n_sessions)
-
     def rates(self, backward: float, row_power: float) -> RateRows:
         """Weigh both kinds, and divide rows by a power of their sums."""
         from slatewise.latent.kernels.pair_counts import RateRows

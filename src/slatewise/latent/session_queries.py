@@ -63,11 +63,6 @@ class SessionQueries:
         return SessionQueries(self.ids[rows], self.items, self.starts[rows], self.ends[rows])
 
     @property
-    def lengths(self) -> Ints:
-        """How many known items each has."""
-        return self.ends - self.starts
-
-    @property
     def nothing_known(self) -> NDArray[np.bool_]:
         """Which have no item that is known."""
         return self.ends <= self.starts

@@ -214,7 +214,7 @@ def tagged_rows(n_rows: int, n_labels: int, n_features: int, seed: int) -> tuple
     rng = np.random.default_rng(seed)
     topic, hidden = rng.integers(0, _TOPICS, n_rows), rng.random(n_rows) < 0.5
     label = np.arange(n_labels)
-    log_odds = np.log(0.5) - np.log(label + 2.0)
+    log_odds = -np.log(label + 8.0)
     words = rng.integers(0, n_features, (n_rows, _WORDS))
     of_topic = rng.integers(0, n_features, (_TOPICS, 2 * _WORDS))[
         topic[:, None], rng.integers(0, 2 * _WORDS, words.shape)
@@ -226,7 +226,7 @@ def tagged_rows(n_rows: int, n_labels: int, n_features: int, seed: int) -> tuple
     X.sum_duplicates()
     tags: list[NDArray[np.int64]] = []
     for row in range(n_rows):
-        more = 3.0 * (label % _TOPICS == topic[row]) + 2.0 * (hidden[row] & (label % 7 == 0))
+        more = 3.0 * (label % _TOPICS == topic[row]) + 3.0 * (hidden[row] & (label % 5 == 0))
         tags.append(np.flatnonzero(rng.logistic(size=n_labels) < log_odds + more))
     ends = np.concatenate([[0], np.cumsum([len(row) for row in tags])])
     Y = csr_array((np.ones(ends[-1], dtype=np.int8), np.concatenate(tags), ends), shape=(n_rows, n_labels))

@@ -107,7 +107,7 @@ def _sessions() -> dict[str, Any]:
         "neighbors": SessionNeighbors().fit(sessions),
         "neighbors-strings": SessionNeighbors(k=5, reach=2.0, last_weight=0.0).fit(names),
         "cooccurrence": CooccurrenceRanker().fit(sessions),
-        "cooccurrence-strings": CooccurrenceRanker(3, backward=0.0, row_power=0.5, max_pairs=4).fit(names),
+        "cooccurrence-strings": CooccurrenceRanker(3, backward=0.0, row_power=0.5).fit(names),
     }
 
 

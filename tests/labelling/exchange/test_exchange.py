@@ -96,6 +96,18 @@ def test_whatever_goes_out_comes_in_again(empty_file, tmp_path_factory, acts, pe
                 assert (other.known().values == project.known().values).all()
 
 
+@pytest.mark.parametrize("format", KEEPS_ALL)
+def test_of_two_reviewers_the_last_is_right_in_every_file(make, tmp_path, format):
+    one, other = make(), make()
+    for name in ("first to open", "second"):
+        one.people.number(name)
+    for said, person in ((1, 1), (1, 2), (0, 1)):  # the one whose answers stand first in a file speaks last
+        one.record([Act("answer", 0, person, (Given(0, said, "reviewed"),))])
+    export_answers(one, tmp_path / KEEPS_ALL[format], format)
+    import_answers(other, tmp_path / KEEPS_ALL[format], format)
+    assert other.known().values[0, 0] == one.known().values[0, 0] == 0
+
+
 @pytest.mark.parametrize("milliseconds", [0, 1, 999, 1_700_000_000_123, 253402300799999])
 def test_times_are_kept_to_the_millisecond(milliseconds):
     assert time_of(time_text(milliseconds)) == milliseconds

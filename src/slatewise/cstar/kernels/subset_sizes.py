@@ -12,7 +12,8 @@ F1 (general F-measure maximiser, Dembczynski et al. 2011): a set of r > 0 labels
 
     delta_ir = sum over sizes n of  2 P(y_i = 1, |y| = n) / (r + n)
 
-over its labels, so for each r the r largest are best; the empty set expects P(|y| = 0).
+over its labels, so for each r the r largest are best; the empty set expects P(|y| = 0). As ``delta_ir`` is at most
+2 P(y_i = 1) / (r + 1), labels that are hardly ever in need no look at their sizes.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from slatewise.cstar.kernels.subsets import fill_sums, score_core
 
 NEGLECTED = 1e-13
 """What settings that are left out, and sizes that are cut off, have at most together."""
+CANDIDATES = 256
+"""Labels of a set for F1 are looked for among so many; that no other belongs in is proven, or more are looked at."""
 
 
 @kernel
@@ -135,41 +138,13 @@ def add_high(q: float, number: Floats, top: int, at: int, first: int, joint: Flo
 
 
 @kernel
-def sizes_of_row(
-    star: SubsetPair, terms: SubsetTerms, row: int, chance: Floats, with_labels: bool
-) -> tuple[Floats, Floats]:
-    """Return P(|y| = n) and P(y_i = 1, |y| = n), the labels of the core last; the latter of no size if not wanted."""
-    n_rest, n_core = star.outer.shape
-    heavy, n_in = heavy_settings(chance), 0
-    for i in range(n_rest):
-        n_in += terms.kind[row, i] == KNOWN_IN
-    within, number = chances_within(star, terms, row, heavy), np.empty((n_rest + 2, len(heavy)))
+def counts_of_row(star: SubsetPair, terms: SubsetTerms, row: int, chance: Floats) -> tuple[Ints, Floats, Floats, int]:
+    """Return the settings that matter, how likely labels are within them, and how likely numbers of labels are."""
+    heavy = heavy_settings(chance)
+    within, number = chances_within(star, terms, row, heavy), np.empty((terms.v.shape[1] + 2, len(heavy)))
     for at in range(len(heavy)):
         number[0, at] = chance[heavy[at]]
-    top, most = convolve(within, number), n_in + n_core
-    size, joint = np.zeros(most + top + 2), np.zeros((most + top + 2 if with_labels else 0, n_rest + n_core))
-    labels, others = np.empty(n_rest), np.empty(n_rest)
-    for at in range(len(heavy)):
-        first = n_in
-        for c in range(n_core):
-            first += (heavy[at] >> c) & 1
-        for m in range(top + 1):
-            size[first + m] += number[m, at]
-        if with_labels:
-            for c in range(n_core):
-                if (heavy[at] >> c) & 1:
-                    for m in range(top + 1):
-                        joint[first + m, n_rest + c] += number[m, at]
-            for i in range(n_rest):
-                labels[i] = within[i, at]
-                if labels[i] > 0.5:
-                    add_high(labels[i], number, top, at, first, joint, i)
-            add_low(labels, number, top, at, others, first, joint)
-    for n in range(len(joint)):
-        for i in range(n_rest):
-            if terms.kind[row, i] == KNOWN_IN:
-                joint[n, i] = size[n]
-    return size, joint
+    return heavy, within, number, convolve(within, number)
 
 
 @kernel
@@ -185,8 +160,61 @@ def take_largest(values: Floats, least: float, n: int, chosen: Bytes) -> None:
 
 
 @kernel
-def best_for_f1(size: Floats, joint: Floats, chosen: Bytes) -> float:
-    """Fill the set with the largest expected F1 and return what it expects; the smallest of equal ones."""
+def likely_labels(kind: Bytes, chance: Floats, heavy: Ints, within: Floats, most: int) -> tuple[Ints, float]:
+    """Return the labels that are most likely in, in order, and how likely those that are left out are at most."""
+    if len(within) <= most:
+        return np.arange(len(within)), 0.0
+    likely, largest = np.empty(len(within)), np.empty(len(within))
+    for i in range(len(within)):
+        likely[i] = 2.0 if kind[i] == KNOWN_IN else 0.0
+        for at in range(len(heavy)):
+            likely[i] += chance[heavy[at]] * within[i, at]
+    copy(likely, len(likely), largest)
+    least, chosen = nth_largest(largest, len(largest), most), np.empty(len(likely), np.int8)
+    take_largest(likely, least, most, chosen)
+    return np.flatnonzero(chosen), least
+
+
+@kernel
+def sizes_of_row(
+    kind: Bytes, n_core: int, heavy: Ints, within: Floats, number: Floats, top: int, labels: Ints
+) -> tuple[Floats, Floats]:
+    """Return P(|y| = n), and P(y_i = 1, |y| = n) of some labels, those of the core last."""
+    n_in, n_labels = 0, len(labels)
+    for i in range(len(kind)):
+        n_in += kind[i] == KNOWN_IN
+    most = n_in + n_core
+    size, joint = np.zeros(most + top + 2), np.zeros((most + top + 2, n_labels + n_core))
+    inside, others = np.empty(n_labels), np.empty(n_labels)
+    for at in range(len(heavy)):
+        first = n_in
+        for c in range(n_core):
+            first += (heavy[at] >> c) & 1
+        for m in range(top + 1):
+            size[first + m] += number[m, at]
+        for c in range(n_core):
+            if (heavy[at] >> c) & 1:
+                for m in range(top + 1):
+                    joint[first + m, n_labels + c] += number[m, at]
+        for i in range(n_labels):
+            inside[i] = within[labels[i], at]
+            if inside[i] > 0.5:
+                add_high(inside[i], number, top, at, first, joint, i)
+        add_low(inside, number, top, at, others, first, joint)
+    for n in range(len(joint)):
+        for i in range(n_labels):
+            if kind[labels[i]] == KNOWN_IN:
+                joint[n, i] = size[n]
+    return size, joint
+
+
+@kernel
+def best_for_f1(size: Floats, joint: Floats, left_out: float, chosen: Bytes) -> float:
+    """Fill the set with the largest expected F1 and return what it expects; the smallest of equal ones.
+
+    Labels that are not here are in with a chance of at most ``left_out``: where one of them might be in a better set,
+    -1 is returned.
+    """
     best, delta, top = size[0], np.empty(len(chosen)), np.empty(len(chosen))
     for i in range(len(chosen)):
         chosen[i] = 0
@@ -195,7 +223,7 @@ def best_for_f1(size: Floats, joint: Floats, chosen: Bytes) -> float:
         for n in range(1, len(size)):
             bound += size[n] * 2.0 * n / (r + n)  # as if all labels of the row were in the set; falls with r
         if bound <= best:
-            break
+            return best
         for i in range(len(delta)):
             delta[i] = 0.0
         for n in range(1, len(size)):
@@ -203,12 +231,38 @@ def best_for_f1(size: Floats, joint: Floats, chosen: Bytes) -> float:
                 delta[i] += 2.0 / (r + n) * joint[n, i]
         copy(delta, len(delta), top)
         least, expected = nth_largest(top, len(top), r), 0.0
+        most, other = 0.0, 2.0 * left_out / (r + 1)  # a label is in with n >= 1 labels
         for i in range(r):
             expected += top[i]
+            most += max(top[i], other)
+        if least < other and most > best:
+            return -1.0
         if expected > best:
             best = expected
             take_largest(delta, least, r, chosen)
-    return best
+    return best if left_out == 0.0 else -1.0
+
+
+@kernel
+def decide_row(
+    kind: Bytes, n_core: int, chance: Floats, heavy: Ints, within: Floats, number: Floats, top: int, chosen: Bytes
+) -> float:
+    """Fill the best set for F1 of a row and return what it expects; by its likeliest labels if these are enough."""
+    n_labels, n_rest, n_own = CANDIDATES, len(kind), len(chosen) - len(kind)  # a core may be filled up
+    for i in range(len(chosen)):
+        chosen[i] = 0
+    while True:
+        labels, left_out = likely_labels(kind, chance, heavy, within, n_labels)
+        size, joint = sizes_of_row(kind, n_core, heavy, within, number, top, labels)
+        taken = np.empty(len(labels) + n_own, np.int8)
+        expected = best_for_f1(size, joint, left_out, taken)
+        if expected >= 0.0:
+            for i in range(len(labels)):
+                chosen[labels[i]] = taken[i]
+            for c in range(n_own):
+                chosen[n_rest + c] = taken[len(labels) + c]
+            return expected
+        n_labels *= 4
 
 
 @kernel
@@ -219,9 +273,12 @@ def decide_for_f1(
 
     ``chosen`` has no rows where only sizes are wanted.
     """
+    n_core, nobody = star.outer.shape[1], np.empty(0, np.int64)
     for row in range(len(chance)):
-        size, joint = sizes_of_row(star, terms, row, chance[row], len(chosen) > 0)
+        heavy, within, number, top = counts_of_row(star, terms, row, chance[row])
+        size, _ = sizes_of_row(terms.kind[row], n_core, heavy, within, number, top, nobody)
         for n in range(sizes.shape[1]):
             sizes[row, n] = size[n] if n < len(size) else 0.0
         if len(chosen):
-            expected[row] = best_for_f1(size, joint, chosen[row])
+            kind, into = terms.kind[row], chosen[row]
+            expected[row] = decide_row(kind, n_core, chance[row], heavy, within, number, top, into)

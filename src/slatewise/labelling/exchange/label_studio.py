@@ -2,13 +2,15 @@
 
 https://labelstud.io/guide/task_format. Labels are the choices of one ``<Choices choice="multiple">``. What people said
 goes out as one annotation per person and item, with the yes as choices; all they said, with how it came about, goes
-into the ``meta`` of the result, which Label Studio keeps. Coming back, ``meta`` counts while it agrees with the
-choices. An annotation without it, or changed there, was made with all labels in view: what is not ticked is a no.
+into the ``meta`` of the result, which Label Studio keeps, and of several reviewers the order in which they spoke: the
+last is right. Coming back, ``meta`` counts while it agrees with the choices. An annotation without it, or changed
+there, was made later and with all labels in view: what is not ticked is a no.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -34,7 +36,8 @@ from slatewise.labelling.store.project import Project
 from slatewise.labelling.store.records import Item
 
 _TAGS = {"image": "Image", "text": "Text", "audio": "Audio", "link": "Text"}
-_CONTROL, _OBJECT, _OURS = "labels", "item", "slatewise"
+_CONTROL, _OBJECT, _OURS, _ORDER = "labels", "item", "slatewise", "slatewise_order"
+_LAST = math.inf
 _ENDINGS = {
     **dict.fromkeys((".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp"), "image"),
     **dict.fromkeys((".mp3", ".wav", ".ogg", ".flac", ".m4a"), "audio"),
@@ -80,14 +83,14 @@ def write_label_studio(
     items, labels = project.items.all(), project.labels.names()
     kind = _kind(items)
     chances = None if probabilities is None else _checked(probabilities, (len(items), len(labels)))
-    said: list[dict[str, list[Statement]]] = [{} for _ in items]
-    for one in statements(project):
-        said[one.item].setdefault(one.annotator, []).append(one)
+    said: list[dict[str, list[tuple[int, Statement]]]] = [{} for _ in items]
+    for place, one in enumerate(statements(project)):
+        said[one.item].setdefault(one.annotator, []).append((place, one))
     tasks: list[dict[str, Any]] = []
     for number, item in enumerate(items):
         content = prefix + item.content if item.folder is not None else item.content
         task: dict[str, Any] = {"data": {kind: content, "item": item.id}}
-        task["annotations"] = [_annotation(told, labels) for told in said[number].values()]
+        task["annotations"] = _annotations(list(said[number].values()), labels)
         if chances is not None:
             task["predictions"] = [_prediction(chances[number], labels, model_version)]
         tasks.append(task)
@@ -102,10 +105,12 @@ def read_label_studio(path: PathOrFile, names: Names, annotator: str) -> list[St
     for task in _tasks(path):
         found = task.list("annotations")
         item = task.item(names) if found else -1
+        ordered: list[tuple[float, Statement]] = []
         for place, annotation in enumerate(found):
             told, strange = _read_annotation(task, annotation, f"annotations[{place}]", item, names, annotator)
-            said += told
+            ordered += told
             others += strange
+        said += [one for _, one in sorted(ordered, key=lambda told: told[0])]
     if others:
         warnings.warn(f"left out {others} results of annotations that are no choices", DataWarning, stacklevel=3)
     return said
@@ -163,6 +168,15 @@ def _checked(probabilities: ArrayLike, shape: tuple[int, int]) -> NDArray[np.flo
     return chances
 
 
+def _annotations(people: Sequence[Sequence[tuple[int, Statement]]], labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Return one annotation per person; with the order in time, where what is right depends on it."""
+    annotations = [_annotation([one for _, one in told], labels) for told in people]
+    if sum(any(one.how == "reviewed" for _, one in told) for told in people) > 1:
+        for annotation, told in zip(annotations, people, strict=True):
+            annotation["result"][0]["meta"][_ORDER] = [place for place, _ in told]
+    return annotations
+
+
 def _annotation(told: Sequence[Statement], labels: Sequence[str]) -> dict[str, Any]:
     result = _result([labels[one.label] for one in told if one.label is not None and one.said == 1])
     result["meta"] = {_OURS: [as_fields(one, labels) for one in told]}
@@ -187,8 +201,8 @@ def _result(choices: list[str]) -> dict[str, Any]:
 
 def _read_annotation(
     task: _Task, annotation: dict[str, Any], place: str, item: int, names: Names, annotator: str
-) -> tuple[list[Statement], int]:
-    """Return what an annotation says, and how many of its results say something else."""
+) -> tuple[list[tuple[float, Statement]], int]:
+    """Return what an annotation says, each with its place in time, and how many of its results say something else."""
     choices, others = task.choices(annotation, place)
     ticked: set[int] = set()
     for name in choices:
@@ -200,7 +214,7 @@ def _read_annotation(
         for number, answer in enumerate(task.ours(annotation, place))
     ]
     if ours and ticked == {one.label for one in ours if one.label is not None and one.said == 1}:
-        return ours, others
+        return list(zip(task.order(annotation, place, len(ours)), ours, strict=True)), others
     who = annotation.get("completed_by")
     person = (as_object(who) or {}).get("email", who)
     name = annotator if person is None else check_name("annotator", f"label-studio {person}")
@@ -210,12 +224,13 @@ def _read_annotation(
         raise task.fault(f"{place}.lead_time: seconds", seconds)
     length = None if seconds is None else round(seconds * 1000)
     if annotation.get("was_cancelled"):
-        return [Statement("skip", item, name, time, length)], others
+        return [(_LAST, Statement("skip", item, name, time, length))], others
     told = [
         Statement("answer", item, name, time, length, None, label, int(label in ticked), _how(label in ticked))
         for label in sorted(set(names.labels.values()))
     ]
-    return [*told, Statement("done", item, name, time, length)], others
+    told.append(Statement("done", item, name, time, length))
+    return [(_LAST, one) for one in told], others
 
 
 def _how(ticked: bool) -> Any:
@@ -264,6 +279,13 @@ class _Task:
         """Return what an export of a project left in the meta of the results."""
         metas = [as_object(result.get("meta")) or {} for result in self._results(annotation, place)]
         return [told for meta in metas for told in as_objects(meta.get(_OURS)) or []]
+
+    def order(self, annotation: dict[str, Any], place: str, n_told: int) -> list[float]:
+        """Return the place in time of each of :meth:`ours`; where the file has none, behind those that have one."""
+        metas = [as_object(result.get("meta")) or {} for result in self._results(annotation, place)]
+        places = [number for meta in metas for number in as_list(meta.get(_ORDER)) or []]
+        known = len(places) == n_told and all(isinstance(number, int) for number in places)
+        return places if known else [_LAST] * n_told
 
     def item(self, names: Names) -> int:
         """Return the item that the task is about: by its id, by what its file is called, or by what it says."""

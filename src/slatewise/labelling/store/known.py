@@ -37,7 +37,7 @@ def known_labels(shape: tuple[int, int], answers: NDArray[np.int64]) -> KnownLab
     ([[-1, 1, -1]], [[False, False, False]], [[True, False, False]])
     """
     n_items, n_labels = shape
-    answers = answers[_last_of_each(answers, n_labels)]
+    answers = answers[last_of_each(answers)]
     cells = answers[:, 0] * n_labels + answers[:, 1]
     said, volunteered, reviewed = answers[:, 3], answers[:, 4] > 0, answers[:, 5] > 0
     yes, no = (_count(cells[~reviewed & (said == vote)], n_items * n_labels) for vote in (1, 0))
@@ -52,9 +52,10 @@ def known_labels(shape: tuple[int, int], answers: NDArray[np.int64]) -> KnownLab
     return KnownLabels(values.reshape(shape), answered.reshape(shape), disputed.reshape(shape))
 
 
-def _last_of_each(answers: NDArray[np.int64], n_labels: int) -> NDArray[np.int64]:
-    """Return the rows that no later one supersedes, in their order."""
-    keys = (answers[:, 2] * (answers[:, 0].max(initial=0) + 1) + answers[:, 0]) * n_labels + answers[:, 1]
+def last_of_each(answers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows (item, label, annotator, ...) that no later one supersedes, in their order."""
+    n_items, n_labels = (answers[:, column].max(initial=0) + 1 for column in (0, 1))
+    keys = (answers[:, 2] * n_items + answers[:, 0]) * n_labels + answers[:, 1]
     first_from_behind = np.unique(keys[::-1], return_index=True)[1]
     return np.sort(len(keys) - 1 - first_from_behind)
 

@@ -47,10 +47,12 @@ class Leases:
             others[np.fromiter(chain.from_iterable(own), dtype=np.int64)] = overlap
         return np.flatnonzero(others < overlap)
 
-    def claim(self, item: int, annotator: int, *, overlap: int = 1, seconds: float = SECONDS) -> bool:
+    def claim(
+        self, item: int, annotator: int, *, overlap: int = 1, seconds: float = SECONDS, instead_of: int | None = None
+    ) -> bool:
         """Take the lease of an item for some seconds, or make it longer; return whether the person has it now.
 
-        Refused where ``overlap`` others have the item.
+        Refused where ``overlap`` others have the item. ``instead_of`` is an item that the person then gives back.
         """
         overlap = _check_overlap(overlap)
         if not 0 < seconds <= MOST_SECONDS:
@@ -62,8 +64,16 @@ class Leases:
             others = connection.execute(_OF_ONE, {"now": now, "item": item, "annotator": annotator}).fetchall()
             if len(others) >= overlap:
                 return False
+            if instead_of is not None:
+                own = (numbers.check("item", instead_of), annotator)
+                connection.execute("DELETE FROM leases WHERE item = ? AND annotator = ?", own)
             connection.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", (item, annotator, now + seconds))
             return True
+
+    def held(self, annotator: int) -> list[int]:
+        """Return the items whose leases a person holds, the one that lasts longest first."""
+        query = "SELECT item FROM leases WHERE annotator = ? AND until > ? ORDER BY until DESC, item"
+        return [item for (item,) in self._database.rows(query, whole("annotator", annotator), self._now())]
 
     def release(self, item: int, annotator: int) -> None:
         """Give the lease of an item back; nothing where the person does not hold it."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from types import TracebackType
 
@@ -19,7 +18,7 @@ from slatewise.labelling.store.acts import Numbers, counted, whole
 from slatewise.labelling.store.audit import AuditLog
 from slatewise.labelling.store.database import Database, remove
 from slatewise.labelling.store.items import Items
-from slatewise.labelling.store.known import KnownLabels, known_labels
+from slatewise.labelling.store.known import KnownLabels
 from slatewise.labelling.store.labels import Labels
 from slatewise.labelling.store.leases import Leases
 from slatewise.labelling.store.model_versions import ModelVersions
@@ -27,6 +26,7 @@ from slatewise.labelling.store.people import People, Tokens
 from slatewise.labelling.store.records import Act, Answer, Given, How, Item, ItemState, Mark, Undone
 from slatewise.labelling.store.server_lock import ServerLock
 from slatewise.labelling.store.settings import Settings
+from slatewise.labelling.store.votes import Votes
 
 _OF_ONE = "WHERE item = ? AND annotator = ?"
 _STANDING = "(SELECT *, 0 AS undone FROM state)"
@@ -266,12 +266,12 @@ class Project:
         """Return what is known of all items, by majority; see :mod:`slatewise.labelling.store.known`."""
         with self._database.read() as connection:
             shape = counted(connection, "items"), counted(connection, "labels")
-            # Not the view ``state``: to keep the last answer of each is quicker where all of them are wanted.
-            columns = "item, label, annotator, said, how = 'volunteered', how = 'reviewed'"
-            table = "standing JOIN answers ON answers.act = standing.number ORDER BY standing.number"
-            rows = connection.execute(f"SELECT {columns} FROM {table}")
-            flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
-        return known_labels(shape, flat.reshape(-1, 6))
+            return Votes.read(connection).known(shape)
+
+    def votes(self, item: int | None = None) -> Votes:
+        """Return what everybody said of all items, or of one, as columns: for counts."""
+        with self._database.read() as connection:
+            return Votes.read(connection, None if item is None else whole("item", item))
 
     def answers(
         self, item: int | None = None, annotator: int | None = None, *, every: bool = False

@@ -1,0 +1,278 @@
+"""What the sessions of one project share: the items as the current model sees them, and whose turn each is.
+
+A new version of the model is read, and the items are scored with it, in a thread of its own; until that is done
+everybody goes on with the version before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from threading import RLock, Thread
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slatewise.core.errors import ProjectError
+from slatewise.labelling.honest_share import HonestShare, draws
+from slatewise.labelling.item_data import ItemData
+from slatewise.labelling.item_order import ItemOrder, Said
+from slatewise.labelling.model_files import label_columns, read_model
+from slatewise.labelling.plan import By, Plan
+from slatewise.labelling.quality import calibrated_rule, least_items
+from slatewise.labelling.rows import Ints
+from slatewise.labelling.scored_items import ScoredItems, frequency_log_odds
+from slatewise.labelling.stopping import StoppingRule
+from slatewise.labelling.store.project import Project
+from slatewise.labelling.store.records import ModelVersion
+
+if TYPE_CHECKING:
+    from slatewise.core.checks import Sparse
+    from slatewise.cstar.ranker import CStarRanker
+    from slatewise.labelling.session import Session
+
+COLD = "There is no model yet: labels that were found most often are asked first."
+
+
+class _Key(NamedTuple):
+    """What a bench depends on: where it changes, all is loaded again."""
+
+    version: int | None
+    n_items: int
+    n_labels: int
+    plan: Plan
+    calibration: int
+    """Counts up as there are twice as many items to calibrate on."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """All that a session looks at."""
+
+    plan: Plan
+    names: list[str]
+    honest: HonestShare
+    said: Said
+    scored: ScoredItems
+    order: ItemOrder
+    notes: tuple[str, ...]
+
+    @property
+    def n_honest(self) -> int:
+        """Items of the honest share of which every label was answered."""
+        return int((self.said.complete & self.honest.inside).sum())
+
+
+class Workbench:
+    """What the sessions of one project share; may be used from any thread.
+
+    Parameters
+    ----------
+    project
+        The project.
+    model
+        A fitted :class:`slatewise.CStarRanker` of sets of any size, whose labels are the project's by name or number.
+        Default: the version in use, if there is one. It is taken until another version is put in use.
+    features, scores
+        One row per item: features, or log-odds of all labels. Default: what is attached to the project, see
+        :class:`slatewise.labelling.ItemData`.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        model: CStarRanker | None = None,
+        features: ArrayLike | Sparse | None = None,
+        scores: ArrayLike | None = None,
+    ) -> None:
+        if features is not None and scores is not None:
+            raise ValueError("scores: expected features or scores, found both")
+        self.project = project
+        self._data: ItemData | None = None
+        if features is not None:
+            self._data = ItemData.of(project, features)
+        elif scores is not None:
+            self._data = ItemData.of(project, scores, "log-odds")
+        self._given, self._given_until = model, project.models.current()
+        self._lock, self._thread = RLock(), None
+        self._dirty: set[int] = set()
+        self._dirty_meanwhile: set[int] | None = None
+        self._failed: str | None = None
+        key = self._current_key(0)
+        self._bench = self._first(key)
+        self._key = key._replace(calibration=_calibration(self._bench))
+
+    @property
+    def bench(self) -> Bench:
+        """What there is at the moment; it is replaced, never changed, but for what was said."""
+        return self._bench
+
+    def session(self, annotator: str) -> Session:
+        """Return a session of a person."""
+        from slatewise.labelling.session import Session
+
+        return Session(self.project, annotator, workbench=self)
+
+    def item_data(self) -> ItemData | None:
+        """Return what the model sees of the items: what was given, or what is attached to the project."""
+        return ItemData.attached(self.project) if self._data is None else self._data
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what everybody should know."""
+        failed = () if self._failed is None else (self._failed,)
+        return (*self._bench.notes, *failed)
+
+    def touch(self, item: int) -> None:
+        """Note that something was said of an item, when the person leaves it: until then nobody else can have it."""
+        with self._lock:
+            self._dirty.add(item)
+            if self._dirty_meanwhile is not None:
+                self._dirty_meanwhile.add(item)
+
+    def choose(self, annotator: int, by: By | None = None, without: int | None = None) -> Iterator[int]:
+        """Iterate over the items that a person may take, the best first."""
+        self._look_again()
+        bench = self._bench
+        free = self.project.leases.free(annotator, bench.plan.overlap)
+        free = free[(free < len(bench.said.values)) & (free != without)]
+        inside = bench.honest.inside[free]
+        by_model = bench.order.sorted(free[~inside], by or bench.plan.order)
+        if bench.plan.overlap == 1:  # nothing is left to ask where everything is known, in whatever order
+            by_model = by_model[np.argsort(bench.said.complete[by_model], kind="stable")]
+        parts = (bench.honest.in_turn(free), by_model)
+        for part in parts if bench.honest.is_due(free) else parts[::-1]:
+            yield from part.tolist()
+
+    def refresh(self, *, wait: bool = False) -> None:
+        """Begin to load what changed in the project: another version of the model, more items, another plan.
+
+        Parameters
+        ----------
+        wait
+            Whether to return only when that is done.
+        """
+        key = self._current_key(_calibration(self._bench))
+        with self._lock:
+            if key != self._key and self._thread is None:
+                self._key, self._dirty_meanwhile = key, set()
+                self._thread = Thread(target=self._load_again, args=(key,), daemon=True)
+                self._thread.start()
+            thread = self._thread
+        if wait and thread is not None:
+            thread.join()
+            self.refresh(wait=True)  # what changed meanwhile
+
+    # --- loading -----------------------------------------------------------------------------------------------------
+
+    def _current_key(self, calibration: int) -> _Key:
+        current = self.project.models.current()
+        version = None if current is None else current.number
+        n_items, n_labels = len(self.project.items), len(self.project.labels)
+        return _Key(version, n_items, n_labels, Plan.of(self.project), calibration)
+
+    def _first(self, key: _Key) -> Bench:
+        try:
+            return self._load(key)
+        except (ProjectError, ValueError, OSError) as error:
+            if self._given is not None:
+                raise
+            self._failed = f"The model in use cannot be read: {error}"
+            warnings.warn(self._failed, stacklevel=3)
+            return self._load(key, with_model=False)
+
+    def _load_again(self, key: _Key) -> None:
+        try:
+            bench, failed = self._load(key), None
+        except Exception as error:  # whatever it is, people go on with what there was
+            bench, failed = self._bench, f"A new version cannot be read, so the one before stays: {error}"
+        with self._lock:
+            self._bench, self._failed = bench, failed
+            self._key = key._replace(calibration=_calibration(bench))
+            self._dirty |= self._dirty_meanwhile or set()
+            self._thread = self._dirty_meanwhile = None
+
+    def _load(self, key: _Key, *, with_model: bool = True) -> Bench:
+        plan, project, notes = key.plan, self.project, ()
+        honest = HonestShare(draws((item.id for item in project.items.all()), plan.seed), plan.share)
+        said = Said.of(project.votes(), (key.n_items, key.n_labels))
+        current = project.models.current()
+        cold = ScoredItems.by_frequency(said)
+        scored = (self._scored(said, current) if with_model else None) or cold
+        if scored.basis == "frequency":
+            notes = (COLD,)
+        else:
+            trained_here = current is not None and current.number == scored.version and current.last_act > 0
+            items = _measuring_items(said, honest, plan, trained_here)
+            rule = calibrated_rule(scored.rows.take(items), said.values[items].clip(0), plan)
+            scored = replace(scored, rule=rule)
+            if not rule.n_rows or rule.needed >= 1.0:
+                notes = (_not_calibrated(rule, len(items), plan),)
+        order = ItemOrder(scored, said, plan.overlap == 1)
+        order.prepare(plan.order)
+        return Bench(plan, project.labels.names(), honest, said, scored, order, notes)
+
+    def _scored(self, said: Said, current: ModelVersion | None) -> ScoredItems | None:
+        data = self.item_data()
+        number = None if current is None else current.number
+        if self._given is not None and current == self._given_until:
+            model, number = self._given, None
+        else:
+            model = None if current is None else read_model(self.project, current)
+        if model is not None:
+            if data is None:
+                raise ProjectError(f"{self.project.path}: expected features of the items, found none attached")
+            others = frequency_log_odds(said.values)
+            scored = ScoredItems.by_model(model, data, label_columns(self.project, model), others)
+            return replace(scored, version=self._registered(scored) if number is None else number)
+        if data is not None and data.kind == "log-odds":
+            assert isinstance(data.X, np.ndarray)
+            return ScoredItems.by_scores(data.X.astype(np.float64))
+        return None
+
+    def _registered(self, scored: ScoredItems) -> int:
+        """Return the version of a model that was given and is in no file: the same for one that says the same."""
+        digest = hashlib.sha256()
+        for array in (scored.rows.scores, scored.rows.pair, scored.rows.core):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        note = f"given, kept in no file: {digest.hexdigest()[:16]}"
+        same = [version.number for version in self.project.models.all() if version.note == note]
+        return same[0] if same else self.project.models.add("", note=note)
+
+    # --- what was said meanwhile -------------------------------------------------------------------------------------
+
+    def _look_again(self) -> None:
+        """Take in what was said of items since the last time."""
+        with self._lock:
+            bench, items = self._bench, {item for item in self._dirty if item < len(self._bench.said.values)}
+            self._dirty = set()
+            if not items:
+                return
+            for item in items:
+                bench.said.replace(item, self.project.votes(item))
+            bench.order.changed(items)
+            if bench.scored.basis == "frequency":
+                self._bench = replace(bench, scored=ScoredItems.by_frequency(bench.said))
+
+
+def _measuring_items(said: Said, honest: HonestShare, plan: Plan, trained_here: bool) -> Ints:
+    """Return the items to calibrate on: of the honest share; or all complete ones, if the model saw none of them."""
+    of_share = np.flatnonzero(said.complete & honest.inside)
+    if trained_here or len(of_share) >= least_items(plan.confidence):
+        return of_share
+    return np.flatnonzero(said.complete)
+
+
+def _calibration(bench: Bench) -> int:
+    return (bench.n_honest // least_items(bench.plan.confidence)).bit_length()
+
+
+def _not_calibrated(rule: StoppingRule, n_items: int, plan: Plan) -> str:
+    if rule.n_rows:
+        return f"So few of {rule.n_rows} items can end early that nothing can be promised: all labels are asked for."
+    return (
+        f"When to stop is what the model believes, not calibrated: this takes {least_items(plan.confidence)} items "
+        f"with an answer for every label, labelled without the model, and there are {n_items}."
+    )

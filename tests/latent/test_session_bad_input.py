@@ -1,0 +1,124 @@
+"""What a stranger's sessions can be: of both rankers each has an error that says why, or an answer."""
+
+import warnings
+
+import numpy as np
+import pandas
+import pytest
+
+from slatewise import CooccurrenceRanker, SessionNeighbors
+from slatewise.data import Sessions, sessions_from_events
+
+LOG = [["tea", "milk"], ["tea", "cup", "milk"], ["ink", "pen"]]
+LONG = np.random.default_rng(0).integers(0, 300, 1_000_000)
+FIXED = {"decay": 0.8, "last_weight": 1.0, "repeat_weight": 1.0}
+FRAME = {"session": [1, 1], "item": ["tea", "cup"]}
+
+
+def made(sessions):
+    """Return a fit on sessions, or on what makes them."""
+    return lambda kind: kind(**FIXED).fit(sessions() if callable(sessions) else sessions)
+
+
+def asked(*queries, **switches):
+    """Return what a ranker of LOG answers."""
+    return lambda kind: kind(**FIXED).fit(LOG).rank(*queries, **{"k": 2, "exclude_seen": True, **switches})
+
+
+MIXED = "expected ids, all whole numbers or all strings, found int and str"
+REFUSED = {
+    "sessions without any item": (made([[], []]), "sessions: expected items, found none in 2 sessions"),
+    "no session": (made([]), "sessions: expected items, found none in 0 sessions"),
+    "ids of two kinds in a session": (made([["tea", 7]]), f"sessions: {MIXED}"),
+    "ids of two kinds in two sessions": (made([["tea"], [7]]), f"sessions: {MIXED}"),
+    "ids that are no ids": (made([[1.5, 2.0]]), "sessions: expected ids, all whole numbers or all strings"),
+    "ids that are missing": (made([["tea", None]]), "sessions: expected ids, all whole numbers or all strings"),
+    "offsets that go back": (
+        made(lambda: Sessions.of([1, 2, 3], [0, 3, 1])),
+        "offsets: expected none to go back, found 3 then 1 in session 1",
+    ),
+    "offsets beyond the items": (
+        made(lambda: Sessions.of([1, 2, 3], [0, 4])),
+        "offsets: expected numbers from 0 to 3, the number of items, found 0 to 4",
+    ),
+    "times of events that are NaN": (
+        made(lambda: sessions_from_events([1, 1], ["tea", "cup"], [0.0, np.nan])),
+        r"time: expected a time in every row, found nan in row 1 \(1 such\)",
+    ),
+    "times of a frame that are NaN": (
+        made(pandas.DataFrame({**FRAME, "time": [0.0, np.nan]})),
+        r"time: expected a time in every row, found nan in row 1 \(1 such\)",
+    ),
+    "times of sessions that are NaN": (
+        made(lambda: Sessions(np.array([1, 2]), np.array([0, 2]), times=np.array([0.0, np.nan]))),
+        "times: expected one number per item, 2",
+    ),
+    "a frame without items": (made(pandas.DataFrame({"session": [1]})), "expected a column called 'item'"),
+    "an item that fit never saw": (
+        asked([["tea", "jam"]]),
+        "queries: expected ids seen in fit, found 'jam' at place 1",
+    ),
+    "queries of another kind": (asked([[7]]), "queries: expected ids as in fit, strings, found dtype int64"),
+    "queries of two kinds": (asked([["tea"], [7]]), f"queries: {MIXED}"),
+    "queries that are sessions and ids": (asked([["tea"], "cup"]), "queries: expected a list of ids in each place"),
+    "no query": (asked(None), "queries: expected sessions or ids of items, found NoneType"),
+    "more places than items": (asked(["tea"], k=6), "k: expected a whole number from 1 to the 5 items there are"),
+    "candidates of another kind": (asked(["tea"], candidates=[7]), "candidates: expected ids as in fit, strings"),
+    "candidates of too few queries": (
+        asked(["tea", "cup"], candidates=[["ink"]]),
+        "candidates: expected items for",
+    ),
+    "exclude of another kind": (asked(["tea"], exclude=[[7]]), "exclude: expected ids as in fit, strings"),
+    "exclude of too many queries": (asked(["tea"], exclude=[[], []]), "exclude: expected items for each of 1 queries"),
+    "sessions of another kind later": (
+        lambda kind: kind(**FIXED).fit(LOG).partial_fit([[1, 2]]),
+        "sessions: expected ids as in fit, strings, found dtype int64",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", [SessionNeighbors, CooccurrenceRanker])
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused_with_a_reason(kind, what):
+    call, message = REFUSED[what]
+    with pytest.raises(ValueError, match=message):
+        call(kind)
+
+
+EMPTY = "sessions: 1 of 4 have no items and are left out; the first: session 0"
+NOBODY = "queries: 1 of 1 have no item that fit saw and get the most popular items; the first: query 0"
+UNSEEN = "queries: 1 of 1 ids were not seen in fit and are left out of their sessions"
+ANSWERED = {
+    "an empty session to learn from": (
+        lambda kind: kind(**FIXED).fit([[], *LOG]).rank("ink", 1, exclude_seen=True),
+        ["pen"],
+        EMPTY,
+    ),
+    "an empty session that asks": (asked([[]]), ["milk", "tea"], NOBODY),
+    "only items that fit never saw": (asked([["jam"]], unknown="ignore"), ["milk", "tea"], UNSEEN, NOBODY),
+    "nothing left to show": (asked(["tea"], exclude=[["milk", "cup", "ink", "pen"]]), []),
+    "sessions of one item": (
+        lambda kind: kind(**FIXED).fit([["a"], ["a"], ["b"]]).rank("b", 2, exclude_seen=True),
+        ["a"],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", [SessionNeighbors, CooccurrenceRanker])
+@pytest.mark.parametrize("what", ANSWERED)
+def test_answered_and_said_aloud(kind, what):
+    call, expected, *said = ANSWERED[what]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = call(kind)
+    for one, start in zip(told, said, strict=True):
+        assert str(one.message).startswith(start)
+    assert found[0].tolist() == expected
+    assert (found.nothing_known is not None) == (NOBODY in said)
+
+
+@pytest.mark.parametrize("kind", [SessionNeighbors, CooccurrenceRanker])
+def test_a_session_of_a_million_items_is_learned_from_and_asks(kind):
+    ranker = kind(**FIXED).fit([LONG, [1, 2], [2, 3]])
+    found = ranker.rank([LONG, LONG[-50:]], 5)
+    np.testing.assert_array_equal(found[0], found[1])

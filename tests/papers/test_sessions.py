@@ -1,0 +1,129 @@
+"""Next items of sessions, on generated ones: the table, kept results, the split, places and intervals."""
+
+import json
+
+import numpy as np
+import pytest
+
+from slatewise import data, datasets
+from slatewise.data import Sessions
+from slatewise_papers import reproduce, sessions
+from slatewise_papers.sessions_data import SessionProblem, load_problems
+from slatewise_papers.sessions_methods import METHODS, TRIALS, Method, markov, popularity
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    path = tmp_path_factory.mktemp("log") / "log.txt"
+    data.write_sessions(path, datasets.make_sessions(400, 80, random_state=0).sessions)
+    return path
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    return tmp_path_factory.mktemp("kept")
+
+
+@pytest.fixture(scope="module")
+def table(log, kept):
+    return reproduce("sessions", str(log), quick=True, keep=kept)
+
+
+def test_methods_and_figures(table, log):
+    rows = {row.name.removeprefix(f"{log}: "): row.measured for row in table.rows}
+    for name, method in METHODS.items():
+        (found,) = (figures for row, figures in rows.items() if row.startswith(name) and " minus " not in row)
+        assert set(found) == {*sessions.FIGURES, "trials", "tuning", "fit", "ms"}
+        assert 0 < found["MRR@20"] < found["R@20"] <= found["R@50"] <= 100
+        assert found["trials"] == (2 if len(method.grid) > 1 else 0)
+    for name in set(METHODS) - {sessions.PEER}:
+        found = rows[f"{name} minus {sessions.PEER}"]
+        assert all(found[f"{figure}_low"] <= found[figure] <= found[f"{figure}_high"] for figure in sessions.FIGURES)
+    assert rows["popularity"]["R@10"] < rows["SessionNeighbors() as it comes"]["R@10"]
+
+
+def test_every_method_that_is_tuned_has_the_same_number_of_trials():
+    assert {len(method.grid) for method in METHODS.values()} == {1, TRIALS}
+    assert all("tuned" in name for name, method in METHODS.items() if len(method.grid) > 1)
+
+
+def test_what_is_kept_is_read_and_not_run(table, log, kept, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("run again")
+
+    monkeypatch.setattr(sessions, "tried_and_tested", refuse)
+    assert reproduce("sessions", str(log), quick=True, keep=kept).rows == table.rows
+    (file,) = kept.rglob("markov.json")
+    found = file.read_text()
+    file.write_text(json.dumps({**json.loads(found), "queries": 3}))
+    with pytest.raises(ValueError, match=r"markov\.json: expected \d+ queries and the settings of this version"):
+        reproduce("sessions", str(log), quick=True, keep=kept)
+    file.write_text(found)
+
+
+def test_a_file_is_cut_at_its_end_and_items_are_those_learnt(tmp_path):
+    path = tmp_path / "log.txt"
+    data.write_sessions(path, Sessions.of([[9, 5], [5, 9, 9], [7, 5], [9, 7], [7, 4, 9, 7]]))
+    (problem,) = load_problems(str(path), 0)
+    assert (problem.n_items, len(problem.train), problem.held.tolist()) == (3, 4, [False, False, False, True])
+    assert [items.tolist() for items in problem.test] == [[1, 2, 1]]  # 4 was never learnt from
+    with pytest.raises(ValueError, match="data: expected diginetica, tmall, nowplaying, lastfm1k, or a file"):
+        next(load_problems("music", 0))
+
+
+def problem_of(train, held, test, **more):
+    return SessionProblem("tiny", 5, Sessions.of(train), np.array(held), Sessions.of(test), **more)
+
+
+def test_validation_asks_for_items_that_are_left_to_learn_from():
+    part = problem_of([[0, 1], [1, 2], [2, 3, 0, 1]], [False, False, True], [[0, 1]]).validation()
+    assert [items.tolist() for items in part.log] == [[0, 1], [1, 2]]
+    assert ([items.tolist() for items in part.asked], part.asked.next_items.tolist()) == ([[2], [2, 0]], [0, 1])
+
+
+@pytest.mark.parametrize("item_differs", [False, True])
+def test_places_are_those_of_whole_lists(item_differs):
+    test = [[0, 0, 1, 4], [3, 2]]
+    problem = problem_of([[0, 1], [1, 0, 1, 3], [3]], [False] * 3, test, item_differs=item_differs)
+    part, lists = problem.testing(), {0: [1, 0, 3], 1: [0, 1, 3], 3: [3, 0, 1]}
+    found = sessions.places_of(
+        lambda asked: np.array([lists[items[-1]] for items in asked]), part.asked, problem.item_differs
+    )
+    # 0 asks for 0, 0 0 for 1, 0 0 1 for 4, and 3 for 2
+    assert found.tolist() == ([0, -1, -1] if item_differs else [1, 0, -1, -1])
+
+
+def test_the_last_item_leaves_its_place_to_those_behind():
+    problem = problem_of([[0, 1]], [False], [[0, 3]], item_differs=True)
+    found = sessions.places_of(lambda _: np.array([[2, 0, 3]]), problem.testing().asked, True)
+    assert found.tolist() == [1]
+
+
+def test_popularity_and_markov_by_hand():
+    log = Sessions.of([[0, 1], [0, 1, 2], [0, 3], [2]])
+    asked = Sessions.of([[0, 4], [4, 4]]).prefixes()
+    assert popularity(log, 5)(asked).tolist() == [[0, 1, 2, 3, 4]] * 2
+    assert markov(log, 5)(asked).tolist() == [[1, 3, 0, 2, 4], [0, 1, 2, 3, 4]]
+
+
+def test_settings_are_chosen_on_validation_alone():
+    problem = problem_of([[0, 2], *[[0, 1]] * 8, [0, 2]], [False] * 9 + [True], [[0, 1]])
+    learnt: list[int] = []
+
+    def fit(log, n_items, item):
+        learnt.append(len(log))
+        return lambda asked: np.full((len(asked), 1), item)
+
+    found = sessions.tried_and_tested(problem, problem.testing(), Method(fit, ({"item": 1}, {"item": 2})))
+    assert found.settings == {"item": 2}
+    assert found.places.tolist() == [-1]
+    assert learnt == [9, 9, 10]
+
+
+def test_intervals_count_sessions():
+    rng = np.random.default_rng(0)
+    gains = np.repeat(rng.normal(size=(50, 1)), len(sessions.FIGURES), axis=1)
+    once = sessions.paired(np.arange(50), gains)
+    assert sessions.paired(np.repeat(np.arange(50), 4), np.repeat(gains, 4, axis=0)) == pytest.approx(once)
+    error = gains[:, 0].std(ddof=1) / np.sqrt(50)
+    assert once["R@5_high"] - once["R@5"] == pytest.approx(1.96 * error)
