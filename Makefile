@@ -4,10 +4,14 @@ BIN := .venv/bin
 export SLATEWISE_DATA ?= $(wildcard $(abspath ../shared/data))
 unexport PYTHONDONTWRITEBYTECODE # what one worker has compiled the other and all their processes import
 
-.PHONY: demo test explore boundscheck same-answers same-speed check fuzz bench docs clean
+.PHONY: demo label-demo test explore boundscheck same-answers same-speed check fuzz bench docs clean
 
 demo: .venv/installed-plain
 	$(BIN)/slatewise demo --out demo/report.html
+
+# Drawn scenes, and the page that asks about them.
+label-demo: .venv/installed-label
+	$(BIN)/slatewise label demo demo/labelling
 
 test: .venv/installed-test
 	$(BIN)/python -m pytest -n auto --dist worksteal

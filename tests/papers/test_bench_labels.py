@@ -21,4 +21,4 @@ def test_rows_have_some_labels_and_words() -> None:
     assert X.shape == (200, 400)
     assert Y.shape == (200, 300)
     counts = Y.sum(axis=0)
-    assert counts[:20].mean() > 10 * counts[200:].mean() > 0
+    assert counts[:20].mean() > 5 * counts[200:].mean() > 0  # few labels are common

@@ -15,19 +15,30 @@ class Answered:
     body: bytes = b""
 
 
-def scope_of(method="GET", path="/", headers=(HOST,), client=LOCAL, raw_path=None):
+def scope_of(method="GET", path="/", headers=(HOST,), client=LOCAL, raw_path=None, query=b""):
     return {
         "type": "http",
         "method": method,
         "path": path,
         "raw_path": path.encode() if raw_path is None else raw_path,
-        "query_string": b"",
+        "query_string": query,
         "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers],
         "client": client,
     }
 
 
-def ask(app, method="GET", path="/", headers=(HOST,), body=b"", client=LOCAL, raw_path=None, parts=None, wait=0.0):
+def ask(
+    app,
+    method="GET",
+    path="/",
+    headers=(HOST,),
+    body=b"",
+    client=LOCAL,
+    raw_path=None,
+    parts=None,
+    wait=0.0,
+    query=b"",
+):
     """``parts`` are chunks of a body; ``wait`` seconds pass before each."""
     chunks = [body] if parts is None else list(parts)
     answered = Answered()
@@ -48,5 +59,5 @@ def ask(app, method="GET", path="/", headers=(HOST,), body=b"", client=LOCAL, ra
         else:
             answered.body += message.get("body", b"")
 
-    asyncio.run(app(scope_of(method, path, headers, client, raw_path), receive, send))
+    asyncio.run(app(scope_of(method, path, headers, client, raw_path, query), receive, send))
     return answered

@@ -7,24 +7,22 @@ traceback. Tables go to stdout, progress to stderr and only where a person looks
 from __future__ import annotations
 
 import json
-import math
 import sys
 import warnings
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
 
 from slatewise._version import __version__
-from slatewise.core.errors import printable
+from slatewise.cli import label
+from slatewise.cli.console import check_target, print_table, without_nan, working
+from slatewise.core.errors import ProjectError, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-
-    from rich.progress import Progress, TaskID
+    from collections.abc import Sequence
 
     from slatewise.data.records import Qrels, Run
 
@@ -36,6 +34,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(label.app)
 
 HeaderOption = Annotated[
     bool | None,
@@ -103,13 +103,13 @@ def demo(
 
     for name, path in (("--out", out), ("--picture", picture)):
         if path is not None and path.exists():  # folders that are missing are made
-            _check_target(name, path)
-    with _working("demo"):
+            check_target(name, path)
+    with working("demo"):
         result = run_demo()
     result.page().write(out)
     if picture is not None:
         write_picture(picture, result.overview())
-    _print_table("What the structure of a list is worth", COLUMNS, result.cells())
+    print_table("What the structure of a list is worth", COLUMNS, result.cells())
     print(f"report: {out}")
 
 
@@ -152,13 +152,13 @@ def fit(
     from slatewise.cli.inputs import EventColumns, PairColumns, TagColumns
     from slatewise.cli.tasks import task_named
 
-    _check_target("--out", out, data)  # before the training, not after
+    check_target("--out", out, data)  # before the training, not after
     tagged = TagColumns(labels, tags, separator, row_id, features)
     task = task_named(system).reading(PairColumns(header, weight), tagged).of_events(EventColumns(columns, gap))
     estimator = task.make(param or [])
     checkpoint = estimator.get_params().get("checkpoint")
-    _check_target("--param checkpoint", None if checkpoint is None else Path(checkpoint), data, out)
-    with _working(f"fit {system}"):
+    check_target("--param checkpoint", None if checkpoint is None else Path(checkpoint), data, out)
+    with working(f"fit {system}"):
         task.fit(estimator, data)
     estimator.save(out)
     card = estimator.model_card_
@@ -202,10 +202,10 @@ def rank(
     from slatewise.cli.tasks import Showing, task_of
     from slatewise.data.write import writer_for
 
-    _check_target("--out", out, model, data)
+    check_target("--out", out, model, data)
     write = writer_for(out)
     ranker = load(model)
-    with _working("rank"):
+    with working("rank"):
         tagged = TagColumns(labels, tags, separator, row_id, features)
         task = task_of(ranker).reading(PairColumns(header), tagged).of_events(EventColumns(columns, gap))
         shown = Showing(exclude_seen, None if candidates is None else str(candidates))
@@ -271,7 +271,7 @@ def evaluate(
         if made_by is not None or catalogue is not None:
             raise ValueError("--system, --catalogue: expected with a run, found a model, which knows both")
         model = load(system)
-        with _working("evaluate"):
+        with working("evaluate"):
             task = task_of(model).reading(pairs, tagged).of_events(events).showing(shown)
             figures = task.evaluate(model, data, parsed)
     else:
@@ -285,9 +285,9 @@ def evaluate(
         figures = list(metrics.evaluate_run(parsed, run, judged.qrels, missing=judged.missing).values())
     values = dict(zip(names, figures, strict=True))
     if as_json:
-        print(json.dumps(_without_nan(values)))
+        print(json.dumps(without_nan(values)))
     else:
-        _print_table(f"{system} on {data}", ["measure", "mean"], [[name, f"{v:.4f}"] for name, v in values.items()])
+        print_table(f"{system} on {data}", ["measure", "mean"], [[name, f"{v:.4f}"] for name, v in values.items()])
 
 
 @app.command()
@@ -312,12 +312,12 @@ def reproduce(
 
     Example: slatewise reproduce letor --json letor.json
     """
-    _check_target("--json", as_json, data)
-    _check_target("--report", report, data, as_json)
-    with _working(f"reproduce {paper}"):
+    check_target("--json", as_json, data)
+    check_target("--report", report, data, as_json)
+    with working(f"reproduce {paper}"):
         result = of_the_clone("slatewise_papers").reproduce(paper, data, quick, seed, keep)
     if sys.stdout.isatty():
-        _print_table(f"{result.paper} on {result.data} (in parentheses: published)", *result.table())
+        print_table(f"{result.paper} on {result.data} (in parentheses: published)", *result.table())
     else:
         rows = [
             [
@@ -329,7 +329,7 @@ def reproduce(
             for row in result.rows
             for name, value in row.measured.items()
         ]
-        _print_table(result.paper, ["row", "figure", "measured", "published"], rows)
+        print_table(result.paper, ["row", "figure", "measured", "published"], rows)
     _write_json(as_json, result.as_json())
     if report is not None:
         result.page().write(report)
@@ -344,7 +344,7 @@ def datasets() -> None:
     from slatewise import datasets as sets
 
     rows = [sets.describe(name) for name in sets.names()]
-    _print_table(
+    print_table(
         "Data sets",
         ["name", "kind", "size", "here", "terms"],
         [[row.name, row.kind, row.size, "yes" if row.present else "no", row.terms] for row in rows],
@@ -356,8 +356,8 @@ def bench(
     what: Annotated[
         str,
         typer.Argument(
-            help="What to measure: metrics, reader, star, cstar, labels, quadratic, metric, permanent, warp, topk, "
-            "neighbors."
+            help="What to measure: metrics, reader, star, cstar, label, labels, quadratic, metric, permanent, warp, "
+            "topk, bag, neighbors."
         ),
     ],
     quick: QuickOption = False,
@@ -369,8 +369,8 @@ def bench(
     """
     from dataclasses import asdict
 
-    _check_target("--json", as_json)
-    with _working(f"bench {what}"):
+    check_target("--json", as_json)
+    with working(f"bench {what}"):
         table = of_the_clone("slatewise_papers.bench").run_benchmark(what, quick)
     cells = [
         [
@@ -386,7 +386,7 @@ def bench(
         ]
         for row in table.rows
     ]
-    _print_table(f"bench {table.name}", ["what", "ours", "peer", "theirs", "ratio", "bar"], cells)
+    print_table(f"bench {table.name}", ["what", "ours", "peer", "theirs", "ratio", "bar"], cells)
     for line in [*table.remarks, *(f"left out: {peer}" for peer in table.left_out)]:
         print(line)
     _write_json(as_json, asdict(table))
@@ -415,7 +415,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.exit(app(words, prog_name="slatewise", standalone_mode=False) or 0)
     except typer.Abort:
         sys.exit(130)
-    except (TyperException, ValueError, OSError, ImportError) as error:
+    except (TyperException, ValueError, OSError, ImportError, ProjectError) as error:
         if debug:
             raise
         print(f"slatewise: {_one_line(error)}", file=sys.stderr)
@@ -438,83 +438,9 @@ def _one_line(error: Exception) -> str:
     return printable(" ".join(text.split()))
 
 
-@contextmanager
-def _working(what: str) -> Generator[None]:
-    """Show on stderr how far the work is while a person waits; nothing when piped."""
-    from rich.console import Console
-
-    from slatewise.core.progress import is_quiet, listening
-
-    console = Console(stderr=True)
-    if is_quiet() or not console.is_terminal:
-        yield
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(20), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bars, listening(_Bars(bars, what)):
-        yield
-
-
-class _Bars:
-    """A listener that draws a bar a loop under the command's own line."""
-
-    def __init__(self, bars: Progress, what: str) -> None:
-        self.bars, self.what = bars, what
-        self.command = bars.add_task(what, total=None)
-
-    def begin(self, what: str, total: int | None) -> int:
-        return int(self.bars.add_task(what, total=total))
-
-    def advance(self, loop: int) -> None:
-        self.bars.advance(cast("TaskID", loop))
-
-    def end(self, loop: int) -> None:
-        self.bars.remove_task(cast("TaskID", loop))
-
-    def tell(self, text: str) -> None:
-        self.bars.update(self.command, description=f"{self.what}: {text}")
-
-
-def _print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table: drawn for a person, tab-separated into a pipe."""
-    if not sys.stdout.isatty():
-        for row in [columns, *rows]:
-            print("\t".join(row))
-        return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(*map(escape, columns), title=escape(title), title_justify="left")
-    for row in rows:
-        table.add_row(*map(escape, row))
-    Console().print(table)
-
-
 def _figure(value: float) -> str:
     """Four decimals, or what is left of a number too small for them."""
     return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.2g}"
-
-
-def _check_target(option: str, path: Path | None, *others: Path | str | None) -> None:
-    """Refuse, before the work, a place that cannot be written to, or that holds what the command reads or writes."""
-    if path is None:
-        return
-    from slatewise.core.files import check_target
-
-    check_target(path)
-    for other in others:
-        if other is not None and _same_file(path, Path(other)):
-            raise ValueError(f"{option}: expected another file than {other}, found {path}, which is the same")
-
-
-def _same_file(one: Path, other: Path) -> bool:
-    """Tell whether two paths lead to one file, or will."""
-    try:
-        return one.samefile(other)
-    except OSError:  # one of them is not there yet
-        return one.resolve() == other.resolve()
 
 
 def _is_model(path: Path) -> bool:
@@ -535,24 +461,11 @@ def _warn_of_strangers(system: Path, data: str, run: Run, qrels: Qrels) -> None:
         warnings.warn(f"{system}: {what} in {data}: are they named alike?", stacklevel=2)
 
 
-def _without_nan(value: Any) -> Any:
-    """JSON has no NaN: a mean over no list at all is null."""
-    match value:
-        case dict():
-            return {key: _without_nan(part) for key, part in cast("dict[str, Any]", value).items()}
-        case list():
-            return [_without_nan(part) for part in cast("list[Any]", value)]
-        case float() if not math.isfinite(value):
-            return None
-        case _:
-            return value
-
-
 def _write_json(path: Path | None, value: dict[str, Any]) -> None:
     if path is None:
         return
     from slatewise.core.files import atomic_path
 
     with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(_without_nan(value), indent=1) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(without_nan(value), indent=1) + "\n", encoding="utf-8")
     print(f"figures: {path}")

@@ -80,6 +80,11 @@ class ItemData:
         require_in_range("X", scores)
         return cls(np.ascontiguousarray(scores), kind)
 
+    @staticmethod
+    def is_attached(project: Project) -> bool:
+        """Return whether anything lies beside a project; it is not read."""
+        return project.settings.get(_SETTING) is not None
+
     @classmethod
     def attached(cls, project: Project) -> ItemData | None:
         """Read what lies beside a project, None where nothing does."""

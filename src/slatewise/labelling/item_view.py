@@ -43,6 +43,8 @@ class ItemView:
     """None where nothing is left to ask."""
     listed: tuple[ListedLabel, ...]
     """What the person said yes to, then the most probable labels without an answer; the latter only with a model."""
+    answered: tuple[ListedLabel, ...]
+    """All that the person answered, whatever it was, by the number of the label."""
     order: Ints
     """(labels,) all labels, those said to be there first, then by probability, those said not to be there last."""
     probability: Floats

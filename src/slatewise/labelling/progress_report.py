@@ -79,7 +79,7 @@ class ProgressReport:
         done = [mark for mark in marks if mark.kind == "done"]
         ends = np.bincount(np.array([mark.item for mark in done], dtype=np.int64), minlength=len(items))
         finished = ends >= plan.overlap
-        asked = _questions(votes, [mark for mark in done if not inside[mark.item]], len(items))
+        asked = _questions(votes, _with_model(done, inside, len(project.models.all()) > 0), len(items))
         people = _people(project, votes, marks)
         paces = [person.items_per_hour for person in people if person.items_per_hour > 0]
         visits_left = int(np.maximum(plan.overlap - ends, 0).sum())
@@ -101,6 +101,11 @@ class ProgressReport:
         """Say it in one line."""
         saved = f", {self.questions:g} questions instead of {self.instead_of}" if self.saved else ""
         return f"{self.finished} of {self.items} items{saved}"
+
+
+def _with_model(done: list[Mark], inside: Bools, has_models: bool) -> list[Mark]:
+    """Return the ends of visits with the model; where it says what others scored there is no version to name."""
+    return [mark for mark in done if not inside[mark.item] and (mark.model is not None or not has_models)]
 
 
 def _questions(votes: Votes, done: list[Mark], n_items: int) -> Ints:

@@ -51,8 +51,8 @@ class Session:
 
     Attributes
     ----------
-    annotator
-        The person's number.
+    annotator, name
+        The person's number and name.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Session:
         if workbench is not None and any(part is not None for part in (model, features, scores)):
             raise ValueError("workbench: expected it, or a model and features or scores, found both")
         self._workbench = workbench or Workbench(project, model, features, scores)
-        self._project, self.annotator = project, project.people.number(annotator)
+        self._project, self.annotator, self.name = project, project.people.number(annotator), annotator
         self._lock = RLock()
         self._visit: Visit | None = None
         self._view: ItemView | None = None

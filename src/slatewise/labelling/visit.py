@@ -77,6 +77,7 @@ class Visit:
             item=self.item,
             question=question,
             listed=tuple(listed),
+            answered=self._answered(bench, None),
             order=np.argsort(-known, kind="stable"),
             probability=np.full(len(known), np.nan),
             asked=self._n_asked(),
@@ -113,6 +114,7 @@ class Visit:
             item=self.item,
             question=question,
             listed=self._listed(order, chance, bench),
+            answered=self._answered(bench, chance),
             order=order,
             probability=chance,
             asked=self._n_asked(),
@@ -132,6 +134,14 @@ class Visit:
         return tuple(
             ListedLabel(int(label), bench.names[label], float(chance[label]), SAID[1] if known[label] == 1 else None)
             for label in (*there, *not_asked)
+        )
+
+    def _answered(self, bench: Bench, chance: NDArray[np.float64] | None) -> tuple[ListedLabel, ...]:
+        return tuple(
+            ListedLabel(label, bench.names[label], None if chance is None else float(chance[label]), SAID[said])
+            for label, said in zip(
+                np.flatnonzero(self.how >= 0).tolist(), self.said[self.how >= 0].tolist(), strict=True
+            )
         )
 
     def _n_asked(self) -> int:

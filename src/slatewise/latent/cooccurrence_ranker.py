@@ -192,7 +192,7 @@ class CooccurrenceRanker(SessionRanker):
     def scorer_of(self, sessions: NumberedSessions, executor: Executor) -> CountModel:
         """Return what scores with other sessions under the settings that fit found; the items are those of fit."""
         counts = PairCounts.of(sessions, self.window_, executor)
-        return self._asking(counts if self.max_pairs is None else counts.largest(int(self.max_pairs)))
+        return self._asking(counts)
 
     def _freeze(self) -> CountModel:
         return self._asking(self._counts())

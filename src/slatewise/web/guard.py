@@ -8,6 +8,7 @@ the guard told the page. The application finds ``visitor`` and ``form_token`` in
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -36,7 +37,7 @@ class Rules:
     body: BodyLimits = field(default_factory=BodyLimits)
     wrong_tokens: WrongTokens = field(default_factory=WrongTokens)
     told: Callable[[str, str], None] = lambda what, client: None
-    """Called with "enter", "leave", "wrong token" and the client, for an audit log."""
+    """Called in a thread with "enter", "leave", "wrong token" and the client, for an audit log."""
 
 
 class Guard:
@@ -77,13 +78,13 @@ class Guard:
         if answer is None and scope["path"] == ENTER and scope["method"] == "POST":
             answer = await self._enter(scope, receive)
         elif answer is None:
-            answer = self._admit(scope)
+            answer = await self._admit(scope)
         if answer is not None:
             await answer.send(send)
         else:
             await _passed_on(self._app, scope, LimitedBody(scope, receive, self._rules.body), send)
 
-    def _admit(self, scope: Scope) -> Answer | None:
+    async def _admit(self, scope: Scope) -> Answer | None:
         """Find out who it is; return a refusal, or None where the application may see the request."""
         client = self._site.client(scope)
         wait = self._rules.wrong_tokens.wait(client)
@@ -91,9 +92,9 @@ class Guard:
             return _later(wait)
         bearer, cookie = _bearer(scope), self._cookie.read(scope)
         shown = bearer or cookie
-        visitor = None if shown is None else self._keys.find(shown)
+        visitor = None if shown is None else await asyncio.to_thread(self._keys.find, shown)
         if shown is not None and visitor is None and (bearer or self._site.needs_token):
-            self._wrong(client)
+            await self._wrong(client)
             headers = () if bearer else (self._cookie.removed(),)
             return Answer(401, "token: expected one that is valid", headers)
         if visitor is None and not self._site.needs_token:
@@ -107,7 +108,7 @@ class Guard:
             if not is_form_token(self._secret, shown or "", header(scope, "x-form-token")):
                 return Answer(403, "X-Form-Token: expected that of the page")
         if scope["path"] == LEAVE and scope["method"] == "POST":
-            self._rules.told("leave", client)
+            await asyncio.to_thread(self._rules.told, "leave", client)
             return Answer(303, "left", (("location", ENTER), self._cookie.removed()))
         state = scope.setdefault("state", {})
         state["visitor"], state["form_token"] = visitor, form_token(self._secret, shown or "")
@@ -128,15 +129,15 @@ class Guard:
         except ValueError:
             fields = {}
         token = fields.get("token", [""])[0].strip()
-        if self._keys.find(token) is None:
-            self._wrong(client)
+        if await asyncio.to_thread(self._keys.find, token) is None:
+            await self._wrong(client)
             return Answer(401, "token: expected one that is valid")
-        self._rules.told("enter", client)
+        await asyncio.to_thread(self._rules.told, "enter", client)
         return Answer(303, "entered", (("location", "/"), self._cookie.written(token)))
 
-    def _wrong(self, client: str) -> None:
+    async def _wrong(self, client: str) -> None:
         self._rules.wrong_tokens.add(client)
-        self._rules.told("wrong token", client)
+        await asyncio.to_thread(self._rules.told, "wrong token", client)
 
     def _is_public(self, path: str) -> bool:
         return any(path == one or (one.endswith("/") and path.startswith(one)) for one in self._rules.public)

@@ -16,6 +16,7 @@ BENCHMARKS = {
     "reader": "slatewise_papers.bench.reader",
     "star": "slatewise_papers.bench.star",
     "cstar": "slatewise_papers.bench.cstar",
+    "label": "slatewise_papers.bench.label",
     "labels": "slatewise_papers.bench.labels",
     "quadratic": "slatewise_papers.bench.quadratic",
     "permanent": "slatewise_papers.bench.permanent",

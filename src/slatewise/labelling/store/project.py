@@ -23,11 +23,13 @@ from slatewise.labelling.store.labels import Labels
 from slatewise.labelling.store.leases import Leases
 from slatewise.labelling.store.model_versions import ModelVersions
 from slatewise.labelling.store.people import People, Tokens
-from slatewise.labelling.store.records import Act, Answer, Given, How, Item, ItemState, Mark, Undone
+from slatewise.labelling.store.records import Act, Answer, Given, How, Item, ItemState, Mark, Recorded, Undone
 from slatewise.labelling.store.server_lock import ServerLock
 from slatewise.labelling.store.settings import Settings
 from slatewise.labelling.store.votes import Votes
 
+PROJECT_FILE = "project.db"
+"""The file of a project that has a folder of its own."""
 _OF_ONE = "WHERE item = ? AND annotator = ?"
 _STANDING = "(SELECT *, 0 AS undone FROM state)"
 _EVERY = """(
@@ -143,6 +145,12 @@ class Project:
     def path(self) -> Path:
         """The file."""
         return self._database.path
+
+    @property
+    def name(self) -> str:
+        """What to call it: the name of its folder, where that is the project's own, else of the file."""
+        path = self.path.resolve()
+        return path.parent.name if path.name == PROJECT_FILE else path.stem
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the project as it is now into one file, while others go on writing."""
@@ -299,6 +307,20 @@ class Project:
         rows = self._database.rows(f"SELECT {', '.join(Mark._fields)} FROM marks ORDER BY act")
         return [Mark(*row) for row in rows]
 
-    def last_act(self) -> int:
-        """Return the number of the last act, 0 where there is none: whatever is done later has a larger one."""
-        return self._database.rows("SELECT coalesce(max(number), 0) FROM acts")[0][0]
+    def last_act(self, annotator: int | None = None) -> int:
+        """Return the number of the last act, of everybody or of one person, 0 where there is none.
+
+        Whatever is done later has a larger one.
+        """
+        where, who = ("", ()) if annotator is None else ("WHERE annotator = ?", (whole("annotator", annotator),))
+        return self._database.rows(f"SELECT coalesce(max(number), 0) FROM acts {where}", *who)[0][0]
+
+    def recorded_after(self, act: int, annotator: int, most: int = 2) -> list[Recorded]:
+        """Return the first acts of a person after one, undone or not: so that nothing is recorded twice."""
+        query = """
+            SELECT number, kind, item, label, said
+            FROM acts LEFT JOIN answers ON answers.act = acts.number AND kind = 'answer'
+            WHERE annotator = ? AND number > ? ORDER BY number, label LIMIT ?
+        """
+        own = (whole("annotator", annotator), whole("act", act), whole("most", most))
+        return [Recorded(*row) for row in self._database.rows(query, *own)]

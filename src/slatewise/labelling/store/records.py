@@ -95,6 +95,16 @@ class Mark(NamedTuple):
     act: int
 
 
+class Recorded(NamedTuple):
+    """An act as it was recorded, and what it said of one label where it is an answer."""
+
+    act: int
+    kind: Literal["answer", "done", "skip", "undo"]
+    item: int
+    label: int | None
+    said: int | None
+
+
 class Undone(NamedTuple):
     """The act that an undo took back."""
 

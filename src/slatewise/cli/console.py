@@ -1,0 +1,101 @@
+"""What the commands print, and where they write: tables, bars while a person waits, places that can be written to."""
+
+from __future__ import annotations
+
+import math
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from rich.progress import Progress, TaskID
+
+
+@contextmanager
+def working(what: str) -> Generator[None]:
+    """Show on stderr how far the work is while a person waits; nothing when piped."""
+    from rich.console import Console
+
+    from slatewise.core.progress import is_quiet, listening
+
+    console = Console(stderr=True)
+    if is_quiet() or not console.is_terminal:
+        yield
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(20), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bars, listening(_Bars(bars, what)):
+        yield
+
+
+class _Bars:
+    """A listener that draws a bar a loop under the command's own line."""
+
+    def __init__(self, bars: Progress, what: str) -> None:
+        self.bars, self.what = bars, what
+        self.command = bars.add_task(what, total=None)
+
+    def begin(self, what: str, total: int | None) -> int:
+        return int(self.bars.add_task(what, total=total))
+
+    def advance(self, loop: int) -> None:
+        self.bars.advance(cast("TaskID", loop))
+
+    def end(self, loop: int) -> None:
+        self.bars.remove_task(cast("TaskID", loop))
+
+    def tell(self, text: str) -> None:
+        self.bars.update(self.command, description=f"{self.what}: {text}")
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table: drawn for a person, tab-separated into a pipe."""
+    if not sys.stdout.isatty():
+        for row in [columns, *rows]:
+            print("\t".join(row))
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(*map(escape, columns), title=escape(title), title_justify="left")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    Console().print(table)
+
+
+def check_target(option: str, path: Path | None, *others: Path | str | None) -> None:
+    """Refuse, before the work, a place that cannot be written to, or that holds what the command reads or writes."""
+    if path is None:
+        return
+    from slatewise.core.files import check_target as check_place
+
+    check_place(path)
+    for other in others:
+        if other is not None and _same_file(path, Path(other)):
+            raise ValueError(f"{option}: expected another file than {other}, found {path}, which is the same")
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    """Tell whether two paths lead to one file, or will."""
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them is not there yet
+        return one.resolve() == other.resolve()
+
+
+def without_nan(value: Any) -> Any:
+    """JSON has no NaN: a mean over no list at all is null."""
+    match value:
+        case dict():
+            return {key: without_nan(part) for key, part in cast("dict[str, Any]", value).items()}
+        case list():
+            return [without_nan(part) for part in cast("list[Any]", value)]
+        case float() if not math.isfinite(value):
+            return None
+        case _:
+            return value

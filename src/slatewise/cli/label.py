@@ -1,0 +1,79 @@
+"""``slatewise label ...``: label items on a page that asks the best next question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slatewise.cli import label_project
+from slatewise.cli.console import working
+from slatewise.cli.label_token import token
+
+_DEMO = Path("label-demo")
+
+app = typer.Typer(
+    name="label",
+    help="Label items on a page that asks the best next question.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command()(label_project.init)
+
+
+@app.command()
+def serve(
+    project: label_project.ProjectArgument,
+    host: Annotated[str, typer.Option(help="Where to listen; anything but this machine needs tokens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0: one that is free.", min=0, max=65535)] = 8765,
+    origin: Annotated[
+        str | None, typer.Option(help="The address that browsers use, as https://label.example.org.")
+    ] = None,
+    behind_proxy: Annotated[
+        bool,
+        typer.Option("--behind-proxy", help="A proxy here passes requests on, and says whose they are."),
+    ] = False,
+) -> None:
+    """Serve the page of a project, until Ctrl-C.
+
+    Example: slatewise label serve beach
+    """
+    from slatewise.labelling.page import serve as serve_page
+    from slatewise.labelling.setup.project_folder import project_file
+
+    serve_page(project_file(project), host=host, port=port, origin=origin, behind_proxy=behind_proxy, ready=_say)
+
+
+@app.command()
+def demo(
+    project: Annotated[Path, typer.Argument(metavar="PROJECT", help="The folder to make, or to use again.")] = _DEMO,
+    port: Annotated[int, typer.Option(help="The port; 0: one that is free.", min=0, max=65535)] = 8765,
+) -> None:
+    """Draw scenes to label and serve their page: nothing is needed, some seconds.
+
+    Example: slatewise label demo
+    """
+    from slatewise.labelling.page import serve as serve_page
+    from slatewise.labelling.setup.demo_project import make_demo_folder
+    from slatewise.labelling.setup.project_folder import project_file
+
+    if not project.exists():
+        print("drawing scenes and training a first model: some seconds", flush=True)
+        with working("label demo"):
+            make_demo_folder(project)
+    serve_page(project_file(project), port=port, ready=_say)
+
+
+for command in (label_project.status, label_project.export):
+    app.command()(command)
+app.command("import")(label_project.import_)
+app.add_typer(token, name="token")
+for command in (label_project.rename, label_project.forget, label_project.backup):
+    app.command()(command)
+
+
+def _say(address: str) -> None:
+    print(f"labelling page: {address} (Ctrl-C ends it)", flush=True)

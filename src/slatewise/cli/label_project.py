@@ -1,0 +1,338 @@
+"""``slatewise label init``, ``status``, ``export``, ``import`` and what else is done to a project without the page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slatewise.cli.console import print_table, without_nan, working
+
+if TYPE_CHECKING:
+    from slatewise.labelling import Agreement, ProgressReport, Project
+    from slatewise.labelling.plan import Plan
+    from slatewise.labelling.progress_report import PersonCount
+    from slatewise.labelling.setup.item_matrices import ItemMatrix
+
+ProjectArgument = Annotated[Path, typer.Argument(metavar="PROJECT", help="The folder that label init made.")]
+FormatOption = Annotated[
+    str | None,
+    typer.Option("--format", help="wide, long, jsonl, label-studio, npz or svmlight. Default: by the ending."),
+]
+
+
+def init(
+    project: Annotated[Path, typer.Argument(metavar="PROJECT", help="The folder to make.")],
+    items: Annotated[
+        Path,
+        typer.Option(
+            help="A folder of pictures, sounds or .txt; or a table, .csv or .jsonl, with a column image, audio, text, "
+            "link or file, and id if you like."
+        ),
+    ],
+    labels: Annotated[Path, typer.Option(help="The labels: one per line; or .csv with a column label; or .json.")],
+    features: Annotated[
+        Path | None, typer.Option(help="What a model sees of the items, a row per item: .npz, .npy, .csv, .parquet.")
+    ] = None,
+    scores: Annotated[
+        Path | None,
+        typer.Option(help="What another model says, a column per label: log-odds, or probabilities from 0 to 1."),
+    ] = None,
+    row_id: Annotated[
+        str | None, typer.Option("--id", help="The column of features or scores that names the items. Default: id.")
+    ] = None,
+    copy: Annotated[
+        bool, typer.Option("--copy", help="Copy the files of items into the project; else they must stay.")
+    ] = False,
+    plan: Annotated[
+        list[str] | None,
+        typer.Option(help="name=value of how to label, such as overlap=2 or share=0.1; repeatable."),
+    ] = None,
+) -> None:
+    """Make a labelling project.
+
+    The folder appears whole or not at all.
+
+    Example: slatewise label init beach --items photos/ --labels labels.txt --features vectors.npz
+
+    Texts: slatewise label init mails --items mails.csv --labels topics.txt --plan overlap=2
+    """
+    from slatewise.labelling.setup.item_files import read_items
+    from slatewise.labelling.setup.label_files import read_label_names
+    from slatewise.labelling.setup.project_folder import check_new_folder, make_project_folder
+
+    check_new_folder(project)  # before the reading, not after
+    names, chosen = read_label_names(labels), _plan(plan or [])
+    with working("label init"):
+        found = read_items(items)
+        made = make_project_folder(
+            project,
+            found,
+            names,
+            features=_matrix(features, row_id),
+            scores=_matrix(scores, row_id),
+            plan=chosen,
+            copy=copy,
+        )
+    for note in made.notes:
+        print(note)
+    print(f"{project}: {made.n_items} items, {made.n_labels} labels")
+    print(f"next: slatewise label serve {project}")
+
+
+def status(
+    project: ProjectArgument,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Say how far a project is.
+
+    Items, people, labels, how much people agree, and what the models are worth on items labelled without them.
+
+    Example: slatewise label status beach
+    """
+    from slatewise.labelling import Agreement, ProgressReport
+
+    with _opened(project, readonly=True) as opened:
+        progress, agreement = ProgressReport.of(opened), Agreement.of(opened)
+        models = _models(opened)
+    if as_json:
+        print(json.dumps(without_nan(_as_json(progress, agreement, models))))
+    else:
+        _print_status(project, progress, agreement, models)
+
+
+def export(
+    project: ProjectArgument,
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write: .csv, .jsonl, .json, .npz, .svm.")],
+    format: FormatOption = None,
+) -> None:
+    """Write what everybody said to a file.
+
+    npz and svmlight are what slatewise fit reads; wide has a cell per item and label; the others keep who and when.
+
+    Example: slatewise label export beach beach.npz
+
+    Every answer with who and when: slatewise label export beach answers.csv --format long
+    """
+    from slatewise.core.files import check_target
+    from slatewise.labelling import ItemData, export_answers
+    from slatewise.labelling.exchange.formats import FORMATS, format_of
+
+    check_target(out)
+    name = format_of(out, format)
+    with _opened(project, readonly=True) as opened:
+        if out.exists() and out.resolve().is_relative_to(opened.path.resolve().parent):
+            raise ValueError(f"{out}: expected a file that is no part of the project, found one")
+        options: dict[str, Any] = {}
+        if FORMATS[name].needs_features:
+            data = ItemData.attached(opened)
+            if data is None:
+                raise ValueError(f"--format {name}: expected features of the items, found none in {project}: try .csv")
+            options["X"] = data.X
+        export_answers(opened, out, name, **options)
+        known = opened.known().values
+    print(f"{out}: {int((known >= 0).any(axis=1).sum())} of {len(known)} items, {int((known >= 0).sum())} labels known")
+
+
+def import_(
+    project: ProjectArgument,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file as export writes it, or of Label Studio.")],
+    format: FormatOption = None,
+    annotator: Annotated[str, typer.Option(help="Who said what the file names nobody for.")] = "import",
+    renamed: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="THEIRS=OURS", help="What the project calls a label of the file; repeatable."),
+    ] = None,
+) -> None:
+    """Take answers from a file, all or none.
+
+    Example: slatewise label import beach old.csv --annotator "last year" --map ocean=sea
+    """
+    from slatewise.core.errors import DataError
+    from slatewise.labelling import import_answers
+
+    labels = dict(_pair(text) for text in renamed or [])
+    with _opened(project) as opened:
+        try:
+            taken = import_answers(opened, file, format, annotator=annotator, labels=labels)
+        except DataError as error:
+            if "name of a label" not in error.expected:
+                raise
+            hint = f"{error.expected} (--map THEIRS=OURS says which one is meant)"
+            raise DataError(error.name, error.line, error.column, hint, error.found) from None
+    print(f"{project}: {taken.answers} statements of {taken.people} people about {taken.items} items")
+
+
+def rename(
+    project: ProjectArgument,
+    old: Annotated[str, typer.Argument(metavar="OLD", help="What the label is called.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="What it is to be called.")],
+) -> None:
+    """Give a label another name.
+
+    Its answers stay, and files and models with the old name are still understood.
+
+    Example: slatewise label rename beach ocean sea
+    """
+    with _opened(project) as opened:
+        opened.labels.rename(old, new)
+    print(f"{project}: {old} is now {new}")
+
+
+def forget(
+    project: ProjectArgument,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose name is to go.")],
+) -> None:
+    """Remove a person's name.
+
+    The answers stay under a pseudonym, and the person's tokens end.
+
+    Example: slatewise label forget beach Ann
+    """
+    with _opened(project) as opened:
+        numbers = [person.number for person in opened.people.all() if person.name == name]
+        if not numbers:
+            raise ValueError(f"{name}: expected the name of somebody in {project}, found nobody")
+        pseudonym = opened.people.forget(numbers[0])
+    print(f"{project}: {pseudonym} from now on; backups and exports of before still have the name")
+
+
+def backup(
+    project: ProjectArgument,
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, a project (.db) by itself.")],
+) -> None:
+    """Copy all answers into one file, also while the page is used.
+
+    Features, models and items are other files of the folder: copy these as they are.
+
+    Example: slatewise label backup beach beach-monday.db
+    """
+    from slatewise.core.files import check_target
+
+    check_target(out)
+    with _opened(project, readonly=True) as opened:
+        if out.exists() and out.samefile(opened.path):
+            raise ValueError(f"{out}: expected another file than the project itself")
+        opened.backup(out)
+    print(f"{out}: a copy of {project}")
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _opened(project: Path, *, readonly: bool = False) -> Project:
+    from slatewise.labelling import Project
+    from slatewise.labelling.setup.project_folder import project_file
+
+    return Project.open(project_file(project), readonly=readonly)
+
+
+def _matrix(path: Path | None, row_id: str | None) -> ItemMatrix | None:
+    from slatewise.labelling.setup.item_matrices import read_matrix
+
+    return None if path is None else read_matrix(path, row_id)
+
+
+def _plan(settings: list[str]) -> Plan:
+    from slatewise.labelling.plan import Plan
+
+    names, given = [field.name for field in fields(Plan)], dict[str, Any]()
+    for text in settings:
+        name, equals, value = text.partition("=")
+        if not equals or name not in names:
+            raise ValueError(f"--plan: expected name=value with a name from {', '.join(names)}, found {text!r}")
+        try:
+            given[name] = json.loads(value)
+        except json.JSONDecodeError:
+            given[name] = value
+    try:
+        return Plan(**given)
+    except ValueError as error:
+        raise ValueError(f"--plan {error}") from None
+
+
+def _pair(text: str) -> tuple[str, str]:
+    theirs, equals, ours = text.partition("=")
+    if not equals or not theirs or not ours:
+        raise ValueError(f"--map: expected THEIRS=OURS, found {text!r}")
+    return theirs, ours
+
+
+def _models(project: Project) -> list[dict[str, Any]]:
+    from slatewise.labelling import qualities
+
+    current, measured = project.models.current(), {quality.version: quality for quality in qualities(project)}
+    found: list[dict[str, Any]] = []
+    for version in project.models.all():
+        quality = measured.get(version.number)
+        in_use = current is not None and current.number == version.number
+        one = {"version": version.number, "in_use": in_use, "note": version.note, "created": version.created}
+        found.append(one | {"honest_share": None if quality is None else quality.as_json()})
+    return found
+
+
+def _as_json(progress: ProgressReport, agreement: Agreement, models: list[dict[str, Any]]) -> dict[str, Any]:
+    counted = asdict(progress)
+    counted["labels"] = [label._asdict() for label in progress.labels]
+    counted["people"] = [person._asdict() for person in progress.people]
+    agreed = {
+        "units": agreement.n_units,
+        "alpha": agreement.alpha,
+        "alpha_by_label": agreement.alpha_by_label.tolist(),
+        "pairs": [pair._asdict() for pair in agreement.pairs],
+        "disputes": [dispute._asdict() for dispute in agreement.disputes],
+    }
+    return {"progress": counted, "agreement": agreed, "models": models}
+
+
+def _print_status(project: Path, progress: ProgressReport, agreement: Agreement, models: list[dict[str, Any]]) -> None:
+    print(f"{project}: {progress}")
+    hours = f"{progress.hours_left:.1f}" if progress.hours_left == progress.hours_left else "not known yet"
+    print(f"begun: {progress.begun} items; without the model: {progress.honest_done} of {progress.honest}")
+    print(f"hours of one person that are left: {hours}")
+    if progress.people:
+        columns = ["who", "answers", "done", "skipped", "seconds an answer", "items an hour"]
+        print_table("People", columns, [_person_row(one) for one in progress.people])
+    rows = [[one.name, str(one.yes), str(one.no), str(one.not_known)] for one in progress.labels]
+    print_table("Labels", ["label", "yes", "no", "don't know"], rows)
+    if agreement.n_units:
+        to_review = f"; {len(agreement.disputes)} to review" if agreement.disputes else ""
+        alpha = _number(agreement.alpha, 3) or "not defined"
+        print(f"agreement: alpha {alpha} on {agreement.n_units} labels that several answered{to_review}")
+        names = {one.annotator: one.name for one in progress.people}
+        print_table("Agreement", ["who", "labels of both", "same", "kappa"], _pair_rows(agreement, names))
+    if models:
+        columns = ["version", "from", "items measured", "break-even", "questions"]
+        print_table("Models", columns, [_model_row(one) for one in models])
+
+
+def _person_row(one: PersonCount) -> list[str]:
+    counts = [str(count) for count in (one.answers, one.done, one.skipped)]
+    return [one.name, *counts, _number(one.seconds_per_answer), _number(one.items_per_hour)]
+
+
+def _pair_rows(agreement: Agreement, names: dict[int, str]) -> list[list[str]]:
+    return [
+        [
+            " and ".join(names[who] for who in pair.annotators),
+            str(pair.n_common),
+            f"{pair.same:.3f}",
+            _number(pair.kappa, 3),
+        ]
+        for pair in agreement.pairs
+    ]
+
+
+def _model_row(model: dict[str, Any]) -> list[str]:
+    quality: dict[str, Any] = model["honest_share"] or {}
+    figures = [quality.get("break_even"), quality.get("questions")]
+    used = " (in use)" if model["in_use"] else ""
+    shown = [_number(figure, 3) for figure in figures]
+    return [f"{model['version']}{used}", model["note"], str(quality.get("n_items", "")), *shown]
+
+
+def _number(value: float | None, digits: int = 1) -> str:
+    return "" if value is None or value != value else f"{value:.{digits}f}"

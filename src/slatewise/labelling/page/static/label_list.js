@@ -1,0 +1,72 @@
+// The list of the model: what is there, then what is likely; it moves after every answer.
+
+import { button, element, icon } from "./dom.js";
+import { percent } from "./words.js";
+
+const MOVING = { duration: 260, easing: "cubic-bezier(.2, .7, .2, 1)" };
+
+class Row {
+  constructor(name, answer) {
+    this.number = element("kbd", { "aria-hidden": "true" });
+    this.bar = element("span", { class: "bar", "aria-hidden": "true" });
+    this.percent = element("span", { class: "percent" });
+    this.yes = button({ class: "tick", onclick: () => answer("yes") }, icon("yes"));
+    this.no = button({ class: "cross", onclick: () => answer("no") }, icon("no"));
+    this.yes.setAttribute("aria-label", `${name}: yes`);
+    this.no.setAttribute("aria-label", `${name}: no`);
+    const text = element("span", { class: "name", title: name }, name);
+    this.root = element("li", {}, this.number, element("div", { class: "what" }, text, this.bar), this.percent, this.yes, this.no);
+  }
+
+  show(one, place, isAsked) {
+    this.said = one.said;
+    this.number.textContent = place < 9 ? String(place + 1) : "";
+    this.percent.textContent = one.said === "yes" ? "" : percent(one.probability);
+    this.percent.setAttribute("aria-label", one.probability === null ? "" : `${percent(one.probability)} likely`);
+    this.bar.style.setProperty("--share", one.said === "yes" ? 1 : (one.probability ?? 0));
+    this.yes.setAttribute("aria-pressed", String(one.said === "yes"));
+    this.no.setAttribute("aria-pressed", String(one.said === "no"));
+    this.root.className = `${one.said === "yes" ? "said-yes" : ""} ${isAsked ? "asked" : ""}`;
+  }
+}
+
+export class LabelList {
+  // answer(label, name, said) is called when the person clicks.
+  constructor(answer) {
+    this.answer = answer;
+    this.rows = new Map();
+    this.order = [];
+    this.root = element("ol", { class: "labels", "aria-label": "Labels, the most likely first" });
+  }
+
+  show(listed, asked) {
+    const before = new Map([...this.rows].map(([label, row]) => [label, row.root.getBoundingClientRect().top]));
+    const focused = document.activeElement;
+    const rows = new Map();
+    listed.forEach((one, place) => {
+      const row = this.rows.get(one.label) ?? new Row(one.name, (said) => this.answer(one.label, one.name, said));
+      row.show(one, place, one.label === asked);
+      rows.set(one.label, row);
+    });
+    this.rows = rows;
+    this.order = listed;
+    this.root.replaceChildren(...[...rows.values()].map((row) => row.root));
+    if (this.root.contains(focused)) focused.focus();
+    this.#move(before);
+  }
+
+  // The keys 1 to 9: yes, and where that was said already, no.
+  toggle(place) {
+    const one = this.order[place];
+    if (one) this.answer(one.label, one.name, one.said === "yes" ? "no" : "yes");
+  }
+
+  #move(before) {
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    for (const [label, row] of this.rows) {
+      const by = before.has(label) ? before.get(label) - row.root.getBoundingClientRect().top : 0;
+      if (by) row.root.animate([{ transform: `translateY(${by}px)` }, { transform: "none" }], MOVING);
+      else if (!before.has(label) && before.size) row.root.animate([{ opacity: 0 }, { opacity: 1 }], MOVING);
+    }
+  }
+}
