@@ -10,11 +10,12 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 import slatewise
-from slatewise import CooccurrenceRanker, LatentRanker, datasets
+from slatewise import CooccurrenceRanker, LatentRanker, SessionNeighbors, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.data import Sessions
 from slatewise.latent.base_levels import N_KNOTS
 from slatewise.latent.input import LatentPairs, SessionsSoFar
+from slatewise.latent.mixing import Mixed, best_mixture
 from slatewise.latent.session_base import DEPTH
 from slatewise.latent.session_pairs import session_pairs
 from slatewise.latent.validation import cross_folds, hold_out
@@ -413,3 +414,115 @@ def test_what_was_learnt_from_is_told_apart(sessions):
     assert isinstance(one, LatentPairs)
     assert isinstance(one.sessions, SessionsSoFar)
     assert [part.tobytes() for part in one.arrays()] != [part.tobytes() for part in other.arrays()]
+
+
+# --- a base ----------------------------------------------------------------------------------------------------------
+
+
+def test_weight_zero_is_the_base_alone(sessions, monkeypatch):
+    monkeypatch.setattr("slatewise.latent.mixing.WEIGHTS", ())
+    ranker = LatentRanker(**SMALL).fit(sessions)
+    assert ranker.learned_weight_ == 0
+    alone = SessionNeighbors().fit(sessions)
+    found, expected = ranker.rank(ASKED, k=N_ITEMS), alone.scores(ASKED, ranker.item_ids_)
+    for row, scores in enumerate(expected):
+        known = int((scores > 0).sum())
+        order = np.argsort(-scores, kind="stable")[:known]
+        np.testing.assert_array_equal(found.ids[row, :known], ranker.item_ids_[order])
+    factors = ranker.item_factors_.copy()
+    ranker.partial_fit([["i01", "new"]])
+    np.testing.assert_array_equal(ranker.item_factors_[:, :N_ITEMS], factors)
+    assert ranker.rank([["i01"]], k=N_ITEMS + 1).ids[0, :8].tolist().count("new") == 1
+
+
+def test_no_weight_is_no_base(sessions, monkeypatch, tmp_path):
+    monkeypatch.setattr("slatewise.latent.mixing.WEIGHTS", (None,))
+    monkeypatch.setattr("slatewise.latent.mixing.reached", lambda cascade, held, executor: next(figures))
+    figures = iter([(np.zeros(9), np.zeros(9)), (np.ones(9), np.ones(9))])
+    ranker = LatentRanker(**SMALL, window=4).fit(sessions)
+    assert ranker.base_ is None
+    assert ranker.learned_weight_ is None
+    expected = slow_scores(ranker, ASKED, 4)
+    check_lists(ranker, expected)
+    ranker.save(tmp_path / "model")
+    check_lists(slatewise.load(tmp_path / "model"), expected)
+
+
+@pytest.mark.parametrize(
+    ("figures", "expected"),
+    [
+        ({0: (50, 20), 1.0: (49, 30), 0.5: (50, 25), 0.1: (51, 22)}, 0.5),  # recall is not to fall
+        ({0: (50, 20), 1.0: (60, 19), 0.5: (60, 20), 0.1: (55, 18)}, 0.0),  # and the top is to rise
+        ({0: (50, 20), 1.0: (55, 25), 0.5: (55, 25), 0.1: (55, 24)}, 0.5),  # of equals the one nearer to the base
+    ],
+)
+def test_the_rule_of_choice(figures, expected):
+    def judged(weight):
+        recall, rank = figures[weight]
+        found = np.zeros(100)
+        found[:recall] = 1.0
+        return Mixed(weight, (None, None), found, np.full(100, rank / 100))
+
+    assert best_mixture(judged, (0.1, 0.5, 1.0)).weight == expected
+
+
+def test_further_sessions_with_a_base_and_stages(sessions):
+    ranker = LatentRanker(**SMALL, window=4, stages=2, validation_fraction=0.0).fit(sessions[:100])
+    before = clone_of(ranker)
+    ranker.partial_fit([*sessions[100:], ["new", "i01"], ["i02", "new"]])
+    assert ranker.n_stages_ == 2
+    assert ranker.n_epochs_ == [before.n_epochs_[0] + 1, before.n_epochs_[1]]
+    n, old = ranker.n_components_, np.isin(ranker.item_ids_, before.item_ids_)
+    S = slice(n + 1, 2 * n + 1)
+    np.testing.assert_array_equal(ranker.item_factors_[1][old, S], before.item_factors_[1][:, S])
+    assert not ranker.item_factors_[1][~old, S].any()
+    np.testing.assert_array_equal(ranker.item_factors_[1][:, : n + 1], ranker.item_factors_[0][:, : n + 1])
+    np.testing.assert_array_equal(ranker.query_factors_[1][:, :n], ranker.query_factors_[0][:, :n])
+    assert not np.array_equal(ranker.item_factors_[0][old, :n], before.item_factors_[0][:, :n])
+    expected = SessionNeighbors().fit(sessions[:100]).partial_fit([*sessions[100:], ["new", "i01"], ["i02", "new"]])
+    np.testing.assert_array_equal(ranker.base_.rank(ASKED).scores, expected.rank(ASKED).scores)
+    np.testing.assert_allclose(
+        ranker.scores(ASKED, ranker.item_ids_, stage=0), slow_scores(ranker, ASKED, 4), atol=1e-5
+    )
+    with pytest.raises(ValueError, match="stages: expected 1 for a first partial_fit, found 2; use fit"):
+        LatentRanker(**SMALL, stages=2).partial_fit(sessions)
+
+
+def test_a_base_is_fitted_apart_from_the_one_given(sessions):
+    given = CooccurrenceRanker(window=3)
+    ranker = LatentRanker(**SMALL, base=given, validation_fraction=0.0).fit(sessions)
+    assert not hasattr(given, "item_ids_")
+    np.testing.assert_array_equal(ranker.base_.rank(ASKED).scores, clone(given).fit(sessions).rank(ASKED).scores)
+    for wrong in ("neighbors", 3, LatentRanker()):
+        with pytest.raises(ValueError, match="base: expected 'auto' or None or a SessionNeighbors or Cooccurrence"):
+            LatentRanker(base=wrong).fit(sessions)
+    pairs = Sessions.of(sessions).pairs()
+    with pytest.raises(ValueError, match="base: expected 'auto' or None where queries are no sessions, found Cooc"):
+        LatentRanker(base=given).fit(pairs.queries, pairs.items)
+
+
+def test_a_base_out_of_a_file(tmp_path, counted):
+    counted.save(tmp_path / "model")
+    back = slatewise.load(tmp_path / "model")
+    assert repr(back.base) == repr(counted.base)
+    state = read_model(tmp_path / "model")
+    part = state.values["base_"]
+    changes = (
+        {"base_": None},
+        {"base_": 3},
+        {"base_": {**part, "estimator": "LatentRanker"}},
+        {"base_": {**part, "estimator": "SessionNeighbors"}},
+        {"base_": {**part, "version": 9}},
+        {"base_": {**part, "params": {**part["params"], "window": -1}}},
+        {"base_": {name: value for name, value in part.items() if name != "values"}},
+        {"learned_weight_": -1.0},
+    )
+    for change in changes:
+        write_model(tmp_path / "other", replace(state, values={**state.values, **change}))
+        with pytest.raises(ModelFileError):
+            slatewise.load(tmp_path / "other")
+    for name in ("base_.item_ids_", "base_.pair_items_"):
+        arrays = {**state.arrays, name: state.arrays[name][::-1].copy()}
+        write_model(tmp_path / "other", replace(state, arrays=arrays))
+        with pytest.raises(ModelFileError):
+            slatewise.load(tmp_path / "other")

@@ -25,6 +25,9 @@ from slatewise.latent.training import EpochReport, Schedule, StageState
 from slatewise.latent.validation import cross_folds, hold_out
 from slatewise.model.checkpoint import Checkpoint
 
+MOST_SEARCHED = 1 << 31
+"""Scores of an epoch over sessions, pairs times items, up to which steps and norms are searched for."""
+
 
 def search_of(
     settings: LatentSettings,
@@ -44,8 +47,11 @@ def search_of(
             checkpoint.write(*packed(progress))
         settings.report(report)
 
-    # Without pairs to judge by, what is left open stays where a search would begin.
-    names = [] if stages.validation is None else left_open(settings)
+    # Without pairs to judge by, what is left open stays where a search would begin; so it does where sessions are many:
+    # there the start is good enough, and every trial takes minutes.
+    n_scores = len(pairs.queries) * len(pairs.item_ids)
+    is_long = pairs.sessions is not None and n_scores > MOST_SEARCHED
+    names = [] if stages.validation is None or is_long else left_open(settings)
     return StageSearch(stages, shape, names, settings.stages, progress, watch)
 
 

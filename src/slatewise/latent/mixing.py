@@ -3,36 +3,38 @@
     score = a g(base) / m + what was learnt ,    m = 0: the base alone,  m = 1: as learnt together,  None: no base
 
 A sum that is learnt as a whole moves the top of lists up and may lose items further down which the base alone finds. So
-of all weights under which recall at k of the held-out pairs is at least that of the base alone, the one is taken under
-which their reciprocal rank is best.
+of all weights under which recall at k of the held-out pairs is at least that of the base alone, the best reciprocal
+rank is looked for; and the weight nearest to the base is taken that comes within a standard error of it, for what comes
+later is like what is held out, and not the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.executor import Executor
-from slatewise.latent.bags import AgeWeights
+from slatewise.latent.bags import AgeWeights, Floats
 from slatewise.latent.cascade import Cascade
 from slatewise.latent.tables import Ints, Table
 from slatewise.latent.training import Validation
 
-WEIGHTS = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 1.4, 2.0, 3.0, 5.0, None)
-"""Of what was learnt, beside 0: tried in this order, of equals the first is taken."""
+WEIGHTS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0, None)
+"""Of what was learnt, from the base alone, which is 0, away."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mixed:
-    """Tables that answer by a weight, and what they reach."""
+    """Tables that answer by a weight, and what they reach with every pair held out."""
 
     weight: float | None
     tables: tuple[Table, Table]
-    recall: float
-    reciprocal_rank: float
+    found: Floats
+    """1 where the item is among the k best."""
+    reciprocal_ranks: Floats
 
 
 def choose_weight(
@@ -47,14 +49,25 @@ def choose_weight(
 
     def judged(weight: float | None) -> Mixed:
         made = _weighed(tables, ages, popularity, weight)
-        return Mixed(weight, made, *_reached(ranked_by(made), held, executor))
+        return Mixed(weight, made, *reached(ranked_by(made), held, executor))
 
-    best = base = judged(0.0)
-    for weight in WEIGHTS:
-        found = judged(weight)
-        if found.recall >= base.recall and found.reciprocal_rank > best.reciprocal_rank:
-            best = found
-    return best
+    return best_mixture(judged, WEIGHTS)
+
+
+def best_mixture(judged: Callable[[float | None], Mixed], weights: Sequence[float | None]) -> Mixed:
+    """Return the base alone, or the one of these mixtures, from the base away, that the rule takes."""
+    base = judged(0.0)
+    allowed = [one for one in map(judged, weights) if one.found.mean() >= base.found.mean()]
+    allowed = [one for one in allowed if one.reciprocal_ranks.mean() > base.reciprocal_ranks.mean()]
+    if not allowed:
+        return base
+    best = max(allowed, key=lambda one: float(one.reciprocal_ranks.mean()))  # the first of equals
+
+    def is_near(one: Mixed) -> bool:
+        less: Floats = best.reciprocal_ranks - one.reciprocal_ranks
+        return bool(less.mean() <= less.std() / np.sqrt(len(less)))
+
+    return next(one for one in allowed if is_near(one))
 
 
 def _weighed(
@@ -64,22 +77,23 @@ def _weighed(
     weights = ages(queries)
     steps = queries.values[weights.knots, 0]
     if weight == 0:
-        # Items that the base says nothing of come by popularity, below 1, which all others have more than.
+        # Items that the base says nothing of come by popularity, so little that the order of all others, which have 1 at
+        # least, stays.
         steps[:] = 1.0
         queries.values[weights.repeats, 0] = 0.0
         items.values[:] = 0.0
-        items.values[:, items.segments[1].start] = popularity / (popularity.sum() + 1.0)
+        items.values[:, items.segments[1].start] = 1e-7 * popularity / (popularity.sum() + 1.0)
     else:
         steps *= np.float32(0.0 if weight is None else 1.0 / weight)
     return queries, items
 
 
-def _reached(cascade: Cascade, held: Validation, executor: Executor) -> tuple[float, float]:
-    """Return recall and mean reciprocal rank at k."""
+def reached(cascade: Cascade, held: Validation, executor: Executor) -> tuple[Floats, Floats]:
+    """Return for every pair whether its item is among the k best, and its reciprocal rank, 0 beyond them."""
     distinct, own = np.unique(held.queries, return_inverse=True)
     lists = cascade.top(distinct, held.k, executor=executor).items
     places: NDArray[np.int64] = np.full(len(own), -1, dtype=np.int64)
     for place in range(lists.shape[1]):
         places[lists[own, place] == held.items] = place
-    found = places >= 0
-    return float(found.mean()), float(np.where(found, 1.0 / (np.maximum(places, 0) + 1.0), 0.0).mean())
+    found = (places >= 0).astype(np.float64)
+    return found, found / (np.maximum(places, 0) + 1.0)

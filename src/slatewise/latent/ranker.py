@@ -75,7 +75,8 @@ class LatentRanker(CatalogueRanker):
     learning_rate, max_norm : float or "auto"
         AdaGrad's step, and the largest norm of a row, of U and V. "auto": some are tried for a few epochs, and the one
         that promises the best recall on the held-out pairs goes on, which takes two or three times as long as a fit
-        with numbers. Where no pairs are held out, and in a first :meth:`partial_fit`, "auto" is .3 and 1.5.
+        with numbers. Where no pairs are held out, in a first :meth:`partial_fit`, and for sessions whose pairs times
+        items are more than 2 ** 31, "auto" is .3 and 1.5.
     stage_learning_rate, stage_norm : float or "auto"
         The same of S, where "auto" without held-out pairs is .1 and 1; stage 0 is trained once for all that are tried.
     pair : {"gram", "bilinear"}

@@ -145,7 +145,8 @@ class Stages:
             self.executor,
         )
         queries, items = best.tables
-        return replace(learned, queries=queries, items=items, best_recall=best.recall, weight=best.weight)
+        recall = float(best.found.mean())
+        return replace(learned, queries=queries, items=items, best_recall=recall, weight=best.weight)
 
     def advance(self, state: StageState, lists: Ints, watch: Callable[[EpochReport], None]) -> None:
         """Go on until recall is flat or the epochs are used up; ``state.best`` has the result.
