@@ -117,6 +117,7 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         stage: int | None = None,
         unknown: Unknown = "error",
         *,
+        exclude: Any = None,
         exclude_seen: Seen = False,
         candidates: Any = None,
     ) -> dict[int, float]:
@@ -130,11 +131,11 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         if items is None:
             queries, items = self._continued(queries)
         numbers = number_ids("items", items, model.item_ids, unknown=unknown, instead="count as not found")
-        batch, own = self._distinct(queries, unknown)
+        batch, own = self._distinct(queries, unknown) if exclude is None else self._one_by_one(queries, unknown)
         check_lengths(own, numbers)
         last, depths = model.check_stage(stage), check_depths(ks)
         deepest = min(max(depths), len(model.item_ids))
-        shown = batch.shown(deepest, None, unknown, exclude_seen, candidates)
+        shown = batch.shown(deepest, exclude, unknown, exclude_seen, candidates)
         found = batch.ranked_by(last, shown)(deepest, executor=executor)
         return recall_of(found.items, own, numbers, depths)
 
@@ -150,3 +151,8 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         """Return each query once, and where every one of them is."""
         distinct, own = np.unique(check_ids("queries", queries), return_inverse=True)
         return self._batch(distinct, unknown), own
+
+    def _one_by_one(self, queries: Any, unknown: Unknown) -> tuple[QueryBatch, Ints]:
+        """Return every query as often as it is there: each may be shown something else."""
+        batch = self._batch(queries, unknown)
+        return batch, np.arange(len(batch))

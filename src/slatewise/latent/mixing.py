@@ -77,8 +77,8 @@ def _weighed(
     weights = ages(queries)
     steps = queries.values[weights.knots, 0]
     if weight == 0:
-        # Items that the base says nothing of come by popularity, so little that the order of all others, which have 1 at
-        # least, stays.
+        # Items that the base says nothing of come by popularity: so little of it that the order of all others, which
+        # have 1 at least, stays.
         steps[:] = 1.0
         queries.values[weights.repeats, 0] = 0.0
         items.values[:] = 0.0

@@ -411,7 +411,10 @@ class LatentRanker(CatalogueRanker):
         return folded_in(self._model(), items, unknown, self.max_norm_, Executor.of(self.n_threads))
 
     def query_vectors(self, queries: Any, stage: int | None = None) -> Singles:
-        """Return vectors whose inner products with :meth:`item_vectors` are the scores that :meth:`rank` sorts by."""
+        """Return vectors whose inner products with :meth:`item_vectors` are the scores that :meth:`rank` sorts by.
+
+        Of sessions, without what their own items and the base add to the scores of few items.
+        """
         batch = self._batch(queries, "error")
         last = batch.model.check_stage(stage)
         factors = batch.cascade(last).factors(len(batch), Executor.of(self.n_threads))
@@ -512,8 +515,7 @@ class LatentRanker(CatalogueRanker):
     def _distinct(self, queries: Any, unknown: Unknown) -> tuple[QueryBatch, Ints]:
         if not self.by_features_ and self.window_ == 0 and not isinstance(queries, FoldedQueries):
             return super()._distinct(queries, unknown)
-        batch = self._batch(queries, unknown)
-        return batch, np.arange(len(batch))
+        return self._one_by_one(queries, unknown)
 
     def __sklearn_tags__(self) -> Any:
         tags: Any = cast("Any", super()).__sklearn_tags__()
