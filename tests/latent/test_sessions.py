@@ -362,6 +362,8 @@ def test_bad_sessions_are_named(given, message):
 def test_sessions_bring_their_items_along(sessions, ranker):
     with pytest.raises(ValueError, match="items: expected None, sessions have theirs, found some"):
         LatentRanker(**SMALL).fit(Sessions.of(sessions), np.arange(3))
+    with pytest.raises(ValueError, match="items: expected None with lists of several lengths, which are sessions"):
+        LatentRanker(**SMALL).fit(sessions, np.arange(len(sessions)))
     with pytest.raises(ValueError, match="items: expected a ranker of query ids, found one of sessions"):
         ranker.fold_in([["i01"]])
     with pytest.warns(UserWarning, match="sessions: 1 of 151 have no items and are left out"):
@@ -455,7 +457,7 @@ def test_no_weight_is_no_base(sessions, monkeypatch, tmp_path):
     [
         ({0: (50, 20), 1.0: (49, 30), 0.5: (50, 25), 0.1: (51, 22)}, 0.5),  # recall is not to fall
         ({0: (50, 20), 1.0: (60, 19), 0.5: (60, 20), 0.1: (55, 18)}, 0.0),  # and the top is to rise
-        ({0: (50, 20), 1.0: (55, 25), 0.5: (55, 25), 0.1: (55, 24)}, 0.5),  # of equals the one nearer to the base
+        ({0: (50, 20), 1.0: (55, 25), 0.5: (55, 25), 0.1: (55, 24)}, 0.1),  # half of the gain is enough
     ],
 )
 def test_the_rule_of_choice(figures, expected):
@@ -465,7 +467,7 @@ def test_the_rule_of_choice(figures, expected):
         found[:recall] = 1.0
         return Mixed(weight, (None, None), found, np.full(100, rank / 100))
 
-    assert best_mixture(judged, (0.1, 0.5, 1.0)).weight == expected
+    assert best_mixture(*map(judged, (0, 0.1, 0.5, 1.0))).weight == expected
 
 
 def test_further_sessions_with_a_base_and_stages(sessions):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from slatewise.latent.tables import Entries, Ints, Singles
 
 Floats: TypeAlias = NDArray[np.float64]
-Tiles: TypeAlias = "Iterable[tuple[int, Singles]]"
-"""Scores of a block of queries with a share of the catalogue after the other: (first item, a row per query)."""
+Adder: TypeAlias = "Callable[[Singles, int], object]"
+"""Adds to a tile of scores, a row per query, that begins at some item; tiles come in the order of the items."""
 
 
 class Held(NamedTuple):
@@ -35,8 +35,8 @@ class Added(Protocol):
         """Return all items that get something with these queries."""
         ...
 
-    def added(self, queries: Ints, tiles: Tiles) -> Iterator[tuple[int, Singles]]:
-        """Add to tiles of scores, which come in the order of the items."""
+    def adders(self, queries: Ints) -> tuple[Adder, ...]:
+        """Return what adds to the tiles of these queries, one after the other."""
         ...
 
     def gradient(self, queries: Ints, entries: Entries) -> Floats:
@@ -72,13 +72,13 @@ class Both:
         amounts = np.bincount(own, np.concatenate([part.amounts for part in parts]), len(keys))
         return Held(offsets, keys % self.n_items, amounts.astype(np.float32))
 
-    def added(self, queries: Ints, tiles: Tiles) -> Iterator[tuple[int, Singles]]:
+    def adders(self, queries: Ints) -> tuple[Adder, ...]:
         """Add one after the other."""
-        return self.second.added(queries, self.first.added(queries, tiles))
+        return (*self.first.adders(queries), *self.second.adders(queries))
 
     def gradient(self, queries: Ints, entries: Entries) -> Floats:
         """Return those of both."""
-        return np.concatenate([part.gradient(queries, entries) for part in (self.first, self.second)])
+        return np.concatenate((self.first.gradient(queries, entries), self.second.gradient(queries, entries)))
 
     def step(self, gradient: Floats) -> None:
         """Step both."""

@@ -15,8 +15,8 @@ Steps s_k are there where a base scores too (``base_levels.py``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from slatewise.core.groups import spans
 from slatewise.data.records import Sessions
-from slatewise.latent.added import Held, Tiles
+from slatewise.latent.added import Adder, Held
 from slatewise.latent.tables import Entries, Ints, Singles, Table
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -191,14 +191,11 @@ class Repeats:
         offsets = np.searchsorted(rows, np.arange(len(queries) + 1))
         return Held(offsets, items, np.bincount(own, by_age, len(keys)).astype(np.float32))
 
-    def added(self, queries: Ints, tiles: Tiles) -> Iterator[tuple[int, Singles]]:
-        """Add to tiles of scores, (first item, a row per query)."""
+    def adders(self, queries: Ints) -> tuple[Adder, ...]:
+        """Return what adds to the tiles of these queries."""
         from slatewise.latent.kernels.bags import add_repeats
 
-        bags, repeats = self.bags.some(queries), self.ages.of(self.ages.repeats)
-        for first, scores in tiles:
-            add_repeats(scores, first, bags, repeats)
-            yield first, scores
+        return (partial(add_repeats, bags=self.bags.some(queries), repeats=self.ages.of(self.ages.repeats)),)
 
     def gradient(self, queries: Ints, entries: Entries) -> Floats:
         """Return what entries for items, whose sources are places in ``queries``, ask of r."""

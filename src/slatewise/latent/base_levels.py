@@ -18,8 +18,8 @@ beside it learns only what the base lacks, and is poor alone; one that has learn
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.optimize import fmin_l_bfgs_b
 
 from slatewise.core.groups import spans
-from slatewise.latent.added import Held, Tiles
+from slatewise.latent.added import Adder, Held
 from slatewise.latent.bags import AgeWeights, Floats
 from slatewise.latent.tables import Entries, Ints, Singles
 
@@ -110,14 +110,13 @@ class OnLevels:
         amounts_at(levels[places], self._knots(), amounts)
         return Held(inside, items[places].astype(np.int64), amounts)
 
-    def added(self, queries: Ints, tiles: Tiles) -> Iterator[tuple[int, Singles]]:
-        """Add to tiles of scores, which come in the order of the items."""
+    def adders(self, queries: Ints) -> tuple[Adder, ...]:
+        """Return what adds to the tiles of these queries, and remembers how far it is."""
         from slatewise.latent.kernels.base_levels import add_amounts
 
-        knots, places, ends = self._knots(), self.levels.starts[queries], self.levels.ends[queries]
-        for first, scores in tiles:
-            add_amounts(scores, first, ends, self.levels.items, self.levels.levels, knots, places)
-            yield first, scores
+        starts, ends, items, levels = self.levels
+        knots, places = self._knots(), starts[queries]
+        return (partial(add_amounts, ends=ends[queries], items=items, levels=levels, knots=knots, places=places),)
 
     def gradient(self, queries: Ints, entries: Entries) -> Floats:
         """Ask for nothing: s stays."""

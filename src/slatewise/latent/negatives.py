@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.executor import Executor
-from slatewise.latent.added import Added
+from slatewise.latent.added import Added, Adder
 from slatewise.latent.base_scores import BaseScores, pieces
 from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import Factors
@@ -108,9 +108,16 @@ class WholeCatalogue:
         if own is None:
             return gradient_of_scan(block, vectors, items, rank_weight, bars, tiles, self.most)
         bars += own.of_pairs(block.queries[rows], block.positives)
-        tiles = own.added(block.queries, tiles)
+        tiles = _added(tiles, own.adders(block.queries))
         found = gradient_of_scan(block, vectors, items, rank_weight, bars, tiles, self.most)
         return replace(found, added=own.gradient(block.queries, found.items))
+
+
+def _added(tiles: Iterable[tuple[int, Singles]], adders: tuple[Adder, ...]) -> Iterator[tuple[int, Singles]]:
+    for first, scores in tiles:
+        for add in adders:
+            add(scores, first)
+        yield first, scores
 
 
 def _tiles(vectors: Singles, items: Singles) -> Iterator[tuple[int, Singles]]:

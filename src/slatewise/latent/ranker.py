@@ -34,7 +34,7 @@ from slatewise.latent.model import LatentModel, pair_term
 from slatewise.latent.pair_terms import PAIR_TERMS
 from slatewise.latent.search import Learned
 from slatewise.latent.session_bases import BASE, added_to, check_base, described, fitted_base, fresh
-from slatewise.latent.session_pairs import are_sessions, session_pairs
+from slatewise.latent.session_pairs import are_sessions, is_ragged, session_pairs
 from slatewise.latent.session_ranker import SessionRanker
 from slatewise.latent.settings import DROPOUT, STARTS, LatentSettings
 from slatewise.latent.tables import Ints, Singles, Table, padded
@@ -457,6 +457,8 @@ class LatentRanker(CatalogueRanker):
         rules.check(self)
         if isinstance(queries, Sessions) and items is not None:
             raise ValueError("items: expected None, sessions have theirs, found some")
+        if items is not None and is_ragged(queries):
+            raise ValueError("items: expected None with lists of several lengths, which are sessions, found some")
         if items is None and are_sessions(queries):
             pairs = session_pairs(queries, weight, self.window, further)
         else:

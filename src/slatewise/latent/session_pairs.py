@@ -28,6 +28,16 @@ def are_sessions(queries: Any) -> bool:
     return "session" in nw.from_native(queries).columns
 
 
+def is_ragged(queries: Any) -> bool:
+    """Tell lists of several lengths, which are no rows of features."""
+    if not isinstance(queries, list | tuple):
+        return False
+    rows = [
+        cast("list[object]", one) for one in cast("list[object]", queries) if isinstance(one, list | tuple | np.ndarray)
+    ]
+    return len({len(row) for row in rows}) > 1
+
+
 def session_pairs(
     sessions: Any, sample_weight: ArrayLike | None, window: int | None, further: bool = False
 ) -> LatentPairs:

@@ -124,7 +124,9 @@ class Stages:
     ) -> tuple[StageState, ...]:
         """Train the stages after those ``done``; stop where one does not raise recall."""
         for stage in range(len(done), n_stages):
-            learned = self.train(self.start(stage, done), self.hand_over(done), watch)
+            state, lists = self.start(stage, done), self.hand_over(done)
+            self.advance(state, lists, watch)
+            learned = self.kept(state, lists)
             if learned is None:
                 break
             done = (*done, learned)
@@ -133,6 +135,10 @@ class Stages:
     def train(self, state: StageState, lists: Ints, watch: Callable[[EpochReport], None]) -> StageState | None:
         """Train one stage on the lists of the one before; None where it does not raise recall."""
         self.advance(state, lists, watch)
+        return self.kept(state, lists)
+
+    def kept(self, state: StageState, lists: Ints) -> StageState | None:
+        """Return the best of a stage that is trained, a base weighed against it; None where it did not raise recall."""
         learned, held = state.kept(), self.validation
         if learned is None or held is None or state.stage or not self.shape.n_knots:
             return learned

@@ -66,12 +66,15 @@ class SavedEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         self.check_learned()
-        state = self.state()
+        state = self._state()
         for part in self.parts:
-            _put_part(state, part, getattr(self, part))
+            fitted: SavedEstimator | None = getattr(self, part)
+            own = None if fitted is None else fitted._state()
+            state.values[part] = None if own is None else _described(own)
+            state.arrays.update({} if own is None else {f"{part}.{name}": array for name, array in own.arrays.items()})
         write_model(path, state)
 
-    def state(self) -> ModelState:
+    def _state(self) -> ModelState:
         """Return what a file has, parts left out; a parameter that is an estimator is known by its fitted part."""
         names = [*self.learned, "n_features_in_", *(name for name in _OPTIONAL if name in vars(self))]
         learned: dict[str, Any] = {name: getattr(self, name) for name in names}
@@ -153,18 +156,14 @@ def load(path: str | os.PathLike[str], mmap: bool = False) -> Any:
     return estimator_class.from_state(newest, os.fspath(path))
 
 
-def _put_part(state: ModelState, part: str, fitted: SavedEstimator | None) -> None:
-    """Write a part of an estimator into the state of the whole."""
-    state.values[part] = None
-    if fitted is not None:
-        own = fitted.state()
-        state.values[part] = {
-            "estimator": own.estimator,
-            "version": own.estimator_version,
-            "params": own.params,
-            "values": own.values,
-        }
-        state.arrays.update({f"{part}.{name}": array for name, array in own.arrays.items()})
+def _described(part: ModelState) -> Json:
+    """Return all of a part but its arrays."""
+    return {
+        "estimator": part.estimator,
+        "version": part.estimator_version,
+        "params": part.params,
+        "values": part.values,
+    }
 
 
 def _take_part(state: ModelState, part: str, name: str) -> SavedEstimator | None:

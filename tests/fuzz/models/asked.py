@@ -224,7 +224,8 @@ def _latent(ranker: Any, folder: Path) -> Iterator[Question]:
     elif not ranker.by_features_:
         folded = array((2, ranker.n_components_))
         yield Question("fold_in", lambda: ranker.fold_in([wanted[:2].tolist(), wanted[2:3].tolist()]), folded)
-    yield Question("partial_fit", lambda: ranker.partial_fit(queries, wanted), anything, may_refuse=True)
+    further = (queries,) if ranker.window_ != 0 else (queries, wanted)
+    yield Question("partial_fit", lambda: ranker.partial_fit(*further), anything, may_refuse=True)
 
 
 def _reranker(reranker: Any, folder: Path) -> Iterator[Question]:
@@ -287,4 +288,4 @@ def public_methods(estimator: Any) -> set[str]:
     return names - _TRAINING - {name for name in names if name.startswith("set_") or name in _PROTOCOL}
 
 
-_PROTOCOL = {"from_state", "check_learned", "get_params", "get_metadata_routing"}
+_PROTOCOL = {"from_state", "check_learned", "get_params", "get_metadata_routing", "scorer", "scorer_of"}
