@@ -81,7 +81,10 @@ def walks() -> dict[str, list[tuple[str, int]]]:
         settings = {key: value for key, value in settings.items() if key != "features"}
         ranker = LatentRanker(2, stages=2, k=4, epochs=2, validation_fraction=0.2, n_threads=1, **settings)
         found[name] = walk(lambda ranker=ranker, given=given: ranker.fit(*given))
-    by_session = LatentRanker(2, epochs=1, n_threads=1, validation_fraction=0.0, window=3).fit(sessions)
+    small: dict[str, Any] = {"epochs": 1, "n_threads": 1, "validation_fraction": 0.0, "window": 3}
+    by_session = LatentRanker(2, base=None, **small).fit(sessions)
+    on_base = LatentRanker(2, **small).fit(sessions)
+    found["rank, on a base"] = walk(lambda: on_base.rank(sessions, k=3, exclude_seen=True))
     ranker = LatentRanker(2, stages=2, k=4, epochs=1, n_threads=1, validation_fraction=0.0)
     ranker.fit(pairs.queries, pairs.items)
     hidden = [[item] for item in ranker.item_ids_[: len(ranker.query_ids_)]]
