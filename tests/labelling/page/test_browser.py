@@ -415,5 +415,6 @@ def test_who_has_a_token_may_enter(path, people):
         expect(page.get_by_label("Your token")).to_be_visible()
         assert all("401" in text for text in people.wrong)
         people.wrong.clear()
+        page.close()  # or it asks a server that is gone
     finally:
         server.stop()
