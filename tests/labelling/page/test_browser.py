@@ -212,7 +212,7 @@ def test_a_lost_reply_is_asked_for_again_and_nothing_is_recorded_twice(served, a
         ann.unroute("**/api/answer*")
         ann.reload()
     says(ann, "1 question instead of 8")
-    assert lost == [200]
+    assert set(lost) == {200}  # on a slow machine the page asks again before the first reply is lost
     assert len(served.answers("Ann")) == 1
     people.wrong.clear()
 
