@@ -335,6 +335,26 @@ def test_export_and_import(tmp_path, beach, photos, done, refused):
     assert (tmp_path / "one.csv").read_text() == (tmp_path / "two.csv").read_text()
 
 
+def test_to_label_studio(tmp_path, beach, done, refused):
+    answer(beach)
+    out, interface = tmp_path / "beach.json", tmp_path / "beach.xml"
+    done("label", "export", beach, out, "--prefix", "/data/local-files/?d=photos/", "--interface", interface)
+    assert json.loads(out.read_text())[0]["data"]["image"] == "/data/local-files/?d=photos/p1.png"
+    assert '<Image name="item" value="$image"/>' in interface.read_text()
+    done("label", "init", tmp_path / "again", "--items", beach.parent / "photos", "--labels", tmp_path / "labels.txt")
+    assert "6 statements of 2 people about 1 items" in done("label", "import", tmp_path / "again", out)
+    said = refused("label", "export", beach, tmp_path / "beach.csv", "--interface", interface)
+    assert "expected with --format label-studio only, found wide" in said
+
+
+def test_who_did_what_is_listed(beach, done):
+    done("label", "token", "make", beach, "Ann")
+    done("label", "rename", beach, "sky", "heaven")
+    first, second = done("label", "audit", beach).splitlines()[1:]
+    assert first.endswith('Ann\tadd token\t{"token": 1, "role": "annotator"}')
+    assert "rename label" in second
+
+
 def test_labels_that_were_renamed_are_mapped_or_refused(tmp_path, beach, done, refused):
     done("label", "rename", beach, "sky", "heaven")
     (tmp_path / "old.csv").write_text("item,sea,sky\np1.png,1,0\n")  # what it was called before
@@ -393,6 +413,33 @@ def test_a_second_server_is_refused(beach, refused):
     with Project.open(beach / "project.db", serve=True):
         said = refused("label", "serve", beach, "--port", "0")
     assert f"expected a project that no other server serves, found it is served by process {os.getpid()}" in said
+
+
+def test_a_proxy_needs_to_know_the_address(beach, refused):
+    said = refused("label", "serve", beach, "--port", "0", "--behind-proxy")
+    assert "origin: expected the address that browsers use, as https://label.example.org, found None" in said
+
+
+@pytest.mark.parametrize(
+    ("address", "warned"),
+    [("http://127.0.0.1:8765", False), ("http://192.168.1.5:8765", True), ("https://label.example.org", False)],
+)
+def test_the_demo_is_made_where_no_folder_is_and_without_tls_is_told(tmp_path, done, monkeypatch, address, warned):
+    served = []
+
+    def make(folder):
+        folder.mkdir()
+        Project.create(folder / "project.db", ["sea", "sky"]).close()
+
+    def serve(file, ready, **_):
+        served.append(file)
+        ready(address)
+
+    monkeypatch.setattr("slatewise.labelling.setup.demo_project.make_demo_folder", make)
+    monkeypatch.setattr("slatewise.labelling.page.serve", serve)
+    out = done("label", "demo", tmp_path / "demo" / "labelling")
+    assert served == [tmp_path / "demo" / "labelling" / "project.db"]
+    assert ("not encrypted" in out) is warned
 
 
 def test_the_demo_has_a_model_and_pictures(tmp_path):

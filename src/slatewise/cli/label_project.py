@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slatewise.cli.console import print_table, without_nan, working
+from slatewise.cli.console import print_table, when, without_nan, working
 
 if TYPE_CHECKING:
     from slatewise.labelling import Agreement, ProgressReport, Project
@@ -122,6 +122,12 @@ def export(
     project: ProjectArgument,
     out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write: .csv, .jsonl, .json, .npz, .svm.")],
     format: FormatOption = None,
+    prefix: Annotated[
+        str, typer.Option(help="Label Studio: what stands before paths of files, as /data/local-files/?d=photos/.")
+    ] = "",
+    interface: Annotated[
+        Path | None, typer.Option(help="Label Studio: also write the interface that its project needs to this file.")
+    ] = None,
 ) -> None:
     """Write what everybody said to a file.
 
@@ -130,13 +136,17 @@ def export(
     Example: slatewise label export beach beach.npz
 
     Every answer with who and when: slatewise label export beach answers.csv --format long
+
+    To Label Studio: slatewise label export beach beach.json --interface beach.xml
     """
-    from slatewise.core.files import check_target
-    from slatewise.labelling import ItemData, export_answers
+    from slatewise.core.files import atomic_file, check_target
+    from slatewise.labelling import ItemData, export_answers, label_studio_config
     from slatewise.labelling.exchange.formats import FORMATS, format_of
 
     check_target(out)
     name = format_of(out, format)
+    if name != "label-studio" and (prefix or interface is not None):
+        raise ValueError(f"--prefix, --interface: expected with --format label-studio only, found {name}")
     with _opened(project, readonly=True) as opened:
         if out.exists() and out.resolve().is_relative_to(opened.path.resolve().parent):
             raise ValueError(f"{out}: expected a file that is no part of the project, found one")
@@ -146,7 +156,12 @@ def export(
             if data is None:
                 raise ValueError(f"--format {name}: expected features of the items, found none in {project}: try .csv")
             options["X"] = data.X
+        if prefix:
+            options["prefix"] = prefix
         export_answers(opened, out, name, **options)
+        if interface is not None:
+            with atomic_file(interface) as file:
+                file.write(f"{label_studio_config(opened)}\n".encode())
         known = opened.known().values
     print(f"{out}: {int((known >= 0).any(axis=1).sum())} of {len(known)} items, {int((known >= 0).sum())} labels known")
 
@@ -212,6 +227,20 @@ def forget(
             raise ValueError(f"{name}: expected the name of somebody in {project}, found nobody")
         pseudonym = opened.people.forget(numbers[0])
     print(f"{project}: {pseudonym} from now on; backups and exports of before still have the name")
+
+
+def audit(project: ProjectArgument) -> None:
+    """List who entered, exported, trained, renamed and so on, the oldest first.
+
+    Example: slatewise label audit beach
+    """
+    with _opened(project, readonly=True) as opened:
+        people = {person.number: person.shown for person in opened.people.all()}
+        rows = [
+            [when(one.time), people.get(one.annotator or 0, ""), one.what, json.dumps(one.detail) if one.detail else ""]
+            for one in opened.audit.all()
+        ]
+    print_table("Audit log", ["when", "who", "what", "more"], rows)
 
 
 def backup(

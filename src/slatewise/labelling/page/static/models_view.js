@@ -51,8 +51,9 @@ export class ModelsView {
     const owner = this.context.me.role === "owner";
     const busy = models.trainer === "training";
     const state = element("p", { class: `state ${models.trainer}` }, models.message || SAID[models.basis]);
-    const train = button({ class: "primary", disabled: busy || !models.can_train, onclick: () => this.#post("/api/models/train", {}) }, busy ? "Training …" : "Train a new version");
-    const why = models.can_train ? null : element("p", { class: "muted" }, "Without features or scores of the items there is nothing to learn from.");
+    const train = button({ class: "primary", disabled: busy, onclick: () => this.#post("/api/models/train", {}) }, busy ? "Training …" : "Train a new version");
+    const blind = "Without features of the items it learns which labels come together, and sees no item as another.";
+    const why = models.sees === "nothing" ? element("p", { class: "muted" }, blind) : null;
     const notes = models.notes.filter((note) => note !== models.message && note !== state.textContent).map((note) => element("p", { class: "note" }, note));
     this.root.replaceChildren(
       element("h1", { tabIndex: -1 }, "Model"),
