@@ -41,7 +41,7 @@ class GpuSums(NamedTuple):
 
 
 def sums_on_gpu(log_weights: Any, method: str, gpu: Any, largest: float) -> tuple[str, Any, Any, Any]:
-    """Check, sum, and return the method's name, log Z, marginals and rounding: arrays for arrays, tensors for tensors."""
+    """Return the method, log Z, marginals and rounding of weights to be checked: tensors for tensors, else arrays."""
     from slatewise.matching.gpu.fused import TRITON
 
     with torch.cuda.device(gpu):
