@@ -38,9 +38,15 @@ def test_queries_by_id(asking, direct):
 
 
 def test_baskets_are_folded_in(asking, direct):
-    baskets = [[3, 4, 4], [], [9]]
+    baskets = [[3, 4, 4], [5, 5], [9]]
     expected = direct["plays"].rank(direct["plays"].fold_in(baskets), 5)
     assert_ranked(answers(asking.rank("plays", queries=baskets, k=5)), expected)
+    status, body = asking.rank("plays", queries=[[], [999], [1]], k=5, unknown="ignore")
+    assert status == 200
+    assert body["warnings"] == [
+        "queries: 1 of 2 ids were not seen in fit",
+        "queries: 2 of 3 have no item that fit saw",
+    ]
 
 
 def test_rows_ask_for_items_labels_and_rows(asking, direct):

@@ -66,7 +66,7 @@ IDS = {
         (-1, "stage", "expected int >= 0"),
         (2, "stage", "expected int <= 1"),
     ],
-    "candidate": [([1], "candidate", "expected one of the fields queries, k, exclude, unknown, stage, found another")],
+    "candidate": [([1], "candidate", "expected one of the fields queries, k, exclude")],
 }
 ROWS = {
     "queries": [

@@ -255,7 +255,7 @@ class Catalogue:
         queries, unknown, n_ids = self.queries.checked(request)
         switches = _switches_of(request)
         check_numbers(self.limits, "k", len(queries), request.k)
-        warnings = told_of("queries", unknown, n_ids)
+        warnings = _told(queries, unknown, n_ids)
         for name in ("exclude", "candidates"):
             warnings += self._check_items(name, switches.get(name), len(queries), request.unknown)
         common = switches.get("candidates")
@@ -289,7 +289,7 @@ class Catalogue:
         queries, unknown, n_ids = self.queries.checked(request)
         check_numbers(self.limits, "items", len(queries), len(request.items))
         strange = self.known.unknown_of_ids("items", request.items, request.unknown)
-        warnings = told_of("queries", unknown, n_ids) + told_of("items", strange, len(request.items))
+        warnings = _told(queries, unknown, n_ids) + told_of("items", strange, len(request.items))
         switches = _switches_of(request, "items")
         key = tuple(request.items), type(queries[0]) is list, *_hashable(switches)
         return Asked(
@@ -331,6 +331,16 @@ class Catalogue:
 def catalogue_doors(ranker: Any, limits: Limits) -> Doors:
     """Return the doors of a ranker of a catalogue."""
     return Catalogue.of(ranker, limits).doors()
+
+
+def _told(queries: Any, unknown: NDArray[np.int64], n_ids: int) -> tuple[str, ...]:
+    """Say how many ids fit never saw, and how many lists of items have no other."""
+    told = told_of("queries", unknown, n_ids)
+    if n_ids == 0 and type(queries) is not list:  # features
+        return told
+    lists = cast("list[Any]", queries)
+    nothing = sum(type(one) is list and len(one) == n for one, n in zip(lists, unknown.tolist(), strict=True))
+    return (*told, f"queries: {nothing} of {len(lists)} have no item that fit saw") if nothing else told
 
 
 def _switches_of(request: Request, *own: str) -> dict[str, Any]:

@@ -37,32 +37,7 @@ def implicit_route(path: str, port: int) -> None:
 
 def litserve(path: str, port: int) -> None:
     """Run our ranker inside LitServe, with its batching."""
-    ls: Any = import_module("litserve")
-
-    class Api(ls.LitAPI):
-        def setup(self, device: Any) -> None:
-            self.ranker = load(path)
-            self.ranker.rank([0], K)
-
-        def decode_request(self, request: Any) -> Any:
-            return request["queries"]
-
-        def batch(self, inputs: Any) -> Any:
-            return inputs
-
-        def predict(self, x: Any) -> Any:
-            found = self.ranker.rank([query for queries in x for query in queries], K)
-            return [(found.ids[n : n + 1].tolist(), found.scores[n : n + 1].tolist()) for n in range(len(x))]
-
-        def unbatch(self, output: Any) -> Any:
-            return output
-
-        def encode_response(self, output: Any) -> Any:
-            return {"ids": output[0], "scores": output[1]}
-
-    ls.LitServer(Api(max_batch_size=64, batch_timeout=0.001), accelerator="cpu").run(
-        host="127.0.0.1", port=port, generate_client_file=False, log_level="error"
-    )
+    import_module("slatewise_papers.bench.serve_litserve").run(path, port)
 
 
 if __name__ == "__main__":

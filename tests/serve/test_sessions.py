@@ -1,0 +1,79 @@
+"""Rankers of sessions: every switch over HTTP, and in batches, as in a direct call."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("slatewise.latent.session_neighbors", reason="this version has no rankers of sessions")
+
+from slatewise import CooccurrenceRanker, LatentRanker, SessionNeighbors, datasets
+from tests.serve.conftest import SMALL, make_asking
+from tests.serve.test_batching import ask_together
+
+QUERIES = [[1, 2, 3], [4], [5, 6]]
+SWITCHES = [
+    {},
+    {"exclude_seen": True},
+    {"exclude_seen": "last"},
+    {"exclude": [[1], [2], []]},
+    {"candidates": [1, 2, 3, 4, 5, 6, 7]},
+    {"candidates": [[1, 2], [3, 4], [5, 6]]},
+]
+FIXED = {"decay": 0.8, "last_weight": 0.5, "repeat_weight": 2.0}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder, spool = tmp_path_factory.mktemp("sessions"), tmp_path_factory.mktemp("spool")
+    log = datasets.make_sessions(120, 20, random_state=0).sessions
+    models = {
+        "neighbours": SessionNeighbors(**FIXED).fit(log),
+        "counts": CooccurrenceRanker(**FIXED).fit(log),
+        "sums": LatentRanker(**SMALL, base=None).fit(log),
+        "baskets": LatentRanker(**SMALL, base=None, window=None).fit(log),
+    }
+    for name, model in models.items():
+        model.save(folder / f"{name}.safetensors")
+    asking = make_asking({name: folder / f"{name}.safetensors" for name in models}, spool, n_threads=1)
+    asking.service.models.look()
+    yield asking, models
+    asking.service.close()
+
+
+@pytest.mark.parametrize("name", ["neighbours", "counts", "sums", "baskets"])
+def test_sessions_as_queries(served, name):
+    asking, models = served
+    assert asking.get(f"/v1/models/{name}")[1]["queries"] == "sessions"
+    bodies = [{"queries": QUERIES, "k": 3, **switches} for switches in SWITCHES]
+    alone = [asking.rank(name, **body) for body in bodies]
+    together = ask_together(asking, [(name, "rank", body) for body in bodies * 3])
+    assert together == alone * 3
+    for switches, (status, body) in zip(SWITCHES, alone, strict=True):
+        assert status == 200, body
+        expected = models[name].rank(QUERIES, k=3, **switches)
+        for place, one in enumerate(body["answers"]):
+            assert one["ids"] == expected[place].tolist()
+            np.testing.assert_allclose(one["scores"], expected.list_scores(place), rtol=1e-5)
+
+
+def test_what_is_wrong_with_sessions(served):
+    asking, _ = served
+    for field, value, place in (
+        ("queries", [[1, 999]], "queries[0][1]"),
+        ("queries", [1], "queries[0]"),
+        ("exclude_seen", "first", "exclude_seen"),
+        ("exclude_seen", 1, "exclude_seen"),
+        ("candidates", [], "candidates"),
+        ("candidates", [1, [2]], "candidates"),
+        ("candidates", [[1], 2], "candidates"),
+        ("candidates", [999], "candidates[0]"),
+        ("candidates", [[1], [2]], "candidates"),
+    ):
+        status, body = asking.rank("neighbours", **{"queries": [[1]], "k": 2, field: value})
+        assert (status, body["place"]) == (422, place)
+        assert "expected" in body["message"]
+    status, body = asking.rank("neighbours", queries=[[1, 999], []], k=2, unknown="ignore")
+    assert status == 200
+    assert body["warnings"] == [
+        "queries: 1 of 2 ids were not seen in fit",
+        "queries: 1 of 2 have no item that fit saw",
+    ]
