@@ -3,7 +3,7 @@
 import { button, element, table } from "./dom.js";
 import { curve } from "./curve.js";
 import { Refusal } from "./server.js";
-import { figure, percent } from "./words.js";
+import { counted, figure, percent } from "./words.js";
 
 const AGAIN = 2000;
 const SAID = {
@@ -79,7 +79,7 @@ export class ModelsView {
     const parts = [drawing("Precision of the list before any question", points, (value) => percent(value))];
     if (questions.length) parts.push(drawing("Questions per item until it is enough", questions, (value) => figure(value)));
     const n = measured[measured.length - 1].quality.n_items;
-    return element("section", { class: "worth" }, title, element("p", { class: "muted" }, `On ${n} items that were labelled without the model and that no version has learnt from.`), element("div", { class: "curves" }, parts));
+    return element("section", { class: "worth" }, title, element("p", { class: "muted" }, `Measured on ${counted(n, "item")} labelled without the model; no version has learnt from them.`), element("div", { class: "curves" }, parts));
   }
 
   #versions(models, owner) {
