@@ -75,9 +75,9 @@ class DeviceSparse(_OfFeatures):
     @classmethod
     def of(cls, sent: Sent, features: csr_array, table: Table, bias: int) -> DeviceSparse:
         """Send them."""
-        parts = (sent.array(part) for part in (features.data, features.indices, features.indptr))
+        numbers, columns, offsets = (sent.array(part) for part in (features.data, features.indices, features.indptr))
         longest = max(1, int((features.indptr[1:] - features.indptr[:-1]).max(initial=1)))
-        return cls(sent, sent.table(table), bias, *parts, longest)
+        return cls(sent, sent.table(table), bias, numbers, columns, offsets, longest)
 
     def vectors(self, queries: Tensor) -> Tensor:
         """Return the products."""

@@ -4,6 +4,10 @@ Scores are made tile by tile, compared with the bars, multiplied again, and neve
 and parts of a sum are added in order: the same bits every time on the same GPU.
 """
 
+# Triton reads the annotations of kernels itself, and knows no others than its own.
+# pyright: reportInvalidTypeForm=false, reportMissingParameterType=false, reportUnknownParameterType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from importlib import import_module
@@ -22,17 +26,17 @@ ENTRIES_AT_ONCE = 16
 
 @triton.jit
 def _sum_violators(
-    u_rows: Any,
-    half: Any,
-    bars: Any,
-    out: Any,
-    n_pairs: Any,
-    n_items: Any,
-    per_share: Any,
+    u_rows,
+    half,
+    bars,
+    out,
+    n_pairs,
+    n_items,
+    per_share,
     WIDTH: tl.constexpr,
     PAIRS: tl.constexpr,
     ITEMS: tl.constexpr,
-) -> None:
+):
     share = tl.program_id(1)
     pairs, columns = tl.program_id(0) * PAIRS + tl.arange(0, PAIRS), tl.arange(0, WIDTH)
     inside = tl.arange(0, ITEMS)[:, None] * WIDTH + columns[None, :]
@@ -49,7 +53,7 @@ def _sum_violators(
 
 
 @triton.jit
-def _moved(value: Any, gradient: Any, accumulators: Any, rows: Any, moves: Any, ok: Any, N_PARTS: tl.constexpr) -> Any:
+def _moved(value, gradient, accumulators, rows, moves, ok, N_PARTS: tl.constexpr):
     """Return rows of values after a step; accumulators are stored."""
     columns = tl.arange(0, value.shape[1]).to(tl.float32)
     for part in tl.static_range(N_PARTS):
@@ -74,27 +78,29 @@ def _moved(value: Any, gradient: Any, accumulators: Any, rows: Any, moves: Any, 
 
 @triton.jit
 def _step_items(
-    values: Any,
-    accumulators: Any,
-    half: Any,
-    moves: Any,
-    n_rows: Any,
-    u_rows: Any,
-    bars: Any,
-    shares: Any,
-    scale: Any,
-    asked: Any,
-    n_pairs: Any,
+    values,
+    accumulators,
+    half,
+    moves,
+    n_rows,
+    u_rows,
+    bars,
+    shares,
+    scale,
+    asked,
+    n_pairs,
     WIDTH: tl.constexpr,
     N_PARTS: tl.constexpr,
     PAIRS: tl.constexpr,
     ITEMS: tl.constexpr,
-) -> None:
+):
     columns = tl.arange(0, WIDTH)
-    items = tl.program_id(0).to(tl.int64) * ITEMS + tl.arange(0, ITEMS)
-    there = items < n_rows
-    here = items[:, None] * WIDTH + columns[None, :]
+    first = tl.program_id(0).to(tl.int64) * ITEMS
+    rows = tl.arange(0, ITEMS)
+    there = rows < n_rows - first
+    here = rows[:, None] * WIDTH + columns[None, :]
     inside = tl.arange(0, PAIRS)[:, None] * WIDTH + columns[None, :]
+    half += first * WIDTH
     v = tl.load(half + here)
     pushed = tl.zeros((ITEMS, WIDTH), tl.float32)
     for pair in range(0, n_pairs, PAIRS):
@@ -102,17 +108,17 @@ def _step_items(
         bar, share = tl.load(bars + pair + tl.arange(0, PAIRS)), tl.load(shares + pair + tl.arange(0, PAIRS))
         weight = tl.where(tl.dot(v, tl.trans(u)) > bar[None, :], share[None, :], 0.0).to(tl.float16)
         pushed = tl.dot(weight, u, pushed)
-    gradient = tl.load(asked + here) - pushed / tl.load(scale)
+    gradient = tl.load(asked + first * WIDTH + here) - pushed / tl.load(scale)
     gradient = tl.where(there[:, None], gradient, 0.0)
-    value = _moved(tl.load(values + here), gradient, accumulators, items, moves, there, N_PARTS)
+    values += first * WIDTH
+    accumulators += first * N_PARTS
+    value = _moved(tl.load(values + here), gradient, accumulators, rows, moves, there, N_PARTS)
     tl.store(values + here, value)
     tl.store(half + here, value.to(tl.float16))
 
 
 @triton.jit
-def _sum_of_row(
-    entry: Any, end: Any, coefficients: Any, sources: Any, vectors: Any, WIDTH: tl.constexpr, CHUNK: tl.constexpr
-) -> Any:
+def _sum_of_row(entry, end, coefficients, sources, vectors, WIDTH: tl.constexpr, CHUNK: tl.constexpr):
     columns = tl.arange(0, WIDTH)
     total = tl.zeros((1, WIDTH), tl.float32)
     for first in range(entry, end, CHUNK):
@@ -127,16 +133,16 @@ def _sum_of_row(
 
 @triton.jit
 def _sum_rows(
-    out: Any,
-    n_rows: Any,
-    rows: Any,
-    ends: Any,
-    coefficients: Any,
-    sources: Any,
-    vectors: Any,
+    out,
+    n_rows,
+    rows,
+    ends,
+    coefficients,
+    sources,
+    vectors,
     WIDTH: tl.constexpr,
     CHUNK: tl.constexpr,
-) -> None:
+):
     entry = tl.program_id(0)
     row = tl.load(rows + entry).to(tl.int64)
     before = tl.load(rows + entry - 1, mask=entry > 0, other=-1).to(tl.int64)
@@ -147,19 +153,19 @@ def _sum_rows(
 
 @triton.jit
 def _step_rows(
-    values: Any,
-    accumulators: Any,
-    moves: Any,
-    n_rows: Any,
-    rows: Any,
-    ends: Any,
-    coefficients: Any,
-    sources: Any,
-    vectors: Any,
+    values,
+    accumulators,
+    moves,
+    n_rows,
+    rows,
+    ends,
+    coefficients,
+    sources,
+    vectors,
     WIDTH: tl.constexpr,
     N_PARTS: tl.constexpr,
     CHUNK: tl.constexpr,
-) -> None:
+):
     entry = tl.program_id(0)
     row = tl.load(rows + entry).to(tl.int64)
     before = tl.load(rows + entry - 1, mask=entry > 0, other=-1).to(tl.int64)

@@ -176,7 +176,8 @@ class DeviceBags:
         """Return the items of the bags, then those that a base has levels for, each with all that it gets."""
         size = max(1, NUMBERS_AT_ONCE // (4 * self.longest * (self.longest + self.n_levels)))
         parts = [self._held(queries[first : first + size]) for first in range(0, len(queries), size)]
-        return DeviceHeld(*(torch.cat([part[i] for part in parts]) for i in range(4)), self.longest)
+        items, amounts, own, there = (torch.cat([part[i] for part in parts]) for i in range(4))
+        return DeviceHeld(items, amounts, own, there, self.longest)
 
     def _held(self, queries: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         at, repeats = self._places(queries), self.table.values[self.ages.repeats, 0]
