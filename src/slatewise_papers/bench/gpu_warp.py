@@ -291,16 +291,18 @@ def _lastfm() -> Race:
         with gzip.open(path, "rt") as file:
             lines += file.read().split("\n")
     sessions: list[Ints] = [np.array(line.split(","), dtype=np.int64) for line in lines if "," in line]
-    order = np.random.default_rng(0).permutation(len(sessions))
+    order = np.random.default_rng(0).permutation(len(sessions)).tolist()
     cut = int(0.95 * len(order))
-    (queries, items), (asked, wanted) = (
-        (np.concatenate([sessions[i][:-1] for i in part]), np.concatenate([sessions[i][1:] for i in part]))
-        for part in (order[:cut], order[cut:])
-    )
+    queries, items = _consecutive([sessions[i] for i in order[:cut]])
+    asked, wanted = _consecutive([sessions[i] for i in order[cut:]])
     known = np.unique(np.concatenate([queries, items]))
     there = np.isin(asked, known) & np.isin(wanted, known)
-    numbers: list[Ints] = [np.searchsorted(known, part) for part in (queries, items, asked[there], wanted[there])]
-    return Race(len(known), *numbers)
+    parts = (queries, items, asked[there], wanted[there])
+    return Race(len(known), *(np.searchsorted(known, part) for part in parts))
+
+
+def _consecutive(sessions: list[Ints]) -> tuple[Ints, Ints]:
+    return np.concatenate([one[:-1] for one in sessions]), np.concatenate([one[1:] for one in sessions])
 
 
 def _recalls(name: str, race: Race, seed: int) -> list[float]:
