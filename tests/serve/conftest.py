@@ -1,18 +1,24 @@
 """Small models of every kind, in files, and a service of them that is asked without a server."""
 
 import json
-from dataclasses import dataclass
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
 import pytest
+import uvicorn
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 
 from slatewise import CStarRanker, LatentRanker, MarginRanker, MetricRanker, datasets, load
 from slatewise.serve.hearing import hear_warnings
 from slatewise.serve.settings import Settings
+from slatewise.serve.supervisor import bind
 from slatewise.serve.worker import make_app, make_service
+from slatewise.web.server import server_config
 from tests.web.asking import ask
 
 HERE = ("host", "127.0.0.1:8000")
@@ -79,6 +85,24 @@ class Asking:
         answered = self.raw("POST", path, encode(value), [("content-type", content_type), ("accept", accept)])
         decode = msgspec.json.decode if accept == JSON else msgspec.msgpack.decode
         return answered.status, decode(answered.body)
+
+    @contextmanager
+    def over_http(self):
+        """Put it on a socket of its own, in a thread."""
+        with bind("127.0.0.1", 0) as listening:
+            port = listening.getsockname()[1]
+            app = make_app(replace(self.settings, port=port), self.service)
+            server = uvicorn.Server(server_config(app, "127.0.0.1", port))
+            server.config.lifespan = "off"
+            thread = threading.Thread(target=lambda: server.run(sockets=[listening]))
+            thread.start()
+            while not server.started:
+                time.sleep(0.01)
+            try:
+                yield f"http://127.0.0.1:{port}"
+            finally:
+                server.should_exit = True
+                thread.join()
 
     def rank(self, name, **fields):
         return self.post(f"/v1/models/{name}/rank", fields)

@@ -4,38 +4,22 @@ import ast
 import json
 import sys
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pytest
-import uvicorn
 
 import slatewise.client
 from slatewise.cli.main import main
 from slatewise.client import Client, ServiceError
-from slatewise.serve.supervisor import bind
-from slatewise.web.server import server_config
-from tests.serve.conftest import make_asking
 
 
 @pytest.fixture(scope="module")
-def url(files, tmp_path_factory):
-    """The application on a real socket, in a thread."""
-    listening = bind("127.0.0.1", 0)
-    port = listening.getsockname()[1]
-    served = make_asking(files, tmp_path_factory.mktemp("spool"), port=port, n_threads=1)
-    served.service.models.look()
-    server = uvicorn.Server(server_config(served.app, "127.0.0.1", port))
-    thread = threading.Thread(target=lambda: server.run(sockets=[listening]))
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join()
+def url(asking):
+    with asking.over_http() as address:
+        yield address
 
 
 def test_the_client_needs_nothing_but_the_standard_library():

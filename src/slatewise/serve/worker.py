@@ -35,6 +35,8 @@ from slatewise.web.tokens import Digests
 _LATE_SECONDS = 0.3
 """How long a connection without a request may still bring one when the socket is closed."""
 _MOST_CONNECTIONS = 2000
+_IDLE_SECONDS = 75
+"""Longer than proxies and clients keep a connection, so that it is they who close it, and no request meets that."""
 
 
 def make_service(settings: Settings) -> Service:
@@ -142,6 +144,7 @@ def run_worker(settings: Settings, listening: socket.socket, *, wait_until_ready
         settings.port,
         most_connections=_MOST_CONNECTIONS,
         grace_seconds=grace,
+        idle_seconds=_IDLE_SECONDS,
     )
     server = Server(config, service, settings)
     with one_blas_thread():

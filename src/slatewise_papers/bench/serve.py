@@ -191,6 +191,8 @@ async def generate(port: int, path: str, n_items: int, rate: float, seconds: flo
     loop = asyncio.get_running_loop()
 
     async def one(due: float, query: int) -> None:
+        while idle and idle[-1][0].at_eof():  # a peer closes what is idle for seconds
+            idle.pop()[1].close()
         reader, writer = idle.pop() if idle else await asyncio.open_connection("127.0.0.1", port)
         body = json.dumps({"queries": [query], "k": K}).encode()
         head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
