@@ -68,7 +68,15 @@ def sessions():
     return pairs.queries, pairs.items
 
 
-KILLED = FITS | {"sessions": (LatentRanker(6, stages=3, k=5, epochs=4, validation_fraction=0.1), sessions)}
+@cache
+def prefixes():
+    return (datasets.make_sessions(120, 40, random_state=0).sessions,)
+
+
+KILLED = FITS | {
+    "sessions": (LatentRanker(6, stages=3, k=5, epochs=4, validation_fraction=0.1), sessions),
+    "prefixes": (LatentRanker(6, k=5, epochs=4, validation_fraction=0.1, window=3), prefixes),
+}
 
 
 def exit_code(name, state, stop_at):

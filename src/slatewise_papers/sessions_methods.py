@@ -9,6 +9,7 @@ the last one out, it takes it out. METHODS is all that a new method needs to be 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,6 +19,7 @@ from scipy.sparse import csr_array
 
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.latent.cooccurrence_ranker import CooccurrenceRanker
+from slatewise.latent.ranker import LatentRanker
 from slatewise.latent.session_neighbors import SessionNeighbors
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -85,7 +87,12 @@ def cooccurrence(log: Sessions, n_items: int, **settings: Any) -> Rank:
     return _lists_of(CooccurrenceRanker(**settings).fit(log))
 
 
-def _lists_of(ranker: SessionNeighbors | CooccurrenceRanker) -> Rank:
+def latent(log: Sessions, n_items: int, **settings: Any) -> Rank:
+    """Fit LatentRanker."""
+    return _lists_of(LatentRanker(**settings).fit(log))
+
+
+def _lists_of(ranker: SessionNeighbors | CooccurrenceRanker | LatentRanker) -> Rank:
     return lambda asked: ranker.rank(asked, min(LISTED, len(ranker.item_ids_))).ids
 
 
@@ -97,4 +104,9 @@ METHODS: dict[str, Method] = {
     "V-SKNN, tuned": Method(plain_neighbours, _grid(k=(100, 500), decay=(0.6, 0.8, 0.9, 1.0))),
     "SessionNeighbors() as it comes": Method(neighbours),
     "SessionNeighbors, tuned": Method(neighbours, _grid(k=(25, 50, 70, 100, 150, 200, 500, 1000))),
+    "LatentRanker(base=None), the sum of items alone": Method(partial(latent, base=None)),
+    "LatentRanker() as it comes": Method(latent),
+    "LatentRanker, tuned": Method(
+        partial(latent, learning_rate=0.3), _grid(max_norm=(1.0, 1.5), dropout=(0.3, 0.5), n_components=(64, 128))
+    ),
 }

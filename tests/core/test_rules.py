@@ -97,6 +97,7 @@ ALLOWED = {
     "callbacks": {"None"},
     "checkpoint": {"None", "auto", "7", "no such thing"},
 }
+OF_SESSIONS = {"window": {"None"}, "dropout": {"0", "1e-300", "auto"}, "base": {"None", "auto"}}
 MAY_BE_NONE = ("base", "C_pair", "gamma", "threshold", "batch_size", "max_draws", "M", "tol", "n_components")
 MAY_BE_AUTO = ("C", "l2", "points", "unmatched", "learning_rate", "max_norm", "stage_learning_rate", "stage_norm")
 
@@ -106,6 +107,8 @@ def allowed(estimator, parameter):
     names = set(ALLOWED.get(parameter, ()))
     if parameter == "points" or (parameter in MAY_BE_NONE and default is None):
         names.add("None")
+    if estimator is LatentRanker:
+        names |= OF_SESSIONS.get(parameter, set())
     if parameter == "tol" and estimator in (CStarRanker, GraphMatcher):
         names.add("0")
     if parameter in MAY_BE_AUTO and estimator not in (MetricRanker, StructuredReranker):

@@ -11,6 +11,7 @@ from slatewise.cstar.subsets import chances
 from slatewise.labelling import (
     MostProbable,
     Plan,
+    Project,
     Session,
     StoppingRule,
     Workbench,
@@ -19,6 +20,7 @@ from slatewise.labelling import (
     simulate,
     simulate_stopping,
 )
+from slatewise.labelling import workbench as workbench_module
 from slatewise.labelling.plan import ORDERS, QUESTIONS
 from slatewise.labelling.rows import LabelRows
 from slatewise.labelling.store import clocks
@@ -359,11 +361,41 @@ def test_a_rule_is_calibrated_once_enough_items_are_complete(tmp_path):
             for label in range(8):
                 project.answer(int(item), label, int(Y[item, label]), ann)
             project.done(int(item), ann)
-            workbench.touch(int(item))
             list(workbench.choose(ann))
             workbench.refresh(wait=True)
             assert workbench.bench.scored.rule.n_rows == (0 if count < 4 else 4 if count < 8 else 8)
         assert not workbench.notes()
+
+
+@pytest.mark.parametrize("most", [0, 256])  # loaded beside the work, or counted at once
+def test_what_another_process_records_is_seen(project, monkeypatch, most):
+    monkeypatch.setattr(workbench_module, "_MOST_IN_PASSING", most)
+    workbench = Workbench(project, ranker(), X)
+    first, second = workbench.session("Ann"), workbench.session("Bob")
+    first.next_item(by="file order")
+    asked = first.question.label
+    with Project.open(project.path) as other:
+        bob = other.people.number("import")
+        for item, label in [(0, asked), *((1, label) for label in range(8))]:
+            other.answer(item, label, 1, bob)
+    assert first.question.label != asked
+    assert asked in [one.label for one in first.view.listed if one.said == "yes"]
+    workbench.refresh(wait=True)
+    assert second.next_item(by="file order") == 2  # nothing is left to ask of 1
+    first.next_item(by="file order")
+    second.next_item(by="file order")
+    assert np.array_equal(workbench.bench.said.values, project.known().values)
+    assert workbench.bench.last_act == project.last_act()
+
+
+def test_what_is_said_to_a_question_is_asked_for_whatever_others_said_meanwhile(session, project):
+    session.next_item()
+    asked, chance = session.question.label, session.question.probability
+    project.answer(session.item, asked, 0, project.people.number("Bob"))
+    view = session.answer(asked, "yes")
+    own = next(project.answers(session.item, session.annotator))
+    assert (own.label, own.how, own.probability) == (asked, "asked", chance)
+    assert view is session.view
 
 
 def test_a_new_version_is_taken_without_waiting_and_the_one_before_again(project):

@@ -42,7 +42,7 @@ class Noted:
 
     def __init__(self, inner, queries, items):
         self.inner, self.tables, self.seen = inner, (queries, items), []
-        self.vectors, self.backward = inner.vectors, inner.backward
+        self.vectors, self.backward, self.added = inner.vectors, inner.backward, None
 
     def step(self, queries, gradient, executor):
         self.inner.step(queries, gradient, executor)

@@ -12,7 +12,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import slatewise
 from slatewise import LatentRanker, datasets
 from slatewise.core.errors import ModelFileError
-from slatewise.data.records import Sessions
 from slatewise.latent.input import check_pairs
 from slatewise.latent.validation import hold_out
 from slatewise.model.file import read_model, write_model
@@ -331,34 +330,6 @@ def test_rows_without_items_are_in_no_fold():
             assert LatentRanker(**settings, random_state=seed).fit(np.eye(30), marked).n_stages_ == 2
 
 
-def test_sessions_are_their_consecutive_pairs(made, pairs):
-    settings = {**SMALL, "epochs": 2}
-    whole, listed = (
-        LatentRanker(**settings).fit(made.sessions),
-        LatentRanker(**settings).fit(pairs.queries, pairs.items),
-    )
-    assert whole.model_card_ == listed.model_card_
-    np.testing.assert_array_equal(whole.item_factors_, listed.item_factors_)
-    weights = np.arange(len(pairs.queries)) % 3
-    weighted = LatentRanker(**settings).fit(made.sessions, sample_weight=weights)
-    same = LatentRanker(**settings).fit(pairs.queries, pairs.items, weights)
-    np.testing.assert_array_equal(weighted.item_factors_, same.item_factors_)
-    for ranker, data in ((whole, (made.sessions,)), (listed, (pairs.queries, pairs.items))):
-        ranker.partial_fit(*data)
-    np.testing.assert_array_equal(whole.item_factors_, listed.item_factors_)
-
-
-def test_sessions_without_a_pair_say_nothing():
-    sessions = Sessions(np.array([1, 2, 5, 2, 1]), np.array([0, 2, 2, 3, 5]))  # one is empty, one has one item
-    ranker = LatentRanker(n_components=2, epochs=1).fit(sessions)
-    assert ranker.query_ids_.tolist() == ranker.item_ids_.tolist() == [1, 2]
-    lonely = Sessions(np.array(["a", "b"]), np.array([0, 1, 1, 2]))
-    with pytest.raises(ValueError, match="at least one pair of weight > 0, found none: all are zero, or no pairs"):
-        LatentRanker().fit(lonely)
-    with pytest.raises(ValueError, match="items: expected None, sessions have theirs"):
-        LatentRanker().fit(sessions, [1, 2])
-
-
 def as_they_are(features):
     return features
 
@@ -502,7 +473,7 @@ def test_numbers_that_float32_has_not_are_refused(pairs):
 def test_a_refused_partial_fit_leaves_a_ranker_as_it_was():
     X, labels = blobs()
     ranker = LatentRanker(n_components=4, epochs=1).fit(X, labels)
-    with pytest.raises(ValueError, match="queries: expected ids or features as in fit"):
+    with pytest.raises(ValueError, match="queries: expected ids, features or sessions as in fit"):
         ranker.partial_fit([1, 2], [1, 2])
     assert ranker.rank(X, k=3).ids.shape == (300, 3)
 
@@ -628,7 +599,7 @@ def test_bad_input_to_fit(settings, arguments, message):
         (lambda r: r.recall([3], [5], ks=5), "ks: expected whole numbers >= 1, found 5"),
         (lambda r: r.recall([3], [5], ks=[True]), "ks: expected"),
         (lambda r: r.partial_fit(["a", "b"], [1, 2]), "queries: expected ids as in fit"),
-        (lambda r: r.partial_fit(np.eye(3, 1), [1, 2, 3]), "queries: expected ids or features as in fit"),
+        (lambda r: r.partial_fit(np.eye(3, 1), [1, 2, 3]), "queries: expected ids, features or sessions as in fit"),
     ],
 )
 def test_bad_input_to_a_fitted_ranker(ranker, call, message):

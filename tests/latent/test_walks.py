@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 MOST = {"fit": 12, "rank": 6}
+MOST_ON_A_BASE = 9
+"""Of a first rank, which also makes the index that another ranker, the base, looks things up in."""
 MOST_LINES = 60
 
 
@@ -29,7 +31,7 @@ def test_the_ways_to_a_kernel_are_short(walks):
     assert {name.partition(",")[0] for name in walks} == set(MOST)
     for name, chain in walks.items():
         assert chain[0][0].endswith(f".{name.partition(',')[0]}")
-        assert len(chain) <= MOST[name.partition(",")[0]], chain
+        assert len(chain) <= (MOST_ON_A_BASE if "on a base" in name else MOST[name.partition(",")[0]]), chain
 
 
 def test_the_functions_on_the_way_are_short(walks):

@@ -27,6 +27,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "fit, drawn": GIVEN | {"negatives": 5},
     "fit, sampled": GIVEN | {"engine": "sampled"},
     "fit, features": GIVEN | {"features": True},
+    "fit, sessions": GIVEN | {"window": 3, "dropout": 0.5},
 }
 """Parameters of fits."""
 CUT: dict[str, dict[str, int]] = {
@@ -69,14 +70,21 @@ def walks() -> dict[str, list[tuple[str, int]]]:
 
     from slatewise import LatentRanker, datasets
 
-    pairs = datasets.make_sessions(14, 12, n_clusters=3, random_state=0).sessions.pairs()
+    sessions = datasets.make_sessions(14, 12, n_clusters=3, random_state=0).sessions
+    pairs = sessions.pairs()
     found: dict[str, list[CodeType]] = {}
     for name, settings in SMALL.items():
         features = settings.get("features", False)
-        rows = np.eye(12)[pairs.queries] if features else pairs.queries
+        given = (np.eye(12)[pairs.queries] if features else pairs.queries, pairs.items)
+        if "window" in settings:
+            given = (sessions,)
         settings = {key: value for key, value in settings.items() if key != "features"}
         ranker = LatentRanker(2, stages=2, k=4, epochs=2, validation_fraction=0.2, n_threads=1, **settings)
-        found[name] = walk(lambda ranker=ranker, rows=rows: ranker.fit(rows, pairs.items))
+        found[name] = walk(lambda ranker=ranker, given=given: ranker.fit(*given))
+    small: dict[str, Any] = {"epochs": 1, "n_threads": 1, "validation_fraction": 0.0, "window": 3}
+    by_session = LatentRanker(2, base=None, **small).fit(sessions)
+    on_base = LatentRanker(2, **small).fit(sessions)
+    found["rank, on a base"] = walk(lambda: on_base.rank(sessions, k=3, exclude_seen=True))
     ranker = LatentRanker(2, stages=2, k=4, epochs=1, n_threads=1, validation_fraction=0.0)
     ranker.fit(pairs.queries, pairs.items)
     hidden = [[item] for item in ranker.item_ids_[: len(ranker.query_ids_)]]
@@ -86,6 +94,7 @@ def walks() -> dict[str, list[tuple[str, int]]]:
             for where, size in sizes.items():
                 cut.enter_context(patch(f"slatewise.latent.{where}", size))
             found[name] = walk(lambda: ranker.rank(asked, k=3, exclude=hidden))
+            found[f"{name}, sessions"] = walk(lambda: by_session.rank(sessions, k=3, exclude_seen=True))
     return {
         name: [(_named(code), len(inspect.getsourcelines(code)[0])) for code in codes] for name, codes in found.items()
     }

@@ -407,8 +407,8 @@ def bench(
     what: Annotated[
         str,
         typer.Argument(
-            help="What to measure: metrics, reader, star, cstar, labels, quadratic, metric, permanent, warp, topk, "
-            "neighbors, serve."
+            help="What to measure: metrics, reader, star, cstar, label, labels, quadratic, metric, permanent, warp, "
+            "topk, bag, neighbors, serve."
         ),
     ],
     quick: QuickOption = False,

@@ -113,14 +113,14 @@ class Task(ABC):
     def of_events(self, events: EventColumns) -> Self:
         """Return the task that reads tables of events like this; most have none."""
         if events != NO_EVENTS:
-            raise ValueError(f"{EVENT_OPTIONS}: expected with sessions, for neighbors and cooccurrence, only")
+            raise ValueError(f"{EVENT_OPTIONS}: expected with sessions, for sessions, neighbors and cooccurrence, only")
         return self
 
     def showing(self, shown: Showing) -> Self:
         """Return the task that shows such items only; most show all."""
         if shown != EVERYTHING:
             raise ValueError(
-                "--exclude-seen, --candidates: expected with sessions, for neighbors and cooccurrence, only"
+                "--exclude-seen, --candidates: expected with sessions, for sessions, neighbors and cooccurrence, only"
             )
         return self
 
@@ -425,6 +425,7 @@ TASKS: dict[str, Task] = {
     "matching": DocumentTask(MatchingRanker),
     "metric": ExampleTask(MetricRanker),
     "neighbors": SessionTask(SessionNeighbors),
+    "sessions": SessionTask(LatentRanker),
 }
 
 
@@ -437,6 +438,8 @@ def task_named(system: str) -> Task:
 
 def task_of(model: object) -> Task:
     """Return the task of a loaded model."""
+    if isinstance(model, LatentRanker) and model.window_ != 0:
+        return TASKS["sessions"]
     for task in TASKS.values():
         if task.estimator is type(model):
             return task

@@ -87,7 +87,7 @@ class Session:
         self._lock = RLock()
         self._visit: Visit | None = None
         self._view: ItemView | None = None
-        self._leased, self._taken = 0.0, False
+        self._leased, self._taken, self._n_acts = 0.0, False, 0
         for item in project.leases.held(self.annotator):
             if self._visit is None and project.state(item, self.annotator).mark == "open":
                 self.open(item)
@@ -99,12 +99,11 @@ class Session:
 
     @property
     def view(self) -> ItemView | None:
-        """What to show of the open item; the same until something is said of it. None where no item is open."""
+        """What to show of the open item; the same until anybody says something of it. None where no item is open."""
         with self._lock:
-            if self._view is None and self._visit is not None:
-                notes = self._workbench.notes() if not self._visit.honest else ()
-                self._view = self._visit.view(self._workbench.bench, (*notes, *([_SOMEBODY_ELSE] * self._taken)))
-            return self._view
+            if self._visit is not None and self._project.n_acts(self._visit.item) != self._n_acts:
+                self._again()  # an import, a reviewer, or another process
+            return self._last_view()
 
     @property
     def question(self) -> Question | None:
@@ -125,7 +124,7 @@ class Session:
             self._workbench.refresh()
             left = self.item
             if left is not None:
-                self._workbench.touch(left)
+                self._workbench.left(left)
             for item in self._workbench.choose(self.annotator, by, left):
                 if self.open(item):
                     return item
@@ -163,7 +162,7 @@ class Session:
         """
         _WORD.check("said", said)
         with self._lock:
-            visit, view, number = self._open_visit(), self.view, self._number(label)
+            visit, view, number = self._open_visit(), self._last_view(), self._number(label)
             assert view is not None
             was_asked = visit.how[number] == HOWS.index("asked")
             is_asked = view.question is not None and view.question.label == number
@@ -174,7 +173,7 @@ class Session:
         """Record what nobody asked for; return what to show next. The parameters are those of :meth:`answer`."""
         _WORD.check("said", said)
         with self._lock:
-            visit, view, number = self._open_visit(), self.view, self._number(label)
+            visit, view, number = self._open_visit(), self._last_view(), self._number(label)
             assert view is not None
             return self._record(visit, view, number, WORDS[said], "volunteered", milliseconds)
 
@@ -191,7 +190,7 @@ class Session:
             How long it took.
         """
         with self._lock:
-            visit, view = self._open_visit(), self.view
+            visit, view = self._open_visit(), self._last_view()
             assert view is not None
             if shown is None:
                 listed = {label.label: label.probability for label in view.listed if label.said is None}
@@ -214,7 +213,6 @@ class Session:
             undone = self._project.undo(self.annotator)
             if undone is None:
                 return None
-            self._workbench.touch(undone.item)
             if undone.item == self.item or not self.open(undone.item):
                 self._again()
             return undone
@@ -223,7 +221,6 @@ class Session:
         """Decide as a reviewer what others dispute, see :class:`slatewise.labelling.Agreement`."""
         _WORD.check("said", said)
         self._project.answer(item, self._number(label), WORDS[said], self.annotator, how="reviewed")
-        self._workbench.touch(item)
 
     def export(self, path: str | os.PathLike[str], format: str | None = None, **options: Any) -> None:
         """Write what everybody said to a file, as :func:`slatewise.labelling.export_answers` does.
@@ -236,6 +233,13 @@ class Session:
         export_answers(self._project, path, format, **options)
 
     # --- parts -------------------------------------------------------------------------------------------------------
+
+    def _last_view(self) -> ItemView | None:
+        """Return what the person was shown, and says something to, whatever others said since."""
+        if self._view is None and self._visit is not None:
+            notes = self._workbench.notes() if not self._visit.honest else ()
+            self._view = self._visit.view(self._workbench.bench, (*notes, *([_SOMEBODY_ELSE] * self._taken)))
+        return self._view
 
     def _record(
         self, visit: Visit, view: ItemView, label: int, said: int, how: How, milliseconds: int | None
@@ -255,6 +259,7 @@ class Session:
         if how == "volunteered" and probability is not None and any(one.label == label for one in view.listed):
             visit.from_list[label] = probability
         visit.note(label, said, how)
+        self._n_acts += 1
         self._keep_lease(visit)
         self._view = None
         after = self.view
@@ -273,6 +278,10 @@ class Session:
         self._leased = clocks.steady_clock()
 
     def _begin(self, item: int) -> None:
+        if self._visit is not None:
+            self._workbench.left(self._visit.item)
+        self._workbench.opened(item)
+        self._n_acts = self._project.n_acts(item)  # before the votes, so that nothing is missed
         self._visit = Visit.of(item, self.annotator, self._project.votes(item), self._workbench.bench)
         self._view = None
 
@@ -284,7 +293,7 @@ class Session:
             self._visit.from_list = from_list
 
     def _ended(self, visit: Visit) -> None:
-        self._workbench.touch(visit.item)
+        self._workbench.left(visit.item)
         self._visit = self._view = None
 
     def _leave(self) -> None:

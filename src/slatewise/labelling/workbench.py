@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from slatewise.cstar.ranker import CStarRanker
     from slatewise.labelling.session import Session
 
+_MOST_IN_PASSING = 256
+"""Items that others changed which are counted again while somebody waits; more of them, as after an import, are loaded
+beside the work."""
 COLD = "There is no model yet: labels that were found most often are asked first."
 
 
@@ -59,6 +62,8 @@ class Bench:
     scored: ScoredItems
     order: ItemOrder
     notes: tuple[str, ...]
+    last_act: int
+    """What was said to here is in ``said``, whoever said it, but for items that people have open."""
 
     @property
     def n_honest(self) -> int:
@@ -97,9 +102,10 @@ class Workbench:
         elif scores is not None:
             self._data = ItemData.of(project, scores, "log-odds")
         self._given, self._given_until = model, project.models.current()
-        self._lock, self._thread = RLock(), None
-        self._dirty: set[int] = set()
-        self._dirty_meanwhile: set[int] | None = None
+        self._lock = RLock()
+        self._thread: Thread | None = None
+        self._open: set[int] = set()
+        self._late: set[int] = set()
         self._failed: str | None = None
         key = self._current_key(0)
         self._bench = self._first(key)
@@ -125,12 +131,15 @@ class Workbench:
         failed = () if self._failed is None else (self._failed,)
         return (*self._bench.notes, *failed)
 
-    def touch(self, item: int) -> None:
-        """Note that something was said of an item, when the person leaves it: until then nobody else can have it."""
+    def opened(self, item: int) -> None:
+        """Note that a person begins with an item: what is said of it is counted when the person leaves it."""
         with self._lock:
-            self._dirty.add(item)
-            if self._dirty_meanwhile is not None:
-                self._dirty_meanwhile.add(item)
+            self._open.add(item)
+
+    def left(self, item: int) -> None:
+        """Note that a person leaves an item."""
+        with self._lock:
+            self._open.discard(item)
 
     def choose(self, annotator: int, by: By | None = None, without: int | None = None) -> Iterator[int]:
         """Iterate over the items that a person may take, the best first."""
@@ -147,7 +156,7 @@ class Workbench:
             yield from part.tolist()
 
     def refresh(self, *, wait: bool = False) -> None:
-        """Begin to load what changed in the project: another version of the model, more items, another plan.
+        """Begin to load what changed in the project: another version of the model, more items, another plan, an import.
 
         Parameters
         ----------
@@ -156,8 +165,8 @@ class Workbench:
         """
         key = self._current_key(_calibration(self._bench))
         with self._lock:
-            if key != self._key and self._thread is None:
-                self._key, self._dirty_meanwhile = key, set()
+            if self._thread is None and (key != self._key or self._is_far_behind()):
+                self._key = key
                 self._thread = Thread(target=self._load_again, args=(key,), daemon=True)
                 self._thread.start()
             thread = self._thread
@@ -191,12 +200,12 @@ class Workbench:
         with self._lock:
             self._bench, self._failed = bench, failed
             self._key = key._replace(calibration=_calibration(bench))
-            self._dirty |= self._dirty_meanwhile or set()
-            self._thread = self._dirty_meanwhile = None
+            self._thread = None
 
     def _load(self, key: _Key, *, with_model: bool = True) -> Bench:
         plan, project, notes = key.plan, self.project, ()
         honest = HonestShare(draws((item.id for item in project.items.all()), plan.seed), plan.share)
+        last_act = project.last_act()  # before what was said is read, so that nothing is missed
         said = Said.of(project.votes(), (key.n_items, key.n_labels))
         current = project.models.current()
         cold = ScoredItems.by_frequency(said)
@@ -212,7 +221,7 @@ class Workbench:
                 notes = (_not_calibrated(rule, len(items), plan),)
         order = ItemOrder(scored, said, plan.overlap == 1)
         order.prepare(plan.order)
-        return Bench(plan, project.labels.names(), honest, said, scored, order, notes)
+        return Bench(plan, project.labels.names(), honest, said, scored, order, notes, last_act)
 
     def _scored(self, said: Said, current: ModelVersion | None) -> ScoredItems | None:
         data = self.item_data()
@@ -244,17 +253,27 @@ class Workbench:
     # --- what was said meanwhile -------------------------------------------------------------------------------------
 
     def _look_again(self) -> None:
-        """Take in what was said of items since the last time."""
+        """Take in what was said of items since the last time, here or by another process."""
         with self._lock:
-            bench, items = self._bench, {item for item in self._dirty if item < len(self._bench.said.values)}
-            self._dirty = set()
+            bench = self._bench
+            acts = self.project.acts_after(bench.last_act)
+            if self._thread is not None and len(acts) > _MOST_IN_PASSING:
+                return
+            items = (self._late | set(acts)) - self._open
+            self._late = (self._late | set(acts)) & self._open
+            self._bench = replace(bench, last_act=max(acts.values(), default=bench.last_act))
+            items = [item for item in items if item < len(bench.said.values)]
             if not items:
                 return
             for item in items:
                 bench.said.replace(item, self.project.votes(item))
             bench.order.changed(items)
             if bench.scored.basis == "frequency":
-                self._bench = replace(bench, scored=ScoredItems.by_frequency(bench.said))
+                self._bench = replace(self._bench, scored=ScoredItems.by_frequency(bench.said))
+
+    def _is_far_behind(self) -> bool:
+        """Whether so much was said elsewhere that it is loaded; not again and again where loading fails."""
+        return self._failed is None and len(self.project.acts_after(self._bench.last_act)) > _MOST_IN_PASSING
 
 
 def _measuring_items(said: Said, honest: HonestShare, plan: Plan, trained_here: bool) -> Ints:

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.executor import Executor
 from slatewise.core.former_answers import FormerPair
+from slatewise.latent.among import top_among
+from slatewise.latent.bags import AgeWeights, asked_of
+from slatewise.latent.base_levels import N_KNOTS
 from slatewise.latent.base_scores import BaseScores
+from slatewise.latent.candidates import Seen, Shown, check_candidates, check_shown
 from slatewise.latent.cascade import FEW_QUERIES, Cascade, TopItems
 from slatewise.latent.engine import Factors
 from slatewise.latent.explanation import SlateExplanation, explain_slates
 from slatewise.latent.fold_in import FoldedQueries
-from slatewise.latent.input import Features, Ids, Unknown, check_ids, number_ids, own_items, queries_of
+from slatewise.latent.input import Features, Ids, Unknown, check_ids, featured_queries, number_ids, own_items
 from slatewise.latent.lists import check_exclude, check_k
 from slatewise.latent.model import LatentModel, inverse_lengths
 from slatewise.latent.pair_terms import OwnItems
-from slatewise.latent.queries import IdQueries, Queries, zero_queries
+from slatewise.latent.queries import BagQueries, IdQueries, Queries, zero_queries
+from slatewise.latent.session_base import levels_of
+from slatewise.latent.session_queries import SessionQueries
 from slatewise.latent.tables import Ints, Singles, Table
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +41,8 @@ class QueryBatch:
     """Of every stage, without what their lists add."""
     own_items: OwnItems | None = None
     base: BaseScores | None = None
+    sessions: SessionQueries | None = None
+    """Of queries that hold items: which."""
 
     @classmethod
     def of_ids(cls, model: LatentModel, queries: Any, unknown: Unknown) -> QueryBatch:
@@ -52,8 +58,21 @@ class QueryBatch:
     @classmethod
     def of_features(cls, model: LatentModel, features: Features) -> QueryBatch:
         """Multiply features, which are checked."""
-        make = queries_of(features, model.n_components)
+        make = featured_queries(features, model.n_components)
         return cls(model, np.arange(features.shape[0]), tuple(make(table) for table in model.queries))
+
+    @classmethod
+    def of_sessions(cls, model: LatentModel, queries: Any, unknown: Unknown, executor: Executor) -> QueryBatch:
+        """Add the rows of items up; where none is known there is nothing to add: the biases alone rank."""
+        seen = SessionQueries.of(queries, model.item_ids, unknown)
+        seen.warn_of_nothing_known("get the order of the biases")
+        bags, n_items = asked_of(seen.items, seen.starts, seen.ends, model.window), len(model.item_ids)
+        levels = None if model.base is None else levels_of(model.base, seen, executor)
+        n_knots = 0 if levels is None else N_KNOTS
+        made = tuple(
+            BagQueries(bags, AgeWeights(table, n_items, n_knots), model.n_components, levels) for table in model.queries
+        )
+        return cls(model, seen.ids, made, sessions=seen)
 
     @classmethod
     def of_rows(cls, model: LatentModel, queries: FoldedQueries) -> QueryBatch:
@@ -89,34 +108,49 @@ class QueryBatch:
         scores[:, items < 0] = -np.inf
         return scores
 
-    def check_places(self, k: int, exclude: Any, unknown: Unknown) -> csr_array | None:
-        """Return what is hidden from each query; refuse more places than items."""
-        hidden = check_exclude(exclude, len(self), self.model.item_ids, unknown)
-        check_k(k, len(self.model.item_ids))
-        return hidden
+    def shown(
+        self, k: int, exclude: Any, unknown: Unknown, exclude_seen: Seen = False, candidates: Any = None
+    ) -> Shown:
+        """Return what may be shown to each query; refuse more places than items."""
+        item_ids = self.model.item_ids
+        if self.sessions is not None:
+            shown = check_shown(self.sessions, item_ids, exclude, exclude_seen, candidates, unknown)
+        elif exclude_seen is not False:
+            raise ValueError(f"exclude_seen: expected False where queries are no sessions, found {exclude_seen!r}")
+        else:
+            hidden = check_exclude(exclude, len(self), item_ids, unknown)
+            shown = Shown(hidden, *check_candidates(candidates, len(self), item_ids, unknown))
+        check_k(k, len(item_ids))
+        return shown
 
-    def explain(self, stage: int, k: int, hidden: csr_array | None, executor: Executor) -> SlateExplanation:
+    def ranked_by(self, stage: int, shown: Shown) -> partial[TopItems]:
+        """Return what ranks all that may be shown, when it is told how many places there are, and an executor."""
+        cascade = self.cascade(stage)
+        if shown.common is None and shown.own is None:
+            return partial(cascade.top, np.arange(len(self)), exclude=shown.hidden)
+        return partial(top_among, cascade, len(self), shown=shown)
+
+    def explain(self, stage: int, k: int, shown: Shown, executor: Executor) -> SlateExplanation:
         """Rank, and take the scores apart."""
-        cascade, model = self.cascade(stage), self.model
-        found = cascade.top(np.arange(len(self)), k, hidden, executor)
-        require_finite(found.scores, found.items >= 0 if hidden is not None else None)
-        return explain_slates(cascade, model.pair, found.items, model.item_ids, executor)
+        found = self.ranked_by(stage, shown)(k, executor=executor)
+        require_finite(found.scores, found.items >= 0 if shown.may_be_short else None)
+        return explain_slates(self.cascade(stage), self.model.pair, found.items, self.model.item_ids, executor)
 
-    def rankings(self, found: TopItems, short: bool) -> FormerPair:
-        """Name what was found; lists may be ``short`` where items are excluded."""
-        require_finite(found.scores, found.items >= 0 if short else None)
-        return named(self.ids, self.model.item_ids, found)
+    def rankings(self, found: TopItems, shown: Shown) -> FormerPair:
+        """Name what was found, and mark queries of which nothing is known."""
+        require_finite(found.scores, found.items >= 0 if shown.may_be_short else None)
+        nothing = None if self.sessions is None else self.sessions.nothing_known
+        return named(self.ids, self.model.item_ids, found, nothing if nothing is not None and nothing.any() else None)
 
 
-def named(query_ids: Ids, item_ids: Ids, found: TopItems) -> FormerPair:
+def named(query_ids: Ids, item_ids: Ids, found: TopItems, nothing_known: NDArray[np.bool_] | None = None) -> FormerPair:
     """Return the ids of items found for each query; lists that have fewer are shorter."""
     there = found.items >= 0
     if there.all():
-        return FormerPair(query_ids, item_ids[found.items], found.scores)
+        return FormerPair(query_ids, item_ids[found.items], found.scores, None, nothing_known)
     offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-    return cast(
-        "FormerPair", FormerPair.of_lists(query_ids, item_ids[found.items[there]], found.scores[there], offsets)
-    )
+    ids, scores = item_ids[found.items[there]], found.scores[there]
+    return cast("FormerPair", FormerPair.of_lists(query_ids, ids, scores, offsets, nothing_known))
 
 
 def similar_items(model: LatentModel, numbers: Ints, k: int, executor: Executor) -> FormerPair:

@@ -42,6 +42,7 @@ class _Snapshot(NamedTuple):
     factors: Factors
     negatives: StepNegatives
     rank_weight: Singles
+    dropout: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,8 @@ class BlockedEngine:
     rank_weight: Singles
     step_pairs: int
     executor: Executor
+    dropout: float = 0.0
+    """Share of a query's numbers, of those that meet V, which are 0 for a step; the others are larger instead."""
 
     def epoch(
         self, factors: Factors, pairs: TrainingPairs, rng: np.random.Generator, mean: EpochMean | None = None
@@ -71,7 +74,7 @@ class BlockedEngine:
         return EpochStats(loss / len(pairs), violated / len(pairs))
 
     def _step(self, factors: Factors, blocks: list[Block], negatives: StepNegatives) -> tuple[float, int]:
-        snapshot = _Snapshot(factors, negatives, self.rank_weight)
+        snapshot = _Snapshot(factors, negatives, self.rank_weight, self.dropout)
         results = list(self.executor.map_blocks(_compare, snapshot, blocks))
         wanted = [result for _, result in results]
         queries = np.concatenate([block.queries for block in blocks])
@@ -95,13 +98,34 @@ class BlockedEngine:
             entries.append(_shift(backward.entries, n_rows))
         step_rows(factors.items, Entries.join(entries), np.concatenate(sources), self.executor)
         factors.queries.step(queries, gradient, self.executor)
+        added = factors.queries.added
+        if added is not None:
+            added.step(np.add.reduce([result.added for result in wanted if result.added is not None]))
         return sum(result.loss for result in wanted), sum(result.violated for result in wanted)
 
 
 def _compare(snapshot: _Snapshot, block: Block) -> tuple[Singles, BlockGradient]:
     factors = snapshot.factors
-    vectors = factors.queries.vectors(block.queries)
-    return vectors, snapshot.negatives.gradient(block, vectors, factors.items.values, snapshot.rank_weight)
+    vectors, items = factors.queries.vectors(block.queries), factors.items
+    if not snapshot.dropout:
+        return vectors, snapshot.negatives.gradient(block, vectors, items.values, snapshot.rank_weight)
+    own = slice(items.segments[0].start, items.segments[0].stop)
+    shares = _kept_shares(block, own.stop - own.start, snapshot.dropout)
+    vectors[:, own] *= shares
+    found = snapshot.negatives.gradient(block, vectors, items.values, snapshot.rank_weight)
+    found.queries[:, own] *= shares
+    return vectors, found
+
+
+def _kept_shares(block: Block, width: int, dropout: float) -> Singles:
+    """Return what a row's numbers are multiplied by: the random number of its first pair decides."""
+    from slatewise.latent.kernels.dropout import kept_shares
+
+    starts = block.starts[np.append(0, block.ends[:-1])]
+    states = (starts + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # odd: no state is 0, near ones differ much
+    out = np.empty((len(starts), width), dtype=np.float32)
+    kept_shares(states, dropout, out)
+    return out
 
 
 def _shift(entries: Entries, by: int) -> Entries:
@@ -121,7 +145,9 @@ def blocked_engine(task: EngineTask) -> BlockedEngine:
         drawn = int(settings.negatives)
         negatives = SharedWithLists(drawn, task.lists) if task.stage else SharedNegatives(drawn, settings.k)
     weight = rank_weights(task.n_items, settings.rank_power)
-    return BlockedEngine(negatives, weight, settings.batch_size or step_size(task.n_pairs), task.executor)
+    # Later stages leave U and V as they are: there is nothing to keep from learning too much.
+    dropout = 0.0 if task.stage else settings.dropout
+    return BlockedEngine(negatives, weight, settings.batch_size or step_size(task.n_pairs), task.executor, dropout)
 
 
 KIND = EngineKind(blocked_engine)

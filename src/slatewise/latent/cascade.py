@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
+from slatewise.core.groups import spans
+from slatewise.latent.added import Held
 from slatewise.latent.base_scores import pieces
 from slatewise.latent.engine import Factors
 from slatewise.latent.pair_terms import OwnItems, PairTerm, add_lists, places_of
@@ -152,18 +154,18 @@ class Cascade:
         scores, every = np.empty((n_queries, len(items)), dtype=np.float32), np.arange(n_queries)
 
         def multiply(part: slice) -> None:
-            numbers = every[part]
-            np.matmul(factors.queries.vectors(numbers)[:, :width], rows.T, out=scores[part])
-            if factors.base is not None:
-                scores[part] += factors.base.rows(numbers)[:, items]
+            scores_of(factors, every[part], items, rows, scores[part])
 
         with one_blas_thread():
             executor.fill_blocks(multiply, self._blocks(n_queries))
         return scores
 
     def base_scores(self, items: Ints) -> Singles:
-        """Return the base's scores of given items, (queries, given); of all queries."""
+        """Return what given items, (queries, given), score beside all products: by a base, or for being repeated."""
         out, every = np.zeros(items.shape, dtype=np.float32), np.arange(len(items))
+        added = self.stages[-1].queries.added
+        if added is not None:
+            out[:] = added.of_pairs(np.repeat(every, items.shape[1]), items.reshape(-1)).reshape(items.shape)
         base = self.stages[0].base
         if base is not None:
             with one_blas_thread():
@@ -197,19 +199,42 @@ class Cascade:
                 add_lists(self.pair, items, places, weights, vectors)
             part = found.of(rows) if stage == last else TopItems.nothing(len(asked), self.list_length)
             hidden = _hidden(exclude if stage == last else None, rows.start, len(asked))
+            added = factors.queries.added
+            held = None if added is None else added.held(asked)
+            others = hidden if held is None else _hidden_too(hidden, held, self.n_items)
             index = self.quantized(stage) if is_indexed else None
             if index is not None and np.isfinite(vectors).all():
-                executor.fill_blocks(partial(index.best, vectors, *hidden, part.scores, part.items), range(len(asked)))
+                executor.fill_blocks(partial(index.best, vectors, *others, part.scores, part.items), range(len(asked)))
             elif share >= self.n_items:
-                _keep_best(_Scored(vectors, items, base, hidden), [part], share, 0)
+                _keep_best(_Scored(vectors, items, base, others), [part], share, 0)
             else:
-                scored, shape = _Scored(vectors, items, base, hidden), part.items.shape
+                scored, shape = _Scored(vectors, items, base, others), part.items.shape
                 shares = [TopItems.nothing(*shape) for _ in range(0, self.n_items, share)]
                 # One query only reads memory, which threads do not make faster, and should not wait for them to start.
                 threads = executor if len(asked) > 1 else ONE_THREAD
                 threads.fill_blocks(partial(_keep_best, scored, shares, share), range(len(shares)))
                 _merge(shares, part)
+            if held is not None:
+                _put_back(vectors, items, held, hidden, part)
             lists = part.items
+
+
+def scores_of(factors: Factors, queries: Ints, items: Ints, rows: Singles, out: Singles) -> None:
+    """Fill in the scores of queries with some items, whose rows are given."""
+    np.matmul(factors.queries.vectors(queries)[:, : rows.shape[1]], rows.T, out=out)
+    if factors.base is not None:
+        out += factors.base.rows(queries)[:, items]
+    if factors.queries.added is not None:
+        _add_held(out, items, factors.queries.added.held(queries))
+
+
+def _add_held(scores: Singles, items: Ints, held: Held) -> None:
+    """Add what queries hold to their rows of scores with some items, which may be given twice."""
+    order = np.argsort(items, kind="stable")
+    first, last = (np.searchsorted(items, held.items, side, order) for side in ("left", "right"))
+    rows = np.repeat(np.arange(len(scores)), np.diff(held.offsets))
+    here = np.repeat(np.arange(len(rows)), last - first)
+    scores[rows[here], order[spans(first, last - first)[0]]] += held.amounts[here]
 
 
 def _merge(shares: list[TopItems], found: TopItems) -> None:
@@ -239,6 +264,20 @@ def _keep_best(scored: _Scored, shares: list[TopItems], size: int, share: int) -
         if len(unwanted):
             hide_items(scores, start, offsets, unwanted, places)
         keep_best(scores, start, found.scores, found.items)
+
+
+def _hidden_too(hidden: Hidden, held: Held, n_items: int) -> Hidden:
+    """Return what is hidden and what queries hold."""
+    rows = [np.repeat(np.arange(len(part.offsets) - 1), np.diff(part.offsets)) for part in (hidden, held)]
+    keys = np.unique(np.concatenate(rows) * n_items + np.concatenate([hidden.items, held.items]))
+    return Hidden(np.searchsorted(keys, np.arange(len(hidden.offsets)) * n_items), keys % n_items)
+
+
+def _put_back(vectors: Singles, items: Singles, held: Held, hidden: Hidden, found: TopItems) -> None:
+    """Put what queries hold, which gets more or less than its product, among the best of all other items."""
+    from slatewise.latent.kernels.catalogue_topk import put_items
+
+    put_items(vectors, items, held, hidden, found.scores, found.items)
 
 
 def _hidden(exclude: csr_array | None, first: int, n_queries: int) -> Hidden:

@@ -11,12 +11,13 @@ import numpy as np
 from slatewise.core.executor import Executor
 from slatewise.core.rankings import Rankings
 from slatewise.latent.batch import QueryBatch
+from slatewise.latent.candidates import Seen
 from slatewise.latent.explanation import SlateExplanation
 from slatewise.latent.frozen_ranker import FrozenRanker
 from slatewise.latent.input import Ids, Unknown, check_ids, number_ids
 from slatewise.latent.lists import check_depths, check_lengths
 from slatewise.latent.model import LatentModel
-from slatewise.latent.recall import recall_at
+from slatewise.latent.recall import recall_of
 from slatewise.latent.tables import Ints, Singles
 
 
@@ -27,7 +28,15 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
     item_ids_: Ids
 
     def rank(
-        self, queries: Any, k: int = 10, stage: int | None = None, exclude: Any = None, unknown: Unknown = "error"
+        self,
+        queries: Any,
+        k: int = 10,
+        stage: int | None = None,
+        exclude: Any = None,
+        unknown: Unknown = "error",
+        *,
+        exclude_seen: Seen = False,
+        candidates: Any = None,
     ) -> Rankings:
         """Return the k best items of each query, best first; equal scores in the order of ids.
 
@@ -37,7 +46,8 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         ----------
         queries
             Ids or features, as in :meth:`fit`, or rows of :meth:`LatentRanker.fold_in`; of a reranker, ids that its
-            base can score, seen in fit or not.
+            base can score, seen in fit or not. Of a ranker of sessions: lists of items, oldest first, or sessions in
+            any form that ``fit`` takes, or ids of items, each a session of its own; none of them need be in fit's.
         k
             How many items.
         stage
@@ -49,7 +59,13 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
             What becomes of ids that fit never saw, or that are no rows of a base given as matrices: "error", or
             "ignore" with a warning that counts them. Then such a query gets the order of the biases, or the mean of the
             base's rows, and such an item is excluded anyway. A base that is an object decides by itself what it does
-            with ids that it does not know.
+            with ids that it does not know. Items of a session are left out of it; where none is left, and where a
+            session is empty, the answer is the order of the biases, with a warning, and ``nothing_known`` marks it.
+        exclude_seen
+            Of sessions: True shows no item that the session has, "last" all but its last one.
+        candidates
+            The only items to show: ids for all queries, or a sequence of ids for each, or a sparse matrix (queries,
+            items).
 
         Returns
         -------
@@ -58,9 +74,9 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
             as ``ids, scores``, with a warning.
         """
         batch = self._batch(queries, unknown)
-        last, hidden = batch.model.check_stage(stage), batch.check_places(k, exclude, unknown)
-        found = batch.cascade(last).top(np.arange(len(batch)), k, hidden, Executor.of(self.n_threads))
-        return batch.rankings(found, hidden is not None)
+        last, shown = batch.model.check_stage(stage), batch.shown(k, exclude, unknown, exclude_seen, candidates)
+        found = batch.ranked_by(last, shown)(k, executor=Executor.of(self.n_threads))
+        return batch.rankings(found, shown)
 
     def scores(self, queries: Any, items: Any, stage: int | None = None, unknown: Unknown = "error") -> Singles:
         """Return the scores that :meth:`rank` sorts by, of every query with every item given, (queries, items).
@@ -90,34 +106,53 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
             As in :meth:`rank`.
         """
         batch = self._batch(queries, unknown)
-        last, hidden = batch.model.check_stage(stage), batch.check_places(k, exclude, unknown)
-        return batch.explain(last, k, hidden, Executor.of(self.n_threads))
+        last, shown = batch.model.check_stage(stage), batch.shown(k, exclude, unknown)
+        return batch.explain(last, k, shown, Executor.of(self.n_threads))
 
     def recall(
         self,
         queries: Any,
-        items: Any,
+        items: Any = None,
         ks: Sequence[int] = (5, 10, 30, 50),
         stage: int | None = None,
         unknown: Unknown = "error",
+        *,
+        exclude: Any = None,
+        exclude_seen: Seen = False,
+        candidates: Any = None,
     ) -> dict[int, float]:
         """Return, for each k, the share of pairs whose item is among the k best of all items for its query.
 
+        Of sessions without ``items``, every item but the first of a session is one to be found after those before it.
         With ``unknown="ignore"`` queries are treated as in :meth:`rank`, and pairs of items that fit never saw count as
-        not found.
+        not found. The other switches are those of :meth:`rank`.
         """
-        known = self._model().item_ids
-        numbers = number_ids("items", items, known, unknown=unknown, instead="count as not found")
-        batch, own = self._distinct(queries, unknown)
+        model, executor = self._model(), Executor.of(self.n_threads)
+        if items is None:
+            queries, items = self._continued(queries)
+        numbers = number_ids("items", items, model.item_ids, unknown=unknown, instead="count as not found")
+        batch, own = self._distinct(queries, unknown) if exclude is None else self._one_by_one(queries, unknown)
         check_lengths(own, numbers)
-        cascade = batch.cascade(batch.model.check_stage(stage))
-        return recall_at(cascade, own, numbers, check_depths(ks), Executor.of(self.n_threads))
+        last, depths = model.check_stage(stage), check_depths(ks)
+        deepest = min(max(depths), len(model.item_ids))
+        shown = batch.shown(deepest, exclude, unknown, exclude_seen, candidates)
+        found = batch.ranked_by(last, shown)(deepest, executor=executor)
+        return recall_of(found.items, own, numbers, depths)
 
     @abstractmethod
     def _batch(self, queries: Any, unknown: Unknown) -> QueryBatch:
         """Check queries."""
 
+    def _continued(self, queries: Any) -> tuple[Any, Any]:
+        """Return queries and items that are both in what is given."""
+        raise ValueError("items: expected one item per query, found None")
+
     def _distinct(self, queries: Any, unknown: Unknown) -> tuple[QueryBatch, Ints]:
         """Return each query once, and where every one of them is."""
         distinct, own = np.unique(check_ids("queries", queries), return_inverse=True)
         return self._batch(distinct, unknown), own
+
+    def _one_by_one(self, queries: Any, unknown: Unknown) -> tuple[QueryBatch, Ints]:
+        """Return every query as often as it is there: each may be shown something else."""
+        batch = self._batch(queries, unknown)
+        return batch, np.arange(len(batch))

@@ -37,6 +37,7 @@ def packed(progress: Progress) -> tuple[dict[str, NDArray[Any]], dict[str, Json]
         values[f"{name}.stage"], values[f"{name}.epoch"] = state.stage, state.epoch
         values[f"{name}.best_epoch"] = state.best_epoch
         arrays[f"{name}.best_recall"] = np.array([state.best_recall])
+        arrays[f"{name}.weight"] = np.array([np.nan if state.weight is None else state.weight])
         for moment, pair in (("now", (state.queries, state.items)), ("best", state.best)):
             for side, table in zip(("queries", "items"), pair or (), strict=False):
                 arrays[f"{name}.{moment}.{side}"] = table.values
@@ -81,7 +82,7 @@ def _settled(trials: list[Trial], given: Steps) -> Steps:
 
 
 def _state(saved: ModelState, shape: Shape, name: str) -> StageState:
-    stage = cast("int", saved.values[f"{name}.stage"])
+    stage, weight = cast("int", saved.values[f"{name}.stage"]), float(saved.arrays[f"{name}.weight"][0])
 
     def tables(moment: str) -> tuple[Table, Table]:
         made = shape.tables(stage)
@@ -97,4 +98,5 @@ def _state(saved: ModelState, shape: Shape, name: str) -> StageState:
         cast("int", saved.values[f"{name}.best_epoch"]),
         float(saved.arrays[f"{name}.best_recall"][0]),
         tables("best") if f"{name}.best.items" in saved.arrays else None,
+        None if np.isnan(weight) else weight,
     )

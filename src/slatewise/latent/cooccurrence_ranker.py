@@ -189,11 +189,19 @@ class CooccurrenceRanker(SessionRanker):
             self.n_sessions_,
         )
 
+    def scorer_of(self, sessions: NumberedSessions, executor: Executor) -> CountModel:
+        """Return what scores with other sessions under the settings that fit found; the items are those of fit."""
+        counts = PairCounts.of(sessions, self.window_, executor)
+        return self._asking(counts)
+
     def _freeze(self) -> CountModel:
+        return self._asking(self._counts())
+
+    def _asking(self, counts: PairCounts) -> CountModel:
         settings = CountSettings(
             self.window_, self.decay_, self.backward_, self.row_power_, self.last_weight_, self.repeat_weight_
         )
-        return CountModel.of(self._counts(), settings)
+        return CountModel.of(counts, settings)
 
     def check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""

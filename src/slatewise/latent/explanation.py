@@ -26,7 +26,8 @@ class SlateExplanation:
     items: NDArray[Any]
     """(queries, k) ids of the ranked items; -1 or an empty string where so many are excluded that none is left."""
     own: Floats
-    """(queries, k) what query and item have in common, or the base's score; -inf where there is no item."""
+    """(queries, k) what query and item have in common, or the base's score; -inf where there is no item. What an item
+    gets for being in its session already is in here."""
     bias: Floats
     """(queries, k) what the item has with any query."""
     neighbours: NDArray[Any]
@@ -72,7 +73,7 @@ def explain_slates(
     else:
         place, rows = pair.S.start - 1, values[ranked].astype(np.float64)
         vectors = last.queries.vectors(numbers).astype(np.float64)
-        own = np.einsum("qf,qif->qi", vectors[:, :place], rows[..., :place])
+        own = np.einsum("qf,qif->qi", vectors[:, :place], rows[..., :place]) + cascade.base_scores(ranked)
         bias = np.where(nobody, 0.0, rows[..., place])
     own[nobody] = -np.inf
     return SlateExplanation(shown_ids(item_ids, ranked), own, bias, shown_ids(item_ids, lists), moved_by)

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from slatewise.core.executor import Executor
+from slatewise.latent.base_levels import N_KNOTS, likely_steps
 from slatewise.latent.base_scores import BaseScores
 from slatewise.latent.checkpoint import packed, unpacked
 from slatewise.latent.engine import EngineTask, WarpEngine
@@ -15,18 +16,29 @@ from slatewise.latent.input import LatentPairs, own_items, queries_of
 from slatewise.latent.pairs import TrainingPairs
 from slatewise.latent.queries import zero_queries
 from slatewise.latent.search import Progress, StageSearch, left_open
+from slatewise.latent.session_base import with_levels
+from slatewise.latent.session_ranker import SessionRanker
 from slatewise.latent.settings import LatentSettings, Steps
 from slatewise.latent.stages import Shape, Stages
-from slatewise.latent.tables import Ints, Table
+from slatewise.latent.tables import Ints, Singles, Table
 from slatewise.latent.training import EpochReport, Schedule, StageState
 from slatewise.latent.validation import cross_folds, hold_out
 from slatewise.model.checkpoint import Checkpoint
 
+MOST_SEARCHED = 1 << 31
+"""Scores of an epoch over sessions, pairs times items, up to which steps and norms are searched for."""
 
-def search_of(settings: LatentSettings, pairs: LatentPairs, checkpoint: Checkpoint, executor: Executor) -> StageSearch:
+
+def search_of(
+    settings: LatentSettings,
+    pairs: LatentPairs,
+    checkpoint: Checkpoint,
+    executor: Executor,
+    session_base: SessionRanker | None = None,
+) -> StageSearch:
     """Put the parts of a LatentRanker's fit together, going on from a checkpoint."""
-    shape, steps = partial(shape_of, settings, pairs), settings.steps()
-    stages = stages_of(settings, pairs, shape(steps), executor)
+    shape, steps = partial(shape_of, settings, pairs, n_knots=0 if session_base is None else N_KNOTS), settings.steps()
+    stages = stages_of(settings, pairs, shape(steps), executor, session_base=session_base)
     saved = checkpoint.read()
     progress = Progress() if saved is None else unpacked(saved, shape, steps)
 
@@ -35,24 +47,36 @@ def search_of(settings: LatentSettings, pairs: LatentPairs, checkpoint: Checkpoi
             checkpoint.write(*packed(progress))
         settings.report(report)
 
-    # Without pairs to judge by, what is left open stays where a search would begin.
-    names = [] if stages.validation is None else left_open(settings)
+    # Without pairs to judge by, what is left open stays where a search would begin; so it does where sessions are many:
+    # there the start is good enough, and every trial takes minutes.
+    n_scores = len(pairs.queries) * len(pairs.item_ids)
+    is_long = pairs.sessions is not None and n_scores > MOST_SEARCHED
+    names = [] if stages.validation is None or is_long else left_open(settings)
     return StageSearch(stages, shape, names, settings.stages, progress, watch)
 
 
 def stages_of(
-    settings: LatentSettings, pairs: LatentPairs, shape: Shape, executor: Executor, base: BaseScores | None = None
+    settings: LatentSettings,
+    pairs: LatentPairs,
+    shape: Shape,
+    executor: Executor,
+    base: BaseScores | None = None,
+    session_base: SessionRanker | None = None,
 ) -> Stages:
-    """Hold pairs out and put the parts of stages together; on a base, which is then stage 0 itself."""
+    """Hold pairs out and put the parts of stages together; on a base, which is then stage 0 itself.
+
+    A base of sessions is a part of stage 0.
+    """
     own = own_items(pairs.query_ids, pairs.item_ids, settings.own_weight)
     if own is not None and settings.stages > 1 and (own.items < 0).all():
         raise ValueError(f"own_weight: expected 0 where no query has the id of an item, found {settings.own_weight!r}")
     seed, on_base = settings.seed, base is not None
     used, validation = hold_out(pairs, settings.validation_fraction, settings.k, seed, on_base)
+    pairs = with_levels(pairs, session_base, validation, seed, executor)
     training = training_pairs(used)
     return Stages(
         shape,
-        zero_queries if on_base else queries_of(pairs.features, settings.n_components),
+        zero_queries if on_base else queries_of(pairs, settings.n_components),
         pairs.n_queries,
         training,
         validation,
@@ -63,24 +87,42 @@ def stages_of(
         executor,
         own,
         base,
+        steps_of_base(pairs, used),
     )
 
 
-def shape_of(settings: LatentSettings, pairs: LatentPairs, steps: Steps, on_base: bool = False) -> Shape:
+def steps_of_base(pairs: LatentPairs, used: LatentPairs) -> Singles | None:
+    """Return how the levels of a base are added, learnt from the pairs used; None where there is no base."""
+    levels = None if pairs.sessions is None else pairs.sessions.levels
+    return None if levels is None else likely_steps(levels, used.queries, used.items, len(pairs.item_ids))
+
+
+def shape_of(
+    settings: LatentSettings, pairs: LatentPairs, steps: Steps, on_base: bool = False, n_knots: int = 0
+) -> Shape:
     """Return the sizes of the tables, and how they move."""
     return Shape(
         settings.n_components,
-        pairs.n_queries if pairs.features is None else int(pairs.features.shape[1]),
+        _rows_of_queries(pairs),
         len(pairs.item_ids),
         steps.learning_rate,
         steps.max_norm,
         steps.learning_rate,
         steps.stage_learning_rate,
         steps.stage_norm,
-        by_id=pairs.features is None,
+        by_id=pairs.by_id,
         term=settings.term,
         on_base=on_base,
+        n_ages=0 if pairs.sessions is None else pairs.sessions.n_ages,
+        n_knots=n_knots,
     )
+
+
+def _rows_of_queries(pairs: LatentPairs) -> int:
+    """Return how many rows U has: one per query, per feature or per item."""
+    if pairs.sessions is not None:
+        return len(pairs.item_ids)
+    return pairs.n_queries if pairs.features is None else int(pairs.features.shape[1])
 
 
 def engine_of(settings: LatentSettings, n_pairs: int, executor: Executor, state: StageState, lists: Ints) -> WarpEngine:
@@ -89,13 +131,18 @@ def engine_of(settings: LatentSettings, n_pairs: int, executor: Executor, state:
     return ENGINES[settings.engine].make(task)
 
 
-def check_for_features(settings: LatentSettings) -> None:
-    """Raise ValueError where parameters mean nothing for queries given by features."""
+def check_for_kind(settings: LatentSettings, pairs: LatentPairs) -> None:
+    """Raise ValueError where parameters mean nothing for queries given by features, or by items."""
+    if pairs.by_id:
+        return
+    kind = "queries given by features" if pairs.sessions is None else "sessions"
     if not ENGINES[settings.engine].takes_features:
-        able = " or ".join(repr(name) for name, kind in ENGINES.items() if kind.takes_features)
-        raise ValueError(f"engine: expected {able} for queries given by features, found {settings.engine!r}")
+        able = " or ".join(repr(name) for name, engine in ENGINES.items() if engine.takes_features)
+        raise ValueError(f"engine: expected {able} for {kind}, found {settings.engine!r}")
     if settings.own_weight:
-        raise ValueError("own_weight: expected 0 for queries given by features, which are no items")
+        raise ValueError(f"own_weight: expected 0 for {kind}, which are no items, found {settings.own_weight!r}")
+    if pairs.sessions is not None and settings.negatives != "catalogue":
+        raise ValueError(f"negatives: expected 'catalogue' for sessions, found {settings.negatives!r}")
 
 
 def training_pairs(pairs: LatentPairs) -> TrainingPairs:
@@ -109,10 +156,10 @@ def zero_untaught(queries: Table, pairs: LatentPairs, *known: Ints) -> None:
 
     Such a query then gets the order of the biases, as one does that is folded in without items.
     """
-    if pairs.features is not None:
+    if not pairs.by_id:
         return
+    own = queries.segments[0]
     untaught = np.ones(pairs.n_queries, dtype=bool)
     for taught in (pairs.queries, *known):
         untaught[taught] = False
-    own = queries.segments[0]
     queries.values[untaught, own.start : own.stop] = 0.0

@@ -17,8 +17,9 @@ from slatewise.latent.model import LatentModel
 
 def folded_in(model: LatentModel, items: Any, unknown: Unknown, max_norm: float, executor: Executor) -> FoldedQueries:
     """Return a row of U per query, for the items as stage 0 has them."""
-    if model.by_features:
-        raise ValueError("items: expected a ranker of query ids, found one of features, which rank takes as they are")
+    if model.by_features or model.window != 0:
+        kind = "features" if model.by_features else "sessions"
+        raise ValueError(f"items: expected a ranker of query ids, found one of {kind}, which rank takes as they are")
     seen = check_sets("items", items, model.item_ids, unknown)
     if not (np.isfinite(seen.data) & (seen.data > 0)).all():
         raise ValueError("items: expected finite weights >= 0, found others")

@@ -4,7 +4,8 @@
 queries                   items                          a pair is
 ========================= ============================== =====================================================
 ids (n,)                  ids (n,)                       row i of both
-Sessions                  None                           an item and the next one of its session
+sessions                  None                           the items of a session so far and the next one:
+                                                         ``session_pairs.py``
 matrix (queries, items)   None                           a stored entry > 0, which is its weight; ids are numbers
 features (n, d)           ids (n,)                       row i and its item
 features (n, d)           0/1 matrix (n, items)          row i and each of its items; ids are column numbers
@@ -24,9 +25,10 @@ from numpy.typing import ArrayLike, NDArray
 from slatewise.core.checks import feature_rows
 from slatewise.core.ids import Ids, check_ids
 from slatewise.core.sparse import sparse_rows
-from slatewise.data.records import Sessions
+from slatewise.latent.bags import AgeWeights, Bags
+from slatewise.latent.base_levels import N_KNOTS, Levels
 from slatewise.latent.pair_terms import OwnItems
-from slatewise.latent.queries import DenseQueries, IdQueries, Queries, SparseQueries
+from slatewise.latent.queries import BagQueries, DenseQueries, IdQueries, Queries, SparseQueries
 from slatewise.latent.tables import Ints, Singles, Table
 from slatewise.model.sklearn import BaseEstimator, check_rows, check_weights
 
@@ -39,8 +41,31 @@ Unknown: TypeAlias = Literal["error", "ignore"]
 
 
 @dataclass(frozen=True, eq=False)
+class SessionsSoFar:
+    """Queries that hold items: what was there before each item that came."""
+
+    bags: Bags
+    owners: Ints
+    """The session of each."""
+    window: int | None
+    """Most items of a query, by whose age they weigh; None: baskets, in no order."""
+    firsts: Ints
+    """Where in the items of the bags each query begins, whatever the window: a base has its own."""
+    items: Ints
+    offsets: Ints
+    """Of the sessions themselves: session s is ``items[offsets[s]:offsets[s + 1]]``."""
+    levels: Levels | None = None
+    """What a base says of each query; None: there is none."""
+
+    @property
+    def n_ages(self) -> int:
+        """How many ages have weights."""
+        return self.window or 1
+
+
+@dataclass(frozen=True, eq=False)
 class LatentPairs:
-    """Pairs by number; ``query_ids`` or ``features`` say what a query's number means."""
+    """Pairs by number; ``query_ids``, ``features`` or ``sessions`` say what a query's number means."""
 
     queries: Ints
     items: Ints
@@ -48,10 +73,23 @@ class LatentPairs:
     item_ids: Ids
     query_ids: Ids | None = None
     features: Features | None = None
+    sessions: SessionsSoFar | None = None
+
+    @property
+    def by_id(self) -> bool:
+        """Whether a query is known by its id alone."""
+        return self.features is None and self.sessions is None
+
+    @property
+    def owners(self) -> Ints:
+        """For each query what it belongs to, and is held out with: a session, or itself."""
+        return np.arange(self.n_queries) if self.sessions is None else self.sessions.owners
 
     @property
     def n_queries(self) -> int:
         """How many queries there are."""
+        if self.sessions is not None:
+            return self.sessions.bags.n_queries
         known = self.query_ids if self.features is None else self.features
         return 0 if known is None else int(known.shape[0])
 
@@ -62,6 +100,8 @@ class LatentPairs:
             known = [self.features]
         elif self.features is not None:
             known = [np.asarray(part) for part in (self.features.data, self.features.indices, self.features.indptr)]
+        elif self.sessions is not None:
+            known = [*self.sessions.bags, self.sessions.owners]
         return [self.queries, self.items, self.weights, self.item_ids, *known]
 
 
@@ -76,11 +116,6 @@ def check_pairs(
 
     ``features_of`` checks rows of features, dense or CSR. ``further`` pairs may be all of one item.
     """
-    if isinstance(queries, Sessions):
-        if items is not None:
-            raise ValueError("items: expected None, sessions have theirs, found some")
-        consecutive = queries.pairs()
-        queries, items = consecutive.queries, consecutive.items
     matrix = sparse_rows("queries", queries)
     if items is None:
         pairs = _interactions(queries if matrix is None else matrix, sample_weight)
@@ -94,6 +129,11 @@ def check_pairs(
         item_ids, item_numbers = np.unique(offered, return_inverse=True)
         weights = check_weights(sample_weight, len(asked))
         pairs = LatentPairs(numbers.astype(np.int64), item_numbers.astype(np.int64), weights, item_ids, query_ids)
+    return check_enough(pairs, further)
+
+
+def check_enough(pairs: LatentPairs, further: bool = False) -> LatentPairs:
+    """Leave pairs of weight 0 out; raise ValueError unless there is one left, and two items to rank."""
     used = pairs.weights > 0
     if not used.any():
         raise ValueError(
@@ -186,10 +226,17 @@ def as_singles(name: str, values: NDArray[Any], place_of: Callable[[int], str]) 
     return singles
 
 
-def queries_of(features: Features | None, bias: int) -> Callable[[Table], Queries]:
+def queries_of(pairs: LatentPairs, bias: int) -> Callable[[Table], Queries]:
     """Return what makes queries from a table of U."""
-    if features is None:
-        return IdQueries
+    sessions, n_items = pairs.sessions, len(pairs.item_ids)
+    if sessions is not None:
+        n_knots = 0 if sessions.levels is None else N_KNOTS
+        return lambda table: BagQueries(sessions.bags, AgeWeights(table, n_items, n_knots), bias, sessions.levels)
+    return IdQueries if pairs.features is None else featured_queries(pairs.features, bias)
+
+
+def featured_queries(features: Features, bias: int) -> Callable[[Table], Queries]:
+    """Return what makes queries from a table of U with a row per feature."""
     if isinstance(features, np.ndarray):
         return lambda table: DenseQueries(features, table, bias)
     return lambda table: SparseQueries(features, table, bias)

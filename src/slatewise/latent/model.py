@@ -10,6 +10,7 @@ from slatewise.core.rules import is_whole
 from slatewise.latent.input import Ids
 from slatewise.latent.pair_terms import PAIR_TERMS, PairTerm
 from slatewise.latent.quantized_index import QuantizedIndex
+from slatewise.latent.session_scores import SparseScorer
 from slatewise.latent.tables import Segment, Singles, Table
 
 FEWEST_INDEXED = 1 << 15
@@ -36,6 +37,10 @@ class LatentModel:
     query_ids: Ids = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """In ascending order; none for features."""
     by_features: bool = False
+    window: int | None = 0
+    """Of queries that are sessions: most items that count; None: baskets; 0: queries are none."""
+    base: SparseScorer | None = None
+    """Of sessions: what scores few items beside the factors."""
     indexes: dict[int | str, QuantizedIndex | None] = field(default_factory=dict[int | str, QuantizedIndex | None])
     """Those made so far, by stage."""
 

@@ -8,17 +8,21 @@ drawn              count in the query's list + scaled count among the drawn item
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slatewise.core.executor import Executor
+from slatewise.latent.added import Added, Adder
 from slatewise.latent.base_scores import BaseScores, pieces
 from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import Factors
 from slatewise.latent.pairs import Block, TrainingPairs
 from slatewise.latent.tables import Entries, Ints, Singles, without_padding
+
+Floats: TypeAlias = NDArray[np.float64]
 
 ITEMS_PER_TILE = 2048
 """Scores of a block against so many items are in memory at once."""
@@ -40,6 +44,8 @@ class BlockGradient:
     """A row for each item drawn for the step."""
     loss: float
     violated: int
+    added: Floats | None = None
+    """Of the parameters of what is added beside products."""
 
 
 class StepNegatives(Protocol):
@@ -76,6 +82,8 @@ class WholeCatalogue:
     """Every item is a negative; nothing is drawn, so it serves every step itself."""
 
     most: int = VIOLATORS_PER_PAIR
+    added: Added | None = None
+    """What queries add to the scores of few items."""
 
     @property
     def drawn(self) -> Ints:
@@ -83,8 +91,10 @@ class WholeCatalogue:
         return np.empty(0, dtype=np.int64)
 
     def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> EpochNegatives:
-        """Return itself, or what adds the scores of a base."""
-        return self if factors.base is None else OnBase(factors.base, self.most)
+        """Return itself, told what scores are made of beside vectors."""
+        if factors.base is not None:
+            return OnBase(factors.base, self.most)
+        return replace(self, added=factors.queries.added)
 
     def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
         """Return itself."""
@@ -94,7 +104,20 @@ class WholeCatalogue:
         """Scan the catalogue tile by tile."""
         rows = np.repeat(np.arange(len(block.ends)), np.diff(block.ends, prepend=0))
         bars = np.einsum("pf,pf->p", vectors[rows], items[block.positives]) - np.float32(1.0)
-        return gradient_of_scan(block, vectors, items, rank_weight, bars, _tiles(vectors, items), self.most)
+        tiles, own = _tiles(vectors, items), self.added
+        if own is None:
+            return gradient_of_scan(block, vectors, items, rank_weight, bars, tiles, self.most)
+        bars += own.of_pairs(block.queries[rows], block.positives)
+        tiles = _added(tiles, own.adders(block.queries))
+        found = gradient_of_scan(block, vectors, items, rank_weight, bars, tiles, self.most)
+        return replace(found, added=own.gradient(block.queries, found.items))
+
+
+def _added(tiles: Iterable[tuple[int, Singles]], adders: tuple[Adder, ...]) -> Iterator[tuple[int, Singles]]:
+    for first, scores in tiles:
+        for add in adders:
+            add(scores, first)
+        yield first, scores
 
 
 def _tiles(vectors: Singles, items: Singles) -> Iterator[tuple[int, Singles]]:
@@ -129,7 +152,7 @@ def gradient_of_scan(
     for first, scores in tiles:
         scan_tile(scores, first, len(items), block, bars, found)
     gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
-    entries = _buffer_for(int(found.kept.sum()) + int((found.kept > 0).sum()))
+    entries = Entries.empty(int(found.kept.sum()) + int((found.kept > 0).sum()))
     catalogue_gradient(items, block, rank_weight, bars, found, gradient, entries, totals)
     return BlockGradient(gradient, entries, None, float(totals[0]), int(totals[1]))
 
@@ -188,7 +211,7 @@ class SharedNegatives:
 
     def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> EpochNegatives:
         """Rank the catalogue for the queries that have enough pairs."""
-        _without_base(factors)
+        _by_vectors_alone(factors)
         lists = np.full((int(pairs.queries.max()) + 1, self.k), -1, dtype=np.int64)
         if self.k:
             items = factors.items.values
@@ -208,7 +231,7 @@ class SharedWithLists:
 
     def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> EpochNegatives:
         """Return itself: the lists stay."""
-        _without_base(factors)
+        _by_vectors_alone(factors)
         return self
 
     def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
@@ -232,7 +255,7 @@ class _Drawn:
         lists = self.lists[block.queries]
         coefficients = np.zeros(scores.shape, dtype=np.float32)
         gradient, totals = np.zeros(vectors.shape, dtype=np.float32), np.zeros(2)
-        entries = _buffer_for(len(block.positives) + lists.size)
+        entries = Entries.empty(len(block.positives) + lists.size)
         n_entries = shared_gradient(
             items, vectors, scores, self.drawn, lists, block, rank_weight, coefficients, gradient, entries, totals
         )
@@ -241,14 +264,8 @@ class _Drawn:
         return BlockGradient(gradient, used, coefficients.T @ vectors, float(totals[0]), int(totals[1]))
 
 
-def _without_base(factors: Factors) -> None:
+def _by_vectors_alone(factors: Factors) -> None:
     if factors.base is not None:
         raise NotImplementedError("negatives: expected the whole catalogue where a base scores first")
-
-
-def _buffer_for(n_entries: int) -> Entries:
-    return Entries(
-        np.empty(n_entries, dtype=np.int64),
-        np.empty(n_entries, dtype=np.float32),
-        np.empty(n_entries, dtype=np.int64),
-    )
+    if factors.queries.added is not None:
+        raise NotImplementedError("negatives: expected the whole catalogue where queries hold items")

@@ -2,24 +2,29 @@
 
 by id         [ U q | 1 | 0 ]                  U a table with a row per query
 by features   [ U' x_q | 1 | 0 ]               U a table with a row per feature, x_q dense or sparse
+by items      [ sum_j w_j U x_j | 1 | 0 ]      U a table with a row per item, x_j those of a session: ``bags.py``
 with lists    [ ... | 1 | p_q ]                p_q = sum_j w_j S dbar_j, dbar the list of the stage before
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from slatewise.core.executor import Executor
+from slatewise.latent.added import Added, Both
+from slatewise.latent.bags import AgeWeights, Bags, Repeats
+from slatewise.latent.base_levels import Levels, OnLevels
 from slatewise.latent.pair_terms import PairTerm, add_lists
 from slatewise.latent.tables import Entries, Ints, Singles, Table, aligned_zeros, step_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-FEATURES_PER_TILE = 512
+FEATURES_PER_TILE, ROWS_PER_TILE = 512, 256
+"""What one thread adds up; tiles are put together in their order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +38,17 @@ class Backward:
 class Queries(Protocol):
     """Vectors of queries that are called by number."""
 
+    @property
+    def added(self) -> Added | None:
+        """What is added to scores beside the product of vectors; None: nothing."""
+        ...
+
     def vectors(self, queries: Ints) -> Singles:
         """Return a fresh row per query, of the items' width."""
+        ...
+
+    def for_epoch(self, rng: np.random.Generator) -> Queries:
+        """Return the queries as an epoch of training sees them."""
         ...
 
     def backward(self, queries: Ints, gradient: Singles) -> Backward | None:
@@ -52,9 +66,17 @@ class IdQueries:
 
     table: Table
 
+    @property
+    def added(self) -> None:
+        """Hold no items."""
+
     def vectors(self, queries: Ints) -> Singles:
         """Return the rows themselves."""
         return self.table.values[queries]
+
+    def for_epoch(self, rng: np.random.Generator) -> IdQueries:
+        """Return them as they are."""
+        return self
 
     def backward(self, queries: Ints, gradient: Singles) -> Backward | None:
         """Depend on no item."""
@@ -75,12 +97,20 @@ class DenseQueries:
     bias: int
     """The column that holds 1."""
 
+    @property
+    def added(self) -> None:
+        """Hold no items."""
+
     def vectors(self, queries: Ints) -> Singles:
         """Return the products."""
         out = aligned_zeros(len(queries), self.table.values.shape[1])
         np.matmul(self.features[queries], self.table.values, out=out)
         out[:, self.bias] = 1.0
         return out
+
+    def for_epoch(self, rng: np.random.Generator) -> DenseQueries:
+        """Return them as they are."""
+        return self
 
     def backward(self, queries: Ints, gradient: Singles) -> Backward | None:
         """Depend on no item."""
@@ -109,12 +139,20 @@ class SparseQueries:
     table: Table
     bias: int
 
+    @property
+    def added(self) -> None:
+        """Hold no items."""
+
     def vectors(self, queries: Ints) -> Singles:
         """Return the products."""
         out = aligned_zeros(len(queries), self.table.values.shape[1])
         out[:] = self.features[queries] @ self.table.values
         out[:, self.bias] = 1.0
         return out
+
+    def for_epoch(self, rng: np.random.Generator) -> SparseQueries:
+        """Return them as they are."""
+        return self
 
     def backward(self, queries: Ints, gradient: Singles) -> Backward | None:
         """Depend on no item."""
@@ -128,15 +166,78 @@ class SparseQueries:
         step_rows(self.table, entries, gradient, executor)
 
 
+@dataclass(frozen=True, eq=False)
+class BagQueries:
+    """Vectors that are weighted sums of the rows of items."""
+
+    bags: Bags
+    ages: AgeWeights
+    bias: int
+    """The column that holds 1, behind those of U."""
+    levels: Levels | None = None
+    """What a base says of the same queries."""
+
+    @property
+    def added(self) -> Added:
+        """The items of a bag get something by their age, and others by their level."""
+        repeats, ages = Repeats(self.bags, self.ages), self.ages
+        return repeats if self.levels is None else Both(repeats, OnLevels(self.levels, ages), ages.n_ages, ages.n_items)
+
+    def vectors(self, queries: Ints) -> Singles:
+        """Return the sums."""
+        from slatewise.latent.kernels.bags import bag_vectors
+
+        table, ages = self.ages.table.values, self.ages
+        out = aligned_zeros(len(queries), int(table.shape[1]))
+        bag_vectors(table, self.bags.some(queries), ages.of(ages.items), self.bias, out)
+        out[:, self.bias] = 1.0
+        return out
+
+    def for_epoch(self, rng: np.random.Generator) -> BagQueries:
+        """Hide some of what a base says, so that the sums learn to rank alone too: such sums mix better with it."""
+        return self if self.levels is None else replace(self, levels=self.levels.hidden(rng))
+
+    def backward(self, queries: Ints, gradient: Singles) -> Backward | None:
+        """Depend on no row of the items' table."""
+        return None
+
+    def step(self, queries: Ints, gradient: Singles, executor: Executor) -> None:
+        """Step the rows of the items that occur, and w."""
+        from slatewise.latent.kernels.bags import bag_entries, weight_gradient
+
+        table, ages, bags = self.ages.table, self.ages, self.bags.some(queries)
+        if not table.segments[0].step:
+            return
+        by_age = np.zeros((-(-len(queries) // ROWS_PER_TILE), ages.n_ages))
+
+        def add_up(tile: int) -> None:
+            rows = np.arange(len(queries))[tile * ROWS_PER_TILE : (tile + 1) * ROWS_PER_TILE]
+            weight_gradient(table.values, bags.some(rows), gradient[rows], self.bias, by_age[tile])
+
+        executor.fill_blocks(add_up, range(len(by_age)))
+        entries = Entries.empty(int((bags.ends - bags.starts).sum()))
+        bag_entries(bags, ages.of(ages.items), entries)
+        step_rows(table, entries, gradient, executor)
+        ages.step_items(np.add.reduce(by_age, axis=0))
+
+
 @dataclass(frozen=True)
 class ZeroQueries:
     """Queries without vectors of their own: something else scores them first."""
 
     width: int
 
+    @property
+    def added(self) -> None:
+        """Hold no items."""
+
     def vectors(self, queries: Ints) -> Singles:
         """Return zeros."""
         return aligned_zeros(len(queries), self.width)
+
+    def for_epoch(self, rng: np.random.Generator) -> ZeroQueries:
+        """Return them as they are."""
+        return self
 
     def backward(self, queries: Ints, gradient: Singles) -> Backward | None:
         """Depend on no item."""
@@ -163,11 +264,20 @@ class ListedQueries:
     weights: Singles
     """w_j of the k positions."""
 
+    @property
+    def added(self) -> Added | None:
+        """That of the inner queries."""
+        return self.inner.added
+
     def vectors(self, queries: Ints) -> Singles:
         """Return the inner vectors with p_q in the columns of S."""
         out = self.inner.vectors(queries)
         add_lists(self.pair, self.items.values, self.lists[queries], self.weights, out)
         return out
+
+    def for_epoch(self, rng: np.random.Generator) -> ListedQueries:
+        """Return them as they are: lists are made of whole scores."""
+        return self
 
     def backward(self, queries: Ints, gradient: Singles) -> Backward | None:
         """p_q is linear in the rows of its list: each gets w_j times the gradient of p_q."""

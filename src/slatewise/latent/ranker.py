@@ -17,32 +17,40 @@ from slatewise.core.executor import Executor
 from slatewise.core.rankings import Rankings
 from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
+from slatewise.data.records import Sessions
+from slatewise.latent.bags import AgeWeights
+from slatewise.latent.base_levels import N_KNOTS
 from slatewise.latent.batch import QueryBatch, similar_items
 from slatewise.latent.catalogue_ranker import CatalogueRanker
 from slatewise.latent.engines import ENGINES
-from slatewise.latent.fitting import check_for_features, search_of, zero_untaught
+from slatewise.latent.fitting import check_for_kind, search_of, zero_untaught
 from slatewise.latent.fold_in import FoldedQueries
 from slatewise.latent.fold_in_rows import folded_in
-from slatewise.latent.growth import Former, one_more_epoch
+from slatewise.latent.growth import Former, first_epoch, one_more_epoch
 from slatewise.latent.index_file import write_index
 from slatewise.latent.index_vectors import against_equally_long, equally_long
 from slatewise.latent.input import Ids, LatentPairs, Unknown, check_features, check_pairs, number_ids
 from slatewise.latent.model import LatentModel, pair_term
 from slatewise.latent.pair_terms import PAIR_TERMS
 from slatewise.latent.search import Learned
-from slatewise.latent.settings import STARTS, LatentSettings
+from slatewise.latent.session_bases import BASE, added_to, check_base, described, fitted_base, fresh
+from slatewise.latent.session_pairs import are_sessions, is_ragged, session_pairs
+from slatewise.latent.session_ranker import SessionRanker
+from slatewise.latent.settings import DROPOUT, STARTS, LatentSettings
 from slatewise.latent.tables import Ints, Singles, Table, padded
 from slatewise.latent.training import EpochReport
 from slatewise.model.checkpoint import Checkpoint
-from slatewise.model.file import ModelCard
+from slatewise.model.file import ModelCard, ModelState
 from slatewise.model.saving import card_for
 
 
 class LatentRanker(CatalogueRanker):
     """Rank all items for a query by an inner product, trained on violators (WARP), in one or more stages.
 
-    ``f(q, d) = (U q).(V d) + b_d`` at stage 0. A later stage adds ``sum_j w_j (S d).(S dbar_j)`` over the k best items
-    dbar of the stage before, so that items which belong together rise together.
+    ``f(q, d) = (U q).(V d) + b_d`` at stage 0. A query is an id, a row of features, or what a session or a basket has
+    so far: then ``U q`` is a weighted sum of rows of U over its items, and sessions that fit never saw are answered at
+    the same price. A later stage adds ``sum_j w_j (S d).(S dbar_j)`` over the k best items dbar of the stage before, so
+    that items which belong together rise together.
 
     Parameters
     ----------
@@ -67,7 +75,8 @@ class LatentRanker(CatalogueRanker):
     learning_rate, max_norm : float or "auto"
         AdaGrad's step, and the largest norm of a row, of U and V. "auto": some are tried for a few epochs, and the one
         that promises the best recall on the held-out pairs goes on, which takes two or three times as long as a fit
-        with numbers. Where no pairs are held out, and in a first :meth:`partial_fit`, "auto" is .3 and 1.5.
+        with numbers. Where no pairs are held out, in a first :meth:`partial_fit`, and for sessions whose pairs times
+        items are more than 2 ** 31, "auto" is .3 and 1.5.
     stage_learning_rate, stage_norm : float or "auto"
         The same of S, where "auto" without held-out pairs is .1 and 1; stage 0 is trained once for all that are tried.
     pair : {"gram", "bilinear"}
@@ -78,11 +87,21 @@ class LatentRanker(CatalogueRanker):
     own_weight : float
         Where queries are items too (what comes after this one?): the weight of the query in its own list. Queries whose
         id no item has, and rows of :meth:`fold_in`, are in none. With "gram" a pair then teaches both directions.
+    window : int or None
+        Of sessions: how many of the last items make a query, each with a weight of its own by age. None: sessions are
+        baskets, whose items are in no order and all count alike.
+    base : "auto", None, :class:`slatewise.SessionNeighbors` or :class:`slatewise.CooccurrenceRanker`
+        Of sessions: whose scores are added, by a weight that is learnt; it is fitted on the same sessions. "auto":
+        ``SessionNeighbors()`` for sessions, none for baskets. Ids and features have none.
+    dropout : float or "auto"
+        Share of the numbers of a query's vector that are left out, at random, in each step of training. "auto": .5 for
+        sessions, 0 for other queries.
     epochs : int
         Most passes over the pairs, per stage.
     validation_fraction : float
         Share of the pairs (at most 20,000 pairs) held out to decide when a stage ends; of ids, a pair of every query
-        and of every item is trained on all the same. 0, or pairs too few to spare any: all epochs are run.
+        and of every item is trained on all the same, and sessions are held out whole. 0, or pairs too few to spare any:
+        all epochs are run.
     patience : int
         Epochs without a better recall after which a stage ends.
     batch_size : int, optional
@@ -105,10 +124,16 @@ class LatentRanker(CatalogueRanker):
     Attributes
     ----------
     query_ids_, item_ids_
-        Ids in ascending order; queries given by features have none.
+        Ids in ascending order; queries given by features, and sessions, have none.
     query_factors_, item_factors_
-        (stages, rows, columns): U and 1, or a row of U per feature; V, b, S and T. Columns of zeros fill up to cache
-        lines.
+        (stages, rows, columns): U and 1, or a row of U per feature, or of sessions a row of U per item and then the
+        weights by age; V, b, S and T. Columns of zeros fill up to cache lines.
+    window_
+        Of sessions; None for baskets, and 0 where queries are neither.
+    base_
+        The fitted base; None where there is none.
+    learned_weight_
+        Of what was learnt beside the base: 0, the base alone; None, without the base; 1, as both were learnt together.
     learning_rate_, max_norm_, stage_learning_rate_, stage_norm_
         What was trained with.
     n_components_, pair_, position_weights_, own_weight_
@@ -120,6 +145,14 @@ class LatentRanker(CatalogueRanker):
     -----
     Pairs that occur twice count twice. Other items of the same query are negatives of a pair like any other.
 
+    Of sessions, with the items x_t, x_{t-1}, ... so far,
+
+    ``f(q, d) = sum_j w_j (U x_{t-j}).(V d) + b_d + sum_j r_j [x_{t-j} = d]``,  j = 0 to ``window - 1``
+
+    and every item but the first of a session is one to be found. ``w_j >= 0`` (:attr:`age_weights_`, the first is 1)
+    and ``r_j`` (:attr:`repeat_weights_`), for items that come again, are learnt. Of a basket each item is to be found
+    among the others, and the sum is divided by the root of their number.
+
     Examples
     --------
     >>> from slatewise import LatentRanker, datasets
@@ -128,8 +161,16 @@ class LatentRanker(CatalogueRanker):
     >>> found = ranker.rank([25, 3], k=5)
     >>> found.ids.shape, found.scores.shape
     ((2, 5), (2, 5))
+
+    Sessions, oldest item first:
+
+    >>> visits = [["tea", "milk", "sugar"], ["bread", "butter", "jam"], ["tea", "milk", "sugar"], ["bread", "jam"]]
+    >>> ranker = LatentRanker(n_components=4, epochs=9, validation_fraction=0).fit(visits)
+    >>> ranker.rank([["tea", "milk"], ["bread"]], k=1, exclude_seen=True).ids.tolist()
+    [['sugar'], ['jam']]
     """
 
+    file_version: ClassVar[int] = 2
     learned: ClassVar[Mapping[str, Rule]] = {
         "query_ids_": rules.IDS,
         "item_ids_": rules.IDS,
@@ -138,6 +179,8 @@ class LatentRanker(CatalogueRanker):
         "query_steps_": rules.STEPS,
         "item_steps_": rules.STEPS,
         "by_features_": rules.BOOLEAN,
+        "window_": rules.count(0, rules.MOST_LISTED) | rules.NONE,
+        "learned_weight_": rules.WEIGHT | rules.NONE,
         "n_stages_": rules.count(),
         "n_epochs_": rules.vector("whole numbers", 0, rules.MOST, whole=True),
         "learning_rate_": rules.SINGLE_POSITIVE,
@@ -149,12 +192,16 @@ class LatentRanker(CatalogueRanker):
         "position_weights_": rules.WEIGHTS,
         "own_weight_": rules.WEIGHT,
     }
+    parts: ClassVar[tuple[str, ...]] = ("base_",)
     query_ids_: Ids
     query_factors_: Singles
     item_factors_: Singles
     query_steps_: Singles
     item_steps_: Singles
     by_features_: bool
+    window_: int | None
+    base_: SessionRanker | None
+    learned_weight_: float | None
     n_stages_: int
     n_epochs_: list[int]
     learning_rate_: float
@@ -171,6 +218,8 @@ class LatentRanker(CatalogueRanker):
         "query_ids_",
         "query_factors_",
         "by_features_",
+        "window_",
+        "base_",
         "n_components_",
         "pair_",
         "position_weights_",
@@ -192,6 +241,9 @@ class LatentRanker(CatalogueRanker):
         "pair": rules.one_of(*PAIR_TERMS),
         "position_weights": rules.one_of("reciprocal") | rules.WEIGHTS,
         "own_weight": rules.WEIGHT,
+        "window": rules.count(1, rules.MOST_LISTED) | rules.NONE,
+        "base": BASE,
+        "dropout": rules.number("a number from 0 to 0.99", 0.0, 0.99) | rules.one_of("auto"),
         "epochs": rules.count(),
         "validation_fraction": rules.SHARE,
         "patience": rules.count(),
@@ -219,6 +271,9 @@ class LatentRanker(CatalogueRanker):
         pair: Literal["gram", "bilinear"] = "gram",
         position_weights: Literal["reciprocal"] | ArrayLike = "reciprocal",
         own_weight: float = 0.0,
+        window: int | None = 20,
+        base: Literal["auto"] | SessionRanker | None = "auto",
+        dropout: Literal["auto"] | float = "auto",
         epochs: int = 12,
         validation_fraction: float = 0.05,
         patience: int = 3,
@@ -243,6 +298,9 @@ class LatentRanker(CatalogueRanker):
         self.pair = pair
         self.position_weights = position_weights
         self.own_weight = own_weight
+        self.window = window
+        self.base = base
+        self.dropout = dropout
         self.epochs = epochs
         self.validation_fraction = validation_fraction
         self.patience = patience
@@ -260,23 +318,25 @@ class LatentRanker(CatalogueRanker):
         ----------
         queries
             Ids, one per pair (whole numbers or strings); or features (rows, d), dense or sparse; or, with ``items``
-            None, a matrix of interactions whose entries are weights (then ids are row and column numbers), or
-            :class:`slatewise.data.Sessions`, of which an item and the next one are a pair (a session of one item, or
-            of none, has no pair).
+            None, a matrix of interactions whose entries are weights (then ids are row and column numbers), or sessions:
+            :class:`slatewise.data.Sessions`, lists of lists of ids, oldest first, or a data frame with the columns
+            "session" and "item" (and "time", which then orders them). A session of one item teaches nothing.
         items
             The item of each pair: ids; with features also a 0/1 matrix (rows, items).
         sample_weight
-            One weight >= 0 per pair (with features: per row).
+            One weight >= 0 per pair (with features: per row; with sessions: per session).
         """
         pairs = self._pairs(queries, items, sample_weight)
         settings, executor = self._settings(pairs), Executor.of(self.n_threads)
         card = card_for(pairs.n_queries, *pairs.arrays())
-        checkpoint = Checkpoint.of(self, card.data_sha256, position_weights=settings.position_weights)
-        learned = search_of(settings, pairs, checkpoint, executor).fit(settings.steps())
+        base = fitted_base(self.base, pairs, self.n_threads)
+        as_used = {"position_weights": settings.position_weights, "base": described(base)}
+        checkpoint = Checkpoint.of(self, card.data_sha256, **as_used)
+        learned = search_of(settings, pairs, checkpoint, executor, base).fit(settings.steps())
         checkpoint.remove()
         for state in learned.stages:
             zero_untaught(state.queries, pairs)
-        return self._keep(settings, pairs, learned, card)
+        return self._keep(settings, pairs, learned, card, base)
 
     def partial_fit(self, queries: Any, items: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Go on with one epoch over further pairs; ids not seen before get rows of their own.
@@ -291,15 +351,29 @@ class LatentRanker(CatalogueRanker):
         fresh = self._pairs(queries, items, sample_weight, further=fitted)
         settings, executor = self._settings(fresh), Executor.of(self.n_threads)
         if not fitted:
-            pairs, learned = one_more_epoch(settings, settings.steps(), fresh, None, executor)
-            return self._keep(settings, pairs, learned, card_for(pairs.n_queries, *pairs.arrays()))
+            base = fitted_base(self.base, fresh, self.n_threads)
+            learned = first_epoch(settings, settings.steps(), fresh, base, executor)
+            return self._keep(settings, fresh, learned, card_for(fresh.n_queries, *fresh.arrays()), base)
         steps = settings.steps({name: getattr(self, f"{name}_") for name in STARTS})
-        former = Former(self._model(), self.query_steps_, self.item_steps_, sum(self.n_epochs_))
+        epochs, base = tuple(self.n_epochs_), self.base_
+        former = Former(self._model(), self.query_steps_, self.item_steps_, epochs, base, self.learned_weight_)
         pairs, learned = one_more_epoch(settings, steps, fresh, former, executor)
+        if base is not None and pairs.sessions is not None:
+            base = added_to(base, pairs, self.n_threads)
         # Rows of features are new each time, ids may be old ones.
         before = self.model_card_.n_lists if self.by_features_ else 0
         card = card_for(before + pairs.n_queries, *pairs.arrays()).after(self.model_card_)
-        return self._keep(settings, pairs, learned, card)
+        return self._keep(settings, pairs, learned, card, base)
+
+    @property
+    def age_weights_(self) -> Singles:
+        """w_j of a session's items, the last one's first; none of other queries."""
+        return self._weights_by_age()[0]
+
+    @property
+    def repeat_weights_(self) -> Singles:
+        """r_j, what an item gets that a session has already, by its age."""
+        return self._weights_by_age()[1]
 
     def score(self, queries: Any, y: Any, stage: int | None = None, unknown: Unknown = "error") -> Singles:
         """Return :meth:`scores`, with a warning: from 0.3 on this is one figure, ``R@20`` of pairs.
@@ -337,7 +411,10 @@ class LatentRanker(CatalogueRanker):
         return folded_in(self._model(), items, unknown, self.max_norm_, Executor.of(self.n_threads))
 
     def query_vectors(self, queries: Any, stage: int | None = None) -> Singles:
-        """Return vectors whose inner products with :meth:`item_vectors` are the scores that :meth:`rank` sorts by."""
+        """Return vectors whose inner products with :meth:`item_vectors` are the scores that :meth:`rank` sorts by.
+
+        Of sessions, without what their own items and the base add to the scores of few items.
+        """
         batch = self._batch(queries, "error")
         last = batch.model.check_stage(stage)
         factors = batch.cascade(last).factors(len(batch), Executor.of(self.n_threads))
@@ -378,16 +455,24 @@ class LatentRanker(CatalogueRanker):
     def _pairs(self, queries: Any, items: Any, weight: ArrayLike | None, further: bool = False) -> LatentPairs:
         """Check every parameter and the data: the door of all that trains."""
         rules.check(self)
-        pairs = check_pairs(queries, items, weight, partial(check_features, self, reset=not further), further)
+        if isinstance(queries, Sessions) and items is not None:
+            raise ValueError("items: expected None, sessions have theirs, found some")
+        if items is not None and is_ragged(queries):
+            raise ValueError("items: expected None with lists of several lengths, which are sessions, found some")
+        if items is None and are_sessions(queries):
+            pairs = session_pairs(queries, weight, self.window, further)
+        else:
+            pairs = check_pairs(queries, items, weight, partial(check_features, self, reset=not further), further)
         if pairs.features is None and not further:
-            self.n_features_in_ = 1  # a query is one id
+            self.n_features_in_ = 1  # a query is one id, or one session
         return pairs
 
     def _settings(self, pairs: LatentPairs) -> LatentSettings:
         """Resolve what such pairs are trained with; the seed last, when nothing is left to refuse."""
         settings = LatentSettings.of(self.get_params(deep=False))
-        if pairs.features is not None:
-            check_for_features(settings)
+        check_for_kind(settings, pairs)
+        if self.dropout == "auto" and pairs.sessions is not None:
+            settings = replace(settings, dropout=DROPOUT)
         self._settle_seed()
         return replace(settings, seed=self.seed_)
 
@@ -401,21 +486,38 @@ class LatentRanker(CatalogueRanker):
             tuple(Table.fixed(np.ascontiguousarray(rows)) for rows in self.query_factors_),
             self.query_ids_,
             self.by_features_,
+            self.window_,
+            None if self.base_ is None else self.base_.scorer(),
         )
 
     def _batch(self, queries: Any, unknown: Unknown) -> QueryBatch:
         model = self._model()
         if model.by_features:
             return QueryBatch.of_features(model, check_features(self, queries, reset=False))
+        if model.window != 0:
+            return QueryBatch.of_sessions(model, queries, unknown, Executor.of(self.n_threads))
         if isinstance(queries, FoldedQueries):
             return QueryBatch.of_rows(model, queries)
         return QueryBatch.of_ids(model, queries, unknown)
 
+    def _continued(self, queries: Any) -> tuple[Any, Any]:
+        if self.window_ == 0:
+            return super()._continued(queries)
+        if self.window_ is None:
+            raise ValueError("items: expected one item per basket, found None")
+        prefixes = Sessions.of(queries).prefixes()
+        return prefixes, prefixes.next_items
+
+    def _weights_by_age(self) -> tuple[Singles, Singles]:
+        if self._model().window == 0:
+            raise AttributeError("age_weights_, repeat_weights_: expected a fit on sessions, found another")
+        ages = AgeWeights(self._model().queries[0], len(self.item_ids_), self._n_knots())
+        return ages.of(ages.items), ages.of(ages.repeats)
+
     def _distinct(self, queries: Any, unknown: Unknown) -> tuple[QueryBatch, Ints]:
-        if not self.by_features_ and not isinstance(queries, FoldedQueries):
+        if not self.by_features_ and self.window_ == 0 and not isinstance(queries, FoldedQueries):
             return super()._distinct(queries, unknown)
-        batch = self._batch(queries, unknown)
-        return batch, np.arange(len(batch))
+        return self._one_by_one(queries, unknown)
 
     def __sklearn_tags__(self) -> Any:
         tags: Any = cast("Any", super()).__sklearn_tags__()
@@ -430,15 +532,22 @@ class LatentRanker(CatalogueRanker):
             raise ValueError("position_weights_: expected float32, found others")
         if len(self.n_epochs_) != self.n_stages_:
             raise ValueError(f"n_epochs_: expected {self.n_stages_} numbers, found {len(self.n_epochs_)}")
+        by_items = self.window_ != 0
+        check_base(self.base_, self.item_ids_, by_items)
+        if self.by_features_ and by_items:
+            raise ValueError(f"window_: expected 0 for queries given by features, found {self.window_}")
         if not self.by_features_ and self.n_features_in_ != 1:
             raise ValueError(f"n_features_in_: expected 1 where a query is one id, found {self.n_features_in_}")
-        if self.by_features_ and len(self.query_ids_):
-            raise ValueError(f"query_ids_: expected none for queries given by features, found {len(self.query_ids_)}")
+        if (self.by_features_ or by_items) and len(self.query_ids_):
+            kind = "sessions" if by_items else "queries given by features"
+            raise ValueError(f"query_ids_: expected none for {kind}, found {len(self.query_ids_)}")
         if len(self.item_ids_) < 2:
             raise ValueError(f"item_ids_: expected at least two items, found {len(self.item_ids_)}")
         pair = pair_term(self.pair_, self.n_components_, self.n_components_ + 1)
         width = padded(pair.S.start if self.n_stages_ == 1 else pair.segments[-1].stop)
         rows = self.n_features_in_ if self.by_features_ else len(self.query_ids_)
+        if by_items:
+            rows = len(self.item_ids_) + 2 * (self.window_ or 1) + self._n_knots()
         for name, shape in {
             "query_factors_": (self.n_stages_, rows, width),
             "item_factors_": (self.n_stages_, len(self.item_ids_), width),
@@ -447,9 +556,36 @@ class LatentRanker(CatalogueRanker):
         }.items():
             if getattr(self, name).shape != shape:
                 raise ValueError(f"{name}: expected shape {shape}, found {getattr(self, name).shape}")
+        if by_items:
+            weights = self.query_factors_[:, len(self.item_ids_) :][:, : self.window_ or 1, 0]
+            if (weights < 0).any() or (weights[:, 0] != 1).any():
+                raise ValueError("query_factors_: expected weights by age >= 0 and 1 for the last item, found others")
+            if (self.query_factors_[:, rows - self._n_knots() :, 0] < 0).any():
+                raise ValueError("query_factors_: expected steps of the base >= 0, found others")
 
-    def _keep(self, settings: LatentSettings, pairs: LatentPairs, learned: Learned, card: ModelCard) -> Self:
+    @classmethod
+    def from_state(cls, state: ModelState, name: str) -> Self:
+        """Build the ranker that a model file describes; a base that was given as an object is one again."""
+        ranker = super().from_state(state, name)
+        if "base" not in state.params and ranker.base_ is not None:
+            ranker.base = fresh(ranker.base_)
+        return ranker
+
+    def _n_knots(self) -> int:
+        return 0 if self.base_ is None else N_KNOTS
+
+    def _keep(
+        self,
+        settings: LatentSettings,
+        pairs: LatentPairs,
+        learned: Learned,
+        card: ModelCard,
+        base: SessionRanker | None,
+    ) -> Self:
         stages, (query_factors, item_factors) = learned.stages, learned.factors
+        query_steps = stages[0].queries.accumulators
+        if base is not None and stages[0].weight is None:
+            base, query_factors, query_steps = None, query_factors[:, :-N_KNOTS], query_steps[:-N_KNOTS]
         finite = rules.learned_array(3, np.float32)
         if not (finite.allows(query_factors) and finite.allows(item_factors)):
             raise ValueError(
@@ -459,10 +595,12 @@ class LatentRanker(CatalogueRanker):
         self._frozen = None
         self.query_factors_, self.item_factors_, self.model_card_ = query_factors, item_factors, card
         self.by_features_ = pairs.features is not None
+        self.window_ = 0 if pairs.sessions is None else pairs.sessions.window
+        self.base_, self.learned_weight_ = base, stages[0].weight
         self.query_ids_ = np.empty(0, dtype=np.int64) if pairs.query_ids is None else pairs.query_ids
         self.item_ids_ = pairs.item_ids
         self.n_stages_, self.n_epochs_ = len(stages), [state.best_epoch for state in stages]
-        self.query_steps_, self.item_steps_ = stages[0].queries.accumulators, stages[0].items.accumulators
+        self.query_steps_, self.item_steps_ = query_steps, stages[0].items.accumulators
         self.learning_rate_, self.max_norm_, self.stage_learning_rate_, self.stage_norm_ = astuple(learned.steps)
         self.n_components_, self.pair_ = int(settings.n_components), settings.pair
         self.position_weights_, self.own_weight_ = settings.position_weights, float(settings.own_weight)

@@ -19,11 +19,14 @@ def recall_at(
     cascade: Cascade, queries: Ints, items: Ints, ks: tuple[int, ...], executor: Executor = ONE_THREAD
 ) -> dict[int, float]:
     """Return the recall at each k."""
-    deepest = min(max(ks), cascade.n_items)
     distinct, own = np.unique(queries, return_inverse=True)
-    lists = cascade.top(distinct, deepest, executor=executor).items
-    ranks = np.empty(len(queries), dtype=np.int64)
-    for first in range(0, len(queries), PAIRS_AT_ONCE):
+    return recall_of(cascade.top(distinct, min(max(ks), cascade.n_items), executor=executor).items, own, items, ks)
+
+
+def recall_of(lists: Ints, own: Ints, items: Ints, ks: tuple[int, ...]) -> dict[int, float]:
+    """Return the recall at each k by lists, of which each pair has its own."""
+    deepest, ranks = lists.shape[1], np.empty(len(own), dtype=np.int64)
+    for first in range(0, len(own), PAIRS_AT_ONCE):
         rows = slice(first, first + PAIRS_AT_ONCE)
         hit = lists[own[rows]] == items[rows, None]
         ranks[rows] = np.where(hit.any(axis=1), hit.argmax(axis=1), deepest)

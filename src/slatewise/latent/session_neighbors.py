@@ -170,11 +170,17 @@ class SessionNeighbors(SessionRanker):
         self.repeat_weight_ = chosen["repeat_weight"]
         self.reach_ = None if chosen["reach"] == math.inf else chosen["reach"]
 
+    def scorer_of(self, sessions: NumberedSessions, executor: Executor) -> NeighbourModel:
+        """Return what scores with other sessions under the settings that fit found; the items are those of fit."""
+        return self._asking(SessionSets.of(sessions.items, sessions.offsets, len(sessions.item_ids)))
+
     def _freeze(self) -> NeighbourModel:
+        return self._asking(SessionSets(self.session_items_, self.session_offsets_))
+
+    def _asking(self, sets: SessionSets) -> NeighbourModel:
         reach = math.inf if self.reach_ is None else self.reach_
         settings = NeighbourSettings(self.k_, self.window_, self.decay_, reach, self.last_weight_, self.repeat_weight_)
-        index = SessionSets(self.session_items_, self.session_offsets_).index(len(self.item_ids_))
-        return NeighbourModel.of(index, settings)
+        return NeighbourModel.of(sets.index(len(self.item_ids_)), settings)
 
     def check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""

@@ -161,9 +161,17 @@ class SessionRanker(FrozenRanker[SparseScorer]):
         places = np.where(hit.any(axis=1), hit.argmax(axis=1), deepest)
         return {k: float(np.mean(places < min(k, deepest))) for k in depths}
 
+    def scorer(self) -> SparseScorer:
+        """Return what was learnt, for others to ask with numbers of items."""
+        return self._model()
+
     @abstractmethod
     def _learn(self, sessions: NumberedSessions, executor: Executor) -> None:
         """Learn from checked sessions alone."""
+
+    @abstractmethod
+    def scorer_of(self, sessions: NumberedSessions, executor: Executor) -> SparseScorer:
+        """Return what scores with other sessions under the settings that fit found; the items are those of fit."""
 
     @abstractmethod
     def _add(self, sessions: NumberedSessions, former: Any) -> None:

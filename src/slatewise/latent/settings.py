@@ -16,6 +16,9 @@ Auto: TypeAlias = Literal["auto"]
 STARTS: Mapping[str, float] = {"learning_rate": 0.3, "max_norm": 1.5, "stage_learning_rate": 0.1, "stage_norm": 1.0}
 """Where a search begins, and what "auto" is where no pairs are held out to judge by."""
 
+DROPOUT = 0.5
+"""What "auto" is for sessions; for other queries it is 0."""
+
 
 @dataclass(frozen=True)
 class Steps:
@@ -54,6 +57,8 @@ class LatentSettings:
     negatives: int | Literal["catalogue"] = "catalogue"
     own_weight: float = 0.0
     max_draws: int | None = None
+    window: int | None = 20
+    dropout: float = 0.0
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> LatentSettings:
@@ -61,6 +66,8 @@ class LatentSettings:
         known: dict[str, Any] = {one.name: given[one.name] for one in fields(cls) if one.name in given}
         known["position_weights"] = position_weights(known["k"], known.get("position_weights", "reciprocal"))
         known["callbacks"] = known["callbacks"] or ()
+        if known.get("dropout") == "auto":
+            known["dropout"] = 0.0
         return cls(**known)
 
     @property

@@ -25,9 +25,11 @@ import numpy as np
 
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.latent.averaging import EpochMean
+from slatewise.latent.bags import AgeWeights
 from slatewise.latent.base_scores import BaseScores
 from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import Factors, WarpEngine
+from slatewise.latent.mixing import choose_weight
 from slatewise.latent.pair_terms import Gram, OwnItems, PairTerm, places_of
 from slatewise.latent.pairs import TrainingPairs
 from slatewise.latent.queries import ListedQueries, Queries
@@ -45,7 +47,7 @@ class Shape:
 
     n_components: int
     n_queries: int
-    """Rows of U: queries, or features of queries."""
+    """Rows of U: queries, or features of queries, or items."""
     n_items: int
     step: float
     max_norm: float
@@ -57,6 +59,10 @@ class Shape:
     term: Callable[[Segment], PairTerm] = Gram
     on_base: bool = False
     """Whether a base scores first: then there is no U, V and b, and rows begin with S."""
+    n_ages: int = 0
+    """Of queries that hold items: how many ages have weights, in rows behind those of U, which are then the items'."""
+    n_knots: int = 0
+    """Of a base of such queries: how many steps its levels have, in rows behind those; 0: there is none."""
 
     @property
     def n_own(self) -> int:
@@ -72,6 +78,10 @@ class Shape:
         """How a list moves an item."""
         return self.term(Segment(self.n_own, self.n_own + self.n_components, self.pair_step, self.pair_norm))
 
+    def ages(self, queries: Table) -> AgeWeights:
+        """Return the weights that are behind the rows of U."""
+        return AgeWeights(queries, self.n_queries, self.n_knots)
+
     def tables(self, stage: int) -> tuple[Table, Table]:
         """Return tables of zeros for U and for the items."""
         n, pair = self.n_components, self.pair_term.segments if stage else ()
@@ -79,7 +89,7 @@ class Shape:
             return Table.zeros(0, self.width(stage), ()), Table.zeros(self.n_items, self.width(stage), pair)
         own = Segment(0, n, 0.0 if stage else self.step, self.max_norm)
         bias = Segment(n, n + 1, 0.0 if stage else self.bias_step)
-        queries = Table.zeros(self.n_queries, self.width(stage), (own,))
+        queries = Table.zeros(self.n_queries + 2 * self.n_ages + self.n_knots, self.width(stage), (own,))
         queries.values[:, n] = self.by_id
         return queries, Table.zeros(self.n_items, self.width(stage), (own, bias, *pair))
 
@@ -106,15 +116,17 @@ class Stages:
     own_items: OwnItems | None = None
     base: BaseScores | None = None
     """What scores first, where U and V do not."""
+    base_steps: Singles | None = None
+    """How a base of sessions is added to what U and V score."""
 
     def fit(
         self, n_stages: int, done: tuple[StageState, ...], watch: Callable[[EpochReport], None]
     ) -> tuple[StageState, ...]:
         """Train the stages after those ``done``; stop where one does not raise recall."""
         for stage in range(len(done), n_stages):
-            state = self.start(stage, done)
-            self.advance(state, self.hand_over(done), watch)
-            learned = state.kept()
+            state, lists = self.start(stage, done), self.hand_over(done)
+            self.advance(state, lists, watch)
+            learned = self.kept(state, lists)
             if learned is None:
                 break
             done = (*done, learned)
@@ -123,7 +135,24 @@ class Stages:
     def train(self, state: StageState, lists: Ints, watch: Callable[[EpochReport], None]) -> StageState | None:
         """Train one stage on the lists of the one before; None where it does not raise recall."""
         self.advance(state, lists, watch)
-        return state.kept()
+        return self.kept(state, lists)
+
+    def kept(self, state: StageState, lists: Ints) -> StageState | None:
+        """Return the best of a stage that is trained, a base weighed against it; None where it did not raise recall."""
+        learned, held = state.kept(), self.validation
+        if learned is None or held is None or state.stage or not self.shape.n_knots:
+            return learned
+        best = choose_weight(
+            (learned.queries, learned.items),
+            self.shape.ages,
+            np.bincount(self.pairs.items, minlength=self.shape.n_items),
+            lambda made: Cascade((self._factors(learned, lists, *made),)),
+            held,
+            self.executor,
+        )
+        queries, items = best.tables
+        recall = float(best.found.mean())
+        return replace(learned, queries=queries, items=items, best_recall=recall, weight=best.weight)
 
     def advance(self, state: StageState, lists: Ints, watch: Callable[[EpochReport], None]) -> None:
         """Go on until recall is flat or the epochs are used up; ``state.best`` has the result.
@@ -137,7 +166,8 @@ class Stages:
             rng = np.random.default_rng((schedule.seed, state.stage, state.epoch))
             mean = EpochMean(state.queries, state.items, n_runs)
             averaged = state.epoch >= PLAIN_EPOCHS
-            seen = engine.epoch(moving, self.pairs, rng, mean if averaged else None)
+            seen_so = replace(moving, queries=moving.queries.for_epoch(rng))
+            seen = engine.epoch(seen_so, self.pairs, rng, mean if averaged else None)
             if averaged and mean.seen != n_runs:
                 raise RuntimeError(f"engine: expected to be told of {n_runs} runs of pairs, found {mean.seen}")
             state.epoch += 1
@@ -171,6 +201,11 @@ class Stages:
         if stage == 0:
             for table in () if self.shape.on_base else (queries, items):
                 table.values[:, :n] = rng.normal(0, 1 / np.sqrt(n), (len(table.values), n))
+            if self.shape.n_ages:
+                ages = self.shape.ages(queries)
+                ages.start()
+                if self.base_steps is not None:
+                    queries.values[ages.knots, 0] = self.base_steps
             return StageState(stage, queries, items)
         last = done[-1]
         for table, before in ((queries, last.queries), (items, last.items)):

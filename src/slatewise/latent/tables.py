@@ -69,6 +69,15 @@ class Entries(NamedTuple):
     sources: Ints
 
     @classmethod
+    def empty(cls, n_entries: int) -> Entries:
+        """Return places for so many."""
+        return cls(
+            np.empty(n_entries, dtype=np.int64),
+            np.empty(n_entries, dtype=np.float32),
+            np.empty(n_entries, dtype=np.int64),
+        )
+
+    @classmethod
     def join(cls, parts: list[Entries]) -> Entries:
         """Put entries one after the other."""
         return cls(

@@ -56,6 +56,8 @@ class StageState:
     best_recall: float = -np.inf
     best: tuple[Table, Table] | None = None
     """None: no epoch has beaten the recall that the stage began with."""
+    weight: float | None = 1.0
+    """Of what was learnt beside a base: ``mixing.py``."""
 
     def kept(self) -> StageState | None:
         """Return the stage with the tables of its best epoch; None where there is none."""

@@ -22,12 +22,13 @@ def hold_out(
     """Cut a share of the pairs off; None where too few are left to choose from.
 
     Of ids, one pair of every query and one of every item stay: nothing else is known about them. Of features, and where
-    a base scores queries that were never seen, all pairs of a query go together. The recall that is watched looks at
-    no more than a quarter of the catalogue: among all items, everybody finds everything.
+    a base scores queries that were never seen, all pairs of a query go together; of sessions the last ones go, whole.
+    The recall that is watched looks at no more than a quarter of the catalogue: among all items, everybody finds
+    everything.
     """
     wanted = min(int(fraction * len(pairs.queries)), MOST_PAIRS)
     rng = np.random.default_rng((seed, _STREAM))
-    if pairs.features is None and not on_base:
+    if pairs.by_id and not on_base:
         often = np.bincount(pairs.queries)[pairs.queries] > 1
         often &= np.bincount(pairs.items)[pairs.items] > 1
         order = np.concatenate([rng.permutation(np.flatnonzero(often)), np.flatnonzero(~often)])
@@ -37,13 +38,16 @@ def hold_out(
         held = np.zeros(len(order), dtype=bool)
         held[order[spare][:wanted]] = True
     else:
-        order = rng.permutation(pairs.n_queries)
-        size = np.bincount(pairs.queries, minlength=pairs.n_queries)[order]
-        fair = 2 * size <= len(pairs.queries)  # a row with most of the pairs is for training
+        owners = pairs.owners[pairs.queries]
+        n_owners = int(pairs.owners.max(initial=-1)) + 1
+        # The last sessions: a log goes on in time, and so will the queries.
+        order = rng.permutation(n_owners) if pairs.sessions is None else np.arange(n_owners)[::-1]
+        size = np.bincount(owners, minlength=n_owners)[order]
+        fair = 2 * size <= len(owners)  # a row with most of the pairs is for training
         order, size = order[fair], size[fair]
-        rows = np.zeros(pairs.n_queries, dtype=bool)
+        rows = np.zeros(n_owners, dtype=bool)
         rows[order[np.cumsum(size) - size < wanted]] = True
-        held = rows[pairs.queries]
+        held = rows[owners]
     if not held.any() or held.all():
         return pairs, None
     used = replace(pairs, queries=pairs.queries[~held], items=pairs.items[~held], weights=pairs.weights[~held])
@@ -59,13 +63,13 @@ def _last_places(numbers: Ints) -> Ints:
 
 
 def cross_folds(pairs: LatentPairs, seed: int) -> Ints | None:
-    """Return a fold for every query given by features, -1 where it has no pairs; None for ids, or where these are few.
+    """Return a fold for every query given by features or items, that of its session; -1 where it has no pairs.
 
-    The lists of ids need no folds: a query of the future is one of the past.
+    None for ids, or where these are few. The lists of ids need no folds: a query of the future is one of the past.
     """
-    taught = np.unique(pairs.queries)
-    if pairs.features is None or len(taught) < 2 * FOLDS:
+    taught = np.unique(pairs.owners[pairs.queries])
+    if pairs.by_id or len(taught) < 2 * FOLDS:
         return None
-    folds = np.full(pairs.n_queries, -1, dtype=np.int64)
+    folds = np.full(int(pairs.owners.max()) + 1, -1, dtype=np.int64)
     folds[taught] = np.random.default_rng((seed, _STREAM + 1)).permutation(len(taught)) % FOLDS
-    return folds
+    return folds[pairs.owners]

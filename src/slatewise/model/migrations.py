@@ -69,11 +69,17 @@ def _told_like_any_size(state: ModelState) -> ModelState:
     return replace(state, arrays={**state.arrays, "told_": np.empty((0, 0))})
 
 
+def _queries_that_hold_no_items(state: ModelState) -> ModelState:
+    """Version 1 had no sessions, and so no base."""
+    return replace(state, values={**state.values, "window_": 0, "base_": None, "learned_weight_": 1.0})
+
+
 FORMATS: Mapping[int, Migration] = {1: _first_version_of_the_class}
 """By the format a file has."""
 ESTIMATORS: Mapping[tuple[str, int], Migration] = {
     ("CStarRanker", 1): _labels_and_their_names,
     ("CStarRanker", 2): _scores_and_likelihoods_of_before,
     ("CStarRanker", 3): _told_like_any_size,
+    ("LatentRanker", 1): _queries_that_hold_no_items,
 }
 """By the class and the version a file has."""

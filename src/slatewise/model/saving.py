@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from slatewise._version import __version__
 from slatewise.core.by_name import found_at
 from slatewise.core.errors import ModelFileError
-from slatewise.core.rules import NAMES, Rule, check, count
+from slatewise.core.rules import NAMES, Rule, check, count, shown
 from slatewise.core.seeds import is_source, seed_from
 from slatewise.model.file import Json, ModelCard, ModelState, raw_bytes, read_model, write_model
 from slatewise.model.migrations import migrated
@@ -48,6 +48,8 @@ class SavedEstimator(BaseEstimator):
     """What each attribute may be that fit learns, and a file has."""
     not_saved: ClassVar[tuple[str, ...]] = ("callbacks", "checkpoint", "n_threads")
     """Parameters of a run, not of the model: neither written to a file nor taken from one."""
+    parts: ClassVar[tuple[str, ...]] = ()
+    """Attributes that are fitted estimators, or None: their files are inside this one's. They have no parts."""
     file_version: ClassVar[int] = 1
     """Which form of ``learned`` a file has: counted up where that changes, with a line in ``model.migrations``."""
     model_card_: ModelCard
@@ -64,18 +66,33 @@ class SavedEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         self.check_learned()
+        state = self._state()
+        for part in self.parts:
+            fitted: SavedEstimator | None = getattr(self, part)
+            own = None if fitted is None else fitted._state()
+            state.values[part] = None if own is None else _described(own)
+            state.arrays.update({} if own is None else {f"{part}.{name}": array for name, array in own.arrays.items()})
+        write_model(path, state)
+
+    def _state(self) -> ModelState:
+        """Return what a file has, parts left out; a parameter that is an estimator is known by its fitted part."""
         names = [*self.learned, "n_features_in_", *(name for name in _OPTIONAL if name in vars(self))]
         learned: dict[str, Any] = {name: getattr(self, name) for name in names}
         arrays: dict[str, NDArray[Any]] = {k: value for k, value in learned.items() if isinstance(value, np.ndarray)}
         values = {name: as_json(value, name) for name, value in learned.items() if name not in arrays}
         given = {name: value for name, value in self.get_params(deep=False).items() if name not in self.not_saved}
-        params = {name: as_json(self.seed_ if is_source(value) else value, name) for name, value in given.items()}
+        params = {
+            name: as_json(self.seed_ if is_source(value) else value, name)
+            for name, value in given.items()
+            if not isinstance(value, SavedEstimator)
+        }
         kind = type(self)
-        write_model(path, ModelState(kind.__name__, params, values, arrays, self.model_card_, kind.file_version))
+        return ModelState(kind.__name__, params, values, arrays, self.model_card_, kind.file_version)
 
     @classmethod
     def from_state(cls, state: ModelState, name: str) -> Self:
         """Build the estimator that a model file describes; ``name`` is the file's, for messages."""
+        parts = {part: _take_part(state, part, name) for part in cls.parts}
         learned: dict[str, Any] = {**state.values, **state.arrays}
         expected = {*cls.learned, "n_features_in_"}
         if expected - learned.keys() or learned.keys() - expected - set(_OPTIONAL):
@@ -83,7 +100,7 @@ class SavedEstimator(BaseEstimator):
         if state.params.keys() - cls.rules.keys():
             raise ModelFileError(f"{name}: expected the parameters of {cls.__name__}, found {sorted(state.params)}")
         estimator = cls(**{name: value for name, value in state.params.items() if name not in cls.not_saved})
-        for attribute, value in learned.items():
+        for attribute, value in (learned | parts).items():
             setattr(estimator, attribute, value)
         estimator.model_card_ = state.card
         try:
@@ -137,6 +154,36 @@ def load(path: str | os.PathLike[str], mmap: bool = False) -> Any:
     estimator_class = cast("type[SavedEstimator]", found_at(_HOMES[state.estimator], state.estimator))
     newest = migrated(state, estimator_class.file_version, os.fspath(path))
     return estimator_class.from_state(newest, os.fspath(path))
+
+
+def _described(part: ModelState) -> Json:
+    """Return all of a part but its arrays."""
+    return {
+        "estimator": part.estimator,
+        "version": part.estimator_version,
+        "params": part.params,
+        "values": part.values,
+    }
+
+
+def _take_part(state: ModelState, part: str, name: str) -> SavedEstimator | None:
+    """Take a part of an estimator out of the state of the whole; the card is that of the whole."""
+    found = state.values.pop(part, "nothing")
+    if found is None:
+        return None
+    names = [key for key in state.arrays if key.startswith(f"{part}.")]
+    arrays = {key.removeprefix(f"{part}."): state.arrays.pop(key) for key in names}
+    match found:
+        case {"estimator": str(kind), "version": int(version), "params": dict(params), "values": dict(values)} if (
+            kind in _HOMES
+        ):
+            own = ModelState(kind, dict(params), dict(values), arrays, state.card, version)
+        case _:
+            raise ModelFileError(f"{name}: expected an estimator or null as {part}, found {shown(found)}")
+    inner = cast("type[SavedEstimator]", found_at(_HOMES[kind], kind))
+    if inner.parts:
+        raise ModelFileError(f"{name}: expected an estimator without parts as {part}, found {kind}")
+    return inner.from_state(migrated(own, inner.file_version, name), name)
 
 
 def card_for(n_lists: int, *arrays: NDArray[Any], **certificate: Any) -> ModelCard:

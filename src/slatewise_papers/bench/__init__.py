@@ -23,6 +23,7 @@ BENCHMARKS = {
     "metric": "slatewise_papers.bench.metric",
     "warp": "slatewise_papers.bench.warp",
     "topk": "slatewise_papers.bench.topk",
+    "bag": "slatewise_papers.bench.bag",
     "neighbors": "slatewise_papers.bench.neighbors",
     "serve": "slatewise_papers.bench.serve",
     "golden": "slatewise_papers.bench.golden_metrics",

@@ -1,13 +1,14 @@
 """Our ranker inside LitServe; a module of its own: LitServe's workers import it anew, and read its annotations."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from slatewise import load
 
 K = 20
-_litserve: Any = import_module("litserve")
-_Base: Any = _litserve.LitAPI
+_litserve: Any = import_module("litserve") if find_spec("litserve") else None  # where it is not, nobody runs this
+_Base: Any = object if _litserve is None else _litserve.LitAPI
 
 
 class Api(_Base):

@@ -199,7 +199,9 @@ def _latent(ranker: Any, folder: Path) -> Iterator[Question]:
         return
     items, n, kinds = ranker.item_ids_, len(ranker.item_ids_), ranker.item_ids_.dtype.kind
     queries = _rows(ROWS, ranker.n_features_in_) if ranker.by_features_ else np.resize(ranker.query_ids_, ROWS)
-    if not len(ranker.query_ids_) and not ranker.by_features_:
+    if ranker.window_ != 0:
+        queries = [np.resize(items, row + 1).tolist() for row in range(ROWS)]
+    elif not len(ranker.query_ids_) and not ranker.by_features_:
         return  # a model of no queries: there is nobody to ask about
     k, wanted = min(4, n - 1), np.resize(items, ROWS)
     ranked = answer((ROWS, k), kinds)
@@ -216,10 +218,14 @@ def _latent(ranker: Any, folder: Path) -> Iterator[Question]:
     yield Question("query_vectors", lambda: [ranker.query_vectors(queries)[:, 0], ranker.item_vectors()[:, 0]], same)
     yield Question("item_vectors", lambda: ranker.item_vectors(0)[:, 0], array((n,)))
     yield Question("export_index", lambda: ranker.export_index(folder / "index.usearch"), anything)
-    if not ranker.by_features_:
+    if ranker.window_ != 0:
+        yield Question("rank", lambda: ranker.rank(queries, 1, exclude_seen="last"), answer((ROWS, 1), kinds))
+        yield Question("recall", lambda: ranker.recall(queries, wanted, candidates=items[:2]), shares)
+    elif not ranker.by_features_:
         folded = array((2, ranker.n_components_))
         yield Question("fold_in", lambda: ranker.fold_in([wanted[:2].tolist(), wanted[2:3].tolist()]), folded)
-    yield Question("partial_fit", lambda: ranker.partial_fit(queries, wanted), anything, may_refuse=True)
+    further = (queries,) if ranker.window_ != 0 else (queries, wanted)
+    yield Question("partial_fit", lambda: ranker.partial_fit(*further), anything, may_refuse=True)
 
 
 def _reranker(reranker: Any, folder: Path) -> Iterator[Question]:
@@ -282,4 +288,4 @@ def public_methods(estimator: Any) -> set[str]:
     return names - _TRAINING - {name for name in names if name.startswith("set_") or name in _PROTOCOL}
 
 
-_PROTOCOL = {"from_state", "check_learned", "get_params", "get_metadata_routing"}
+_PROTOCOL = {"from_state", "check_learned", "get_params", "get_metadata_routing", "scorer", "scorer_of"}

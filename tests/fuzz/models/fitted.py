@@ -82,7 +82,8 @@ def _metrics() -> dict[str, Any]:
 
 
 def _catalogues() -> dict[str, Any]:
-    pairs = datasets.make_sessions(60, 20, random_state=0).sessions.pairs()
+    sessions = datasets.make_sessions(60, 20, random_state=0).sessions
+    pairs = sessions.pairs()
     ids, names = (pairs.queries, pairs.items), (pairs.queries.astype(str), pairs.items.astype(str))
     scenes = datasets.make_label_scenes(60, random_state=0)
     small: Any = {"n_components": 3, "epochs": 2, "k": 4, "validation_fraction": 0}
@@ -91,6 +92,8 @@ def _catalogues() -> dict[str, Any]:
         "latent-stages": LatentRanker(**small, max_norm=2.5, stages=2, pair="bilinear", own_weight=0.5).fit(*ids),
         "latent-sampled": LatentRanker(**small, max_norm=2.5, engine="sampled", n_threads=1, loss="auc").fit(*ids),
         "latent-strings": LatentRanker(**small, max_norm=2.5).fit(*names),
+        "latent-sessions": LatentRanker(**small, max_norm=2.5, window=3).fit(sessions),
+        "latent-baskets": LatentRanker(**small, max_norm=2.5, window=None).fit(sessions),
         "latent-features": LatentRanker(**small, max_norm=2.5).fit(scenes.X[:, :5], scenes.Y[:, :4]),
         "reranker": StructuredReranker(Base(), **small, stages=2).fit(*ids),
         "reranker-strings": StructuredReranker(Base(), **small, pair="bilinear").fit(*names),

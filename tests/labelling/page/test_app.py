@@ -3,6 +3,8 @@
 import csv
 import io
 import sqlite3
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -81,6 +83,19 @@ def test_an_item_that_was_open_is_open_again(path):
         turn = answer(asking, asking.post("/api/next"), "yes")
     with Asking(path) as asking:
         assert asking.post("/api/next") == turn
+
+
+def test_nobody_is_asked_what_another_process_was_told(path, asking, tmp_path):
+    turn = asking.post("/api/next")
+    asked = turn["view"]["question"]["label"]
+    rows = [f"scene 0,{LABELS[asked]},yes", *(f"poem,{name},no" for name in LABELS)]
+    (tmp_path / "old.csv").write_text("\n".join(["item,label,said", *rows]) + "\n")
+    words = [sys.executable, "-m", "slatewise", "label", "import", str(path), str(tmp_path / "old.csv")]
+    subprocess.run(words, check=True, capture_output=True)
+    again = asking.post("/api/next")
+    assert again["view"]["question"]["label"] != asked
+    assert (asked, "yes") in [(one["label"], one["said"]) for one in again["view"]["listed"]]
+    assert asking.post("/api/next", annotator="Bob")["item"]["id"] == "noise"  # the poem is known
 
 
 @pytest.mark.parametrize("policy", ["margin rule", "most probable"])
@@ -192,8 +207,16 @@ def test_progress_agreement_and_review(path):
             ["Ann"],
             ["Bob"],
         )
-        left = asking.post("/api/review", {"item": 0, "label": 2, "said": "yes"}, annotator="Cora")
-        assert left == {"total": 0, "disputes": []}
+        settled = {"item": 0, "label": 2, "said": "yes", "turn": asking.get("/api/review?annotator=Cora")["turn"]}
+        assert settled["turn"] == 0
+        left = asking.post("/api/review", settled, annotator="Cora")
+        assert (left["total"], left["disputes"]) == (0, [])
+        assert asking.post("/api/review", settled, annotator="Cora") == left  # as the reply before was lost
+        refused = asking.post("/api/review", settled | {"said": "no"}, 409, annotator="Cora")
+        assert refused["detail"].startswith(f"turn: expected {left['turn']}, found 0")
+    with Project.open(path) as project:
+        (cora,) = [person.number for person in project.people.all() if person.name == "Cora"]
+        assert [one.how for one in project.answers(annotator=cora, every=True)] == ["reviewed"]
 
 
 def test_versions_are_listed_and_rolled_back(asking):

@@ -78,6 +78,7 @@ class Settle(_Asked):
     item: Number
     label: Number
     said: Word
+    turn: Turn = None
 
 
 class Use(_Asked):
@@ -248,6 +249,7 @@ class DisputeBody(BaseModel):
 class ReviewBody(BaseModel):
     """What is left to settle."""
 
+    turn: int = Field(description="The number of the person's last act, to send back.")
     total: int
     disputes: list[DisputeBody]
 

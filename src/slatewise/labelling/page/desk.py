@@ -63,6 +63,12 @@ class Desk:
             raise Refused(403, f"annotator: expected the holder of the token, {name}, or nothing")
         return name
 
+    def turn_of(self, visitor: Visitor, annotator: str | None) -> int:
+        """Return the number of a person's last act, 0 where there is none; nobody becomes a person by it."""
+        name = self.name_of(visitor, annotator)
+        numbers = [person.number for person in self.project.people.all() if person.shown == name]
+        return self.project.last_act(numbers[0]) if numbers else 0
+
     def seat(self, visitor: Visitor, annotator: str | None) -> Seat:
         """Return the seat of a person."""
         name = self.name_of(visitor, annotator)

@@ -45,14 +45,15 @@ def review(
     request: Request,
     start: Annotated[int, Query(ge=0, le=bodies.MOST_NUMBER)] = 0,
     most: Annotated[int, Query(ge=1, le=200)] = 50,
+    annotator: AnnotatorQuery = None,
 ) -> bodies.ReviewBody:
     """Return what people disagree about and no reviewer has settled."""
-    desk = desk_of(request)
-    desk.require(visitor_of(request), "reviewer")
+    desk, visitor = desk_of(request), visitor_of(request)
+    desk.require(visitor, "reviewer")
     disputes = desk.report().agreement.disputes
     labels, people = desk.project.labels.names(), _people(desk)
     some = [dispute_body(dispute, desk.project, labels, people) for dispute in disputes[start : start + most]]
-    return bodies.ReviewBody(total=len(disputes), disputes=some)
+    return bodies.ReviewBody(turn=desk.turn_of(visitor, annotator), total=len(disputes), disputes=some)
 
 
 @router.post("/review")
@@ -62,7 +63,7 @@ def settle(request: Request, said: bodies.Settle, annotator: AnnotatorQuery = No
     desk.require(visitor_of(request), "reviewer")
     seat_of(request, annotator).settle(said)
     desk.recount()
-    return review(request)
+    return review(request, annotator=annotator)
 
 
 @router.get("/models")

@@ -72,7 +72,9 @@ class Seat:
 
     def settle(self, said: bodies.Settle) -> None:
         """Decide as a reviewer."""
-        self._session.settle(said.item, said.label, said.said)
+        with self._lock:
+            if not self._is_recorded(said.turn, "answer", said.item, said.label, WORDS[said.said]):
+                self._session.settle(said.item, said.label, said.said)
 
     def _is_recorded(
         self, turn: int | None, kind: str, item: int | None = None, label: int | None = None, said: int | None = None

@@ -315,6 +315,15 @@ class Project:
         where, who = ("", ()) if annotator is None else ("WHERE annotator = ?", (whole("annotator", annotator),))
         return self._database.rows(f"SELECT coalesce(max(number), 0) FROM acts {where}", *who)[0][0]
 
+    def acts_after(self, act: int) -> dict[int, int]:
+        """Return the items that anybody did something to after an act, and the last act of each."""
+        query = "SELECT item, max(number) FROM acts WHERE number > ? GROUP BY item"
+        return dict(self._database.rows(query, whole("act", act)))
+
+    def n_acts(self, item: int) -> int:
+        """Return how many acts there are of an item, undone or not: the number changes whenever anything does."""
+        return self._database.rows("SELECT count(*) FROM acts WHERE item = ?", whole("item", item))[0][0]
+
     def recorded_after(self, act: int, annotator: int, most: int = 2) -> list[Recorded]:
         """Return the first acts of a person after one, undone or not: so that nothing is recorded twice."""
         query = """

@@ -6,13 +6,17 @@ and only a larger score moves in, so equal scores rank by item number.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.kernel import kernel
-from slatewise.latent.kernels.singles import Singles, count_above
+from slatewise.latent.kernels.singles import Singles, count_above, dot
+
+if TYPE_CHECKING:
+    from slatewise.latent.added import Held
+    from slatewise.latent.cascade import Hidden
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -50,3 +54,26 @@ def keep_best(scores: Singles, first_item: int, best: Singles, items: Ints) -> N
                     top[place], names[place] = top[place - 1], names[place - 1]
                     place -= 1
                 top[place], names[place] = value, first_item + first + j
+
+
+@kernel
+def put_items(vectors: Singles, table: Singles, held: Held, hidden: Hidden, best: Singles, items: Ints) -> None:
+    """Merge items into the k best of each row, of which they are none yet: product with the vector, and an amount."""
+    offsets, wanted, amounts = held
+    starts, unwanted = hidden
+    k, width = best.shape[1], vectors.shape[1]
+    for row in range(len(vectors)):
+        top, names, out_of_sight = best[row], items[row], unwanted[starts[row] : starts[row + 1]]
+        for entry in range(offsets[row], offsets[row + 1]):
+            item = wanted[entry]
+            first = int(np.searchsorted(out_of_sight, np.int64(item)))
+            if first < len(out_of_sight) and out_of_sight[first] == item:
+                continue
+            value = dot(vectors[row], table[item, :width]) + amounts[entry]
+            place = k
+            while place > 0 and (top[place - 1] < value or (top[place - 1] == value and names[place - 1] > item)):
+                if place < k:
+                    top[place], names[place] = top[place - 1], names[place - 1]
+                place -= 1
+            if place < k:
+                top[place], names[place] = value, item

@@ -26,12 +26,8 @@ export class LabelView {
   }
 
   async open() {
-    try {
-      await this.context.server.sendPending();
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error; // it was refused for good: something else was done meanwhile
-      this.context.toast(error.message);
-    }
+    const refused = await this.context.server.sendPending();
+    if (refused) this.context.toast(refused);
     this.show(await this.context.server.next());
   }
 

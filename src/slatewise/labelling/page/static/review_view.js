@@ -2,6 +2,7 @@
 
 import { button, element, icon } from "./dom.js";
 import { shownItem } from "./item.js";
+import { Refusal } from "./server.js";
 import { counted } from "./words.js";
 
 const ANSWERS = [
@@ -19,7 +20,9 @@ export class ReviewView {
   }
 
   async open() {
-    this.#show(await this.context.server.get("/api/review?most=200"));
+    const refused = await this.context.server.sendPending();
+    if (refused) this.context.toast(refused);
+    this.#show(await this.context.server.review());
   }
 
   close() {}
@@ -80,9 +83,15 @@ export class ReviewView {
     this.busy = true;
     try {
       const { item, label, name } = this.dispute;
-      await this.context.server.post("/api/review", { item: item.number, label, said });
-      this.context.toast(`Settled: ${name} ${said}.`);
-      this.#show(await this.context.server.get("/api/review?most=200"), `Settled: ${name} ${said}.`);
+      const spoken = await this.context.server.act("review", { item: item.number, label, said }).then(
+        () => `Settled: ${name} ${said}.`,
+        (error) => {
+          if (!(error instanceof Refusal)) throw error;
+          return error.message;
+        },
+      );
+      this.context.toast(spoken);
+      this.#show(await this.context.server.review(), spoken);
       this.context.progressed();
     } finally {
       this.busy = false;

@@ -54,13 +54,25 @@ export class Server {
     return reply;
   }
 
-  // What was not acknowledged when the page was left is sent before anything else; returns whether there was something.
+  async review() {
+    const reply = await this.get("/api/review?most=200");
+    this.turn = reply.turn;
+    return reply;
+  }
+
+  // What was not acknowledged when the page was left is sent before anything else; returns why it was refused for good
+  // because something else was done meanwhile, or "".
   async sendPending() {
     const kept = sessionStorage.getItem(this.pendingName);
-    if (kept === null) return false;
+    if (kept === null) return "";
     const { name, sent } = JSON.parse(kept);
-    await this.#acknowledged(name, sent);
-    return true;
+    try {
+      await this.#acknowledged(name, sent);
+      return "";
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return error.message;
+    }
   }
 
   async #acknowledged(name, sent) {

@@ -1,0 +1,63 @@
+"""The parameter ``base`` of a LatentRanker: which ranker of sessions it means, and that ranker fitted."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from slatewise.core.rules import NONE, Rule, one_of
+from slatewise.data.records import Sessions
+from slatewise.latent.input import Ids, LatentPairs
+from slatewise.latent.session_neighbors import SessionNeighbors
+from slatewise.latent.session_ranker import SessionRanker
+
+BASE = Rule("a SessionNeighbors or CooccurrenceRanker", lambda value: isinstance(value, SessionRanker))
+BASE = one_of("auto") | NONE | BASE
+
+
+def fitted_base(base: Any, pairs: LatentPairs, n_threads: int | None) -> SessionRanker | None:
+    """Fit a copy of the base on the sessions that pairs are of; None where there is none."""
+    so_far = pairs.sessions
+    if so_far is None:
+        if isinstance(base, SessionRanker):
+            raise ValueError(f"base: expected 'auto' or None where queries are no sessions, found {base!r}")
+        return None
+    if base == "auto":
+        base = None if so_far.window is None else SessionNeighbors(n_threads=n_threads)
+    if base is None:
+        return None
+    return fresh(cast("SessionRanker", base)).fit(Sessions(pairs.item_ids[so_far.items], so_far.offsets))
+
+
+def added_to(base: SessionRanker, pairs: LatentPairs, n_threads: int | None) -> SessionRanker:
+    """Return a base that has learnt from further sessions too; the one given stays as it is."""
+    so_far = pairs.sessions
+    if so_far is None:
+        return base
+    copy = fresh(base).set_params(n_threads=n_threads)
+    vars(copy).update({name: value for name, value in vars(base).items() if name.endswith("_")})
+    return cast("SessionRanker", copy).partial_fit(Sessions(pairs.item_ids[so_far.items], so_far.offsets))
+
+
+def fresh(base: SessionRanker) -> SessionRanker:
+    """Return a base with the same parameters that has learnt nothing."""
+    return type(base)(**base.get_params(deep=False))
+
+
+def check_base(base: Any, item_ids: Ids, of_sessions: bool) -> None:
+    """Raise ValueError unless a base out of a file is one, of the same items."""
+    if base is None:
+        return
+    if not isinstance(base, SessionRanker) or not of_sessions:
+        raise ValueError(f"base_: expected a ranker of sessions, and only for sessions, found {type(base).__name__}")
+    if not np.array_equal(base.item_ids_, item_ids):
+        raise ValueError(f"base_: expected the {len(item_ids)} items of the ranker, found others")
+
+
+def described(base: SessionRanker | None) -> Any:
+    """Return a base in a form that can be hashed: its name and parameters."""
+    if base is None:
+        return None
+    params = sorted((name, value) for name, value in base.get_params(deep=False).items() if name != "n_threads")
+    return [type(base).__name__, *(part for pair in params for part in pair)]

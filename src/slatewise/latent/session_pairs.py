@@ -1,0 +1,58 @@
+"""Sessions or baskets to learn from, in all their forms, as pairs: what was there so far, and an item that came."""
+
+from __future__ import annotations
+
+from numbers import Number
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slatewise.data.records import Sessions
+from slatewise.data.session_forms import is_frame
+from slatewise.latent.bags import learned_from
+from slatewise.latent.input import LatentPairs, SessionsSoFar, check_enough
+from slatewise.latent.session_queries import number_sessions
+from slatewise.model.sklearn import check_weights
+
+
+def are_sessions(queries: Any) -> bool:
+    """Tell sessions from a matrix: lists of lists are sessions, and frames that have a column "session"."""
+    if isinstance(queries, list | tuple):
+        first = next(iter(cast("list[object]", queries)), None)
+        return not isinstance(first, str | Number)
+    if not is_frame(queries):
+        return isinstance(queries, Sessions)
+    import narwhals as nw  # only for frames
+
+    return "session" in nw.from_native(queries).columns
+
+
+def is_ragged(queries: Any) -> bool:
+    """Tell lists of several lengths, which are no rows of features."""
+    if not isinstance(queries, list | tuple):
+        return False
+    rows = [
+        cast("list[object]", one) for one in cast("list[object]", queries) if isinstance(one, list | tuple | np.ndarray)
+    ]
+    return len({len(row) for row in rows}) > 1
+
+
+def session_pairs(
+    sessions: Any, sample_weight: ArrayLike | None, window: int | None, further: bool = False
+) -> LatentPairs:
+    """Check sessions, number their items, and take apart what came after what.
+
+    ``sample_weight`` has a number per session, and ``window`` is None for baskets. ``further`` sessions may be all of
+    one item.
+    """
+    given = Sessions.of(sessions)
+    weights = check_weights(sample_weight, len(given))[np.diff(given.offsets) > 0]
+    numbered = number_sessions(given)
+    bags, following, owners = learned_from(numbered.items, numbered.offsets, window)
+    if not len(following):
+        raise ValueError(f"sessions: expected one of two items at least, found none in {len(given)}")
+    firsts = bags.starts if window is None else numbered.offsets[owners]
+    so_far = SessionsSoFar(bags, owners, window, firsts, numbered.items, numbered.offsets)
+    pairs = LatentPairs(np.arange(len(following)), following, weights[owners], numbered.item_ids, sessions=so_far)
+    return check_enough(pairs, further)

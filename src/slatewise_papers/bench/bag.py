@@ -1,0 +1,152 @@
+"""Sessions as queries: training beside ids with a query per pair, and one session never seen beside one id.
+
+Training is one epoch of the blocked engine over the same pairs, after one that compiles; in the peer each pair has a
+query of its own, so that as many rows of scores are made. A session that asks has ten items, and implicit folds the
+same ten in.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from slatewise import LatentRanker, datasets
+from slatewise.core.executor import Executor
+from slatewise.latent.bags import AgeWeights, learned_from
+from slatewise.latent.blocked import BlockedEngine
+from slatewise.latent.engine import Factors
+from slatewise.latent.negatives import WholeCatalogue
+from slatewise.latent.pairs import TrainingPairs
+from slatewise.latent.queries import BagQueries, IdQueries
+from slatewise.latent.rank_weights import rank_weights
+from slatewise.latent.settings import DROPOUT
+from slatewise.latent.stages import Shape
+from slatewise.latent.tables import Ints, Singles, aligned_zeros, padded
+from slatewise_papers.bench._table import Row, Table, installed
+
+N_COMPONENTS, WINDOW, STEP_PAIRS, K, ASKED = 64, 20, 2048, 20, 10
+REPEATS = 3
+
+
+def run(quick: bool = False) -> Table:
+    """Train and rank; ``quick``: a third of the items to learn, a quarter of those to rank."""
+    learned, ranked = (10_000, 44_237) if quick else (30_000, 176_948)
+    pairs, bags, ids = _tasks(learned, 2_000 if quick else 8_000)
+    seconds: dict[str, list[float]] = {"bags": [], "ids": []}
+    for epoch in (bags, ids):
+        epoch()  # compiles, and leaves the start, at which every item violates
+    for _ in range(REPEATS):  # by turns, so that both meet the same machine
+        for name, epoch in (("bags", bags), ("ids", ids)):
+            seconds[name].append(_seconds(epoch))
+    rates = {name: pairs / min(each) for name, each in seconds.items()}
+    what, peer = f"pairs per second, {learned} items, n = {N_COMPONENTS}", "ids, one query per pair"
+    share = rates["bags"] / rates["ids"]
+    rows = [
+        Row(f"sessions, {what}", rates["bags"], peer, rates["ids"], unit=""),
+        Row("sessions, share of that of ids", share, unit="", bar=">= 0.7"),
+    ]
+    rows += _answers(ranked, 100 if quick else 300)
+    left_out = [] if installed("implicit") else ["implicit"]
+    return Table("bag", rows, left_out, [f"{Executor.of(None).n_threads} threads, {pairs} pairs"])
+
+
+def _tasks(n_items: int, n_sessions: int) -> tuple[int, Callable[[], object], Callable[[], object]]:
+    """Return how many pairs there are, and an epoch over them with sessions as queries, and with ids."""
+    sessions = datasets.make_sessions(n_sessions, n_items, n_clusters=n_items // 177, random_state=0).sessions
+    found = learned_from(sessions.items, sessions.offsets, WINDOW)
+    number = len(found.following)
+    pairs = TrainingPairs.of(np.arange(number), found.following, np.ones(number, dtype=np.float32))
+
+    def epoch_of(n_ages: int, n_rows: int, dropout: float) -> Callable[[], object]:
+        shape = Shape(N_COMPONENTS, n_rows, n_items, 0.3, 1.5, 0.3, 0.1, 1.0, by_id=not n_ages, n_ages=n_ages)
+        queries, items = shape.tables(0)
+        rng = np.random.default_rng(0)
+        for table in (queries, items):
+            table.values[:, :N_COMPONENTS] = rng.normal(0, N_COMPONENTS**-0.5, (len(table.values), N_COMPONENTS))
+        made = BagQueries(found.bags, AgeWeights(queries, n_items), N_COMPONENTS) if n_ages else IdQueries(queries)
+        if n_ages:
+            AgeWeights(queries, n_items).start()
+        engine = BlockedEngine(WholeCatalogue(), rank_weights(n_items), STEP_PAIRS, Executor.of(None), dropout)
+        return lambda: engine.epoch(Factors(made, items), pairs, rng)
+
+    return number, epoch_of(WINDOW, n_items, DROPOUT), epoch_of(0, number, 0.0)
+
+
+def _answers(n_items: int, n_asked: int) -> list[Row]:
+    """Rank for one query at a time, by turns."""
+    rng = np.random.default_rng(0)
+    items = np.arange(n_items)
+    by_session = _ranker(rng, n_items, n_items + 2 * WINDOW, WINDOW, np.empty(0, dtype=np.int64))
+    by_id = _ranker(rng, n_items, n_items, 0, items)
+    asked = rng.integers(0, n_items, (n_asked + 20, ASKED))
+    calls: dict[str, Callable[[Ints], object]] = {
+        "session": lambda one: by_session.rank([one], K),
+        "id": lambda one: by_id.rank(one[:1], K),
+    }
+    if installed("implicit"):
+        calls["implicit"] = _implicit(n_items)
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for number, one in enumerate(asked):
+        for name, call in calls.items():
+            taken = 1e3 * _seconds(lambda call=call, one=one: call(one))
+            if number >= 20:  # the first compile, and make indexes
+                seconds[name].append(taken)
+    half = {name: float(np.median(each)) for name, each in seconds.items()}
+    what = f"a session of {ASKED} items never seen, {K} of {n_items} items"
+    last = float(np.quantile(seconds["session"], 0.99))
+    rows = [
+        Row(f"{what}, 50th of 100", half["session"], "an id", half["id"], unit="ms", bar="ratio >= 1 / 1.3"),
+        Row(f"{what}, 99th of 100", last, unit="ms", bar="<= 5 ms"),
+    ]
+    if "implicit" in half:
+        peer = "implicit, recommend(recalculate_user=True)"
+        rows.append(Row(f"{what}, 50th of 100", half["session"], peer, half["implicit"], unit="ms", bar="ratio >= 1"))
+    return rows
+
+
+def _ranker(rng: np.random.Generator, n_items: int, n_rows: int, window: int, query_ids: Ints) -> LatentRanker:
+    """Return a ranker with random factors: how fast it answers does not depend on what it learnt."""
+    ranker: Any = LatentRanker(N_COMPONENTS)
+    ranker.query_ids_, ranker.item_ids_ = query_ids, np.arange(n_items)
+    ranker.window_, ranker.by_features_ = window, False
+    ranker.query_factors_, ranker.item_factors_ = _rows(rng, n_rows)[None], _rows(rng, n_items)[None]
+    if window:
+        ranker.query_factors_[0, n_items:] = 0.0
+        ranker.query_factors_[0, n_items : n_items + window, 0] = 0.5
+    else:
+        ranker.query_factors_[0, :, N_COMPONENTS] = 1.0
+    ranker.n_components_, ranker.pair_, ranker.own_weight_ = N_COMPONENTS, "gram", 0.0
+    ranker.position_weights_ = np.ones(20, dtype=np.float32)
+    return ranker
+
+
+def _rows(rng: np.random.Generator, n_rows: int) -> Singles:
+    out = aligned_zeros(n_rows, padded(N_COMPONENTS + 1))
+    out[:, :N_COMPONENTS] = rng.normal(0, N_COMPONENTS**-0.5, (n_rows, N_COMPONENTS))
+    return out
+
+
+def _implicit(n_items: int) -> Callable[[Ints], object]:
+    from scipy.sparse import csr_matrix
+
+    als: Any = import_module("implicit.als")
+    model = als.AlternatingLeastSquares(factors=N_COMPONENTS, iterations=1, use_gpu=False, random_state=0)
+    everyone = np.arange(n_items)
+    ones = np.ones(n_items, dtype=np.float32)
+    model.fit(csr_matrix((ones, (everyone // ASKED, everyone)), shape=(-(-n_items // ASKED), n_items)), False)
+
+    def recommend(one: Ints) -> object:
+        seen = csr_matrix((ones[: len(one)], (np.zeros(len(one), dtype=np.int64), one)), shape=(1, n_items))
+        return model.recommend(0, seen, N=K, filter_already_liked_items=False, recalculate_user=True)
+
+    return recommend
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
