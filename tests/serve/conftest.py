@@ -46,10 +46,8 @@ def heard():
     hear_warnings()
 
 
-@pytest.fixture(scope="session")
-def files(tmp_path_factory):
-    """One file for each kind of model."""
-    folder = tmp_path_factory.mktemp("models")
+def save_models(folder):
+    """Write one file for each kind of model; rankers of sessions are in ``test_sessions.py``."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     models = {
@@ -63,6 +61,12 @@ def files(tmp_path_factory):
     for name, model in models.items():
         model.save(folder / f"{name}.safetensors")
     return {name: folder / f"{name}.safetensors" for name in models}
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory):
+    """One file for each kind of model."""
+    return save_models(tmp_path_factory.mktemp("models"))
 
 
 @dataclass

@@ -1,14 +1,9 @@
 """Requests that schemathesis makes from the document: right ones, and wrong ones, against the application in process.
 
-``python -m tests.serve.generated 100000`` makes so many; the suite makes 2,000.
+The suite makes 2,000, ``python -m tests.serve.endurance fuzz`` 100,000.
 """
 
-import json
-import os
-import sys
-import tempfile
 from contextlib import suppress
-from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, settings
 
@@ -63,26 +58,20 @@ def check_generated(asking, n_requests, seed=None):
     return counts
 
 
-def main(n_requests):
-    from tests.serve.conftest import fit_plays, fit_scenes, make_asking
-
-    os.environ.setdefault("SLATEWISE_QUIET", "1")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "spool").mkdir()
-        fit_plays().save(folder / "plays.safetensors")
-        fit_plays(names=True).save(folder / "names.safetensors")
-        fit_scenes().save(folder / "tags.safetensors")
-        files = {name: folder / f"{name}.safetensors" for name in ("plays", "names", "tags")}
-        asking = make_asking(files, folder / "spool", n_threads=1)
-        asking.service.models.look()
-        counts = check_generated(asking, n_requests)
-        asking.service.close()
-    print(json.dumps({"requests": sum(counts.values()), "by status": dict(sorted(counts.items()))}))
-
-
-if __name__ == "__main__":
+def fuzz(folder, n_requests):
+    """Ask models of every kind, with the limits of a service; return how many requests were asked, and answered how."""
     from slatewise.serve.hearing import hear_warnings
+    from tests.serve.conftest import make_asking, save_models
+    from tests.serve.test_sessions import fit_sessions
 
     hear_warnings()
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100_000)
+    (folder / "spool").mkdir()
+    files = save_models(folder)
+    for name, model in fit_sessions().items():
+        files[name] = folder / f"{name}.safetensors"
+        model.save(files[name])
+    asking = make_asking(files, folder / "spool", n_threads=1)
+    asking.service.models.look()
+    counts = check_generated(asking, n_requests)
+    asking.service.close()
+    return {"requests": sum(counts.values()), "models": len(files), "by status": dict(sorted(counts.items()))}

@@ -1,11 +1,16 @@
 """What strangers may try on a service; what they may try on any page of ours is in ``tests/web``."""
 
+import asyncio
 import json
 import logging
 
+import httpx
 import pytest
 
+from slatewise.serve.limits import Limits
 from slatewise.serve.logs import JsonLines
+from slatewise.web.tokens import make_token
+from tests.serve.conftest import make_asking
 from tests.web.asking import ask
 
 RANK = b'{"queries": [1]}'
@@ -45,6 +50,48 @@ def test_a_page_of_others_cannot_read_answers(asking):
     assert answered.headers["x-content-type-options"] == "nosniff"
     assert answered.headers["cross-origin-resource-policy"] == "same-origin"
     assert asking.raw("OPTIONS", "/v1/models/plays/rank").status == 405
+
+
+def test_large_requests_are_few(files, tmp_path):
+    """Bodies that are held while they come, are read and wait have a bound, also those that do not say their length."""
+    served = make_asking({"plays": files["plays"]}, tmp_path, limits=Limits(large=2))
+    served.service.models.look()
+
+    async def work():
+        transport = httpx.ASGITransport(served.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+
+            async def body():
+                yield b'{"queries": [1]'
+                await asyncio.sleep(0.2)
+                yield b"}"
+
+            path = "/v1/models/plays/rank"
+            slow = [asyncio.create_task(client.post(path, content=body())) for _ in range(2)]
+            await asyncio.sleep(0.1)
+            refused = await client.post(path, content=b" " * (1 << 15) + RANK)
+            small = await client.post(path, content=RANK)
+            answers = [one.status_code for one in await asyncio.gather(*slow)]
+            after = await client.post(path, content=b" " * (1 << 15) + RANK)
+            return refused, small.status_code, answers, after.status_code
+
+    refused, *others = asyncio.run(work())
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+    assert others == [200, [200, 200], 200]
+    served.service.close()
+
+
+def test_those_who_watch_processes_need_no_name(files, tmp_path):
+    """A container asks itself by its number, whatever others call it; it is told nothing but its state."""
+    (tmp_path / "tokens").write_text(make_token().token)
+    own = {"origin": "https://rank.example.org", "token_file": str(tmp_path / "tokens"), "host": "0.0.0.0"}
+    served = make_asking({"plays": files["plays"]}, tmp_path, **own)
+    assert ask(served.app, "GET", "/health", [HERE]).status == 200
+    assert ask(served.app, "GET", "/ready", [HERE]).status == 503
+    assert ask(served.app, "GET", "/health", [HERE, ("sec-fetch-site", "cross-site")]).status == 403
+    for path in ("/v1/models", "/metrics", "/openapi.json"):
+        assert ask(served.app, "GET", path, [HERE]).status == 421
+    served.service.close()
 
 
 def test_names_cannot_write_into_logs_or_answers(asking):

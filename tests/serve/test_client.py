@@ -13,7 +13,9 @@ import pytest
 
 import slatewise.client
 from slatewise.cli.main import main
+from slatewise.cli.remote import _parts
 from slatewise.client import Client, ServiceError
+from tests.serve.conftest import make_asking
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +45,14 @@ def test_questions(url, direct):
     client.close()
 
 
+def test_arrays_are_lists(url, direct):
+    with Client(url) as client:
+        answer = client.rank("plays", np.array([3, 1]), k=4)
+        assert [one["ids"] for one in answer.answers] == direct["plays"].rank([3, 1], 4).ids.tolist()
+        with pytest.raises(TypeError, match="expected numbers, texts, lists or arrays, found set"):
+            client.rank("plays", {1})
+
+
 def test_refusals_have_their_place(url):
     client = Client(url)
     for ask, status, place in (
@@ -65,8 +75,11 @@ class Moody(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     moods: ClassVar[list] = []
 
+    def do_GET(self):
+        self.do_POST()
+
     def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
         mood = self.moods.pop(0) if self.moods else 200
         if mood == "gone":
             self.close_connection = True
@@ -100,6 +113,9 @@ def test_a_full_service_is_asked_again():
     Moody.moods = [500]
     with pytest.raises(ServiceError):
         client.rank("m", [1])
+    Moody.moods = ["gone"]
+    assert not client.ready()
+    assert client.rank("m", [1]).version == "1"  # on a connection that is new
     client.close()
     server.shutdown()
     server.server_close()
@@ -108,6 +124,22 @@ def test_a_full_service_is_asked_again():
     assert gone.value.status == 0
     with Client(address) as nobody:
         assert not nobody.ready()
+
+
+def test_rank_asks_in_parts_that_a_service_takes():
+    few, row = [[0.0] * 3] * 300, [0.5] * 200_000
+    assert [len(part) for part in _parts(few)] == [128, 128, 44]
+    assert [len(part) for part in _parts([row, row, row[:10], row])] == [2, 2]
+    assert list(_parts([])) == []
+
+
+def test_rank_says_that_a_model_is_not_loaded(files, tmp_path, capsys):
+    (tmp_path / "plays.csv").write_text("3,1\n")
+    starting = make_asking({"plays": files["plays"]}, tmp_path)
+    with starting.over_http() as address, pytest.raises(SystemExit, match="2"):
+        main(["rank", "plays", str(tmp_path / "plays.csv"), "--out", str(tmp_path / "x.run"), "--url", address])
+    assert "plays at the service: expected a model that is loaded, found one that is not yet" in capsys.readouterr().err
+    starting.service.close()
 
 
 def table_of(path):

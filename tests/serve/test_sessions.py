@@ -24,9 +24,7 @@ NAMES = ["neighbours", "counts", *(["sums", "baskets"] if OF_SESSIONS else [])]
 FIXED = {"decay": 0.8, "last_weight": 0.5, "repeat_weight": 2.0}
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    folder, spool = tmp_path_factory.mktemp("sessions"), tmp_path_factory.mktemp("spool")
+def fit_sessions():
     log = datasets.make_sessions(120, 20, random_state=0).sessions
     models = {
         "neighbours": SessionNeighbors(**FIXED).fit(log),
@@ -35,6 +33,13 @@ def served(tmp_path_factory):
     if OF_SESSIONS:
         models["sums"] = LatentRanker(**SMALL, base=None).fit(log)
         models["baskets"] = LatentRanker(**SMALL, base=None, window=None).fit(log)
+    return models
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder, spool = tmp_path_factory.mktemp("sessions"), tmp_path_factory.mktemp("spool")
+    models = fit_sessions()
     for name, model in models.items():
         model.save(folder / f"{name}.safetensors")
     asking = make_asking({name: folder / f"{name}.safetensors" for name in models}, spool, n_threads=1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +33,8 @@ from slatewise.data.records import MultiLabel, Run
 
 TOKEN = "SLATEWISE_TOKEN"
 """The variable of the environment that holds the token: a command line is seen by all users of a machine."""
-_AT_ONCE = 128
+_AT_ONCE, _MOST_BYTES = 128, 2 << 20
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,10 @@ class Remote:
     def __init__(self, url: str, name: str) -> None:
         self._client, self._name = Client(url, os.environ.get(TOKEN)), name
         self.about = self._told(lambda: self._client.model(name))
+        if not self.about["ready"]:
+            self.close()
+            found = self.about["refused"] or "one that is not yet"
+            raise ValueError(f"{name} at the service: expected a model that is loaded, found {found}")
 
     @property
     def task(self) -> RemoteTask:
@@ -85,8 +92,7 @@ class Remote:
 
     def answers(self, question: str, queries: Sequence[Any], **fields: Any) -> Iterator[dict[str, Any]]:
         """Ask in parts, so that no request is too large."""
-        for first in range(0, len(queries), _AT_ONCE):
-            part = queries[first : first + _AT_ONCE]
+        for part in _parts(queries):
             yield from self._told(lambda part=part: self._client.ask(self._name, question, part, **fields).answers)
 
     def _told(self, ask: Callable[[], Any]) -> Any:
@@ -95,6 +101,21 @@ class Remote:
         except ServiceError as error:
             self.close()
             raise ValueError(f"{self._name} at the service: {error}") from None
+
+
+def _parts(queries: Sequence[Any]) -> Iterator[list[Any]]:
+    """Put queries into parts of a size that a service takes; one that is larger alone is for it to refuse."""
+    part: list[Any] = []
+    size = 0
+    for query in queries:
+        own = len(json.dumps(query))
+        if part and (len(part) == _AT_ONCE or size + own > _MOST_BYTES):
+            yield part
+            part, size = [], 0
+        part.append(query)
+        size += own
+    if part:
+        yield part
 
 
 def _documents(remote: Remote, task: Any, data: str, top: int) -> Run:
@@ -135,7 +156,7 @@ def _catalogue(remote: Remote, task: Any, data: str, top: int) -> Run:
         return _run(np.arange(len(found)), found)
     asked = np.unique(read_queries(data, task.columns, Part.TEST).astype(np.str_))
     whole = remote.about["ids"] == "whole numbers"
-    queries: list[Any] = [int(one) for one in asked if one.lstrip("-").isdigit()] if whole else asked.tolist()
+    queries: list[Any] = [int(one) for one in asked if _WHOLE.fullmatch(one)] if whole else asked.tolist()
     found = list(remote.answers("rank", queries, k=k, unknown="ignore"))
     known = [one for one in found if not one["unknown"]]
     if not known:
