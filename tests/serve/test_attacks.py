@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import threading
 
 import httpx
 import pytest
@@ -78,6 +79,38 @@ def test_large_requests_are_few(files, tmp_path):
     refused, *others = asyncio.run(work())
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
     assert others == [200, [200, 200], 200]
+    served.service.close()
+
+
+def test_time_and_the_queue_have_an_end(files, tmp_path, monkeypatch):
+    """A model that hangs: who asked is told so, those who wait too, and one more is refused at once."""
+    limits = Limits(seconds=0.3, waiting=1, at_once=1)
+    served = make_asking({"plays": files["plays"]}, tmp_path, limits=limits)
+    served.service.models.look()
+    go = threading.Event()
+    monkeypatch.setattr(
+        served.service.models.get("plays").doors["rank"].respond.__self__.ranker, "rank", lambda *_, **__: go.wait(30)
+    )
+
+    async def work():
+        transport = httpx.ASGITransport(served.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+            path = "/v1/models/plays/rank"
+            two = [asyncio.create_task(client.post(path, content=RANK)) for _ in range(2)]
+            await asyncio.sleep(0.1)
+            refused = await client.post(path, content=RANK)
+            return refused, await asyncio.gather(*two)
+
+    refused, late = asyncio.run(work())
+    go.set()
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+    assert refused.json()["message"].startswith("queue: expected room for one more request")
+    for one in late:
+        assert one.status_code == 504
+        assert one.json()["message"].startswith("time: expected an answer within 0.3 s, found none")
+    figures = served.service.measures.registry
+    assert figures.get_sample_value("slatewise_errors_total", {"kind": "time"}) == 2
+    assert figures.get_sample_value("slatewise_errors_total", {"kind": "queue full"}) == 1
     served.service.close()
 
 

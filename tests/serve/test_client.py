@@ -127,9 +127,9 @@ def test_a_full_service_is_asked_again():
 
 
 def test_rank_asks_in_parts_that_a_service_takes():
-    few, row = [[0.0] * 3] * 300, [0.5] * 200_000
+    few, row = [[0.0] * 3] * 300, [0.25] * 150_000
     assert [len(part) for part in _parts(few)] == [128, 128, 44]
-    assert [len(part) for part in _parts([row, row, row[:10], row])] == [2, 2]
+    assert [len(part) for part in _parts([row, row, row[:10], row])] == [3, 1]
     assert list(_parts([])) == []
 
 

@@ -10,7 +10,7 @@ pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 
 
 def test_generated_requests(files, tmp_path):
-    small = Limits(queries=3, k=5, numbers=12, ids=4)
+    small = Limits(queries=3, k=5, numbers=100, ids=4)
     asking = make_asking({name: files[name] for name in ("plays", "tags", "documents")}, tmp_path, limits=small)
     asking.service.models.look()
     counts = check_generated(asking, 2000)

@@ -7,6 +7,7 @@ pytest.importorskip("slatewise.latent.session_neighbors", reason="this version h
 
 from slatewise import CooccurrenceRanker, LatentRanker, SessionNeighbors, datasets
 from slatewise.cli.main import main
+from slatewise.serve.hearing import hear_warnings
 from tests.serve.conftest import SMALL, make_asking
 from tests.serve.test_batching import ask_together
 
@@ -40,6 +41,7 @@ def fit_sessions():
 def served(tmp_path_factory):
     folder, spool = tmp_path_factory.mktemp("sessions"), tmp_path_factory.mktemp("spool")
     models = fit_sessions()
+    hear_warnings()
     for name, model in models.items():
         model.save(folder / f"{name}.safetensors")
     asking = make_asking({name: folder / f"{name}.safetensors" for name in models}, spool, n_threads=1)

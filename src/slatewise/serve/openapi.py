@@ -67,8 +67,8 @@ def _description(limits: Limits) -> str:
     return (
         f"One request: at most {limits.queries} queries, lists of {limits.k} places, {limits.numbers} scores in all, "
         f"lists of {limits.ids} ids, {limits.body_bytes} bytes, {limits.seconds:g} s. At most {limits.waiting} of them "
-        f"wait for a model, and {limits.large} with large bodies are here at the same time. Requests are answered together where they can be, {limits.batch} queries at most, and none "
-        "waits for that."
+        f"wait for a model, and {limits.large} with large bodies are here at the same time. Requests are answered "
+        f"together where they can be, {limits.batch} queries at most, and none waits for that."
     )
 
 

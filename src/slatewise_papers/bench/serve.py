@@ -2,8 +2,8 @@
 
 The generator sends requests at fixed times, whether earlier ones were answered or not, and measures from the time a
 request was *due*: a service that falls behind shows it. It runs in a process of its own, on the same machine. Peers
-have the same factors: implicit's ``recommend`` behind a plain FastAPI route, and LitServe with our own ranker inside, asked by the same generator in the same run, at fixed times and by so many clients at once that
-wait for their answers.
+have the same factors: implicit's ``recommend`` behind a plain FastAPI route, and LitServe with our own ranker inside,
+asked by the same generator in the same run, at fixed times and by so many clients at once that wait for their answers.
 """
 
 from __future__ import annotations
