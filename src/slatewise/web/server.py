@@ -37,6 +37,7 @@ def server_config(
         port=port,
         http=cast("Any", _protocol(head_seconds)),
         ws="none",
+        loop="asyncio",  # whatever else is installed: how a server stops depends on it
         lifespan="auto",
         log_level="warning",
         access_log=False,

@@ -144,22 +144,30 @@ def _against_direct(path: Path, port: int, n_items: int, quick: bool) -> list[Ro
 
 
 def _against_peer(name: str, what: str, path: Path, n_items: int, seconds: float) -> list[Row]:
+    """Ask ours, then theirs, each alone on the machine: a server that only waits may still wake up all the time."""
+    with served(path) as port:
+        ours = _asked_every_way(port, PATH, n_items, seconds)
+    with peer(name, path) as port:
+        theirs = _asked_every_way(port, "/predict", n_items, seconds)
     rows: list[Row] = []
-    bar = "ratio >= 1"
-    with served(path) as port, peer(name, path) as theirs:
-        for rate in (10, 50):  # more than that, and a plain route falls behind for good
-            ours = asked(port, PATH, n_items, "rate", rate, seconds)
-            other = asked(theirs, "/predict", n_items, "rate", rate, seconds)
-            for share in (0.5, 0.99):
-                label = f"one query, {rate}/s, p{100 * share:g}{ours.told}"
-                rows.append(Row(label, ours.ms(share), what + other.told, other.ms(share), "ms", bar))
-        for clients in CLIENTS:
-            ours = asked(port, PATH, n_items, "clients", clients, seconds / 2)
-            other = asked(theirs, "/predict", n_items, "clients", clients, seconds / 2)
-            each, their = (1e3 * seconds / 2 / len(times.seconds) for times in (ours, other))
-            label = f"one query, {clients} at once, per answer{ours.told}"
-            rows.append(Row(label, each, what + other.told, their, "ms", bar))
+    for label, (own, unanswered) in ours.items():
+        other, failed = theirs[label]
+        rows.append(Row(label + unanswered, own, what + failed, other, "ms", "ratio >= 1"))
     return rows
+
+
+def _asked_every_way(port: int, path: str, n_items: int, seconds: float) -> dict[str, tuple[float, str]]:
+    """Return a figure in ms for each way to ask, and what to say of requests without an answer."""
+    found: dict[str, tuple[float, str]] = {}
+    for rate in (10, 50):  # more than that, and a plain route falls behind for good
+        times = asked(port, path, n_items, "rate", rate, seconds)
+        for share in (0.5, 0.99):
+            found[f"one query, {rate}/s, p{100 * share:g}"] = times.ms(share), times.told
+    for clients in CLIENTS:
+        times = asked(port, path, n_items, "clients", clients, seconds / 2)
+        each = 1e3 * seconds / 2 / max(len(times.seconds), 1)
+        found[f"one query, {clients} at once, per answer"] = each, times.told
+    return found
 
 
 @contextmanager
