@@ -4,7 +4,8 @@
 ``stops``: a service is stopped by SIGTERM n times (200) under load, each tenth time one of two workers.
 ``kills``: one of two workers is killed (SIGKILL) n times (30) under load.
 ``memory``: resident memory of a worker after a tenth of n requests (1,000,000) and after all of them.
-``fuzz``: n requests (100,000) that schemathesis makes from the document, to models of every kind.
+``fuzz``: n requests (100,000) that schemathesis makes from the document, to models of every kind; a second number is
+the first seed, for several runs beside each other.
 ``warm``: what is compiled or read from a cache of compiled kernels after readiness said yes.
 """
 
@@ -153,10 +154,10 @@ def memory(folder, n):
     return {"requests": n, "KiB after a tenth": early, "KiB after all": late, "grown by": late / early - 1}
 
 
-def fuzz(folder, n):
+def fuzz(folder, n, seed=0):
     from tests.serve.generated import fuzz as made
 
-    return made(folder, n)
+    return made(folder, n, seed)
 
 
 def warm(folder, n):
@@ -233,10 +234,11 @@ RUNS = {
 }
 
 
-def main(name, *n):
+def main(name, *numbers):
     run, usual = RUNS[name]
+    n, *seed = [int(number) for number in numbers] or [usual]
     with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(run(Path(folder), int(n[0]) if n else usual)))
+        print(json.dumps(run(Path(folder), n, *seed)))
 
 
 if __name__ == "__main__":

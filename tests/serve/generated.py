@@ -3,11 +3,14 @@
 The suite makes 1,000 and asks them in JSON and in MessagePack, ``python -m tests.serve.endurance fuzz`` 100,000.
 """
 
+import json
+import sys
 from contextlib import suppress
 
 import msgspec
 from hypothesis import HealthCheck, Phase, settings
 
+PART = 2000
 MESSAGEPACK = "application/msgpack"
 ADDRESS = "http://127.0.0.1:8000"
 
@@ -81,8 +84,11 @@ def check_twin(asking, case, answered):
     return twin.status
 
 
-def fuzz(folder, n_requests):
-    """Ask models of every kind, with the limits of a service; return how many requests were asked, and answered how."""
+def fuzz(folder, n_requests, seed=0):
+    """Ask models of every kind, with the limits of a service; return how many requests were asked, and answered how.
+
+    Parts have seeds of their own, from ``seed`` on; what was asked so far is said after each.
+    """
     from slatewise.serve.hearing import hear_warnings
     from tests.serve.conftest import make_asking, save_models
     from tests.serve.test_sessions import fit_sessions
@@ -95,6 +101,12 @@ def fuzz(folder, n_requests):
         model.save(files[name])
     asking = make_asking(files, folder / "spool", n_threads=1)
     asking.service.models.look()
-    counts = check_generated(asking, n_requests)
+    total, asked = {}, 0
+    while asked < n_requests:
+        for status, count in check_generated(asking, min(n_requests, PART), seed).items():
+            total[status] = total.get(status, 0) + count
+        seed, asked = seed + 1, sum(total.values())
+        found = {"requests": asked, "models": len(files), "by status": dict(sorted(total.items()))}
+        print(json.dumps(found), file=sys.stderr, flush=True)
     asking.service.close()
-    return {"requests": sum(counts.values()), "models": len(files), "by status": dict(sorted(counts.items()))}
+    return found
