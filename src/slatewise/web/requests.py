@@ -13,12 +13,12 @@ _STRANGE = re.compile(r"[\x00-\x1f\x7f\\]|(^|/)\.\.?(/|$)|//")
 _LONGEST_PATH = 2000
 
 
-def refused(scope: Scope, site: Site) -> Answer | None:
+def refused(scope: Scope, site: Site, *, any_name: bool = False) -> Answer | None:
     """Return why a request is refused whoever sends it, None where it is decent."""
     for check in (_method, _path, _headers):
         if (answer := check(scope)) is not None:
             return answer
-    return _host(scope, site) or _from_elsewhere(scope)
+    return (None if any_name else _host(scope, site)) or _from_elsewhere(scope)
 
 
 def refused_change(scope: Scope, site: Site) -> Answer | None:
