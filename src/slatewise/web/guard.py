@@ -34,6 +34,8 @@ class Rules:
 
     public: Collection[str] = (ENTER,)
     """Paths that need no visitor: as they are, or with ``/`` at the end all below."""
+    any_name: Collection[str] = ()
+    """Paths that may be asked by any name of this machine: those who watch over processes know its number only."""
     body: BodyLimits = field(default_factory=BodyLimits)
     wrong_tokens: WrongTokens = field(default_factory=WrongTokens)
     only_answers: bool = False
@@ -77,7 +79,7 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = refused(scope, self._site)
+        answer = refused(scope, self._site, any_name=scope["path"] in self._rules.any_name)
         if answer is None and scope["path"] == ENTER and scope["method"] == "POST" and ENTER in self._rules.public:
             answer = await self._enter(scope, receive)
         elif answer is None:

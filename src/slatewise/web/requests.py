@@ -14,12 +14,13 @@ _LONGEST_PATH = 2000
 _PROXIES = ("x-forwarded-for", "x-forwarded-host", "forwarded")
 
 
-def refused(scope: Scope, site: Site) -> Answer | None:
+def refused(scope: Scope, site: Site, *, any_name: bool = False) -> Answer | None:
     """Return why a request is refused whoever sends it, None where it is decent."""
     for check in (_method, _path, _headers):
         if (answer := check(scope)) is not None:
             return answer
-    return _host(scope, site) or _passed_on(scope, site) or _from_elsewhere(scope)
+    named = None if any_name else _host(scope, site) or _passed_on(scope, site)
+    return named or _from_elsewhere(scope)
 
 
 def refused_change(scope: Scope, site: Site) -> Answer | None:
