@@ -20,7 +20,11 @@ class PretendWorkers:
         return _Held(self, runs, travelled(shared))
 
     def gather(self, function, parameters, blocks):
-        return [travelled(function)(travelled(parameters), travelled(block)) for block in blocks]
+        return [found for _, found in self.each(function, parameters, blocks)]
+
+    def each(self, function, parameters, blocks):
+        for number, block in enumerate(blocks):
+            yield number, function(travelled(parameters), travelled(block))
 
 
 class _Held:

@@ -4,8 +4,9 @@ Data stays with the workers and parameters travel. Blocks and the order of their
 has the same bits on one thread, on several, and on any number of workers.
 """
 
+from slatewise.cluster.batch import rank
 from slatewise.cluster.context import ray
 from slatewise.cluster.source import source
 from slatewise.core.errors import ClusterError
 
-__all__ = ["ClusterError", "ray", "source"]
+__all__ = ["ClusterError", "rank", "ray", "source"]

@@ -16,7 +16,7 @@ from slatewise.core.checks import whole_number
 from slatewise.core.errors import ClusterError
 from slatewise.core.executor import on_cluster, thread_count
 
-_SECONDS = 60.0
+_SECONDS = 180.0
 """Within which workers have to be there."""
 _REACHED = 5.0
 """Seconds within which an address has to answer at all."""
@@ -89,9 +89,8 @@ def _connect(engine: Any, address: str | None, workers: int | None) -> None:
         n_workers = thread_count(None) if workers is None else workers
         engine.init("local", num_cpus=n_workers, include_dashboard=False, **quiet)
         return
-    where = urlsplit(address)
-    if where.scheme == "ray":
-        _require_reachable(address, where.hostname, where.port or 10001)
+    if address != "auto":
+        _require_reachable(address)
     try:
         engine.init(address, **quiet)
     except Exception as error:  # whatever Ray raises: each release has others
@@ -99,11 +98,14 @@ def _connect(engine: Any, address: str | None, workers: int | None) -> None:
         raise ClusterError(f"address: expected a running Ray cluster at {address!r}, found none: {found}") from error
 
 
-def _require_reachable(address: str, host: str | None, port: int) -> None:
+def _require_reachable(address: str) -> None:
+    """Raise ClusterError where nothing answers: Ray itself would try for a minute."""
+    where = urlsplit(address if "://" in address else f"//{address}")
     try:
-        with socket.create_connection((host or "", port), timeout=_REACHED):
+        port = where.port or (10001 if where.scheme == "ray" else 6379)
+        with socket.create_connection((where.hostname or "", port), timeout=_REACHED):
             return
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise ClusterError(f"address: expected a running Ray cluster at {address!r}, found none: {error}") from error
 
 

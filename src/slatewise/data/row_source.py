@@ -46,6 +46,8 @@ class Rows(NamedTuple):
 class ListTable:
     """What is known of every list without its features: list l owns ``offsets[l]:offsets[l + 1]`` of all rows."""
 
+    ids: NDArray[Any]
+    """(L,) what the lists are called."""
     offsets: Ints
     least: Floats
     """(L,) the smallest relevance in each list."""
@@ -65,12 +67,13 @@ class RowSource:
 
     paths: tuple[str, ...]
     features: tuple[str, ...]
-    labels: str
+    labels: str | None
+    """None: nothing is known of the rows."""
     qid: str
     groups: tuple[RowGroup, ...] = field(repr=False)
 
     @classmethod
-    def of(cls, paths: Sequence[str], features: Sequence[str] | None, labels: str, qid: str) -> RowSource:
+    def of(cls, paths: Sequence[str], features: Sequence[str] | None, labels: str | None, qid: str) -> RowSource:
         """Look into the files, without reading a row; what they lack is an error."""
         from slatewise.data.frames import Columns
         from slatewise.data.parquet import row_groups
@@ -83,11 +86,18 @@ class RowSource:
             names, sizes = row_groups(path)
             found = Columns.among(names, path, labels, qid, None, chosen).features
             chosen = found if chosen is None else chosen
-            starts = np.concatenate(([0], np.cumsum(sizes))).tolist()
-            groups += [RowGroup(path, at, starts[at], size) for at, size in enumerate(sizes) if size]
+            groups += _groups(path, sizes)
         if not groups:
             raise DataError(paths[0], 0, 0, "rows", "none")
         return cls(tuple(paths), chosen or (), labels, qid, tuple(groups))
+
+    @classmethod
+    def to_rank(cls, paths: Sequence[str], qid: str, label: str) -> RowSource:
+        """Look into files whose rows are to be ranked: every column but these two is a feature."""
+        from slatewise.data.parquet import row_groups
+
+        names, _ = row_groups(paths[0])
+        return cls.of(paths, [name for name in names if name not in (qid, label)], None, qid)
 
     @property
     def n_rows(self) -> int:
@@ -106,7 +116,25 @@ class RowSource:
             digest.update(run.digest)
         offsets = np.concatenate(([0], np.cumsum(joined.sizes))).astype(np.int64)
         grades = np.unique(np.concatenate([run.grades for run in runs]))
-        return ListTable(offsets, joined.least, joined.most, grades, digest.hexdigest())
+        return ListTable(joined.ids, offsets, joined.least, joined.most, grades, digest.hexdigest())
+
+
+def groups_of(paths: Sequence[str], column: str) -> list[RowGroup]:
+    """Return the row groups of files that have a column."""
+    from slatewise.data.frames import Columns
+    from slatewise.data.parquet import row_groups
+
+    found: list[RowGroup] = []
+    for path in paths:
+        names, sizes = row_groups(path)
+        Columns.among(names, path, None, column, None, ())
+        found += _groups(path, sizes)
+    return found
+
+
+def _groups(path: str, sizes: Sequence[int]) -> list[RowGroup]:
+    starts = np.concatenate(([0], np.cumsum(sizes))).tolist()
+    return [RowGroup(path, at, starts[at], size) for at, size in enumerate(sizes) if size]
 
 
 class _Runs(NamedTuple):
@@ -120,13 +148,14 @@ class _Runs(NamedTuple):
     digest: bytes
 
 
-def _runs_of(columns: tuple[str, str], group: RowGroup) -> _Runs:
+def _runs_of(columns: tuple[str, str | None], group: RowGroup) -> _Runs:
     from slatewise.data.frames import ids_of, numbers_of
     from slatewise.data.parquet import read_group
 
     qid, labels = columns
-    table = read_group(group.path, group.number, [qid, labels])
-    ids, y = ids_of(table[qid], group.path, group.first_row), numbers_of(table[labels], group.path, group.first_row)
+    table = read_group(group.path, group.number, [qid] if labels is None else [qid, labels])
+    ids = ids_of(table[qid], group.path, group.first_row)
+    y = np.zeros(len(ids)) if labels is None else numbers_of(table[labels], group.path, group.first_row)
     starts = np.concatenate(([0], np.flatnonzero(ids[1:] != ids[:-1]) + 1))
     digest = sha256(np.ascontiguousarray(ids).tobytes() + y.tobytes()).digest()
     least, most = np.minimum.reduceat(y, starts), np.maximum.reduceat(y, starts)
@@ -187,9 +216,11 @@ def _rows_of(source: RowSource, group: RowGroup) -> Rows:
     from slatewise.data.frames import numbers_of
     from slatewise.data.parquet import read_group
 
-    table = read_group(group.path, group.number, list(dict.fromkeys([*source.features, source.labels])))
+    own = [] if source.labels is None else [source.labels]
+    table = read_group(group.path, group.number, list(dict.fromkeys([*source.features, *own])))
     X = np.empty((group.n_rows, len(source.features)))
     for place, feature in enumerate(source.features):
         X[:, place] = numbers_of(table[feature], group.path, group.first_row)
     require_in_range(group.path, X)
-    return Rows(X, numbers_of(table[source.labels], group.path, group.first_row))
+    y = np.zeros(len(X)) if source.labels is None else numbers_of(table[source.labels], group.path, group.first_row)
+    return Rows(X, y)
