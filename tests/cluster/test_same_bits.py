@@ -35,3 +35,26 @@ def test_what_trains_on_one_machine_is_refused_by_name():
             CStarRanker(scores="linear", surrogate="max-margin").fit([[0.0], [1.0]], [[0, 1], [1, 0]])
         with pytest.raises(ValueError, match=r"cluster: expected a ranker that was fitted before .* WARP training"):
             LatentRanker().fit([0, 1, 2], [0, 1, 1])
+
+
+class Killed(BaseException):
+    """What nobody catches."""
+
+
+@QUIETLY
+@pytest.mark.parametrize("name", ["margin map", "cstar likelihood", "matching slates", "metric map"])
+def test_a_driver_that_was_killed_goes_on_with_other_workers(many_blocks, tmp_path, name):
+    def kill(found):
+        if found.round == 3:
+            raise Killed
+
+    with on_cluster(PretendWorkers(3)), pytest.raises(Killed):
+        FITS[name](checkpoint=tmp_path / "fit.ckpt", callbacks=[kill])
+    assert (tmp_path / "fit.ckpt").exists()
+    workers = PretendWorkers(5)
+    with on_cluster(workers):
+        again = learned(FITS[name](checkpoint=tmp_path / "fit.ckpt"))
+    whole = PretendWorkers(2)
+    with on_cluster(whole):
+        assert again == learned(FITS[name]())
+    assert workers.rounds < whole.rounds
