@@ -4,7 +4,7 @@ BIN := .venv/bin
 export SLATEWISE_DATA ?= $(wildcard $(abspath ../shared/data))
 unexport PYTHONDONTWRITEBYTECODE # what one worker has compiled the other and all their processes import
 
-.PHONY: demo label-demo test explore boundscheck same-answers same-speed check fuzz bench docs clean
+.PHONY: demo label-demo test gpu-test explore boundscheck same-answers same-speed check fuzz bench docs clean
 
 demo: .venv/installed-plain
 	$(BIN)/slatewise demo --out demo/report.html
@@ -15,6 +15,10 @@ label-demo: .venv/installed-label
 
 test: .venv/installed-test
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# Kernels of a GPU against the plain torch that CI tests, where there is a GPU.
+gpu-test: .venv/installed-test .venv/installed-gpu
+	$(BIN)/python -m pytest tests/gpu -rs
 
 # The tests with generated cases, with cases that no run had before; what they find becomes a test of its own.
 explore: .venv/installed-test
@@ -63,6 +67,7 @@ clean:
 # One stamp per extra, and one for each extra inside it: reinstalled only when pyproject.toml changes.
 INSIDE_bench := test
 INSIDE_check := test docs
+INSIDE_ci := check test docs gpu
 .venv/installed-plain: pyproject.toml | .venv/bin/python
 	@echo "installing into .venv (once; a minute or two)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .

@@ -26,6 +26,13 @@ def test_metrics_need_numpy_only():
     assert not loaded_after("from slatewise import metrics") & extra
 
 
+def test_sums_on_a_gpu_need_little():
+    """Machines with a GPU often have torch and its like, and nothing else."""
+    extra = {"daqp", "pooch", "typer", "narwhals", "rich", "matplotlib", "torch", "triton"}
+    assert not loaded_after("from slatewise.inference import permanent") & extra
+    assert not loaded_after("import slatewise_papers.bench.gpu, slatewise_papers.bench.gpu_permanent") & extra
+
+
 CLASSES = [name for name in slatewise.__all__ if name[0].isupper()]
 EACH_ALONE = """
 import os, sys, sklearn.base

@@ -3,43 +3,46 @@
 Published protocol (diginetica, tmall, nowplaying as GCE-GNN has them): every beginning of a test session asks for the
 next item, all items are ranked, repeats allowed; recall at 20 (papers call it P@20) and MRR at 20. Last.fm twice:
 sessions dealt 75/5/20 at random, and learnt from the earlier part and tested on the later one, restricted to known
-artists; there the next artist is never the last one.
+artists; there the next artist is never the last one, and every so many test sessions ask, about 60,000 times.
 
 A method's settings (``sessions_methods.py`` names them all) are judged on validation sessions by NDCG@20; the best is
 fitted again on all training sessions. "As it comes" is fitted on these at once: what it chooses, it chooses within fit.
 ``trials`` is how many settings were tried, ``tuning`` and ``fit`` are CPU seconds, ``ms`` CPU milliseconds per query.
 A difference is paired, over test queries, with a 95% interval that counts sessions and not queries as independent.
 
-``--data`` names a set; ``--keep`` a folder for the results of every method: only what is not there is run.
+``--data`` names a set; ``--keep`` a folder for the results of every trial and method: only what is not there is run.
+``python -m slatewise_papers.sessions_cells`` fills that folder by many processes at once.
 """
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slatewise.core.executor import one_blas_thread
 from slatewise.core.progress import track
-from slatewise.data.records import Prefixes
 from slatewise_papers._kept import kept_or_made
 from slatewise_papers._reproduction import Reproduction, Row
 from slatewise_papers.sessions_data import LASTFM, PUBLISHED, Part, SessionProblem, load_problems
-from slatewise_papers.sessions_methods import DEPTH, METHODS, Method, Rank
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
+from slatewise_papers.sessions_measures import FIGURES, Ints, figures_of, ndcg, paired, places_of
+from slatewise_papers.sessions_methods import METHODS, Method
 
 SEED = 5001
-RECALLS = (5, 10, 20, 30, 50)
-FIGURES = (*(f"R@{k}" for k in RECALLS), "MRR@20")
 PEER = "V-SKNN, tuned"
 """What every other method is compared with."""
-OURS = ("SessionNeighbors, tuned", "SessionNeighbors() as it comes")
-AT_ONCE = 2048
+BAG = "LatentRanker(base=None), the sum of items alone"
+OURS = (
+    ("SessionNeighbors, tuned", "SessionNeighbors() as it comes"),
+    (BAG, "GRU4Rec, tuned"),
+    (BAG, "SASRec, tuned"),
+    ("LatentRanker() as it comes", "SessionNeighbors, tuned"),
+    ("LatentRanker, tuned", "SessionNeighbors, tuned"),
+    ("LatentRanker() as it comes", "LatentRanker, tuned"),
+)
+"""What else is compared."""
 
 
 class Result(NamedTuple):
@@ -57,36 +60,59 @@ def run(data: str | None = None, quick: bool = False, seed: int = SEED, keep: Pa
     rows: list[Row] = []
     for name in track(names, "data set"):
         for problem in load_problems(name, seed, quick):
-            rows += _rows(problem, quick, None if keep is None else keep / f"{seed}{'-quick' if quick else ''}")
+            rows += _rows(problem, quick, folder(keep, seed, quick, problem.name))
     return Reproduction(f"next items of sessions (seed {seed})", ", ".join(names), rows)
 
 
+def folder(keep: Path | None, seed: int, quick: bool, problem: str) -> Path | None:
+    """Return where a problem's results are kept."""
+    return None if keep is None else keep / f"{seed}{'-quick' if quick else ''}" / _file(problem)
+
+
+def methods(quick: bool) -> dict[str, Method]:
+    """Return all methods; quickly, two settings of each."""
+    return {name: method._replace(grid=method.grid[:2]) if quick else method for name, method in METHODS.items()}
+
+
 def _rows(problem: SessionProblem, quick: bool, keep: Path | None) -> list[Row]:
-    testing = problem.testing()
+    testing = problem.testing
     rows: list[Row] = []
     results: dict[str, Result] = {}
-    for name, method in track(list(METHODS.items()), problem.name):
-        tried = method._replace(grid=method.grid[:2]) if quick else method
-        results[name] = result = _kept(problem, testing, name, tried, keep)
+    for name, method in track(list(methods(quick).items()), problem.name):
+        missing = None if result_file(keep, name, there=True) else method.missing(problem.n_items)
+        if missing is not None:
+            rows.append(Row(f"{problem.name}: {name}: not run, {missing}", {}, None))
+            continue
+        results[name] = result = kept_result(problem, testing, name, method, keep)
         chosen = ", ".join(f"{setting}={value}" for setting, value in result.settings.items())
         means = 100.0 * figures_of(result.places).mean(axis=0)
         measured = dict(zip(FIGURES, means.tolist(), strict=True)) | result.budget
         rows.append(Row(f"{problem.name}: {name}{f' ({chosen})' if chosen else ''}", measured, None))
-    pairs = [(name, PEER) for name in METHODS if name != PEER] + [OURS]
-    for one, other in pairs:
-        gains = 100.0 * (figures_of(results[one].places) - figures_of(results[other].places))
-        rows.append(Row(f"{problem.name}: {one} minus {other}", paired(testing.asked.sessions, gains), None))
+    for one, other in (*((name, PEER) for name in METHODS if name != PEER), *OURS):
+        if one in results and other in results:
+            gains = 100.0 * (figures_of(results[one].places) - figures_of(results[other].places))
+            rows.append(Row(f"{problem.name}: {one} minus {other}", paired(testing.asked.sessions, gains), None))
     return rows
 
 
-def _kept(problem: SessionProblem, testing: Part, name: str, method: Method, keep: Path | None) -> Result:
+def result_file(keep: Path | None, name: str, there: bool = False) -> Path | None:
+    """Return where a method's result is kept; ``there``: None if it is not yet."""
+    path = None if keep is None else keep / f"{_file(name)}.json"
+    return None if path is None or (there and not path.exists()) else path
+
+
+def kept_result(problem: SessionProblem, testing: Part, name: str, method: Method, keep: Path | None) -> Result:
     """Read what a method came to where that is kept; a file of other queries or other settings is an error."""
-    path = None if keep is None else keep / _file(problem.name) / f"{_file(name)}.json"
+    path = result_file(keep, name)
     said = {"queries": len(testing.asked), "grid": [dict(settings) for settings in method.grid]}
-    read = kept_or_made(path, lambda: said | _as_json(tried_and_tested(problem, testing, method)))
+    read = kept_or_made(path, lambda: said | _as_json(tried_and_tested(problem, testing, method, path)))
+    _check_said(path, read, said)
+    return Result(np.array(read["places"], dtype=np.int64), read["settings"], read["budget"])
+
+
+def _check_said(path: Path | None, read: dict[str, Any], said: dict[str, Any]) -> None:
     if {key: read.get(key) for key in said} != said:
         raise ValueError(f"{path}: expected {said['queries']} queries and the settings of this version, found others")
-    return Result(np.array(read["places"], dtype=np.int64), read["settings"], read["budget"])
 
 
 def _file(name: str) -> str:
@@ -97,81 +123,49 @@ def _as_json(result: Result) -> dict[str, Any]:
     return {"places": result.places.tolist(), "settings": result.settings, "budget": result.budget}
 
 
-def tried_and_tested(problem: SessionProblem, testing: Part, method: Method) -> Result:
-    """Choose settings on validation where there are several, fit, and rank for the test queries."""
+def tried_and_tested(problem: SessionProblem, testing: Part, method: Method, path: Path | None = None) -> Result:
+    """Choose settings on validation where there are several, fit, and rank for the test queries.
+
+    Trials are kept beside ``path``.
+    """
+    trials = (
+        [kept_trial(problem, method, number, path) for number in range(len(method.grid))] if method.grid[1:] else []
+    )
+    best = int(np.argmax([trial["quality"] for trial in trials])) if trials else 0
+    settings = dict(method.grid[best])
     with one_blas_thread():
         start = time.process_time()
-        settings = dict(method.grid[0] if len(method.grid) == 1 else _best(problem, method))
-        tuned = time.process_time()
         rank = method.fit(testing.log, problem.n_items, **settings)
         fitted = time.process_time()
         places = places_of(rank, testing.asked, problem.item_differs)
         ranked = time.process_time()
     budget = {
-        "trials": float(len(method.grid)) if len(method.grid) > 1 else 0.0,
-        "tuning": tuned - start,
-        "fit": fitted - tuned,
+        "trials": float(len(trials)),
+        "tuning": sum(trial["seconds"] for trial in trials),
+        "fit": fitted - start,
         "ms": 1e3 * (ranked - fitted) / len(places),
     }
     return Result(places, settings, budget)
 
 
-def _best(problem: SessionProblem, method: Method) -> Any:
-    part, quality = problem.validation(), list[float]()
-    for settings in track(method.grid, "setting"):
-        rank = method.fit(part.log, problem.n_items, **settings)
-        quality.append(ndcg(places_of(rank, part.asked, problem.item_differs)))
-    return method.grid[int(np.argmax(quality))]
+def trial_file(path: Path, number: int) -> Path:
+    """Return where a trial is kept, given where the result of its method is."""
+    return path.with_name(f"{path.stem}.trial-{number}.json")
 
 
-def places_of(rank: Rank, asked: Prefixes, item_differs: bool) -> Ints:
-    """Return how many items are ahead of each that came next, the last item of a session left out if need be."""
-    places = np.full(len(asked), -1, dtype=np.int64)
-    for first in range(0, len(asked), AT_ONCE):
-        part = asked[first : first + AT_ONCE]
-        lists = rank(part)
-        rows, columns = np.nonzero(lists == part.next_items[:, None])
-        if item_differs:
-            left_out = lists == part.items[part.ends - 1][:, None]
-            columns = columns - np.cumsum(left_out, axis=1)[rows, columns]
-        places[first + rows] = np.where(columns < DEPTH, columns, -1)
-    return places
+def kept_trial(problem: SessionProblem, method: Method, number: int, path: Path | None) -> dict[str, Any]:
+    """Read how good a setting is on validation, and how long that took, where that is kept."""
+    part, settings = problem.validation, dict(method.grid[number])
+    said = {"queries": len(part.asked), "settings": settings}
 
+    def made() -> dict[str, Any]:
+        with one_blas_thread():
+            start = time.process_time()
+            rank = method.fit(part.log, problem.n_items, **settings)
+            quality = ndcg(places_of(rank, part.asked, problem.item_differs))
+            return said | {"quality": quality, "seconds": time.process_time() - start}
 
-def ndcg(places: Ints) -> float:
-    """Return what settings are judged by: NDCG@20, which lies between recall and MRR."""
-    near = places[(places >= 0) & (places < 20)]
-    return float((1.0 / np.log2(near + 2.0)).sum() / len(places))
-
-
-def figures_of(places: Ints) -> Floats:
-    """Return every figure of every query, (queries, FIGURES).
-
-    Examples
-    --------
-    >>> figures_of(np.array([0, 7, -1]))[:, [0, 1, -1]].tolist()
-    [[1.0, 1.0, 1.0], [0.0, 1.0, 0.125], [0.0, 0.0, 0.0]]
-    """
-    ahead = np.where(places < 0, DEPTH, places)
-    found = [(ahead < k).astype(np.float64) for k in RECALLS]
-    return np.stack([*found, np.where(ahead < 20, 1.0 / (1.0 + ahead), 0.0)], axis=1)
-
-
-def paired(sessions: Ints, gains: Floats) -> dict[str, float]:
-    """Return the mean of each figure's gains over queries, and its 95% interval over sessions.
-
-    Examples
-    --------
-    >>> found = paired(np.array([0, 0, 1]), np.array([[1.0], [1.0], [4.0]]) * np.ones(len(FIGURES)))
-    >>> found["R@5"], round(found["R@5_low"], 1), round(found["R@5_high"], 1)
-    (2.0, -0.6, 4.6)
-    """
-    _, own = np.unique(sessions, return_inverse=True)
-    found: dict[str, float] = {}
-    for name, column in zip(FIGURES, gains.T, strict=True):
-        mean = float(column.mean())
-        of_session = np.bincount(own, column - mean)  # its queries go together: their errors add up
-        n = len(of_session)
-        reach = 1.96 * float(np.sqrt(n / max(n - 1, 1) * (of_session**2).sum())) / len(column)
-        found |= {name: mean, f"{name}_low": mean - reach, f"{name}_high": mean + reach}
-    return found
+    path = None if path is None else trial_file(path, number)
+    read = kept_or_made(path, made)
+    _check_said(path, read, said)
+    return read

@@ -14,22 +14,28 @@ from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.latent.cooccurrence_ranker import CooccurrenceRanker
+from slatewise.latent.engines import ENGINES
 from slatewise.latent.ranker import LatentRanker
 from slatewise.latent.session_neighbors import SessionNeighbors
+from slatewise_papers.sessions_measures import LISTED, Ints, Rank
+from slatewise_papers.sessions_networks import gru4rec, sasrec
+from slatewise_papers.sessions_peers import (
+    ease,
+    gpu,
+    implicit_als,
+    implicit_bpr,
+    inverse,
+    item_knn,
+    library,
+    lightfm_warp,
+)
 
-Ints: TypeAlias = NDArray[np.int64]
 Settings: TypeAlias = Mapping[str, Any]
-Rank: TypeAlias = Callable[[Prefixes], Ints]
 
-DEPTH = 50
-"""Places that figures look at."""
-LISTED = DEPTH + 1
-"""One more, because one may be taken out."""
 TRIALS = 8
 """Settings tried, of every method that has any."""
 
@@ -39,6 +45,14 @@ class Method(NamedTuple):
 
     fit: Callable[..., Rank]
     grid: tuple[Settings, ...] = ({},)
+    missing: Callable[[int], str | None] = lambda n_items: None
+    """Says why it cannot be run here on so many items; None: it can."""
+    on_gpu: bool = False
+    """Whether it uses a GPU where there is one."""
+    shared: int = 1
+    """How many settings, one after the other, share a fit."""
+    cost: float = 1.0
+    """How long a trial takes, about, beside others on the same sessions."""
 
 
 def _grid(**settings: tuple[Any, ...]) -> tuple[Settings, ...]:
@@ -88,8 +102,9 @@ def cooccurrence(log: Sessions, n_items: int, **settings: Any) -> Rank:
 
 
 def latent(log: Sessions, n_items: int, **settings: Any) -> Rank:
-    """Fit LatentRanker."""
-    return _lists_of(LatentRanker(**settings).fit(log))
+    """Fit LatentRanker, on a GPU where there are one and an engine for it."""
+    engine = "gpu" if "gpu" in ENGINES and gpu() is not None else "blocked"
+    return _lists_of(LatentRanker(engine=engine, **settings).fit(log))
 
 
 def _lists_of(ranker: SessionNeighbors | CooccurrenceRanker | LatentRanker) -> Rank:
@@ -99,14 +114,47 @@ def _lists_of(ranker: SessionNeighbors | CooccurrenceRanker | LatentRanker) -> R
 METHODS: dict[str, Method] = {
     "popularity": Method(popularity),
     "Markov": Method(markov),
+    "ItemKNN, tuned": Method(item_knn, _grid(shrink=(0.0, 20.0), decay=(0.5, 0.7, 0.9, 1.0)), shared=4),
+    "EASE, tuned": Method(
+        ease, _grid(l2=(10.0, 50.0, 250.0, 1000.0), decay=(0.6, 0.9)), inverse, on_gpu=True, shared=2, cost=2.0
+    ),
+    "implicit ALS, tuned": Method(
+        implicit_als,
+        _grid(alpha=(1.0, 10.0), regularization=(0.01, 0.1), decay=(0.7, 1.0)),
+        library("implicit"),
+        shared=2,
+        cost=4.0,
+    ),
+    "implicit BPR, tuned": Method(
+        implicit_bpr,
+        _grid(learning_rate=(0.05, 0.1), regularization=(0.001, 0.01), decay=(0.7, 0.9)),
+        library("implicit"),
+        shared=2,
+        cost=4.0,
+    ),
+    "lightfm-next WARP, tuned": Method(
+        lightfm_warp, _grid(learning_rate=(0.02, 0.05), epochs=(8, 16), decay=(0.5, 0.8)), library("lightfm"), cost=4.0
+    ),
+    "GRU4Rec, tuned": Method(
+        gru4rec,
+        _grid(width=(128, 256), dropout=(0.2, 0.5), learning_rate=(1e-3, 3e-3)),
+        library("torch"),
+        on_gpu=True,
+        cost=4.0,
+    ),
+    "SASRec, tuned": Method(
+        sasrec, _grid(width=(64, 128), dropout=(0.2, 0.5), layers=(1, 2)), library("torch"), on_gpu=True, cost=3.0
+    ),
     "CooccurrenceRanker() as it comes": Method(cooccurrence),
     "CooccurrenceRanker, tuned": Method(cooccurrence, _grid(window=(1, 2, 3, 5, 8, 10, 15, 20))),
     "V-SKNN, tuned": Method(plain_neighbours, _grid(k=(100, 500), decay=(0.6, 0.8, 0.9, 1.0))),
     "SessionNeighbors() as it comes": Method(neighbours),
     "SessionNeighbors, tuned": Method(neighbours, _grid(k=(25, 50, 70, 100, 150, 200, 500, 1000))),
-    "LatentRanker(base=None), the sum of items alone": Method(partial(latent, base=None)),
-    "LatentRanker() as it comes": Method(latent),
+    "LatentRanker(base=None), the sum of items alone": Method(partial(latent, base=None), cost=20.0),
+    "LatentRanker() as it comes": Method(latent, cost=20.0),
     "LatentRanker, tuned": Method(
-        partial(latent, learning_rate=0.3), _grid(max_norm=(1.0, 1.5), dropout=(0.3, 0.5), n_components=(64, 128))
+        partial(latent, learning_rate=0.3),
+        _grid(max_norm=(1.0, 1.5), dropout=(0.3, 0.5), n_components=(64, 128)),
+        cost=20.0,
     ),
 }

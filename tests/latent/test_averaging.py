@@ -3,8 +3,10 @@ import pytest
 
 from slatewise import LatentRanker
 from slatewise.core.executor import Executor
+from slatewise.latent import gpu_engine
 from slatewise.latent.averaging import MOMENTS, EpochMean
 from slatewise.latent.blocked import BlockedEngine
+from slatewise.latent.device import TorchDevice
 from slatewise.latent.engine import EngineTask, EpochStats, Factors
 from slatewise.latent.engines import ENGINES
 from slatewise.latent.negatives import WholeCatalogue
@@ -108,7 +110,10 @@ def test_an_engine_that_tells_of_no_steps_breaks_its_contract():
 
 
 @pytest.mark.parametrize("name", sorted(ENGINES))
-def test_every_engine_tells_of_all_runs_in_many_steps(name):
+def test_every_engine_tells_of_all_runs_in_many_steps(name, monkeypatch):
+    if name == "gpu":
+        pytest.importorskip("torch", reason="torch is not installed: pip install 'slatewise[gpu]'")
+        monkeypatch.setattr(gpu_engine, "gpu", lambda argument: TorchDevice("cpu"))
     ranker = LatentRanker(n_components=3, engine=name, learning_rate=0.3, max_norm=2.0)
     settings = LatentSettings.of(ranker.get_params())
     for stage in (0, 1):

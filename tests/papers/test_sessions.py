@@ -7,7 +7,7 @@ import pytest
 
 from slatewise import data, datasets
 from slatewise.data import Sessions
-from slatewise_papers import reproduce, sessions
+from slatewise_papers import reproduce, sessions, sessions_cells
 from slatewise_papers.sessions_data import SessionProblem, load_problems
 from slatewise_papers.sessions_methods import METHODS, TRIALS, Method, markov, popularity
 
@@ -31,15 +31,33 @@ def table(log, kept):
 
 def test_methods_and_figures(table, log):
     rows = {row.name.removeprefix(f"{log}: "): row.measured for row in table.rows}
+    not_run = [name for name, method in METHODS.items() if method.missing(80) is not None]
+    for name in not_run:
+        assert [row.startswith(f"{name}: not run, ") for row in rows if row.startswith(name)] == [True]
     for name, method in METHODS.items():
+        if name in not_run:
+            continue
         (found,) = (figures for row, figures in rows.items() if row.startswith(name) and " minus " not in row)
         assert set(found) == {*sessions.FIGURES, "trials", "tuning", "fit", "ms"}
         assert 0 < found["MRR@20"] < found["R@20"] <= found["R@50"] <= 100
         assert found["trials"] == (2 if len(method.grid) > 1 else 0)
-    for name in set(METHODS) - {sessions.PEER}:
+    for name in set(METHODS) - {sessions.PEER, *not_run}:
         found = rows[f"{name} minus {sessions.PEER}"]
         assert all(found[f"{figure}_low"] <= found[figure] <= found[f"{figure}_high"] for figure in sessions.FIGURES)
     assert rows["popularity"]["R@10"] < rows["SessionNeighbors() as it comes"]["R@10"]
+
+
+def test_a_method_that_cannot_be_run_is_listed(log, monkeypatch):
+    absent = Method(markov, ({}, {}), missing=lambda n_items: f"{n_items} are too many")
+    kept = {sessions.PEER: METHODS["popularity"], "popularity": METHODS["popularity"], "other": absent}
+    monkeypatch.setattr(sessions, "METHODS", kept)
+    rows = reproduce("sessions", str(log), quick=True).rows
+    assert [row.name.removeprefix(f"{log}: ") for row in rows] == [
+        sessions.PEER,
+        "popularity",
+        "other: not run, 80 are too many",
+        f"popularity minus {sessions.PEER}",
+    ]
 
 
 def test_every_method_that_is_tuned_has_the_same_number_of_trials():
@@ -76,7 +94,7 @@ def problem_of(train, held, test, **more):
 
 
 def test_validation_asks_for_items_that_are_left_to_learn_from():
-    part = problem_of([[0, 1], [1, 2], [2, 3, 0, 1]], [False, False, True], [[0, 1]]).validation()
+    part = problem_of([[0, 1], [1, 2], [2, 3, 0, 1]], [False, False, True], [[0, 1]]).validation
     assert [items.tolist() for items in part.log] == [[0, 1], [1, 2]]
     assert ([items.tolist() for items in part.asked], part.asked.next_items.tolist()) == ([[2], [2, 0]], [0, 1])
 
@@ -85,7 +103,7 @@ def test_validation_asks_for_items_that_are_left_to_learn_from():
 def test_places_are_those_of_whole_lists(item_differs):
     test = [[0, 0, 1, 4], [3, 2]]
     problem = problem_of([[0, 1], [1, 0, 1, 3], [3]], [False] * 3, test, item_differs=item_differs)
-    part, lists = problem.testing(), {0: [1, 0, 3], 1: [0, 1, 3], 3: [3, 0, 1]}
+    part, lists = problem.testing, {0: [1, 0, 3], 1: [0, 1, 3], 3: [3, 0, 1]}
     found = sessions.places_of(
         lambda asked: np.array([lists[items[-1]] for items in asked]), part.asked, problem.item_differs
     )
@@ -95,7 +113,7 @@ def test_places_are_those_of_whole_lists(item_differs):
 
 def test_the_last_item_leaves_its_place_to_those_behind():
     problem = problem_of([[0, 1]], [False], [[0, 3]], item_differs=True)
-    found = sessions.places_of(lambda _: np.array([[2, 0, 3]]), problem.testing().asked, True)
+    found = sessions.places_of(lambda _: np.array([[2, 0, 3]]), problem.testing.asked, True)
     assert found.tolist() == [1]
 
 
@@ -114,10 +132,25 @@ def test_settings_are_chosen_on_validation_alone():
         learnt.append(len(log))
         return lambda asked: np.full((len(asked), 1), item)
 
-    found = sessions.tried_and_tested(problem, problem.testing(), Method(fit, ({"item": 1}, {"item": 2})))
+    found = sessions.tried_and_tested(problem, problem.testing, Method(fit, ({"item": 1}, {"item": 2})))
     assert found.settings == {"item": 2}
     assert found.places.tolist() == [-1]
     assert learnt == [9, 9, 10]
+
+
+def test_cells_fill_the_folder_of_kept_results(log, kept, tmp_path, monkeypatch, capsys):
+    words = ["cells", "--quick", "--data", str(log), "--only", "ItemKNN", "Markov", "--cpu", "1", "--gpu", "0"]
+    monkeypatch.setattr("sys.argv", [*words, "--keep", str(tmp_path)])
+    sessions_cells.main()
+    assert "3 cells to do" in (said := capsys.readouterr().out)
+    assert said.endswith("0 cells left\n")
+    of_cells, of_table = ({file.name: file for file in folder.rglob("*.json")} for folder in (tmp_path, kept))
+    assert {"markov.json", "itemknn-tuned.json", "itemknn-tuned.trial-1.json"} <= set(of_cells) <= set(of_table)
+    for name, file in of_cells.items():
+        one, other = (json.loads(path.read_text()) for path in (file, of_table[name]))
+        assert {key: one[key] for key in one if key in ("places", "quality", "settings")} == {
+            key: other[key] for key in other if key in ("places", "quality", "settings")
+        }
 
 
 def test_intervals_count_sessions():

@@ -428,7 +428,7 @@ def bench(
         str,
         typer.Argument(
             help="What to measure: metrics, reader, star, cstar, label, labels, quadratic, metric, permanent, warp, "
-            "topk, bag, neighbors, serve."
+            "topk, bag, neighbors, serve, gpu."
         ),
     ],
     quick: QuickOption = False,

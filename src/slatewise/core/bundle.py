@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-import daqp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,6 +53,8 @@ class Cuts:
         The solver's tolerances are absolute, so the program is posed in ``alpha / unit`` and divided by ``unit`` times
         the largest offset: no number in it then grows or vanishes with the scale of the features or of C.
         """
+        import daqp  # only here: oracles and their sums do without
+
         size = len(self.offsets)
         largest = float(np.abs(self.offsets).max()) or 1.0
         unit = largest / max(float(self.products.diagonal().max()), largest / C)

@@ -16,6 +16,11 @@ MOMENTS = 24
 """Of an epoch. More are hardly better, and each reads both tables whole."""
 
 
+def is_moment(seen: int, moments: int, n_runs: int) -> bool:
+    """Tell whether a moment has come, when so many of all runs are done and so many moments were taken."""
+    return seen * MOMENTS >= (moments + 1) * n_runs
+
+
 @dataclass(eq=False)
 class EpochMean:
     """Tables that an engine is about to move, and their mean so far."""
@@ -31,7 +36,7 @@ class EpochMean:
     def count(self, n_runs: int) -> None:
         """A step is done, of so many runs of pairs."""
         self.seen += n_runs
-        if self.seen * MOMENTS < (self.moments + 1) * self.n_runs:
+        if not is_moment(self.seen, self.moments, self.n_runs):
             return
         self.moments += 1
         if self.moments == 1:
@@ -40,6 +45,10 @@ class EpochMean:
         for mean, table in zip(self.means, (self.queries, self.items), strict=True):
             # What does not move stays as it is, to the bit.
             mean += (table.values - mean) * np.float32(1.0 / self.moments)
+
+    def take_over(self, n_runs: int, moments: int, means: list[Singles]) -> None:
+        """So many runs are done, and so many moments were taken elsewhere, with these means."""
+        self.seen, self.moments, self.means = self.seen + n_runs, moments, means
 
     def tables(self) -> tuple[Table, Table]:
         """Return the means, with the accumulators of now; copies of the tables before the first moment."""

@@ -16,7 +16,7 @@ from slatewise.latent.bags import AgeWeights, asked_of
 from slatewise.latent.base_levels import N_KNOTS
 from slatewise.latent.base_scores import BaseScores
 from slatewise.latent.candidates import Seen, Shown, check_candidates, check_shown
-from slatewise.latent.cascade import FEW_QUERIES, Cascade, TopItems
+from slatewise.latent.cascade import FEW_QUERIES, Cascade, Device, TopItems
 from slatewise.latent.engine import Factors
 from slatewise.latent.explanation import SlateExplanation, explain_slates
 from slatewise.latent.fold_in import FoldedQueries
@@ -94,12 +94,12 @@ class QueryBatch:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def cascade(self, stage: int) -> Cascade:
-        """Return what ranks by the stages up to this one."""
+    def cascade(self, stage: int, device: Device | None = None) -> Cascade:
+        """Return what ranks by the stages up to this one, on a device."""
         parts = zip(self.queries[: stage + 1], self.model.items, strict=False)
         factors = tuple(Factors(queries, items, self.base) for queries, items in parts)
         model = self.model
-        return Cascade(factors, model.pair, model.position_weights, self.own_items, model.quantized)
+        return Cascade(factors, model.pair, model.position_weights, self.own_items, model.quantized, device)
 
     def scores(self, stage: int, items: Ints, executor: Executor) -> Singles:
         """Return the score of every query with each of these items, (queries, items); -inf for item -1."""
@@ -123,11 +123,13 @@ class QueryBatch:
         check_k(k, len(item_ids))
         return shown
 
-    def ranked_by(self, stage: int, shown: Shown) -> partial[TopItems]:
+    def ranked_by(self, stage: int, shown: Shown, device: Device | None = None) -> partial[TopItems]:
         """Return what ranks all that may be shown, when it is told how many places there are, and an executor."""
-        cascade = self.cascade(stage)
+        cascade = self.cascade(stage, device)
         if shown.common is None and shown.own is None:
             return partial(cascade.top, np.arange(len(self)), exclude=shown.hidden)
+        if device is not None:
+            raise ValueError("device: expected None with candidates, which are ranked on the CPU, found a GPU")
         return partial(top_among, cascade, len(self), shown=shown)
 
     def explain(self, stage: int, k: int, shown: Shown, executor: Executor) -> SlateExplanation:

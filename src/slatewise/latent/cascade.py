@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -73,6 +73,14 @@ class _Scored(NamedTuple):
     hidden: Hidden
 
 
+class Device(Protocol):
+    """Ranks elsewhere than on the CPU."""
+
+    def top(self, cascade: Cascade, numbers: Ints, k: int, exclude: csr_array | None) -> TopItems:
+        """Rank as :meth:`Cascade.top` does."""
+        ...
+
+
 def _no_index(stage: int) -> QuantizedIndex | None:
     return None
 
@@ -90,6 +98,8 @@ class Cascade:
     own_items: OwnItems | None = None
     quantized: Callable[[int], QuantizedIndex | None] = _no_index
     """Returns the quantized index of the items of a stage, if there is one."""
+    device: Device | None = None
+    """Where to rank; None: here."""
 
     @property
     def n_items(self) -> int:
@@ -116,6 +126,8 @@ class Cascade:
             Works over blocks of queries or shares of the catalogue; the result has the same bits with any number of
             threads.
         """
+        if self.device is not None:
+            return self.device.top(self, numbers, k, exclude)
         if exclude is not None:
             exclude.sort_indices()
         found = TopItems.nothing(len(numbers), k)
@@ -284,6 +296,11 @@ def _hidden(exclude: csr_array | None, first: int, n_queries: int) -> Hidden:
     """Return what some rows hide; no items where nothing is hidden."""
     if exclude is None:
         return Hidden(np.zeros(n_queries + 1, dtype=np.int64), np.empty(0, dtype=np.int64))
+    return hidden_rows(exclude, first, n_queries)
+
+
+def hidden_rows(exclude: csr_array, first: int, n_queries: int) -> Hidden:
+    """Return what some rows hide."""
     every, items = cast("Ints", exclude.indptr), cast("Ints", exclude.indices)
     offsets = every[first : first + n_queries + 1].astype(np.int64)
     return Hidden(offsets - offsets[0], items[offsets[0] : offsets[-1]].astype(np.int64))

@@ -12,6 +12,7 @@ from slatewise.core.executor import Executor
 from slatewise.core.rankings import Rankings
 from slatewise.latent.batch import QueryBatch
 from slatewise.latent.candidates import Seen
+from slatewise.latent.device import check_device
 from slatewise.latent.explanation import SlateExplanation
 from slatewise.latent.frozen_ranker import FrozenRanker
 from slatewise.latent.input import Ids, Unknown, check_ids, number_ids
@@ -37,6 +38,7 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         *,
         exclude_seen: Seen = False,
         candidates: Any = None,
+        device: str | None = None,
     ) -> Rankings:
         """Return the k best items of each query, best first; equal scores in the order of ids.
 
@@ -66,6 +68,9 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         candidates
             The only items to show: ids for all queries, or a sequence of ids for each, or a sparse matrix (queries,
             items).
+        device
+            "cuda", or "cuda:1" and so on: rank on a GPU, which pays for many queries. The same lists as on the CPU, but
+            for scores that differ in their last digits. Needs ``pip install 'slatewise[gpu]'``; not with candidates.
 
         Returns
         -------
@@ -73,9 +78,9 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
             ``query_ids`` are the ids asked, or numbers from 0 for features and rows. Until 0.3 it can also be unpacked
             as ``ids, scores``, with a warning.
         """
-        batch = self._batch(queries, unknown)
+        where, batch = check_device(device), self._batch(queries, unknown)
         last, shown = batch.model.check_stage(stage), batch.shown(k, exclude, unknown, exclude_seen, candidates)
-        found = batch.ranked_by(last, shown)(k, executor=Executor.of(self.n_threads))
+        found = batch.ranked_by(last, shown, where)(k, executor=Executor.of(self.n_threads))
         return batch.rankings(found, shown)
 
     def scores(self, queries: Any, items: Any, stage: int | None = None, unknown: Unknown = "error") -> Singles:
@@ -120,6 +125,7 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         exclude: Any = None,
         exclude_seen: Seen = False,
         candidates: Any = None,
+        device: str | None = None,
     ) -> dict[int, float]:
         """Return, for each k, the share of pairs whose item is among the k best of all items for its query.
 
@@ -127,7 +133,7 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         With ``unknown="ignore"`` queries are treated as in :meth:`rank`, and pairs of items that fit never saw count as
         not found. The other switches are those of :meth:`rank`.
         """
-        model, executor = self._model(), Executor.of(self.n_threads)
+        where, model, executor = check_device(device), self._model(), Executor.of(self.n_threads)
         if items is None:
             queries, items = self._continued(queries)
         numbers = number_ids("items", items, model.item_ids, unknown=unknown, instead="count as not found")
@@ -136,7 +142,7 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         last, depths = model.check_stage(stage), check_depths(ks)
         deepest = min(max(depths), len(model.item_ids))
         shown = batch.shown(deepest, exclude, unknown, exclude_seen, candidates)
-        found = batch.ranked_by(last, shown)(deepest, executor=executor)
+        found = batch.ranked_by(last, shown, where)(deepest, executor=executor)
         return recall_of(found.items, own, numbers, depths)
 
     @abstractmethod

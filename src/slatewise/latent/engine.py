@@ -1,10 +1,10 @@
-"""The seam between training and what carries out an epoch; a GPU engine is one more class with this method."""
+"""The seam between training and what carries out an epoch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from slatewise.latent.pairs import TrainingPairs
 from slatewise.latent.queries import Queries
 from slatewise.latent.settings import LatentSettings
 from slatewise.latent.tables import Ints, Table
+
+if TYPE_CHECKING:
+    from slatewise.latent.cascade import Device
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +70,21 @@ class EngineTask(NamedTuple):
     executor: Executor
 
 
+def _nothing_needed(settings: LatentSettings) -> None:
+    """Run everywhere."""
+
+
+def _here() -> None:
+    """Rank on the CPU."""
+
+
 class EngineKind(NamedTuple):
     """An engine that a LatentRanker can be told to train with."""
 
     make: Callable[[EngineTask], WarpEngine]
     takes_features: bool = True
     """Whether queries may be more than rows of a table."""
+    check: Callable[[LatentSettings], None] = _nothing_needed
+    """Raises, before work starts, where the engine cannot be had."""
+    device: Callable[[], Device | None] = _here
+    """Returns where lists are made in training: handed over to the next stage, and for the recall that is watched."""

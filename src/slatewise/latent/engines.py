@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from slatewise.latent import blocked, sampled
+from slatewise.latent import blocked, gpu_engine, sampled
 from slatewise.latent.engine import EngineKind
 
 ENGINES: Mapping[str, EngineKind] = {
     "blocked": blocked.KIND,
     "sampled": sampled.KIND,
+    "gpu": gpu_engine.KIND,
 }

@@ -89,6 +89,7 @@ def stages_of(
         own,
         base,
         steps_of_base(pairs, used),
+        ENGINES[settings.engine].device(),
     )
 
 
@@ -133,7 +134,8 @@ def engine_of(settings: LatentSettings, n_pairs: int, executor: Executor, state:
 
 
 def check_for_kind(settings: LatentSettings, pairs: LatentPairs) -> None:
-    """Raise ValueError where parameters mean nothing for queries given by features, or by items."""
+    """Raise where the engine cannot be had, or parameters mean nothing for queries given by features, or by items."""
+    ENGINES[settings.engine].check(settings)
     if pairs.by_id:
         return
     kind = "queries given by features" if pairs.sessions is None else "sessions"

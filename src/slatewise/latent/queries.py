@@ -23,6 +23,9 @@ from slatewise.latent.tables import Entries, Ints, Singles, Table, aligned_zeros
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from slatewise.latent.gpu.queries import DeviceQueries
+    from slatewise.latent.gpu.tables import Sent
+
 FEATURES_PER_TILE, ROWS_PER_TILE = 512, 256
 """What one thread adds up; tiles are put together in their order."""
 
@@ -59,6 +62,10 @@ class Queries(Protocol):
         """Move the parameters by one step along the gradients of these queries' vectors."""
         ...
 
+    def on(self, sent: Sent) -> DeviceQueries:
+        """Return the same queries with what they need on a device."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class IdQueries:
@@ -86,6 +93,12 @@ class IdQueries:
         """Step the rows; one that occurs twice gets the sum."""
         ones, own = np.ones(len(queries), dtype=np.float32), np.arange(len(queries))
         step_rows(self.table, Entries(queries, ones, own), gradient, executor)
+
+    def on(self, sent: Sent) -> DeviceQueries:
+        """Send the rows."""
+        from slatewise.latent.gpu.queries import DeviceIds
+
+        return DeviceIds.of(sent, self.table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +143,12 @@ class DenseQueries:
         every = np.arange(n_features)
         step_rows(self.table, Entries(every, np.ones(n_features, dtype=np.float32), every), total, executor)
 
+    def on(self, sent: Sent) -> DeviceQueries:
+        """Send the features."""
+        from slatewise.latent.gpu.features import DeviceDense
+
+        return DeviceDense.of(sent, self.features, self.table, self.bias)
+
 
 @dataclass(frozen=True, eq=False)
 class SparseQueries:
@@ -164,6 +183,12 @@ class SparseQueries:
         sources = np.repeat(np.arange(len(queries)), np.diff(rows.indptr))
         entries = Entries(rows.indices.astype(np.int64), rows.data.astype(np.float32), sources)
         step_rows(self.table, entries, gradient, executor)
+
+    def on(self, sent: Sent) -> DeviceQueries:
+        """Send the features."""
+        from slatewise.latent.gpu.features import DeviceSparse
+
+        return DeviceSparse.of(sent, self.features, self.table, self.bias)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,6 +245,12 @@ class BagQueries:
         step_rows(table, entries, gradient, executor)
         ages.step_items(np.add.reduce(by_age, axis=0))
 
+    def on(self, sent: Sent) -> DeviceQueries:
+        """Send the bags, and what a base says."""
+        from slatewise.latent.gpu.queries import DeviceBags
+
+        return DeviceBags.of(sent, self.bags, self.ages, self.bias, self.levels)
+
 
 @dataclass(frozen=True)
 class ZeroQueries:
@@ -245,6 +276,10 @@ class ZeroQueries:
 
     def step(self, queries: Ints, gradient: Singles, executor: Executor) -> None:
         """Learn nothing."""
+
+    def on(self, sent: Sent) -> DeviceQueries:
+        """Have nothing to send."""
+        raise NotImplementedError("engine: expected 'blocked' where a base scores first, found 'gpu'")
 
 
 def zero_queries(table: Table) -> ZeroQueries:
@@ -291,3 +326,9 @@ class ListedQueries:
     def step(self, queries: Ints, gradient: Singles, executor: Executor) -> None:
         """Step what is inside; S is a part of the items' table."""
         self.inner.step(queries, gradient, executor)
+
+    def on(self, sent: Sent) -> DeviceQueries:
+        """Send what is inside, and the lists."""
+        from slatewise.latent.gpu.queries import DeviceListed
+
+        return DeviceListed.of(sent, self.inner.on(sent), self.items, self.pair, self.lists, self.weights)

@@ -66,9 +66,11 @@ class LatentRanker(CatalogueRanker):
         Weight of a pair by the rank of its item: the top of the list matters most, or all ranks alike.
     alpha : float
         Of "warp": place i weighs ``i ** -alpha``. 1 is the paper's; more thinks of the top still more.
-    engine : {"blocked", "sampled"}
+    engine : {"blocked", "sampled", "gpu"}
         "blocked": exact counts by matrix products, the same bits with any number of threads. "sampled": draws items
         until one violates; not reproducible with more than one thread; stages after the first are blocked all the same.
+        "gpu": as "blocked" on one GPU, in float16 and with the mean over all violators; lists of stages and the recall
+        that is watched are made there too; the same bits on the same GPU. Needs ``pip install 'slatewise[gpu]'``.
     negatives : "catalogue" or int
         Whom "blocked" compares a pair with: every item, or so many drawn for each step, and the k best of a query that
         has enough pairs to learn from them.

@@ -27,7 +27,7 @@ from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.latent.averaging import EpochMean
 from slatewise.latent.bags import AgeWeights
 from slatewise.latent.base_scores import BaseScores
-from slatewise.latent.cascade import Cascade
+from slatewise.latent.cascade import Cascade, Device
 from slatewise.latent.engine import Factors, WarpEngine
 from slatewise.latent.mixing import choose_weight
 from slatewise.latent.pair_terms import Gram, OwnItems, PairTerm, places_of
@@ -118,6 +118,8 @@ class Stages:
     """What scores first, where U and V do not."""
     base_steps: Singles | None = None
     """How a base of sessions is added to what U and V score."""
+    device: Device | None = None
+    """Where lists are made; None: here."""
 
     def fit(
         self, n_stages: int, done: tuple[StageState, ...], watch: Callable[[EpochReport], None]
@@ -146,7 +148,7 @@ class Stages:
             (learned.queries, learned.items),
             self.shape.ages,
             np.bincount(self.pairs.items, minlength=self.shape.n_items),
-            lambda made: Cascade((self._factors(learned, lists, *made),)),
+            lambda made: Cascade((self._factors(learned, lists, *made),), device=self.device),
             held,
             self.executor,
         )
@@ -173,7 +175,7 @@ class Stages:
             state.epoch += 1
             found, recall = mean.tables(), None
             if held is not None:
-                cascade = Cascade((self._factors(state, lists, *found),))
+                cascade = Cascade((self._factors(state, lists, *found),), device=self.device)
                 recall = recall_at(cascade, held.queries, held.items, (held.k,), self.executor)[held.k]
             if recall is None or recall > state.best_recall:
                 state.best, state.best_epoch = found, state.epoch
@@ -225,7 +227,7 @@ class Stages:
     def cascade(self, done: tuple[StageState, ...]) -> Cascade:
         """Return what ranks by stages that are done."""
         factors = tuple(Factors(self.queries(state.queries), state.items, self.base) for state in done)
-        return Cascade(factors, self.shape.pair_term, self.position_weights, self.own_items)
+        return Cascade(factors, self.shape.pair_term, self.position_weights, self.own_items, device=self.device)
 
     def _lists(self, done: tuple[StageState, ...], numbers: Ints) -> Ints:
         cascade = self.cascade(done)

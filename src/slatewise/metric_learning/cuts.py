@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import daqp
 import numpy as np
 
 from slatewise.metric_learning.cone import Cone, Projection
@@ -152,6 +151,8 @@ class _Dual:
 
     def step(self, here: _DualPoint) -> _DualPoint | None:
         """Return a better point by a Newton step cut short where needed; None where rounding allows none."""
+        import daqp  # only here: oracles and their sums do without
+
         # The program is solved in units of alpha and of the largest slope: daqp's tolerances are absolute.
         m, steepest = len(here.alpha), max(float(np.abs(here.slope).max()), 1e-300)
         hessian = here.projection.curvature(self.cuts.gradients) * (self.unit / (self.scale * steepest))

@@ -67,7 +67,7 @@ class Trained:
 
 def run(quick: bool = False) -> Table:
     """Train; ``quick``: a thirtieth of the items and pairs."""
-    race = _sessions(5_900 if quick else 176_948, 37_000 if quick else 1_130_000)
+    race = generated_race(5_900 if quick else 176_948, 37_000 if quick else 1_130_000)
     threads = Executor.of(None).n_threads
     # The peer's hundred draws are run once, for both rows that they are compared in.
     peer: dict[int, Trained] = {}
@@ -106,7 +106,8 @@ def _race(race: Race, peer: Trained | None) -> list[Row]:
     ]
 
 
-def _sessions(n_items: int, n_sessions: int) -> Race:
+def generated_race(n_items: int, n_sessions: int) -> Race:
+    """Generate sessions, the last of which are for testing."""
     sessions = make_sessions(n_sessions, n_items, n_clusters=max(10, n_items // 177), random_state=0).sessions
     cut = int(0.95 * n_sessions)
     train, test = sessions[:cut].pairs(), sessions[cut:].pairs()

@@ -1,0 +1,381 @@
+"""Exact WARP and the 20 best of all items on one GPU, 176,948 items, 5.4M generated pairs, n = 50.
+
+An epoch is timed whole, as fit has it: tables and the order of the pairs go to the GPU, means are taken, and all comes
+back. ``python -m slatewise_papers.bench.gpu_warp`` prints the rows; ``--quick`` is a tenth of all; ``--tiles`` also
+tries other tiles; ``--recall`` compares recall with the exact engine of the CPU on lastfm1k (of SLATEWISE_DATA), which
+takes minutes of all cores; ``--race`` prints recall by seconds, to be put beside a peer's.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+import time
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from slatewise.core.executor import Executor
+from slatewise.latent.averaging import EpochMean
+from slatewise.latent.blocked import BlockedEngine
+from slatewise.latent.cascade import Cascade
+from slatewise.latent.device import TorchDevice, gpu
+from slatewise.latent.engine import Factors, WarpEngine
+from slatewise.latent.gpu_engine import GpuEngine
+from slatewise.latent.negatives import WholeCatalogue
+from slatewise.latent.pairs import TrainingPairs
+from slatewise.latent.rank_weights import rank_weights
+from slatewise.latent.recall import recall_at
+from slatewise.latent.stages import PLAIN_EPOCHS, Shape
+from slatewise.latent.tables import Ints
+from slatewise.latent.tables import Table as Rows
+from slatewise_papers.bench._table import Row, Table
+from slatewise_papers.bench.warp import N_COMPONENTS, STEP_PAIRS, Race, first_factors, generated_race
+
+K = 20
+LASTFM = "lastfm1k_artist_sessions"
+EPOCHS = (1, 2, 4)
+
+
+def run(quick: bool = False) -> Table:
+    """Time; ``quick``: a tenth of the items and pairs."""
+    return Table("gpu_warp", rows(quick), [], [about()])
+
+
+def about() -> str:
+    """Name the device and the versions."""
+    torch: Any = import_module("torch")
+    triton: Any = import_module("triton")
+    return f"{torch.cuda.get_device_name()}, torch {torch.__version__}, triton {triton.__version__}"
+
+
+def rows(quick: bool = False) -> list[Row]:
+    """Return the rows of training and of ranking."""
+    race = _race(quick)
+    return [*_epochs(race), *_counts(race), *_top(race.n_items)]
+
+
+def _race(quick: bool) -> Race:
+    return generated_race(17_695 if quick else 176_948, 113_000 if quick else 1_130_000)
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """What training begins with."""
+
+    factors: Factors
+    queries: Rows
+
+    @classmethod
+    def of(cls, n_items: int) -> Start:
+        """Make tables."""
+        factors = first_factors(n_items)
+        made: Any = factors.queries
+        return cls(factors, made.table)
+
+    def epoch(self, engine: WarpEngine, pairs: TrainingPairs, number: int) -> EpochMean:
+        """Train an epoch whose mean is taken."""
+        mean = EpochMean(self.queries, self.factors.items, len(pairs.offsets) - 1)
+        engine.epoch(self.factors, pairs, np.random.default_rng((0, number)), mean)
+        return mean
+
+
+def _epochs(race: Race) -> list[Row]:
+    """Train twice from the same start; the first epoch compiles."""
+    pairs = race.pairs
+    found: list[Start] = []
+    seconds: list[float] = []
+    for _ in range(2):
+        start = Start.of(race.n_items)
+        engine = GpuEngine(rank_weights(race.n_items), STEP_PAIRS)
+        for epoch in range(2):
+            begin = time.perf_counter()
+            start.epoch(engine, pairs, epoch)
+            seconds.append(time.perf_counter() - begin)
+        found.append(start)
+    same = all(
+        np.array_equal(*tables)
+        for tables in zip(*([one.queries.values, one.factors.items.values] for one in found), strict=True)
+    )
+    epochs: Any = import_module("slatewise.latent.gpu.epoch")
+    steps = _seconds_of_steps(epochs, found[0], GpuEngine(rank_weights(race.n_items), STEP_PAIRS), pairs, 2)
+    n_steps = -(-len(pairs) // STEP_PAIRS)
+    rate = 8 * STEP_PAIRS * race.n_items * 64 * n_steps / min(seconds) / 1e12
+    what = f"exact WARP, {race.n_items} items, {len(pairs)} pairs, steps of {STEP_PAIRS}"
+    return [
+        Row(f"{what}: the first epoch, which compiles", seconds[0]),
+        Row(f"{what}: an epoch", min(seconds[1:]), bar="<= 2.0 s (stretch 1.5)"),
+        Row(f"{what}: the slowest of three epochs", max(seconds[1:])),
+        Row("of an epoch, its steps alone", steps),
+        Row("rate of the products of an epoch, of 64 columns", rate, unit="TFLOP/s"),
+        Row("same bits from run to run, 1: yes", float(same), unit="", bar="1"),
+    ]
+
+
+def _counts(race: Race, n_pairs: int = 2048) -> list[Row]:
+    """Compare counts of a step after an epoch with those of float64, of the float16 tables and of the tables."""
+    torch: Any = import_module("torch")
+    fused: Any = import_module("slatewise.latent.gpu.fused")
+    tiles: Any = import_module("slatewise.latent.gpu.tiles")
+    start, pairs, device = Start.of(race.n_items), race.pairs, gpu().name
+    start.epoch(GpuEngine(rank_weights(race.n_items), STEP_PAIRS), pairs, 0)
+    chosen = np.linspace(0, len(pairs) - 1, n_pairs).astype(np.int64)
+    vectors = torch.from_numpy(start.queries.values[pairs.queries[chosen]]).to(device)
+    items = torch.from_numpy(start.factors.items.values).to(device)
+    positives = torch.from_numpy(pairs.items[chosen]).to(device)
+    u, half = vectors.half(), torch.nn.functional.pad(items, (0, 0, 0, -len(items) % 128)).half()
+    bars = (u.float() * half[positives].float()).sum(1) - 1
+    half[: len(items), -1] = 1
+    counts = fused.sum_violators(u, half, bars, tiles.tiles_for(64))[:, -1].long()
+    half[:, -1] = 0
+
+    def reference(left: Any, right: Any) -> Any:
+        own = (left.double() * right[positives].double()).sum(1) - 1
+        total = torch.zeros(n_pairs, dtype=torch.int64, device=device)
+        for first in range(0, len(right), 4096):
+            total += (left.double() @ right[first : first + 4096].double().T > own[:, None]).sum(1)
+        return total
+
+    exact, single = reference(u, half[: len(items)]), reference(vectors, items)
+    off = (counts - exact).abs()
+    change = (counts - single).abs().double() / single.clamp(min=1)
+    return [
+        Row(f"counts of {n_pairs} pairs that differ from those of the float16 tables", float((off > 0).sum()), unit=""),
+        Row("the largest such difference, of items", float(off.max()), unit="", bar="0, but for scores at the bar"),
+        Row("mean count", float(exact.double().mean()), unit=""),
+        Row("mean relative difference to counts of the float32 tables", 100 * float(change.mean()), unit="%"),
+        Row("largest relative difference to them", 100 * float(change.max()), unit="%"),
+    ]
+
+
+def _top(n_items: int) -> list[Row]:
+    factors, device = first_factors(n_items), gpu()
+    cascade = Cascade((factors,))
+    seconds: list[float] = []
+    found = device.top(cascade, np.arange(n_items), K, None)
+    for _ in range(3):
+        begin = time.perf_counter()
+        found = device.top(cascade, np.arange(n_items), K, None)
+        seconds.append(time.perf_counter() - begin)
+    few = np.arange(0, n_items, max(1, n_items // 200))
+    expected = cascade.top(few, K, executor=Executor.of(None))
+    differ = float((found.items[few] != expected.items).mean())
+    return [
+        Row(f"top {K} of {n_items} items for all {n_items} queries", min(seconds), bar="<= 0.5 s"),
+        Row("places whose item is not the CPU's, which differ in the last digits", 100 * differ, unit="%"),
+    ]
+
+
+def tile_rows(quick: bool = False, n_steps: int = 150) -> list[Row]:
+    """Return milliseconds per step with other tiles: one pass is changed at a time."""
+    tiles: Any = import_module("slatewise.latent.gpu.tiles")
+    epochs: Any = import_module("slatewise.latent.gpu.epoch")
+    race = _race(quick)
+    pairs, first = race.pairs, tiles.tiles_for(64)
+    few = TrainingPairs.of(
+        pairs.queries[:: len(pairs) // (n_steps * STEP_PAIRS)],
+        pairs.items[:: len(pairs) // (n_steps * STEP_PAIRS)],
+        np.ones(len(pairs.items[:: len(pairs) // (n_steps * STEP_PAIRS)]), dtype=np.float32),
+    )
+    changes: list[dict[str, int]] = [{}]
+    changes += [
+        {"pairs": p, "items": i, "shares": s, "warps": w, "stages": t}
+        for p, i, s, w, t in (
+            (128, 64, 16, 4, 3),
+            (128, 64, 64, 4, 3),
+            (128, 64, 33, 4, 3),
+            (128, 128, 32, 4, 3),
+            (128, 128, 32, 8, 3),
+            (128, 64, 32, 8, 3),
+            (64, 64, 16, 4, 3),
+            (128, 64, 32, 4, 2),
+            (128, 64, 32, 4, 4),
+            (128, 128, 33, 8, 2),
+        )
+    ]
+    changes += [
+        {"step_pairs": p, "step_items": i, "step_warps": w, "stages": t}
+        for p, i, w, t in (
+            (128, 128, 8, 3),
+            (64, 64, 4, 3),
+            (128, 64, 4, 3),
+            (32, 128, 4, 3),
+            (64, 128, 8, 3),
+            (64, 128, 4, 2),
+            (64, 128, 4, 4),
+            (128, 128, 8, 2),
+        )
+    ]
+    found: list[Row] = []
+    for change in changes:
+        start, engine = Start.of(race.n_items), GpuEngine(rank_weights(race.n_items), STEP_PAIRS)
+        engine.setting = replace(engine.setting, tiles=first._replace(**change))
+        seconds: list[float] = []
+        try:
+            for number in range(3):
+                step_seconds = _seconds_of_steps(epochs, start, engine, few, number)
+                seconds.append(step_seconds)
+        except MemoryError as error:
+            print(change, error, flush=True)
+            continue
+        each = 1e3 * min(seconds[1:]) / -(-len(few) // STEP_PAIRS)
+        found.append(Row(f"a step, {change or first}", each, unit="ms"))
+        print(found[-1].what, f"{each:.4f} ms", flush=True)
+    return found + _top_sizes(race.n_items)
+
+
+def _top_sizes(n_items: int) -> list[Row]:
+    """Return the seconds of ranking with other groups and blocks."""
+    topk: Any = import_module("slatewise.latent.gpu.topk")
+    before, cascade, device = (topk.GROUP, topk.SCORES_AT_ONCE), Cascade((first_factors(n_items),)), gpu()
+    found: list[Row] = []
+    for group, at_once in ((64, 29), (32, 29), (128, 29), (256, 29), (64, 27), (64, 31), (128, 31)):
+        topk.GROUP, topk.SCORES_AT_ONCE = group, 1 << at_once
+        seconds: list[float] = []
+        for _ in range(3):
+            begin = time.perf_counter()
+            device.top(cascade, np.arange(n_items), K, None)
+            seconds.append(time.perf_counter() - begin)
+        found.append(Row(f"top {K}, groups of {group}, 2 ** {at_once} scores at once", min(seconds)))
+        print(found[-1].what, f"{min(seconds):.4f} s", flush=True)
+    topk.GROUP, topk.SCORES_AT_ONCE = before
+    return found
+
+
+def _seconds_of_steps(epochs: Any, start: Start, engine: GpuEngine, pairs: TrainingPairs, number: int) -> float:
+    """Time the steps of an epoch alone, without what goes to the GPU and back."""
+    torch: Any = import_module("torch")
+    spent: list[float] = []
+    take = epochs._take
+
+    def timed(*args: Any) -> None:
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        take(*args)
+        torch.cuda.synchronize()
+        spent.append(time.perf_counter() - begin)
+
+    epochs._take = timed
+    try:
+        start.epoch(engine, pairs, number)
+    finally:
+        epochs._take = take
+    return spent[-1]
+
+
+def recall_rows(seeds: int = 3) -> list[Row]:
+    """Return R@10 of both engines after some epochs, means over seeds; held out are the pairs of 5% of the sessions."""
+    data = _lastfm()
+    found: dict[str, list[list[float]]] = {"gpu": [], "blocked": []}
+    for seed in range(seeds):
+        for name in found:
+            begin = time.perf_counter()
+            found[name].append(_recalls(name, data, seed))
+            print(name, seed, [f"{100 * one:.3f}" for one in found[name][-1]], f"{time.perf_counter() - begin:.1f} s")
+    ours, theirs = (100 * np.mean(found[name], axis=0) for name in ("gpu", "blocked"))
+    return [
+        Row(f"R@10 after {epoch} epochs, lastfm1k, {seeds} seeds", float(own), "blocked", float(other), unit="%",
+            bar="within 0.2 points")
+        for epoch, own, other in zip(EPOCHS, ours, theirs, strict=True)
+    ]  # fmt: skip
+
+
+def _lastfm() -> Race:
+    folder = Path(os.environ["SLATEWISE_DATA"]) / LASTFM
+    lines: list[str] = []
+    for path in sorted(folder.glob("*.gz")):
+        with gzip.open(path, "rt") as file:
+            lines += file.read().split("\n")
+    sessions: list[Ints] = [np.array(line.split(","), dtype=np.int64) for line in lines if "," in line]
+    order = np.random.default_rng(0).permutation(len(sessions)).tolist()
+    cut = int(0.95 * len(order))
+    queries, items = _consecutive([sessions[i] for i in order[:cut]])
+    asked, wanted = _consecutive([sessions[i] for i in order[cut:]])
+    known = np.unique(np.concatenate([queries, items]))
+    there = np.isin(asked, known) & np.isin(wanted, known)
+    parts = (queries, items, asked[there], wanted[there])
+    return Race(len(known), *(np.searchsorted(known, part) for part in parts))
+
+
+def _consecutive(sessions: list[Ints]) -> tuple[Ints, Ints]:
+    return np.concatenate([one[:-1] for one in sessions]), np.concatenate([one[1:] for one in sessions])
+
+
+def _recalls(name: str, race: Race, seed: int) -> list[float]:
+    """Train, with the defaults of LatentRanker, and return R@10 after the epochs asked for."""
+    weight, pairs = rank_weights(race.n_items), race.pairs
+    engine: WarpEngine = GpuEngine(weight, STEP_PAIRS)
+    if name == "blocked":
+        engine = BlockedEngine(WholeCatalogue(), weight, STEP_PAIRS, Executor.of(None))
+    queries, items = Shape(N_COMPONENTS, race.n_items, race.n_items, 0.3, 1.5, 0.3, 0.1, 1.0).tables(0)
+    rng = np.random.default_rng(seed)
+    for table in (queries, items):
+        table.values[:, :N_COMPONENTS] = rng.normal(0, N_COMPONENTS**-0.5, (race.n_items, N_COMPONENTS))
+    start = Start(Factors(_ids(queries), items), queries)
+    recalls: list[float] = []
+    for epoch in range(max(EPOCHS)):
+        mean = EpochMean(queries, items, len(pairs.offsets) - 1)
+        rng = np.random.default_rng((seed, epoch))
+        engine.epoch(start.factors, pairs, rng, mean if epoch >= PLAIN_EPOCHS else None)
+        if epoch + 1 in EPOCHS:
+            judged = mean.tables()
+            recalls.append(_recall(race, Factors(_ids(judged[0]), judged[1]), gpu()))
+    return recalls
+
+
+def _ids(table: Rows) -> Any:
+    return import_module("slatewise.latent.queries").IdQueries(table)
+
+
+def _recall(race: Race, factors: Factors, device: TorchDevice) -> float:
+    return recall_at(Cascade((factors,), device=device), race.test_queries, race.test_items, (10,))[10]
+
+
+def race_rows(quick: bool = False, epochs: int = 10) -> list[Row]:
+    """Return R@10 after each epoch, and the seconds up to it, from grouping the pairs on."""
+    race = _race(quick)
+    warm = Start.of(race.n_items)
+    few = TrainingPairs.of(race.queries[:20_000], race.items[:20_000], np.ones(20_000, dtype=np.float32))
+    warm.epoch(GpuEngine(rank_weights(race.n_items), STEP_PAIRS), few, 0)
+    begin = time.perf_counter()
+    start, pairs = Start.of(race.n_items), race.pairs
+    engine = GpuEngine(rank_weights(race.n_items), STEP_PAIRS)
+    spent = time.perf_counter() - begin
+    found: list[Row] = []
+    for epoch in range(epochs):
+        begin = time.perf_counter()
+        mean = start.epoch(engine, pairs, epoch)
+        queries, items = mean.tables()
+        spent += time.perf_counter() - begin
+        recall = _recall(race, Factors(_ids(queries), items), gpu())
+        found.append(Row(f"R@10 after {epoch + 1} epochs and {spent:.2f} s", recall, unit=""))
+        print(found[-1].what, f"{recall:.4f}", flush=True)
+    return found
+
+
+def main(arguments: list[str]) -> None:
+    """Print what is asked for."""
+    quick = "--quick" in arguments
+    print(about(), flush=True)
+    found = rows(quick)
+    for row in found:
+        _show(row)
+    for flag, more in (("--tiles", tile_rows), ("--race", race_rows)):
+        if flag in arguments:
+            more(quick)
+    if "--recall" in arguments:
+        for row in recall_rows():
+            _show(row)
+
+
+def _show(row: Row) -> None:
+    beside = "" if row.theirs is None else f"  ({row.peer}: {row.theirs:.4f})"
+    print(f"{row.what}: {row.ours:.4f} {row.unit}{beside}  {row.bar}", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
