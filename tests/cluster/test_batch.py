@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 from tests.cluster.pretend import PretendWorkers
 
-from slatewise import LatentRanker, MarginRanker, MetricRanker, cluster, datasets
+from slatewise import LatentRanker, MarginRanker, MetricRanker, cluster, datasets, metrics
 from slatewise.cluster import batch
 from slatewise.core.executor import on_cluster
 from slatewise.errors import DataError
@@ -80,13 +80,13 @@ def test_a_run_that_was_killed_goes_on_and_doubles_nothing(songs, workers, tmp_p
     assert len(ranked) == before
 
 
-def test_rows_of_a_query_that_a_row_group_cuts_are_ranked_together(workers, tmp_path):
+def test_rows_of_a_query_that_a_row_group_cuts_are_ranked_and_measured_together(workers, tmp_path):
     data = datasets.make_queries(n_queries=20, random_state=1)
     model = MarginRanker(tol=0.1).fit(data.X, data.y, qid=data.qid)
     model.save(tmp_path / "model.safetensors")
     order = np.argsort(data.qid, kind="stable")
-    X, qid = np.asarray(data.X)[order], np.asarray(data.qid)[order]
-    table = {"qid": qid, "label": np.zeros(len(qid))} | {f"f{at}": X[:, at] for at in range(X.shape[1])}
+    X, y, qid = (np.asarray(part)[order] for part in (data.X, data.y, data.qid))
+    table = {"qid": qid, "label": y} | {f"f{at}": X[:, at] for at in range(X.shape[1])}
     (tmp_path / "in").mkdir()
     for number, rows in enumerate(np.array_split(np.arange(len(qid)), 2)):
         part = pyarrow.table({name: column[rows] for name, column in table.items()})
@@ -95,6 +95,10 @@ def test_rows_of_a_query_that_a_row_group_cuts_are_ranked_together(workers, tmp_
     found, answer = lines(tmp_path / "out"), model.rank(X, qid).top(5)
     np.testing.assert_array_equal(found["doc_id"], answer.ids.ravel())
     np.testing.assert_array_equal(found["qid"], np.repeat(answer.query_ids, answer.lengths))
+    measures = [metrics.NDCG(k=5), metrics.AP(ties="id")]
+    ids = np.arange(len(y)).astype(str)
+    expected = [measure(y, model.predict(X), qid, ids) for measure in measures]
+    assert cluster.evaluate(workers, tmp_path / "model.safetensors", tmp_path / "in", measures) == expected
 
 
 def test_what_cannot_be_ranked_is_named_before_the_work(songs, workers, tmp_path):
@@ -115,5 +119,7 @@ def test_what_cannot_be_ranked_is_named_before_the_work(songs, workers, tmp_path
     MetricRanker(tol=0.5).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).save(tmp_path / "metric.safetensors")
     with pytest.raises(ValueError, match=r"model: expected one of .* on a cluster, found a MetricRanker"):
         batch.rank(workers, tmp_path / "metric.safetensors", data, tmp_path / "other")
+    with pytest.raises(ValueError, match=r"model: expected one of MarginRanker, .* found a LatentRanker"):
+        cluster.evaluate(workers, model, data, [metrics.AP()])
     with pytest.raises(ValueError, match="top: expected a whole number >= 1"):
         cluster.rank(workers, model, data, tmp_path / "other", 0)

@@ -321,6 +321,11 @@ def evaluate(
     gap: GapOption = None,
     exclude_seen: SeenOption = False,
     candidates: CandidatesOption = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Let a Ray cluster measure a model on Parquet files: 'auto', 'ray://host:port', or 'local'."),
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="With --cluster: how many processes.")] = None,
 ) -> None:
     """Measure a run or a model against judgements.
 
@@ -338,7 +343,11 @@ def evaluate(
     pairs, events = inputs.PairColumns(header), inputs.EventColumns(columns, gap)
     tagged = inputs.TagColumns(labels, tags, separator, row_id, features)
     shown = Showing(exclude_seen, None if candidates is None else str(candidates))
-    if _is_model(system):
+    if cluster is not None:
+        from slatewise.cli.cluster import evaluate_on_cluster
+
+        figures = evaluate_on_cluster(system, data, parsed, cluster, workers)
+    elif _is_model(system):
         if made_by is not None or catalogue is not None:
             raise ValueError("--system, --catalogue: expected with a run, found a model, which knows both")
         model = load(system)

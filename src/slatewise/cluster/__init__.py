@@ -6,7 +6,8 @@ has the same bits on one thread, on several, and on any number of workers.
 
 from slatewise.cluster.batch import rank
 from slatewise.cluster.context import ray
+from slatewise.cluster.evaluation import evaluate
 from slatewise.cluster.source import source
 from slatewise.core.errors import ClusterError
 
-__all__ = ["ClusterError", "rank", "ray", "source"]
+__all__ = ["ClusterError", "evaluate", "rank", "ray", "source"]

@@ -75,9 +75,9 @@ class Lists(NamedTuple):
 class RowsOfLists:
     """Rows with query ids: the columns qid and features, and a label that is not looked at."""
 
-    def partitions(self, paths: Sequence[str], executor: Executor) -> Sequence[Lists]:
-        """Give every list to the row group it begins in."""
-        source = RowSource.to_rank(paths, "qid", "label")
+    def partitions(self, paths: Sequence[str], executor: Executor, *, judged: bool = False) -> Sequence[Lists]:
+        """Give every list to the row group it begins in; ``judged``: there must be a column label."""
+        source = RowSource.to_rank(paths, "qid", "label", judged=judged)
         lists = source.lists(executor)
         ends = np.cumsum([group.n_rows for group in source.groups])
         cuts = [0, *np.searchsorted(lists.offsets[:-1], ends).tolist()]
@@ -147,7 +147,7 @@ def rank(workers: Workers, model: str | Path, data: str | Path, out: str | Path,
     name = type(load(model)).__name__
     if name not in KINDS:
         raise ValueError(f"model: expected one of {', '.join(KINDS)} on a cluster, found a {name}")
-    paths, kind = _files(Path(data)), KINDS[name]()
+    paths, kind = parquet_files(Path(data)), KINDS[name]()
     digest = sha256(Path(model).read_bytes()).hexdigest()
     partitions = kind.partitions(paths, Executor.of(None))
     said = _manifest(digest, paths, top, len(partitions))
@@ -165,7 +165,8 @@ def rank(workers: Workers, model: str | Path, data: str | Path, out: str | Path,
     return n_lines
 
 
-def _files(data: Path) -> list[str]:
+def parquet_files(data: Path) -> list[str]:
+    """Return the file, or the files of a folder by name."""
     if not data.exists():
         raise FileNotFoundError(f"data: expected a Parquet file or a folder of them, found no {data}")
     found = sorted(data.glob("*.parquet")) if data.is_dir() else [data]
@@ -225,7 +226,7 @@ def _ranked(job: Job, partition: tuple[int, Any]) -> Ranked:
     from slatewise.data.parquet import write_columns
 
     number, what = partition
-    found, n_unknown = job.kind.rank(_loaded(job.model, job.model_sha256), what, job.top)
+    found, n_unknown = job.kind.rank(loaded(job.model, job.model_sha256), what, job.top)
     starts = np.repeat(np.arange(len(found.query_ids)), found.lengths)
     columns = {
         "qid": found.query_ids[starts],
@@ -239,7 +240,7 @@ def _ranked(job: Job, partition: tuple[int, Any]) -> Ranked:
 
 
 @lru_cache(maxsize=1)
-def _loaded(path: str, expected: str) -> Any:
+def loaded(path: str, expected: str) -> Any:
     """Load the model that the driver saw, for one thread: every worker has a core of its own."""
     from slatewise import load
 

@@ -92,12 +92,12 @@ class RowSource:
         return cls(tuple(paths), chosen or (), labels, qid, tuple(groups))
 
     @classmethod
-    def to_rank(cls, paths: Sequence[str], qid: str, label: str) -> RowSource:
+    def to_rank(cls, paths: Sequence[str], qid: str, label: str, *, judged: bool) -> RowSource:
         """Look into files whose rows are to be ranked: every column but these two is a feature."""
         from slatewise.data.parquet import row_groups
 
         names, _ = row_groups(paths[0])
-        return cls.of(paths, [name for name in names if name not in (qid, label)], None, qid)
+        return cls.of(paths, [name for name in names if name not in (qid, label)], label if judged else None, qid)
 
     @property
     def n_rows(self) -> int:
