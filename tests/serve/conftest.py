@@ -15,6 +15,7 @@ pytest.importorskip("starlette", reason="the extra serve is not installed")
 
 from slatewise import CStarRanker, LatentRanker, MarginRanker, MetricRanker, datasets, load
 from slatewise.serve.hearing import hear_warnings
+from slatewise.serve.limits import Limits
 from slatewise.serve.settings import Settings
 from slatewise.serve.supervisor import bind
 from slatewise.serve.worker import make_app, make_service
@@ -120,7 +121,8 @@ def make_asking(files, folder, **settings):
 
 @pytest.fixture(scope="session")
 def asking(files, tmp_path_factory):
-    asked = make_asking(files, tmp_path_factory.mktemp("spool"), n_threads=1)
+    patient = Limits(seconds=600)  # a machine that does much else is slow, and a test never times
+    asked = make_asking(files, tmp_path_factory.mktemp("spool"), n_threads=1, limits=patient)
     asked.service.models.look()
     assert asked.service.models.ready, [asked.service.models.about(name) for name in files]
     yield asked

@@ -106,6 +106,8 @@ def stops(folder, n):
         }
         for name, value in {"stops": 1, **figures(load), **own}.items():
             total[name] = total.get(name, 0) + value
+        if number % 10 == 9:
+            print(json.dumps(total), file=sys.stderr, flush=True)
     return total
 
 
