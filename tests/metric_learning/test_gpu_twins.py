@@ -116,7 +116,7 @@ def test_tiles_sparse_points_and_lists_give_the_same_cut(monkeypatch):
     monkeypatch.setattr(module, "MOST_TILE", 8 * 40 * 5)  # five queries in a tile, and no room for all the relevance
     parted = twin(hinge)
     found = parted.cut(factor)
-    assert parted._held.relevance is None
+    assert parted._sent.relevance is None
     assert found[0] == pytest.approx(expected[0], rel=1e-12)
     np.testing.assert_allclose(found[1], expected[1], rtol=0, atol=1e-12)
 

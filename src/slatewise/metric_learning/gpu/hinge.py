@@ -51,7 +51,7 @@ class Tiles:
             start += self.at_once
 
 
-class Held(NamedTuple):
+class Sent(NamedTuple):
     """What lies on the device during a fit."""
 
     queries: Tensor
@@ -80,22 +80,22 @@ class GpuHinge(MetricHinge):
             return self._cut(factor)
 
     def _cut(self, factor: Floats) -> tuple[float, Floats]:
-        held, L = self._held, torch.as_tensor(np.ascontiguousarray(factor), device=self.device)
-        items = _embed(held.items, L)
-        queries = items if held.queries is held.items else _embed(held.queries, L)
+        sent, L = self._sent, torch.as_tensor(np.ascontiguousarray(factor), device=self.device)
+        items = _embed(sent.items, L)
+        queries = items if sent.queries is sent.items else _embed(sent.queries, L)
         squares = (items * items).sum(dim=1)
 
         def work(tile: slice) -> tuple[Tensor, Tensor, Tensor]:
             scores = torch.addmm(-squares, queries[tile], items.T, alpha=2.0)
-            scale, share = held.scale[tile], held.weight[tile]
+            scale, share = sent.scale[tile], sent.weight[tile]
             losses, S = self._rankings(scores.mul_(scale[:, None]), self._relevance(tile))
             S *= (share * scale)[:, None]
-            return (share * losses).sum(), _products(held.queries[tile], S @ held.items, L), S.sum(dim=0)
+            return (share * losses).sum(), _products(sent.queries[tile], S @ sent.items, L), S.sum(dim=0)
 
         offset, products, column_sums = 0.0, 0.0, 0.0
         for part in self._tiles.over(work):
             offset, products, column_sums = offset + part[0], products + part[1], column_sums + part[2]
-        inner = _products(held.items, held.items * column_sums[:, None], L)  # pyright: ignore[reportIndexIssue]
+        inner = _products(sent.items, sent.items * column_sums[:, None], L)  # pyright: ignore[reportIndexIssue]
         return float(offset), self.shape.symmetric((0.5 * inner - products).cpu().numpy())
 
     def _rankings(self, scores: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
@@ -120,7 +120,7 @@ class GpuHinge(MetricHinge):
         return torch.as_tensor(losses, device=self.device), torch.as_tensor(weights, device=self.device)
 
     def _relevance(self, tile: slice) -> Tensor:
-        kept = self._held.relevance
+        kept = self._sent.relevance
         return self._filled(tile) if kept is None else kept[tile]
 
     def _filled(self, rows: slice) -> Tensor:
@@ -135,7 +135,7 @@ class GpuHinge(MetricHinge):
         return torch.as_tensor(out, device=self.device)
 
     @cached_property
-    def _held(self) -> Held:
+    def _sent(self) -> Sent:
         try:
             items = _points(self.items, self.device)
             queries = items if self.queries is self.items else _points(self.queries, self.device)
@@ -147,7 +147,7 @@ class GpuHinge(MetricHinge):
             relevance = torch.cat(list(self._tiles.over(self._filled))) if 4 * size < _free(self.device) else None
         except torch.OutOfMemoryError as error:
             raise MemoryError(f"device: expected room for all points in float64, found {error}") from None
-        return Held(queries, items, weight, scale, relevance)
+        return Sent(queries, items, weight, scale, relevance)
 
     @cached_property
     def _tiles(self) -> Tiles:
