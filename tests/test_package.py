@@ -31,6 +31,7 @@ def test_sums_on_a_gpu_need_little():
     extra = {"daqp", "pooch", "typer", "narwhals", "rich", "matplotlib", "torch", "triton"}
     assert not loaded_after("from slatewise.inference import permanent") & extra
     assert not loaded_after("import slatewise_papers.bench.gpu, slatewise_papers.bench.gpu_permanent") & extra
+    assert not loaded_after("import slatewise_papers.bench.gpu_metric") & (extra - {"narwhals"})  # scikit-learn's own
 
 
 CLASSES = [name for name in slatewise.__all__ if name[0].isupper()]

@@ -95,6 +95,7 @@ ALLOWED = {
     "random_state": {"0", "None", *WHOLE},
     "n_threads": {"None", "-1"},
     "callbacks": {"None"},
+    "device": {"None"},
     "checkpoint": {"None", "auto", "7", "no such thing"},
 }
 OF_SESSIONS = {"window": {"None"}, "dropout": {"0", "1e-300", "auto"}, "base": {"None", "auto"}}

@@ -18,7 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.metric_judge import same_class
 
 import slatewise
-from slatewise import MetricRanker
+from slatewise import MetricRanker, load
+from slatewise.core import devices
 from slatewise.core.errors import ModelFileError
 from slatewise.core.results import ConvergenceWarning, NothingLearntWarning
 from slatewise.metric_learning import mahalanobis
@@ -514,3 +515,25 @@ def test_not_converged_is_a_warning(wine):
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         ranker = MetricRanker(C=1000, tol=1e-8, max_iter=2).fit(*wine)
     assert not ranker.model_card_.converged
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:", "cuda:x", "mps", "", 0])
+def test_names_that_are_no_device(device):
+    with pytest.raises(ValueError, match="device: expected None or 'cpu', 'cuda' or 'cuda:0', found"):
+        MetricRanker(device=device).fit("no points", "no labels")
+
+
+def test_a_gpu_without_torch_is_an_error_before_any_work(monkeypatch):
+    monkeypatch.setattr(devices, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"a GPU needs torch: pip install 'slatewise\[gpu\]'"):
+        MetricRanker(device="cuda").fit("no points", "no labels")
+
+
+def test_the_cpu_by_name_and_files_without_a_device(tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(30, 3)) + np.arange(30)[:, None] % 3, np.arange(30) % 3
+    plain, named = MetricRanker(C=20.0).fit(X, y), MetricRanker(C=20.0, device="cpu").fit(X, y)
+    np.testing.assert_array_equal(plain.components_, named.components_)
+    named.set_params(device="cuda").save(tmp_path / "metric.safetensors")  # as if it had been fitted there
+    loaded = load(tmp_path / "metric.safetensors")
+    assert loaded.device is None
+    np.testing.assert_array_equal(loaded.rank(X[:4], 3).ids, plain.rank(X[:4], 3).ids)

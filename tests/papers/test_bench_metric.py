@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from slatewise import MetricRanker
 from slatewise.metric_learning.cone import Psd
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.metric_hinge import MetricHinge
 from slatewise.metric_learning.relevant_items import SameClass
+from slatewise_papers.bench.gpu_metric import exact_objective
 from slatewise_papers.bench.metric import classes_in_noise, sort_everything
 
 
@@ -18,3 +20,9 @@ def test_sorting_everything_gives_the_same_cut() -> None:
     slow_offset, slow_gradient = sort_everything(X, y, L)
     assert offset == pytest.approx(slow_offset)
     np.testing.assert_allclose(gradient, slow_gradient, atol=1e-12)
+
+
+def test_the_objective_computed_once_more_is_the_fits():
+    X, y = classes_in_noise(120, 5, n_classes=3)
+    ranker = MetricRanker("map", C=50.0, tol=1e-2).fit(X, y)
+    assert exact_objective(ranker, X, y) == pytest.approx(ranker.objective_, rel=1e-9)

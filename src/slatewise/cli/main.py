@@ -226,20 +226,18 @@ def rank(
         raise ValueError("--workers: expected with --cluster, found it alone")
     check_target("--out", out, None if url is not None else model, data)
     write, tagged = writer_for(out), TagColumns(labels, tags, separator, row_id, features)
+    shown = Showing(exclude_seen, None if candidates is None else str(candidates))
     if url is not None:
         from slatewise.cli.remote import Remote
 
-        if columns is not None or gap is not None or exclude_seen or candidates is not None:
-            raise ValueError("--url: expected none of --columns, --gap, --exclude-seen, --candidates beside it")
-        remote = Remote(url, str(model))
-        with working("rank"):
-            run = remote.run(data, top, PairColumns(header), tagged)
+        ranker = Remote(url, str(model))
+        task = ranker.task
     else:
         ranker = load(model)
-        with working("rank"):
-            task = task_of(ranker).reading(PairColumns(header), tagged).of_events(EventColumns(columns, gap))
-            shown = Showing(exclude_seen, None if candidates is None else str(candidates))
-            run = task.showing(shown).run(ranker, data, top)
+        task = task_of(ranker)
+    task = task.reading(PairColumns(header), tagged).of_events(EventColumns(columns, gap)).showing(shown)
+    with working("rank"):
+        run = task.run(ranker, data, top)
     write(out, run)
     print(f"{out}: {len(run.scores)} lines")
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -229,5 +230,10 @@ CALLBACKS = NONE | Rule("a list or tuple of callables", _are_callables)
 CHECKPOINT = NONE | PATH
 SEED = NONE | count(0, 2**63 - 1) | Rule("a RandomState or Generator", is_source)
 THREADS = NONE | Rule("-1 for all cores", lambda value: is_whole(value) and value == -1) | count(1, MOST_THREADS)
+DEVICE = NONE | Rule(
+    "'cpu', 'cuda' or 'cuda:0'",
+    lambda value: isinstance(value, str) and re.fullmatch(r"cpu|cuda(:\d+)?", value, re.ASCII) is not None,
+)
+"""Where tensors are computed; whether it is there, :mod:`slatewise.core.devices` tells."""
 ELSEWHERE = Rule("anything", lambda value: True)
 """Of a parameter whose form only the data can tell: fit checks it where it uses it."""

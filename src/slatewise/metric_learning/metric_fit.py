@@ -105,7 +105,7 @@ class MetricSearch:
         items, queries = (
             float(np.sqrt(squares(cone.embed(rows, factor)).max())) for rows in (hinge.items, hinge.queries)
         )
-        lost = self.problem.C * float(np.finfo(np.float64).eps) * items * max(items, queries)
+        lost = self.problem.C * hinge.rounding * items * max(items, queries)
         return self.sound and lost <= max(self.tol, self.last_round.gap) * self.objective
 
     @property

@@ -76,6 +76,11 @@ class MetricHinge:
         return int(self.items.shape[1])
 
     @property
+    def rounding(self) -> float:
+        """What scores lose of the square of the largest mapped point."""
+        return float(np.finfo(np.float64).eps)
+
+    @property
     def spread(self) -> float:
         """Mean squared distance of an item from the mean: the scale of the features."""
         mean = np.asarray(self.items.mean(axis=0)).ravel()

@@ -111,6 +111,11 @@ class MetricRanker(Transforms, SavedEstimator):
         with the same bits as if it had never stopped, and removes it at the end.
     n_threads : int, optional
         Threads over blocks of queries; the result has the same bits with any number. -1: all cores.
+    device : {None, "cpu", "cuda", "cuda:0", ...}
+        "cuda": fit on a GPU (``pip install 'slatewise[gpu]'``): scores, and the sums over rankings, in float64 in tiles
+        of queries, with the same bits in every run on one GPU. "auc" and "map" find the rankings there too, of scores
+        rounded to 2^-30 of their range: cut and bound hold as they are, and the objective is checked against this
+        rounding as against any other. A file does not keep the device: what was learnt is ranked by on the CPU.
 
     Attributes
     ----------
@@ -177,7 +182,9 @@ class MetricRanker(Transforms, SavedEstimator):
         "callbacks": rules.CALLBACKS,
         "checkpoint": rules.CHECKPOINT,
         "n_threads": rules.THREADS,
+        "device": rules.DEVICE,
     }
+    not_saved: ClassVar[tuple[str, ...]] = (*SavedEstimator.not_saved, "device")
 
     def __init__(
         self,
@@ -197,6 +204,7 @@ class MetricRanker(Transforms, SavedEstimator):
         callbacks: Sequence[Callable[[Round], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
+        device: str | None = None,
     ) -> None:
         self.loss = loss
         self.k = k
@@ -214,6 +222,7 @@ class MetricRanker(Transforms, SavedEstimator):
         self.callbacks = callbacks
         self.checkpoint = checkpoint
         self.n_threads = n_threads
+        self.device = device
 
     def fit(
         self,

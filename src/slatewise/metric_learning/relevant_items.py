@@ -221,8 +221,8 @@ def askable(relevance: Relevance) -> NDArray[np.bool_]:
     for block in row_blocks(relevance.n_queries, relevance.n_items):
         values = np.empty((block.stop - block.start, relevance.n_items), dtype=np.int8)
         relevance.fill(block, values)
-        least = np.where(values == LEFT_OUT, np.int8(MOST_GRADES), values).min(axis=1, initial=MOST_GRADES)
-        answer[block] = least < values.max(axis=1, initial=LEFT_OUT)
+        least = values.view(np.uint8).min(axis=1, initial=255)  # as a byte, what is left out is the largest
+        answer[block] = least < values.max(axis=1, initial=LEFT_OUT).astype(np.int16)
     return answer
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from slatewise.core import rules
+from slatewise.core.devices import gpu_of
 from slatewise.core.executor import Executor
 from slatewise.core.row_kernels import KERNELS
 from slatewise.metric_learning.mahalanobis import is_sparse
@@ -51,6 +52,7 @@ def make_task(
 ) -> Task:
     """Check everything, and leave out the queries that say nothing."""
     rules.check(ranker)
+    gpu = gpu_of("X", X, ranker.device)
     sparse = ranker.kernel == "linear"
     items = as_float64(check_points(ranker, X, reset=True, sparse=sparse))
     asked = (
@@ -91,6 +93,10 @@ def make_task(
         Executor.of(ranker.n_threads),
         _scale(ranker, wanted),
     )
+    if gpu is not None:
+        from slatewise.metric_learning.gpu.hinge import on_gpu
+
+        hinge = on_gpu(hinge, gpu)
     card = card_for(n_queries, *_arrays(items), *_arrays(asked), *labelling.told, weight, used)
     return Task(items, hinge, features, gamma, labelling, n_queries - len(used), replace(card, n_rows=n_items))
 

@@ -25,6 +25,7 @@ from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.metric_hinge import MetricHinge
 from slatewise.metric_learning.ranker import Loss, MetricRanker
 from slatewise.metric_learning.relevant_items import SameClass
+from slatewise_papers.bench._classes import classes_in_noise
 from slatewise_papers.bench._table import Row, Table, best_seconds
 
 Floats = NDArray[np.float64]
@@ -32,7 +33,7 @@ Ints = NDArray[np.int64]
 _BLOCK_ROWS = 128
 _LARGE = """
 import resource, sys, time
-from slatewise_papers.bench.metric import classes_in_noise
+from slatewise_papers.bench._classes import classes_in_noise
 from slatewise.metric_learning.ranker import MetricRanker
 n, d = int(sys.argv[1]), int(sys.argv[2])
 X, y = classes_in_noise(n, d)
@@ -56,15 +57,6 @@ def run(quick: bool = False) -> Table:
             left_out.append("uci-isolet, not on this machine")
         rows += _large(20_000, 100, 10.0)
     return Table("metric", rows, left_out)
-
-
-def classes_in_noise(n_rows: int, n_features: int, n_classes: int = 10, seed: int = 0) -> tuple[Floats, Ints]:
-    """Make classes that differ in a tenth of the features and overlap in all of them."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, n_classes, n_rows)
-    centres = np.zeros((n_classes, n_features))
-    centres[:, : max(n_features // 10, 1)] = rng.normal(size=(n_classes, max(n_features // 10, 1)))
-    return centres[y] + rng.normal(size=(n_rows, n_features)), y
 
 
 def _one_pass(n_rows: int, n_features: int) -> Row:

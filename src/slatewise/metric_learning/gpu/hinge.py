@@ -1,0 +1,196 @@
+"""The hinge of a learned distance on a GPU: scores, rankings and their sums in tiles of queries, all in float64.
+
+What is as large as queries x items exists for one tile at a time, but for the relevance, a byte each, which stays on
+the device where there is room. Tiles depend on the sizes only and are added in their order, and nothing is added by two
+threads at once: the same bits in every run. A tile that does not fit is cut in halves, from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import nullcontext
+from dataclasses import dataclass, fields
+from functools import cached_property
+from importlib import import_module
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from slatewise.core.devices import MOST_TILE
+from slatewise.metric_learning.gpu.interleavings import (
+    LOSSES,
+    ROUNDING,
+    Conquer,
+    Tensor,
+    harmonic,
+    most_violated,
+    try_all,
+)
+from slatewise.metric_learning.mahalanobis import Floats, Rows, dense, is_sparse, row_blocks
+from slatewise.metric_learning.metric_hinge import MetricHinge
+
+torch: Any = import_module("torch")
+Result = TypeVar("Result")
+
+
+class Tiles:
+    """So many rows at once; fewer after a tile did not fit."""
+
+    def __init__(self, n_rows: int, at_once: int) -> None:
+        self.n_rows, self.at_once = n_rows, max(1, min(at_once, n_rows))
+
+    def over(self, work: Callable[[slice], Result]) -> Generator[Result]:
+        """Yield ``work`` of every tile in order."""
+        start = 0
+        while start < self.n_rows:
+            tile = slice(start, min(start + self.at_once, self.n_rows))
+            try:
+                result = work(tile)
+            except torch.OutOfMemoryError as error:
+                if self.at_once == 1:
+                    raise MemoryError(f"device: expected room for one query against all items, found {error}") from None
+                result = None
+            if result is None:  # here, where what the tile had is free again
+                torch.cuda.empty_cache()
+                self.at_once = (self.at_once + 1) // 2
+                continue
+            yield result
+            start = tile.stop
+
+
+class Held(NamedTuple):
+    """What lies on the device during a fit."""
+
+    queries: Tensor
+    items: Tensor
+    weight: Tensor
+    scale: Tensor
+    relevance: Tensor | None
+    """(queries, items) int8, where there is room."""
+
+
+@dataclass(frozen=True, eq=False)
+class GpuHinge(MetricHinge):
+    """The same hinge, summed on a device."""
+
+    device: Any = None
+    conquer: Conquer = try_all
+
+    @property
+    def rounding(self) -> float:
+        """What scores lose of the square of the largest point."""
+        return 4.0 * ROUNDING if self.oracle.name in LOSSES else super().rounding
+
+    def cut(self, factor: Floats) -> tuple[float, Floats]:
+        """Return (offset, gradient) of the plane that touches R at the W of this factor, up to rounding."""
+        with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+            return self._cut(factor)
+
+    def _cut(self, factor: Floats) -> tuple[float, Floats]:
+        held, L = self._held, torch.as_tensor(np.ascontiguousarray(factor), device=self.device)
+        items = _embed(held.items, L)
+        queries = items if held.queries is held.items else _embed(held.queries, L)
+        squares = (items * items).sum(dim=1)
+
+        def work(tile: slice) -> tuple[Tensor, Tensor, Tensor]:
+            scores = torch.addmm(-squares, queries[tile], items.T, alpha=2.0)
+            scale, share = held.scale[tile], held.weight[tile]
+            losses, S = self._rankings(scores.mul_(scale[:, None]), self._relevance(tile))
+            S *= (share * scale)[:, None]
+            return (share * losses).sum(), _products(held.queries[tile], S @ held.items, L), S.sum(dim=0)
+
+        offset, products, column_sums = 0.0, 0.0, 0.0
+        for part in self._tiles.over(work):
+            offset, products, column_sums = offset + part[0], products + part[1], column_sums + part[2]
+        inner = _products(held.items, held.items * column_sums[:, None], L)  # pyright: ignore[reportIndexIssue]
+        return float(offset), self.shape.symmetric((0.5 * inner - products).cpu().numpy())
+
+    def _rankings(self, scores: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
+        loss = LOSSES.get(self.oracle.name)
+        if loss is not None:
+            return most_violated(loss, scores, relevance, self._tables, self.conquer)
+        return self._rankings_by_cpu(scores, relevance)
+
+    def _rankings_by_cpu(self, scores: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
+        """Ask the oracles of ``kernels/``, in threads: those of the first ranks hardly sort, so copying is cheap."""
+        values, wanted = scores.cpu().numpy(), relevance.cpu().numpy()
+        losses, weights = np.empty(len(values)), np.empty(values.shape)
+
+        def fill(rows: slice) -> None:
+            part, n_rows = weights[rows], rows.stop - rows.start
+            offsets = np.arange(n_rows + 1, dtype=np.int64) * values.shape[1]
+            self.oracle.most_violated_block(
+                values[rows].ravel(), wanted[rows].ravel(), offsets, losses[rows], part.reshape(-1)
+            )
+
+        self.executor.fill_blocks(fill, row_blocks(*values.shape))
+        return torch.as_tensor(losses, device=self.device), torch.as_tensor(weights, device=self.device)
+
+    def _relevance(self, tile: slice) -> Tensor:
+        kept = self._held.relevance
+        return self._filled(tile) if kept is None else kept[tile]
+
+    def _filled(self, rows: slice) -> Tensor:
+        """Write the relevance of some queries, in threads, and copy it to the device."""
+        out = np.empty((rows.stop - rows.start, self.relevance.n_items), dtype=np.int8)
+
+        def fill(block: slice) -> None:
+            moved = slice(block.start + rows.start, block.stop + rows.start)
+            self.relevance.fill(moved, out[block])
+
+        self.executor.fill_blocks(fill, row_blocks(*out.shape))
+        return torch.as_tensor(out, device=self.device)
+
+    @cached_property
+    def _held(self) -> Held:
+        try:
+            items = _points(self.items, self.device)
+            queries = items if self.queries is self.items else _points(self.queries, self.device)
+            weight, scale = (
+                torch.as_tensor(part, device=self.device)
+                for part in (self.weight, np.ones(len(self.weight)) if self.scale is None else self.scale)
+            )
+            size = len(self.weight) * self.relevance.n_items
+            relevance = torch.cat(list(self._tiles.over(self._filled))) if 4 * size < _free(self.device) else None
+        except torch.OutOfMemoryError as error:
+            raise MemoryError(f"device: expected room for all points in float64, found {error}") from None
+        return Held(queries, items, weight, scale, relevance)
+
+    @cached_property
+    def _tiles(self) -> Tiles:
+        return Tiles(len(self.weight), MOST_TILE // (8 * self.relevance.n_items))
+
+    @cached_property
+    def _tables(self) -> Any:
+        return harmonic(self.relevance.n_items + 1, self.device)
+
+
+def on_gpu(hinge: MetricHinge, gpu: Any) -> GpuHinge:
+    """Return the same hinge for a GPU."""
+    from slatewise.metric_learning.gpu.fused import conquer
+
+    return on_device(hinge, gpu, conquer)
+
+
+def on_device(hinge: MetricHinge, device: Any, conquer: Conquer = try_all) -> GpuHinge:
+    """Return the same hinge for any device of torch's."""
+    parts = {field.name: getattr(hinge, field.name) for field in fields(hinge)}
+    return GpuHinge(**parts, device=device, conquer=conquer)
+
+
+def _points(rows: Rows, device: Any) -> Tensor:
+    return torch.as_tensor(np.ascontiguousarray(dense(rows) if is_sparse(rows) else rows), device=device)
+
+
+def _embed(points: Tensor, factor: Tensor) -> Tensor:
+    """Map points by a factor L, or by one weight per feature."""
+    return points @ factor.T if factor.ndim == 2 else points * factor
+
+
+def _products(points: Tensor, SX: Tensor, factor: Tensor) -> Tensor:
+    """Return Q'(SX), or its diagonal."""
+    return points.T @ SX if factor.ndim == 2 else (points * SX).sum(dim=0)
+
+
+def _free(device: Any) -> int:
+    return int(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else MOST_TILE
