@@ -10,9 +10,9 @@ import pytest
 
 MOST = {"fit": 12, "rank": 6}
 MOST_ON_A_BASE, MOST_OF_THE_FIRST = 8, 9
-"""A base is asked before anything else: three calls lead to it (rank, the batch of queries, its levels), and five are its
-own way, block by block to a block's neighbours. The first rank also freezes both rankers, one through the other, and makes
-the index of sessions that the base looks things up in."""
+"""A base is asked before anything else: three calls lead to it (rank, the batch of queries, its levels), and five are
+its own way, block by block to a block's neighbours. The first rank also freezes both rankers, one through the other,
+and makes the index of sessions that the base looks things up in."""
 MOST_LINES = 60
 
 
