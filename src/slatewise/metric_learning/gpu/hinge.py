@@ -8,7 +8,6 @@ threads at once: the same bits in every run. A tile that does not fit is cut in 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from slatewise.core.devices import MOST_TILE
+from slatewise.core.devices import MOST_TILE, halved, with_less_memory, working_on
 from slatewise.metric_learning.gpu.interleavings import (
     LOSSES,
     ROUNDING,
@@ -42,20 +41,14 @@ class Tiles:
     def over(self, work: Callable[[slice], Result]) -> Generator[Result]:
         """Yield ``work`` of every tile in order."""
         start = 0
+
+        def attempt(at_once: int) -> Result:
+            self.at_once = at_once
+            return work(slice(start, min(start + at_once, self.n_rows)))
+
         while start < self.n_rows:
-            tile = slice(start, min(start + self.at_once, self.n_rows))
-            try:
-                result = work(tile)
-            except torch.OutOfMemoryError as error:
-                if self.at_once == 1:
-                    raise MemoryError(f"device: expected room for one query against all items, found {error}") from None
-                result = None
-            if result is None:  # here, where what the tile had is free again
-                torch.cuda.empty_cache()
-                self.at_once = (self.at_once + 1) // 2
-                continue
-            yield result
-            start = tile.stop
+            yield with_less_memory(attempt, self.at_once, halved, "one query against all items", "device=None")
+            start += self.at_once
 
 
 class Held(NamedTuple):
@@ -83,7 +76,7 @@ class GpuHinge(MetricHinge):
 
     def cut(self, factor: Floats) -> tuple[float, Floats]:
         """Return (offset, gradient) of the plane that touches R at the W of this factor, up to rounding."""
-        with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+        with working_on(self.device):
             return self._cut(factor)
 
     def _cut(self, factor: Floats) -> tuple[float, Floats]:
