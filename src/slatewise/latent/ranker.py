@@ -17,7 +17,7 @@ from slatewise.core.executor import Executor
 from slatewise.core.rankings import Rankings
 from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
-from slatewise.data.records import Sessions
+from slatewise.data.records import Prefixes, Sessions
 from slatewise.latent.bags import AgeWeights
 from slatewise.latent.base_levels import N_KNOTS
 from slatewise.latent.batch import QueryBatch, similar_items
@@ -507,7 +507,7 @@ class LatentRanker(CatalogueRanker):
             return super()._continued(queries)
         if self.window_ is None:
             raise ValueError("items: expected one item per basket, found None")
-        prefixes = Sessions.of(queries).prefixes()
+        prefixes = queries if isinstance(queries, Prefixes) else Sessions.of(queries).prefixes()
         return prefixes, prefixes.next_items
 
     def _weights_by_age(self) -> tuple[Singles, Singles]:
