@@ -42,7 +42,7 @@ def test_fit_rank_evaluate(system, log, tmp_path, done):
     figures = json.loads(done("evaluate", models[0], log[0], "--measures", "recall@5,recall@20,mrr@5", "--json"))
     prefixes = asked.prefixes()
     recall = one.recall(prefixes, ks=[5, 20])
-    near = 0.02 if system == "sessions" else 0.01  # equal scores count halves here, and float32 has more of them
+    near = 1e-9 if system == "sessions" else 0.01  # counts are often equal, and equal scores count halves here
     assert figures["recall@5"] == pytest.approx(recall[5], abs=near)
     assert figures["recall@20"] == pytest.approx(recall[20], abs=near)
     assert 0 < figures["mrr@5"] < figures["recall@5"]

@@ -7,7 +7,7 @@ import pytest
 from tests.cluster.fits import learned
 from tests.cluster.pretend import PretendWorkers
 
-from slatewise import MarginRanker, MatchingRanker, cluster
+from slatewise import CStarRanker, MarginRanker, MatchingRanker, MetricRanker, cluster
 from slatewise.core.executor import Executor, on_cluster
 from slatewise.data.row_source import RowReader
 from slatewise.errors import DataError
@@ -111,5 +111,8 @@ def test_what_does_not_go_with_a_source_is_named(tmp_path):
         MarginRanker(C="auto").fit(source)
     with pytest.raises(ValueError, match="X: expected arrays for MatchingRanker, found a source"):
         MatchingRanker().fit(source)
+    for other in (CStarRanker(), MetricRanker()):
+        with pytest.raises(ValueError, match=r"X: expected arrays, found a source: only MarginRanker\.fit takes one"):
+            other.fit(source, [0, 1])
     with pytest.raises(ValueError, match="y: expected None with a source"):
         MarginRanker().fit(source, y)

@@ -184,6 +184,9 @@ def test_recall_of_what_came_next(ranker, sessions):
     for k, share in ranker.recall(sessions, ks=(1, 10)).items():
         assert share == pytest.approx((lists[:, :k] == wanted[:, None]).any(axis=1).mean())
     assert ranker.recall(prefixes, wanted, (10,)) == ranker.recall(sessions, ks=(10,))
+    assert ranker.recall(Sessions.of(sessions).prefixes(), ks=(10,)) == ranker.recall(
+        sessions, ks=(10,)
+    )  # no beginnings of these
     hidden = ranker.rank(prefixes, k=10, exclude_seen=True)
     found = np.mean([item in one for item, one in zip(wanted, hidden.lists(), strict=True)])
     assert ranker.recall(sessions, ks=(10,), exclude_seen=True)[10] == pytest.approx(found)
@@ -331,7 +334,7 @@ def test_further_sessions(sessions):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"engine": "sampled"}, "engine: expected 'blocked' for sessions, found 'sampled'"),
+        ({"engine": "sampled"}, "engine: expected 'blocked' or 'gpu' for sessions, found 'sampled'"),
         ({"negatives": 5}, "negatives: expected 'catalogue' for sessions, found 5"),
         ({"own_weight": 1.0}, "own_weight: expected 0 for sessions, which are no items, found 1.0"),
         ({"window": 0}, "window: expected a whole number from 1"),

@@ -84,7 +84,7 @@ def walks() -> dict[str, list[tuple[str, int]]]:
     small: dict[str, Any] = {"epochs": 1, "n_threads": 1, "validation_fraction": 0.0, "window": 3}
     by_session = LatentRanker(2, base=None, **small).fit(sessions)
     on_base = LatentRanker(2, **small).fit(sessions)
-    found["rank, on a base"] = walk(lambda: on_base.rank(sessions, k=3, exclude_seen=True))
+    found["rank, the first on a base"] = walk(lambda: on_base.rank(sessions, k=3, exclude_seen=True))
     ranker = LatentRanker(2, stages=2, k=4, epochs=1, n_threads=1, validation_fraction=0.0)
     ranker.fit(pairs.queries, pairs.items)
     hidden = [[item] for item in ranker.item_ids_[: len(ranker.query_ids_)]]
@@ -95,6 +95,7 @@ def walks() -> dict[str, list[tuple[str, int]]]:
                 cut.enter_context(patch(f"slatewise.latent.{where}", size))
             found[name] = walk(lambda: ranker.rank(asked, k=3, exclude=hidden))
             found[f"{name}, sessions"] = walk(lambda: by_session.rank(sessions, k=3, exclude_seen=True))
+            found[f"{name}, on a base"] = walk(lambda: on_base.rank(sessions, k=3, exclude_seen=True))
     return {
         name: [(_named(code), len(inspect.getsourcelines(code)[0])) for code in codes] for name, codes in found.items()
     }

@@ -1,21 +1,46 @@
 """Next items of sessions, on generated ones: the table, kept results, the split, places and intervals."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 
 from slatewise import data, datasets
 from slatewise.data import Sessions
-from slatewise_papers import reproduce, sessions, sessions_cells
+from slatewise_papers import reproduce, sessions, sessions_cells, sessions_networks
 from slatewise_papers.sessions_data import SessionProblem, load_problems
 from slatewise_papers.sessions_methods import METHODS, TRIALS, Method, markov, popularity
+
+N_ITEMS = 40
+BRIEF = {"n_components": 4, "epochs": 1, "learning_rate": 0.3, "max_norm": 1.5}
+
+
+def small(name, method):
+    """Fit what is learnt in many steps in few: whether it is any good is asked elsewhere."""
+    if name.startswith("LatentRanker"):
+        grid = tuple({key: BRIEF.get(key, value) for key, value in given.items()} for given in method.grid)
+        return method._replace(
+            fit=partial(method.fit, **{key: value for key, value in BRIEF.items() if key not in method.grid[0]}),
+            grid=grid,
+        )
+    if name.startswith(("GRU4Rec", "SASRec")):
+        return method._replace(grid=tuple({**given, "width": 8} for given in method.grid))
+    return method
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sessions, "METHODS", {name: small(name, method) for name, method in METHODS.items()})
+        patch.setattr(sessions_networks, "EPOCHS", 1)
+        yield
 
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory):
     path = tmp_path_factory.mktemp("log") / "log.txt"
-    data.write_sessions(path, datasets.make_sessions(400, 80, random_state=0).sessions)
+    data.write_sessions(path, datasets.make_sessions(200, N_ITEMS, random_state=0).sessions)
     return path
 
 
@@ -31,7 +56,7 @@ def table(log, kept):
 
 def test_methods_and_figures(table, log):
     rows = {row.name.removeprefix(f"{log}: "): row.measured for row in table.rows}
-    not_run = [name for name, method in METHODS.items() if method.missing(80) is not None]
+    not_run = [name for name, method in METHODS.items() if method.missing(N_ITEMS) is not None]
     for name in not_run:
         assert [row.startswith(f"{name}: not run, ") for row in rows if row.startswith(name)] == [True]
     for name, method in METHODS.items():
@@ -55,7 +80,7 @@ def test_a_method_that_cannot_be_run_is_listed(log, monkeypatch):
     assert [row.name.removeprefix(f"{log}: ") for row in rows] == [
         sessions.PEER,
         "popularity",
-        "other: not run, 80 are too many",
+        f"other: not run, {N_ITEMS} are too many",
         f"popularity minus {sessions.PEER}",
     ]
 
@@ -138,7 +163,7 @@ def test_settings_are_chosen_on_validation_alone():
     assert learnt == [9, 9, 10]
 
 
-def test_cells_fill_the_folder_of_kept_results(log, kept, tmp_path, monkeypatch, capsys):
+def test_cells_fill_the_folder_of_kept_results(table, log, kept, tmp_path, monkeypatch, capsys):
     words = ["cells", "--quick", "--data", str(log), "--only", "ItemKNN", "Markov", "--cpu", "1", "--gpu", "0"]
     monkeypatch.setattr("sys.argv", [*words, "--keep", str(tmp_path)])
     sessions_cells.main()

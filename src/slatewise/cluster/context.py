@@ -95,7 +95,9 @@ def _connect(engine: Any, address: str | None, workers: int | None) -> None:
         engine.init(address, **quiet)
     except Exception as error:  # whatever Ray raises: each release has others
         found = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ClusterError(f"address: expected a running Ray cluster at {address!r}, found none: {found}") from error
+        raise ClusterError(
+            f"address: expected a running Ray cluster at {address!r} that takes our token, found none: {found}"
+        ) from error
 
 
 def _require_reachable(address: str) -> None:

@@ -99,6 +99,13 @@ class RowSource:
         names, _ = row_groups(paths[0])
         return cls.of(paths, [name for name in names if name not in (qid, label)], label if judged else None, qid)
 
+    def __array__(self, dtype: object = None, copy: object = None) -> NDArray[Any]:
+        """Refuse to become an array: whoever asks for one does not take a source."""
+        raise ValueError(
+            "X: expected arrays, found a source: only MarginRanker.fit takes one, and others, as the base of a "
+            "CStarRanker, need their rows in memory"
+        )
+
     @property
     def n_rows(self) -> int:
         """How many rows there are."""

@@ -71,6 +71,7 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         device
             "cuda", or "cuda:1" and so on: rank on a GPU, which pays for many queries. The same lists as on the CPU, but
             for scores that differ in their last digits. Needs ``pip install 'slatewise[gpu]'``; not with candidates.
+            None or "cpu": here, whatever the engine of fit was.
 
         Returns
         -------
@@ -129,7 +130,8 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
     ) -> dict[int, float]:
         """Return, for each k, the share of pairs whose item is among the k best of all items for its query.
 
-        Of sessions without ``items``, every item but the first of a session is one to be found after those before it.
+        Of sessions without ``items``, every item but the first of a session is one to be found after those before it;
+        of :class:`slatewise.data.Prefixes` the next item of each.
         With ``unknown="ignore"`` queries are treated as in :meth:`rank`, and pairs of items that fit never saw count as
         not found. The other switches are those of :meth:`rank`.
         """
