@@ -31,7 +31,8 @@ def test_sums_on_a_gpu_need_little():
     extra = {"daqp", "pooch", "typer", "narwhals", "rich", "matplotlib", "torch", "triton"}
     assert not loaded_after("from slatewise.inference import permanent") & extra
     assert not loaded_after("import slatewise_papers.bench.gpu, slatewise_papers.bench.gpu_permanent") & extra
-    assert not loaded_after("import slatewise_papers.bench.gpu_metric") & (extra - {"narwhals"})  # scikit-learn's own
+    for part in ("metric", "warp"):
+        assert not loaded_after(f"import slatewise_papers.bench.gpu_{part}") & (extra - {"narwhals"})  # scikit-learn's
 
 
 CLASSES = [name for name in slatewise.__all__ if name[0].isupper()]

@@ -12,7 +12,7 @@ from slatewise._version import __version__
 from slatewise.core.by_name import on_first_use
 
 if TYPE_CHECKING:
-    from slatewise import client, data, datasets, inference, labelling, losses, metrics
+    from slatewise import client, cluster, data, datasets, inference, labelling, losses, metrics
     from slatewise.cstar.ranker import CStarRanker
     from slatewise.latent.cooccurrence_ranker import CooccurrenceRanker
     from slatewise.latent.ranker import LatentRanker
@@ -38,6 +38,7 @@ __all__ = [
     "StructuredReranker",
     "__version__",
     "client",
+    "cluster",
     "data",
     "datasets",
     "inference",
@@ -47,7 +48,7 @@ __all__ = [
     "metrics",
 ]
 
-_MODULES = frozenset({"client", "data", "datasets", "inference", "labelling", "losses", "metrics"})
+_MODULES = frozenset({"client", "cluster", "data", "datasets", "inference", "labelling", "losses", "metrics"})
 _HOMES = {
     "BestFeatureRanker": "slatewise.model.best_feature",
     "CStarRanker": "slatewise.cstar.ranker",

@@ -47,7 +47,7 @@ class Client:
     token
         Shown with every request, where the service needs one.
     timeout
-        Seconds that one try may take.
+        Seconds that one try waits for the service to say something.
     retries
         How often a request is repeated when the service is full, not ready, or the connection broke: the questions
         change nothing, so that asking twice does no harm. It waits as long as the service says, else a little longer
@@ -93,9 +93,11 @@ class Client:
         """Ask for the parts of scores."""
         return self.ask(model, "explain", queries, **switches)
 
-    def next_question(self, model: str, queries: Sequence[Any], known: Sequence[Mapping[str, int]]) -> Answer:
+    def next_question(
+        self, model: str, queries: Sequence[Any], known: Sequence[Mapping[str, int]], **switches: Any
+    ) -> Answer:
         """Ask which label to ask next, given answers."""
-        return self.ask(model, "next_question", queries, known=known)
+        return self.ask(model, "next_question", queries, known=known, **switches)
 
     def models(self) -> list[dict[str, Any]]:
         """Describe all models."""
@@ -109,11 +111,12 @@ class Client:
         """Whether the service is there and takes requests."""
         try:
             return self._once("GET", "/ready", None)[0] == 200
-        except OSError:
+        except (OSError, http.client.HTTPException):
+            self.close()
             return False
 
     def ask(self, model: str, question: str, queries: Sequence[Any], **fields: Any) -> Answer:
-        """Ask a model anything."""
+        """Ask a model anything; lists may be arrays of NumPy."""
         path = f"/v1/models/{quote(model, safe='')}/{question}"
         found = self._request("POST", path, {"queries": queries, **fields})
         return Answer(found["model"], found["version"], found["answers"], found["warnings"])
@@ -126,7 +129,7 @@ class Client:
             self._local.connection = None
 
     def _request(self, method: str, path: str, value: Any = None) -> Any:
-        body = None if value is None else json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+        body = None if value is None else _written(value)
         for tried in range(self._retries + 1):
             wait: float = min(0.1 * 2**tried, 5.0)
             try:
@@ -155,6 +158,18 @@ class Client:
         connection.request(method, self._path + path, body, self._headers)
         response = connection.getresponse()
         return response.status, response.headers, response.read()
+
+
+def _written(value: Any) -> bytes:
+    """Return JSON; arrays of NumPy, which this file does not import, are written as lists."""
+
+    def plain(one: Any) -> Any:
+        try:
+            return one.tolist()
+        except AttributeError:
+            raise TypeError(f"expected numbers, texts, lists or arrays, found {type(one).__name__}") from None
+
+    return json.dumps(value, separators=(",", ":"), allow_nan=False, default=plain).encode()
 
 
 def _failure(status: int, body: bytes) -> ServiceError:

@@ -1,5 +1,5 @@
 """What slatewise raises and warns with."""
 
-from slatewise.core.errors import DataError, DataWarning, ModelFileError, ProjectError, Skipped, printable
+from slatewise.core.errors import ClusterError, DataError, DataWarning, ModelFileError, ProjectError, Skipped, printable
 
-__all__ = ["DataError", "DataWarning", "ModelFileError", "ProjectError", "Skipped", "printable"]
+__all__ = ["ClusterError", "DataError", "DataWarning", "ModelFileError", "ProjectError", "Skipped", "printable"]

@@ -140,8 +140,9 @@ def _batches(log: Sessions, n_items: int, rng: np.random.Generator) -> Iterator[
         pool = order[first : first + BATCH * POOL]
         pool = pool[np.argsort(lengths[pool], kind="stable")]
         batches += [pool[start : start + BATCH] for start in range(0, len(pool), BATCH)]
-    numbers: Ints = rng.permutation(len(batches))
-    for chosen in (batches[number] for number in numbers):
+    shuffled: list[int] = rng.permutation(len(batches)).tolist()
+    for number in shuffled:
+        chosen: Ints = batches[number]
         yield _padded(log.items, log.offsets[chosen], log.offsets[chosen + 1], LENGTH + 1, n_items)
 
 

@@ -106,6 +106,76 @@ def test_tables_of_items(name, tmp_path, photos, done):
     assert kinds == ["text", {"items.csv": "link", "items.tsv": "text", "items.jsonl": "image"}[name]]
 
 
+def choices(*names, **more):
+    return {
+        "result": [{"type": "choices", "value": {"choices": list(names)}}],
+        **more,
+    }
+
+
+@pytest.fixture
+def tasks(tmp_path, photos):
+    """A picture with a prediction, a text that somebody annotated, and a link of which nothing is known."""
+    photo = {"image": "/data/upload/3/p1.png"}
+    ann = choices("sun", completed_by={"email": "ann@example.org"}, lead_time=2.0)
+    made = [
+        {"id": 11, "data": photo, "predictions": [choices("sea", score=0.2), choices("sky", "sun", score=0.75)]},
+        {"id": 12, "data": {"text": "Waves."}, "predictions": [choices("sky", score=1.0)], "annotations": [ann]},
+        {"id": 13, "data": {"page": "https://example.org/c"}},
+    ]
+    (photos / "tasks.json").write_text(json.dumps(made))
+    return photos / "tasks.json"
+
+
+def test_tasks_of_label_studio(tmp_path, tasks, done):
+    out = done("label", "init", tmp_path / "new", "--items", tasks)
+    assert "4 statements of 1 people about 1 items are in it" in out
+    with opened(tmp_path / "new") as project:
+        found = [(item.id, item.kind) for item in project.items.all()]
+        assert found == [("11", "image"), ("12", "text"), ("13", "link")]
+        assert project.items[0].path.read_bytes() == PNG
+        assert project.labels.names() == ["sea", "sky", "sun"]
+        assert project.known().values.tolist() == [[-1] * 3, [0, 0, 1], [-1] * 3]
+        assert [person.name for person in project.people.all()] == ["label-studio ann@example.org"]
+        data = ItemData.attached(project)
+        assert (data.kind, data.X.shape) == ("log-odds", (3, 3))
+        expected = [[0.05, 0.75, 0.75], [0.05, 0.95, 0.05], [0.05, 0.95, 0.5]]
+        assert np.allclose(1 / (1 + np.exp(-data.X)), expected)
+
+
+@pytest.mark.filterwarnings("default::slatewise.core.errors.DataWarning")
+def test_tasks_with_labels_and_features(tmp_path, tasks, run):
+    (tmp_path / "more.txt").write_text("sun\nboat\n")
+    np.save(tmp_path / "X.npy", np.arange(3.0)[:, None])
+    words = ("--items", tasks, "--labels", tmp_path / "more.txt", "--features", tmp_path / "X.npy")
+    code, out, err = run("label", "init", tmp_path / "new", *words)
+    assert (code, "predictions of the tasks are left out" in out) == (0, True)
+    assert "2 labels that are not among --labels, such as 'sea'" in err
+    with opened(tmp_path / "new") as project:
+        assert project.known().values.tolist() == [[-1, -1], [1, 0], [-1, -1]]
+        assert ItemData.attached(project).kind == "features"
+
+
+@pytest.mark.parametrize(
+    ("tasks", "said"),
+    [
+        ([], "expected at least one task, found none"),
+        ([{"data": {"text": "a"}}], "expected at least 2 labels in annotations and predictions, or --labels, found 0"),
+        ([{"data": {"text": "a"}, "predictions": [choices("a", "b", score=7)]}], "from 0 to 1, found 7: give --scores"),
+        ([{"data": {"image": "lost.png"}}], "expected data with a text, an address, or a path to a file of the folder"),
+        ({"data": {}}, "expected a list of tasks"),
+    ],
+)
+def test_wrong_tasks_leave_nothing(tmp_path, refused, tasks, said):
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    assert said in refused("label", "init", tmp_path / "new", "--items", tmp_path / "tasks.json")
+    assert os.listdir(tmp_path) == ["tasks.json"]
+
+
+def test_labels_are_needed_without_tasks(tmp_path, photos, refused):
+    assert "--labels: expected a file" in refused("label", "init", tmp_path / "new", "--items", photos)
+
+
 def test_texts_and_sounds_of_a_folder(tmp_path, photos, done):
     (photos / "a.txt").write_text("\ufeffWaves.\n")
     (photos / "b.mp3").write_bytes(b"ID3")
@@ -265,6 +335,26 @@ def test_export_and_import(tmp_path, beach, photos, done, refused):
     assert (tmp_path / "one.csv").read_text() == (tmp_path / "two.csv").read_text()
 
 
+def test_to_label_studio(tmp_path, beach, done, refused):
+    answer(beach)
+    out, interface = tmp_path / "beach.json", tmp_path / "beach.xml"
+    done("label", "export", beach, out, "--prefix", "/data/local-files/?d=photos/", "--interface", interface)
+    assert json.loads(out.read_text())[0]["data"]["image"] == "/data/local-files/?d=photos/p1.png"
+    assert '<Image name="item" value="$image"/>' in interface.read_text()
+    done("label", "init", tmp_path / "again", "--items", beach.parent / "photos", "--labels", tmp_path / "labels.txt")
+    assert "6 statements of 2 people about 1 items" in done("label", "import", tmp_path / "again", out)
+    said = refused("label", "export", beach, tmp_path / "beach.csv", "--interface", interface)
+    assert "expected with --format label-studio only, found wide" in said
+
+
+def test_who_did_what_is_listed(beach, done):
+    done("label", "token", "make", beach, "Ann")
+    done("label", "rename", beach, "sky", "heaven")
+    first, second = done("label", "audit", beach).splitlines()[1:]
+    assert first.endswith('Ann\tadd token\t{"token": 1, "role": "annotator"}')
+    assert "rename label" in second
+
+
 def test_labels_that_were_renamed_are_mapped_or_refused(tmp_path, beach, done, refused):
     done("label", "rename", beach, "sky", "heaven")
     (tmp_path / "old.csv").write_text("item,sea,sky\np1.png,1,0\n")  # what it was called before
@@ -323,6 +413,33 @@ def test_a_second_server_is_refused(beach, refused):
     with Project.open(beach / "project.db", serve=True):
         said = refused("label", "serve", beach, "--port", "0")
     assert f"expected a project that no other server serves, found it is served by process {os.getpid()}" in said
+
+
+def test_a_proxy_needs_to_know_the_address(beach, refused):
+    said = refused("label", "serve", beach, "--port", "0", "--behind-proxy")
+    assert "origin: expected the address that browsers use, as https://label.example.org, found None" in said
+
+
+@pytest.mark.parametrize(
+    ("address", "warned"),
+    [("http://127.0.0.1:8765", False), ("http://192.168.1.5:8765", True), ("https://label.example.org", False)],
+)
+def test_the_demo_is_made_where_no_folder_is_and_without_tls_is_told(tmp_path, done, monkeypatch, address, warned):
+    served = []
+
+    def make(folder):
+        folder.mkdir()
+        Project.create(folder / "project.db", ["sea", "sky"]).close()
+
+    def serve(file, ready, **_):
+        served.append(file)
+        ready(address)
+
+    monkeypatch.setattr("slatewise.labelling.setup.demo_project.make_demo_folder", make)
+    monkeypatch.setattr("slatewise.labelling.page.serve", serve)
+    out = done("label", "demo", tmp_path / "demo" / "labelling")
+    assert served == [tmp_path / "demo" / "labelling" / "project.db"]
+    assert ("not encrypted" in out) is warned
 
 
 def test_the_demo_has_a_model_and_pictures(tmp_path):

@@ -215,7 +215,7 @@ def test_many_labels_by_parts(tmp_path, monkeypatch):
         "base.MANY": 5,
         "logistic._LABELS_PER_BLOCK": 3,
         "subset_choice._MOST_LABELS": 9,
-        "subset_likelihood._ENTRIES": 500,
+        "adjusted._ENTRIES": 500,
     }.items():
         monkeypatch.setattr(f"slatewise.cstar.{name}", most)
     for threads in (1, 2):

@@ -82,7 +82,7 @@ def test_rows_by_chunks_say_the_same(monkeypatch, missing):
     likelihood = problem(1, missing)
     params = np.random.default_rng(0).normal(size=likelihood.n_params) * free(likelihood.model)
     value, gradient = likelihood.value_and_grad(params)
-    monkeypatch.setattr("slatewise.cstar.subset_likelihood._ENTRIES", 17)  # three rows at a time
+    monkeypatch.setattr("slatewise.cstar.adjusted._ENTRIES", 17)  # three rows at a time
     chunked = problem(1, missing)
     found = chunked.value_and_grad(params)
     assert found[0] == pytest.approx(value, rel=1e-14)

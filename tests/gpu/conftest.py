@@ -1,7 +1,7 @@
 """For tests on a GPU: the device, or a skip that says why.
 
 `make gpu-test` runs them, or `PYTHONPATH=src python -m pytest tests/gpu`. With TRITON_INTERPRET=1 kernels are
-interpreted on the CPU, a thousand times slower: enough for the smallest cases.
+interpreted on the CPU, a thousand times slower: enough for the smallest cases (Triton 3.6 with NumPy before 2.4).
 """
 
 import os

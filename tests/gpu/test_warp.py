@@ -110,13 +110,15 @@ def test_rows_are_summed_and_stepped_as_with_the_twins(kernels):
         assert torch.equal(found, again)
 
 
-def trained(kind, device, kernels, recorded=True, epochs=1, step_pairs=1000):
+def trained(kind, device, kernels, launched=False, epochs=1, step_pairs=1000):
     """Tables after some epochs, on a device or by its interpreter."""
+    from slatewise.latent.gpu import epoch as epoch_module
     from slatewise.latent.gpu import tables
 
     factors, pairs, own = case(kind)
     engine = GpuEngine(rank_weights(70), step_pairs, 0.0, TorchDevice(device))
-    engine.setting = replace(engine.setting, recorded=recorded)
+    if launched:
+        engine.setting = replace(engine.setting, take=epoch_module.launch)
     before, tables.kernels_for = tables.kernels_for, lambda name: kernels
     try:
         for epoch in range(epochs):
@@ -142,7 +144,7 @@ def test_recorded_steps_have_the_bits_of_launched_ones(kernels, kind):
     first = trained(kind, DEVICE, fused, **steps)
     for found, again in zip(first, trained(kind, DEVICE, fused, **steps), strict=True):
         np.testing.assert_array_equal(found, again)
-    for found, launched in zip(first, trained(kind, DEVICE, fused, recorded=False, **steps), strict=True):
+    for found, launched in zip(first, trained(kind, DEVICE, fused, launched=True, **steps), strict=True):
         np.testing.assert_array_equal(found, launched)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slatewise.labelling import Item, Plan, ProgressReport, Project
+from slatewise.labelling import Item, ItemData, Plan, ProgressReport, Project
 from slatewise.labelling.store.records import Act, Given
 
 
@@ -15,7 +15,28 @@ def project(tmp_path):
         yield made
 
 
-def test_counts_pace_and_questions_saved(project):
+@pytest.fixture
+def scored(project):
+    ItemData.of(project, np.zeros((6, 4)), "log-odds").attach(project)
+    return project
+
+
+def test_before_there_is_a_model_it_saves_nothing(project):
+    ann = project.people.number("Ann")
+    project.answer(0, 0, 1, ann)
+    project.done(0, ann)
+    report = ProgressReport.of(project)
+    assert (report.finished, report.saved) == (1, 0)
+    assert np.isnan(report.questions)
+    version = project.models.add("", note="given")
+    project.answer(1, 0, 1, ann, model=version)
+    project.done(1, ann, model=version)
+    report = ProgressReport.of(project)
+    assert (report.questions, report.saved) == (1.0, 3)
+
+
+def test_counts_pace_and_questions_saved(scored):
+    project = scored
     ann, bob = project.people.number("Ann"), project.people.number("Bob")
 
     def answer(item, who, label, said, seconds, how="asked"):

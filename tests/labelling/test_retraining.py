@@ -12,8 +12,10 @@ from slatewise import CStarRanker
 from slatewise.errors import ProjectError
 from slatewise.labelling import (
     GivenLogOdds,
+    Item,
     ItemData,
     Plan,
+    Project,
     Quality,
     Trainer,
     Workbench,
@@ -127,12 +129,36 @@ def test_what_stopped_rows_miss_is_measured_on_the_other_half():
     assert Quality.from_json(quality.as_json()) == quality
 
 
-def test_too_little_is_said(project, tmp_path):
+def test_too_little_is_said(project):
     with pytest.raises(ProjectError, match="expected answers for at least 2 labels, found 0"):
         retrain(project)
-    with make_project(tmp_path / "bare.db") as bare, pytest.raises(ProjectError, match="found none attached"):
-        retrain(bare)
     assert project.models.current() is None
+
+
+def test_without_features_a_model_learns_which_labels_come_together(tmp_path):
+    """Beside plain counts: of items where the first label is there, and where it is not."""
+    together = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]] * 15, dtype=np.int8)
+    items = [Item(f"text {number}", "text", "A scene.") for number in range(len(together) + 1)]
+    with Project.create(tmp_path / "bare.db", ["sea", "sand", "car"], items) as project:
+        Plan(share=0.0).keep(project)
+        ann = project.people.number("Ann")
+        given = [tuple(Given(label, int(said)) for label, said in enumerate(row)) for row in together]
+        project.record(Act("answer", item, ann, told) for item, told in enumerate(given))
+        assert Workbench(project).bench.scored.basis == "frequency"
+        retrain(project)
+        workbench = Workbench(project)
+        assert (workbench.bench.scored.basis, workbench.bench.scored.version) == ("model", 1)
+        scores = workbench.bench.scored.rows.scores
+        assert np.allclose(scores, scores[0], atol=1e-4)  # no item is seen as another
+        session = workbench.session("Bob")
+        session.open(len(together))
+        before = session.view.probability
+        assert before == pytest.approx(together.mean(axis=0), abs=0.1)
+        after = session.answer("sea", "yes").probability
+        assert after[1] > 0.8
+        assert after[2] < 0.15
+        session.undo()
+        assert session.answer("sea", "no").probability[1] < 0.2
 
 
 def test_a_process_of_its_own_trains_and_people_go_on(project):

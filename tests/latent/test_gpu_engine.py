@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from slatewise import LatentRanker
+from slatewise import LatentRanker, load
+from slatewise.core.devices import with_less_memory
 from slatewise.core.executor import Executor
 from slatewise.latent import gpu_engine
 from slatewise.latent.averaging import EpochMean
@@ -107,7 +108,7 @@ def test_what_is_left_out_is_half_and_keeps_the_mean():
 
 @pytest.fixture
 def on_cpu(monkeypatch):
-    monkeypatch.setattr(gpu_engine, "gpu", lambda argument="device": HERE)
+    monkeypatch.setattr(gpu_engine, "gpu_to_train_on", lambda: HERE)
 
 
 def clusters(n=1200, seed=0):
@@ -147,6 +148,19 @@ def test_a_checkpoint_goes_on_with_the_same_bits(on_cpu, tmp_path):
     np.testing.assert_array_equal(again.item_factors_, whole.item_factors_)
 
 
+def test_a_file_is_of_no_device(monkeypatch, tmp_path):
+    queries, items = clusters(60)
+    with monkeypatch.context() as patched:
+        patched.setattr(gpu_engine, "gpu_to_train_on", lambda: HERE)
+        ranker = LatentRanker(4, engine="gpu", epochs=1, learning_rate=0.3, max_norm=1.5).fit(queries, items)
+    ranker.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.rank([1, 2], k=5).ids, ranker.rank([1, 2], k=5, device="cpu").ids)
+    monkeypatch.setattr("slatewise.core.devices.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"pip install 'slatewise\[gpu\]'"):
+        loaded.partial_fit(queries, items)
+
+
 @pytest.mark.parametrize("window", [4, None])
 def test_sessions_and_baskets_are_learnt(on_cpu, window):
     rng = np.random.default_rng(0)
@@ -168,15 +182,15 @@ def test_what_cannot_be_had_is_said_before_work_starts(monkeypatch):
     with pytest.raises(ValueError, match="negatives: expected 'catalogue'"):
         LatentRanker(engine="gpu", negatives=10).fit(queries, items)
     for wrong in ("tpu", "cuda:x", 3):
-        with pytest.raises(ValueError, match="device: expected None, 'cuda'"):
+        with pytest.raises(ValueError, match="device: expected None, 'cpu', 'cuda' or 'cuda:0', found"):
             check_device(wrong)
-    monkeypatch.setattr("slatewise.latent.device.find_spec", lambda name: None)
+    assert check_device("cpu") is None
+    monkeypatch.setattr("slatewise.core.devices.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"pip install 'slatewise\[gpu\]'"):
         LatentRanker(engine="gpu").fit(queries, items)
 
 
 def test_less_memory_is_tried_before_an_error():
-    from slatewise.latent.gpu.memory import with_less_memory
     from slatewise.latent.gpu.tiles import SMALLEST, Tiles, tiles_for
 
     tried = []

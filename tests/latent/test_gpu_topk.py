@@ -58,11 +58,11 @@ def test_later_stages_are_moved_by_the_lists_of_those_before(stages):
 
 
 def test_nan_has_no_place():
-    from slatewise.latent.gpu.topk import best_of
+    from slatewise.latent.gpu.topk import GROUP, best_of
 
-    scores = torch.full((1, 128), -torch.inf)
-    scores[0, 3], scores[0, 70], scores[0, 71] = torch.nan, 2.0, 1.0
+    scores = torch.full((1, 3 * GROUP), -torch.inf)
+    scores[0, 3], scores[0, 4], scores[0, GROUP], scores[0, GROUP + 1] = torch.nan, 0.5, 2.0, 1.0
     items, best = torch.empty((1, 4), dtype=torch.int64), torch.empty((1, 4))
     best_of(scores, items, best)
-    assert items.tolist() == [[70, 71, -1, -1]]
-    assert best.tolist() == [[2.0, 1.0, -np.inf, -np.inf]]
+    assert items.tolist() == [[GROUP, GROUP + 1, 4, -1]]
+    assert best.tolist() == [[2.0, 1.0, 0.5, -np.inf]]

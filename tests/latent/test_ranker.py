@@ -506,7 +506,7 @@ NAN[1, 1] = np.nan
 LARGE = np.where(np.isnan(NAN), 1e300, NAN)
 BAD = [
     ({"loss": "hinge"}, {}, "loss: expected one of warp, auc"),
-    ({"engine": "gpu"}, {}, "engine: expected one of blocked, sampled"),
+    ({"engine": "cpu"}, {}, "engine: expected one of blocked, sampled, gpu"),
     ({"alpha": -1}, {}, "alpha: expected a finite number >= 0, found -1"),
     ({"alpha": np.nan}, {}, "alpha"),
     ({"pair": "cosine"}, {}, "pair: expected one of gram, bilinear"),

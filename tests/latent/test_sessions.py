@@ -334,7 +334,7 @@ def test_further_sessions(sessions):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"engine": "sampled"}, "engine: expected 'blocked' for sessions, found 'sampled'"),
+        ({"engine": "sampled"}, "engine: expected 'blocked' or 'gpu' for sessions, found 'sampled'"),
         ({"negatives": 5}, "negatives: expected 'catalogue' for sessions, found 5"),
         ({"own_weight": 1.0}, "own_weight: expected 0 for sessions, which are no items, found 1.0"),
         ({"window": 0}, "window: expected a whole number from 1"),

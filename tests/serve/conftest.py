@@ -1,18 +1,24 @@
 """Small models of every kind, in files, and a service of them that is asked without a server."""
 
 import json
-from dataclasses import dataclass
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
 import pytest
+import uvicorn
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 
 from slatewise import CStarRanker, LatentRanker, MarginRanker, MetricRanker, datasets, load
 from slatewise.serve.hearing import hear_warnings
 from slatewise.serve.settings import Settings
+from slatewise.serve.supervisor import bind
 from slatewise.serve.worker import make_app, make_service
+from slatewise.web.server import server_config
 from tests.web.asking import ask
 
 HERE = ("host", "127.0.0.1:8000")
@@ -40,10 +46,8 @@ def heard():
     hear_warnings()
 
 
-@pytest.fixture(scope="session")
-def files(tmp_path_factory):
-    """One file for each kind of model."""
-    folder = tmp_path_factory.mktemp("models")
+def save_models(folder):
+    """Write one file for each kind of model; rankers of sessions are in ``test_sessions.py``."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     models = {
@@ -57,6 +61,12 @@ def files(tmp_path_factory):
     for name, model in models.items():
         model.save(folder / f"{name}.safetensors")
     return {name: folder / f"{name}.safetensors" for name in models}
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory):
+    """One file for each kind of model."""
+    return save_models(tmp_path_factory.mktemp("models"))
 
 
 @dataclass
@@ -79,6 +89,24 @@ class Asking:
         answered = self.raw("POST", path, encode(value), [("content-type", content_type), ("accept", accept)])
         decode = msgspec.json.decode if accept == JSON else msgspec.msgpack.decode
         return answered.status, decode(answered.body)
+
+    @contextmanager
+    def over_http(self):
+        """Put it on a socket of its own, in a thread."""
+        with bind("127.0.0.1", 0) as listening:
+            port = listening.getsockname()[1]
+            app = make_app(replace(self.settings, port=port), self.service)
+            server = uvicorn.Server(server_config(app, "127.0.0.1", port))
+            server.config.lifespan = "off"
+            thread = threading.Thread(target=lambda: server.run(sockets=[listening]))
+            thread.start()
+            while not server.started:
+                time.sleep(0.01)
+            try:
+                yield f"http://127.0.0.1:{port}"
+            finally:
+                server.should_exit = True
+                thread.join()
 
     def rank(self, name, **fields):
         return self.post(f"/v1/models/{name}/rank", fields)

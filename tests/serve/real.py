@@ -22,6 +22,8 @@ class Real:
     process: subprocess.Popen
     port: int
     lines: list = field(default_factory=list)
+    asked: int = 0
+    """How many answers :meth:`get` has had."""
 
     def connect(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -30,7 +32,9 @@ class Real:
         with closing(self.connect()) as connection:
             connection.request("GET", path)
             answered = connection.getresponse()
-            return answered.status, answered.read()
+            status, body = answered.status, answered.read()
+            self.asked += 1
+            return status, body
 
     def wait_until_ready(self):
         for _ in range(3000):
@@ -96,6 +100,9 @@ class Load:
     """The answers by version; one that is in none is wrong."""
     answered: int = 0
     refused: int = 0
+    """Told to come later (429, 503)."""
+    unreached: int = 0
+    """Connections that nobody took."""
     between: int = 0
     reset: int = 0
     lost: list = field(default_factory=list)
@@ -126,7 +133,7 @@ class Load:
             except OSError:
                 connection = None
                 with self.lock:
-                    self.refused += 1
+                    self.unreached += 1
                 time.sleep(0.01)
                 continue
             try:

@@ -1,11 +1,17 @@
 """What strangers may try on a service; what they may try on any page of ours is in ``tests/web``."""
 
+import asyncio
 import json
 import logging
+import threading
 
+import httpx
 import pytest
 
+from slatewise.serve.limits import Limits
 from slatewise.serve.logs import JsonLines
+from slatewise.web.tokens import make_token
+from tests.serve.conftest import make_asking
 from tests.web.asking import ask
 
 RANK = b'{"queries": [1]}'
@@ -45,6 +51,80 @@ def test_a_page_of_others_cannot_read_answers(asking):
     assert answered.headers["x-content-type-options"] == "nosniff"
     assert answered.headers["cross-origin-resource-policy"] == "same-origin"
     assert asking.raw("OPTIONS", "/v1/models/plays/rank").status == 405
+
+
+def test_large_requests_are_few(files, tmp_path):
+    """Bodies that are held while they come, are read and wait have a bound, also those that do not say their length."""
+    served = make_asking({"plays": files["plays"]}, tmp_path, limits=Limits(large=2))
+    served.service.models.look()
+
+    async def work():
+        transport = httpx.ASGITransport(served.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+
+            async def body():
+                yield b'{"queries": [1]'
+                await asyncio.sleep(0.2)
+                yield b"}"
+
+            path = "/v1/models/plays/rank"
+            slow = [asyncio.create_task(client.post(path, content=body())) for _ in range(2)]
+            await asyncio.sleep(0.1)
+            refused = await client.post(path, content=b" " * (1 << 15) + RANK)
+            small = await client.post(path, content=RANK)
+            answers = [one.status_code for one in await asyncio.gather(*slow)]
+            after = await client.post(path, content=b" " * (1 << 15) + RANK)
+            return refused, small.status_code, answers, after.status_code
+
+    refused, *others = asyncio.run(work())
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+    assert others == [200, [200, 200], 200]
+    served.service.close()
+
+
+def test_time_and_the_queue_have_an_end(files, tmp_path, monkeypatch):
+    """A model that hangs: who asked is told so, those who wait too, and one more is refused at once."""
+    limits = Limits(seconds=0.3, waiting=1, at_once=1)
+    served = make_asking({"plays": files["plays"]}, tmp_path, limits=limits)
+    served.service.models.look()
+    go = threading.Event()
+    monkeypatch.setattr(
+        served.service.models.get("plays").doors["rank"].respond.__self__.ranker, "rank", lambda *_, **__: go.wait(30)
+    )
+
+    async def work():
+        transport = httpx.ASGITransport(served.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+            path = "/v1/models/plays/rank"
+            two = [asyncio.create_task(client.post(path, content=RANK)) for _ in range(2)]
+            await asyncio.sleep(0.1)
+            refused = await client.post(path, content=RANK)
+            return refused, await asyncio.gather(*two)
+
+    refused, late = asyncio.run(work())
+    go.set()
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+    assert refused.json()["message"].startswith("queue: expected room for one more request")
+    for one in late:
+        assert one.status_code == 504
+        assert one.json()["message"].startswith("time: expected an answer within 0.3 s, found none")
+    figures = served.service.measures.registry
+    assert figures.get_sample_value("slatewise_errors_total", {"kind": "time"}) == 2
+    assert figures.get_sample_value("slatewise_errors_total", {"kind": "queue full"}) == 1
+    served.service.close()
+
+
+def test_those_who_watch_processes_need_no_name(files, tmp_path):
+    """A container asks itself by its number, whatever others call it; it is told nothing but its state."""
+    (tmp_path / "tokens").write_text(make_token().token)
+    own = {"origin": "https://rank.example.org", "token_file": str(tmp_path / "tokens"), "host": "0.0.0.0"}
+    served = make_asking({"plays": files["plays"]}, tmp_path, **own)
+    assert ask(served.app, "GET", "/health", [HERE]).status == 200
+    assert ask(served.app, "GET", "/ready", [HERE]).status == 503
+    assert ask(served.app, "GET", "/health", [HERE, ("sec-fetch-site", "cross-site")]).status == 403
+    for path in ("/v1/models", "/metrics", "/openapi.json"):
+        assert ask(served.app, "GET", path, [HERE]).status == 421
+    served.service.close()
 
 
 def test_names_cannot_write_into_logs_or_answers(asking):

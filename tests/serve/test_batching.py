@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import httpx
 import msgspec
@@ -94,6 +94,34 @@ def test_only_who_is_wrong_hears_of_it():
     assert [one for one in found if isinstance(one, bytes)] == [b"a", b"b", b"c", b"d"]
 
 
+def test_only_who_is_warned_of_hears_of_it():
+    slow = Slow()
+
+    def respond(batch):
+        answers = slow.respond(batch)
+        for one in batch:
+            if one.request == "odd":
+                warnings.warn("one of them is odd", stacklevel=1)
+        return answers
+
+    slow.door = Door("rank", msgspec.Struct, msgspec.Struct, None, respond, "ids", None)
+
+    async def work(batcher):
+        texts = ["a", "b", "odd", "c"]
+        tasks = [
+            asyncio.create_task(
+                batcher.answer(slow.door, asked(one), lambda parts, told: str((parts[0], told)).encode())
+            )
+            for one in texts
+        ]
+        await asyncio.sleep(0)
+        slow.go.set()
+        return await asyncio.gather(*tasks)
+
+    assert run(work) == [b"('a', ())", b"('b', ())", b"('odd', ('one of them is odd',))", b"('c', ())"]
+    assert slow.batches == [["a"], ["b", "odd", "c"], ["b"], ["odd"], ["c"]]
+
+
 def test_a_batch_has_a_size():
     slow = Slow()
 
@@ -113,9 +141,9 @@ def test_who_gave_up_is_not_answered():
     async def work(batcher):
         first = asyncio.create_task(batcher.answer(slow.door, asked("a"), write))
         await asyncio.sleep(0)
-        batcher.limits = replace(LIMITS, seconds=0.01)
         with pytest.raises(TimeoutError):
-            await batcher.answer(slow.door, asked("b"), write)
+            async with asyncio.timeout(0.01):
+                await batcher.answer(slow.door, asked("b"), write)
         slow.go.set()
         return await first
 

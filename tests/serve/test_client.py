@@ -4,38 +4,24 @@ import ast
 import json
 import sys
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pytest
-import uvicorn
 
 import slatewise.client
 from slatewise.cli.main import main
+from slatewise.cli.remote import _parts
 from slatewise.client import Client, ServiceError
-from slatewise.serve.supervisor import bind
-from slatewise.web.server import server_config
 from tests.serve.conftest import make_asking
 
 
 @pytest.fixture(scope="module")
-def url(files, tmp_path_factory):
-    """The application on a real socket, in a thread."""
-    listening = bind("127.0.0.1", 0)
-    port = listening.getsockname()[1]
-    served = make_asking(files, tmp_path_factory.mktemp("spool"), port=port, n_threads=1)
-    served.service.models.look()
-    server = uvicorn.Server(server_config(served.app, "127.0.0.1", port))
-    thread = threading.Thread(target=lambda: server.run(sockets=[listening]))
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join()
+def url(asking):
+    with asking.over_http() as address:
+        yield address
 
 
 def test_the_client_needs_nothing_but_the_standard_library():
@@ -57,6 +43,14 @@ def test_questions(url, direct):
     assert client.explain("plays", [3], k=2).answers[0]["items"][0]["id"] == expected.ids[0, 0]
     assert client.next_question("tags", [[0.0] * 8], [{"tag 1": 1}]).answers[0]["label"].startswith("tag")
     client.close()
+
+
+def test_arrays_are_lists(url, direct):
+    with Client(url) as client:
+        answer = client.rank("plays", np.array([3, 1]), k=4)
+        assert [one["ids"] for one in answer.answers] == direct["plays"].rank([3, 1], 4).ids.tolist()
+        with pytest.raises(TypeError, match="expected numbers, texts, lists or arrays, found set"):
+            client.rank("plays", {1})
 
 
 def test_refusals_have_their_place(url):
@@ -81,8 +75,11 @@ class Moody(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     moods: ClassVar[list] = []
 
+    def do_GET(self):
+        self.do_POST()
+
     def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
         mood = self.moods.pop(0) if self.moods else 200
         if mood == "gone":
             self.close_connection = True
@@ -116,6 +113,9 @@ def test_a_full_service_is_asked_again():
     Moody.moods = [500]
     with pytest.raises(ServiceError):
         client.rank("m", [1])
+    Moody.moods = ["gone"]
+    assert not client.ready()
+    assert client.rank("m", [1]).version == "1"  # on a connection that is new
     client.close()
     server.shutdown()
     server.server_close()
@@ -124,6 +124,22 @@ def test_a_full_service_is_asked_again():
     assert gone.value.status == 0
     with Client(address) as nobody:
         assert not nobody.ready()
+
+
+def test_rank_asks_in_parts_that_a_service_takes():
+    few, row = [[0.0] * 3] * 300, [0.25] * 150_000
+    assert [len(part) for part in _parts(few)] == [128, 128, 44]
+    assert [len(part) for part in _parts([row, row, row[:10], row])] == [3, 1]
+    assert list(_parts([])) == []
+
+
+def test_rank_says_that_a_model_is_not_loaded(files, tmp_path, capsys):
+    (tmp_path / "plays.csv").write_text("3,1\n")
+    starting = make_asking({"plays": files["plays"]}, tmp_path)
+    with starting.over_http() as address, pytest.raises(SystemExit, match="2"):
+        main(["rank", "plays", str(tmp_path / "plays.csv"), "--out", str(tmp_path / "x.run"), "--url", address])
+    assert "plays at the service: expected a model that is loaded, found one that is not yet" in capsys.readouterr().err
+    starting.service.close()
 
 
 def table_of(path):

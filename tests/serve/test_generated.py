@@ -1,4 +1,7 @@
-"""2,000 requests made from the document: no server error, and no answer that the document does not know."""
+"""2,000 requests made from the document, 1,000 of them in JSON and those again in MessagePack.
+
+No server error, no answer that the document does not know, and none that depends on how it is written.
+"""
 
 import pytest
 
@@ -10,10 +13,10 @@ pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 
 
 def test_generated_requests(files, tmp_path):
-    small = Limits(queries=3, k=5, numbers=12, ids=4)
+    small = Limits(queries=3, k=5, numbers=100, ids=4)
     asking = make_asking({name: files[name] for name in ("plays", "tags", "documents")}, tmp_path, limits=small)
     asking.service.models.look()
-    counts = check_generated(asking, 2000)
+    counts = check_generated(asking, 1000)
     asking.service.close()
     assert sum(counts.values()) > 2000
     assert counts[200] > 100

@@ -115,6 +115,37 @@ def test_a_bad_file_is_refused_and_the_old_one_stays(served, two, files, bad):
     assert asked.get("/v1/models/plays")[1]["refused"] is None
 
 
+def test_what_nobody_foresaw_is_a_refusal_too(served, two, monkeypatch, caplog):
+    asked, path = served
+    asked.service.models.look()
+    before = version_of(asked)
+
+    def fails(*_, **__):
+        raise KeyError("rows")
+
+    replace_by(path, two[1])
+    with monkeypatch.context() as changed, caplog.at_level("ERROR", "slatewise.serve"):
+        changed.setattr("slatewise.serve.models.load", fails)
+        asked.service.models.look()
+    assert version_of(asked) == before
+    assert "KeyError: 'rows'" in asked.get("/v1/models/plays")[1]["refused"]
+    assert "Traceback" in caplog.text
+
+
+@pytest.mark.parametrize("bad", ["cut", "gone"])
+def test_a_worker_that_starts_beside_a_bad_file_answers_as_the_others(served, bad):
+    asked, path = served
+    asked.service.models.look()
+    answer = asked.rank("plays", queries=[1, 2, 3])
+    BAD[bad][0](path, {})
+    later = make_asking({"plays": path}, path.parent / "spool", n_threads=1)
+    later.service.models.look()
+    assert later.service.state == "ready"
+    assert later.rank("plays", queries=[1, 2, 3]) == answer
+    assert BAD[bad][1] in later.get("/v1/models/plays")[1]["refused"]
+    later.service.close()
+
+
 def test_a_file_that_is_touched_is_no_new_version(served):
     asked, path = served
     asked.service.models.look()

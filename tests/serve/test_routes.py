@@ -6,7 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from tests.serve.conftest import JSON, MESSAGEPACK
+from slatewise.serve.limits import Limits
+from tests.serve.conftest import JSON, MESSAGEPACK, make_asking
+from tests.web.asking import ask
 
 ROWS = np.random.default_rng(3).normal(size=(5, 3))
 
@@ -154,6 +156,9 @@ def test_the_document_shows_what_was_really_answered(asking):
         operation = document["paths"][path]["post"]
         asked = operation["requestBody"]["content"][JSON]["example"]
         assert asking.post(path, asked) == (200, operation["responses"]["200"]["content"][JSON]["example"])
+    for path in ("/health", "/ready", "/v1/models"):
+        shown = document["paths"][path]["get"]["responses"]["200"]["content"][JSON]["example"]
+        assert asking.get(path) == (200, shown)
     assert "at most 1024 queries" in document["info"]["description"]
 
 
@@ -174,6 +179,44 @@ def test_health_readiness_and_figures(asking):
         assert (answered.status, answered.headers["connection"]) == (200, "close")
     finally:
         asking.service.stopping = False
+
+
+def test_what_no_model_has_seen_is_counted_too(asking):
+    def counted(kind):
+        return asking.service.measures.registry.get_sample_value("slatewise_errors_total", {"kind": kind}) or 0
+
+    before = {kind: counted(kind) for kind in ("host", "path", "method", "body", "refused")}
+    assert ask(asking.app, "GET", "/v1/models", [("host", "evil.example")]).status == 421
+    assert asking.raw("GET", "/v1/models/").status == 404  # not led elsewhere either
+    assert asking.raw("DELETE", "/v1/models").status == 405
+    assert asking.raw("POST", "/v1/models/plays/rank", b" " * (5 << 20)).status == 413
+    assert asking.rank("plays", queries=[])[0] == 422
+    assert {kind: counted(kind) - before[kind] for kind in before} == dict.fromkeys(before, 1)
+
+
+def test_an_explanation_has_a_size(files, tmp_path):
+    """It names all that moved an item: a list of ten, here, and the query's own item."""
+    small = make_asking({"plays": files["plays"], "tags": files["tags"]}, tmp_path, limits=Limits(numbers=120))
+    small.service.models.look()
+    assert small.post("/v1/models/plays/explain", {"queries": [1], "k": 5})[0] == 200
+    status, answer = small.post("/v1/models/plays/explain", {"queries": [1, 2], "k": 10})
+    assert (status, answer["place"]) == (422, "k")
+    assert "expected an answer of at most 120 scores" in answer["message"]
+    rows = [[0.0] * 8] * 20
+    assert small.post("/v1/models/tags/scores", {"queries": rows})[0] == 200
+    status, answer = small.post("/v1/models/tags/explain", {"queries": rows, "k": 3})
+    assert (status, answer["place"]) == (422, "queries")
+    small.service.close()
+
+
+def test_the_warm_start_goes_every_way(asking):
+    """Every field of every request is in what is asked before readiness, so that nothing is compiled later."""
+    for name in asking.service.models.names:
+        for door in asking.service.models.get(name).doors.values():
+            ways = door.example, *door.others
+            for field in msgspec.structs.fields(door.request):
+                used = {str(getattr(way, field.name)) for way in ways} - {str(field.default)}
+                assert used or field.name == "k", (name, door.name, field.name)
 
 
 def test_answers_are_json_that_anybody_reads(asking):

@@ -6,6 +6,8 @@ import pytest
 pytest.importorskip("slatewise.latent.session_neighbors", reason="this version has no rankers of sessions")
 
 from slatewise import CooccurrenceRanker, LatentRanker, SessionNeighbors, datasets
+from slatewise.cli.main import main
+from slatewise.serve.hearing import hear_warnings
 from tests.serve.conftest import SMALL, make_asking
 from tests.serve.test_batching import ask_together
 
@@ -18,19 +20,28 @@ SWITCHES = [
     {"candidates": [1, 2, 3, 4, 5, 6, 7]},
     {"candidates": [[1, 2], [3, 4], [5, 6]]},
 ]
+OF_SESSIONS = "window" in LatentRanker().get_params()
+NAMES = ["neighbours", "counts", *(["sums", "baskets"] if OF_SESSIONS else [])]
 FIXED = {"decay": 0.8, "last_weight": 0.5, "repeat_weight": 2.0}
+
+
+def fit_sessions():
+    log = datasets.make_sessions(120, 20, random_state=0).sessions
+    models = {
+        "neighbours": SessionNeighbors(**FIXED).fit(log),
+        "counts": CooccurrenceRanker(**FIXED).fit(log),
+    }
+    if OF_SESSIONS:
+        models["sums"] = LatentRanker(**SMALL, base=None).fit(log)
+        models["baskets"] = LatentRanker(**SMALL, base=None, window=None).fit(log)
+    return models
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     folder, spool = tmp_path_factory.mktemp("sessions"), tmp_path_factory.mktemp("spool")
-    log = datasets.make_sessions(120, 20, random_state=0).sessions
-    models = {
-        "neighbours": SessionNeighbors(**FIXED).fit(log),
-        "counts": CooccurrenceRanker(**FIXED).fit(log),
-        "sums": LatentRanker(**SMALL, base=None).fit(log),
-        "baskets": LatentRanker(**SMALL, base=None, window=None).fit(log),
-    }
+    models = fit_sessions()
+    hear_warnings()
     for name, model in models.items():
         model.save(folder / f"{name}.safetensors")
     asking = make_asking({name: folder / f"{name}.safetensors" for name in models}, spool, n_threads=1)
@@ -39,7 +50,7 @@ def served(tmp_path_factory):
     asking.service.close()
 
 
-@pytest.mark.parametrize("name", ["neighbours", "counts", "sums", "baskets"])
+@pytest.mark.parametrize("name", NAMES)
 def test_sessions_as_queries(served, name):
     asking, models = served
     assert asking.get(f"/v1/models/{name}")[1]["queries"] == "sessions"
@@ -77,3 +88,22 @@ def test_what_is_wrong_with_sessions(served):
         "queries: 1 of 2 ids were not seen in fit",
         "queries: 1 of 2 have no item that fit saw",
     ]
+
+
+def test_rank_with_a_service_is_rank_with_the_file(served, tmp_path):
+    """The sessions of a file, as ``slatewise rank --url`` asks for them."""
+    asking, models = served
+    (tmp_path / "today.csv").write_text("session,item\na,1\na,2\nb,5\nb,999\n")
+    (tmp_path / "shown.txt").write_text("1\n2\n3\n4\n")
+    with asking.over_http() as url:
+        for name in ("neighbours", "counts"):
+            for more in ([], ["--exclude-seen"], ["--candidates", str(tmp_path / "shown.txt")]):
+                models[name].save(tmp_path / "model.safetensors")
+                runs = []
+                for words in ([str(tmp_path / "model.safetensors")], [name, "--url", url]):
+                    model, *rest = words
+                    out = str(tmp_path / "out.csv")
+                    with pytest.raises(SystemExit, match="0"):
+                        main(["rank", model, str(tmp_path / "today.csv"), "--top", "3", "--out", out, *rest, *more])
+                    runs.append((tmp_path / "out.csv").read_text())
+                assert runs[0] == runs[1]

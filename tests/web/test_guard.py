@@ -144,6 +144,8 @@ LOCAL_ATTACKS = {
     "csrf from another port": ("POST", [HERE, ("origin", "http://localhost:9000"), HERE_FORM], 403),
     "csrf without the form token": ("POST", [HERE, HERE_ORIGIN], 403),
     "a wrong bearer token": ("GET", [HERE, ("authorization", f"Bearer {make_token().token}")], 401),
+    "a proxy passes on what others ask": ("GET", [HERE, ("x-forwarded-for", "203.0.113.7")], 421),
+    "a proxy that says it otherwise": ("GET", [HERE, ("forwarded", "for=203.0.113.7;host=label.example.org")], 421),
 }
 
 
@@ -174,7 +176,7 @@ def test_public_paths_need_nobody():
 
 def test_a_token_is_changed_for_a_cookie_and_back():
     told = []
-    entered = guard(told=lambda what, client: told.append(what))
+    entered = guard(told=lambda what, client, visitor: told.append((what, visitor.role)))
     answered = ask(entered, "POST", "/enter", [HOST, ORIGIN], f"token={NEW.token}".encode())
     assert (answered.status, answered.headers["location"]) == (303, "/")
     value, *attributes = answered.headers["set-cookie"].split("; ")
@@ -184,7 +186,7 @@ def test_a_token_is_changed_for_a_cookie_and_back():
     left = ask(entered, "POST", "/leave", [HOST, ORIGIN, ("cookie", value), FORM])
     assert left.status == 303
     assert "Max-Age=0" in left.headers["set-cookie"]
-    assert told == ["enter", "leave"]
+    assert told == [("enter", "annotator"), ("leave", "annotator")]
 
 
 @pytest.mark.parametrize(

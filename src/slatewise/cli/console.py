@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -50,6 +51,11 @@ class _Bars:
 
     def tell(self, text: str) -> None:
         self.bars.update(self.command, description=f"{self.what}: {text}")
+
+
+def when(milliseconds: int) -> str:
+    """Return a moment, in milliseconds since 1970, for a table."""
+    return datetime.fromtimestamp(milliseconds / 1000.0, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

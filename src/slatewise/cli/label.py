@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -12,6 +13,7 @@ from slatewise.cli.console import working
 from slatewise.cli.label_token import token
 
 _DEMO = Path("label-demo")
+_HERE = ("127.0.0.1", "localhost", "::1")
 
 app = typer.Typer(
     name="label",
@@ -61,6 +63,7 @@ def demo(
     from slatewise.labelling.setup.project_folder import project_file
 
     if not project.exists():
+        project.parent.mkdir(parents=True, exist_ok=True)
         print("drawing scenes and training a first model: some seconds", flush=True)
         with working("label demo"):
             make_demo_folder(project)
@@ -71,9 +74,15 @@ for command in (label_project.status, label_project.export):
     app.command()(command)
 app.command("import")(label_project.import_)
 app.add_typer(token, name="token")
-for command in (label_project.rename, label_project.forget, label_project.backup):
+for command in (label_project.rename, label_project.forget, label_project.audit, label_project.backup):
     app.command()(command)
 
 
 def _say(address: str) -> None:
     print(f"labelling page: {address} (Ctrl-C ends it)", flush=True)
+    where = urlsplit(address)
+    if where.scheme == "http" and where.hostname not in _HERE:
+        print(
+            "not encrypted: others in the network can read tokens and answers; a proxy with TLS helps",
+            flush=True,
+        )

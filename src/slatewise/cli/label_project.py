@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slatewise.cli.console import print_table, without_nan, working
+from slatewise.cli.console import print_table, when, without_nan, working
 
 if TYPE_CHECKING:
     from slatewise.labelling import Agreement, ProgressReport, Project
     from slatewise.labelling.plan import Plan
     from slatewise.labelling.progress_report import PersonCount
     from slatewise.labelling.setup.item_matrices import ItemMatrix
+    from slatewise.labelling.setup.task_files import FoundTasks
 
 ProjectArgument = Annotated[Path, typer.Argument(metavar="PROJECT", help="The folder that label init made.")]
 FormatOption = Annotated[
@@ -30,10 +31,15 @@ def init(
         Path,
         typer.Option(
             help="A folder of pictures, sounds or .txt; or a table, .csv or .jsonl, with a column image, audio, text, "
-            "link or file, and id if you like."
+            "link or file, and id if you like; or tasks of Label Studio, .json, with predictions and annotations."
         ),
     ],
-    labels: Annotated[Path, typer.Option(help="The labels: one per line; or .csv with a column label; or .json.")],
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="The labels: one per line; or .csv with a column label; or .json. Default: those that tasks mention."
+        ),
+    ] = None,
     features: Annotated[
         Path | None, typer.Option(help="What a model sees of the items, a row per item: .npz, .npy, .csv, .parquet.")
     ] = None,
@@ -59,23 +65,31 @@ def init(
     Example: slatewise label init beach --items photos/ --labels labels.txt --features vectors.npz
 
     Texts: slatewise label init mails --items mails.csv --labels topics.txt --plan overlap=2
+
+    From Label Studio: slatewise label init beach --items photos/tasks.json
     """
-    from slatewise.labelling.setup.item_files import read_items
     from slatewise.labelling.setup.label_files import read_label_names
     from slatewise.labelling.setup.project_folder import check_new_folder, make_project_folder
+    from slatewise.labelling.setup.task_files import is_task_file
 
     check_new_folder(project)  # before the reading, not after
-    names, chosen = read_label_names(labels), _plan(plan or [])
+    names, chosen = None if labels is None else read_label_names(labels), _plan(plan or [])
     with working("label init"):
-        found = read_items(items)
+        found = _found(items, names)
+        given = _matrix(features, row_id), _matrix(scores, row_id)
+        if given == (None, None):
+            given = None, found.scores
+        elif found.scores is not None:
+            print("predictions of the tasks are left out: there are features or scores")
         made = make_project_folder(
             project,
-            found,
-            names,
-            features=_matrix(features, row_id),
-            scores=_matrix(scores, row_id),
+            found.items,
+            found.labels,
+            features=given[0],
+            scores=given[1],
             plan=chosen,
             copy=copy,
+            answers=items if is_task_file(items) else None,
         )
     for note in made.notes:
         print(note)
@@ -108,6 +122,12 @@ def export(
     project: ProjectArgument,
     out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write: .csv, .jsonl, .json, .npz, .svm.")],
     format: FormatOption = None,
+    prefix: Annotated[
+        str, typer.Option(help="Label Studio: what stands before paths of files, as /data/local-files/?d=photos/.")
+    ] = "",
+    interface: Annotated[
+        Path | None, typer.Option(help="Label Studio: also write the interface that its project needs to this file.")
+    ] = None,
 ) -> None:
     """Write what everybody said to a file.
 
@@ -116,13 +136,17 @@ def export(
     Example: slatewise label export beach beach.npz
 
     Every answer with who and when: slatewise label export beach answers.csv --format long
+
+    To Label Studio: slatewise label export beach beach.json --interface beach.xml
     """
-    from slatewise.core.files import check_target
-    from slatewise.labelling import ItemData, export_answers
+    from slatewise.core.files import atomic_file, check_target
+    from slatewise.labelling import ItemData, export_answers, label_studio_config
     from slatewise.labelling.exchange.formats import FORMATS, format_of
 
     check_target(out)
     name = format_of(out, format)
+    if name != "label-studio" and (prefix or interface is not None):
+        raise ValueError(f"--prefix, --interface: expected with --format label-studio only, found {name}")
     with _opened(project, readonly=True) as opened:
         if out.exists() and out.resolve().is_relative_to(opened.path.resolve().parent):
             raise ValueError(f"{out}: expected a file that is no part of the project, found one")
@@ -132,7 +156,12 @@ def export(
             if data is None:
                 raise ValueError(f"--format {name}: expected features of the items, found none in {project}: try .csv")
             options["X"] = data.X
+        if prefix:
+            options["prefix"] = prefix
         export_answers(opened, out, name, **options)
+        if interface is not None:
+            with atomic_file(interface) as file:
+                file.write(f"{label_studio_config(opened)}\n".encode())
         known = opened.known().values
     print(f"{out}: {int((known >= 0).any(axis=1).sum())} of {len(known)} items, {int((known >= 0).sum())} labels known")
 
@@ -200,6 +229,20 @@ def forget(
     print(f"{project}: {pseudonym} from now on; backups and exports of before still have the name")
 
 
+def audit(project: ProjectArgument) -> None:
+    """List who entered, exported, trained, renamed and so on, the oldest first.
+
+    Example: slatewise label audit beach
+    """
+    with _opened(project, readonly=True) as opened:
+        people = {person.number: person.shown for person in opened.people.all()}
+        rows = [
+            [when(one.time), people.get(one.annotator or 0, ""), one.what, json.dumps(one.detail) if one.detail else ""]
+            for one in opened.audit.all()
+        ]
+    print_table("Audit log", ["when", "who", "what", "more"], rows)
+
+
 def backup(
     project: ProjectArgument,
     out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, a project (.db) by itself.")],
@@ -228,6 +271,17 @@ def _opened(project: Path, *, readonly: bool = False) -> Project:
     from slatewise.labelling.setup.project_folder import project_file
 
     return Project.open(project_file(project), readonly=readonly)
+
+
+def _found(items: Path, labels: list[str] | None) -> FoundTasks:
+    from slatewise.labelling.setup.item_files import read_items
+    from slatewise.labelling.setup.task_files import FoundTasks, is_task_file, read_task_items
+
+    if is_task_file(items):
+        return read_task_items(items, labels)
+    if labels is None:
+        raise ValueError("--labels: expected a file with a label per line, found nothing: only tasks mention labels")
+    return FoundTasks(read_items(items), labels, None)
 
 
 def _matrix(path: Path | None, row_id: str | None) -> ItemMatrix | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slatewise.cli.console import print_table
+from slatewise.cli.console import print_table, when
 
 if TYPE_CHECKING:
     from slatewise.labelling import Project
@@ -57,8 +56,8 @@ def list_(project: ProjectArgument) -> None:
                 str(one.number),
                 people[one.annotator],
                 one.role,
-                _day(one.created),
-                "valid" if one.revoked is None else f"revoked {_day(one.revoked)}",
+                when(one.created),
+                "valid" if one.revoked is None else f"revoked {when(one.revoked)}",
             ]
             for one in opened.tokens.all()
         ]
@@ -84,7 +83,3 @@ def _opened(project: Path, *, readonly: bool = False) -> Project:
     from slatewise.labelling.setup.project_folder import project_file
 
     return Project.open(project_file(project), readonly=readonly)
-
-
-def _day(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000.0, UTC).strftime("%Y-%m-%d %H:%M UTC")

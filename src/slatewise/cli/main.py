@@ -192,12 +192,21 @@ def rank(
         str | None,
         typer.Option(help="Let a service rank, as http://127.0.0.1:8000; its token is in SLATEWISE_TOKEN."),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Let a Ray cluster rank Parquet files, to a folder of them: 'auto', 'ray://host:port', or 'local'."
+        ),
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="With --cluster: how many processes.")] = None,
 ) -> None:
     """Rank every query of a file with a saved model.
 
     Example: slatewise rank model.safetensors test.txt --top 10 --out test.run
 
     Rows of a table: slatewise rank model.safetensors new.csv --id photo --out new.csv.run
+
+    Many queries, on a Ray cluster: slatewise rank model.safetensors queries.parquet --cluster auto --out answers/
 
     What comes after sessions: slatewise rank model.safetensors today.csv --exclude-seen --out today.csv.run
     """
@@ -206,22 +215,29 @@ def rank(
     from slatewise.cli.tasks import Showing, task_of
     from slatewise.data.write import writer_for
 
+    if cluster is not None:
+        if url is not None:
+            raise ValueError("--cluster: expected without --url, found both")
+        from slatewise.cli.cluster import rank_on_cluster
+
+        print(f"{out}: {rank_on_cluster(model, data, out, top, cluster, workers)} lines")
+        return
+    if workers is not None:
+        raise ValueError("--workers: expected with --cluster, found it alone")
     check_target("--out", out, None if url is not None else model, data)
     write, tagged = writer_for(out), TagColumns(labels, tags, separator, row_id, features)
+    shown = Showing(exclude_seen, None if candidates is None else str(candidates))
     if url is not None:
         from slatewise.cli.remote import Remote
 
-        if columns is not None or gap is not None or exclude_seen or candidates is not None:
-            raise ValueError("--url: expected none of --columns, --gap, --exclude-seen, --candidates beside it")
-        remote = Remote(url, str(model))
-        with working("rank"):
-            run = remote.run(data, top, PairColumns(header), tagged)
+        ranker = Remote(url, str(model))
+        task = ranker.task
     else:
         ranker = load(model)
-        with working("rank"):
-            task = task_of(ranker).reading(PairColumns(header), tagged).of_events(EventColumns(columns, gap))
-            shown = Showing(exclude_seen, None if candidates is None else str(candidates))
-            run = task.showing(shown).run(ranker, data, top)
+        task = task_of(ranker)
+    task = task.reading(PairColumns(header), tagged).of_events(EventColumns(columns, gap)).showing(shown)
+    with working("rank"):
+        run = task.run(ranker, data, top)
     write(out, run)
     print(f"{out}: {len(run.scores)} lines")
 
@@ -303,6 +319,11 @@ def evaluate(
     gap: GapOption = None,
     exclude_seen: SeenOption = False,
     candidates: CandidatesOption = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Let a Ray cluster measure a model on Parquet files: 'auto', 'ray://host:port', or 'local'."),
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="With --cluster: how many processes.")] = None,
 ) -> None:
     """Measure a run or a model against judgements.
 
@@ -320,7 +341,11 @@ def evaluate(
     pairs, events = inputs.PairColumns(header), inputs.EventColumns(columns, gap)
     tagged = inputs.TagColumns(labels, tags, separator, row_id, features)
     shown = Showing(exclude_seen, None if candidates is None else str(candidates))
-    if _is_model(system):
+    if cluster is not None:
+        from slatewise.cli.cluster import evaluate_on_cluster
+
+        figures = evaluate_on_cluster(system, data, parsed, cluster, workers)
+    elif _is_model(system):
         if made_by is not None or catalogue is not None:
             raise ValueError("--system, --catalogue: expected with a run, found a model, which knows both")
         model = load(system)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from slatewise.cli.inputs import (
+    NO_TAGS,
+    EventColumns,
     PairColumns,
     Part,
     TagColumns,
@@ -20,7 +25,7 @@ from slatewise.cli.inputs import (
     read_queries,
     read_rows_to_rank,
 )
-from slatewise.cli.tasks import task_named
+from slatewise.cli.tasks import Showing, task_named
 from slatewise.client import Client, ServiceError
 from slatewise.core.groups import group_rows
 from slatewise.core.rankings import Rankings
@@ -28,7 +33,35 @@ from slatewise.data.records import MultiLabel, Run
 
 TOKEN = "SLATEWISE_TOKEN"
 """The variable of the environment that holds the token: a command line is seen by all users of a machine."""
-_AT_ONCE = 128
+_AT_ONCE, _MOST_BYTES = 128, 2 << 20
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+
+
+@dataclass(frozen=True)
+class RemoteTask:
+    """The task of a model's kind, which says what may be asked and how data are read, with a service that ranks."""
+
+    own: Any
+    read: Callable[[Remote, Any, str, int], Run]
+
+    def reading(self, columns: PairColumns, tagged: TagColumns) -> RemoteTask:
+        """Return the task that reads such files."""
+        return replace(self, own=self.own.reading(columns, tagged))
+
+    def of_events(self, events: EventColumns) -> RemoteTask:
+        """Return the task that reads such events."""
+        return replace(self, own=self.own.of_events(events))
+
+    def showing(self, shown: Showing) -> RemoteTask:
+        """Return the task that shows such items only."""
+        return replace(self, own=self.own.showing(shown))
+
+    def run(self, remote: Remote, data: str, top: int) -> Run:
+        """Rank every query of a file."""
+        try:
+            return self.read(remote, self.own, data, top)
+        finally:
+            remote.close()
 
 
 class Remote:
@@ -37,31 +70,55 @@ class Remote:
     def __init__(self, url: str, name: str) -> None:
         self._client, self._name = Client(url, os.environ.get(TOKEN)), name
         self.about = self._told(lambda: self._client.model(name))
+        if not self.about["ready"]:
+            self.close()
+            found = self.about["refused"] or "one that is not yet"
+            raise ValueError(f"{name} at the service: expected a model that is loaded, found {found}")
 
-    def run(self, data: str, top: int, columns: PairColumns, tagged: TagColumns) -> Run:
-        """Rank every query of a file."""
+    @property
+    def task(self) -> RemoteTask:
+        """What reads data for the model, and asks the service."""
         estimator = str(self.about["estimator"])
+        if self.about["queries"] == "sessions":
+            return RemoteTask(task_named("neighbors"), _sessions)  # of any model: sessions are read alike
         if estimator not in _READERS:
             raise ValueError(f"{self._name}: expected one of {', '.join(_READERS)}, found {estimator}: use the client")
         system, read = _READERS[estimator]
-        task_named(system).reading(columns, tagged)  # which refuses columns that such data do not have
-        with self._client:
-            return read(self, data, top, columns, tagged)
+        return RemoteTask(task_named(system), read)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
 
     def answers(self, question: str, queries: Sequence[Any], **fields: Any) -> Iterator[dict[str, Any]]:
         """Ask in parts, so that no request is too large."""
-        for first in range(0, len(queries), _AT_ONCE):
-            part = queries[first : first + _AT_ONCE]
+        for part in _parts(queries):
             yield from self._told(lambda part=part: self._client.ask(self._name, question, part, **fields).answers)
 
     def _told(self, ask: Callable[[], Any]) -> Any:
         try:
             return ask()
         except ServiceError as error:
+            self.close()
             raise ValueError(f"{self._name} at the service: {error}") from None
 
 
-def _documents(remote: Remote, data: str, top: int, columns: PairColumns, tagged: TagColumns) -> Run:
+def _parts(queries: Sequence[Any]) -> Iterator[list[Any]]:
+    """Put queries into parts of a size that a service takes; one that is larger alone is for it to refuse."""
+    part: list[Any] = []
+    size = 0
+    for query in queries:
+        own = len(json.dumps(query))
+        if part and (len(part) == _AT_ONCE or size + own > _MOST_BYTES):
+            yield part
+            part, size = [], 0
+        part.append(query)
+        size += own
+    if part:
+        yield part
+
+
+def _documents(remote: Remote, task: Any, data: str, top: int) -> Run:
     rows = read_rows_to_rank(data, remote.about["n_features"], Part.TEST, require_labels=False)
     groups, X, names = group_rows(rows.qid, len(rows.qid)), rows.dense(), document_ids(rows)
     order = np.arange(len(X)) if groups.order is None else groups.order
@@ -70,8 +127,8 @@ def _documents(remote: Remote, data: str, top: int, columns: PairColumns, tagged
     return _run(groups.ids, list(remote.answers("rank", queries, k=top)))
 
 
-def _labels(remote: Remote, data: str, top: int, columns: PairColumns, tagged: TagColumns) -> Run:
-    rows = _label_rows(remote, data, tagged)
+def _labels(remote: Remote, task: Any, data: str, top: int) -> Run:
+    rows = _label_rows(remote, data, task.tagged)
     found = list(remote.answers("scores", _dense(rows)))
     has_names = isinstance(remote.about["labels"][0], str)
     for one in found:
@@ -83,25 +140,23 @@ def _labels(remote: Remote, data: str, top: int, columns: PairColumns, tagged: T
     return _run(np.arange(len(found)) if rows.ids is None else rows.ids, found)
 
 
-def _examples(remote: Remote, data: str, top: int, columns: PairColumns, tagged: TagColumns) -> Run:
+def _examples(remote: Remote, task: Any, data: str, top: int) -> Run:
     X = read_classes(data, remote.about["n_features"], Part.TEST, require_labels=False).X
     n_rows = int(remote.about["n_items"])
     return _run(np.arange(len(X)), list(remote.answers("rank", X.tolist(), k=min(top, n_rows))))
 
 
-def _catalogue(remote: Remote, data: str, top: int, columns: PairColumns, tagged: TagColumns) -> Run:
+def _catalogue(remote: Remote, task: Any, data: str, top: int) -> Run:
     k = min(top, int(remote.about["n_items"]))
     if remote.about["queries"] == "rows":
-        rows = _label_rows(remote, data, tagged)
+        rows = _label_rows(remote, data, NO_TAGS)
         found = list(remote.answers("rank", _dense(rows), k=k))
         for one in found:
             one["ids"] = rows.label_names[one["ids"]].tolist()
         return _run(np.arange(len(found)), found)
-    if remote.about["queries"] != "ids":
-        raise ValueError(f"--url: expected a model that ranks for ids or rows, found one of {remote.about['queries']}")
-    asked = np.unique(read_queries(data, columns, Part.TEST).astype(np.str_))
+    asked = np.unique(read_queries(data, task.columns, Part.TEST).astype(np.str_))
     whole = remote.about["ids"] == "whole numbers"
-    queries: list[Any] = [int(one) for one in asked if one.lstrip("-").isdigit()] if whole else asked.tolist()
+    queries: list[Any] = [int(one) for one in asked if _WHOLE.fullmatch(one)] if whole else asked.tolist()
     found = list(remote.answers("rank", queries, k=k, unknown="ignore"))
     known = [one for one in found if not one["unknown"]]
     if not known:
@@ -113,6 +168,31 @@ def _catalogue(remote: Remote, data: str, top: int, columns: PairColumns, tagged
         )
     known.sort(key=lambda one: one["query"])
     return _run(np.array([one["query"] for one in known]), known)
+
+
+class _SessionRanker:
+    """What the task of sessions asks for of a model, answered by a service."""
+
+    def __init__(self, remote: Remote) -> None:
+        self._remote = remote
+        kind = np.int64 if remote.about["ids"] == "whole numbers" else np.str_
+        self.item_ids_ = np.zeros(int(remote.about["n_items"]), dtype=kind)  # how many and of which kind is all
+
+    def rank(self, sessions: Any, k: int, candidates: Any = None, **switches: Any) -> Rankings:
+        """Rank what comes after every session."""
+        fields = {**switches, "k": k, **({} if candidates is None else {"candidates": candidates.tolist()})}
+        queries = [items.tolist() for items in sessions]
+        names = np.arange(len(queries)) if sessions.ids is None else sessions.ids
+        found = list(self._remote.answers("rank", queries, **fields))
+        n_unknown = sum(one["unknown"] for one in found)
+        if n_unknown:
+            told = f"queries: {n_unknown} of {sum(map(len, queries))} ids were not seen in fit"
+            warnings.warn(f"{told} and are left out of their sessions", stacklevel=2)
+        return _rankings(names, found)
+
+
+def _sessions(remote: Remote, task: Any, data: str, top: int) -> Run:
+    return task.run(_SessionRanker(remote), data, top)
 
 
 def _label_rows(remote: Remote, data: str, tagged: TagColumns) -> MultiLabel:
@@ -134,13 +214,17 @@ def _dense(rows: MultiLabel) -> list[Any]:
 
 
 def _run(query_ids: Any, found: list[dict[str, Any]]) -> Run:
+    return _rankings(query_ids, found).to_run()
+
+
+def _rankings(query_ids: Any, found: list[dict[str, Any]]) -> Rankings:
     offsets = np.concatenate(([0], np.cumsum([len(one["ids"]) for one in found]))).astype(np.int64)
     ids = np.array([name for one in found for name in one["ids"]])
     scores = np.array([score for one in found for score in one["scores"]], dtype=np.float64)
-    return Rankings.of_lists(query_ids, ids, scores, offsets).to_run()
+    return Rankings.of_lists(query_ids, ids, scores, offsets)
 
 
-_READERS: dict[str, tuple[str, Callable[..., Run]]] = {
+_READERS: dict[str, tuple[str, Callable[[Remote, Any, str, int], Run]]] = {
     "BestFeatureRanker": ("feature", _documents),
     "CStarRanker": ("cstar", _labels),
     "LatentRanker": ("latent", _catalogue),

@@ -61,6 +61,10 @@ class ProjectError(_Message, RuntimeError):
     """A labelling project cannot be opened, or cannot take what was said; of that, nothing was written."""
 
 
+class ClusterError(_Message, RuntimeError):
+    """A cluster cannot be reached, is not what this process is, or lost a worker for good."""
+
+
 class DataWarning(_Message, UserWarning):
     """Rows or queries were left out; the message says how many."""
 

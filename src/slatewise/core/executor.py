@@ -1,8 +1,8 @@
-"""Threads over blocks, one BLAS thread inside, results in block order.
+"""Threads over blocks, one BLAS thread inside, results in block order; or the workers of a cluster that hold them.
 
 Two rules give the same bits at any number of threads: BLAS and LAPACK run on one thread inside fit, because
 OpenBLAS sums in another order with two; and block boundaries depend on the data only, with partial results added in
-block order.
+one order: that of the blocks, or of a tree over them (:mod:`slatewise.core.block_sums`), which workers share.
 """
 
 from __future__ import annotations
@@ -10,21 +10,30 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sized
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, partial, reduce
 from importlib import import_module
-from typing import NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple
 
 from threadpoolctl import ThreadpoolController
 
+from slatewise.core.block_sums import (
+    Block,
+    BlockSum,
+    Cluster,
+    Held,
+    Parameters,
+    Result,
+    Shared,
+    Subtree,
+    Tree,
+    require_of_module,
+)
 from slatewise.core.rules import THREADS
-
-Block = TypeVar("Block")
-Parameters = TypeVar("Parameters")
-Result = TypeVar("Result")
 
 
 def thread_count(n_threads: int | None = None) -> int:
@@ -115,16 +124,73 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_in_child)
 
 
+_cluster: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
+
+
+@contextmanager
+def on_cluster(cluster: Cluster) -> Generator[None]:
+    """Have all that :meth:`Executor.of` makes in here hold blocks on these workers."""
+    token = _cluster.set(cluster)
+    try:
+        yield
+    finally:
+        _cluster.reset(token)
+
+
+def refuse_on_cluster(what: str, instead: str) -> None:
+    """Raise ValueError where a cluster was asked for by what trains on one machine alone."""
+    if _cluster.get() is not None:
+        raise ValueError(f"cluster: expected {instead}, found {what}, which trains on one machine")
+
+
 @dataclass(frozen=True)
 class Executor:
-    """Who does the work over blocks: so many threads of this process. Made once, at the door, by :meth:`of`."""
+    """Who does the work over blocks: so many threads of this process. Made once, at the door, by :meth:`of`.
+
+    Where there is a cluster, its workers hold and add up what a learner has them :meth:`hold`.
+    """
 
     n_threads: int
+    cluster: Cluster | None = None
 
     @classmethod
     def of(cls, n_threads: int | None) -> Executor:
         """Resolve what a user asked for, see :func:`thread_count`."""
-        return cls(thread_count(n_threads))
+        return cls(thread_count(n_threads), _cluster.get())
+
+    @property
+    def here(self) -> Executor:
+        """The threads alone: for what is too small to travel."""
+        return Executor(self.n_threads)
+
+    def inside(self, n_blocks: int) -> Executor:
+        """Return who works inside each of so many blocks: inside a single one all threads."""
+        return self.here if n_blocks == 1 else ONE_THREAD
+
+    def hold(self, blocks: Sequence[Block], shared: Shared) -> Held[Shared, Block]:
+        """Keep blocks where they will be added up, round after round.
+
+        Examples
+        --------
+        >>> from operator import add
+        >>> Executor(2).hold([3, 4, 5], shared=10).sum(BlockSum(begin=add, part=pow, add=add), -8)
+        56
+        """
+        return _HeldHere(self, blocks, shared) if self.cluster is None else self.cluster.hold(blocks, shared)
+
+    def subtrees(
+        self,
+        what: BlockSum[Shared, Parameters, Any, Block, Result],
+        shared: Shared,
+        parameters: Parameters,
+        blocks: Sequence[Block],
+        first: int = 0,
+    ) -> Tree[Result]:
+        """Add up, in this process, a run of blocks that begins with block ``first`` of all."""
+        point, tree = what.begin(shared, parameters), Tree(what.add)
+        for number, part in enumerate(self.map_blocks(what.part, point, blocks), start=first):
+            tree.push(Subtree(0, number, part))
+        return tree
 
     def map_blocks(
         self,
@@ -142,9 +208,17 @@ class Executor:
         >>> list(Executor(2).map_blocks(pow, 2, [3, 4]))
         [8, 16]
         """
-        if "<" in function.__qualname__:
-            raise TypeError(f"map_blocks: expected a function of a module, found {function.__qualname__}")
+        require_of_module(function)
         return self._in_order(partial(function, parameters), blocks)
+
+    def gather(
+        self, function: Callable[[Parameters, Block], Result], parameters: Parameters, blocks: Sequence[Block]
+    ) -> list[Result]:
+        """Return :meth:`map_blocks` of blocks that say where data is: workers read it, where there are some."""
+        if self.cluster is None:
+            return list(self.map_blocks(function, parameters, blocks))
+        require_of_module(function)
+        return self.cluster.gather(function, parameters, blocks)
 
     def sum_blocks(
         self,
@@ -178,6 +252,19 @@ class Executor:
             finally:
                 for future in pending:
                     future.cancel()
+
+
+@dataclass(frozen=True, eq=False)
+class _HeldHere(Generic[Shared, Block]):
+    """Blocks in this process."""
+
+    executor: Executor
+    blocks: Sequence[Block]
+    shared: Shared
+
+    def sum(self, what: BlockSum[Shared, Parameters, Any, Block, Result], parameters: Parameters) -> Result:
+        """Add up all blocks at some parameters."""
+        return self.executor.subtrees(what, self.shared, parameters, self.blocks).total()
 
 
 ONE_THREAD = Executor(1)

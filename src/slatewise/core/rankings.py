@@ -116,6 +116,11 @@ class Rankings:
         ids, scores = self.ids.reshape(-1)[best], self.scores.reshape(-1)[best]
         return Rankings.of_lists(self.query_ids, ids, scores, offsets, self.nothing_known)
 
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """How long each list is."""
+        return np.diff(self._starts())
+
     def places(self) -> NDArray[np.int64]:
         """Return where in its list each of the flat ids stands, from 0."""
         starts = self._starts()

@@ -19,6 +19,8 @@ from slatewise.cstar.problem import symmetric_pair
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
+_TERMS, _ROWS, _ENTRIES = 1 << 20, 256, 1 << 22
+"""Of a block of rows: about so many settings of the core times labels, but no less rows, nor more numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,12 @@ class AdjustedScores:
     def rows(self, places: slice | Ints) -> AdjustedScores:
         """Return some of the rows."""
         return AdjustedScores(self.given[places], self.core)
+
+    def cuts(self) -> list[slice]:
+        """Cut the rows into blocks by the number of rows, labels and core labels alone; one where there are none."""
+        n_rows, n_labels = len(self.given), max(self.n_labels, 1)
+        rows = max(min(max(_TERMS // (n_labels << len(self.core)), _ROWS), _ENTRIES // n_labels), 1)
+        return [slice(first, min(first + rows, n_rows)) for first in range(0, max(n_rows, 1), rows)]
 
     def scores(self, params: Floats) -> Floats:
         """Return what each label scores by itself, (n, N)."""

@@ -107,7 +107,7 @@ def _chosen(
         check_core_size(size, n_labels)
         check_summed(size)
     labels = labels_to_choose_by(known, weight, core)
-    rows = SubsetLikelihood(AdjustedScores(given[:, labels], core[:0]), known[:, labels], weight, executor)
+    rows = SubsetLikelihood(AdjustedScores(given[:, labels], core[:0]), known[:, labels], weight, executor.here)
     choice = SubsetChoice.of(rows, replace(settings, rho=rho))
     if isinstance(ranker.core, str):
         tried = choice.core_and_strength(strengths)

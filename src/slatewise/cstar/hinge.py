@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
 
+from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.checks import BLOCK_BYTES
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.cstar.inference import argmax_block
@@ -65,29 +67,29 @@ class StarHinge:
 
     def risk(self, params: Floats) -> float:
         """Return R, with inference's upper bound where the argmax is not proven."""
-        return self.executor.sum_blocks(_risk, self._at(params), self._blocks, lambda one, two: one + two)
+        return self._held.sum(_RISK, params)
 
     def cut(self, w: Floats) -> tuple[float, Floats]:
         """Return (offset, gradient) of the risk's supporting plane at w."""
-        return self.executor.sum_blocks(
-            _cut, self._at(w), self._blocks, lambda one, two: (one[0] + two[0], one[1] + two[1])
-        )
+        return self._held.sum(_CUT, w)
 
     def target_loss(self) -> Floats:
         """Return the loss of each target."""
         return taken(self.item_loss, self.problem.target)
 
     @cached_property
-    def _blocks(self) -> list[StarHinge]:
-        """The lists in blocks, whose cuts depend on the shape of the data only."""
+    def _held(self) -> Held[StarProblem, StarHinge]:
+        """The lists in blocks, whose cuts depend on the shape of the data only; what they share is without lists."""
         n_lists = self.problem.n_lists
         rows = max(1, BLOCK_BYTES // (8 * max(self.problem.n_items, 1)))
         cuts = [slice(start, min(start + rows, n_lists)) for start in range(0, n_lists, rows)]
-        return [StarHinge(self.problem.only(lists), self.item_loss[lists]) for lists in cuts]
+        blocks = [StarHinge(self.problem.only(lists), self.item_loss[lists]) for lists in cuts]
+        return self.executor.hold(blocks, self.problem.only(slice(0, 0)))
 
-    def _at(self, params: Floats) -> _Point:
-        W, G = self.problem.unpack(params)
-        return _Point(W, G, self.problem.star_pair(G))
+
+def _at(problem: StarProblem, params: Floats) -> _Point:
+    W, G = problem.unpack(params)
+    return _Point(W, G, problem.star_pair(G))
 
 
 def _risk(at: _Point, block: StarHinge) -> float:
@@ -96,7 +98,7 @@ def _risk(at: _Point, block: StarHinge) -> float:
     return float(problem.weight @ (block.corners(at.W, at.pair).bound - target_score))
 
 
-def _cut(at: _Point, block: StarHinge) -> tuple[float, Floats]:
+def _cut(at: _Point, block: StarHinge) -> ValueAndSlope:
     problem, found = block.problem, block.corners(at.W, at.pair)
     gradient = np.zeros(problem.n_params)
     dW, dG = problem.unpack(gradient)
@@ -106,6 +108,10 @@ def _cut(at: _Point, block: StarHinge) -> tuple[float, Floats]:
     _add_pairs(problem, dG, problem.target, -problem.weight)
     constant = found.loss if problem.offset is None else found.loss + (moved * problem.offset).sum(axis=1)
     return float(problem.weight @ constant), gradient
+
+
+_RISK: BlockSum[StarProblem, Floats, _Point, StarHinge, float] = BlockSum(_at, _risk, add)
+_CUT: BlockSum[StarProblem, Floats, _Point, StarHinge, ValueAndSlope] = BlockSum(_at, _cut, add_value_and_slope)
 
 
 def _add_pairs(problem: StarProblem, G: Floats, selected: Ints, amounts: Floats) -> None:

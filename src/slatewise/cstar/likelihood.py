@@ -9,14 +9,19 @@ is, also in rows where nothing is at stake.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
+from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.cstar.adjusted import AdjustedScores
+from slatewise.cstar.kernels.layout import CoreSettings
 from slatewise.cstar.lists import StarLists
+from slatewise.cstar.pair import StarPair
 from slatewise.cstar.problem import Floats, Ints, StarProblem, indicator
-from slatewise.cstar.sums import star_sums
+from slatewise.cstar.sums import all_settings, star_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +52,54 @@ class StarLikelihood:
 
     def value_and_grad(self, params: Floats) -> tuple[float, Floats]:
         """Return L and its gradient."""
-        scores = self.model.scores(params)
-        sums = star_sums(StarLists(scores, self.model.star_pair(params), self.k), self.weight, self.executor)
-        core = self.model.core
-        # A pair of core labels stands once, in the row of the one that comes first; none stands with itself.
-        together = (self.weight[:, None] * self.Y[:, core]).T @ self.Y
-        together[:, core] = np.triu(together[:, core], 1)
-        own = float(self.weight @ (self.Y * scores).sum(axis=1) + (together * self.model.unpack(params)[2]).sum())
-        slopes = self.weight[:, None] * (sums.item - self.Y)
-        return float(self.weight @ sums.log_z) - own, self.model.pull_back(slopes, sums.joint - together)
+        return self._held.sum(_SUM, params)
+
+    @cached_property
+    def _held(self) -> Held[_Shared, _Rows]:
+        cuts = self.model.cuts()
+        blocks = [_Rows(self.model.rows(cut), self.Y[cut], self.k[cut], self.weight[cut]) for cut in cuts]
+        return self.executor.hold(blocks, _Shared(self.model.rows(slice(0, 0)), self.executor.inside(len(cuts))))
+
+
+class _Rows(NamedTuple):
+    """A block of rows."""
+
+    model: AdjustedScores
+    Y: Floats
+    k: Ints
+    weight: Floats
+
+
+class _Shared(NamedTuple):
+    model: AdjustedScores
+    """Without rows."""
+    executor: Executor
+
+
+class _Point(NamedTuple):
+    """Where the likelihood is asked for."""
+
+    params: Floats
+    pair: StarPair
+    settings: CoreSettings
+    executor: Executor
+
+
+def _at(shared: _Shared, params: Floats) -> _Point:
+    pair = shared.model.star_pair(params)
+    return _Point(params, pair, all_settings(pair), shared.executor)
+
+
+def _of_rows(at: _Point, rows: _Rows) -> ValueAndSlope:
+    (model, Y, k, weight), core = rows, rows.model.core
+    scores = model.scores(at.params)
+    sums = star_sums(StarLists(scores, at.pair, k), weight, at.executor, at.settings)
+    # A pair of core labels stands once, in the row of the one that comes first; none stands with itself.
+    together = (weight[:, None] * Y[:, core]).T @ Y
+    together[:, core] = np.triu(together[:, core], 1)
+    own = float(weight @ (Y * scores).sum(axis=1) + (together * model.unpack(at.params)[2]).sum())
+    slopes = weight[:, None] * (sums.item - Y)
+    return float(weight @ sums.log_z) - own, model.pull_back(slopes, sums.joint - together)
+
+
+_SUM: BlockSum[_Shared, Floats, _Point, _Rows, ValueAndSlope] = BlockSum(_at, _of_rows, add_value_and_slope)

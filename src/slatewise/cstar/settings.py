@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from slatewise.core import rules
 from slatewise.core.checks import Features
+from slatewise.core.executor import refuse_on_cluster
 from slatewise.core.label_names import labels_like, separator_for
 from slatewise.core.row_kernels import check_basis
 from slatewise.cstar.base import MOST_LOG_ODDS
@@ -32,6 +33,8 @@ def check_settings(ranker: CStarRanker, X: Features, Y: Known) -> None:
     check_together(ranker, int(Y.shape[1]))
     if ranker.scores == "pretrained" and X.shape != Y.shape:
         raise ValueError(f"X: expected one given score per label, shape {Y.shape}, found {X.shape}")
+    if ranker.surrogate == "max-margin" and ranker.learner != "bundle":
+        refuse_on_cluster(f"learner={ranker.learner!r}", "learner='bundle', or surrogate='likelihood'")
     if ranker.checkpoint is not None and ranker.surrogate == "max-margin":
         if ranker.learner == "subgradient":
             raise ValueError(

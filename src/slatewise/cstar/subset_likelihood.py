@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.cstar.adjusted import AdjustedScores
 from slatewise.cstar.checks import Floats, Ints, Known
 from slatewise.cstar.pair import StarPair
 from slatewise.cstar.subsets import SubsetRows, SubsetSums, log_partition, subset_scores, subset_sums
-
-_ENTRIES = 1 << 22
-"""Of an array with a number per row and label: rows are taken by as many as have so many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,54 +57,85 @@ class SubsetLikelihood:
     def value(self, params: Floats) -> float:
         """Return L alone, for validation."""
         pair, free, held = self.model.star_pair(params), np.empty(len(self.weight)), np.empty(len(self.weight))
-        for cut in self._chunks():
+
+        def fill(cut: slice) -> None:
             scores = self.model.rows(cut).scores(params)
-            free[cut] = log_partition(SubsetRows(scores, pair), self.executor)
-            held[cut] = log_partition(SubsetRows(scores, pair, self.known[cut]), self.executor)
+            free[cut] = log_partition(SubsetRows(scores, pair))
+            held[cut] = log_partition(SubsetRows(scores, pair, self.known[cut]))
+
+        self.executor.fill_blocks(fill, self.model.cuts())
         return float(self.weight @ (free - held))
 
     def value_and_grad(self, params: Floats) -> tuple[float, Floats]:
         """Return L and its gradient."""
-        pair, free, held = self.model.star_pair(params), np.empty(len(self.weight)), np.empty(len(self.weight))
-        gradient = np.zeros(self.n_params)
-        for cut, together in zip(self._chunks(), self._together, strict=True):
-            model, weight = self.model.rows(cut), self.weight[cut]
-            scores = model.scores(params)
-            sums = subset_sums(SubsetRows(scores, pair), weight, self.executor)
-            agreeing = self._held(cut, scores, pair, together)
-            free[cut], held[cut] = sums.log_z, agreeing.log_z
-            slopes = weight[:, None] * (sums.item - agreeing.item)
-            gradient += model.pull_back(slopes, sums.joint - agreeing.joint)
-        return float(self.weight @ (free - held)), gradient
-
-    def _chunks(self) -> list[slice]:
-        """Cut the rows, so that arrays of a number per row and label stay small beside the given scores."""
-        n_rows = max(_ENTRIES // max(self.model.n_labels, 1), 1)
-        return [slice(first, min(first + n_rows, len(self.weight))) for first in range(0, len(self.weight), n_rows)]
-
-    def _held(self, cut: slice, scores: Floats, pair: StarPair, together: Floats) -> SubsetSums:
-        """Sum over the sets that agree with what is known of some rows; ``together`` of those that are complete."""
-        known = self.known[cut]
-        complete = (known >= 0).all(axis=1)
-        if complete.all():
-            chosen = known.astype(np.float64)
-            return SubsetSums(subset_scores(scores, pair, chosen), chosen, together)
-        log_z, item, chosen = np.empty(len(scores)), np.empty(scores.shape), known[complete].astype(np.float64)
-        log_z[complete], item[complete] = subset_scores(scores[complete], pair, chosen), chosen
-        rows = SubsetRows(scores[~complete], pair, known[~complete])
-        part = subset_sums(rows, self.weight[cut][~complete], self.executor)
-        log_z[~complete], item[~complete] = part.log_z, part.item
-        return SubsetSums(log_z, item, together + part.joint)
+        return self._held.sum(_SUM, params)
 
     @cached_property
-    def _together(self) -> list[Floats]:
-        """(C, N) by weight, pairs of labels of the complete rows of each chunk."""
-        core, found = self.model.core, list[Floats]()
-        for cut in self._chunks():
-            complete = (self.known[cut] >= 0).all(axis=1)
-            Y = self.known[cut][complete].astype(np.float64)
-            together = (self.weight[cut][complete, None] * Y[:, core]).T @ Y
-            # A pair of core labels stands once, in the row of the one that comes first; none stands with itself.
-            together[:, core] = np.triu(together[:, core], 1)
-            found.append(together)
-        return found
+    def _held(self) -> Held[_Shared, _Rows]:
+        cuts = self.model.cuts()
+        blocks = [_rows(self.model.rows(cut), self.known[cut], self.weight[cut]) for cut in cuts]
+        return self.executor.hold(blocks, _Shared(self.model.rows(slice(0, 0)), self.executor.inside(len(cuts))))
+
+
+class _Rows(NamedTuple):
+    """A block of rows."""
+
+    model: AdjustedScores
+    known: Known
+    weight: Floats
+    complete: NDArray[np.bool_]
+    """(n,) whether all labels of a row are known."""
+    together: Floats
+    """(C, N) by weight, pairs of labels of the complete rows."""
+
+
+def _rows(model: AdjustedScores, known: Known, weight: Floats) -> _Rows:
+    complete = np.asarray((known >= 0).all(axis=1))
+    Y = known[complete].astype(np.float64)
+    together = (weight[complete, None] * Y[:, model.core]).T @ Y
+    # A pair of core labels stands once, in the row of the one that comes first; none stands with itself.
+    together[:, model.core] = np.triu(together[:, model.core], 1)
+    return _Rows(model, known, weight, complete, together)
+
+
+class _Shared(NamedTuple):
+    model: AdjustedScores
+    """Without rows."""
+    executor: Executor
+
+
+class _Point(NamedTuple):
+    """Where the likelihood is asked for."""
+
+    params: Floats
+    pair: StarPair
+    executor: Executor
+
+
+def _at(shared: _Shared, params: Floats) -> _Point:
+    return _Point(params, shared.model.star_pair(params), shared.executor)
+
+
+def _of_rows(at: _Point, rows: _Rows) -> ValueAndSlope:
+    scores = rows.model.scores(at.params)
+    sums = subset_sums(SubsetRows(scores, at.pair), rows.weight, at.executor)
+    agreeing = _agreeing(at, rows, scores)
+    slopes = rows.weight[:, None] * (sums.item - agreeing.item)
+    gradient = rows.model.pull_back(slopes, sums.joint - agreeing.joint)
+    return float(rows.weight @ (sums.log_z - agreeing.log_z)), gradient
+
+
+def _agreeing(at: _Point, rows: _Rows, scores: Floats) -> SubsetSums:
+    """Sum over the sets that agree with what is known of some rows."""
+    known, complete = rows.known, rows.complete
+    if complete.all():
+        chosen = known.astype(np.float64)
+        return SubsetSums(subset_scores(scores, at.pair, chosen), chosen, rows.together)
+    log_z, item, chosen = np.empty(len(scores)), np.empty(scores.shape), known[complete].astype(np.float64)
+    log_z[complete], item[complete] = subset_scores(scores[complete], at.pair, chosen), chosen
+    part = subset_sums(SubsetRows(scores[~complete], at.pair, known[~complete]), rows.weight[~complete], at.executor)
+    log_z[~complete], item[~complete] = part.log_z, part.item
+    return SubsetSums(log_z, item, rows.together + part.joint)
+
+
+_SUM: BlockSum[_Shared, Floats, _Point, _Rows, ValueAndSlope] = BlockSum(_at, _of_rows, add_value_and_slope)

@@ -46,8 +46,12 @@ def check_summed(n_core: int) -> None:
         raise ValueError(f"core: expected at most {MOST_SUMMED} items to sum over all settings, found {n_core}")
 
 
-def star_sums(lists: StarLists, weight: Floats, executor: Executor = ONE_THREAD) -> StarSums:
+def star_sums(
+    lists: StarLists, weight: Floats, executor: Executor = ONE_THREAD, settings: CoreSettings | None = None
+) -> StarSums:
     """Sum over the lists of k items of each row, for callers that checked their input once and call often.
+
+    ``settings`` are the :func:`all_settings` of ``lists.pair``, for callers who ask for many lists.
 
     Examples
     --------
@@ -67,7 +71,8 @@ def star_sums(lists: StarLists, weight: Floats, executor: Executor = ONE_THREAD)
     cuts = [slice(first, min(first + _ROWS, len(s))) for first in range(0, len(s), _ROWS)]
     blocks = [_Block(s[rows], known[rows], k[rows], weight[rows]) for rows in cuts]
     log_z, item, joint = np.empty(len(s)), np.empty(s.shape), np.zeros((pair.n_core, pair.n_items))
-    found = executor.map_blocks(_block_sums, _Shared(pair.arrays, _settings(pair)), blocks)
+    shared = _Shared(pair.arrays, all_settings(pair) if settings is None else settings)
+    found = executor.map_blocks(_block_sums, shared, blocks)
     for number, (rows, part) in enumerate(zip(cuts, found, strict=True)):
         log_z[rows], item[rows] = part.log_z, part.item
         joint = joint + part.joint if number else part.joint
@@ -94,7 +99,8 @@ def _block_sums(shared: _Shared, block: _Block) -> StarSums:
     return StarSums(log_z, item, joint)
 
 
-def _settings(pair: StarPair) -> CoreSettings:
+def all_settings(pair: StarPair) -> CoreSettings:
+    """Return all settings of the core, and what each does to the others."""
     settings = np.arange(1 << pair.n_core)
     bits = (settings >> np.arange(pair.n_core)[:, None]) & 1
     few_first = np.argsort(bits.sum(axis=0), kind="stable")

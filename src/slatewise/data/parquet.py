@@ -117,6 +117,28 @@ def read_table(path: PathOrFile, chosen: Callable[[list[str], str], list[str]]) 
         return _whole(table, columns), name
 
 
+def row_groups(path: str) -> tuple[list[str], list[int]]:
+    """Return the names of the columns of a Parquet file, and how many rows each of its row groups has."""
+    with _open_parquet(path) as file:
+        metadata = file.metadata
+        return file.schema_arrow.names, [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
+
+
+def read_group(path: str, number: int, columns: Sequence[str]) -> nw.DataFrame[Any]:
+    """Return some columns of one row group of a Parquet file."""
+    with _open_parquet(path) as file:
+        return nw.from_native(file.read_row_group(number, columns=columns), eager_only=True)
+
+
+@contextmanager
+def _open_parquet(path: str) -> Generator[pyarrow.parquet.ParquetFile]:
+    with open(path, "rb") as file:
+        try:
+            yield pyarrow.parquet.ParquetFile(file, page_checksum_verification=True)
+        except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise DataError(path, 0, 0, "a complete Parquet file", str(error).partition("\n")[0]) from None
+
+
 def write_columns(path: Path, columns: dict[str, Any]) -> None:
     """Write columns of equal length as a Parquet file."""
     with open(path, "wb") as file:

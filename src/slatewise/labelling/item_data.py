@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 DataKind: TypeAlias = Literal["features", "log-odds"]
 _KINDS = get_args(DataKind)
+Seen: TypeAlias = Literal["features", "log-odds", "nothing"]
 _SETTING = "item data"
+_APART = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +37,8 @@ class ItemData:
 
     X: Features
     """Features; or log-odds with a column per label, in the order of the labels, never sparse."""
-    kind: DataKind
+    kind: Seen
+    """What the rows are; nothing: log-odds of about 0 for whatever item and label."""
 
     @classmethod
     def of(
@@ -81,9 +84,11 @@ class ItemData:
         return cls(np.ascontiguousarray(scores), kind)
 
     @staticmethod
-    def is_attached(project: Project) -> bool:
-        """Return whether anything lies beside a project; it is not read."""
-        return project.settings.get(_SETTING) is not None
+    def kind_attached(project: Project) -> Seen:
+        """Return what lies beside a project; it is not read."""
+        kept: object = project.settings.get(_SETTING)
+        given = cast("dict[str, object]", kept) if isinstance(kept, dict) else {}
+        return cast("Seen", given.get("kind", "nothing"))
 
     @classmethod
     def attached(cls, project: Project) -> ItemData | None:
@@ -101,6 +106,19 @@ class ItemData:
             return cls.of(project, read.X, kind, cast("NDArray[np.str_] | None", read.ids), names)
         except ValueError as error:
             raise ProjectError(f"{project.path.with_name(name)}: {error}: attach all of them again") from None
+
+    @classmethod
+    def seen(cls, project: Project) -> ItemData:
+        """Return what a model sees of the items: what lies beside the project, else nothing that tells them apart.
+
+        Of such items a model learns how frequent labels are and which come together: enough to infer some from others.
+        """
+        attached = cls.attached(project)
+        if attached is not None:
+            return attached
+        # Equal rows count as one that is heavier: by next to nothing they stay rows of their own, to cross-validate on.
+        apart = np.linspace(-_APART, _APART, len(project.items))[:, None]
+        return cls(np.broadcast_to(apart, (len(apart), len(project.labels))), "nothing")
 
     def attach(self, project: Project) -> Path:
         """Write it beside the project, in place of what was there, so that all sessions and retraining find it."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.labelling.honest_share import HonestShare, draws
+from slatewise.labelling.item_data import ItemData
 from slatewise.labelling.plan import Plan
 from slatewise.labelling.store.project import Project
 from slatewise.labelling.store.records import Mark
@@ -79,7 +80,8 @@ class ProgressReport:
         done = [mark for mark in marks if mark.kind == "done"]
         ends = np.bincount(np.array([mark.item for mark in done], dtype=np.int64), minlength=len(items))
         finished = ends >= plan.overlap
-        asked = _questions(votes, _with_model(done, inside, len(project.models.all()) > 0), len(items))
+        has_scores = ItemData.kind_attached(project) == "log-odds"
+        asked = _questions(votes, _with_model(done, inside, has_scores), len(items))
         people = _people(project, votes, marks)
         paces = [person.items_per_hour for person in people if person.items_per_hour > 0]
         visits_left = int(np.maximum(plan.overlap - ends, 0).sum())
@@ -103,9 +105,9 @@ class ProgressReport:
         return f"{self.finished} of {self.items} items{saved}"
 
 
-def _with_model(done: list[Mark], inside: Bools, has_models: bool) -> list[Mark]:
-    """Return the ends of visits with the model; where it says what others scored there is no version to name."""
-    return [mark for mark in done if not inside[mark.item] and (mark.model is not None or not has_models)]
+def _with_model(done: list[Mark], inside: Bools, has_scores: bool) -> list[Mark]:
+    """Return the ends of visits with a model: a version of the project's, or, without number, that of given scores."""
+    return [mark for mark in done if not inside[mark.item] and (mark.model is not None or has_scores)]
 
 
 def _questions(votes: Votes, done: list[Mark], n_items: int) -> Ints:

@@ -67,15 +67,14 @@ def retrain(project: Project) -> Trained:
     Parameters
     ----------
     project
-        A project to which features or log-odds are attached, see :class:`slatewise.labelling.ItemData`.
+        A project; where neither features nor log-odds are attached (:class:`slatewise.labelling.ItemData`) the model
+        learns which labels come together, and sees no item as another.
     """
     from slatewise.cstar.ranker import CStarRanker
 
     lock = TrainerLock(project.path)
     try:
-        data = ItemData.attached(project)
-        if data is None:
-            raise ProjectError(f"{project.path}: expected features or log-odds of the items, found none attached")
+        data = ItemData.seen(project)
         plan, names, last_act = Plan.of(project), project.labels.names(), project.last_act()
         honest = HonestShare(draws((item.id for item in project.items.all()), plan.seed), plan.share)
         said = Said.of(project.votes(), (len(honest.draw), len(names)))
@@ -86,7 +85,10 @@ def retrain(project: Project) -> Trained:
         X = cast("Any", data.X)[rows] if data.kind == "features" else cast("Any", data.X)[np.ix_(rows, columns)]
         kept = np.where(known, said.values, -1)[np.ix_(rows, columns)]
         model = CStarRanker(scores="base" if data.kind == "features" else "pretrained", random_state=plan.seed)
-        model.fit(X, kept, label_names=[names[label] for label in columns])
+        with warnings.catch_warnings():
+            if data.kind == "nothing":  # that all labels are equally likely is meant
+                warnings.filterwarnings("ignore", "X: expected log-odds", UserWarning)
+            model.fit(X, kept, label_names=[names[label] for label in columns])
         n_known = int((kept >= 0).sum())
         note = f"{len(rows)} items, {n_known} labels known"
         version = keep_model(project, model, note=note, last_act=last_act)

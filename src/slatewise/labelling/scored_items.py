@@ -46,7 +46,7 @@ class ScoredItems:
         X = cast("Any", data.X)
         known = rows_of_sets(model, X if data.kind == "features" else X[:, labels])
         scores = np.empty((len(known.scores), len(others)))
-        scores[:] = others if data.kind == "features" else X
+        scores[:] = X if data.kind == "log-odds" else others
         scores[:, labels] = known.scores
         pair = np.zeros((len(model.core_), len(others)))
         pair[:, labels] = model.pair_

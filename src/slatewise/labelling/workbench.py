@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from threading import RLock, Thread
@@ -45,7 +46,7 @@ class _Key(NamedTuple):
 
     version: int | None
     n_items: int
-    n_labels: int
+    labels: tuple[str, ...]
     plan: Plan
     calibration: int
     """Counts up as there are twice as many items to calibrate on."""
@@ -64,6 +65,11 @@ class Bench:
     notes: tuple[str, ...]
     last_act: int
     """What was said to here is in ``said``, whoever said it, but for items that people have open."""
+
+    @property
+    def names_number(self) -> int:
+        """Another number where the names of the labels are others."""
+        return zlib.crc32("\n".join(self.names).encode())
 
     @property
     def n_honest(self) -> int:
@@ -156,7 +162,7 @@ class Workbench:
             yield from part.tolist()
 
     def refresh(self, *, wait: bool = False) -> None:
-        """Begin to load what changed in the project: another version of the model, more items, another plan, an import.
+        """Begin to load what changed in the project: another version of the model, other labels or items, another plan.
 
         Parameters
         ----------
@@ -174,13 +180,19 @@ class Workbench:
             thread.join()
             self.refresh(wait=True)  # what changed meanwhile
 
+    def close(self) -> None:
+        """Wait for what is being loaded, so that the project can be closed."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
     # --- loading -----------------------------------------------------------------------------------------------------
 
     def _current_key(self, calibration: int) -> _Key:
         current = self.project.models.current()
         version = None if current is None else current.number
-        n_items, n_labels = len(self.project.items), len(self.project.labels)
-        return _Key(version, n_items, n_labels, Plan.of(self.project), calibration)
+        labels = tuple(self.project.labels.names())
+        return _Key(version, len(self.project.items), labels, Plan.of(self.project), calibration)
 
     def _first(self, key: _Key) -> Bench:
         try:
@@ -206,7 +218,7 @@ class Workbench:
         plan, project, notes = key.plan, self.project, ()
         honest = HonestShare(draws((item.id for item in project.items.all()), plan.seed), plan.share)
         last_act = project.last_act()  # before what was said is read, so that nothing is missed
-        said = Said.of(project.votes(), (key.n_items, key.n_labels))
+        said = Said.of(project.votes(), (key.n_items, len(key.labels)))
         current = project.models.current()
         cold = ScoredItems.by_frequency(said)
         scored = (self._scored(said, current) if with_model else None) or cold
@@ -221,7 +233,7 @@ class Workbench:
                 notes = (_not_calibrated(rule, len(items), plan),)
         order = ItemOrder(scored, said, plan.overlap == 1)
         order.prepare(plan.order)
-        return Bench(plan, project.labels.names(), honest, said, scored, order, notes, last_act)
+        return Bench(plan, list(key.labels), honest, said, scored, order, notes, last_act)
 
     def _scored(self, said: Said, current: ModelVersion | None) -> ScoredItems | None:
         data = self.item_data()
@@ -231,9 +243,7 @@ class Workbench:
         else:
             model = None if current is None else read_model(self.project, current)
         if model is not None:
-            if data is None:
-                raise ProjectError(f"{self.project.path}: expected features of the items, found none attached")
-            others = frequency_log_odds(said.values)
+            data, others = data or ItemData.seen(self.project), frequency_log_odds(said.values)
             scored = ScoredItems.by_model(model, data, label_columns(self.project, model), others)
             return replace(scored, version=self._registered(scored) if number is None else number)
         if data is not None and data.kind == "log-odds":

@@ -71,6 +71,7 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         device
             "cuda", or "cuda:1" and so on: rank on a GPU, which pays for many queries. The same lists as on the CPU, but
             for scores that differ in their last digits. Needs ``pip install 'slatewise[gpu]'``; not with candidates.
+            None or "cpu": here, whatever the engine of fit was.
 
         Returns
         -------

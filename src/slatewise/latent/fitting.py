@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from slatewise.core.executor import Executor
+from slatewise.core.executor import Executor, refuse_on_cluster
 from slatewise.latent.base_levels import N_KNOTS, likely_steps
 from slatewise.latent.base_scores import BaseScores
 from slatewise.latent.checkpoint import packed, unpacked
@@ -67,6 +67,7 @@ def stages_of(
 
     A base of sessions is a part of stage 0.
     """
+    refuse_on_cluster("WARP training", "a ranker that was fitted before the cluster was opened")
     own = own_items(pairs.query_ids, pairs.item_ids, settings.own_weight)
     if own is not None and settings.stages > 1 and (own.items < 0).all():
         raise ValueError(f"own_weight: expected 0 where no query has the id of an item, found {settings.own_weight!r}")

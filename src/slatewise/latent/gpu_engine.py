@@ -15,7 +15,7 @@ import numpy as np
 
 from slatewise.latent.averaging import EpochMean
 from slatewise.latent.blocked import step_size
-from slatewise.latent.device import TorchDevice, gpu
+from slatewise.latent.device import TorchDevice, gpu_to_train_on
 from slatewise.latent.engine import EngineKind, EngineTask, EpochStats, Factors
 from slatewise.latent.pairs import TrainingPairs
 from slatewise.latent.rank_weights import rank_weights
@@ -33,7 +33,7 @@ class GpuEngine:
     rank_weight: Singles
     step_pairs: int
     dropout: float = 0.0
-    device: TorchDevice = field(default_factory=gpu)
+    device: TorchDevice = field(default_factory=gpu_to_train_on)
 
     @cached_property
     def setting(self) -> Setting:
@@ -63,7 +63,7 @@ def gpu_engine(task: EngineTask) -> GpuEngine:
 
 def find_gpu() -> TorchDevice:
     """Return the GPU that fit trains, hands over and watches recall on."""
-    return gpu(argument="engine")
+    return gpu_to_train_on()
 
 
 def check_gpu(settings: LatentSettings) -> None:

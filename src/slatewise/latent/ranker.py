@@ -73,7 +73,7 @@ class LatentRanker(CatalogueRanker):
         that is watched are made there too; the same bits on the same GPU. Needs ``pip install 'slatewise[gpu]'``.
     negatives : "catalogue" or int
         Whom "blocked" compares a pair with: every item, or so many drawn for each step, and the k best of a query that
-        has enough pairs to learn from them.
+        has enough pairs to learn from them. "gpu" compares with every item.
     learning_rate, max_norm : float or "auto"
         AdaGrad's step, and the largest norm of a row, of U and V. "auto": some are tried for a few epochs, and the one
         that promises the best recall on the held-out pairs goes on, which takes two or three times as long as a fit
@@ -115,8 +115,8 @@ class LatentRanker(CatalogueRanker):
         included; partial_fit calls none.
     checkpoint : path, optional
         Where fit keeps its state after every epoch; it goes on from there if the file is of the same data and settings,
-        and removes it at the end. With "blocked" the bits are those of a fit that never stopped, and "auto" finds the
-        same.
+        and removes it at the end. With "blocked", and with "gpu" on the same GPU, the bits are those of a fit that
+        never stopped, and "auto" finds the same.
     n_threads : int, optional
         Threads over blocks of pairs or queries. -1: all cores.
     random_state : int, RandomState or Generator, optional

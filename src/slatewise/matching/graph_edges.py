@@ -19,6 +19,8 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
 UNMATCHED = -1
+_BLOCK_EDGES, _BLOCK_SUBSETS = 1 << 17, 1 << 22
+"""Of the graphs of a block that is worked on at a time; of rows, in exact sums."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,15 @@ class GraphBlock:
     def indicator(self, columns: Ints) -> Floats:
         """Return matchings as 0/1 matrices, (B, M, N)."""
         return indicator(columns, self.X.shape[2])
+
+    def cut(self) -> list[GraphBlock]:
+        """Return blocks of so few graphs that each is soon done, by their shape alone."""
+        n_graphs, n_rows, n_columns = self.X.shape[:3]
+        n = max(1, min(_BLOCK_EDGES // max(n_rows * n_columns, 1), _BLOCK_SUBSETS >> min(n_rows, n_columns)))
+        return [self._part(slice(first, first + n)) for first in range(0, n_graphs, n)] if n < n_graphs else [self]
+
+    def _part(self, graphs: slice) -> GraphBlock:
+        return GraphBlock(self.X[graphs], self.target[graphs], self.weight[graphs], self.members[graphs])
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,7 +58,7 @@ class Likelihood:
     def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
         """Minimise P to a relative certified gap of ``tol``."""
         start = few_rows_start(blocks, scores, l2, self.executor) if start is None else start
-        objective = GraphLikelihood(blocks, scores, self.sum_matchings)
+        objective = GraphLikelihood(blocks, scores, self.sum_matchings, self.executor)
         return minimise(objective, l2, start, tol=self.tol, max_iter=self.max_iter, callback=self.callback)
 
 
@@ -70,7 +70,7 @@ def few_rows_start(
     if max(block.X.shape[1] for block in blocks) <= FEW_ROWS:
         return start
     fewer = among_few_rows(blocks, FEW_ROWS, 1, np.random.default_rng(0))
-    return minimise(GraphLikelihood(fewer, scores, ExactSum(executor)), l2, start, tol=START_TOL).params
+    return minimise(GraphLikelihood(fewer, scores, ExactSum(), executor), l2, start, tol=START_TOL).params
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ class AmongFewRows:
         confused: list[Floats] | None = None
         for _ in range(ROUGH_FITS):
             rough = among_few_rows(blocks, min(self.points, FEW_ROWS), PARTITIONS, rng, confused)
-            start = minimise(GraphLikelihood(rough, scores, ExactSum(self.executor)), l2, start, tol=START_TOL).params
+            likelihood = GraphLikelihood(rough, scores, ExactSum(), self.executor)
+            start = minimise(likelihood, l2, start, tol=START_TOL).params
             confused = _doubts(blocks, scores, start, self.executor)
         parts = among_few_rows(blocks, self.points, PARTITIONS, rng, confused)
         return self.learn(parts, scores, l2, start)
@@ -101,7 +102,7 @@ class AmongFewRows:
 def _doubts(blocks: tuple[GraphBlock, ...], scores: EdgeScores, params: Params, executor: Executor) -> list[Floats]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BetheWarning)  # any idea of what is confused will do
-        return confusion(blocks, scores, params, BetheSum(executor))
+        return confusion(blocks, scores, params, BetheSum(), executor)
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,10 @@ class MaxMargin:
     tol: float = 1e-3
     max_iter: int = 500
     callback: Callable[[Round], None] | None = None
+    executor: Executor = ONE_THREAD
 
     def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
         """Minimise P to a relative certified gap of ``tol``; a cutting plane has no use for a start."""
         del start
-        hinge, cuts = GraphHinge(blocks, scores), ActiveCuts(np.ones(scores.n_params))
+        hinge, cuts = GraphHinge(blocks, scores, self.executor), ActiveCuts(np.ones(scores.n_params))
         return with_ridge(hinge, cuts, l2, tol=self.tol, max_iter=self.max_iter, callback=self.callback)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
-import numpy as np
-
+from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
+from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.matching.best_matching import best_matchings
 from slatewise.matching.graph_edges import EdgeScores, Floats, GraphBlock
 
@@ -24,22 +25,33 @@ class GraphHinge:
     blocks: tuple[GraphBlock, ...]
     scores: EdgeScores
 
+    executor: Executor = ONE_THREAD
+
     def cut(self, w: Floats) -> tuple[float, Floats]:
         """Return (offset, gradient) of the plane that touches R at w."""
-        offset, gradient = 0.0, np.zeros(self.scores.n_params)
-        unmatched = self.scores.unmatched_score(w)
-        for block, true in zip(self.blocks, self._indicators, strict=True):
-            share = 1.0 / block.X.shape[1]
-            # Only the difference to being unmatched counts in a row: the true edge gains 1/M less, or, where the row
-            # has no match, every edge 1/M more.
-            alone = (block.target < 0)[:, :, None]
-            augmented = self.scores.edges(w, block) + share * (alone - true)
-            columns = best_matchings(augmented, unmatched)
-            offset += float(block.weight @ (columns != block.target).mean(axis=1))
-            change = block.weight[:, None, None] * (block.indicator(columns) - true)
-            gradient += self.scores.accumulate(block, change)
-        return offset, gradient
+        return self._held.sum(_CUT, w)
 
     @cached_property
-    def _indicators(self) -> tuple[Floats, ...]:
-        return tuple(block.indicator(block.target) for block in self.blocks)
+    def _held(self) -> Held[EdgeScores, GraphBlock]:
+        return self.executor.hold([part for block in self.blocks for part in block.cut()], self.scores)
+
+
+class _Point(NamedTuple):
+    """Where the cut is asked for."""
+
+    scores: EdgeScores
+    w: Floats
+
+
+def _cut_of(at: _Point, block: GraphBlock) -> ValueAndSlope:
+    share, true = 1.0 / block.X.shape[1], block.indicator(block.target)
+    # Only the difference to being unmatched counts in a row: the true edge gains 1/M less, or, where the row has no
+    # match, every edge 1/M more.
+    alone = (block.target < 0)[:, :, None]
+    augmented = at.scores.edges(at.w, block) + share * (alone - true)
+    columns = best_matchings(augmented, at.scores.unmatched_score(at.w))
+    change = block.weight[:, None, None] * (block.indicator(columns) - true)
+    return float(block.weight @ (columns != block.target).mean(axis=1)), at.scores.accumulate(block, change)
+
+
+_CUT: BlockSum[EdgeScores, Floats, _Point, GraphBlock, ValueAndSlope] = BlockSum(_Point, _cut_of, add_value_and_slope)

@@ -16,10 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
+from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.matching.graph_edges import EdgeScores, Floats, GraphBlock, Ints, gather_blocks
 
 _LEAST_PULL = 1e-9
@@ -29,7 +32,9 @@ _LEAST_PULL = 1e-9
 class MatchingSum(Protocol):
     """A sum over the matchings of every graph of a block."""
 
-    def __call__(self, weights: Floats, unmatched: float | None) -> tuple[Floats, Floats]:
+    def __call__(
+        self, weights: Floats, unmatched: float | None, executor: Executor = ONE_THREAD
+    ) -> tuple[Floats, Floats]:
         """Return log Z, (B,), and the marginals of the edges, (B, M, N)."""
         ...
 
@@ -41,6 +46,7 @@ class GraphLikelihood:
     blocks: tuple[GraphBlock, ...]
     scores: EdgeScores
     sum_matchings: MatchingSum
+    executor: Executor = ONE_THREAD
 
     @property
     def n_params(self) -> int:
@@ -49,15 +55,37 @@ class GraphLikelihood:
 
     def value_and_grad(self, params: Floats) -> tuple[float, Floats]:
         """Return L and its gradient."""
-        value, gradient = 0.0, np.zeros(self.n_params)
-        unmatched = self.scores.unmatched_score(params)
-        for block in self.blocks:
-            weights = self.scores.edges(params, block)
-            log_z, marginals = self.sum_matchings(weights, unmatched)
-            value += float(block.weight @ (log_z - matching_weights(weights, block.target, unmatched)))
-            change = block.weight[:, None, None] * (marginals - block.indicator(block.target))
-            gradient += self.scores.accumulate(block, change)
-        return value, gradient
+        return self._held.sum(_SUM, params)
+
+    @cached_property
+    def _held(self) -> Held[_Shared, GraphBlock]:
+        blocks = [part for block in self.blocks for part in block.cut()]
+        return self.executor.hold(blocks, _Shared(self.scores, self.sum_matchings, self.executor.inside(len(blocks))))
+
+
+class _Shared(NamedTuple):
+    scores: EdgeScores
+    sum_matchings: MatchingSum
+    executor: Executor
+
+
+class _Point(NamedTuple):
+    """Where the likelihood is asked for."""
+
+    shared: _Shared
+    params: Floats
+
+
+def _of_graphs(at: _Point, block: GraphBlock) -> ValueAndSlope:
+    scores, sum_matchings, executor = at.shared
+    unmatched, weights = scores.unmatched_score(at.params), scores.edges(at.params, block)
+    log_z, marginals = sum_matchings(weights, unmatched, executor)
+    value = float(block.weight @ (log_z - matching_weights(weights, block.target, unmatched)))
+    change = block.weight[:, None, None] * (marginals - block.indicator(block.target))
+    return value, scores.accumulate(block, change)
+
+
+_SUM: BlockSum[_Shared, Floats, _Point, GraphBlock, ValueAndSlope] = BlockSum(_Point, _of_graphs, add_value_and_slope)
 
 
 def matching_weights(weights: Floats, columns: Ints, unmatched: float | None) -> Floats:
@@ -67,10 +95,16 @@ def matching_weights(weights: Floats, columns: Ints, unmatched: float | None) ->
     return np.where(matched, chosen, 0.0 if unmatched is None else unmatched).sum(axis=1)
 
 
-def confusion(blocks: Sequence[GraphBlock], scores: EdgeScores, params: Floats, marginals: MatchingSum) -> list[Floats]:
+def confusion(
+    blocks: Sequence[GraphBlock],
+    scores: EdgeScores,
+    params: Floats,
+    marginals: MatchingSum,
+    executor: Executor = ONE_THREAD,
+) -> list[Floats]:
     """Return how likely two rows of a graph are taken for each other, (B, M, M) a block: ``sum_j P_ij P_kj``."""
     unmatched = scores.unmatched_score(params)
-    found = (marginals(scores.edges(params, block), unmatched)[1] for block in blocks)
+    found = (marginals(scores.edges(params, block), unmatched, executor)[1] for block in blocks)
     return [P @ P.transpose(0, 2, 1) for P in found]
 
 

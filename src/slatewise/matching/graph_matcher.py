@@ -206,16 +206,16 @@ class GraphMatcher(SavedEstimator):
 
     def marginals(self, edge_features: Iterable[ArrayLike]) -> list[Floats]:
         """Return the probability of every edge, one (M, N) array per graph; what a row lacks to 1 is left unmatched."""
-        sums = self._sums(Executor.of(self.n_threads))
-        return [sums(weights[None], self.unmatched_)[1][0] for weights in self._weights(edge_features)]
+        sums, executor = self._sums(), Executor.of(self.n_threads)
+        return [sums(weights[None], self.unmatched_, executor)[1][0] for weights in self._weights(edge_features)]
 
     def log_likelihood(self, edge_features: Iterable[ArrayLike], matches: Iterable[ArrayLike]) -> Floats:
         """Return log p of one matching per graph, (n,); -inf where a row is unmatched that cannot be."""
-        sums = self._sums(Executor.of(self.n_threads))
+        sums, executor = self._sums(), Executor.of(self.n_threads)
         every = self._weights(edge_features)
         targets = check_matches(matches, [weights[:, :, None] for weights in every])
         unmatched = -np.inf if self.unmatched_ is None else self.unmatched_
-        log_z = require_known([float(sums(weights[None], self.unmatched_)[0][0]) for weights in every])
+        log_z = require_known([float(sums(weights[None], self.unmatched_, executor)[0][0]) for weights in every])
         pairs = zip(every, targets, strict=True)
         return np.array([matching_weights(w[None], target[None], unmatched)[0] for w, target in pairs]) - log_z
 
@@ -262,19 +262,19 @@ class GraphMatcher(SavedEstimator):
         self, points: int | None, executor: Executor, callback: Callable[[Round], None] | None
     ) -> GraphLearner:
         if self.surrogate == "max-margin":
-            return MaxMargin(self.tol, self.max_iter, callback)
+            return MaxMargin(self.tol, self.max_iter, callback, executor)
         learn: GraphLearner
         if self.expectation == "sample":
             steps = min(self.max_iter, MOST_STEPS)
             learn = SampledLikelihood(self.n_samples, self.seed_, steps, executor, callback)
         else:
-            learn = Likelihood(self._sums(executor), self.tol, self.max_iter, callback, executor)
+            learn = Likelihood(self._sums(), self.tol, self.max_iter, callback, executor)
         return learn if points is None else AmongFewRows(learn, points, self.seed_, executor)
 
-    def _sums(self, executor: Executor) -> MatchingSum:
+    def _sums(self) -> MatchingSum:
         if self.expectation == "sample":
             return SampledSum(self.n_samples, np.random.default_rng(self.seed_))
-        return ExactSum(executor) if self.expectation == "exact" else BetheSum(executor)
+        return ExactSum() if self.expectation == "exact" else BetheSum()
 
     def _keep(self, fit: Fit, scores: EdgeScores) -> None:
         self.coef_, self.unmatched_ = fit.params[: scores.n_features], scores.unmatched_score(fit.params)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from slatewise.core.block_sums import BlockSum, Held
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.core.oracle_log import logged
 from slatewise.core.results import Fit, Params, Round
@@ -48,15 +49,15 @@ class SampledLikelihood:
 
     def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
         """Walk ``n_steps`` steps."""
-        rng = np.random.default_rng(self.seed)
         longest = _MOST_CHANGE / np.sqrt(feature_variance(blocks))
         w = few_rows_start(blocks, scores, l2, self.executor) if start is None else start
         curvature: Floats | None = None
-        graphs = [_Graph(*one) for block in blocks for one in zip(block.X, block.target, block.weight, strict=True)]
+        every = (one for block in blocks for one in zip(block.X, block.target, block.weight, strict=True))
+        graphs = [_Graph(number, *one) for number, one in enumerate(every)]
+        held = self.executor.hold(graphs, _Shared(scores, self.n_samples, self.seed, len(graphs)))
         with one_blas_thread():
             for number in range(self.n_steps):
-                streams = rng.spawn(len(graphs))  # also where the log has the result: the next step draws its own
-                _, estimate = logged(partial(self._estimate, graphs, streams, scores))(w)
+                _, estimate = logged(partial(_estimate, held, number))(w)
                 gradient, found = estimate[: len(w)], estimate[len(w) :].reshape(len(w), -1)
                 curvature = found if curvature is None else _MEMORY * curvature + (1.0 - _MEMORY) * found
                 step = np.linalg.solve(curvature + l2 * np.eye(len(w)), gradient + l2 * w)
@@ -68,38 +69,49 @@ class SampledLikelihood:
             self.callback(last)
         return Fit(w, last.objective, last.lower_bound, False, (last,))
 
-    def _estimate(
-        self, graphs: list[_Graph], streams: list[np.random.Generator], scores: EdgeScores, w: Params
-    ) -> tuple[float, Params]:
-        """Return the likelihood's gradient and then its curvature, as drawn; there is no value."""
-        drawing = _Drawing(scores, w, self.n_samples)
-        return 0.0, self.executor.sum_blocks(_drawn, drawing, list(zip(graphs, streams, strict=True)), add)
-
 
 class _Graph(NamedTuple):
+    number: int
     X: Floats
     target: Ints
     weight: float
 
 
-class _Drawing(NamedTuple):
+class _Shared(NamedTuple):
     scores: EdgeScores
-    w: Params
     n_samples: int
+    seed: int
+    n_graphs: int
 
 
-def _drawn(drawing: _Drawing, block: tuple[_Graph, np.random.Generator]) -> Params:
-    """Return what one graph adds to the gradient and the curvature."""
-    (X, target, weight), own = block
-    scores, w, n_samples = drawing
-    drawn = draw_matchings(X @ w[: scores.n_features], scores.unmatched_score(w), n_samples, own)[1]
-    phi = scores.matching_features(X, np.vstack([target, drawn]))
+class _Point(NamedTuple):
+    """Parameters, and the step they were reached at."""
+
+    shared: _Shared
+    at: tuple[int, Params]
+
+
+def _estimate(held: Held[_Shared, _Graph], step: int, w: Params) -> tuple[float, Params]:
+    """Return the likelihood's gradient and then its curvature, as drawn; there is no value."""
+    return 0.0, held.sum(_SUM, (step, w))
+
+
+def _drawn(point: _Point, graph: _Graph) -> Params:
+    """Return what one graph adds to the gradient and the curvature; it draws its own numbers at every step."""
+    (scores, n_samples, seed, n_graphs), (step, w) = point
+    own = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(step * n_graphs + graph.number,)))
+    weights = graph.X @ w[: scores.n_features]
+    drawn = draw_matchings(weights, scores.unmatched_score(w), n_samples, own)[1]
+    phi = scores.matching_features(graph.X, np.vstack([graph.target, drawn]))
     mean = phi[1:].mean(axis=0)
     spread = phi[1:] - mean
-    return np.append(weight * (mean - phi[0]), weight / n_samples * (spread.T @ spread))
+    return np.append(graph.weight * (mean - phi[0]), graph.weight / n_samples * (spread.T @ spread))
+
+
+_SUM: BlockSum[_Shared, tuple[int, Params], _Point, _Graph, Params] = BlockSum(_Point, _drawn, add)
 
 
 def _bethe_value(blocks: tuple[GraphBlock, ...], scores: EdgeScores, w: Params, executor: Executor) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BetheWarning)  # it is an estimate, and said to be one
-        return GraphLikelihood(blocks, scores, BetheSum(executor)).value_and_grad(w)[0]
+        return GraphLikelihood(blocks, scores, BetheSum(), executor).value_and_grad(w)[0]

@@ -36,9 +36,9 @@ MOST_TABLE_ROWS = 16
 class ExactSum:
     """Every matching counts."""
 
-    executor: Executor = ONE_THREAD
-
-    def __call__(self, weights: Floats, unmatched: float | None) -> tuple[Floats, Floats]:
+    def __call__(
+        self, weights: Floats, unmatched: float | None, executor: Executor = ONE_THREAD
+    ) -> tuple[Floats, Floats]:
         """Return log Z, (B,), and the marginals of the edges, (B, M, N)."""
         rows = min(weights.shape[1:])
         if rows > MOST_EXACT_ROWS:
@@ -46,18 +46,18 @@ class ExactSum:
                 f"expectation: expected 'bethe' or 'sample' for graphs of more than {MOST_EXACT_ROWS} rows, found "
                 f"'exact' and {rows} rows; in training points= makes smaller parts of them"
             )
-        return _with_dummies(weights, unmatched, lambda log_weights: log_permanents(log_weights, self.executor))
+        return _with_dummies(weights, unmatched, lambda log_weights: log_permanents(log_weights, executor))
 
 
 @dataclass(frozen=True)
 class BetheSum:
     """The Bethe approximation: log Z from below, with marginals that are its gradient."""
 
-    executor: Executor = ONE_THREAD
-
-    def __call__(self, weights: Floats, unmatched: float | None) -> tuple[Floats, Floats]:
+    def __call__(
+        self, weights: Floats, unmatched: float | None, executor: Executor = ONE_THREAD
+    ) -> tuple[Floats, Floats]:
         """Return the bound, (B,), and its marginals, (B, M, N)."""
-        return _with_dummies(weights, unmatched, lambda log_weights: by_bethe(log_weights, self.executor)[:2])
+        return _with_dummies(weights, unmatched, lambda log_weights: by_bethe(log_weights, executor)[:2])
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,11 @@ class SampledSum:
     n_samples: int
     rng: np.random.Generator
 
-    def __call__(self, weights: Floats, unmatched: float | None) -> tuple[Floats, Floats]:
-        """Return log Z, (B,), and shares of the edges, (B, M, N)."""
+    def __call__(
+        self, weights: Floats, unmatched: float | None, executor: Executor = ONE_THREAD
+    ) -> tuple[Floats, Floats]:
+        """Return log Z, (B,), and shares of the edges, (B, M, N); graphs are drawn one after the other."""
+        del executor
         log_z, shares = np.empty(len(weights)), np.empty(weights.shape)
         for number, graph in enumerate(weights):
             log_z[number], drawn = draw_matchings(graph, unmatched, self.n_samples, self.rng)

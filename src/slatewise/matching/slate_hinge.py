@@ -11,15 +11,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.checks import Features
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.losses.dcg import DCGLoss
 from slatewise.losses.linear import Vectors
-from slatewise.matching.slates import Floats, Ints, RatedLists, Slates
+from slatewise.matching.slates import Floats, Ints, RatedLists, SlateBlock, Slates, cut_slates
 
 MOST_IN_KERNEL = 10
 """Documents; more of them go through the assignment solver one slate at a time."""
@@ -42,16 +43,14 @@ class SlateHinge:
 
     def cut(self, w: Floats) -> tuple[float, Floats]:
         """Return (offset, gradient) of the plane that touches R at w."""
-        slates = self.slates
-        scored = _Scored((self.X @ w)[slates.rows], slates.weights, self._costs)
-        blocks = [slice(first, first + _BLOCK_SLATES) for first in range(0, len(slates.rows), _BLOCK_SLATES)]
-        place = np.concatenate(list(self.executor.map_blocks(_best, scored, blocks)))
-        change = np.take_along_axis(slates.weights, place, axis=1) - slates.weights
-        slopes = np.bincount(slates.rows.ravel(), (change * slates.share[:, None]).ravel(), self.X.shape[0])
-        losses = (self._costs.items * np.take_along_axis(self._costs.positions, place, axis=1)).sum(axis=1)
-        return float(slates.share @ losses), slopes @ self.X
+        return self._held.sum(_OF_SLATES, w)
 
     @cached_property
+    def _held(self) -> Held[None, _Slates]:
+        cuts, (a, b) = cut_slates(self.X, self.slates, _BLOCK_SLATES), self._costs
+        return self.executor.hold([_Slates(block, Vectors(a[cut], b[cut])) for cut, block in cuts], None)
+
+    @property
     def _costs(self) -> Vectors:
         """The two vectors of each slate's loss, (B, M)."""
         patterns, which = np.unique(self.slates.ratings - self.least, axis=0, return_inverse=True)
@@ -59,20 +58,39 @@ class SlateHinge:
         return Vectors(*(np.array(part)[which.ravel()] for part in zip(*vectors, strict=True)))
 
 
-class _Scored(NamedTuple):
-    """Scores, weights and costs: of all slates (B, M)."""
+class _Slates(NamedTuple):
+    """A block of slates."""
 
-    scores: Floats
-    weights: Floats
+    block: SlateBlock
     costs: Vectors
+    """(B, M) each."""
 
 
-def _best(scored: _Scored, block: slice) -> Ints:
+def _point(shared: None, w: Floats) -> Floats:
+    del shared
+    return w
+
+
+def _of_slates(w: Floats, part: _Slates) -> ValueAndSlope:
+    X: Any = part.block.X
+    slates, costs = part.block.slates, part.costs
+    place = _best((X @ w)[slates.rows], slates.weights, costs)
+    change = np.take_along_axis(slates.weights, place, axis=1) - slates.weights
+    slopes = np.bincount(slates.rows.ravel(), (change * slates.share[:, None]).ravel(), X.shape[0])
+    losses = (costs.items * np.take_along_axis(costs.positions, place, axis=1)).sum(axis=1)
+    return float(slates.share @ losses), slopes @ X
+
+
+_OF_SLATES: BlockSum[None, Floats, Floats, _Slates, ValueAndSlope]
+_OF_SLATES = BlockSum(_point, _of_slates, add_value_and_slope)
+
+
+def _best(s: Floats, c: Floats, costs: Vectors) -> Ints:
     """Return where the documents of some slates stand in their most violated ranking."""
     from slatewise.core.assignment import linear_loss_ranking
     from slatewise.matching.kernels.slate_assignment import best_rankings
 
-    s, c, a, b = scored.scores[block], scored.weights[block], *(part[block] for part in scored.costs)
+    a, b = costs
     place = np.empty(s.shape, dtype=np.int64)
     if s.shape[1] <= MOST_IN_KERNEL:
         best_rankings(s, c, b, a, place)
@@ -100,19 +118,44 @@ class WholeHinge:
 
     def cut(self, w: Floats) -> tuple[float, Floats]:
         """Return (offset, gradient) of the plane that touches R at w."""
-        scores = self.lists.X @ w
-        found = list(self.executor.map_blocks(_worst_list, (scores, self.weights), self._costs))
-        losses, slopes = zip(*found, strict=True)
-        weights = self.lists.weights
-        gradient = (self.lists.row_weights * np.concatenate(slopes)) @ self.lists.X
-        return float((weights * np.array(losses)).sum() / weights.sum()), gradient / float(weights.sum())
+        counted = float(self.lists.weights.sum())
+        offset, gradient = self._held.sum(_OF_LISTS, w)
+        return offset / counted, gradient / counted
 
     @cached_property
-    def _costs(self) -> tuple[tuple[slice, Vectors], ...]:
-        """Rows, and a and b, of each list."""
-        gained = self.lists.ratings - self.least
-        rows = (slice(int(a), int(b)) for a, b in zip(self.lists.offsets[:-1], self.lists.offsets[1:], strict=True))
-        return tuple((part, DCGLoss().vectors(gained[part])) for part in rows)
+    def _held(self) -> Held[Executor, _Lists]:
+        blocks = [self._block(*run) for run in self.lists.runs()]
+        return self.executor.hold(blocks, self.executor.inside(len(blocks)))
+
+    def _block(self, first: int, last: int) -> _Lists:
+        lists = self.lists.run(first, last)
+        gained = lists.ratings - self.least
+        rows = (slice(int(a), int(b)) for a, b in zip(lists.offsets[:-1], lists.offsets[1:], strict=True))
+        weights = self.weights[self.lists.offsets[first] : self.lists.offsets[last]]
+        return _Lists(lists, weights, tuple((part, DCGLoss().vectors(gained[part])) for part in rows))
+
+
+class _Lists(NamedTuple):
+    """A block of lists, c of their rows, and rows and costs of each."""
+
+    lists: RatedLists
+    weights: Floats
+    each: tuple[tuple[slice, Vectors], ...]
+
+
+class _Point(NamedTuple):
+    """Where the cut is asked for, and who works inside a block."""
+
+    executor: Executor
+    w: Floats
+
+
+def _of_lists(at: _Point, part: _Lists) -> ValueAndSlope:
+    X: Any = part.lists.X
+    found = at.executor.map_blocks(_worst_list, (X @ at.w, part.weights), part.each)
+    losses, slopes = zip(*found, strict=True)
+    gradient = (part.lists.row_weights * np.concatenate(slopes)) @ X
+    return float((part.lists.weights * np.array(losses)).sum()), gradient
 
 
 def _worst_list(scored: tuple[Floats, Floats], part: tuple[slice, Vectors]) -> tuple[float, Floats]:
@@ -126,3 +169,7 @@ def _worst_list(scored: tuple[Floats, Floats], part: tuple[slice, Vectors]) -> t
     placement = np.empty(len(order))
     placement[order] = falling
     return float(a @ b[order]), placement - weights
+
+
+_OF_LISTS: BlockSum[Executor, Floats, _Point, _Lists, ValueAndSlope]
+_OF_LISTS = BlockSum(_Point, _of_lists, add_value_and_slope)

@@ -14,20 +14,21 @@ place of the last term. That is a difference of convex functions, and convex onl
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.checks import Features
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.matching.permanent_exact import log_permanents
-from slatewise.matching.slates import Floats, Ints, RatedLists, Slates
+from slatewise.matching.slates import Floats, Ints, RatedLists, SlateBlock, Slates, cut_slates
 from slatewise.matching.tied import tied_log_sum
 
-_BLOCK_NUMBERS = 1 << 17  # of the matrices made at a time
+_BLOCK_NUMBERS, _BLOCK_SUBSETS = 1 << 17, 1 << 22  # of the matrices made at a time; of documents, in their sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,17 +48,55 @@ class SlateLikelihood:
 
     def value_and_grad(self, params: Floats) -> tuple[float, Floats]:
         """Return the mean and its gradient."""
-        slates = self.slates
-        scores = (self.X @ params)[slates.rows]
-        log_z, expected = _sums(scores, slates.weights, self.executor)
-        losses, excess = log_z - (scores * slates.weights).sum(axis=1), expected - slates.weights
-        for tied in self.ties:
-            at = np.ix_(tied.slates, np.arange(tied.first, tied.last))
-            log_tied, expected_tied = _sums(scores[at], slates.weights[at], self.executor)
-            losses[tied.slates] -= log_tied - (scores[at] * slates.weights[at]).sum(axis=1)
-            excess[at] -= expected_tied - slates.weights[at]
-        slopes = np.bincount(slates.rows.ravel(), (excess * slates.share[:, None]).ravel(), self.X.shape[0])
-        return float(slates.share @ losses), slopes @ self.X
+        return self._held.sum(_OF_SLATES, params)
+
+    @cached_property
+    def _held(self) -> Held[Executor, _Slates]:
+        size = self.slates.rows.shape[1]
+        cuts = cut_slates(self.X, self.slates, max(1, min(_BLOCK_NUMBERS // size**2, _BLOCK_SUBSETS >> size)))
+        blocks = [_Slates(block, tuple(_among(self.ties, cut))) for cut, block in cuts]
+        return self.executor.hold(blocks, self.executor.inside(len(blocks)))
+
+
+class _Slates(NamedTuple):
+    """A block of slates."""
+
+    block: SlateBlock
+    ties: tuple[Ties, ...]
+
+
+class _Point(NamedTuple):
+    """Where the likelihood is asked for, and who works inside a block."""
+
+    executor: Executor
+    params: Floats
+
+
+def _among(every: Iterable[Ties], cut: slice) -> Iterator[Ties]:
+    """Yield what is tied in some slates, which are counted from their first."""
+    for tied in every:
+        first, last = np.searchsorted(tied.slates, (cut.start, cut.stop))
+        if first < last:
+            yield Ties(tied.slates[first:last] - cut.start, tied.first, tied.last)
+
+
+def _of_slates(at: _Point, part: _Slates) -> ValueAndSlope:
+    X: Any = part.block.X
+    slates = part.block.slates
+    scores = (X @ at.params)[slates.rows]
+    log_z, expected = _sums(scores, slates.weights, at.executor)
+    losses, excess = log_z - (scores * slates.weights).sum(axis=1), expected - slates.weights
+    for tied in part.ties:
+        at_ties = np.ix_(tied.slates, np.arange(tied.first, tied.last))
+        log_tied, expected_tied = _sums(scores[at_ties], slates.weights[at_ties], at.executor)
+        losses[tied.slates] -= log_tied - (scores[at_ties] * slates.weights[at_ties]).sum(axis=1)
+        excess[at_ties] -= expected_tied - slates.weights[at_ties]
+    slopes = np.bincount(slates.rows.ravel(), (excess * slates.share[:, None]).ravel(), X.shape[0])
+    return float(slates.share @ losses), slopes @ X
+
+
+_OF_SLATES: BlockSum[Executor, Floats, _Point, _Slates, ValueAndSlope]
+_OF_SLATES = BlockSum(_Point, _of_slates, add_value_and_slope)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,21 +137,44 @@ class WholeLikelihood:
 
     def value_and_grad(self, params: Floats) -> tuple[float, Floats]:
         """Return the mean and its gradient."""
-        scores = self.lists.X @ params
-        found = list(self.executor.map_blocks(_whole_list, _Scored(scores, self.weights), self._lists))
-        losses, slopes = zip(*found, strict=True)
         counted = float(self.lists.weights.sum())
-        gradient = (self.lists.row_weights * np.concatenate(slopes)) @ self.lists.X
-        return math.fsum(losses) / counted, gradient / counted
+        value, gradient = self._held.sum(_OF_LISTS, params)
+        return value / counted, gradient / counted
 
     @cached_property
-    def _lists(self) -> tuple[_List, ...]:
-        return tuple(self._runs())
+    def _held(self) -> Held[Executor, _Lists]:
+        blocks = [self._block(*run) for run in self.lists.runs()]
+        return self.executor.hold(blocks, self.executor.inside(len(blocks)))
 
-    def _runs(self) -> Iterator[_List]:
-        for start, end, weight in zip(self.lists.offsets[:-1], self.lists.offsets[1:], self.lists.weights, strict=True):
-            values, sizes = np.unique(self.weights[start:end], return_counts=True)
-            yield _List(slice(int(start), int(end)), sizes.astype(np.int64), values, float(weight))
+    def _block(self, first: int, last: int) -> _Lists:
+        lists = self.lists.run(first, last)
+        weights = self.weights[self.lists.offsets[first] : self.lists.offsets[last]]
+        return _Lists(lists, weights, tuple(_runs(lists, weights)))
+
+
+class _Lists(NamedTuple):
+    """A block of lists, c of their rows, and each by itself."""
+
+    lists: RatedLists
+    weights: Floats
+    each: tuple[_List, ...]
+
+
+def _runs(lists: RatedLists, weights: Floats) -> Iterator[_List]:
+    for start, end, weight in zip(lists.offsets[:-1], lists.offsets[1:], lists.weights, strict=True):
+        values, sizes = np.unique(weights[start:end], return_counts=True)
+        yield _List(slice(int(start), int(end)), sizes.astype(np.int64), values, float(weight))
+
+
+def _of_lists(at: _Point, part: _Lists) -> ValueAndSlope:
+    X: Any = part.lists.X
+    scored = _Scored(X @ at.params, part.weights)
+    losses, slopes = zip(*at.executor.map_blocks(_whole_list, scored, part.each), strict=True)
+    return math.fsum(losses), (part.lists.row_weights * np.concatenate(slopes)) @ X
+
+
+_OF_LISTS: BlockSum[Executor, Floats, _Point, _Lists, ValueAndSlope]
+_OF_LISTS = BlockSum(_Point, _of_lists, add_value_and_slope)
 
 
 class _List(NamedTuple):

@@ -13,12 +13,12 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core.checks import Features
+from slatewise.core.checks import Features, cut_points, row_range
 from slatewise.core.features import take_rows
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -27,6 +27,7 @@ Draw: TypeAlias = "Callable[[Floats, int, np.random.Generator], Ints]"
 """From the ratings of a query, rising, and M: documents of each slate, (slates, M), by their place in the query."""
 
 MOST_SLATES = 20_000_000
+_ROWS_OF_RUN = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +67,17 @@ class RatedLists:
         offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         return RatedLists(take_rows(self.X, rows), self.ratings[rows], offsets, self.weights[chosen])
 
+    def runs(self) -> list[tuple[int, int]]:
+        """Cut the lists into runs of about so many rows that a run is soon done."""
+        return cut_points(self.offsets, _ROWS_OF_RUN)
+
+    def run(self, first: int, last: int) -> RatedLists:
+        """Return neighbouring lists, without copying their rows."""
+        offsets = self.offsets[first : last + 1]
+        rows = slice(int(offsets[0]), int(offsets[-1]))
+        weight = self.weights[first:last]
+        return RatedLists(row_range(self.X, rows), self.ratings[rows], offsets - offsets[0], weight)
+
     def n_ratings(self) -> Ints:
         """Return how many different ratings each list has."""
         new = np.append(True, np.diff(self.ratings) != 0)
@@ -98,6 +110,26 @@ class Slates:
     """(B, M) c, never growing along a slate."""
     share: Floats
     """(B,) adding up to 1."""
+
+
+class SlateBlock(NamedTuple):
+    """Neighbouring slates, and the rows among which theirs are."""
+
+    X: Features
+    slates: Slates
+
+
+def cut_slates(X: Features, slates: Slates, n: int) -> list[tuple[slice, SlateBlock]]:
+    """Cut slates, which stand in the order of their lists, into blocks of at most n; a single block has all rows."""
+    cuts = [slice(first, min(first + n, len(slates.rows))) for first in range(0, len(slates.rows), n)]
+    return [(cut, _block(X, slates, cut)) for cut in cuts] if len(cuts) > 1 else [(cuts[0], SlateBlock(X, slates))]
+
+
+def _block(X: Features, slates: Slates, cut: slice) -> SlateBlock:
+    rows = slates.rows[cut]
+    first, last = int(rows.min()), int(rows.max()) + 1
+    some = Slates(rows - first, slates.ratings[cut], slates.weights[cut], slates.share[cut])
+    return SlateBlock(row_range(X, slice(first, last)), some)
 
 
 def make_slates(lists: RatedLists, size: int, c: Floats | None, draw: Draw, rng: np.random.Generator) -> Slates:

@@ -16,7 +16,7 @@ from slatewise.core.active_cuts import ActiveCuts
 from slatewise.core.bundle import one_slack
 from slatewise.core.executor import one_blas_thread
 from slatewise.core.results import ConvergenceWarning, Fit, Round
-from slatewise.metric_learning.margin_hinge import MarginHinge
+from slatewise.metric_learning.margin_hinge import HeldHinge, MarginHinge
 
 STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 """C times the mean squared distance of a row from the centre of its list."""
@@ -25,7 +25,7 @@ _TOLERANCE, _ROUNDS = 1e-2, 200  # a rough fit is enough to choose by
 
 
 def fit_margin(
-    hinge: MarginHinge, C: float, tol: float, max_iter: int, callback: Callable[[Round], None] | None = None
+    hinge: MarginHinge | HeldHinge, C: float, tol: float, max_iter: int, callback: Callable[[Round], None] | None = None
 ) -> Fit:
     """Minimise to a certified relative gap of ``tol``."""
     with one_blas_thread():

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.checks import BLOCK_BYTES, Features, bytes_before, cut_points, row_range
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.core.features import spread, take_rows
@@ -67,10 +68,7 @@ class MarginHinge:
 
     def cut(self, w: Floats) -> tuple[float, Floats]:
         """Return (offset, gradient) of the plane that touches R at w."""
-        point = _Point(w, self.X, self.relevance, self.offsets, self.weights, self.oracle)
-        offset, gradient = self.executor.sum_blocks(_cut_of, point, self._blocks, _add)
-        total = float(self.weights.sum())
-        return offset / total, gradient / total
+        return self._held.cut(w)
 
     def ranking_loss(self, w: Floats) -> float:
         """Return the mean loss of ranking by score; items that tie stand in the worst order.
@@ -96,31 +94,60 @@ class MarginHinge:
         return replace(self, X=X, relevance=relevance, offsets=offsets, weight=self.weights[kept])
 
     @cached_property
-    def _blocks(self) -> list[tuple[int, int]]:
-        return cut_points(bytes_before(self.X, int(self.offsets[-1]))[self.offsets], BLOCK_BYTES)
+    def _held(self) -> HeldHinge:
+        cuts = list_cuts(bytes_before(self.X, int(self.offsets[-1]))[self.offsets])
+        held = self.executor.hold([self._block(*cut) for cut in cuts], self.oracle)
+        return HeldHinge(held, self.n_features, float(self.weights.sum()))
+
+    def _block(self, first: int, last: int) -> ListBlock:
+        offsets = self.offsets[first : last + 1]
+        rows = slice(int(offsets[0]), int(offsets[-1]))
+        X, relevance = row_range(self.X, rows), self.relevance[rows]
+        return ListBlock(X, relevance, offsets - offsets[0], self.weights[first:last])
 
 
-class _Point(NamedTuple):
-    """The hinge of some lists at one w, for whoever works on a block of them."""
+def list_cuts(bytes_at: Ints) -> list[tuple[int, int]]:
+    """Cut lists into blocks by how many bytes of features stand before each, and after the last."""
+    return cut_points(bytes_at, BLOCK_BYTES)
 
-    w: Floats
+
+@dataclass(frozen=True, eq=False)
+class HeldHinge:
+    """The hinge of blocks of lists, wherever they are held."""
+
+    held: Held[ListOracle, ListBlock]
+    n_features: int
+    total: float
+    """Of the weights of all lists."""
+
+    def cut(self, w: Floats) -> tuple[float, Floats]:
+        """Return (offset, gradient) of the plane that touches R at w."""
+        offset, gradient = self.held.sum(_CUT, w)
+        return offset / self.total, gradient / self.total
+
+
+class ListBlock(NamedTuple):
+    """A block of lists."""
+
     X: Features
     relevance: NDArray[Any]
     offsets: Ints
     weights: Floats
+
+
+class _Point(NamedTuple):
+    """Where the cut is asked for, and who finds it."""
+
     oracle: ListOracle
+    w: Floats
 
 
-def _cut_of(point: _Point, block: tuple[int, int]) -> tuple[float, Floats]:
-    first, last = block
-    rows = slice(int(point.offsets[first]), int(point.offsets[last]))
-    X: Any = row_range(point.X, rows)
-    offsets = point.offsets[first : last + 1] - point.offsets[first]
-    losses, slopes = np.empty(last - first), np.empty(int(offsets[-1]))
-    point.oracle.most_violated_block(X @ point.w, point.relevance[rows], offsets, losses, slopes)
-    omega = point.weights[first:last]
-    return float((omega * losses).sum()), -((np.repeat(omega, np.diff(offsets)) * slopes) @ X)
+def _cut_of(point: _Point, lists: ListBlock) -> ValueAndSlope:
+    X: Any = lists.X
+    losses, slopes = np.empty(len(lists.weights)), np.empty(int(lists.offsets[-1]))
+    point.oracle.most_violated_block(X @ point.w, lists.relevance, lists.offsets, losses, slopes)
+    omega = lists.weights
+    return float((omega * losses).sum()), -((np.repeat(omega, np.diff(lists.offsets)) * slopes) @ X)
 
 
-def _add(one: tuple[float, Floats], other: tuple[float, Floats]) -> tuple[float, Floats]:
-    return one[0] + other[0], one[1] + other[1]
+_CUT: BlockSum[ListOracle, Floats, _Point, ListBlock, ValueAndSlope] = BlockSum(_Point, _cut_of, add_value_and_slope)

@@ -14,12 +14,14 @@ from slatewise.core import rules
 from slatewise.core.checks import Features
 from slatewise.core.executor import Executor
 from slatewise.core.graded import GradedLists
-from slatewise.core.results import Round
+from slatewise.core.results import Fit, Round
 from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
+from slatewise.data.row_source import ListTable, RowSource
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.margin_fit import choose_strength, fit_margin
-from slatewise.metric_learning.margin_hinge import MarginHinge
+from slatewise.metric_learning.margin_hinge import ListOracle, MarginHinge
+from slatewise.metric_learning.margin_source import levels_of, source_hinge
 from slatewise.metric_learning.ordered_pairs import OrderedPairs
 from slatewise.model.query_ranker import QueryRanker
 
@@ -154,8 +156,20 @@ class MarginRanker(QueryRanker):
     def _fit_lists(self, lists: GradedLists, tell: Callable[[Round], None]) -> None:
         hinge = self._hinge(lists)
         self.C_ = choose_strength(hinge, self.seed_) if self.C == "auto" else float(self.C)
-        fit = fit_margin(hinge, self.C_, self.tol, self.max_iter, tell)
-        self.coef_ = lists.all_features(fit.params)
+        self._keep(fit_margin(hinge, self.C_, self.tol, self.max_iter, tell), lists.all_features)
+
+    def _fit_source(self, source: RowSource, lists: ListTable, tell: Callable[[Round], None]) -> None:
+        if isinstance(self.C, str):
+            raise ValueError("C: expected a number with a source, of which nobody holds folds, found 'auto'")
+        levels = levels_of(lists, self.threshold, every_grade=self.loss == "auc")
+        useful = levels.of(lists.least) < levels.of(lists.most)
+        self._count_useful(useful)
+        hinge = source_hinge(source, lists, useful, levels, self._oracle(), Executor.of(self.n_threads))
+        self.C_ = float(self.C)
+        self._keep(fit_margin(hinge, self.C_, self.tol, self.max_iter, tell), lambda params: params)
+
+    def _keep(self, fit: Fit, all_features: Callable[[Floats], Floats]) -> None:
+        self.coef_ = all_features(fit.params)
         self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
         self.n_iter_ = len(fit.history)
         if not self.coef_.any():
@@ -163,30 +177,35 @@ class MarginRanker(QueryRanker):
                 f"nothing was learnt: the hinge of loss={self.loss!r} is smallest where all weights are 0; "
                 "'map' and 'auc', or a larger k, look at more of a list",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _hinge(self, lists: GradedLists) -> MarginHinge:
         """Keep the lists that say something, and choose the oracle."""
         levels, starts = self._levels(lists.y), lists.offsets[:-1]
         useful = np.minimum.reduceat(levels, starts) < np.maximum.reduceat(levels, starts)
+        self._count_useful(useful)
+        kept, levels = lists.keep(useful), levels[np.repeat(useful, np.diff(lists.offsets))]
+        executor = Executor.of(self.n_threads)
+        relevance = levels if self.loss == "auc" else levels.astype(np.int8)
+        return MarginHinge(kept.X, relevance, kept.offsets, self._oracle(), executor, kept.weight)
+
+    def _count_useful(self, useful: NDArray[np.bool_]) -> None:
+        """Refuse lists of which none says anything, and say where most do not."""
         if not useful.any():
             raise ValueError(
                 "y: expected a list with relevant and irrelevant rows, found only one class of rows in every list"
             )
         self.n_skipped_ = int(np.sum(~useful))
-        if 2 * self.n_skipped_ > len(lists):
+        if 2 * self.n_skipped_ > len(useful):
             warnings.warn(
-                f"{self.n_skipped_} of {len(lists)} lists are left out: their rows are all relevant or all irrelevant",
+                f"{self.n_skipped_} of {len(useful)} lists are left out: their rows are all relevant or all irrelevant",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
-        kept, levels = lists.keep(useful), levels[np.repeat(useful, np.diff(lists.offsets))]
-        executor = Executor.of(self.n_threads)
-        if self.loss == "auc":
-            return MarginHinge(kept.X, levels, kept.offsets, OrderedPairs(), executor, kept.weight)
-        oracle = Oracle(self.loss, int(self.k))
-        return MarginHinge(kept.X, levels.astype(np.int8), kept.offsets, oracle, executor, kept.weight)
+
+    def _oracle(self) -> ListOracle:
+        return OrderedPairs() if self.loss == "auc" else Oracle(self.loss, int(self.k))
 
     def _levels(self, y: Floats) -> NDArray[np.int64]:
         """Relevance as whole numbers from 0: 0 and 1, or for the AUC of graded rows every grade."""

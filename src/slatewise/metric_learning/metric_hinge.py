@@ -14,17 +14,21 @@ exact at the W it was made for: matrix products over blocks of queries, never a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from slatewise.core.block_sums import BlockSum, Held
+from slatewise.core.checks import row_range
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.mahalanobis import Floats, Rows, catalogue_scores, row_blocks, squares
 from slatewise.metric_learning.relevant_items import Relevance
+
+_Sums: TypeAlias = tuple[float, Floats, Floats]
+"""Of a block: the offset, Q'(omega S)X, and the column sums of omega S."""
 
 
 class MetricShape(Protocol):
@@ -90,60 +94,70 @@ class MetricHinge:
     def cut(self, factor: Floats) -> tuple[float, Floats]:
         """Return (offset, gradient) of the plane that touches R at the W of this factor."""
         with one_blas_thread():
-            mapped = self.shape.embed(self.items, factor)
-            point = _Point(
-                self.queries,
-                self.items,
-                self.relevance,
-                self.weight,
-                self.scale,
-                self.oracle,
-                self.shape,
-                self.shape.embed(self.queries, factor),
-                mapped,
-                squares(mapped),
-            )
-            offset, products, column_sums = self.executor.sum_blocks(_cut_of, point, self._blocks, _add)
+            offset, products, column_sums = self._held.sum(_CUT, factor)
             # sum_i D_i x_i x_i' = X'(DX), and half of it in each of the two products.
             inner = self.shape.products(self.items, self.items * column_sums[:, None])
             return offset, self.shape.symmetric(0.5 * inner - products)
 
     @cached_property
-    def _blocks(self) -> Sequence[slice]:
-        return row_blocks(len(self.weight), self.relevance.n_items)
+    def _held(self) -> Held[_Shared, _Queries]:
+        blocks = [self._block(rows) for rows in row_blocks(len(self.weight), self.relevance.n_items)]
+        return self.executor.hold(blocks, _Shared(self.items, self.oracle, self.shape))
+
+    def _block(self, rows: slice) -> _Queries:
+        scale = None if self.scale is None else self.scale[rows]
+        return _Queries(row_range(self.queries, rows), self.relevance.part(rows), self.weight[rows], scale)
 
 
-class _Point(NamedTuple):
-    """The hinge of some queries at one W, for whoever works on a block of them."""
+class _Queries(NamedTuple):
+    """A block of queries; every one ranks all items."""
 
-    queries: Rows
-    items: Rows
+    points: Rows
     relevance: Relevance
     weight: Floats
     scale: Floats | None
+
+
+class _Shared(NamedTuple):
+    items: Rows
     oracle: Oracle
     shape: MetricShape
-    mapped_queries: Rows
+
+
+class _Point(NamedTuple):
+    """The hinge at one W, for whoever works on a block of queries."""
+
+    shared: _Shared
+    factor: Floats
     mapped_items: Rows
     item_squares: Floats
 
 
-def _cut_of(point: _Point, block: slice) -> tuple[float, Floats, Floats]:
-    scores = catalogue_scores(point.mapped_queries[block], point.mapped_items, point.item_squares)
+def _mapped(shared: _Shared, factor: Floats) -> _Point:
+    mapped = shared.shape.embed(shared.items, factor)
+    return _Point(shared, factor, mapped, squares(mapped))
+
+
+def _cut_of(point: _Point, queries: _Queries) -> _Sums:
+    items, oracle, shape = point.shared
+    scores = catalogue_scores(shape.embed(queries.points, point.factor), point.mapped_items, point.item_squares)
     n_queries, n_items = scores.shape
-    scale = np.ones(n_queries) if point.scale is None else point.scale[block]
-    if point.scale is not None:
+    scale = np.ones(n_queries) if queries.scale is None else queries.scale
+    if queries.scale is not None:
         scores *= scale[:, None]
     relevance = np.empty(scores.shape, dtype=np.int8)
-    point.relevance.fill(block, relevance)
+    queries.relevance.fill(slice(0, n_queries), relevance)
     losses, weights = np.empty(n_queries), np.empty(scores.size)
     offsets = np.arange(n_queries + 1, dtype=np.int64) * n_items
-    point.oracle.most_violated_block(scores.ravel(), relevance.ravel(), offsets, losses, weights)
-    share = point.weight[block]
+    oracle.most_violated_block(scores.ravel(), relevance.ravel(), offsets, losses, weights)
+    share = queries.weight
     S = weights.reshape(scores.shape)
     S *= (share * scale)[:, None]
-    return float(share @ losses), point.shape.products(point.queries[block], S @ point.items), S.sum(axis=0)
+    return float(share @ losses), shape.products(queries.points, S @ items), S.sum(axis=0)
 
 
-def _add(one: tuple[float, Floats, Floats], other: tuple[float, Floats, Floats]) -> tuple[float, Floats, Floats]:
+def _add(one: _Sums, other: _Sums) -> _Sums:
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
+_CUT: BlockSum[_Shared, Floats, _Point, _Queries, _Sums] = BlockSum(_mapped, _cut_of, _add)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from slatewise.core.checks import sparse_range
 from slatewise.core.executor import one_blas_thread
 from slatewise.metric_learning.mahalanobis import Rows, catalogue_scores, row_blocks, smallest, squares
 
@@ -44,6 +45,10 @@ class Relevance(Protocol):
         """Keep some of the queries."""
         ...
 
+    def part(self, block: slice) -> Self:
+        """Keep neighbouring queries, without copying what is large."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class SameClass:
@@ -73,6 +78,10 @@ class SameClass:
         """Keep some of the queries."""
         return replace(self, query_class=self.query_class[chosen], own=self.own[chosen])
 
+    def part(self, block: slice) -> SameClass:
+        """Keep neighbouring queries."""
+        return replace(self, query_class=self.query_class[block], own=self.own[block])
+
 
 @dataclass(frozen=True, eq=False)
 class SharedLabel:
@@ -101,6 +110,10 @@ class SharedLabel:
     def some(self, chosen: Ints) -> SharedLabel:
         """Keep some of the queries."""
         return replace(self, query_labels=csr_array(self.query_labels[chosen]), own=self.own[chosen])
+
+    def part(self, block: slice) -> SharedLabel:
+        """Keep neighbouring queries."""
+        return replace(self, query_labels=sparse_range(self.query_labels, block), own=self.own[block])
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +148,10 @@ class Listed:
         """Keep some of the queries."""
         return replace(self, lists=csr_array(self.lists[chosen]), own=self.own[chosen])
 
+    def part(self, block: slice) -> Listed:
+        """Keep neighbouring queries."""
+        return replace(self, lists=sparse_range(self.lists, block), own=self.own[block])
+
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
@@ -165,6 +182,10 @@ class Nearest:
     def some(self, chosen: Ints) -> Nearest:
         """Keep some of the queries."""
         return Nearest(self.relevance.some(chosen), self.targets[chosen])
+
+    def part(self, block: slice) -> Nearest:
+        """Keep neighbouring queries."""
+        return Nearest(self.relevance.part(block), self.targets[block])
 
 
 def nearest_targets(relevance: Relevance, queries: Rows, items: Rows, count: int) -> Nearest:

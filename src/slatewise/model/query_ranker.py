@@ -17,10 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
 from slatewise.core.checks import Features
+from slatewise.core.executor import Executor
 from slatewise.core.graded import GradedLists, list_weights
 from slatewise.core.groups import Groups, group_rows
 from slatewise.core.rankings import Rankings, rank_rows
 from slatewise.core.results import Round
+from slatewise.data.row_source import ListTable, RowSource
 from slatewise.metrics import NDCG
 from slatewise.model.checkpoint import resumed
 from slatewise.model.file import ModelCard
@@ -41,7 +43,7 @@ class QueryRanker(SavedEstimator):
 
     def fit(
         self,
-        X: ArrayLike | Sparse,
+        X: ArrayLike | Sparse | RowSource,
         y: ArrayLike | None = None,
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
@@ -53,6 +55,7 @@ class QueryRanker(SavedEstimator):
         ----------
         X
             Features, one row per document: dense, or sparse in any of SciPy's formats, of which no zero is filled in.
+            Or, for :class:`slatewise.MarginRanker`, a :func:`slatewise.cluster.source`, which names all the others too.
         y
             Relevance of each row: a finite number, larger is better; :meth:`score` needs numbers >= 0.
         qid
@@ -68,6 +71,9 @@ class QueryRanker(SavedEstimator):
         self
         """
         rules.check(self)
+        if isinstance(X, RowSource):
+            given = {"y": y, "qid": qid, "group": group, "sample_weight": sample_weight}
+            return self._fit_files(X, [name for name, value in given.items() if value is not None])
         rows = check_features(self, X, reset=True)
         relevance = check_targets(rows, y)
         groups = group_rows(qid, int(rows.shape[0]), group)
@@ -77,6 +83,19 @@ class QueryRanker(SavedEstimator):
         with resumed(self, card.data_sha256) as tell:
             self._fit_lists(GradedLists.of(rows, relevance, groups, weight), tell)
         self.has_qid_ = qid is not None or group is not None
+        self.model_card_ = replace(card, **self._certificate())
+        return self
+
+    def _fit_files(self, source: RowSource, given: list[str]) -> Self:
+        if given:
+            raise ValueError(f"{given[0]}: expected None with a source, which names its columns, found a value")
+        self._settle_seed()
+        lists = source.lists(Executor.of(self.get_params().get("n_threads")))
+        card = replace(card_for(len(lists), np.empty(0)), n_rows=source.n_rows, data_sha256=lists.sha256)
+        self.n_features_in_ = len(source.features)
+        with resumed(self, card.data_sha256) as tell:
+            self._fit_source(source, lists, tell)
+        self.has_qid_ = True
         self.model_card_ = replace(card, **self._certificate())
         return self
 
@@ -149,6 +168,10 @@ class QueryRanker(SavedEstimator):
 
     @abstractmethod
     def _fit_lists(self, lists: GradedLists, tell: Callable[[Round], None]) -> None: ...
+
+    def _fit_source(self, source: RowSource, lists: ListTable, tell: Callable[[Round], None]) -> None:
+        """Learn from rows that stay in their files, where a ranker can."""
+        raise ValueError(f"X: expected arrays for {type(self).__name__}, found a source; MarginRanker takes one")
 
     @abstractmethod
     def _scores(self, X: Features) -> NDArray[np.float64]: ...

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
 
@@ -28,7 +28,9 @@ from slatewise.web.body import BodyRefused
 
 _log = logging.getLogger("slatewise.serve")
 _LARGE = 1 << 15
-"""Bytes of a body from which on reading it is work for a thread."""
+"""Bytes of a body from which on reading it is work for a thread, and few may be here at the same time."""
+COUNTED = "counted"
+"""Marks requests, in the state of their scope, whose answer ``Service.ask`` has counted."""
 PUBLIC = ("/health", "/ready")
 """Paths for those who watch over processes: without a token."""
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -40,6 +42,7 @@ class Service:
     def __init__(self, models: Models, limits: Limits, measures: Measures, *, look_every: float = 1.0) -> None:
         self.models, self.limits, self.measures = models, limits, measures
         self.stopping = False
+        self.taken = self.answered = self._n_large = 0
         self._look_every = look_every
         n_threads = limits.at_once * len(models.names)
         self.pool = ThreadPoolExecutor(n_threads, thread_name_prefix="answer")
@@ -77,15 +80,18 @@ class Service:
         known = name if name in self.batchers else ""
         try:
             version, door = self._door(name, question)
-            asked = await self._asked(request, door)
-            body = await self.batchers[name].answer(door, asked, partial(_body, answer, version))
+            async with asyncio.timeout(self.limits.seconds):
+                with self._room(request):
+                    asked = await self._asked(request, door)
+                    body = await self.batchers[name].answer(door, asked, partial(_body, answer, version))
             response = Response(body, media_type=answer.media_type)
         except BodyRefused:  # the guard answers in our place
             raise
         except ClientDisconnect:
             response = self._refusal(answer, Refused("body", "expected a whole one", 400))
         except Exception as error:
-            response = self._refusal(answer, error)
+            response = self._refusal(answer, error, model=known, route=question)
+        request.scope["state"][COUNTED] = True
         self.measures.answers.labels(known, question, response.status_code).inc()
         self.measures.seconds.labels(known, question).observe(time.monotonic() - began)
         return response
@@ -101,6 +107,21 @@ class Service:
             raise Refused("path", f"expected {able} of a {version.estimator}, found {question}", 404)
         return version, version.doors[question]
 
+    @contextmanager
+    def _room(self, request: Request) -> Generator[None]:
+        """Refuse a large request where there are many: what they hold has a bound."""
+        length = request.headers.get("content-length")  # which the guard has looked at
+        if length is not None and int(length) < _LARGE:
+            yield
+            return
+        if self._n_large >= self.limits.large:
+            raise QueueFull(1)
+        self._n_large += 1
+        try:
+            yield
+        finally:
+            self._n_large -= 1
+
     async def _asked(self, request: Request, door: Door) -> Asked:
         codec = codec_of_request(request.headers.get("content-type"))
         body = await request.body()
@@ -112,7 +133,7 @@ class Service:
         self.measures.batch.labels(name, question).observe(n_queries)
         self.measures.waiting.labels(name).set(len(self.batchers[name].waiting))
 
-    def _refusal(self, codec: Codec, error: Exception) -> Response:
+    def _refusal(self, codec: Codec, error: Exception, **about: str) -> Response:
         headers: dict[str, str] = {}
         match error:
             case QueueFull():
@@ -131,7 +152,7 @@ class Service:
                 refused = refused_by_library(error)
                 place, message, status, kind = refused.place, str(refused), 422, "refused"
             case _:
-                _log.error("failed", exc_info=error)
+                _log.error("failed", exc_info=error, extra={"fields": about})
                 place, message, status, kind = "server", "the server failed; its log says why", 500, "failed"
         self.measures.errors.labels(kind).inc()
         body = codec.encode({"place": place, "message": message})
@@ -168,7 +189,7 @@ def make_routes(service: Service, address: str) -> Starlette:
         return written(request, {"status": service.state}, 200 if service.state == "ready" else 503)
 
     async def metrics(_: Request) -> Response:
-        return Response(service.measures.text(), media_type=_TEXT)
+        return Response(await asyncio.to_thread(service.measures.text), media_type=_TEXT)
 
     async def models(request: Request) -> Response:
         return written(request, {"models": [service.models.about(name) for name in service.models.names]})
@@ -181,8 +202,8 @@ def make_routes(service: Service, address: str) -> Starlette:
         return written(request, service.models.about(name))
 
     async def openapi(_: Request) -> Response:
-        codec = codec_of_answer(None)
-        return Response(codec.encode(document(service.models, service.limits, address)), media_type=JSON)
+        written = await asyncio.to_thread(document, service.models, service.limits, address)
+        return Response(codec_of_answer(None).encode(written), media_type=JSON)
 
     async def refused(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
@@ -209,4 +230,6 @@ def make_routes(service: Service, address: str) -> Starlette:
         Route("/v1/models/{name}", model),
         *(Route(f"/v1/models/{{name}}/{one}", partial(service.ask, one), methods=["POST"]) for one in QUESTIONS),
     ]
-    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: refused})
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: refused})
+    app.router.redirect_slashes = False  # a path that is not there is not there
+    return app

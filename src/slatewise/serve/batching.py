@@ -4,7 +4,8 @@ While a thread is free, a request is answered at once. While all are busy, reque
 takes the oldest together with all that have its key, up to ``limits.batch`` queries. So a batch never waits: the bound
 on the time that batching adds is 0, and batches grow with the load. A queue that is full refuses (429).
 
-A batch that fails is halved until the request that is wrong is alone: others never hear of it.
+A batch that fails is halved until the request that is wrong is alone, and one that the library warns of is answered
+request by request: others never hear of it.
 """
 
 from __future__ import annotations
@@ -62,13 +63,13 @@ class Batcher:
     """Mean time of a request in a thread."""
 
     async def answer(self, door: Door, asked: Asked, write: Callable[[list[Any], tuple[str, ...]], bytes]) -> bytes:
-        """Return the body of the answer."""
+        """Return the body of the answer; who stops waiting (``asyncio.timeout``) leaves the queue."""
         if len(self.waiting) >= self.limits.waiting:
             raise QueueFull(max(1, math.ceil(self.seconds * len(self.waiting))))
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self.waiting.append(Waiting(door, asked, write, future, time.monotonic()))
         self._start()
-        return await asyncio.wait_for(future, self.limits.seconds)
+        return await future
 
     def _start(self) -> None:
         """Give free threads what waits."""
@@ -119,10 +120,12 @@ class Batcher:
 
 
 def _answers(batch: Sequence[Waiting]) -> list[Written]:
-    """Answer a batch, in a thread; what is wrong with a request is its own answer only."""
+    """Answer a batch, in a thread; what is wrong with a request, or warned of, is in its own answer only."""
     try:
         with listening() as heard:
             parts = batch[0].door.respond([one.asked for one in batch])
+        if heard and len(batch) > 1:  # of whom it is said, only asking each alone tells
+            return [_answers([one])[0] for one in batch]
         return [_written(one, own, tuple(heard)) for one, own in zip(batch, parts, strict=True)]
     except Exception as error:
         if len(batch) == 1:

@@ -84,6 +84,10 @@ class Queries(Protocol):
         """Return n real queries."""
         ...
 
+    def kinds(self) -> list[Any]:
+        """Return one query of each kind that is computed in a way of its own."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class FeatureQueries:
@@ -110,6 +114,10 @@ class FeatureQueries:
     def examples(self, n: int) -> list[Any]:
         """Return n real queries."""
         return [[0.0] * self.n_features for _ in range(n)]
+
+    def kinds(self) -> list[Any]:
+        """Return one query: all rows are alike."""
+        return self.examples(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +148,10 @@ class SessionQueries:
         """Return n real queries."""
         items = self.item_ids[: n + 1].tolist()
         return [items[max(place - 1, 0) : place + 1] for place in range(1, n + 1)]
+
+    def kinds(self) -> list[Any]:
+        """Return a session of two, and one without items."""
+        return [*self.examples(1), []]
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +191,10 @@ class IdQueries:
     def examples(self, n: int) -> list[Any]:
         """Return n real queries."""
         return np.resize(self.ranker.query_ids_, n).tolist()
+
+    def kinds(self) -> list[Any]:
+        """Return an id and a basket."""
+        return [*self.examples(1), self.ranker.item_ids_[:2].tolist()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +241,29 @@ class Catalogue:
             fields["stage"] = ("stage", whole(0, self.ranker.n_stages_ - 1) | None, None)
         return [field for name, field in fields.items() if name in taken]
 
+    def _others(self, request: type[msgspec.Struct], **given: Any) -> list[Request]:
+        """Return requests with every kind of query and every switch."""
+        some = self.ranker.item_ids_[:3].tolist()
+        switches: list[dict[str, Any]] = [
+            {},
+            {"exclude": [some[:1]]},
+            {"candidates": some},
+            {"candidates": [some]},
+            {"exclude_seen": True},
+            {"exclude_seen": "last"},
+            {"unknown": "ignore"},
+        ]
+        if "stage" in request.__struct_fields__:
+            switches += [{"stage": stage} for stage in range(self.ranker.n_stages_)]
+        taken = set(request.__struct_fields__)
+        made: Any = request  # a type made for this model: nobody knows its fields before
+        return [
+            made(queries=[query], **given, **switch)
+            for query in self.queries.kinds()
+            for switch in switches
+            if switch.keys() <= taken
+        ]
+
     def _rank(self) -> Door:
         n_items, switches = len(self.ranker.item_ids_), self._switches(self.ranker.rank)
         request = request_type("Rank", self.queries.field, places_field(self.limits, n_items), *switches)
@@ -232,24 +271,26 @@ class Catalogue:
         summary = "The k best items of each query, best first."
         kind = "texts" if self.ranker.item_ids_.dtype.kind == "U" else "whole numbers"
         form, about = self.queries.form, {"n_items": n_items, "ids": kind}
-        return Door("rank", request, Ranking, self._checked_lists, self._ranked, form, example, summary, about)
+        ways = self._others(request)
+        return Door("rank", request, Ranking, self._checked_lists, self._ranked, form, example, summary, ways, about)
 
     def _explain(self) -> Door:
         n_items, switches = len(self.ranker.item_ids_), self._switches(self.ranker.explain)
         request = request_type("Explain", self.queries.field, places_field(self.limits, n_items), *switches)
-        example = request(queries=self.queries.examples(1), k=min(3, n_items))
+        few = min(3, n_items)
+        example = request(queries=self.queries.examples(1), k=few)
         summary = "The k best items of each query, and what made their scores."
-        return Door(
-            "explain", request, Slate, self._checked_lists, self._explained, self.queries.form, example, summary
-        )
+        form, ways = self.queries.form, self._others(request, k=few)
+        return Door("explain", request, Slate, self._checked_parts, self._explained, form, example, summary, ways)
 
     def _scores(self) -> Door:
         items: Field = ("items", several(id_type(self.ranker.item_ids_), 1, self.limits.ids))
         switches = self._switches(self.ranker.scores)
         request = request_type("Scores", self.queries.field, items, *switches)
-        example = request(queries=self.queries.examples(1), items=self.ranker.item_ids_[:3].tolist())
-        summary = "The scores of the items given, for each query."
-        return Door("scores", request, Ranking, self._checked_scores, self._scored, self.queries.form, example, summary)
+        some = self.ranker.item_ids_[:3].tolist()
+        example, ways = request(queries=self.queries.examples(1), items=some), self._others(request, items=some)
+        form, summary = self.queries.form, "The scores of the items given, for each query."
+        return Door("scores", request, Ranking, self._checked_scores, self._scored, form, example, summary, ways)
 
     def _checked_lists(self, request: Request) -> Asked:
         queries, unknown, n_ids = self.queries.checked(request)
@@ -268,6 +309,12 @@ class Catalogue:
         }
         key = request.k, type(queries[0]) is list, common is None, *_hashable(switches)
         return Asked(request, len(queries), key, warnings, {**own, "switches": {**switches, "k": request.k}})
+
+    def _checked_parts(self, request: Request) -> Asked:
+        """Check a request for explanations, which name what moved every item."""
+        n_parts = 1 + (len(self.ranker.position_weights_) + 1 if self.ranker.n_stages_ > 1 else 0)
+        check_numbers(self.limits, "k", len(request.queries), request.k * n_parts)
+        return self._checked_lists(request)
 
     def _check_items(self, name: str, lists: Any, n_queries: int, unknown: str) -> tuple[str, ...]:
         if lists is None:

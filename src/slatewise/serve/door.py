@@ -52,6 +52,9 @@ class Door:
     example: Request
     """A real request that the warm start makes, and the document shows."""
     summary: str = ""
+    others: Sequence[Request] = ()
+    """Requests that go other ways through the estimator: the warm start makes them too, so that no switch is compiled
+    while somebody waits."""
     about: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What else there is to say of the model: how many items it ranks, and what their ids are."""
 

@@ -41,9 +41,9 @@ class Examples:
         row = [[0.0] * n_features]
         nearest, far = "The nearest rows of fit.", "Minus the squared distances to rows of fit."
         about = {"n_items": n_rows, "ids": "whole numbers"}
-        some = scores(queries=row, items=[0])
+        one, some = rank(queries=row), scores(queries=row, items=[0])
         doors = (
-            Door("rank", rank, Ranking, self._checked_rank, self._ranked, "rows", rank(queries=row), nearest, about),
+            Door("rank", rank, Ranking, self._checked_rank, self._ranked, "rows", one, nearest, (), about),
             Door("scores", scores, Ranking, self._checked_scores, self._scored, "rows", some, far),
         )
         return {door.name: door for door in doors}

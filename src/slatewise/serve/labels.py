@@ -80,13 +80,18 @@ class Labels:
         best, much = "The best labels of each row.", "How much each label belongs in."
         why = "Why labels are in: their own score, and what core labels gave."
         next_one, some = "The label to ask next, given the answers so far.", explain(queries=rows, k=few)
+
+        def others(made: Any) -> list[Request]:
+            return [made(queries=rows, k=size, known=given) for size in (None, few) for given in (told, None)]
+
+        ways, question = others(ask)[::2], ask(queries=rows, known=told)  # which is never asked without answers
         doors = (
-            Door("rank", rank, Ranking, check, self._ranked, "rows", rank(queries=rows, k=few), best, about),
-            Door("scores", scores, Ranking, check, self._scored, "rows", scores(queries=rows), much),
-            Door("explain", explain, LabelSlate, self._alone, self._explained, "rows", some, why),
             Door(
-                "next_question", ask, Question, check, self._questions, "rows", ask(queries=rows, known=told), next_one
+                "rank", rank, Ranking, check, self._ranked, "rows", rank(queries=rows, k=few), best, others(rank), about
             ),
+            Door("scores", scores, Ranking, check, self._scored, "rows", scores(queries=rows), much, others(scores)),
+            Door("explain", explain, LabelSlate, self._alone, self._explained, "rows", some, why, others(explain)),
+            Door("next_question", ask, Question, check, self._questions, "rows", question, next_one, ways),
         )
         return {door.name: door for door in doors}
 
@@ -105,7 +110,8 @@ class Labels:
         return Asked(request, len(rows), key, (), {"rows": rows, "known": known})
 
     def _alone(self, request: Request) -> Asked:
-        """An explanation is as long as the shortest of those asked with it."""
+        """An explanation is as long as the shortest of those asked with it; it names what core labels gave to each."""
+        check_numbers(self.limits, "queries", len(request.queries), len(self.names) * (1 + len(self.ranker.core_)))
         asked = self._checked(request)
         return Asked(request, asked.size, None, (), asked.parts)
 

@@ -22,6 +22,9 @@ class Limits:
     """From the arrival of a request to its answer."""
     waiting: int = 512
     """Requests for one model that wait for a thread; one more is refused with 429."""
+    large: int = 32
+    """Requests with bodies of 32 KiB or more, for all models, from their arrival to their answer; one more is refused
+    with 429: what they hold in memory is bounded too."""
     batch: int = 256
     """Queries of several requests that are answered together."""
     at_once: int = 2

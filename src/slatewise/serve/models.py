@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -21,7 +22,8 @@ from typing import Any, cast
 from slatewise.core.errors import printable
 from slatewise.core.rules import shown
 from slatewise.model.saving import load
-from slatewise.serve.door import Door, Doors
+from slatewise.serve.door import Door, Doors, Refused, Request
+from slatewise.serve.hearing import listening
 from slatewise.serve.kinds import doors_of
 from slatewise.serve.limits import Limits
 from slatewise.serve.spool import Spool
@@ -129,22 +131,9 @@ class Models:
     def look(self) -> None:
         """Read the files that changed since the last look; called in a thread, and by one at a time."""
         for watched in self.files:
-            try:
-                identity = _identity(watched.file.path)
-            except OSError as error:
-                if watched.refused is None:
-                    self._refuse(watched, f"{watched.file.path}: {error.strerror}")
-                continue
-            if identity == watched.seen and (watched.refused is None or time.monotonic() < watched.again):
-                continue
-            fresh = identity != watched.seen
-            watched.seen = identity
-            try:
-                self._take(watched)
-            except (ValueError, OSError, MemoryError) as error:
-                watched.wait = 1.0 if fresh else min(2 * watched.wait, _LONGEST_WAIT)
-                watched.again = time.monotonic() + watched.wait
-                self._refuse(watched, printable(str(error), 400))
+            self._look_at(watched)
+            if watched.refused is not None and watched.file.name not in self._current:
+                self._take_kept(watched.file.name)
 
     async def watch(self, seconds: float, pool: ThreadPoolExecutor) -> None:
         """Look again and again."""
@@ -154,6 +143,27 @@ class Models:
                 await asyncio.get_running_loop().run_in_executor(pool, self.look)
             except Exception:
                 _log.exception("looking for new model files failed")
+
+    def _look_at(self, watched: _Watched) -> None:
+        """Take a file, or refuse it; whatever is wrong with one, the others are looked at too."""
+        try:
+            identity = _identity(watched.file.path)
+        except OSError as error:
+            if watched.refused is None:
+                self._refuse(watched, f"{watched.file.path}: {error.strerror}")
+            return
+        if identity == watched.seen and (watched.refused is None or time.monotonic() < watched.again):
+            return
+        fresh = identity != watched.seen
+        watched.seen = identity
+        try:
+            self._take(watched)
+        except Exception as error:
+            watched.wait = 1.0 if fresh else min(2 * watched.wait, _LONGEST_WAIT)
+            watched.again = time.monotonic() + watched.wait
+            foreseen = isinstance(error, (ValueError, OSError, MemoryError))
+            reason = str(error) if foreseen else f"{watched.file.path}: {type(error).__name__}: {error}"
+            self._refuse(watched, printable(reason, 400), None if foreseen else error)
 
     def _take(self, watched: _Watched) -> None:
         name = watched.file.name
@@ -169,11 +179,25 @@ class Models:
         except BaseException:
             path.unlink(missing_ok=True)
             raise
-        self._current[name] = fresh
         watched.refused, watched.wait = None, 1.0
+        self._swap(before, fresh)
         self._spool.keep_only(name, version)
-        self._told(before, name, "taken")
-        _log.info("model", extra={"fields": {"model": name, "version": version, "estimator": fresh.estimator}})
+
+    def _take_kept(self, name: str) -> None:
+        """Take the copy that other workers answer with, where the file is bad or gone: one that starts does as they."""
+        for path, version in self._spool.kept(name):
+            try:
+                self._swap(None, self._made(name, path, version))
+            except Exception as error:  # also a bad one that another worker is about to refuse
+                _log.warning("copy refused", extra={"fields": {"model": name, "reason": printable(str(error), 400)}})
+            else:
+                return
+
+    def _swap(self, before: Version | None, fresh: Version) -> None:
+        self._current[fresh.name] = fresh
+        self._told(before, fresh.name, "taken")
+        about = {"model": fresh.name, "version": fresh.version, "estimator": fresh.estimator}
+        _log.info("model", extra={"fields": about})
 
     def _made(self, name: str, path: Path, version: str) -> Version:
         estimator = load(path, mmap=True)
@@ -195,16 +219,25 @@ class Models:
         }
         return Version(name, version, type(estimator).__name__, doors, about, examples)
 
-    def _refuse(self, watched: _Watched, reason: str) -> None:
+    def _refuse(self, watched: _Watched, reason: str, unforeseen: Exception | None = None) -> None:
         if reason != watched.refused:
-            _log.error("model refused", extra={"fields": {"model": watched.file.name, "reason": reason}})
+            about = {"model": watched.file.name, "reason": reason}
+            _log.error("model refused", extra={"fields": about}, exc_info=unforeseen)
             self._told(self._current.get(watched.file.name), watched.file.name, "refused")
         watched.refused = reason
 
 
 def warm(door: Door) -> list[Any]:
-    """Ask the example alone and with others, so that all kernels are compiled; return the answer to it alone."""
-    asked = door.check(door.example)
+    """Ask the example and all other ways, alone and several, so that all is compiled; return the example's answer."""
+    with listening():  # what it warns of is nobody's
+        for request in door.others:
+            with suppress(Refused, ValueError):  # this model does not take the switch, and refuses before it computes
+                _answered(door, request)
+        return _answered(door, door.example)
+
+
+def _answered(door: Door, request: Request) -> list[Any]:
+    asked = door.check(request)
     if asked.key is not None:
         door.respond([asked] * _TOGETHER)
     return door.respond([asked])[0]

@@ -18,6 +18,7 @@ _ERROR = {
     "type": "object",
     "properties": {"place": {"type": "string"}, "message": {"type": "string"}},
     "required": ["place", "message"],
+    "examples": [{"place": "k", "message": "k: expected int >= 1"}],
 }
 _REFUSALS = {
     "400": "The body is no JSON or MessagePack, or the request is not decent HTTP.",
@@ -42,7 +43,7 @@ _GUARDED = {
 
 def document(models: Models, limits: Limits, address: str) -> dict[str, Any]:
     """Return the document as it is now; models that are not loaded yet have no paths."""
-    paths: dict[str, Any] = _common_paths()
+    paths: dict[str, Any] = _common_paths([models.about(name) for name in models.names])
     schemas: dict[str, Any] = {"Error": _ERROR, "Model": _MODEL}
     for name in models.names:
         version = models.get(name)
@@ -66,8 +67,8 @@ def _description(limits: Limits) -> str:
     return (
         f"One request: at most {limits.queries} queries, lists of {limits.k} places, {limits.numbers} scores in all, "
         f"lists of {limits.ids} ids, {limits.body_bytes} bytes, {limits.seconds:g} s. At most {limits.waiting} of them "
-        f"wait for a model. Requests are answered together where they can be, {limits.batch} queries at most, and none "
-        "waits for that."
+        f"wait for a model, and {limits.large} with large bodies are here at the same time. Requests are answered "
+        f"together where they can be, {limits.batch} queries at most, and none waits for that."
     )
 
 
@@ -152,25 +153,26 @@ _MODEL = {
 _STATUS = {"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]}
 
 
-def _common_paths() -> dict[str, Any]:
+def _common_paths(about: list[dict[str, Any]]) -> dict[str, Any]:
     model = {"$ref": _REF.format(name="Model")}
     every = {"type": "object", "properties": {"models": {"type": "array", "items": model}}, "required": ["models"]}
-    name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+    name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}, "example": about[0]["name"]}
     nothing = {"404": _REFUSALS["404"], "429": _REFUSALS["429"], "503": _REFUSALS["503"]}
-    ready = _get("Whether requests are welcome.", _both(_STATUS), {"429": _REFUSALS["429"]})
+    ready = _get("Whether requests are welcome.", _both(_STATUS, {"status": "ready"}), {"429": _REFUSALS["429"]})
     ready["responses"]["503"] = {"description": "Models are loading, or it stops.", "content": _both(_STATUS)}
     return {
-        "/health": {"get": _get("Whether the process lives.", _both(_STATUS), nothing)},
+        "/health": {"get": _get("Whether the process lives.", _both(_STATUS, {"status": "alive"}), nothing)},
         "/ready": {"get": ready},
         "/metrics": {"get": _get("Figures for Prometheus.", {"text/plain": {"schema": {"type": "string"}}}, nothing)},
         "/openapi.json": {"get": _get("This document.", {JSON: {"schema": {"type": "object"}}}, nothing)},
-        "/v1/models": {"get": _get("All models.", _both(every), nothing)},
-        "/v1/models/{name}": {"get": _get("One model.", _both(model), nothing), "parameters": [name]},
+        "/v1/models": {"get": _get("All models.", _both(every, {"models": about}), nothing)},
+        "/v1/models/{name}": {"get": _get("One model.", _both(model, about[0]), nothing), "parameters": [name]},
     }
 
 
-def _both(schema: Any) -> dict[str, Any]:
-    return {JSON: {"schema": schema}, MESSAGEPACK: {"schema": schema}}
+def _both(schema: Any, example: Any = None) -> dict[str, Any]:
+    shown = {} if example is None else {"example": example}
+    return {JSON: {"schema": schema, **shown}, MESSAGEPACK: {"schema": schema}}
 
 
 def _get(summary: str, content: dict[str, Any], own: dict[str, str]) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class Settings:
     def rules(self, public: tuple[str, ...]) -> Rules:
         """Return what the guard allows."""
         limits = BodyLimits(self.limits.body_bytes, 20.0)
-        return Rules(public=public, body=limits, only_answers=True)
+        return Rules(public=public, any_name=public, body=limits, only_answers=True)
 
     def written(self) -> str:
         """Return JSON for another process."""

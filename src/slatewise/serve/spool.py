@@ -40,9 +40,21 @@ class Spool:
             os.unlink(temporary)
         return target, version
 
+    def kept(self, name: str) -> list[tuple[Path, str]]:
+        """Return the copies of a model, the newest first, and their versions."""
+        copies = [path for path in self.folder.glob("*@*.safetensors") if path.name.rpartition("@")[0] == name]
+        return [(path, path.stem.rpartition("@")[2]) for path in sorted(copies, key=_age)]
+
     def keep_only(self, name: str, version: str) -> None:
         """Remove other copies of a model; who has one mapped keeps it until it lets go."""
         for path in self.folder.glob("*@*.safetensors"):
             of, _, rest = path.name.rpartition("@")
             if of == name and rest != f"{version}.safetensors":
                 path.unlink(missing_ok=True)
+
+
+def _age(path: Path) -> float:
+    try:
+        return -path.stat().st_mtime
+    except OSError:  # another worker has removed it
+        return 0.0

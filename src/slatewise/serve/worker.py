@@ -7,6 +7,7 @@ comes, then takes what still waits on the socket, and only then closes it; whate
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 import signal
@@ -19,7 +20,7 @@ from typing import Any
 import uvicorn
 
 from slatewise.core.executor import one_blas_thread
-from slatewise.serve.app import PUBLIC, Service, make_routes
+from slatewise.serve.app import COUNTED, PUBLIC, Service, make_routes
 from slatewise.serve.hearing import hear_warnings
 from slatewise.serve.logs import write_logs
 from slatewise.serve.measures import Measures
@@ -32,9 +33,12 @@ from slatewise.web.guard import Guard
 from slatewise.web.server import server_config
 from slatewise.web.tokens import Digests
 
+_log = logging.getLogger("slatewise.serve")
 _LATE_SECONDS = 0.3
 """How long a connection without a request may still bring one when the socket is closed."""
 _MOST_CONNECTIONS = 2000
+_IDLE_SECONDS = 75
+"""Longer than proxies and clients keep a connection, so that it is they who close it, and no request meets that."""
 
 
 def make_service(settings: Settings) -> Service:
@@ -43,12 +47,9 @@ def make_service(settings: Settings) -> Service:
 
     def told(before: Version | None, name: str, result: str) -> None:
         measures.swaps.labels(name, result).inc()
-        if result == "taken":
-            if before is not None:
-                measures.version.labels(name, before.estimator, before.version).set(0)
-            now = models.get(name)
-            if now is not None:
-                measures.version.labels(name, now.estimator, now.version).set(1)
+        now = models.get(name)
+        if now is not None and now is not before:
+            measures.answers_now(before, now)
 
     models = Models(settings.files(), Spool(Path(settings.spool)), settings.limits, settings.n_threads, told)
     return Service(models, settings.limits, measures, look_every=settings.look_every)
@@ -57,23 +58,36 @@ def make_service(settings: Settings) -> Service:
 def make_app(settings: Settings, service: Service) -> App:
     """Return the whole application: routes behind the guard."""
     keys = Digests(list) if settings.token_file is None else TokenFile(Path(settings.token_file)).keys
-    routes = _closing(make_routes(service, settings.address), service)
+    routes: Any = make_routes(service, settings.address)
     # Nothing is signed by the secret: there are no pages, and no cookies.
-    return Guard(routes, settings.site(), keys, secrets.token_bytes(32), settings.rules(PUBLIC))
+    guard = Guard(routes, settings.site(), keys, secrets.token_bytes(32), settings.rules(PUBLIC))
+    return _counting(guard, service)
 
 
-def _closing(app: Any, service: Service) -> App:
-    """Tell clients of a service that stops to come back on another connection."""
+def _counting(app: App, service: Service) -> App:
+    """Count requests and what the guard refuses; who asks one that stops is told to come on a new connection."""
 
-    async def routes(scope: Scope, receive: Receive, send: Send) -> None:
+    async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        service.taken += 1
+        state = scope.setdefault("state", {})
+
         async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start" and service.stopping:
-                message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+            if message["type"] == "http.response.start":
+                if COUNTED not in state:
+                    service.measures.refused_at_the_door(message["status"])
+                if service.stopping:
+                    own = [pair for pair in message["headers"] if pair[0] != b"connection"]
+                    message = {**message, "headers": [*own, (b"connection", b"close")]}
             await send(message)
+            if message["type"] == "http.response.body" and not message.get("more_body", False):
+                service.answered += 1
 
         await app(scope, receive, sending)
 
-    return routes
+    return counted
 
 
 class Server(uvicorn.Server):
@@ -103,6 +117,8 @@ class Server(uvicorn.Server):
                 break
             await asyncio.sleep(0.01)
         await super().shutdown(sockets)
+        figures = {"requests": self._service.taken, "answered": self._service.answered}
+        _log.info("stopped", extra={"fields": figures})
 
     @staticmethod
     def _is_new(connection: Any) -> bool:
@@ -142,6 +158,7 @@ def run_worker(settings: Settings, listening: socket.socket, *, wait_until_ready
         settings.port,
         most_connections=_MOST_CONNECTIONS,
         grace_seconds=grace,
+        idle_seconds=_IDLE_SECONDS,
     )
     server = Server(config, service, settings)
     with one_blas_thread():

@@ -34,13 +34,15 @@ class Rules:
 
     public: Collection[str] = (ENTER,)
     """Paths that need no visitor: as they are, or with ``/`` at the end all below."""
+    any_name: Collection[str] = ()
+    """Paths that may be asked by any name of this machine: those who watch over processes know its number only."""
     body: BodyLimits = field(default_factory=BodyLimits)
     wrong_tokens: WrongTokens = field(default_factory=WrongTokens)
     only_answers: bool = False
     """Whether no request changes anything: then a program may POST without a token where none is needed, and pages of
     others still may not."""
-    told: Callable[[str, str], None] = lambda what, client: None
-    """Called in a thread with "enter", "leave", "wrong token" and the client, for an audit log."""
+    told: Callable[[str, str, Visitor | None], None] = lambda what, client, visitor: None
+    """Called in a thread with "enter", "leave", "wrong token", the client and the visitor, for an audit log."""
 
 
 class Guard:
@@ -77,7 +79,7 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = refused(scope, self._site)
+        answer = refused(scope, self._site, any_name=scope["path"] in self._rules.any_name)
         if answer is None and scope["path"] == ENTER and scope["method"] == "POST" and ENTER in self._rules.public:
             answer = await self._enter(scope, receive)
         elif answer is None:
@@ -108,7 +110,7 @@ class Guard:
         if answer is not None:
             return answer
         if scope["path"] == LEAVE and scope["method"] == "POST":
-            await asyncio.to_thread(self._rules.told, "leave", client)
+            await asyncio.to_thread(self._rules.told, "leave", client, visitor)
             return Answer(303, "left", (("location", ENTER), self._cookie.removed()))
         state = scope.setdefault("state", {})
         state["visitor"], state["form_token"] = visitor, form_token(self._secret, shown or "")
@@ -140,15 +142,16 @@ class Guard:
         except ValueError:
             fields = {}
         token = fields.get("token", [""])[0].strip()
-        if await asyncio.to_thread(self._keys.find, token) is None:
+        visitor = await asyncio.to_thread(self._keys.find, token)
+        if visitor is None:
             await self._wrong(client)
             return Answer(401, "token: expected one that is valid")
-        await asyncio.to_thread(self._rules.told, "enter", client)
+        await asyncio.to_thread(self._rules.told, "enter", client, visitor)
         return Answer(303, "entered", (("location", "/"), self._cookie.written(token)))
 
     async def _wrong(self, client: str) -> None:
         self._rules.wrong_tokens.add(client)
-        await asyncio.to_thread(self._rules.told, "wrong token", client)
+        await asyncio.to_thread(self._rules.told, "wrong token", client, None)
 
     def _is_public(self, path: str) -> bool:
         return any(path == one or (one.endswith("/") and path.startswith(one)) for one in self._rules.public)

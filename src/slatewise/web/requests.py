@@ -11,14 +11,16 @@ METHODS = SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
 _ONCE = ("host", "origin", "content-length", "content-type", "cookie", "authorization", "transfer-encoding")
 _STRANGE = re.compile(r"[\x00-\x1f\x7f\\]|(^|/)\.\.?(/|$)|//")
 _LONGEST_PATH = 2000
+_PROXIES = ("x-forwarded-for", "x-forwarded-host", "forwarded")
 
 
-def refused(scope: Scope, site: Site) -> Answer | None:
+def refused(scope: Scope, site: Site, *, any_name: bool = False) -> Answer | None:
     """Return why a request is refused whoever sends it, None where it is decent."""
     for check in (_method, _path, _headers):
         if (answer := check(scope)) is not None:
             return answer
-    return _host(scope, site) or _from_elsewhere(scope)
+    named = None if any_name else _host(scope, site) or _passed_on(scope, site)
+    return named or _from_elsewhere(scope)
 
 
 def refused_change(scope: Scope, site: Site) -> Answer | None:
@@ -61,6 +63,13 @@ def _host(scope: Scope, site: Site) -> Answer | None:
     host = header(scope, "host")
     if site.origins and (host is None or host.lower() not in site.hosts):
         return Answer(421, "Host: expected the address of this server")
+    return None
+
+
+def _passed_on(scope: Scope, site: Site) -> Answer | None:
+    """Where nobody is asked for a token, a proxy would make everybody who reaches it one who sits at this machine."""
+    if not site.needs_token and any(header(scope, name) is not None for name in _PROXIES):
+        return Answer(421, "expected a request from this machine, found one of a proxy, for which tokens are needed")
     return None
 
 

@@ -22,11 +22,12 @@ def server_config(
     head_seconds: float = HEAD_SECONDS,
     most_connections: int = 500,
     grace_seconds: int = 5,
+    idle_seconds: int = 5,
 ) -> Config:
     """Return settings for ``uvicorn.Server``: limits, no word about what serves, and no trust in forwarded headers.
 
-    What was accepted has ``grace_seconds`` to end when the server stops. Behind a proxy the guard reads what the proxy
-    says; see :class:`slatewise.web.site.Site`.
+    What was accepted has ``grace_seconds`` to end when the server stops; a connection without a request is closed after
+    ``idle_seconds``. Behind a proxy the guard reads what the proxy says; see :class:`slatewise.web.site.Site`.
     """
     import uvicorn
 
@@ -36,13 +37,14 @@ def server_config(
         port=port,
         http=cast("Any", _protocol(head_seconds)),
         ws="none",
+        loop="asyncio",  # whatever else is installed: how a server stops depends on it
         lifespan="auto",
         log_level="warning",
         access_log=False,
         server_header=False,
         proxy_headers=False,
         limit_concurrency=most_connections,
-        timeout_keep_alive=5,
+        timeout_keep_alive=idle_seconds,
         timeout_graceful_shutdown=grace_seconds,
         h11_max_incomplete_event_size=1 << 14,
     )

@@ -27,6 +27,7 @@ BENCHMARKS = {
     "neighbors": "slatewise_papers.bench.neighbors",
     "serve": "slatewise_papers.bench.serve",
     "gpu": "slatewise_papers.bench.gpu",
+    "ray": "slatewise_papers.bench.ray",
     "golden": "slatewise_papers.bench.golden_metrics",
 }
 

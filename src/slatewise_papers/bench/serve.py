@@ -2,8 +2,8 @@
 
 The generator sends requests at fixed times, whether earlier ones were answered or not, and measures from the time a
 request was *due*: a service that falls behind shows it. It runs in a process of its own, on the same machine. Peers
-have the same factors: implicit's ``topk`` (what its ``recommend`` runs) behind a plain FastAPI route, and LitServe with
-our own ranker inside, asked by the same generator in the same run.
+have the same factors: implicit's ``recommend`` behind a plain FastAPI route, and LitServe with our own ranker inside,
+asked by the same generator in the same run, at fixed times and by so many clients at once that wait for their answers.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from slatewise_papers.bench._table import Row, Table, installed
 
 N_COMPONENTS, K, BATCH = 64, 20, 256
 PATH = "/v1/models/songs/rank"
+CLIENTS = (1, 8, 32)
 PEERS = {"implicit": "implicit behind a FastAPI route", "litserve": "LitServe with our ranker"}
 
 
@@ -41,12 +43,13 @@ def run(quick: bool = False) -> Table:
         path = Path(folder, "songs.safetensors")
         model_of(n_items).save(path)
         rows: list[Row] = []
+        load_before = os.getloadavg()[0]
         with served(path) as port:
             for rate in rates:
-                found, refused = open_loop(port, PATH, n_items, rate, seconds)
-                what = f"one query of {n_items} items, {rate}/s" + (f", {refused} refused" if refused else "")
-                rows.append(Row(f"{what}, p50", _ms(found, 0.5), unit="ms"))
-                rows.append(Row(f"{what}, p99", _ms(found, 0.99), unit="ms", bar="<= 10 ms" if rate == 50 else ""))
+                found = asked(port, PATH, n_items, "rate", rate, seconds)
+                what = f"one query of {n_items} items, {rate}/s{found.told}"
+                rows.append(Row(f"{what}, p50", found.ms(0.5), unit="ms"))
+                rows.append(Row(f"{what}, p99", found.ms(0.99), unit="ms", bar="<= 10 ms" if rate == 50 else ""))
             rows += _against_direct(path, port, n_items, quick)
         left_out = [name for name in PEERS if not installed(name)]
         for name, what in PEERS.items():
@@ -54,7 +57,7 @@ def run(quick: bool = False) -> Table:
                 rows += _against_peer(name, what, path, n_items, seconds)
     remarks = [
         f"{os.cpu_count()} cores; the generator in a process of its own on the same machine; load before the run "
-        f"{os.getloadavg()[0]:.1f}",
+        f"{load_before:.1f}",
         "direct: the library's own call in a process of its own, with as many threads",
     ]
     return Table("serve", rows, left_out, remarks)
@@ -90,22 +93,31 @@ def served(path: Path) -> Generator[int]:
         process.wait(300)
 
 
-def open_loop(port: int, path: str, n_items: int, rate: float, seconds: float) -> tuple[list[float], int]:
-    """Run the generator in a process of its own; return the seconds that each answer took, and how many were none."""
-    command = [
-        sys.executable,
-        "-m",
-        "slatewise_papers.bench.serve",
-        str(port),
-        path,
-        str(n_items),
-        str(rate),
-        str(seconds),
-    ]
+def asked(port: int, path: str, n_items: int, kind: str, number: float, seconds: float) -> Times:
+    """Run the generator in a process of its own; return what became of its requests."""
+    words = (port, path, n_items, kind, number, seconds)
+    command = [sys.executable, "-m", "slatewise_papers.bench.serve", *map(str, words)]
     found = subprocess.run(command, check=True, capture_output=True, text=True)
     taken: list[float | None] = json.loads(found.stdout)
     answered = [one for one in taken if one is not None]
-    return answered, len(taken) - len(answered)
+    return Times(answered, len(taken) - len(answered))
+
+
+@dataclass(frozen=True)
+class Times:
+    """The seconds that answers took, and how many requests had none."""
+
+    seconds: list[float]
+    unanswered: int
+
+    def ms(self, share: float) -> float:
+        """Return a quantile."""
+        return 1e3 * float(np.quantile(self.seconds, share))
+
+    @property
+    def told(self) -> str:
+        """What to say of those without an answer."""
+        return f", {self.unanswered} unanswered" if self.unanswered else ""
 
 
 def _against_direct(path: Path, port: int, n_items: int, quick: bool) -> list[Row]:
@@ -132,15 +144,30 @@ def _against_direct(path: Path, port: int, n_items: int, quick: bool) -> list[Ro
 
 
 def _against_peer(name: str, what: str, path: Path, n_items: int, seconds: float) -> list[Row]:
+    """Ask ours, then theirs, each alone on the machine: a server that only waits may still wake up all the time."""
+    with served(path) as port:
+        ours = _asked_every_way(port, PATH, n_items, seconds)
+    with peer(name, path) as port:
+        theirs = _asked_every_way(port, "/predict", n_items, seconds)
     rows: list[Row] = []
-    with served(path) as port, peer(name, path) as theirs:
-        for rate in (50, 200):
-            ours, _ = open_loop(port, PATH, n_items, rate, seconds)
-            other, _ = open_loop(theirs, "/predict", n_items, rate, seconds)
-            for share in (0.5, 0.99):
-                label = f"one query, {rate}/s, p{100 * share:g}"
-                rows.append(Row(label, _ms(ours, share), what, _ms(other, share), "ms", "ratio >= 1"))
+    for label, (own, unanswered) in ours.items():
+        other, failed = theirs[label]
+        rows.append(Row(label + unanswered, own, what + failed, other, "ms", "ratio >= 1"))
     return rows
+
+
+def _asked_every_way(port: int, path: str, n_items: int, seconds: float) -> dict[str, tuple[float, str]]:
+    """Return a figure in ms for each way to ask, and what to say of requests without an answer."""
+    found: dict[str, tuple[float, str]] = {}
+    for rate in (10, 50):  # more than that, and a plain route falls behind for good
+        times = asked(port, path, n_items, "rate", rate, seconds)
+        for share in (0.5, 0.99):
+            found[f"one query, {rate}/s, p{100 * share:g}"] = times.ms(share), times.told
+    for clients in CLIENTS:
+        times = asked(port, path, n_items, "clients", clients, seconds / 2)
+        each = 1e3 * seconds / 2 / max(len(times.seconds), 1)
+        found[f"one query, {clients} at once, per answer"] = each, times.told
+    return found
 
 
 @contextmanager
@@ -176,44 +203,69 @@ def _wait(port: int, path: str) -> None:
     raise RuntimeError(f"port {port}: expected a server within two minutes, found none")
 
 
-def _ms(seconds: list[float], share: float) -> float:
-    return 1e3 * float(np.quantile(seconds, share))
-
-
 # --- the generator ----------------------------------------------------------------------------------------------------
 
 
-async def generate(port: int, path: str, n_items: int, rate: float, seconds: float) -> list[float | None]:
-    """Send requests at fixed times over kept connections; return the time of each since it was due, None if refused."""
-    rng = np.random.default_rng(2)
-    idle: list[tuple[Any, Any]] = []
-    taken: list[float | None] = []
-    loop = asyncio.get_running_loop()
+@dataclass(eq=False)
+class Asking:
+    """Asks for one query at a time over connections that are kept; remembers how long each answer took since due."""
 
-    async def one(due: float, query: int) -> None:
-        reader, writer = idle.pop() if idle else await asyncio.open_connection("127.0.0.1", port)
-        body = json.dumps({"queries": [query], "k": K}).encode()
-        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+    port: int
+    path: str
+    idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = field(default_factory=list[Any])
+    taken: list[float | None] = field(default_factory=list[Any])
+    """None where there was no answer, or a refusal."""
+
+    async def one(self, due: float, query: int) -> None:
+        """Ask, and wait for the answer."""
+        try:
+            is_right = await self._asked(json.dumps({"queries": [query], "k": K}).encode())
+        except (OSError, asyncio.IncompleteReadError):
+            is_right = False
+        self.taken.append(asyncio.get_running_loop().time() - due if is_right else None)
+
+    async def _asked(self, body: bytes) -> bool:
+        while self.idle and self.idle[-1][0].at_eof():  # a peer closes what is idle for seconds
+            self.idle.pop()[1].close()
+        kept = self.idle.pop() if self.idle else await asyncio.open_connection("127.0.0.1", self.port)
+        reader, writer = kept
+        head = f"POST {self.path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nContent-Type: application/json\r\n"
         writer.write(head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
         answer = await reader.readuntil(b"\r\n\r\n")
         length = next(line for line in answer.lower().split(b"\r\n") if line.startswith(b"content-length:"))
         await reader.readexactly(int(length.split(b":")[1]))
-        taken.append(loop.time() - due if b" 200 " in answer.split(b"\r\n", 1)[0] else None)
-        idle.append((reader, writer))
+        self.idle.append(kept)
+        return b" 200 " in answer.split(b"\r\n", 1)[0]
 
+
+async def generate(port: int, path: str, n_items: int, kind: str, number: float, seconds: float) -> list[float | None]:
+    """Ask for so many seconds: ``rate``, at fixed times, so many a second; ``clients``, so many that wait for answers.
+
+    Returns how long each answer took since it was due, None where there was none.
+    """
+    rng, loop, asking = np.random.default_rng(2), asyncio.get_running_loop(), Asking(port, path)
     for _ in range(20):
-        await one(loop.time(), int(rng.integers(n_items)))
-    taken.clear()
+        await asking.one(loop.time(), int(rng.integers(n_items)))
+    asking.taken.clear()
     start = loop.time() + 0.1
+    if kind == "clients":
+
+        async def client(own: np.random.Generator) -> None:
+            while (now := loop.time()) < start + seconds:
+                await asking.one(now, int(own.integers(n_items)))
+
+        await asyncio.gather(*(client(own) for own in rng.spawn(int(number))))
+        return asking.taken
     tasks: list[asyncio.Task[None]] = []
-    for number, query in enumerate(rng.integers(0, n_items, int(rate * seconds)).tolist()):
-        due = start + number / rate
+    for place, query in enumerate(rng.integers(0, n_items, int(number * seconds)).tolist()):
+        due = start + place / number
         await asyncio.sleep(max(due - loop.time(), 0.0))
-        tasks.append(asyncio.create_task(one(due, query)))
+        tasks.append(asyncio.create_task(asking.one(due, query)))
     await asyncio.gather(*tasks)
-    return taken
+    return asking.taken
 
 
 if __name__ == "__main__":
-    at, where, how_many, per_second, lasting = sys.argv[1:]
-    print(json.dumps(asyncio.run(generate(int(at), where, int(how_many), float(per_second), float(lasting)))))
+    at, where, how_many, which, amount, lasting = sys.argv[1:]
+    found = asyncio.run(generate(int(at), where, int(how_many), which, float(amount), float(lasting)))
+    print(json.dumps(found))

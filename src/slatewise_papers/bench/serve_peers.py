@@ -14,17 +14,17 @@ K = 20
 
 
 def implicit_route(path: str, port: int) -> None:
-    """Run implicit's top-k, as its ``recommend`` does, in a plain FastAPI route: what one would write first."""
+    """Run implicit's ``recommend`` in a plain FastAPI route: what one would write first."""
     fastapi, uvicorn = import_module("fastapi"), import_module("uvicorn")
-    topk: Any = import_module("implicit.cpu.topk").topk
     ranker = load(path)
     width = ranker.n_components_ + 1
-    items = np.ascontiguousarray(ranker.item_factors_[0, :, :width])
-    queries = np.ascontiguousarray(ranker.query_factors_[0, :, :width])
+    model: Any = import_module("implicit.cpu.als").AlternatingLeastSquares(factors=width)
+    model.item_factors = np.ascontiguousarray(ranker.item_factors_[0, :, :width])
+    model.user_factors = np.ascontiguousarray(ranker.query_factors_[0, :, :width])
     app = fastapi.FastAPI()
 
     def predict(body: dict[str, Any]) -> dict[str, Any]:
-        ids, scores = topk(items, queries[body["queries"]], body["k"], num_threads=0)
+        ids, scores = model.recommend(body["queries"], None, body["k"], filter_already_liked_items=False)
         return {"ids": ids.tolist(), "scores": scores.tolist()}
 
     def health() -> dict[str, str]:

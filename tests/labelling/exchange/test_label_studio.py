@@ -97,18 +97,29 @@ def test_an_annotation_changed_in_label_studio_counts_as_it_is_now(empty, tmp_pa
 
 def test_files_are_found_by_the_end_of_their_path(tmp_path):
     (tmp_path / "photos").mkdir()
-    for name in ("a b.jpg", "c.ogg"):
+    (tmp_path / "photos" / "deep").mkdir()
+    for name in ("a b.jpg", "c.ogg", "deep/c.ogg", "d.png"):
         (tmp_path / "photos" / name).write_bytes(b"")
     tasks = [
         {"id": 7, "data": {"image": "/data/upload/1/a%20b.jpg"}},
-        {"id": 8, "data": {"audio": "/data/local-files/?d=deep/c.ogg"}},
+        {"id": 8, "data": {"audio": "/data/local-files/?d=sounds/deep/c.ogg"}},
+        {"id": 10, "data": {"audio": "/data/local-files/?d=../c.ogg"}},
+        {"id": 11, "data": {"image": "/data/upload/1/0f1e2d3c-d.png"}},
         {"id": 9, "data": {"image": "https://example.org/x.jpg"}},
     ]
     (tmp_path / "tasks.json").write_text(json.dumps(tasks))
     items = read_tasks(tmp_path / "tasks.json", folder=tmp_path / "photos").items
     assert [(item.id, item.kind, item.content) for item in items] == [
-        ("7", "image", "a b.jpg"), ("8", "audio", "c.ogg"), ("9", "link", "https://example.org/x.jpg")
+        ("7", "image", "a b.jpg"), ("8", "audio", "deep/c.ogg"), ("10", "audio", "c.ogg"), ("11", "image", "d.png"),
+        ("9", "link", "https://example.org/x.jpg"),
     ]  # fmt: skip
+    folder = tmp_path / "photos"
+    files = [Item(name, "image", name, folder) for name in ("a b.jpg", "d.png")]
+    with Project.create(tmp_path / "photos.db", ["sea", "sky"], files) as project:
+        ticked = {"annotations": [{"result": chosen("sky")}]}
+        (tmp_path / "done.json").write_text(json.dumps([tasks[0] | ticked, tasks[3] | ticked]))
+        import_answers(project, tmp_path / "done.json")
+        assert project.known().values.tolist() == [[0, 1], [0, 1]]
     with pytest.raises(DataError, match=r"tasks.json\[0\]: expected data with a text, an address, or a path to a file"):
         read_tasks(tmp_path / "tasks.json")
 

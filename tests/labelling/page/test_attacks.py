@@ -335,6 +335,10 @@ def test_guessed_tokens_are_slowed_down_and_logged(tmp_path):
         assert len(logged) == statuses.count(401)
         assert all(line.detail == {"client": "203.0.113.7"} for line in logged)
         assert token not in str(desk.project.audit.all())
+        form = [HOST, ORIGIN, ("content-type", "application/x-www-form-urlencoded")]
+        assert ask(app, "POST", "/enter", form, f"token={token}".encode(), client=("198.51.100.1", 1)).status == 303
+        last = desk.project.audit.all()[-1]
+        assert (last.what, last.annotator, last.detail) == ("enter", 1, {})
     finally:
         desk.close()
 

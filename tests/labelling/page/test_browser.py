@@ -15,11 +15,12 @@ from tests.labelling.page.browsing import (
     too_small,
     without_name,
 )
-from tests.labelling.scenes import ranker
+from tests.labelling.scenes import Y, ranker
 
 from slatewise.labelling import Item, Plan, Project, keep_model
 from slatewise.labelling.entrance import new_token
 from slatewise.labelling.quality import Quality
+from slatewise.labelling.store.records import Act, Given
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = pytest.mark.skipif(browser_path() is None, reason="no browser: none of chromium, google-chrome on PATH")
@@ -354,6 +355,49 @@ def test_versions_are_shown_and_rolled_back(known, people, monkeypatch):
     page.get_by_role("button", name="Train a new version").click()
     expect(page.get_by_role("button", name="Train a new version")).to_be_enabled()
     assert started == [1]
+
+
+def test_a_new_version_is_trained_while_a_person_labels(path, people):
+    with Project.open(path) as project:
+        bob = project.people.number("Bob")
+        project.record(
+            Act("answer", 8 + place, bob, tuple(Given(label, int(said)) for label, said in enumerate(row)))
+            for place, row in enumerate(Y[8:])
+        )
+    server = Served(path)
+    try:
+        page = people(f"{server.address}/?annotator=Ann#model")
+        page.get_by_role("button", name="Train a new version").click()
+        expect(page.get_by_role("button", name="Training …")).to_be_disabled()
+        page.get_by_role("link", name="Label").click()
+        expect(page.locator(".labels li").first).to_be_visible()
+        page.keyboard.press("y")  # nobody waits for it
+        says(page, "1 question instead of 8")
+        assert server.desk.trainer.wait().state == "trained"
+        server.desk.workbench.refresh(wait=True)
+        page.keyboard.press("n")
+        expect(page.locator("#toast")).to_have_text("Version 2 of the model is in use now.")
+        page.get_by_role("link", name="Model").click()
+        expect(page.locator(".state")).to_have_text(re.compile("^Version 2, from 1[67] items of which 12[89]"))
+        expect(page.locator("tr", has_text=re.compile("1[67] items, 12[89] labels known"))).to_contain_text("in use")
+        page.get_by_role("button", name="Use version 1").click()
+        expect(page.locator("tr", has_text="made elsewhere")).to_contain_text("in use")
+        models = [one.model for one in server.desk.project.answers(annotator=server.desk.project.people.number("Ann"))]
+        assert models == [1, 1]
+    finally:
+        people.leave()
+        server.stop()
+
+
+def test_a_renamed_label_is_found_by_its_new_name(served, ann):
+    served.desk.project.labels.rename(LABELS[7], "deep snow")
+    served.desk.workbench.refresh(wait=True)
+    with ann.expect_response("**/api/me*"):
+        ann.keyboard.press("y")
+    says(ann, "1 question instead of 8")
+    ann.keyboard.press("/")
+    ann.keyboard.type("deep")
+    expect(ann.get_by_role("option", name="deep snow")).to_be_visible()
 
 
 def test_progress_and_export(known, people):

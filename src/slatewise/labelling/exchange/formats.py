@@ -10,7 +10,12 @@ from typing import Any, NamedTuple, TypeAlias
 from slatewise.core.rules import shown
 from slatewise.labelling.exchange.json_lines import read_json_lines, write_json_lines
 from slatewise.labelling.exchange.label_studio import read_label_studio, write_label_studio
-from slatewise.labelling.exchange.matrices import read_answers_npz, write_answers_npz, write_answers_svmlight
+from slatewise.labelling.exchange.matrices import (
+    lost_in_svmlight,
+    read_answers_npz,
+    write_answers_npz,
+    write_answers_svmlight,
+)
 from slatewise.labelling.exchange.statements import Names, Statement, record
 from slatewise.labelling.exchange.tables import read_table, write_long, write_wide
 from slatewise.labelling.store.project import Project
@@ -25,6 +30,8 @@ class Format(NamedTuple):
     read: Reader | None
     endings: tuple[str, ...]
     needs_features: bool = False
+    lost: Callable[[Project], str] = lambda project: ""
+    """What it cannot say of a project, in words."""
 
 
 FORMATS: dict[str, Format] = {
@@ -33,7 +40,7 @@ FORMATS: dict[str, Format] = {
     "jsonl": Format(write_json_lines, read_json_lines, (".jsonl", ".ndjson")),
     "label-studio": Format(write_label_studio, read_label_studio, (".json",)),
     "npz": Format(write_answers_npz, read_answers_npz, (".npz",), needs_features=True),
-    "svmlight": Format(write_answers_svmlight, None, (".svmlight", ".svm", ".libsvm"), needs_features=True),
+    "svmlight": Format(write_answers_svmlight, None, (".svmlight", ".svm", ".libsvm"), True, lost_in_svmlight),
 }
 
 

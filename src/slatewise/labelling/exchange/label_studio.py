@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,6 +40,9 @@ from slatewise.labelling.store.records import Item
 _TAGS = {"image": "Image", "text": "Text", "audio": "Audio", "link": "Text"}
 _CONTROL, _OBJECT, _OURS, _ORDER = "labels", "item", "slatewise", "slatewise_order"
 _LAST = math.inf
+_MOST_PARTS = 20
+_UPLOADED = re.compile(r"^[0-9a-f]{8}-")
+"""What Label Studio puts before the name of a file that is uploaded."""
 _ENDINGS = {
     **dict.fromkeys((".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp"), "image"),
     **dict.fromkeys((".mp3", ".wav", ".ogg", ".flac", ".m4a"), "audio"),
@@ -130,7 +135,7 @@ class Tasks:
 def read_tasks(path: PathOrFile, folder: str | PathLike[str] | None = None) -> Tasks:
     """Read tasks with predictions: items, the labels that are mentioned, and scores.
 
-    An item is a text, an ``http`` address, or a file of ``folder`` with the name that the path in the task ends with.
+    An item is a text, an ``http`` address, or the file below ``folder`` that the path in the task ends with.
     Its id is ``data.item``, else the task's. Label Studio exports predictions only with a snapshot that asks for them.
     """
     items: list[Item] = []
@@ -290,9 +295,11 @@ class _Task:
     def item(self, names: Names) -> int:
         """Return the item that the task is about: by its id, by what its file is called, or by what it says."""
         for text in self._texts():
-            for name, known in ((text, names.items), (_file_name(text), names.items), (text, names.contents)):
-                if name in known:
-                    return known[name]
+            for name in (text, *_tails(text)):
+                if name in names.items:
+                    return names.items[name]
+            if text in names.contents:
+                return names.contents[text]
         raise self.fault(
             "data with the id of an item of the project, a path that ends with one, or its text", self._data
         )
@@ -303,9 +310,11 @@ class _Task:
         for text in self._texts():
             if text == self._data.get("item"):
                 continue
-            kind = _ENDINGS.get(PurePosixPath(_file_name(text)).suffix.lower())
-            if folder is not None and kind is not None and (folder / _file_name(text)).is_file():
-                return Item(item_id, cast("Any", kind), _file_name(text), folder)
+            tails = _tails(text)
+            kind = _ENDINGS.get(PurePosixPath(tails[-1]).suffix.lower()) if tails else None
+            files = [tail for tail in tails if folder is not None and os.path.isfile(folder / tail)]
+            if kind is not None and files:
+                return Item(item_id, cast("Any", kind), files[0], folder)
             if text.startswith(("http://", "https://")):
                 return Item(item_id, "link", text)
             if kind is None:
@@ -323,9 +332,20 @@ class _Task:
         return found
 
 
-def _file_name(path: str) -> str:
-    """Return the last part of a path or an address."""
-    return unquote(path.partition("?d=")[2] or path.partition("?")[0]).rpartition("/")[2]
+def _tails(path: str) -> list[str]:
+    """Return what a path or an address ends with, the longest first; last the name of a file before its upload.
+
+    Examples
+    --------
+    >>> _tails("/data/local-files/?d=beach/a%20b.jpg"), _tails("/data/upload/1/0f1e2d3c-c.png")[-2:]
+    (['beach/a b.jpg', 'a b.jpg'], ['0f1e2d3c-c.png', 'c.png'])
+    """
+    parts = [part for part in unquote(path.partition("?d=")[2] or path.partition("?")[0]).split("/") if part]
+    if ".." in parts:
+        parts = parts[-1:]
+    tails = ["/".join(parts[start:]) for start in range(max(len(parts) - _MOST_PARTS, 0), len(parts))]
+    before = _UPLOADED.sub("", parts[-1]) if parts else ""
+    return [*tails, before] if before and before != parts[-1] else tails
 
 
 def _tasks(path: PathOrFile) -> Iterator[_Task]:

@@ -45,16 +45,19 @@ def write_answers_npz(project: Project, path: str | PathLike[str], X: Any) -> No
 
 def write_answers_svmlight(project: Project, path: str | PathLike[str], X: Any) -> None:
     """Write features and labels by number; what is not known counts as no, with a warning."""
-    rows = labelled_rows(project, X)
-    assert rows.known is not None
-    unknown = rows.known.size - int(rows.known.sum())
-    if unknown:
-        warnings.warn(
-            f"{unknown} of {rows.known.size} labels are not known and count as no; npz keeps them apart",
-            DataWarning,
-            stacklevel=3,
-        )
-    write_multilabel_svmlight(path, rows)
+    lost = lost_in_svmlight(project)
+    if lost:
+        warnings.warn(lost, DataWarning, stacklevel=3)
+    write_multilabel_svmlight(path, labelled_rows(project, X))
+
+
+def lost_in_svmlight(project: Project) -> str:
+    """Return what the format cannot say of a project, in words; nothing where it says all."""
+    known = project.known().values >= 0
+    unknown = known.size - int(known.sum())
+    if not unknown:
+        return ""
+    return f"{unknown} of {known.size} labels are not known and count as no; npz keeps them apart"
 
 
 def read_answers_npz(path: PathOrFile, names: Names, annotator: str) -> list[Statement]:

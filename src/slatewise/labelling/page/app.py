@@ -62,19 +62,22 @@ def make_app(project: str | os.PathLike[str], *, site: Site | None = None) -> Ap
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncGenerator[None]:
     desk = cast("Desk", app.state.desk)
-    looking = asyncio.create_task(_look_after(desk))
+    ended = asyncio.Event()
+    looking = asyncio.create_task(_look_after(desk, ended))
     try:
         yield
     finally:
-        looking.cancel()
-        with suppress(asyncio.CancelledError):
-            await looking
+        ended.set()
+        await looking
         await asyncio.to_thread(desk.close)
 
 
-async def _look_after(desk: Desk) -> None:
-    while True:
-        await asyncio.sleep(_LOOK_SECONDS)
+async def _look_after(desk: Desk, ended: asyncio.Event) -> None:
+    """To the end of what it does at the moment: a trainer that is started after the others were stopped would stay."""
+    while not ended.is_set():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(ended.wait(), _LOOK_SECONDS)
+            return
         await asyncio.to_thread(desk.look_after)
 
 

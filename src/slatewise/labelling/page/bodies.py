@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from slatewise.labelling.item_data import Seen
 from slatewise.labelling.item_view import Word
 from slatewise.labelling.plan import By
 from slatewise.labelling.scored_items import Basis
@@ -101,6 +102,7 @@ class Me(BaseModel):
     project: str
     items: int
     labels: list[str]
+    names: int = Field(description="Another number once labels are renamed or added.")
     formats: list[str] = Field(
         description="In which everything can be exported; npz and svmlight if there are features."
     )
@@ -170,6 +172,7 @@ class TurnBody(BaseModel):
     item: ItemBody | None
     view: ViewBody | None
     message: str = Field(description="What was done, or why there is no item; often empty.")
+    names: int = Field(description="As of /api/me: if it is another, ask there for the names of the labels.")
 
 
 class LabelCountBody(BaseModel):
@@ -283,4 +286,6 @@ class ModelsBody(BaseModel):
     notes: list[str]
     trainer: Literal["idle", "training", "trained", "failed"]
     message: str
-    can_train: bool = Field(description="Whether there is something to learn from: features or log-odds of the items.")
+    sees: Seen = Field(
+        description="What a model sees of an item; without anything it learns which labels come together."
+    )

@@ -10,7 +10,6 @@ from threading import Lock, RLock
 
 from slatewise.core.errors import ProjectError
 from slatewise.labelling.agreement import Agreement
-from slatewise.labelling.item_data import ItemData
 from slatewise.labelling.page.refusals import Refused
 from slatewise.labelling.page.report import Report
 from slatewise.labelling.page.seat import Seat
@@ -41,7 +40,7 @@ class Desk:
         except BaseException:
             self.project.close()
             raise
-        self._seats: dict[str, Seat] = {}
+        self._seats: dict[int, Seat] = {}
         self._names: dict[int, str] = {}
         self._lock, self._report_lock = RLock(), Lock()
         self._report: Report | None = None
@@ -50,6 +49,7 @@ class Desk:
     def close(self) -> None:
         """End what runs, and close the project."""
         self.trainer.stop()
+        self.workbench.close()
         self.project.close()
 
     def name_of(self, visitor: Visitor, annotator: str | None) -> str:
@@ -72,10 +72,11 @@ class Desk:
     def seat(self, visitor: Visitor, annotator: str | None) -> Seat:
         """Return the seat of a person."""
         name = self.name_of(visitor, annotator)
+        number = self.project.people.number(name) if visitor.who is None else visitor.who  # a name may be forgotten
         with self._lock:
-            if name not in self._seats:
-                self._seats[name] = Seat(self.workbench.session(name), self.project)
-            return self._seats[name]
+            if number not in self._seats:
+                self._seats[number] = Seat(self.workbench, name)
+            return self._seats[number]
 
     def require(self, visitor: Visitor, role: Role) -> None:
         """Refuse a visitor who may not do what this role may."""
@@ -100,17 +101,18 @@ class Desk:
     def look_after(self) -> None:
         """Train and load what is due; called every few seconds."""
         try:
-            if ItemData.is_attached(self.project):
-                self.trainer.poll()
+            self.trainer.poll()
             self.workbench.refresh()
         except (ProjectError, ValueError, OSError) as error:
             _log.warning("looking for a new version of the model: %s", error)
+        except Exception:  # it is looked again in any case
+            _log.exception("looking for a new version of the model failed")
 
-    def told(self, what: str, client: str) -> None:
+    def told(self, what: str, client: str, visitor: Visitor | None) -> None:
         """Note who came, left, or showed a wrong token; of the latter from where."""
         detail = {"client": client} if what == "wrong token" else {}
         try:
-            self.project.audit.add(what, None, **detail)
+            self.project.audit.add(what, None if visitor is None else visitor.who, **detail)
         except ProjectError as error:
             _log.warning("%s from %s is not in the audit log: %s", what, client, error)
 

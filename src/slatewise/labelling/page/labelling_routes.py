@@ -23,7 +23,8 @@ ItemNumber = Annotated[int, Path(ge=0, le=bodies.MOST_NUMBER)]
 def me(request: Request, annotator: AnnotatorQuery = None) -> bodies.Me:
     """Say who one is."""
     desk, visitor = desk_of(request), visitor_of(request)
-    featured = ItemData.is_attached(desk.project)
+    bench = desk.workbench.bench
+    featured = ItemData.kind_attached(desk.project) != "nothing"
     return bodies.Me(
         annotator=desk.name_of(visitor, annotator),
         local=visitor.who is None,
@@ -31,7 +32,8 @@ def me(request: Request, annotator: AnnotatorQuery = None) -> bodies.Me:
         form_token=request.state.form_token,
         project=desk.project.name,
         items=len(desk.project.items),
-        labels=desk.project.labels.names(),
+        labels=bench.names,
+        names=bench.names_number,
         formats=[name for name, format in FORMATS.items() if featured or not format.needs_features],
     )
 

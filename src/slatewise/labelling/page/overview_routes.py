@@ -89,7 +89,7 @@ def models(request: Request) -> bodies.ModelsBody:
         notes=list(desk.workbench.notes()),
         trainer=status.state,
         message=status.message,
-        can_train=ItemData.is_attached(desk.project),
+        sees=ItemData.kind_attached(desk.project),
     )
 
 
@@ -98,8 +98,6 @@ def train(request: Request, _: bodies.Nothing, annotator: AnnotatorQuery = None)
     """Begin to train a new version, unless that is under way."""
     desk = desk_of(request)
     desk.require(visitor_of(request), "owner")
-    if not ItemData.is_attached(desk.project):
-        raise Refused(409, "project: expected features or log-odds of the items to learn from, found none attached")
     if desk.trainer.start():
         desk.project.audit.add("train", seat_of(request, annotator).annotator)
     return models(request)
@@ -122,7 +120,7 @@ def use(request: Request, said: bodies.Use, annotator: AnnotatorQuery = None) ->
 def export(
     request: Request, format: Annotated[str, Query(max_length=20)] = "long", annotator: AnnotatorQuery = None
 ) -> FileResponse:
-    """Return everything that was said as a file."""
+    """Return everything that was said as a file; ``X-Lost`` says what the format cannot."""
     desk = desk_of(request)
     desk.require(visitor_of(request), "owner")
     chosen = FORMATS[format_of("", format)]
@@ -135,7 +133,8 @@ def export(
     except BaseException:
         shutil.rmtree(folder)
         raise
-    return FileResponse(folder / name, filename=name, background=BackgroundTask(shutil.rmtree, folder))
+    lost, ended = chosen.lost(desk.project), BackgroundTask(shutil.rmtree, folder)
+    return FileResponse(folder / name, headers={"x-lost": lost} if lost else None, filename=name, background=ended)
 
 
 def _people(desk: Desk) -> dict[int, str]:

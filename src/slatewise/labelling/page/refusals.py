@@ -61,6 +61,7 @@ def answer_in_words(app: FastAPI) -> None:
     app.add_exception_handler(ValueError, _not_valid)
     app.add_exception_handler(IndexError, _not_there)
     app.add_exception_handler(ProjectError, _cannot_write)
+    app.add_exception_handler(OSError, _cannot_write)
 
 
 def _answer(status: int, text: str, **headers: str) -> JSONResponse:

@@ -9,9 +9,8 @@ from slatewise.labelling.page import bodies
 from slatewise.labelling.page.refusals import Refused
 from slatewise.labelling.page.shown import item_body, view_body
 from slatewise.labelling.plan import By
-from slatewise.labelling.session import Session
-from slatewise.labelling.store.project import Project
 from slatewise.labelling.store.records import Undone
+from slatewise.labelling.workbench import Workbench
 
 _NO_ITEMS = "This project has no items yet."
 _NOTHING_LEFT = "Nothing is left for you: every item is done, skipped, or with somebody else at the moment."
@@ -21,8 +20,9 @@ _NOTHING_TO_UNDO = "There is nothing to take back."
 class Seat:
     """Does one thing at a time, whatever windows the person has open."""
 
-    def __init__(self, session: Session, project: Project) -> None:
-        self._session, self._project = session, project
+    def __init__(self, workbench: Workbench, name: str) -> None:
+        self._workbench, self._project = workbench, workbench.project
+        self._session = workbench.session(name)
         self._lock = RLock()
 
     @property
@@ -109,6 +109,7 @@ class Seat:
             item=None if number is None else item_body(number, self._project.items[number]),
             view=None if view is None else view_body(view),
             message=message,
+            names=self._workbench.bench.names_number,
         )
 
     def _undone(self, undone: Undone) -> str:

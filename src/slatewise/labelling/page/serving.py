@@ -38,7 +38,7 @@ def serve(
         The address that browsers use, as ``https://label.example.org``, if it is another than ``http://HOST:PORT``;
         then tokens are required on this machine too.
     behind_proxy
-        Whether a proxy on this machine passes requests on, and says in ``X-Forwarded-For`` whose they are.
+        Whether a proxy on this machine passes requests to ``origin`` on, and says in ``X-Forwarded-For`` whose.
     ready
         Called with the address when the server listens.
     """
@@ -66,18 +66,20 @@ def _listening(host: str, port: int) -> socket.socket:
         listener.listen(256)
     except (OSError, OverflowError) as error:
         listener.close()
-        raise ValueError(f"port: expected one that is free at {host}, found {port}: {error}") from None
+        raise ValueError(f"port: expected one that is free at {host}, found {port}: {error}; 0 takes any") from None
     return listener
 
 
 def _site(host: str, port: int, origin: str | None, behind_proxy: bool) -> Site:
+    if behind_proxy and origin is None:
+        raise ValueError("origin: expected the address that browsers use, as https://label.example.org, found None")
     if origin is not None:
         return Site.public(origin, behind_proxy=behind_proxy)
     if host in _HERE:
         return Site.local(port)
     if host in ("0.0.0.0", "::"):
         raise ValueError(f"origin: expected the address that browsers use, as http://192.168.1.5:{port}, found None")
-    return Site.public(f"http://{_in_address(host)}:{port}", behind_proxy=behind_proxy)
+    return Site.public(f"http://{_in_address(host)}:{port}")
 
 
 def _in_address(host: str) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 
 from slatewise.core.errors import ProjectError
 from slatewise.core.progress import track
+from slatewise.labelling.exchange.formats import import_answers
 from slatewise.labelling.item_data import ItemData
 from slatewise.labelling.plan import Plan
 from slatewise.labelling.setup.item_files import FoundItems
@@ -58,6 +59,7 @@ def make_project_folder(
     scores: ItemMatrix | None = None,
     plan: Plan | None = None,
     copy: bool = False,
+    answers: str | os.PathLike[str] | None = None,
 ) -> NewProject:
     """Make the folder of a new project, all of it or nothing.
 
@@ -75,6 +77,8 @@ def make_project_folder(
         How to label. Default: as :class:`Plan` comes.
     copy
         Whether to copy the files of items into the folder. Default: they stay where they are, and must.
+    answers
+        A file whose answers are taken in, see :func:`slatewise.labelling.import_answers`.
     """
     if features is not None and scores is not None:
         raise ValueError("--scores: expected features or scores, found both")
@@ -88,6 +92,12 @@ def make_project_folder(
                 _attach(project, _rows_found(features, found), False, notes)
             if scores is not None:
                 _attach(project, _rows_found(scores, found), True, notes)
+            if answers is not None:
+                taken = import_answers(project, answers)
+                if taken.answers:
+                    notes.append(
+                        f"{taken.answers} statements of {taken.people} people about {taken.items} items are in it"
+                    )
     return NewProject(target / PROJECT_FILE, len(items), len(labels), tuple(notes))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from threading import RLock
@@ -106,10 +106,9 @@ class Database:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+                self._idle.append(connection)
                 if self._closed:
-                    connection.close()
-                else:
-                    self._idle.append(connection)
+                    self._close_idle()
 
     def rows(self, query: str, *arguments: Any) -> list[Any]:
         """Return what a query finds."""
@@ -147,11 +146,15 @@ class Database:
         """Close all connections; nothing where that was done."""
         with self._lock:
             self._closed = True
-            while self._idle:
-                self._idle.pop().close()
+            self._close_idle()
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None
+
+    def _close_idle(self) -> None:
+        with suppress(IndexError):  # another thread may take the last one
+            while True:
+                self._idle.pop().close()
 
     def _migrate(self, version: int) -> None:
         if self.readonly:

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.devices import with_less_memory, working_on
 from slatewise.latent.averaging import EpochMean, is_moment
 from slatewise.latent.engine import EpochStats, Factors
-from slatewise.latent.gpu.memory import with_less_memory
 from slatewise.latent.gpu.step import Plan, Step
 from slatewise.latent.gpu.tables import Sent, device_width
 from slatewise.latent.gpu.tiles import LARGEST, Tiles
@@ -26,6 +26,31 @@ STEPS_BEFORE_RECORDING = 3
 """Steps that are launched kernel by kernel: they compile, and fill the caches of libraries."""
 
 
+Take: TypeAlias = Callable[[Step, int, Callable[[int], None]], None]
+"""A step, how often to take it, and what to call with the number of each that is done."""
+
+
+def launch(step: Step, n_steps: int, note: Callable[[int], None]) -> None:
+    """Take steps kernel by kernel."""
+    for number in range(n_steps):
+        step()
+        note(number)
+
+
+def replay(step: Step, n_steps: int, note: Callable[[int], None]) -> None:
+    """Take steps; on a GPU all but the first few as one that is recorded, which saves launching kernel by kernel."""
+    n_first = min(n_steps, STEPS_BEFORE_RECORDING) if step.at.is_cuda else n_steps
+    launch(step, n_first, note)
+    if n_first == n_steps:
+        return
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    for number in range(n_first, n_steps):
+        graph.replay()
+        note(number)
+
+
 @dataclass(frozen=True, eq=False)
 class Setting:
     """What an engine is told, and what it keeps on the device from epoch to epoch."""
@@ -36,8 +61,8 @@ class Setting:
     dropout: float = 0.0
     tiles: Tiles | None = None
     """None: those that were fastest."""
-    recorded: bool = True
-    """Whether steps are recorded and replayed, on a GPU."""
+    take: Take = replay
+    """Takes all steps of an epoch."""
     kept: dict[int, tuple[NDArray[Any], Tensor]] = field(default_factory=dict[int, "tuple[NDArray[Any], Tensor]"])
 
 
@@ -63,7 +88,8 @@ def run_epoch(
     def attempt(tiles: Tiles) -> EpochStats:
         return _epoch(setting, replace(sent, tiles=tiles, tables={}), factors, pairs, draw, mean)
 
-    return with_less_memory(attempt, first, Tiles.smaller, what, instead)
+    with working_on(setting.device):
+        return with_less_memory(attempt, first, Tiles.smaller, what, instead)
 
 
 def _epoch(
@@ -80,26 +106,12 @@ def _epoch(
     rank_weight = sent.array(setting.rank_weight)
     step = Step.of(sent, queries, items, rank_weight, plan, setting.dropout, draw.seed)
     means = _Means(sent, mean, len(pairs.offsets) - 1, ends, setting.step_pairs)
-    _take(step, len(plan.queries), means.note, setting.recorded)
+    setting.take(step, len(plan.queries), means.note)
     loss, violated = step.totals.tolist()
     for table in sent.tables.values():
         table.bring_back()
     means.hand_over()
     return EpochStats(loss / len(pairs), violated / len(pairs))
-
-
-def _take(step: Step, n_steps: int, note: Callable[[int], None], recorded: bool) -> None:
-    graph = None
-    for number in range(n_steps):
-        if recorded and number == STEPS_BEFORE_RECORDING and step.at.is_cuda:
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                step()
-        if graph is None:
-            step()
-        else:
-            graph.replay()
-        note(number)
 
 
 def _plan(sent: Sent, pairs: TrainingPairs, runs: Ints, step_pairs: int, n_places: int) -> tuple[Plan, Ints]:

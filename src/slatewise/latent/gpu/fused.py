@@ -48,7 +48,7 @@ def _sum_violators(
         v = tl.load(half + item * WIDTH + inside)
         above = (tl.dot(u, tl.trans(v)) > bar[:, None]).to(tl.float16)
         total = tl.dot(above, v, total)
-    here = share * n_pairs + pairs
+    here = share.to(tl.int64) * n_pairs + pairs
     tl.store(out + here[:, None] * WIDTH + columns[None, :], total)
 
 

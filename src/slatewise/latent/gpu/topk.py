@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from slatewise.core.devices import halved, with_less_memory
 from slatewise.latent.added import Held
 from slatewise.latent.cascade import Cascade, Hidden, TopItems, hidden_rows
-from slatewise.latent.gpu.memory import with_less_memory
 from slatewise.latent.gpu.tables import to_device
 from slatewise.latent.pair_terms import add_lists, places_of
 from slatewise.latent.tables import Ints
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 torch: Any = import_module("torch")
 Tensor: TypeAlias = Any
 
-GROUP = 64
-"""Items of a group."""
+GROUP = 128
+"""Items of a group: with fewer there are more maxima to sort, with more there is more left to sort."""
 SCORES_AT_ONCE = 1 << 29
 """2 GB of them."""
 
@@ -39,12 +39,9 @@ def top(device: str, cascade: Cascade, numbers: Ints, k: int, exclude: csr_array
     def attempt(n_queries: int) -> TopItems:
         return _top(device, cascade, numbers, k, exclude, n_queries)
 
-    def smaller(n_queries: int) -> int | None:
-        return n_queries // 2 or None
-
     first = max(1, min(len(numbers), SCORES_AT_ONCE // cascade.n_items))
     return with_less_memory(
-        attempt, first, smaller, f"scores of {cascade.n_items} items", "device=None, which ranks on the CPU"
+        attempt, first, halved, f"scores of {cascade.n_items} items", "device=None, which ranks on the CPU"
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slatewise.core.devices import tile_bytes
+from slatewise.core.devices import halved, tile_bytes, with_less_memory
 from slatewise.matching.gpu.twins import GRAIN, TORCH, Backend, Tensor, sum_all_signs
 from slatewise.matching.kernels.sinkhorn import balance
 from slatewise.matching.permanent_exact import FEW, MOST_BYTES, MOST_ROUNDING, by_subsets, scale, table_bytes
@@ -82,9 +82,13 @@ def sums_on_device(log_weights: Tensor, method: str, backend: Backend) -> tuple[
     square = torch.nn.functional.pad(log_weights, (0, 0, 0, added)) if added else log_weights
     sums = GpuSums(*(torch.empty_like(like) for like in (square[:, 0, 0], square, square[:, 0, 0])))
     solve = _by_subsets if method == "subsets" else _by_glynn
-    for first in range(0, count, width := _at_once(square, method, backend)):
-        for whole, part in zip(sums, solve(square[first : first + width], backend), strict=True):
-            whole[first : first + width] = part
+
+    def fill(at_once: int) -> None:
+        for first in range(0, count, at_once):
+            for whole, part in zip(sums, solve(square[first : first + at_once], backend), strict=True):
+                whole[first : first + at_once] = part
+
+    with_less_memory(fill, _at_once(square, method, backend), halved, "the sums of one matrix", "device=None")
     _mend(square, sums)
     return method, GpuSums(sums.log_z - math.lgamma(added + 1), sums.marginals[:, :n_rows], sums.error)
 

@@ -8,7 +8,6 @@ threads at once: the same bits in every run. A tile that does not fit is cut in 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from slatewise.core.devices import MOST_TILE
+from slatewise.core.devices import MOST_TILE, halved, with_less_memory, working_on
 from slatewise.metric_learning.gpu.interleavings import (
     LOSSES,
     ROUNDING,
@@ -42,23 +41,17 @@ class Tiles:
     def over(self, work: Callable[[slice], Result]) -> Generator[Result]:
         """Yield ``work`` of every tile in order."""
         start = 0
+
+        def attempt(at_once: int) -> Result:
+            self.at_once = at_once
+            return work(slice(start, min(start + at_once, self.n_rows)))
+
         while start < self.n_rows:
-            tile = slice(start, min(start + self.at_once, self.n_rows))
-            try:
-                result = work(tile)
-            except torch.OutOfMemoryError as error:
-                if self.at_once == 1:
-                    raise MemoryError(f"device: expected room for one query against all items, found {error}") from None
-                result = None
-            if result is None:  # here, where what the tile had is free again
-                torch.cuda.empty_cache()
-                self.at_once = (self.at_once + 1) // 2
-                continue
-            yield result
-            start = tile.stop
+            yield with_less_memory(attempt, self.at_once, halved, "one query against all items", "device=None")
+            start += self.at_once
 
 
-class Held(NamedTuple):
+class Sent(NamedTuple):
     """What lies on the device during a fit."""
 
     queries: Tensor
@@ -83,26 +76,26 @@ class GpuHinge(MetricHinge):
 
     def cut(self, factor: Floats) -> tuple[float, Floats]:
         """Return (offset, gradient) of the plane that touches R at the W of this factor, up to rounding."""
-        with torch.cuda.device(self.device) if self.device.type == "cuda" else nullcontext():
+        with working_on(self.device):
             return self._cut(factor)
 
     def _cut(self, factor: Floats) -> tuple[float, Floats]:
-        held, L = self._held, torch.as_tensor(np.ascontiguousarray(factor), device=self.device)
-        items = _embed(held.items, L)
-        queries = items if held.queries is held.items else _embed(held.queries, L)
+        sent, L = self._sent, torch.as_tensor(np.ascontiguousarray(factor), device=self.device)
+        items = _embed(sent.items, L)
+        queries = items if sent.queries is sent.items else _embed(sent.queries, L)
         squares = (items * items).sum(dim=1)
 
         def work(tile: slice) -> tuple[Tensor, Tensor, Tensor]:
             scores = torch.addmm(-squares, queries[tile], items.T, alpha=2.0)
-            scale, share = held.scale[tile], held.weight[tile]
+            scale, share = sent.scale[tile], sent.weight[tile]
             losses, S = self._rankings(scores.mul_(scale[:, None]), self._relevance(tile))
             S *= (share * scale)[:, None]
-            return (share * losses).sum(), _products(held.queries[tile], S @ held.items, L), S.sum(dim=0)
+            return (share * losses).sum(), _products(sent.queries[tile], S @ sent.items, L), S.sum(dim=0)
 
         offset, products, column_sums = 0.0, 0.0, 0.0
         for part in self._tiles.over(work):
             offset, products, column_sums = offset + part[0], products + part[1], column_sums + part[2]
-        inner = _products(held.items, held.items * column_sums[:, None], L)  # pyright: ignore[reportIndexIssue]
+        inner = _products(sent.items, sent.items * column_sums[:, None], L)  # pyright: ignore[reportIndexIssue]
         return float(offset), self.shape.symmetric((0.5 * inner - products).cpu().numpy())
 
     def _rankings(self, scores: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
@@ -127,7 +120,7 @@ class GpuHinge(MetricHinge):
         return torch.as_tensor(losses, device=self.device), torch.as_tensor(weights, device=self.device)
 
     def _relevance(self, tile: slice) -> Tensor:
-        kept = self._held.relevance
+        kept = self._sent.relevance
         return self._filled(tile) if kept is None else kept[tile]
 
     def _filled(self, rows: slice) -> Tensor:
@@ -142,7 +135,7 @@ class GpuHinge(MetricHinge):
         return torch.as_tensor(out, device=self.device)
 
     @cached_property
-    def _held(self) -> Held:
+    def _sent(self) -> Sent:
         try:
             items = _points(self.items, self.device)
             queries = items if self.queries is self.items else _points(self.queries, self.device)
@@ -154,7 +147,7 @@ class GpuHinge(MetricHinge):
             relevance = torch.cat(list(self._tiles.over(self._filled))) if 4 * size < _free(self.device) else None
         except torch.OutOfMemoryError as error:
             raise MemoryError(f"device: expected room for all points in float64, found {error}") from None
-        return Held(queries, items, weight, scale, relevance)
+        return Sent(queries, items, weight, scale, relevance)
 
     @cached_property
     def _tiles(self) -> Tiles:

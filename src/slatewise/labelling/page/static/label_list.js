@@ -7,6 +7,7 @@ const MOVING = { duration: 260, easing: "cubic-bezier(.2, .7, .2, 1)" };
 
 class Row {
   constructor(name, answer) {
+    this.called = name;
     this.number = element("kbd", { "aria-hidden": "true" });
     this.bar = element("span", { class: "bar", "aria-hidden": "true" });
     this.percent = element("span", { class: "percent" });
@@ -44,7 +45,8 @@ export class LabelList {
     const focused = document.activeElement;
     const rows = new Map();
     listed.forEach((one, place) => {
-      const row = this.rows.get(one.label) ?? new Row(one.name, (said) => this.answer(one.label, one.name, said));
+      const there = this.rows.get(one.label);
+      const row = there?.called === one.name ? there : new Row(one.name, (said) => this.answer(one.label, one.name, said));
       row.show(one, place, one.label === asked);
       rows.set(one.label, row);
     });

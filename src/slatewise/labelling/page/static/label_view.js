@@ -69,6 +69,7 @@ export class LabelView {
     this.#showAnswered(view);
     this.list.show(view.listed, view.question?.label);
     this.listNote.hidden = view.listed.length > 0;
+    this.#knowNames(turn);
     if (before?.view && view.version !== null && before.view.version !== null && before.view.version !== view.version) {
       this.context.toast(`Version ${view.version} of the model is in use now.`);
     }
@@ -154,13 +155,14 @@ export class LabelView {
   }
 
   #showSoFar(view) {
-    const [number, ...rest] = saved(view.asked, view.instead_of).split(" ");
+    const words = view.honest ? `${view.asked} of ${view.instead_of} labels` : saved(view.asked, view.instead_of);
+    const [number, ...rest] = words.split(" ");
     this.count.replaceChildren(element("strong", {}, number), ` ${rest.join(" ")}`);
     const known = view.chance !== null;
     this.sureBar.hidden = !known;
     if (known) this.sureBar.style.setProperty("--share", view.chance);
     this.sure.textContent = view.honest
-      ? "Labelled without the model, every label in turn."
+      ? "Labelled without the model. It counts once every label is answered."
       : known
         ? `${view.calibrated ? "" : "The model is "}${percent(view.chance)} sure that nothing is missed`
         : "";
@@ -188,6 +190,14 @@ export class LabelView {
     this.root.replaceChildren(element("section", { class: "empty" }, text, element("p", { class: "muted" }, message), element("div", { class: "actions" }, again, undo)));
     this.context.say(message);
     this.later = setTimeout(() => this.#lookAgain(), LOOK_AGAIN);
+  }
+
+  // A label that has another name now is found by it.
+  async #knowNames(turn) {
+    const { me, server } = this.context;
+    if (turn.names === me.names) return;
+    Object.assign(me, await server.get("/api/me"));
+    this.search.labels = me.labels;
   }
 
   #spokenQuestion(view) {

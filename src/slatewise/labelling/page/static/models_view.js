@@ -3,7 +3,7 @@
 import { button, element, table } from "./dom.js";
 import { curve } from "./curve.js";
 import { Refusal } from "./server.js";
-import { figure, percent } from "./words.js";
+import { counted, figure, percent } from "./words.js";
 
 const AGAIN = 2000;
 const SAID = {
@@ -51,8 +51,9 @@ export class ModelsView {
     const owner = this.context.me.role === "owner";
     const busy = models.trainer === "training";
     const state = element("p", { class: `state ${models.trainer}` }, models.message || SAID[models.basis]);
-    const train = button({ class: "primary", disabled: busy || !models.can_train, onclick: () => this.#post("/api/models/train", {}) }, busy ? "Training …" : "Train a new version");
-    const why = models.can_train ? null : element("p", { class: "muted" }, "Without features or scores of the items there is nothing to learn from.");
+    const train = button({ class: "primary", disabled: busy, onclick: () => this.#post("/api/models/train", {}) }, busy ? "Training …" : "Train a new version");
+    const blind = "Without features of the items it learns which labels come together, and sees no item as another.";
+    const why = models.sees === "nothing" ? element("p", { class: "muted" }, blind) : null;
     const notes = models.notes.filter((note) => note !== models.message && note !== state.textContent).map((note) => element("p", { class: "note" }, note));
     this.root.replaceChildren(
       element("h1", { tabIndex: -1 }, "Model"),
@@ -78,7 +79,7 @@ export class ModelsView {
     const parts = [drawing("Precision of the list before any question", points, (value) => percent(value))];
     if (questions.length) parts.push(drawing("Questions per item until it is enough", questions, (value) => figure(value)));
     const n = measured[measured.length - 1].quality.n_items;
-    return element("section", { class: "worth" }, title, element("p", { class: "muted" }, `On ${n} items that were labelled without the model and that no version has learnt from.`), element("div", { class: "curves" }, parts));
+    return element("section", { class: "worth" }, title, element("p", { class: "muted" }, `Measured on ${counted(n, "item")} labelled without the model; no version has learnt from them.`), element("div", { class: "curves" }, parts));
   }
 
   #versions(models, owner) {

@@ -91,8 +91,10 @@ export class ProgressView {
     const address = URL.createObjectURL(await reply.blob());
     element("a", { href: address, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(address), 60000);
-    this.context.toast(`Exported ${name}.`);
-    this.context.say(`Exported ${name}.`);
+    const lost = reply.headers.get("x-lost");
+    const text = `Exported ${name}.${lost ? ` ${lost}.` : ""}`;
+    this.context.toast(text);
+    this.context.say(text);
   }
 }
 

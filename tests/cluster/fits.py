@@ -1,0 +1,88 @@
+"""Small fits of every learner that a cluster takes part in, cut into many blocks, and what they learned as a hash."""
+
+from hashlib import sha256
+
+import numpy as np
+
+from slatewise import CStarRanker, GraphMatcher, MarginRanker, MatchingRanker, MetricRanker, datasets
+
+BLOCKS = {
+    "slatewise.metric_learning.margin_hinge.BLOCK_BYTES": 1 << 11,
+    "slatewise.metric_learning.mahalanobis.BLOCK_BYTES": 1 << 13,
+    "slatewise.cstar.hinge.BLOCK_BYTES": 1 << 11,
+    "slatewise.cstar.adjusted._TERMS": 1,
+    "slatewise.cstar.adjusted._ROWS": 16,
+    "slatewise.matching.slates._ROWS_OF_RUN": 40,
+    "slatewise.matching.slate_likelihood._BLOCK_NUMBERS": 1 << 10,
+    "slatewise.matching.slate_hinge._BLOCK_SLATES": 64,
+    "slatewise.matching.graph_edges._BLOCK_EDGES": 36,
+}
+"""What cuts data into blocks, so small that little data has many."""
+
+
+def documents(kind, **settings):
+    def fit(**more):
+        queries = datasets.make_queries(n_queries=30, random_state=5)
+        return kind(**settings, **more).fit(queries.X, queries.y, qid=queries.qid)
+
+    return fit
+
+
+def tags(**settings):
+    def fit(**more):
+        scenes = datasets.make_label_scenes(n_rows=150, random_state=3)
+        X = np.asarray(scenes.marginals(scenes.X)) if settings.get("scores") == "pretrained" else scenes.X
+        if settings.get("scores") == "pretrained":
+            X = np.log(np.clip(X, 0.01, 0.99) / (1.0 - np.clip(X, 0.01, 0.99)))
+        return CStarRanker(core=[0, 1], C=1.0, **settings, **more).fit(X, scenes.Y)
+
+    return fit
+
+
+def classes(**settings):
+    def fit(**more):
+        rng = np.random.default_rng(0)
+        y = rng.integers(0, 3, 90)
+        X = rng.normal(size=(90, 4)) + y[:, None] * np.array([1.0, 0.5, 0.0, 0.0])
+        return MetricRanker(**settings, **more).fit(X, y)
+
+    return fit
+
+
+def outlines(**settings):
+    def fit(**more):
+        pairs = datasets.make_silhouettes(n_pairs=10, n_points=6, random_state=2)
+        edges = [datasets.edge_features(a, b) for a, b in zip(pairs.source, pairs.target, strict=True)]
+        return GraphMatcher(l2=0.1, **settings, **more).fit(edges, list(pairs.matches))
+
+    return fit
+
+
+FITS = {
+    "margin map": documents(MarginRanker, tol=1e-2),
+    "margin auc": documents(MarginRanker, loss="auc", tol=1e-2),
+    "cstar likelihood": tags(scores="pretrained"),
+    "cstar likelihood of k": tags(scores="pretrained", surrogate="likelihood-k"),
+    "cstar bundle, linear": tags(scores="linear", surrogate="max-margin", learner="bundle", tol=0.1),
+    "cstar with a base": tags(),
+    "metric map": classes(loss="map", C=10.0, tol=1e-2),
+    "metric auc, diagonal": classes(loss="auc", regularizer="diagonal", tol=1e-2),
+    "matching slates": documents(MatchingRanker, l2=0.01, repeats=2),
+    "matching, tied": documents(MatchingRanker, M=3, l2=0.01, repeats=1, ties="marginal", c="rating"),
+    "matching whole": documents(MatchingRanker, subsets="whole", l2=0.01),
+    "matching whole, max-margin": documents(MatchingRanker, subsets="whole", surrogate="max-margin", l2=0.1, tol=0.05),
+    "matching max-margin": documents(MatchingRanker, M=3, surrogate="max-margin", l2=0.1, repeats=1, tol=0.05),
+    "graph exact": outlines(),
+    "graph max-margin": outlines(surrogate="max-margin", tol=0.05),
+    "graph bethe": outlines(expectation="bethe"),
+    "graph drawn": outlines(expectation="sample", n_samples=5, max_iter=3),
+}
+
+
+def learned(estimator):
+    """Return a hash of all that was learned."""
+    found = sha256()
+    for name, value in sorted(vars(estimator).items()):
+        if name.endswith("_") and isinstance(value, np.ndarray | int | float):
+            found.update(name.encode() + np.asarray(value).tobytes())
+    return found.hexdigest()

@@ -1,0 +1,125 @@
+"""Batch answers: those of the model itself, exactly once, whoever is killed, and never over another's files."""
+
+import json
+import os
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+from tests.cluster.pretend import PretendWorkers
+
+from slatewise import LatentRanker, MarginRanker, MetricRanker, cluster, datasets, metrics
+from slatewise.cluster import batch
+from slatewise.core.executor import on_cluster
+from slatewise.errors import DataError
+
+
+@pytest.fixture(scope="module")
+def songs(tmp_path_factory):
+    """A model of queries and items, and a table of queries, of which some are unknown, in many row groups."""
+    folder = tmp_path_factory.mktemp("songs")
+    pairs = datasets.make_sessions(n_sessions=300, n_items=40, random_state=4).sessions.pairs()
+    model = LatentRanker(n_components=4, epochs=1, learning_rate=0.2, max_norm=1.5, random_state=1)
+    model.fit(pairs.queries, pairs.items).save(folder / "songs.safetensors")
+    queries = np.random.default_rng(0).choice(np.append(model.query_ids_, 999), 90)
+    pyarrow.parquet.write_table(pyarrow.table({"query": queries}), folder / "queries.parquet", row_group_size=11)
+    return model, queries, folder
+
+
+@pytest.fixture
+def workers():
+    opened = PretendWorkers(2)
+    with on_cluster(opened):
+        yield opened
+
+
+def lines(out):
+    parts = sorted(out.glob("part-*.parquet"))
+    return pyarrow.concat_tables([pyarrow.parquet.read_table(path) for path in parts]).to_pandas()
+
+
+def test_answers_are_those_of_the_model(songs, workers, tmp_path):
+    model, queries, folder = songs
+    with pytest.warns(UserWarning, match=rf"{np.sum(queries == 999)} queries are unknown to the model and get no list"):
+        n_lines = batch.rank(workers, folder / "songs.safetensors", folder / "queries.parquet", tmp_path / "out", 7)
+    found = lines(tmp_path / "out")
+    known = queries[queries != 999]
+    answer = model.rank(known, 7)
+    assert n_lines == len(found) == 7 * len(known)
+    np.testing.assert_array_equal(found["qid"], np.repeat(known, 7))
+    np.testing.assert_array_equal(found["doc_id"], answer.ids.ravel())
+    np.testing.assert_array_equal(found["score"], answer.scores.ravel())
+    np.testing.assert_array_equal(found["rank"], np.tile(np.arange(1, 8), len(known)))
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["complete"]
+
+
+@pytest.mark.filterwarnings("ignore:.*unknown to the model")
+def test_a_run_that_was_killed_goes_on_and_doubles_nothing(songs, workers, tmp_path, monkeypatch):
+    _, _, folder = songs
+    ask = (workers, folder / "songs.safetensors", folder / "queries.parquet", tmp_path / "out", 3)
+    ranked = []
+
+    def killed(job, partition):
+        ranked.append(partition[0])
+        if len(ranked) == 4:
+            raise KeyboardInterrupt
+        return whole(job, partition)
+
+    whole = batch._ranked
+    monkeypatch.setattr(batch, "_ranked", killed)
+    with pytest.raises(KeyboardInterrupt):
+        batch.rank(*ask)
+    (tmp_path / "out" / ".part-000003.parquet.0123abcd.part").write_bytes(b"left behind")
+    n_lines = batch.rank(*ask)
+    assert sorted(ranked) == [0, 1, 2, 3, *range(3, 9)]
+    assert len(lines(tmp_path / "out")) == n_lines
+    assert sorted(os.listdir(tmp_path / "out")) == ["manifest.json", *(f"part-{at:06d}.parquet" for at in range(9))]
+    before = len(ranked)
+    assert batch.rank(*ask) == n_lines  # it is complete: nothing is ranked again
+    assert len(ranked) == before
+
+
+def test_rows_of_a_query_that_a_row_group_cuts_are_ranked_and_measured_together(workers, tmp_path):
+    data = datasets.make_queries(n_queries=20, random_state=1)
+    model = MarginRanker(tol=0.1).fit(data.X, data.y, qid=data.qid)
+    model.save(tmp_path / "model.safetensors")
+    order = np.argsort(data.qid, kind="stable")
+    X, y, qid = (np.asarray(part)[order] for part in (data.X, data.y, data.qid))
+    table = {"qid": qid, "label": y} | {f"f{at}": X[:, at] for at in range(X.shape[1])}
+    (tmp_path / "in").mkdir()
+    for number, rows in enumerate(np.array_split(np.arange(len(qid)), 2)):
+        part = pyarrow.table({name: column[rows] for name, column in table.items()})
+        pyarrow.parquet.write_table(part, tmp_path / "in" / f"{number}.parquet", row_group_size=7)
+    batch.rank(workers, tmp_path / "model.safetensors", tmp_path / "in", tmp_path / "out", 5)
+    found, answer = lines(tmp_path / "out"), model.rank(X, qid).top(5)
+    np.testing.assert_array_equal(found["doc_id"], answer.ids.ravel())
+    np.testing.assert_array_equal(found["qid"], np.repeat(answer.query_ids, answer.lengths))
+    measures = [metrics.NDCG(k=5), metrics.AP(ties="id")]
+    ids = np.arange(len(y)).astype(str)
+    expected = [measure(y, model.predict(X), qid, ids) for measure in measures]
+    assert cluster.evaluate(workers, tmp_path / "model.safetensors", tmp_path / "in", measures) == expected
+
+
+def test_what_cannot_be_ranked_is_named_before_the_work(songs, workers, tmp_path):
+    _, _, folder = songs
+    model, data = folder / "songs.safetensors", folder / "queries.parquet"
+    with pytest.raises(FileNotFoundError, match="data: expected a Parquet file or a folder of them, found no"):
+        batch.rank(workers, model, tmp_path / "gone", tmp_path / "out")
+    with pytest.raises(DataError, match="expected Parquet files in the folder, found none"):
+        batch.rank(workers, model, tmp_path, tmp_path / "out")
+    pyarrow.parquet.write_table(pyarrow.table({"song": [1]}), tmp_path / "songs.parquet")
+    with pytest.raises(DataError, match="expected a column called 'query', found the columns 'song'"):
+        batch.rank(workers, model, tmp_path / "songs.parquet", tmp_path / "out")
+    with pytest.raises(FileExistsError, match="out: expected a new or an empty folder, found files in"):
+        batch.rank(workers, model, data, tmp_path)
+    batch._begun(tmp_path / "out", {"model": "another", "complete": False})
+    with pytest.raises(FileExistsError, match="to go on with, found another library, model, data, top, partitions in"):
+        batch.rank(workers, model, data, tmp_path / "out")
+    MetricRanker(tol=0.5).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).save(tmp_path / "metric.safetensors")
+    with pytest.raises(ValueError, match=r"model: expected one of .* on a cluster, found a MetricRanker"):
+        batch.rank(workers, tmp_path / "metric.safetensors", data, tmp_path / "other")
+    with pytest.raises(ValueError, match=r"model: expected one of MarginRanker, .* found a LatentRanker"):
+        cluster.evaluate(workers, model, data, [metrics.AP()])
+    with pytest.raises(ValueError, match="top: expected a whole number >= 1"):
+        cluster.rank(workers, model, data, tmp_path / "other", 0)

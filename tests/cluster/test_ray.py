@@ -1,0 +1,114 @@
+"""A real Ray on this machine: the same bits, workers that are killed, and what goes wrong by name."""
+
+import os
+import signal
+import threading
+
+import pytest
+from tests.cluster.doings import fails, hungry, same
+from tests.cluster.fits import BLOCKS, FITS, documents, learned
+
+from slatewise import MarginRanker, cluster
+from slatewise.cluster.workers import _told
+from slatewise.core.block_sums import BlockSum, add_value_and_slope
+from slatewise.core.executor import Executor
+from slatewise.errors import ClusterError
+
+pytest.importorskip("ray", reason="Ray is not installed: pip install 'slatewise[ray]'")
+pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore::UserWarning")]
+
+
+LEARNERS = ("margin map", "cstar likelihood", "cstar bundle, linear", "metric map", "matching slates", "graph exact")
+"""One fit of each learner; all settings are tried without Ray."""
+
+
+@pytest.fixture(scope="module")
+def opened():
+    """Three workers, which all tests here share: a start takes seconds."""
+    with cluster.ray(workers=3) as workers:
+        yield workers
+
+
+@pytest.fixture(scope="module")
+def many_blocks():
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in BLOCKS.items():
+            patch.setattr(name, value)
+        yield
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_workers_change_no_bit(many_blocks, opened, name):
+    on_workers = learned(FITS[name]())
+    found = threading.Thread(target=lambda: here.append(learned(FITS[name](n_threads=1))))
+    here: list[str] = []
+    found.start()  # a thread of its own is on no cluster
+    found.join()
+    assert [on_workers] == here
+
+
+def pids(opened):
+    import ray
+
+    return [one.pid for one in ray.get([actor.about.remote() for actor in opened.actors])]
+
+
+def test_a_worker_that_is_killed_loads_its_blocks_again_and_changes_no_bit(many_blocks, opened):
+    victims = pids(opened)
+    killed = []
+
+    def kill(found):
+        if found.round == 2:
+            killed.append(victims.pop())
+            os.kill(killed[-1], signal.SIGKILL)
+
+    fit = documents(MarginRanker, tol=1e-2)
+    assert learned(fit(callbacks=[kill])) == learned(fit())
+    assert len(killed) == 1
+    assert not {*killed} & {*pids(opened)}
+
+
+def test_callbacks_stay_here_and_need_not_travel(many_blocks, opened):
+    rounds, lock = [], threading.Lock()
+
+    def tell(found):
+        with lock:  # which nothing can pickle
+            rounds.append(found)
+
+    documents(MarginRanker, tol=1e-2)(callbacks=[tell])
+    assert rounds
+
+
+def test_what_a_worker_raises_is_raised_here(opened):
+    held = Executor.of(1).hold([1, 2, 3], None)
+    with pytest.raises(ValueError, match="block: expected another one than 2"):
+        held.sum(BlockSum(same, fails, add_value_and_slope), 2)
+    assert held.sum(BlockSum(same, fails, add_value_and_slope), 4) == (0.0, 6)
+
+
+def test_a_worker_without_memory_is_named(opened):
+    held = Executor.of(1).hold([1], None)
+    with pytest.raises(ClusterError, match="a worker ran out of memory: use more machines"):
+        held.sum(BlockSum(same, hungry, add_value_and_slope), 0)
+
+
+def test_workers_that_are_lost_for_good_are_named():
+    from ray import exceptions
+
+    for error, message in {
+        exceptions.ActorDiedError(): "found one that died in each of 4 attempts at a round",
+        exceptions.OutOfMemoryError("as Ray puts it"): "its machine ran out of memory: use more machines",
+        exceptions.ObjectLostError("0" * 56, None, ""): "expected every worker to answer, found",
+    }.items():
+        with pytest.raises(ClusterError, match=message):
+            _told(error)
+
+
+def test_a_cluster_that_is_open_is_not_opened_elsewhere(opened):
+    with (
+        pytest.raises(ClusterError, match="address: expected None where Ray was started before, found 'auto'"),
+        cluster.ray("auto"),
+    ):
+        pass
+    with pytest.raises(ClusterError, match="workers: expected at most the 0 free CPUs"), cluster.ray(workers=1):
+        pass

@@ -1,0 +1,60 @@
+"""A fit has the same bits on one thread, on two, and on any number of workers."""
+
+import pytest
+from tests.cluster.fits import BLOCKS, FITS, learned
+from tests.cluster.pretend import PretendWorkers
+
+from slatewise import CStarRanker, LatentRanker
+from slatewise.core.executor import on_cluster
+
+QUIETLY = pytest.mark.filterwarnings("ignore::UserWarning")  # rough fits of little data, and what they warn of
+
+
+@pytest.fixture
+def many_blocks(monkeypatch):
+    for name, value in BLOCKS.items():
+        monkeypatch.setattr(name, value)
+
+
+@QUIETLY
+@pytest.mark.parametrize("name", FITS)
+def test_workers_change_no_bit(many_blocks, name):
+    found = {n_threads: learned(FITS[name](n_threads=n_threads)) for n_threads in (1, 2)}
+    for n_workers in (2, 3, 8):
+        workers = PretendWorkers(n_workers)
+        with on_cluster(workers):
+            found[f"{n_workers} workers"] = learned(FITS[name]())
+        assert workers.rounds > 0
+        assert workers.sent >= n_workers * workers.rounds / 2  # most workers had blocks
+    assert len(set(found.values())) == 1, found
+
+
+def test_what_trains_on_one_machine_is_refused_by_name():
+    with on_cluster(PretendWorkers(2)):
+        with pytest.raises(ValueError, match=r"cluster: expected learner='bundle', .* found learner='bcfw', which"):
+            CStarRanker(scores="linear", surrogate="max-margin").fit([[0.0], [1.0]], [[0, 1], [1, 0]])
+        with pytest.raises(ValueError, match=r"cluster: expected a ranker that was fitted before .* WARP training"):
+            LatentRanker().fit([0, 1, 2], [0, 1, 1])
+
+
+class Killed(BaseException):
+    """What nobody catches."""
+
+
+@QUIETLY
+@pytest.mark.parametrize("name", ["margin map", "cstar likelihood", "matching slates", "metric map"])
+def test_a_driver_that_was_killed_goes_on_with_other_workers(many_blocks, tmp_path, name):
+    def kill(found):
+        if found.round == 3:
+            raise Killed
+
+    with on_cluster(PretendWorkers(3)), pytest.raises(Killed):
+        FITS[name](checkpoint=tmp_path / "fit.ckpt", callbacks=[kill])
+    assert (tmp_path / "fit.ckpt").exists()
+    workers = PretendWorkers(5)
+    with on_cluster(workers):
+        again = learned(FITS[name](checkpoint=tmp_path / "fit.ckpt"))
+    whole = PretendWorkers(2)
+    with on_cluster(whole):
+        assert again == learned(FITS[name]())
+    assert workers.rounds < whole.rounds
