@@ -2,7 +2,8 @@
 
 Training is one epoch of the blocked engine over the same pairs, after one that compiles; in the peer each pair has a
 query of its own, so that as many rows of scores are made. A session that asks has ten items, and implicit folds the
-same ten in.
+same ten in. The ranker on a base has the same factors over neighbours among generated sessions, and is asked with ten
+items of one of these clusters, so that there are neighbours to find.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from slatewise import LatentRanker, datasets
+from slatewise import LatentRanker, SessionNeighbors, datasets
 from slatewise.core.executor import Executor, one_blas_thread
+from slatewise.data.records import Sessions
 from slatewise.latent.bags import AgeWeights, learned_from
+from slatewise.latent.base_levels import N_KNOTS
 from slatewise.latent.blocked import BlockedEngine
 from slatewise.latent.engine import Factors
 from slatewise.latent.negatives import WholeCatalogue
@@ -30,6 +33,7 @@ from slatewise_papers.bench._table import Row, Table, installed
 
 N_COMPONENTS, WINDOW, STEP_PAIRS, K, ASKED = 64, 20, 2048, 20, 10
 REPEATS, FIRST = 3, 20
+SESSIONS_OF_BASE = 100_000
 
 
 def run(quick: bool = False) -> Table:
@@ -50,6 +54,7 @@ def run(quick: bool = False) -> Table:
         Row("sessions, share of that of ids", share, unit="", bar=">= 0.7"),
     ]
     rows += _answers(ranked, 100 if quick else 300)
+    rows += _answers_on_a_base(ranked, SESSIONS_OF_BASE // 10 if quick else SESSIONS_OF_BASE, 100 if quick else 300)
     left_out = [] if installed("implicit") else ["implicit"]
     return Table("bag", rows, left_out, [f"{Executor.of(None).n_threads} threads, {pairs} pairs"])
 
@@ -102,6 +107,35 @@ def _answers(n_items: int, n_asked: int) -> list[Row]:
         peer = "implicit, recommend(recalculate_user=True)"
         rows.append(Row(f"{what}, 50th of 100", half["session"], peer, half["implicit"], unit="ms", bar="ratio >= 1"))
     return rows
+
+
+def _answers_on_a_base(n_items: int, n_sessions: int, n_asked: int) -> list[Row]:
+    """Rank for one session at a time, as the ranker comes: on neighbours among so many sessions."""
+    made = datasets.make_sessions(n_sessions + n_asked + FIRST, n_items, n_clusters=n_items // 177, random_state=0)
+    known, later = made.sessions[:n_sessions], made.sessions[n_sessions:]
+    ranker = _on_a_base(np.random.default_rng(0), known, n_items)
+    taken: list[float] = []
+    for items in later:
+        one = np.resize(items, ASKED)
+        taken.append(1e3 * _seconds(lambda one=one: ranker.rank([one], K)))
+    what = f"the same on a base of {n_sessions} sessions, {K} of {n_items} items"
+    half, last = np.quantile(taken[FIRST:], [0.5, 0.99])
+    return [
+        Row(f"{what}, 50th of 100", float(half), unit="ms"),
+        Row(f"{what}, 99th of 100", float(last), unit="ms", bar="<= 5 ms"),
+    ]
+
+
+def _on_a_base(rng: np.random.Generator, known: Sessions, n_items: int) -> LatentRanker:
+    """Return random factors on fitted neighbours; items of no session are put into further ones."""
+    first, last = int(known.offsets[0]), int(known.offsets[-1])
+    others = np.setdiff1d(np.arange(n_items), known.items[first:last])
+    items = np.concatenate([others, known.items[first:last]])
+    offsets = np.concatenate([np.arange(0, len(others), ASKED), known.offsets - first + len(others)])
+    ranker: Any = _ranker(rng, n_items, n_items + 2 * WINDOW + N_KNOTS, WINDOW, np.empty(0, dtype=np.int64))
+    ranker.query_factors_[0, -N_KNOTS:, 0] = 5.0 / N_KNOTS
+    ranker.base_ = SessionNeighbors().fit(Sessions(items, offsets))
+    return ranker
 
 
 def _by_turns(calls: dict[str, Callable[[Ints], object]], asked: Ints) -> dict[str, list[float]]:
