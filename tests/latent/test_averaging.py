@@ -113,7 +113,7 @@ def test_an_engine_that_tells_of_no_steps_breaks_its_contract():
 def test_every_engine_tells_of_all_runs_in_many_steps(name, monkeypatch):
     if name == "gpu":
         pytest.importorskip("torch", reason="torch is not installed: pip install 'slatewise[gpu]'")
-        monkeypatch.setattr(gpu_engine, "gpu", lambda argument: TorchDevice("cpu"))
+        monkeypatch.setattr(gpu_engine, "gpu_to_train_on", lambda: TorchDevice("cpu"))
     ranker = LatentRanker(n_components=3, engine=name, learning_rate=0.3, max_norm=2.0)
     settings = LatentSettings.of(ranker.get_params())
     for stage in (0, 1):

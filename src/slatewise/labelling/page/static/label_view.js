@@ -197,7 +197,7 @@ export class LabelView {
     const { me, server } = this.context;
     if (turn.names === me.names) return;
     Object.assign(me, await server.get("/api/me"));
-    this.search.labels = me.labels;
+    this.search.know(me.labels);
   }
 
   #spokenQuestion(view) {

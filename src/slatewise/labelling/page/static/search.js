@@ -41,6 +41,12 @@ export class Search {
     this.root = element("div", { class: "search" }, name, this.input, element("kbd", { "aria-hidden": "true" }, "/"), this.list);
   }
 
+  // What was typed before new names came is looked for again.
+  know(labels) {
+    this.labels = labels;
+    if (this.input.value) this.#look();
+  }
+
   focus() {
     this.input.focus();
     this.input.select();
