@@ -252,6 +252,7 @@ CASES: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
     "neighbours as they come": _next_items("SessionNeighbors"),
     "neighbours with reach": _next_items("SessionNeighbors", k=20, decay=0.9, reach=4.0, repeat_weight=0.5),
     "counts as they come": _next_items("CooccurrenceRanker"),
+    "both as they come": _next_items("SessionBlend"),
     "latent as it comes": _sessions(),
     "latent, fixed": _sessions(learning_rate=0.2, max_norm=1.5),
     "latent, two stages": _sessions(learning_rate=0.2, max_norm=1.5, stages=2),

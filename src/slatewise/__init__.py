@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from slatewise.cstar.ranker import CStarRanker
     from slatewise.latent.cooccurrence_ranker import CooccurrenceRanker
     from slatewise.latent.ranker import LatentRanker
+    from slatewise.latent.session_blend import SessionBlend
     from slatewise.latent.session_neighbors import SessionNeighbors
     from slatewise.latent.structured_reranker import StructuredReranker
     from slatewise.matching.graph_matcher import GraphMatcher
@@ -34,6 +35,7 @@ __all__ = [
     "MarginRanker",
     "MatchingRanker",
     "MetricRanker",
+    "SessionBlend",
     "SessionNeighbors",
     "StructuredReranker",
     "__version__",
@@ -58,6 +60,7 @@ _HOMES = {
     "MarginRanker": "slatewise.metric_learning.margin_ranker",
     "MatchingRanker": "slatewise.matching.ranker",
     "MetricRanker": "slatewise.metric_learning.ranker",
+    "SessionBlend": "slatewise.latent.session_blend",
     "SessionNeighbors": "slatewise.latent.session_neighbors",
     "StructuredReranker": "slatewise.latent.structured_reranker",
     "load": "slatewise.model.saving",

@@ -64,11 +64,13 @@ def _is_done(task: Task, cell: Cell) -> bool:
     return path.exists() or (bool(cell.trials) and all(trial_file(path, trial).exists() for trial in cell.trials))
 
 
-def _cells(task: Task, chosen: Sequence[str], names: Sequence[str]) -> list[Cell]:
+def _cells(task: Task, chosen: Sequence[str], names: Sequence[str], parts: Sequence[str]) -> list[Cell]:
     """Return what is still to be done, the longest first; what cannot be run here is said."""
     found: list[Cell] = []
     for data in names:
         for problem, _ in _problems(data, task.seed, task.quick).values():
+            if not _named(problem.name, parts):
+                continue
             size = len(problem.train.items) * problem.n_items
             for name, method in ((name, methods(task.quick)[name]) for name in chosen):
                 missing = method.missing(problem.n_items)
@@ -185,16 +187,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--data", nargs="*", default=[*PUBLISHED, LASTFM])
+    parser.add_argument("--problems", nargs="*", default=[""], help="parts of names of problems")
     parser.add_argument("--only", nargs="*", default=[], help="parts of names of methods")
     parser.add_argument("--without", nargs="*", default=[], help="parts of names of methods")
     options = parser.parse_args()
     end = time.monotonic() + options.seconds
     task = Task(options.keep, options.seed, options.quick)
     chosen = [name for name in METHODS if _named(name, options.only or [""]) and not _named(name, options.without)]
-    left = _cells(task, chosen, options.data)
+    left = _cells(task, chosen, options.data, options.problems)
     print(f"{len(left)} cells to do", flush=True)
     _run_all(task, left, _started(task, options.cpu, options.gpu, options.threads), end)
-    print(f"{len(_cells(task, chosen, options.data))} cells left", flush=True)
+    print(f"{len(_cells(task, chosen, options.data, options.problems))} cells left", flush=True)
 
 
 if __name__ == "__main__":

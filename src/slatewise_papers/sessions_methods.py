@@ -20,7 +20,9 @@ from slatewise.data.records import Prefixes, Sessions
 from slatewise.latent.cooccurrence_ranker import CooccurrenceRanker
 from slatewise.latent.engines import ENGINES
 from slatewise.latent.ranker import LatentRanker
+from slatewise.latent.session_blend import SessionBlend
 from slatewise.latent.session_neighbors import SessionNeighbors
+from slatewise.latent.session_ranker import SessionRanker
 from slatewise_papers.sessions_measures import LISTED, Ints, Rank
 from slatewise_papers.sessions_networks import gru4rec, sasrec
 from slatewise_papers.sessions_peers import (
@@ -101,13 +103,18 @@ def cooccurrence(log: Sessions, n_items: int, **settings: Any) -> Rank:
     return _lists_of(CooccurrenceRanker(**settings).fit(log))
 
 
+def blend(log: Sessions, n_items: int, **settings: Any) -> Rank:
+    """Fit SessionBlend."""
+    return _lists_of(SessionBlend(**settings).fit(log))
+
+
 def latent(log: Sessions, n_items: int, **settings: Any) -> Rank:
     """Fit LatentRanker, on a GPU where there are one and an engine for it."""
     engine = "gpu" if "gpu" in ENGINES and gpu() is not None else "blocked"
     return _lists_of(LatentRanker(engine=engine, **settings).fit(log))
 
 
-def _lists_of(ranker: SessionNeighbors | CooccurrenceRanker | LatentRanker) -> Rank:
+def _lists_of(ranker: SessionRanker | LatentRanker) -> Rank:
     return lambda asked: ranker.rank(asked, min(LISTED, len(ranker.item_ids_))).ids
 
 
@@ -150,7 +157,13 @@ METHODS: dict[str, Method] = {
     "V-SKNN, tuned": Method(plain_neighbours, _grid(k=(100, 500), decay=(0.6, 0.8, 0.9, 1.0))),
     "SessionNeighbors() as it comes": Method(neighbours),
     "SessionNeighbors, tuned": Method(neighbours, _grid(k=(25, 50, 70, 100, 150, 200, 500, 1000))),
+    "SessionBlend() as it comes": Method(blend),
     "LatentRanker(base=None), the sum of items alone": Method(partial(latent, base=None), cost=20.0),
+    "LatentRanker(base=None), the sum of items alone, tuned": Method(
+        partial(latent, base=None, learning_rate=0.3),
+        _grid(max_norm=(1.0, 1.5), dropout=(0.3, 0.5), n_components=(128, 256)),
+        cost=20.0,
+    ),
     "LatentRanker() as it comes": Method(latent, cost=20.0),
     "LatentRanker, tuned": Method(
         partial(latent, learning_rate=0.3),

@@ -17,6 +17,7 @@ from slatewise import (
     MarginRanker,
     MatchingRanker,
     MetricRanker,
+    SessionBlend,
     SessionNeighbors,
     StructuredReranker,
 )
@@ -36,6 +37,7 @@ FITS = {
     MarginRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
     MatchingRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
     MetricRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
+    SessionBlend: lambda ranker: ranker.fit([[0, 1], [1, 2]]),
     SessionNeighbors: lambda ranker: ranker.fit([[0, 1], [1, 2]]),
     StructuredReranker: lambda reranker: reranker.fit(*IDS),
 }

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slatewise import CooccurrenceRanker, SessionNeighbors, datasets
+from slatewise import CooccurrenceRanker, SessionBlend, SessionNeighbors, datasets
 from slatewise.core.executor import Executor
 from slatewise.data import Sessions
 from slatewise.latent import base_levels
@@ -15,7 +15,7 @@ from slatewise.latent.session_pairs import session_pairs
 from slatewise.latent.session_queries import SessionQueries
 from slatewise.latent.validation import hold_out
 
-BASES = [SessionNeighbors(k=20), CooccurrenceRanker(window=4)]
+BASES = [SessionNeighbors(k=20), CooccurrenceRanker(window=4), SessionBlend(k=20, window=4)]
 KNOTS = np.linspace(0, 1, N_KNOTS)
 
 

@@ -6,23 +6,24 @@ import numpy as np
 import pandas
 import pytest
 
-from slatewise import CooccurrenceRanker, SessionNeighbors
+from slatewise import CooccurrenceRanker, SessionBlend, SessionNeighbors
 from slatewise.data import Sessions, sessions_from_events
 
 LOG = [["tea", "milk"], ["tea", "cup", "milk"], ["ink", "pen"]]
 LONG = np.random.default_rng(0).integers(0, 300, 1_000_000)
-FIXED = {"decay": 0.8, "last_weight": 1.0, "repeat_weight": 1.0}
+NUMBERS = {"decay": 0.8, "last_weight": 1.0, "repeat_weight": 1.0}
+FIXED = {SessionNeighbors: NUMBERS, CooccurrenceRanker: NUMBERS, SessionBlend: {}}
 FRAME = {"session": [1, 1], "item": ["tea", "cup"]}
 
 
 def made(sessions):
     """Return a fit on sessions, or on what makes them."""
-    return lambda kind: kind(**FIXED).fit(sessions() if callable(sessions) else sessions)
+    return lambda kind: kind(**FIXED[kind]).fit(sessions() if callable(sessions) else sessions)
 
 
 def asked(*queries, **switches):
     """Return what a ranker of LOG answers."""
-    return lambda kind: kind(**FIXED).fit(LOG).rank(*queries, **{"k": 2, "exclude_seen": True, **switches})
+    return lambda kind: kind(**FIXED[kind]).fit(LOG).rank(*queries, **{"k": 2, "exclude_seen": True, **switches})
 
 
 MIXED = "expected ids, all whole numbers or all strings, found int and str"
@@ -71,13 +72,13 @@ REFUSED = {
     "exclude of another kind": (asked(["tea"], exclude=[[7]]), "exclude: expected ids as in fit, strings"),
     "exclude of too many queries": (asked(["tea"], exclude=[[], []]), "exclude: expected items for each of 1 queries"),
     "sessions of another kind later": (
-        lambda kind: kind(**FIXED).fit(LOG).partial_fit([[1, 2]]),
+        lambda kind: kind(**FIXED[kind]).fit(LOG).partial_fit([[1, 2]]),
         "sessions: expected ids as in fit, strings, found dtype int64",
     ),
 }
 
 
-@pytest.mark.parametrize("kind", [SessionNeighbors, CooccurrenceRanker])
+@pytest.mark.parametrize("kind", [SessionNeighbors, CooccurrenceRanker, SessionBlend])
 @pytest.mark.parametrize("what", REFUSED)
 def test_refused_with_a_reason(kind, what):
     call, message = REFUSED[what]
@@ -90,7 +91,7 @@ NOBODY = "queries: 1 of 1 have no item that fit saw and get the most popular ite
 UNSEEN = "queries: 1 of 1 ids were not seen in fit and are left out of their sessions"
 ANSWERED = {
     "an empty session to learn from": (
-        lambda kind: kind(**FIXED).fit([[], *LOG]).rank("ink", 1, exclude_seen=True),
+        lambda kind: kind(**FIXED[kind]).fit([[], *LOG]).rank("ink", 1, exclude_seen=True),
         ["pen"],
         EMPTY,
     ),
@@ -98,13 +99,13 @@ ANSWERED = {
     "only items that fit never saw": (asked([["jam"]], unknown="ignore"), ["milk", "tea"], UNSEEN, NOBODY),
     "nothing left to show": (asked(["tea"], exclude=[["milk", "cup", "ink", "pen"]]), []),
     "sessions of one item": (
-        lambda kind: kind(**FIXED).fit([["a"], ["a"], ["b"]]).rank("b", 2, exclude_seen=True),
+        lambda kind: kind(**FIXED[kind]).fit([["a"], ["a"], ["b"]]).rank("b", 2, exclude_seen=True),
         ["a"],
     ),
 }
 
 
-@pytest.mark.parametrize("kind", [SessionNeighbors, CooccurrenceRanker])
+@pytest.mark.parametrize("kind", [SessionNeighbors, CooccurrenceRanker, SessionBlend])
 @pytest.mark.parametrize("what", ANSWERED)
 def test_answered_and_said_aloud(kind, what):
     call, expected, *said = ANSWERED[what]
@@ -117,8 +118,8 @@ def test_answered_and_said_aloud(kind, what):
     assert (found.nothing_known is not None) == (NOBODY in said)
 
 
-@pytest.mark.parametrize("kind", [SessionNeighbors, CooccurrenceRanker])
+@pytest.mark.parametrize("kind", [SessionNeighbors, CooccurrenceRanker, SessionBlend])
 def test_a_session_of_a_million_items_is_learned_from_and_asks(kind):
-    ranker = kind(**FIXED).fit([LONG, [1, 2], [2, 3]])
+    ranker = kind(**FIXED[kind]).fit([LONG, [1, 2], [2, 3]])
     found = ranker.rank([LONG, LONG[-50:]], 5)
     np.testing.assert_array_equal(found[0], found[1])

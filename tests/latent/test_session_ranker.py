@@ -1,4 +1,4 @@
-"""What both rankers of sessions promise: every form of query, every switch, more sessions later, files, threads."""
+"""What all rankers of sessions promise: every form of query, every switch, more sessions later, files, threads."""
 
 import copy
 import doctest
@@ -12,17 +12,18 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
 import slatewise
-from slatewise import CooccurrenceRanker, SessionNeighbors, datasets
+from slatewise import CooccurrenceRanker, SessionBlend, SessionNeighbors, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.data import Sessions
 
-RANKERS = [SessionNeighbors, CooccurrenceRanker]
+RANKERS = [SessionNeighbors, CooccurrenceRanker, SessionBlend]
 LOG = datasets.make_sessions(900, 70, n_clusters=7, random_state=0).sessions
 QUERIES = [items.tolist() for items in datasets.make_sessions(40, 50, n_clusters=7, random_state=5).sessions]
-FIXED = {"decay": 0.8, "last_weight": 0.5, "repeat_weight": 2.0}
+NUMBERS = {"decay": 0.8, "last_weight": 0.5, "repeat_weight": 2.0}
+FIXED = {SessionNeighbors: NUMBERS, CooccurrenceRanker: NUMBERS, SessionBlend: {}}
 SETTLED = {
-    SessionNeighbors: {**FIXED, "reach": 3.0, "k": 20},
-    CooccurrenceRanker: {**FIXED, "backward": 0.5, "row_power": 0.5},
+    SessionNeighbors: {**NUMBERS, "reach": 3.0, "k": 20},
+    CooccurrenceRanker: {**NUMBERS, "backward": 0.5, "row_power": 0.5},
 }
 
 
@@ -37,7 +38,7 @@ def kind(request):
 
 @pytest.fixture(scope="module")
 def ranker(kind):
-    return kind(**FIXED).fit(LOG)
+    return kind(**FIXED[kind]).fit(LOG)
 
 
 def learned(ranker):
@@ -182,6 +183,7 @@ def test_recall_is_that_of_the_lists(ranker):
 # --- learning --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("kind", SETTLED)
 @pytest.mark.parametrize("cuts", [[450], [1, 2, 899]])
 def test_sessions_that_come_later_are_learned_as_if_they_had_been_there(kind, cuts):
     """Names become longer, and sort between those that were there."""
@@ -204,13 +206,14 @@ def test_auto_stays_as_fit_found_it(kind):
 
 
 def test_ids_of_another_kind_cannot_come_later(kind):
-    ranker = kind(**FIXED).fit([[1, 2]])
+    ranker = kind(**FIXED[kind]).fit([[1, 2]])
     with pytest.raises(ValueError, match="sessions: expected ids as in fit, whole numbers, found dtype <U1"):
         ranker.partial_fit([["a", "b"]])
 
 
+@pytest.mark.parametrize("kind", SETTLED)
 def test_settings_that_are_numbers_count_as_they_are_when_sessions_come(kind):
-    ranker = kind(**FIXED).fit(LOG[:50]).set_params(decay=0.3).partial_fit(LOG[50:60])
+    ranker = kind(**FIXED[kind]).fit(LOG[:50]).set_params(decay=0.3).partial_fit(LOG[50:60])
     assert ranker.decay_ == 0.3
 
 
@@ -242,7 +245,7 @@ def test_what_is_no_sessions_is_refused(kind, sessions, message):
 
 def test_empty_sessions_are_left_out_with_a_warning(kind):
     with pytest.warns(UserWarning, match="sessions: 2 of 4 have no items and are left out; the first: session 1"):
-        ranker = kind(**FIXED).fit([["a", "b"], [], ["b"], []])
+        ranker = kind(**FIXED[kind]).fit([["a", "b"], [], ["b"], []])
     assert ranker.model_card_.n_lists == 2
 
 

@@ -34,7 +34,7 @@ def assert_as_said(estimator, path):
             np.testing.assert_array_equal(now[name], value, err_msg=name)
 
 
-LATER = {"CooccurrenceRanker", "SessionNeighbors"}
+LATER = {"CooccurrenceRanker", "SessionBlend", "SessionNeighbors"}
 """Estimators that never wrote this format."""
 
 

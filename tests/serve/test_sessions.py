@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("slatewise.latent.session_neighbors", reason="this version has no rankers of sessions")
 
-from slatewise import CooccurrenceRanker, LatentRanker, SessionNeighbors, datasets
+from slatewise import CooccurrenceRanker, LatentRanker, SessionBlend, SessionNeighbors, datasets
 from slatewise.cli.main import main
 from slatewise.serve.hearing import hear_warnings
 from tests.serve.conftest import SMALL, make_asking
@@ -21,7 +21,7 @@ SWITCHES = [
     {"candidates": [[1, 2], [3, 4], [5, 6]]},
 ]
 OF_SESSIONS = "window" in LatentRanker().get_params()
-NAMES = ["neighbours", "counts", *(["sums", "baskets"] if OF_SESSIONS else [])]
+NAMES = ["neighbours", "counts", "both", *(["sums", "baskets"] if OF_SESSIONS else [])]
 FIXED = {"decay": 0.8, "last_weight": 0.5, "repeat_weight": 2.0}
 
 
@@ -30,6 +30,7 @@ def fit_sessions():
     models = {
         "neighbours": SessionNeighbors(**FIXED).fit(log),
         "counts": CooccurrenceRanker(**FIXED).fit(log),
+        "both": SessionBlend().fit(log),
     }
     if OF_SESSIONS:
         models["sums"] = LatentRanker(**SMALL, base=None).fit(log)

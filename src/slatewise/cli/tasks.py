@@ -22,6 +22,7 @@ from slatewise import (
     MarginRanker,
     MatchingRanker,
     MetricRanker,
+    SessionBlend,
     SessionNeighbors,
     datasets,
     metrics,
@@ -417,6 +418,7 @@ _OBJECTS = ("callbacks",)
 _TEXTS = ("checkpoint",)
 """Parameters that are a path, whatever it looks like."""
 TASKS: dict[str, Task] = {
+    "blend": SessionTask(SessionBlend),
     "cooccurrence": SessionTask(CooccurrenceRanker),
     "cstar": LabelTask(CStarRanker),
     "feature": DocumentTask(BestFeatureRanker),

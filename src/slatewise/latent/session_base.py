@@ -82,7 +82,7 @@ def queries_so_far(so_far: SessionsSoFar) -> SessionQueries:
 
 def levels_of(scorer: SparseScorer, queries: SessionQueries, executor: Executor) -> Levels:
     """Ask a base, block by block."""
-    parts = list(executor.map_blocks(_levels_of_block, scorer, [queries[rows] for rows in blocks(len(queries))]))
+    parts = list(executor.map_blocks(levels_of_block, scorer, [queries[rows] for rows in blocks(len(queries))]))
     return _joined(parts)
 
 
@@ -92,7 +92,8 @@ def some_sessions(sessions: NumberedSessions, chosen: NDArray[np.bool_]) -> Numb
     return NumberedSessions(sessions.item_ids, sessions.items[places], offsets)
 
 
-def _levels_of_block(scorer: SparseScorer, queries: SessionQueries) -> Levels:
+def levels_of_block(scorer: SparseScorer, queries: SessionQueries) -> Levels:
+    """Ask a base about one block."""
     from slatewise.latent.kernels.base_levels import best_levels
 
     found: SparseScores = scorer.sparse(queries)

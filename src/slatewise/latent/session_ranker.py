@@ -43,9 +43,12 @@ class SessionRanker(FrozenRanker[SparseScorer]):
             the order of the sessions counts: the last ones are taken for the latest.
         """
         rules.check(self)
-        numbered = number_sessions(sessions)
-        self._learn(numbered, Executor.of(self.n_threads))
-        self._seen(numbered, 0)
+        return self.fit_numbered(number_sessions(sessions))
+
+    def fit_numbered(self, sessions: NumberedSessions) -> Self:
+        """Learn from sessions that have passed the door already."""
+        self._learn(sessions, Executor.of(self.n_threads))
+        self._seen(sessions, 0)
         return self
 
     def partial_fit(self, sessions: Any) -> Self:
@@ -66,6 +69,12 @@ class SessionRanker(FrozenRanker[SparseScorer]):
         self._seen(numbered, before.n_lists)
         self.model_card_ = self.model_card_.after(before)
         return self
+
+    def with_further(self, sessions: Any, n_threads: int | None) -> Self:
+        """Return a ranker that has learnt from further sessions too; this one stays as it is."""
+        copy = type(self)(**{**self.get_params(deep=False), "n_threads": n_threads})
+        vars(copy).update({name: value for name, value in vars(self).items() if name.endswith("_")})
+        return copy.partial_fit(sessions)
 
     def rank(
         self,

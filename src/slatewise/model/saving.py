@@ -33,6 +33,7 @@ _HOMES = {
     "MarginRanker": "slatewise.metric_learning.margin_ranker",
     "MatchingRanker": "slatewise.matching.ranker",
     "MetricRanker": "slatewise.metric_learning.ranker",
+    "SessionBlend": "slatewise.latent.session_blend",
     "SessionNeighbors": "slatewise.latent.session_neighbors",
     "StructuredReranker": "slatewise.latent.structured_reranker",
 }
@@ -49,7 +50,7 @@ class SavedEstimator(BaseEstimator):
     not_saved: ClassVar[tuple[str, ...]] = ("callbacks", "checkpoint", "n_threads")
     """Parameters of a run, not of the model: neither written to a file nor taken from one."""
     parts: ClassVar[tuple[str, ...]] = ()
-    """Attributes that are fitted estimators, or None: their files are inside this one's. They have no parts."""
+    """Attributes that are fitted estimators, or None: their files are inside this one's. Their own parts have none."""
     file_version: ClassVar[int] = 1
     """Which form of ``learned`` a file has: counted up where that changes, with a line in ``model.migrations``."""
     model_card_: ModelCard
@@ -66,16 +67,10 @@ class SavedEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         self.check_learned()
-        state = self._state()
-        for part in self.parts:
-            fitted: SavedEstimator | None = getattr(self, part)
-            own = None if fitted is None else fitted._state()
-            state.values[part] = None if own is None else _described(own)
-            state.arrays.update({} if own is None else {f"{part}.{name}": array for name, array in own.arrays.items()})
-        write_model(path, state)
+        write_model(path, self._state())
 
     def _state(self) -> ModelState:
-        """Return what a file has, parts left out; a parameter that is an estimator is known by its fitted part."""
+        """Return what a file has; a parameter that is an estimator is known by its fitted part."""
         names = [*self.learned, "n_features_in_", *(name for name in _OPTIONAL if name in vars(self))]
         learned: dict[str, Any] = {name: getattr(self, name) for name in names}
         arrays: dict[str, NDArray[Any]] = {k: value for k, value in learned.items() if isinstance(value, np.ndarray)}
@@ -86,6 +81,11 @@ class SavedEstimator(BaseEstimator):
             for name, value in given.items()
             if not isinstance(value, SavedEstimator)
         }
+        for part in self.parts:
+            fitted: SavedEstimator | None = getattr(self, part)
+            own = None if fitted is None else fitted._state()
+            values[part] = None if own is None else _described(own)
+            arrays.update({} if own is None else {f"{part}.{name}": array for name, array in own.arrays.items()})
         kind = type(self)
         return ModelState(kind.__name__, params, values, arrays, self.model_card_, kind.file_version)
 
@@ -181,9 +181,15 @@ def _take_part(state: ModelState, part: str, name: str) -> SavedEstimator | None
         case _:
             raise ModelFileError(f"{name}: expected an estimator or null as {part}, found {shown(found)}")
     inner = cast("type[SavedEstimator]", found_at(_HOMES[kind], kind))
-    if inner.parts:
-        raise ModelFileError(f"{name}: expected an estimator without parts as {part}, found {kind}")
+    if any(_has_parts(own.values.get(each)) for each in inner.parts):
+        raise ModelFileError(f"{name}: expected an estimator whose parts have none as {part}, found {kind}")
     return inner.from_state(migrated(own, inner.file_version, name), name)
+
+
+def _has_parts(described: Json) -> bool:
+    """Tell whether a part is of a class that has parts; what is no part is found out where it is taken."""
+    kind = described.get("estimator") if isinstance(described, dict) else None
+    return kind in _HOMES and bool(cast("type[SavedEstimator]", found_at(_HOMES[kind], kind)).parts)
 
 
 def card_for(n_lists: int, *arrays: NDArray[Any], **certificate: Any) -> ModelCard:

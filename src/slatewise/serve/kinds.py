@@ -21,6 +21,7 @@ KINDS: dict[str, Callable[[Any, Limits], Doors]] = {
     "MarginRanker": document_doors,
     "MatchingRanker": document_doors,
     "MetricRanker": example_doors,
+    "SessionBlend": catalogue_doors,
     "SessionNeighbors": catalogue_doors,
 }
 

@@ -273,11 +273,12 @@ _ASKED = {
     "MetricRanker": _metric,
     "LatentRanker": _latent,
     "StructuredReranker": _reranker,
+    "SessionBlend": _sessions,
     "SessionNeighbors": _sessions,
     "CooccurrenceRanker": _sessions,
     "GraphMatcher": _graph,
 }
-_TRAINING = {"fit", "fit_transform", "path"}
+_TRAINING = {"fit", "fit_numbered", "fit_transform", "path", "with_further"}
 
 
 def public_methods(estimator: Any) -> set[str]:

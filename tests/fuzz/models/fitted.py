@@ -17,6 +17,7 @@ from slatewise import (
     MarginRanker,
     MatchingRanker,
     MetricRanker,
+    SessionBlend,
     SessionNeighbors,
     StructuredReranker,
     datasets,
@@ -104,6 +105,8 @@ def _sessions() -> dict[str, Any]:
     sessions = datasets.make_sessions(60, 20, random_state=0).sessions
     names = [items.astype(str) for items in sessions]
     return {
+        "blend": SessionBlend().fit(sessions),
+        "blend-strings": SessionBlend(5, window=3).fit(names),
         "neighbors": SessionNeighbors().fit(sessions),
         "neighbors-strings": SessionNeighbors(k=5, reach=2.0, last_weight=0.0).fit(names),
         "cooccurrence": CooccurrenceRanker().fit(sessions),
