@@ -159,7 +159,7 @@ METHODS: dict[str, Method] = {
     "SessionNeighbors, tuned": Method(neighbours, _grid(k=(25, 50, 70, 100, 150, 200, 500, 1000))),
     "SessionBlend() as it comes": Method(blend),
     "LatentRanker(base=None), the sum of items alone": Method(partial(latent, base=None), cost=20.0),
-    "LatentRanker(base=None), the sum of items alone, tuned": Method(
+    "LatentRanker(base=None), tuned": Method(
         partial(latent, base=None, learning_rate=0.3),
         _grid(max_norm=(1.0, 1.5), dropout=(0.3, 0.5), n_components=(128, 256)),
         cost=20.0,
