@@ -28,7 +28,8 @@ from slatewise.core.executor import Executor
 from slatewise.core.files import atomic_file, atomic_path
 from slatewise.core.progress import track
 from slatewise.core.rankings import Rankings
-from slatewise.data.row_source import RowGroup, RowReader, RowSource, groups_of
+from slatewise.data.row_files import RowGroup
+from slatewise.data.row_source import RowSource, groups_of
 
 Ids: TypeAlias = NDArray[Any]
 MANIFEST = "manifest.json"
@@ -91,7 +92,7 @@ class RowsOfLists:
     def rank(self, model: Any, partition: Lists, top: int) -> tuple[Rankings, int]:
         """Rank the rows of every list; a row is called by its number among all."""
         source, first, offsets, ids = partition
-        rows = RowReader(source).read(first, first + int(offsets[-1]))
+        rows = source.read(first, first + int(offsets[-1]))
         names = np.arange(first, first + len(rows.y))
         return model.rank(rows.X, np.repeat(ids, np.diff(offsets)), doc_ids=names).top(top), 0
 

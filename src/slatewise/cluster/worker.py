@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from slatewise._version import __version__
 from slatewise.core.block_sums import BlockSum, Subtree
 from slatewise.core.executor import ONE_THREAD, one_blas_thread
+from slatewise.core.stored import fetched
 
 _MATTER = ("numpy", "scipy", "numba", "scikit-learn")
 """Packages whose versions decide about bits."""
@@ -86,8 +87,11 @@ class Worker:
 
 
 def _loaded(first: int, blocks: Any, shared: Any) -> Run:
-    """Fetch a run. Copied: what comes from the object store is read-only, for which kernels would be compiled anew."""
+    """Fetch a run, and read what of it lies in files.
+
+    Copied: what comes from the object store is read-only, for which kernels would be compiled anew.
+    """
     import ray
 
     blocks, shared = ray.get([blocks, shared])
-    return Run(first, deepcopy([*blocks]), deepcopy(shared))
+    return Run(first, fetched(deepcopy([*blocks])), fetched(deepcopy(shared)))

@@ -34,6 +34,7 @@ from slatewise.core.block_sums import (
     require_of_module,
 )
 from slatewise.core.rules import THREADS
+from slatewise.core.stored import fetched
 
 
 def thread_count(n_threads: int | None = None) -> int:
@@ -176,7 +177,9 @@ class Executor:
         >>> Executor(2).hold([3, 4, 5], shared=10).sum(BlockSum(begin=add, part=pow, add=add), -8)
         56
         """
-        return _HeldHere(self, blocks, shared) if self.cluster is None else self.cluster.hold(blocks, shared)
+        if self.cluster is not None:
+            return self.cluster.hold(blocks, shared)
+        return _HeldHere(self, fetched(blocks), fetched(shared))
 
     def subtrees(
         self,
