@@ -3,8 +3,8 @@
     python -m tests.cluster.kills --workers 30 --drivers 10 --batches 10
 
 Every fit is of one of three learners. Workers die by SIGKILL at any moment of a fit, drivers too, and are started again
-with the same checkpoint. What was learned must be, bit for bit, what one thread learns. Batch answers are killed, workers
-and drivers in turn, and started again with the same command, until their lines are those of the model itself.
+with the same checkpoint. What was learned must be, bit for bit, what one thread learns. Batch answers are killed too,
+workers and drivers in turn, and started again with the same command, until their lines are those of the model itself.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def drivers_killed(times: int) -> dict[str, object]:
                     time.sleep(0.02)
                 again.append(time.perf_counter() - start)  # until the first round that is new
                 time.sleep(random.uniform(0.0, 0.5))
-                if killed < times and driver.poll() is None:
-                    driver.kill()
+                if killed < times * (fits + 1) / len(LEARNERS) and driver.poll() is None:
+                    driver.kill()  # each learner has its share of them
                     killed += 1
                 out = driver.communicate()[0].decode().strip()
                 if driver.returncode == 0:

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import Any, Generic, NamedTuple, NoReturn
+from typing import Any, Generic, NamedTuple, NoReturn, cast
 from uuid import uuid4
 from weakref import finalize
 
@@ -20,6 +20,8 @@ from slatewise.core.errors import ClusterError
 
 RETRIES = 3
 """How often a round is repeated with a worker that died in it."""
+_TRAVELS = 1 << 16
+"""Bytes of parameters that are sent to each worker by themselves: faster than a place where all of them look."""
 _AHEAD = 2
 """How many blocks each worker is told of ahead, so that it need not wait for the next."""
 _UNITS = 8
@@ -108,9 +110,7 @@ class _HeldThere(Generic[Shared, Block]):
 
     def sum(self, what: BlockSum[Shared, Parameters, Any, Block, Result], parameters: Parameters) -> Result:
         """Ask all workers, and add up what they return in the order of the blocks."""
-        import ray
-
-        sent, tree = ray.put(parameters), Tree(what.add)
+        sent, tree = _sent(parameters), Tree(what.add)
         asked = [run.actor.sum.remote(self._key, run.refs, what, sent) for run in self._runs]
         found: list[Answer] = answers(asked)
         for answer in found:
@@ -119,6 +119,19 @@ class _HeldThere(Generic[Shared, Block]):
             for subtree in answer.subtrees:
                 tree.push(subtree)
         return tree.total()
+
+
+def _sent(parameters: Any) -> Any:
+    """Put parameters where all workers read them, unless they are so few that they travel with the question."""
+    import ray
+
+    return parameters if _n_bytes(parameters) <= _TRAVELS else ray.put(parameters)
+
+
+def _n_bytes(parameters: Any) -> int:
+    if isinstance(parameters, tuple):
+        return sum(map(_n_bytes, cast("tuple[Any, ...]", parameters)))
+    return int(getattr(parameters, "nbytes", 0))
 
 
 def _forget(runs: Sequence[_Run], key: str) -> None:
