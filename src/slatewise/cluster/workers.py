@@ -105,15 +105,21 @@ class _HeldThere(Generic[Shared, Block]):
     """Blocks that workers hold, until nobody asks for them any more."""
 
     def __init__(self, runs: Sequence[_Run]) -> None:
-        self._runs, self._key = runs, uuid4().hex
+        self._runs, self._key, self._loaded = runs, uuid4().hex, False
         finalize(self, _forget, runs, self._key).atexit = False
 
     def sum(self, what: BlockSum[Shared, Parameters, Any, Block, Result], parameters: Parameters) -> Result:
         """Ask all workers, and add up what they return in the order of the blocks."""
         sent, tree = _sent(parameters), Tree(what.add)
-        asked = [run.actor.sum.remote(self._key, run.refs, what, sent) for run in self._runs]
-        found: list[Answer] = answers(asked)
-        for answer in found:
+        found: list[Answer | None] = [None] * len(self._runs)
+        if self._loaded:
+            found = answers([run.actor.sum.remote(self._key, what, sent) for run in self._runs])
+        missing = [at for at, answer in enumerate(found) if answer is None]  # all at first, and who was restarted
+        asked = [self._runs[at].actor.sum.remote(self._key, what, sent, self._runs[at].refs) for at in missing]
+        for at, answer in zip(missing, answers(asked), strict=True):
+            found[at] = answer
+        self._loaded = True
+        for answer in cast("list[Answer]", found):
             for message, category in answer.warned:
                 warnings.warn(message, category, stacklevel=2)
             for subtree in answer.subtrees:
