@@ -85,12 +85,14 @@ def test_slates_of_a_source_have_the_bits_of_arrays(tmp_path, many_blocks, setti
     alike(lambda: MatchingRanker(**settings), lambda r: r.fit(X, y, qid=qid), lambda r: r.fit(source))
 
 
-def tagged(folder):
-    """Write scenes with their log-odds; some rows are there twice."""
+def tagged(folder, *, some_unknown):
+    """Write scenes with their log-odds; some rows are there twice, some labels are not known."""
     scenes = datasets.make_label_scenes(n_rows=150, random_state=3)
     chance = np.clip(np.asarray(scenes.marginals(scenes.X)), 0.01, 0.99)
     rows = np.append(np.arange(150), [3, 77])
     X, Y, odds = scenes.X[rows], np.asarray(scenes.Y)[rows].astype(float), np.log(chance / (1.0 - chance))[rows]
+    if some_unknown:
+        Y[5, 3] = Y[9, :2] = np.nan
     names = {"label": Y, "odds": odds, "x": X}
     table = {f"{name}{at}": values[:, at] for name, values in names.items() for at in range(values.shape[1])}
     pyarrow.parquet.write_table(pyarrow.table(table), folder / "tags.parquet", row_group_size=23)
@@ -109,7 +111,7 @@ def tagged(folder):
 )
 def test_labels_of_a_source_have_the_bits_of_arrays(tmp_path, many_blocks, monkeypatch, scores, settings):
     monkeypatch.setattr("slatewise.cstar.subset_choice._MOST_ROWS", 60)
-    X, Y, odds, columns = tagged(tmp_path)
+    X, Y, odds, columns = tagged(tmp_path, some_unknown=scores == "pretrained" and settings["core"] == 2)
     features = columns["odds"] if scores == "pretrained" else columns["x"]
     source = cluster.source(tmp_path / "tags.parquet", features=features, labels=columns["label"])
     given = odds if scores == "pretrained" else X
@@ -191,6 +193,9 @@ def test_what_a_format_cannot_say_is_named(tmp_path):
         cluster.source(tmp_path / "rows.npz", features="Z")
     with pytest.raises(ValueError, match="labels: expected Parquet or npz for sets of labels, found SVMlight"):
         CStarRanker(scores="pretrained").fit(cluster.source(tmp_path / "rows.svm", features=1))
+    np.savez(tmp_path / "tags.npz", X=np.zeros((2, 2)), Y=[[0, 1], [1, 3]])
+    with pytest.raises(DataError, match=r"tags.npz\[Y\], row 1: expected 0, 1, or a missing value, found 3"):
+        CStarRanker(scores="pretrained").fit(cluster.source(tmp_path / "tags.npz", labels="Y"))
     np.savez(tmp_path / "nan.npz", X=[[1.0], [np.nan]], y=[0, 1], q=[1, 1])
     with pytest.raises(DataError, match=r"nan.npz\[X\], row 1, column 0: expected a finite number, found nan"):
         MarginRanker().fit(cluster.source(tmp_path / "nan.npz", labels="y", qid="q"))

@@ -50,11 +50,12 @@ def _replaced(part: Any, put: Callable[[Stored], Any]) -> Any:
     if isinstance(part, Stored):
         return put(part)
     if isinstance(part, list | tuple):
-        inside = cast("Sequence[Any]", part)
+        inside = cast("list[Any] | tuple[Any, ...]", part)
         new = [_replaced(one, put) for one in inside]
         if all(one is other for one, other in zip(new, inside, strict=True)):
-            return cast("Any", part)
-        return type(part)(*new) if hasattr(part, "_fields") else type(part)(new)
+            return inside
+        make: Any = getattr(inside, "_make", type(inside))  # of a NamedTuple
+        return make(new)
     if is_dataclass(part) and not isinstance(part, type):
         old = {field.name: getattr(part, field.name) for field in fields(part) if field.init}
         new_fields = {name: _replaced(value, put) for name, value in old.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import add
-from typing import ClassVar, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from slatewise.cstar.label_scores import (
     peak_unit,
     typical_length,
 )
+from slatewise.data.row_files import RowFormat, RowGroup
 from slatewise.data.row_source import StoredRows
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -48,7 +49,7 @@ def prepare_linear(X: Floats | StoredRows, weight: Floats, executor: Executor = 
         coef = np.ascontiguousarray(W[:, :-1]) / spread
         return coef, W[:, -1] * constant - coef @ centre
 
-    made = cast("Floats", X.made(phi)) if isinstance(X, StoredRows) else phi.of(X)
+    made = cast("Floats", X.made(phi)) if isinstance(X, StoredRows) else phi.of_rows(X)
     return Prepared(LinearScores(), made, None, coefficients)
 
 
@@ -59,14 +60,17 @@ class Standardised:
     centre: Floats
     spread: Floats
     constant: float
-    reads: ClassVar[Literal["features"]] = "features"
     dtype: str = "float64"
 
     def shape(self, n_features: int) -> tuple[int, ...]:
         """One number per feature, and the constant."""
         return (n_features + 1,)
 
-    def of(self, rows: Floats) -> Floats:
+    def of(self, rows: RowFormat, group: RowGroup) -> Floats:
+        """Read a piece, and make them."""
+        return self.of_rows(rows.features(group))
+
+    def of_rows(self, rows: Floats) -> Floats:
         """Make them of features."""
         return np.column_stack([(rows - self.centre) / self.spread, np.full(len(rows), self.constant)])
 

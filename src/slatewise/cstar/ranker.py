@@ -617,7 +617,7 @@ class CStarRanker(SavedEstimator):
             raise ValueError(f"{given[0]}: expected None with a source, which names its columns, found a value")
         check_source(self)
         told = self._labels(source.labels(executor), source.n_rows, source.format.label_names, None, None)
-        check_settings(self, source.features, told)
+        check_settings(self, cast("Floats", source.features), told)
         used = (told >= 0).any(axis=1) & self._says_something(told)
         self._begin(told, used)
         self.n_features_in_ = source.n_features

@@ -76,7 +76,7 @@ class RowFormat(Protocol):
         ...
 
     def labels(self, group: RowGroup) -> NDArray[Any]:
-        """Read a matrix of labels, in which NaN is what nobody knows, or a class per row."""
+        """Read a matrix of labels, 1, 0, or -1 for what nobody knows, or a class per row."""
         ...
 
     def ids(self, group: RowGroup) -> NDArray[Any]:
@@ -205,8 +205,11 @@ class ParquetRows:
             return ids_of(table[self.label_columns], group.path, group.first_row)
         names = self.label_columns or ()
         table = read_group(group.path, group.number, names)
-        columns = [np.asarray(table[name].cast(nw.Float64).to_numpy(), dtype=np.float64) for name in names]
-        return np.stack(columns, axis=1)
+        told = np.empty((group.n_rows, len(names)), dtype=np.int8)
+        for place, name in enumerate(names):
+            values = np.asarray(table[name].cast(nw.Float64).to_numpy(), dtype=np.float64)
+            told[:, place] = _told(values, f"{group.path}, column {name!r}", group.first_row)
+        return told
 
     def ids(self, group: RowGroup) -> NDArray[Any]:
         """Read the column of ids."""
@@ -216,6 +219,17 @@ class ParquetRows:
         if self.qid is None:
             raise ValueError("qid: expected a column of query ids, found None")
         return ids_of(read_group(group.path, group.number, [self.qid])[self.qid], group.path, group.first_row)
+
+
+def _told(values: NDArray[Any], place: str, first_row: int) -> NDArray[np.int8]:
+    """Return labels as 1, 0, and -1 for what is not known: NaN or -1."""
+    unknown = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=np.bool_)
+    unknown |= values == -1
+    wrong = np.argwhere(~unknown & (values != 0) & (values != 1))
+    if len(wrong):
+        at = tuple(wrong[0].tolist())
+        raise DataError(f"{place}, row {first_row + at[0]}", 0, 0, "0, 1, or a missing value", str(values[at]))
+    return np.where(unknown, -1, values).astype(np.int8)
 
 
 class _Named(io.BytesIO):
@@ -370,7 +384,7 @@ class NpzRows:
     def labels(self, group: RowGroup) -> NDArray[Any]:
         """Read a range of a matrix of labels, or of classes."""
         values = self._read(group, str(self.label_member))
-        return values.astype(np.float64) if values.ndim == 2 else values
+        return values if values.ndim < 2 else _told(values, f"{group.path}[{self.label_member}]", group.first_row)
 
     def ids(self, group: RowGroup) -> NDArray[Any]:
         """Read a range of ids."""

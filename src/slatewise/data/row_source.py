@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,8 +158,6 @@ class RowSource:
 class Make(Protocol):
     """What is made of rows when they are read."""
 
-    reads: ClassVar[Literal["features", "numbers"]]
-
     def shape(self, n_features: int) -> tuple[int, ...]:
         """Say what shape a row has."""
         ...
@@ -169,8 +167,8 @@ class Make(Protocol):
         """Of the numbers."""
         ...
 
-    def of(self, rows: Floats) -> NDArray[Any]:
-        """Make it of features, or of relevances."""
+    def of(self, rows: RowFormat, group: RowGroup) -> NDArray[Any]:
+        """Read a piece, and make it."""
         ...
 
 
@@ -178,16 +176,15 @@ class Make(Protocol):
 class AsTheyAre:
     """Features."""
 
-    reads: ClassVar[Literal["features"]] = "features"
     dtype: str = "float64"
 
     def shape(self, n_features: int) -> tuple[int, ...]:
         """One number per feature."""
         return (n_features,)
 
-    def of(self, rows: Floats) -> Floats:
+    def of(self, rows: RowFormat, group: RowGroup) -> Floats:
         """Return them."""
-        return rows
+        return rows.features(group)
 
 
 AS_THEY_ARE = AsTheyAre()
@@ -198,23 +195,21 @@ class Shifted:
     """Features as seen from a centre."""
 
     centre: Floats
-    reads: ClassVar[Literal["features"]] = "features"
     dtype: str = "float64"
 
     def shape(self, n_features: int) -> tuple[int, ...]:
         """One number per feature."""
         return (n_features,)
 
-    def of(self, rows: Floats) -> Floats:
+    def of(self, rows: RowFormat, group: RowGroup) -> Floats:
         """Take the centre off."""
-        return rows - self.centre
+        return rows.features(group) - self.centre
 
 
 @dataclass(frozen=True, eq=False)
 class Relevances:
     """Relevances."""
 
-    reads: ClassVar[Literal["numbers"]] = "numbers"
     dtype: str = "float64"
 
     def shape(self, n_features: int) -> tuple[int, ...]:
@@ -222,9 +217,9 @@ class Relevances:
         del n_features
         return ()
 
-    def of(self, rows: Floats) -> Floats:
+    def of(self, rows: RowFormat, group: RowGroup) -> Floats:
         """Return them."""
-        return rows
+        return rows.numbers(group)
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,16 +318,11 @@ def _fill(fillings: Sequence[_Filling]) -> None:
     source = fillings[0].source
     edges = [np.searchsorted(one.numbers, source.starts) for one in fillings]
     for at, group in enumerate(source.groups):
-        read: dict[str, Floats] = {}
         for filling, cuts in zip(fillings, edges, strict=True):
             run = slice(int(cuts[at]), int(cuts[at + 1]))
-            if run.start == run.stop:
-                continue
-            what = filling.make.reads
-            if what not in read:
-                read[what] = getattr(source.format, what)(group)
-            rows = read[what][filling.numbers[run] - source.starts[at]]
-            filling.out[filling.places[run]] = filling.make.of(rows)
+            if run.start < run.stop:
+                piece = filling.make.of(source.format, group)
+                filling.out[filling.places[run]] = piece[filling.numbers[run] - source.starts[at]]
 
 
 class _Picked(NamedTuple):
@@ -344,7 +334,7 @@ class _Picked(NamedTuple):
 
 def _picked(how: tuple[RowFormat, Make], wanted: _Picked) -> NDArray[Any]:
     rows, make = how
-    return make.of(getattr(rows, make.reads)(wanted.group)[wanted.rows])
+    return make.of(rows, wanted.group)[wanted.rows]
 
 
 def groups_of(paths: Sequence[str], column: str) -> list[RowGroup]:

@@ -6,13 +6,14 @@ Lists, blocks and sums are those of the same rows in arrays (:mod:`slatewise.met
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.checks import Features
 from slatewise.core.executor import Executor
+from slatewise.data.row_files import RowFormat, RowGroup
 from slatewise.data.row_source import AS_THEY_ARE, ListTable, Make, RowSource, StoredRows
 from slatewise.metric_learning.margin_hinge import HeldHinge, ListBlock, ListOracle, list_cuts
 
@@ -30,16 +31,19 @@ class Levels:
     """The smallest relevance that counts."""
     dtype: str
     """As the oracle reads them."""
-    reads: ClassVar[Literal["numbers"]] = "numbers"
 
     def shape(self, n_features: int) -> tuple[int, ...]:
         """One number per row."""
         del n_features
         return ()
 
-    def of(self, rows: Floats) -> NDArray[Any]:
+    def of(self, rows: RowFormat, group: RowGroup) -> NDArray[Any]:
+        """Read the relevances of a piece, and return their levels."""
+        return self.of_numbers(rows.numbers(group))
+
+    def of_numbers(self, y: Floats) -> NDArray[Any]:
         """Return the level of each relevance."""
-        return (rows >= self.least if self.grades is None else np.searchsorted(self.grades, rows)).astype(self.dtype)
+        return (y >= self.least if self.grades is None else np.searchsorted(self.grades, y)).astype(self.dtype)
 
 
 def levels_of(lists: ListTable, threshold: float | None, *, every_grade: bool) -> Levels:
