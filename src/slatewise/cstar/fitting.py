@@ -123,17 +123,16 @@ def _chosen(
 
 
 def _rows_to_choose_by(
-    given: Floats, known: Known, weight: Floats, labels: Ints, settings: Settings, executor: Executor
+    given: Floats | StoredRows, known: Known, weight: Floats, labels: Ints, settings: Settings, executor: Executor
 ) -> SubsetLikelihood:
     """Return the rows to choose by, with these labels; of rows in files those that are drawn, which are few."""
-    stored: object = given
-    if isinstance(stored, StoredRows):
+    if not isinstance(given, np.ndarray):
         drawn = drawn_rows(len(weight), settings.random_state)
         if drawn is not None:
-            few = np.ascontiguousarray(stored[drawn].read(executor)[:, labels])
+            few = np.ascontiguousarray(given[drawn].read(executor)[:, labels])
             told = np.ascontiguousarray(known[drawn][:, labels])
             return SubsetLikelihood(AdjustedScores(few, labels[:0]), told, weight[drawn], executor.here)
-        given = stored.read(executor)
+        given = given.read(executor)
     return SubsetLikelihood(AdjustedScores(given[:, labels], labels[:0]), known[:, labels], weight, executor.here)
 
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from slatewise_papers.bench._table import Row, Table, installed
 from slatewise_papers.bench.ray import AT_LEAST, WORKERS, seconds
 
-
 TENTH = 10
 
 
