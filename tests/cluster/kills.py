@@ -1,9 +1,10 @@
 """Kill workers and drivers of a real Ray, at random, and count wrong bits: takes minutes, and is no test of the suite.
 
-    python -m tests.cluster.kills --workers 30 --drivers 10
+    python -m tests.cluster.kills --workers 30 --drivers 10 --batches 10
 
 Every fit is of one of three learners. Workers die by SIGKILL at any moment of a fit, drivers too, and are started again
-with the same checkpoint. What was learned must be, bit for bit, what one thread learns.
+with the same checkpoint. What was learned must be, bit for bit, what one thread learns. Batch answers are killed too,
+workers and drivers in turn, and started again with the same command, until their lines are those of the model itself.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import time
 import warnings
 from pathlib import Path
 
+import numpy as np
 from tests.cluster.fits import FITS, learned
 
 from slatewise import cluster
@@ -95,8 +97,8 @@ def drivers_killed(times: int) -> dict[str, object]:
                     time.sleep(0.02)
                 again.append(time.perf_counter() - start)  # until the first round that is new
                 time.sleep(random.uniform(0.0, 0.5))
-                if killed < times and driver.poll() is None:
-                    driver.kill()
+                if killed < times * (fits + 1) / len(LEARNERS) and driver.poll() is None:
+                    driver.kill()  # each learner has its share of them
                     killed += 1
                 out = driver.communicate()[0].decode().strip()
                 if driver.returncode == 0:
@@ -104,6 +106,74 @@ def drivers_killed(times: int) -> dict[str, object]:
                     break
         fits += 1
     return {"kills": killed, "fits": fits, "wrong": wrong, "until_a_new_round_most_s": max(again)}
+
+
+N_ITEMS, N_QUERIES, N_PARTITIONS, TOP = 20_000, 200_000, 40, 10
+
+
+def ranked(folder: str) -> None:
+    """Rank in batches, and say who the workers are, so that they can be killed."""
+    import ray
+
+    with cluster.ray(workers=2) as opened:
+        pids = [ray.get(actor.about.remote()).pid for actor in opened.actors]
+        (Path(folder) / "pids").write_text(" ".join(map(str, pids)))
+        print(cluster.rank(opened, f"{folder}/model.safetensors", f"{folder}/in", f"{folder}/out", TOP))
+
+
+def batches_killed(times: int) -> dict[str, object]:
+    """Rank while workers and drivers are killed in turn; count lines that are lost, doubled or wrong."""
+    import pyarrow.parquet
+
+    from slatewise import LatentRanker
+    from slatewise.data.parquet import write_columns
+
+    items = np.arange(N_ITEMS)
+    settings = {"n_components": 32, "epochs": 1, "learning_rate": 0.1, "max_norm": 1.0, "random_state": 0}
+    model = LatentRanker(**settings, engine="sampled", validation_fraction=0.0).fit(items, np.roll(items, 1))
+    queries = np.random.default_rng(0).integers(0, N_ITEMS, N_QUERIES)
+    answer = model.rank(queries, TOP)
+    killed, wrong, runs, lines = {"workers": 0, "drivers": 0}, 0, 0, 0
+    while sum(killed.values()) < times:
+        with tempfile.TemporaryDirectory() as folder:
+            model.save(f"{folder}/model.safetensors")
+            (Path(folder) / "in").mkdir()
+            for at, part in enumerate(np.array_split(queries, N_PARTITIONS)):
+                write_columns(Path(folder) / "in" / f"{at:04d}.parquet", {"query": part})
+            while True:
+                done = len(list(Path(folder).glob("out/part-*")))
+                driver = subprocess.Popen(
+                    [sys.executable, "-m", "tests.cluster.kills", "--ranked", folder],
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+                while driver.poll() is None and len(list(Path(folder).glob("out/part-*"))) == done:
+                    time.sleep(0.01)
+                while driver.poll() is None and sum(killed.values()) < times:
+                    time.sleep(random.uniform(0.1, 0.6))
+                    if driver.poll() is None:
+                        who = "workers" if killed["workers"] <= killed["drivers"] else "drivers"
+                        if who == "workers":
+                            pid = int(random.choice((Path(folder) / "pids").read_text().split()))
+                            try:
+                                os.kill(pid, signal.SIGKILL)
+                            except ProcessLookupError:  # killed before
+                                continue
+                        else:
+                            driver.kill()
+                        killed[who] += 1
+                if driver.wait() == 0:
+                    break
+            parts = sorted(Path(folder).glob("out/part-*.parquet"))
+            table = pyarrow.concat_tables([pyarrow.parquet.read_table(path) for path in parts])
+            lines, runs = table.num_rows, runs + 1
+            wrong += not (
+                lines == N_QUERIES * TOP
+                and np.array_equal(table["qid"].to_numpy(), np.repeat(queries, TOP))
+                and np.array_equal(table["doc_id"].to_numpy(), answer.ids.ravel())
+                and np.array_equal(table["score"].to_numpy(), answer.scores.ravel())
+            )
+    return {**killed, "runs": runs, "lines_of_a_run": lines, "runs_with_wrong_lines": wrong}
 
 
 def one_fit(name: str, checkpoint: str, rounds: str) -> None:
@@ -120,15 +190,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.kills", description=__doc__)
     parser.add_argument("--workers", type=int, default=30, help="how often to kill a worker")
     parser.add_argument("--drivers", type=int, default=10, help="how often to kill a driver")
+    parser.add_argument("--batches", type=int, default=10, help="how often to kill a worker or driver of batch answers")
     parser.add_argument("--fit", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--ranked", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.fit:
         one_fit(*arguments.fit)
+        return
+    if arguments.ranked:
+        ranked(arguments.ranked)
         return
     if arguments.workers:
         print("workers", json.dumps(workers_killed(arguments.workers)), flush=True)
     if arguments.drivers:
         print("drivers", json.dumps(drivers_killed(arguments.drivers)), flush=True)
+    if arguments.batches:
+        print("batches", json.dumps(batches_killed(arguments.batches)), flush=True)
 
 
 if __name__ == "__main__":

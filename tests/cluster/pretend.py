@@ -5,6 +5,7 @@ import pickle
 from slatewise.cluster.workers import shares
 from slatewise.core.block_sums import Tree
 from slatewise.core.executor import ONE_THREAD
+from slatewise.core.stored import fetched
 
 
 def travelled(value):
@@ -16,8 +17,10 @@ class PretendWorkers:
         self.n_workers, self.rounds, self.sent = n_workers, 0, 0
 
     def hold(self, blocks, shared):
-        runs = [(first, [*travelled(blocks[first:last])]) for first, last in shares(len(blocks), self.n_workers)]
-        return _Held(self, runs, travelled(shared))
+        runs = [
+            (first, fetched([*travelled(blocks[first:last])])) for first, last in shares(len(blocks), self.n_workers)
+        ]
+        return _Held(self, runs, fetched(travelled(shared)))
 
     def gather(self, function, parameters, blocks):
         return [found for _, found in self.each(function, parameters, blocks)]

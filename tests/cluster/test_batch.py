@@ -101,6 +101,17 @@ def test_rows_of_a_query_that_a_row_group_cuts_are_ranked_and_measured_together(
     assert cluster.evaluate(workers, tmp_path / "model.safetensors", tmp_path / "in", measures) == expected
 
 
+def test_a_folder_that_cannot_be_written_to_is_named_before_the_work(songs, workers, tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    _, _, folder = songs
+    monkeypatch.setattr(batch.tempfile, "TemporaryFile", refuse)  # the tests' own user may write everywhere
+    monkeypatch.setattr(batch, "_ranked", None)
+    with pytest.raises(PermissionError, match=r"out: expected a folder that can be written to, .*: Permission denied"):
+        batch.rank(workers, folder / "songs.safetensors", folder / "queries.parquet", tmp_path / "out")
+
+
 def test_what_cannot_be_ranked_is_named_before_the_work(songs, workers, tmp_path):
     _, _, folder = songs
     model, data = folder / "songs.safetensors", folder / "queries.parquet"
@@ -113,6 +124,8 @@ def test_what_cannot_be_ranked_is_named_before_the_work(songs, workers, tmp_path
         batch.rank(workers, model, tmp_path / "songs.parquet", tmp_path / "out")
     with pytest.raises(FileExistsError, match="out: expected a new or an empty folder, found files in"):
         batch.rank(workers, model, data, tmp_path)
+    with pytest.raises(NotADirectoryError, match=r"out: expected a folder that can be written to, found .*: Not a dir"):
+        batch.rank(workers, model, data, tmp_path / "songs.parquet" / "out")
     batch._begun(tmp_path / "out", {"model": "another", "complete": False})
     with pytest.raises(FileExistsError, match="to go on with, found another library, model, data, top, partitions in"):
         batch.rank(workers, model, data, tmp_path / "out")

@@ -47,6 +47,13 @@ def test_workers_change_no_bit(many_blocks, opened, name):
     assert [on_workers] == here
 
 
+def test_many_parameters_are_put_where_all_workers_look(many_blocks, opened, monkeypatch):
+    fit = documents(MarginRanker, tol=1e-1)
+    travelled = learned(fit())
+    monkeypatch.setattr("slatewise.cluster.workers._TRAVELS", -1)
+    assert learned(fit()) == travelled
+
+
 def pids(opened):
     import ray
 

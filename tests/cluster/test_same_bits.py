@@ -1,10 +1,12 @@
 """A fit has the same bits on one thread, on two, and on any number of workers."""
 
 import pytest
+from sklearn import config_context
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from tests.cluster.fits import BLOCKS, FITS, learned
 from tests.cluster.pretend import PretendWorkers
 
-from slatewise import CStarRanker, LatentRanker
+from slatewise import CStarRanker, LatentRanker, MarginRanker, MetricRanker, datasets
 from slatewise.core.executor import on_cluster
 
 QUIETLY = pytest.mark.filterwarnings("ignore::UserWarning")  # rough fits of little data, and what they warn of
@@ -35,6 +37,26 @@ def test_what_trains_on_one_machine_is_refused_by_name():
             CStarRanker(scores="linear", surrogate="max-margin").fit([[0.0], [1.0]], [[0, 1], [1, 0]])
         with pytest.raises(ValueError, match=r"cluster: expected a ranker that was fitted before .* WARP training"):
             LatentRanker().fit([0, 1, 2], [0, 1, 1])
+        with pytest.raises(ValueError, match=r"cluster: expected device=None, .* found device='cuda', which trains on"):
+            MetricRanker(device="cuda").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+
+
+@QUIETLY
+def test_a_search_inside_a_cluster_sums_on_its_workers_and_finds_the_same(many_blocks):
+    queries = datasets.make_queries(n_queries=30, random_state=5)
+
+    def chosen():
+        with config_context(enable_metadata_routing=True):
+            search = GridSearchCV(MarginRanker(tol=1e-2), {"C": [0.1, 10.0]}, cv=GroupKFold(2))
+            search.fit(queries.X, queries.y, qid=queries.qid, groups=queries.qid)
+        automatic = MarginRanker(C="auto", tol=1e-2).fit(queries.X, queries.y, qid=queries.qid)
+        return search.best_params_, search.cv_results_["mean_test_score"].tolist(), learned(automatic)
+
+    workers = PretendWorkers(2)
+    with on_cluster(workers):
+        found = chosen()
+    assert workers.rounds > 0
+    assert found == chosen()
 
 
 class Killed(BaseException):

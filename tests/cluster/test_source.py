@@ -4,12 +4,20 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
-from tests.cluster.fits import learned
+from tests.cluster.fits import BLOCKS, learned
 from tests.cluster.pretend import PretendWorkers
 
-from slatewise import CStarRanker, MarginRanker, MatchingRanker, MetricRanker, cluster
+from slatewise import (
+    BestFeatureRanker,
+    CStarRanker,
+    GraphMatcher,
+    MarginRanker,
+    MatchingRanker,
+    MetricRanker,
+    cluster,
+    datasets,
+)
 from slatewise.core.executor import Executor, on_cluster
-from slatewise.data.row_source import RowReader
 from slatewise.errors import DataError
 
 
@@ -36,7 +44,10 @@ def written(folder, X, y, qid, n_files=3, row_group_size=17):
 
 @pytest.fixture
 def many_blocks(monkeypatch):
-    monkeypatch.setattr("slatewise.metric_learning.margin_hinge.BLOCK_BYTES", 1 << 10)
+    for name, value in BLOCKS.items():
+        monkeypatch.setattr(name, value)
+    monkeypatch.setattr("slatewise.cstar.linear_features._BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr("slatewise.data.row_files.PIECE_BYTES", 1 << 9)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -56,12 +67,165 @@ def test_a_source_has_the_bits_of_arrays(tmp_path, many_blocks, settings):
     np.testing.assert_array_equal(alone.predict(X), arrays.predict(X))
 
 
+def alike(make, arrays, source):
+    """Fit on arrays, on a source, and on a source with workers, and require the same bits."""
+    found = [learned(arrays(make())), learned(source(make()))]
+    with on_cluster(PretendWorkers(3)):
+        found.append(learned(source(make())))
+    assert len(set(found)) == 1
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    "settings", [{"repeats": 2}, {"subsets": "whole"}, {"M": 3, "surrogate": "max-margin", "repeats": 1, "tol": 0.05}]
+)
+def test_slates_of_a_source_have_the_bits_of_arrays(tmp_path, many_blocks, settings):
+    X, y, qid = rows()
+    source = cluster.source(written(tmp_path, X, y, qid), labels="grade", qid="q")
+    alike(lambda: MatchingRanker(**settings), lambda r: r.fit(X, y, qid=qid), lambda r: r.fit(source))
+
+
+def tagged(folder, *, some_unknown):
+    """Write scenes with their log-odds; some rows are there twice, some labels are not known."""
+    scenes = datasets.make_label_scenes(n_rows=150, random_state=3)
+    chance = np.clip(np.asarray(scenes.marginals(scenes.X)), 0.01, 0.99)
+    rows = np.append(np.arange(150), [3, 77])
+    X, Y, odds = scenes.X[rows], np.asarray(scenes.Y)[rows].astype(float), np.log(chance / (1.0 - chance))[rows]
+    if some_unknown:
+        Y[5, 3] = Y[9, :2] = np.nan
+    names = {"label": Y, "odds": odds, "x": X}
+    table = {f"{name}{at}": values[:, at] for name, values in names.items() for at in range(values.shape[1])}
+    pyarrow.parquet.write_table(pyarrow.table(table), folder / "tags.parquet", row_group_size=23)
+    columns = {name: [f"{name}{at}" for at in range(values.shape[1])] for name, values in names.items()}
+    return X, Y, odds, columns
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("scores", "settings"),
+    [
+        ("pretrained", {"core": [0, 1], "C": 1.0}),
+        ("pretrained", {"core": 2}),
+        ("linear", {"core": 2, "C": 1.0, "surrogate": "max-margin", "learner": "bundle", "tol": 0.1}),
+    ],
+)
+def test_labels_of_a_source_have_the_bits_of_arrays(tmp_path, many_blocks, monkeypatch, scores, settings):
+    monkeypatch.setattr("slatewise.cstar.subset_choice._MOST_ROWS", 60)
+    X, Y, odds, columns = tagged(tmp_path, some_unknown=scores == "pretrained" and settings["core"] == 2)
+    features = columns["odds"] if scores == "pretrained" else columns["x"]
+    source = cluster.source(tmp_path / "tags.parquet", features=features, labels=columns["label"])
+    given = odds if scores == "pretrained" else X
+    names = columns["label"]
+    alike(
+        lambda: CStarRanker(scores=scores, **settings),
+        lambda r: r.fit(given, Y, label_names=names),
+        lambda r: r.fit(source),
+    )
+    np.savez(tmp_path / "tags.npz", X=given, Y=Y, label_names=names)
+    archive = cluster.source(tmp_path / "tags.npz", labels="Y")
+    assert len(archive.groups) > 3
+    fit = CStarRanker(scores=scores, **settings).fit(archive)
+    assert learned(fit) == learned(CStarRanker(scores=scores, **settings).fit(source))
+    assert fit.label_names_.tolist() == names
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_queries_in_files_have_the_bits_of_arrays(tmp_path, many_blocks):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 90)
+    X = rng.normal(size=(90, 4)) + y[:, None] * np.array([1.0, 0.5, 0.0, 0.0])
+    table = {"class": y} | {f"f{at}": X[:, at] for at in range(4)}
+    pyarrow.parquet.write_table(pyarrow.table(table), tmp_path / "items.parquet", row_group_size=13)
+    items = cluster.source(tmp_path / "items.parquet", labels="class")
+    alike(lambda: MetricRanker("map", C=10.0, tol=1e-2), lambda r: r.fit(X, y), lambda r: r.fit(items))
+    asked = cluster.source(tmp_path / "items.parquet", features=[f"f{at}" for at in range(4)])
+    relevance = (y[:, None] == y[:60]).astype(float)
+    relevance[5] = 0.0  # says nothing, and is left out
+    alike(
+        lambda: MetricRanker("auc", tol=1e-2),
+        lambda r: r.fit(X[:60], relevance=relevance, queries=X),
+        lambda r: r.fit(X[:60], relevance=relevance, queries=asked),
+    )
+    with pytest.raises(ValueError, match=r"queries: expected arrays, or a source .* found kernel='rbf'"):
+        MetricRanker(kernel="rbf").fit(X[:60], relevance=relevance, queries=asked)
+    with pytest.raises(ValueError, match="targets: expected 'auto' or 'all' with queries in files, found 2"):
+        MetricRanker(targets=2).fit(X[:60], relevance=relevance, queries=asked)
+    with pytest.raises(ValueError, match="queries: expected 3 features, as X has, found 4"):
+        MetricRanker().fit(X[:60, :3], relevance=relevance, queries=asked)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_lines_and_archives_have_the_bits_of_arrays(tmp_path, many_blocks):
+    X, y, qid = rows(4)
+    lines = [
+        f"{grade:g} qid:{query} " + " ".join(f"{at + 1}:{value!r}" for at, value in enumerate(row.tolist()))
+        for grade, query, row in zip(y, qid, X, strict=True)
+    ]
+    lines[7:7] = ["# only a comment", "", "  # another one"]
+    (tmp_path / "rows.svm").write_text("\n".join(lines))
+    np.savez_compressed(tmp_path / "rows.npz", X=X, y=y, q=qid)
+    text = cluster.source(tmp_path / "rows.svm", features=5)
+    archive = cluster.source(tmp_path / "rows.npz", labels="y", qid="q")
+    assert len(text.groups) > 3
+    for source in (text, archive):
+        assert source.n_rows == len(y)
+        alike(lambda: MarginRanker(tol=1e-2), lambda r: r.fit(X, y, qid=qid), lambda r, s=source: r.fit(s))
+    (tmp_path / "rows.svm").write_text("\n".join([*lines[:40], "1 qid:x 1:2", *lines[41:]]))
+    with pytest.raises(DataError, match=r"rows.svm:41:\d+: expected"):
+        MarginRanker().fit(cluster.source(tmp_path / "rows.svm", features=5))
+
+
+def test_what_a_format_cannot_say_is_named(tmp_path):
+    (tmp_path / "rows.svm").write_text("1 qid:1 1:2\n0 qid:1 1:3\n")
+    (tmp_path / "rows.svm.gz").write_bytes(b"\x1f\x8b and more")
+    np.savez(tmp_path / "rows.npz", X=np.zeros((3, 2)), y=np.zeros(2), Z=np.zeros(3))
+    with pytest.raises(ValueError, match="features: expected how many there are for SVMlight"):
+        cluster.source(tmp_path / "rows.svm")
+    with pytest.raises(ValueError, match="labels, qid: expected None for SVMlight"):
+        cluster.source(tmp_path / "rows.svm", features=1, labels="y")
+    with pytest.raises(DataError, match="expected plain text, of which any range can be read, found a compressed file"):
+        cluster.source(tmp_path / "rows.svm.gz", features=1)
+    with pytest.raises(DataError, match=r"rows.npz\[q\]: expected this member, stored in full, found only X, y, Z"):
+        cluster.source(tmp_path / "rows.npz", qid="q")
+    with pytest.raises(DataError, match=r"rows.npz\[y\]: expected 3 rows as in X"):
+        cluster.source(tmp_path / "rows.npz", labels="y")
+    with pytest.raises(DataError, match=r"rows.npz\[Z\]: expected two dimensions"):
+        cluster.source(tmp_path / "rows.npz", features="Z")
+    with pytest.raises(ValueError, match="labels: expected Parquet or npz for sets of labels, found SVMlight"):
+        CStarRanker(scores="pretrained").fit(cluster.source(tmp_path / "rows.svm", features=1))
+    np.savez(tmp_path / "tags.npz", X=np.zeros((2, 2)), Y=[[0, 1], [1, 3]])
+    with pytest.raises(DataError, match=r"tags.npz\[Y\], row 1: expected 0, 1, or a missing value, found 3"):
+        CStarRanker(scores="pretrained").fit(cluster.source(tmp_path / "tags.npz", labels="Y"))
+    np.savez(tmp_path / "nan.npz", X=[[1.0], [np.nan]], y=[0, 1], q=[1, 1])
+    with pytest.raises(DataError, match=r"nan.npz\[X\], row 1, column 0: expected a finite number, found nan"):
+        MarginRanker().fit(cluster.source(tmp_path / "nan.npz", labels="y", qid="q"))
+
+
+LINEAR = {"scores": "linear", "surrogate": "max-margin", "learner": "bundle", "C": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "base: expected scores='pretrained' or 'linear' with a source, found scores='base'"),
+        ({**LINEAR, "scores": "rbf"}, "scores: expected 'pretrained' or 'linear' with a source"),
+        ({"scores": "pretrained", "surrogate": "likelihood-k"}, "surrogate: expected 'likelihood' for given scores"),
+        ({**LINEAR, "learner": "bcfw"}, "learner: expected 'bundle' with a source, found 'bcfw'"),
+        ({**LINEAR, "C": "auto"}, "C: expected a number with a source"),
+        ({**LINEAR, "k": 2}, "k: expected 'relevant' with a source, found 2"),
+    ],
+)
+def test_what_labels_in_files_are_not_learnt_by_is_named(tmp_path, settings, message):
+    np.savez(tmp_path / "tags.npz", X=[[1.0, -1.0], [-1.0, 1.0]], Y=[[1, 0], [0, 1]])
+    with pytest.raises(ValueError, match=message):
+        CStarRanker(**settings).fit(cluster.source(tmp_path / "tags.npz", labels="Y"))
+
+
 def test_any_run_of_rows_can_be_read(tmp_path):
     X, y, qid = rows(1)
     source = cluster.source(written(tmp_path, X, y, qid), labels="grade", qid="q", features=["f3", "f1"])
-    reader = RowReader(source)
     for first, last in [(0, 1), (0, len(y)), (16, 18), (5, 90), (len(y) - 1, len(y))]:
-        found = reader.read(first, last)
+        found = source.read(first, last)
         np.testing.assert_array_equal(found.X, X[first:last, [3, 1]])
         np.testing.assert_array_equal(found.y, y[first:last])
 
@@ -85,7 +249,7 @@ def test_bad_files_are_named(tmp_path):
     with pytest.raises(DataError, match="expected a column called 'label'"):
         cluster.source(paths, labels="label", qid="q")
     source = cluster.source([*paths, paths[0]], labels="grade", qid="q")
-    with pytest.raises(DataError, match=r"column 'q': expected the rows of a query together, found query \d+ again"):
+    with pytest.raises(DataError, match=r"query ids: expected the rows of a query together, found query \d+ again"):
         MarginRanker().fit(source)
     X[40, 2] = np.nan
     source = cluster.source(written(tmp_path, X, y, qid), labels="grade", qid="q")
@@ -109,10 +273,13 @@ def test_what_does_not_go_with_a_source_is_named(tmp_path):
     source = cluster.source(written(tmp_path, X, y, qid), labels="grade", qid="q")
     with pytest.raises(ValueError, match="C: expected a number with a source"):
         MarginRanker(C="auto").fit(source)
-    with pytest.raises(ValueError, match="X: expected arrays for MatchingRanker, found a source"):
-        MatchingRanker().fit(source)
-    for other in (CStarRanker(), MetricRanker()):
-        with pytest.raises(ValueError, match=r"X: expected arrays, found a source: only MarginRanker\.fit takes one"):
-            other.fit(source, [0, 1])
+    with pytest.raises(ValueError, match="l2: expected a number with a source"):
+        MatchingRanker(l2="auto").fit(source)
+    with pytest.raises(ValueError, match="edge_features: expected arrays, one per graph, found a source"):
+        GraphMatcher().fit(source, [0, 1])
+    with pytest.raises(ValueError, match="X: expected arrays for BestFeatureRanker, found a source"):
+        BestFeatureRanker().fit(source)
+    with pytest.raises(ValueError, match="qid: expected a source with query ids, found one without"):
+        MarginRanker().fit(cluster.source(source.paths, labels="grade", features=["f0"]))
     with pytest.raises(ValueError, match="y: expected None with a source"):
         MarginRanker().fit(source, y)

@@ -8,7 +8,7 @@ from tests.cstar.test_likelihood import free, slow_value
 from slatewise import datasets
 from slatewise.core.results import ConvergenceWarning
 from slatewise.cstar.adjusted import AdjustedScores
-from slatewise.cstar.label_scores import prepare_linear, prepare_pretrained
+from slatewise.cstar.label_scores import prepare_pretrained
 from slatewise.cstar.likelihood import StarLikelihood
 from slatewise.cstar.likelihood_fit import (
     choose_likelihood,
@@ -17,6 +17,7 @@ from slatewise.cstar.likelihood_fit import (
     probable_precision,
     unexplained_core,
 )
+from slatewise.cstar.linear_features import prepare_linear
 from slatewise.cstar.training import Settings, relevant_hinge
 
 CORE = np.array([4, 1, 2])

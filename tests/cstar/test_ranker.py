@@ -19,7 +19,7 @@ from slatewise import CStarRanker, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.core.results import ConvergenceWarning
 from slatewise.cstar import selection as star_selection
-from slatewise.cstar.label_scores import prepare_linear
+from slatewise.cstar.linear_features import prepare_linear
 from slatewise.cstar.training import LEARNERS, Settings, relevant_hinge
 from slatewise.model.file import read_model, write_model
 

@@ -1,12 +1,24 @@
-"""``slatewise rank --cluster`` and ``evaluate --cluster``: Parquet files, on the workers of a Ray cluster."""
+"""``slatewise fit``, ``rank`` and ``evaluate`` with ``--cluster``: on the workers of a Ray cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from slatewise.cli.console import working
 from slatewise.metrics import Measure
+
+
+def opened(address: str | None, workers: int | None) -> AbstractContextManager[object]:
+    """Open the cluster that was asked for, if any."""
+    from slatewise import cluster
+
+    if address is None:
+        if workers is not None:
+            raise ValueError("--workers: expected with --cluster, found it alone")
+        return nullcontext()
+    return cluster.ray(_address(address), workers)
 
 
 def rank_on_cluster(model: Path, data: str, out: Path, top: int, address: str, workers: int | None) -> int:

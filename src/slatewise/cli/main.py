@@ -144,11 +144,17 @@ def fit(
     features: FeaturesOption = None,
     columns: ColumnsOption = None,
     gap: GapOption = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Let a Ray cluster sum what is minimised: 'auto', 'ray://host:port', or 'local'."),
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="With --cluster: how many processes.")] = None,
 ) -> None:
     """Train a ranker on a file and save it.
 
     Example: slatewise fit cstar photos.csv --tags tags --separator "|" --id photo --out model.safetensors
     """
+    from slatewise.cli.cluster import opened
     from slatewise.cli.inputs import EventColumns, PairColumns, TagColumns
     from slatewise.cli.tasks import task_named
 
@@ -158,7 +164,7 @@ def fit(
     estimator = task.make(param or [])
     checkpoint = estimator.get_params().get("checkpoint")
     check_target("--param checkpoint", None if checkpoint is None else Path(checkpoint), data, out)
-    with working(f"fit {system}"):
+    with working(f"fit {system}"), opened(cluster, workers):
         task.fit(estimator, data)
     estimator.save(out)
     card = estimator.model_card_

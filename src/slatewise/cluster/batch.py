@@ -9,6 +9,7 @@ that have no file.
 from __future__ import annotations
 
 import json
+import tempfile
 import warnings
 from collections.abc import Sequence
 from functools import lru_cache
@@ -28,7 +29,8 @@ from slatewise.core.executor import Executor
 from slatewise.core.files import atomic_file, atomic_path
 from slatewise.core.progress import track
 from slatewise.core.rankings import Rankings
-from slatewise.data.row_source import RowGroup, RowReader, RowSource, groups_of
+from slatewise.data.row_files import RowGroup
+from slatewise.data.row_source import RowSource, groups_of
 
 Ids: TypeAlias = NDArray[Any]
 MANIFEST = "manifest.json"
@@ -91,7 +93,7 @@ class RowsOfLists:
     def rank(self, model: Any, partition: Lists, top: int) -> tuple[Rankings, int]:
         """Rank the rows of every list; a row is called by its number among all."""
         source, first, offsets, ids = partition
-        rows = RowReader(source).read(first, first + int(offsets[-1]))
+        rows = source.read(first, first + int(offsets[-1]))
         names = np.arange(first, first + len(rows.y))
         return model.rank(rows.X, np.repeat(ids, np.diff(offsets)), doc_ids=names).top(top), 0
 
@@ -189,11 +191,11 @@ def _manifest(model_sha256: str, paths: Sequence[str], top: int, n_partitions: i
 
 def _begun(folder: Path, said: dict[str, Any]) -> bool:
     """Begin a folder, or see that it is of the same run; return whether that one is complete."""
-    folder.mkdir(parents=True, exist_ok=True)
     manifest = folder / MANIFEST
     if not manifest.exists():
-        if any(not path.name.startswith(".") for path in folder.iterdir()):
+        if folder.is_dir() and any(not path.name.startswith(".") for path in folder.iterdir()):
             raise FileExistsError(f"out: expected a new or an empty folder, found files in {folder}")
+        _require_writable(folder)
         _write_manifest(folder, said)
         return False
     found: dict[str, Any] = json.loads(manifest.read_text())
@@ -203,7 +205,19 @@ def _begun(folder: Path, said: dict[str, Any]) -> bool:
             f"out: expected a new folder, or a run of the same model and data to go on with, found another "
             f"{', '.join(differing)} in {manifest}"
         )
+    if not found["complete"]:
+        _require_writable(folder)
     return bool(found["complete"])
+
+
+def _require_writable(folder: Path) -> None:
+    """Make the folder, and write to it once, before anything is ranked."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"\n")
+    except OSError as error:
+        raise type(error)(f"out: expected a folder that can be written to, found {folder}: {error.strerror}") from None
 
 
 def _write_manifest(folder: Path, said: dict[str, Any]) -> None:

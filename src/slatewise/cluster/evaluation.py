@@ -14,7 +14,6 @@ from slatewise.cluster.batch import KINDS, Lists, RowsOfLists, loaded, parquet_f
 from slatewise.cluster.workers import Workers
 from slatewise.core.executor import Executor
 from slatewise.core.progress import track
-from slatewise.data.row_source import RowReader
 from slatewise.metrics.measure import Measure, mean
 
 
@@ -55,7 +54,7 @@ def evaluate(workers: Workers, model: str | Path, data: str | Path, measures: Se
 def _measured(job: _Job, lists: Lists) -> NDArray[np.float64]:
     """Return the measures of the lists of a partition, (measures, lists); a row is called by its number among all."""
     source, first, offsets, _ = lists
-    rows = RowReader(source).read(first, first + int(offsets[-1]))
+    rows = source.read(first, first + int(offsets[-1]))
     model: Any = loaded(job.model, job.model_sha256)
     scores, ids = model.predict(rows.X), np.arange(first, first + len(rows.y)).astype(np.str_)
     sizes = np.diff(offsets)

@@ -13,27 +13,33 @@ from slatewise.data.row_source import RowSource
 def source(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
-    labels: str,
-    qid: str,
-    features: Sequence[str] | None = None,
+    features: str | int | Sequence[str] | None = None,
+    labels: str | Sequence[str] | None = None,
+    qid: str | None = None,
 ) -> RowSource:
-    """Name Parquet files to learn from; workers read the row groups they hold, and nobody reads all.
+    """Name files to learn from; workers read the pieces they hold, and nobody reads all.
 
     Parameters
     ----------
     paths
-        Files, or one path with ``*``, whose files come by name. Every worker must find them under these names. They
-        follow each other: a query may be cut by the end of a row group or of a file, but its rows stand together.
-    labels, qid
-        The columns of relevances (numbers) and of query ids (integers or strings).
+        Files, or one path with ``*``, whose files come by name: all Parquet, all SVMlight as plain text, or all npz.
+        Every worker must find them under these names. They follow each other: a query may be cut by the end of a row
+        group or of a file, but its rows stand together.
     features
-        The columns of features, numbers or booleans; default: all the others of the first file.
+        Of Parquet: the columns of features, numbers or booleans; default: all the others of the first file. Of
+        SVMlight: how many there are. Of npz: the member with a row of features per row; default: "X".
+    labels
+        The column, or the member of an npz, of relevances (numbers) or classes; or a list of columns, or a member with
+        a column each, of labels (0, 1, and what is missing is not known). Lines of SVMlight have theirs in front.
+    qid
+        The column, or the member of an npz, of query ids (integers or strings), for rankers of queries.
 
     Returns
     -------
     RowSource
-        To be given to :meth:`slatewise.MarginRanker.fit` instead of X, y and qid; the fit has the bits of one on arrays
-        with the same rows.
+        To be given to the fit of :class:`~slatewise.MarginRanker`, :class:`~slatewise.MatchingRanker` or
+        :class:`~slatewise.CStarRanker` instead of X, y and qid, or of :class:`~slatewise.MetricRanker` instead of X and
+        y, or of ``queries``; the fit has the bits of one on arrays with the same rows.
 
     Examples
     --------

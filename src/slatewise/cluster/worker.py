@@ -1,7 +1,7 @@
 """What runs in each worker's process: it holds runs of blocks, and adds them up at the parameters it is told.
 
-A run is loaded when it is first asked for. A worker that was killed begins with nothing, is asked again, and so loads
-its runs anew: that is all there is to a restart.
+A run is loaded when it is first asked for. A worker that was killed begins with nothing, says so, is asked again with
+where its run is found, and loads it anew: that is all there is to a restart.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from slatewise._version import __version__
 from slatewise.core.block_sums import BlockSum, Subtree
 from slatewise.core.executor import ONE_THREAD, one_blas_thread
+from slatewise.core.stored import fetched
 
 _MATTER = ("numpy", "scipy", "numba", "scikit-learn")
 """Packages whose versions decide about bits."""
@@ -65,9 +66,21 @@ class Worker:
         """Say where this worker runs, and with what."""
         return about()
 
-    def sum(self, key: str, refs: tuple[int, Any, Any], what: BlockSum[Any, Any, Any, Any, Any], at: Any) -> Answer:
-        """Add up a run; ``refs`` say where it is found: the number of its first block, its blocks, what they share."""
+    def sum(
+        self,
+        key: str,
+        what: BlockSum[Any, Any, Any, Any, Any],
+        at: Any,
+        refs: tuple[int, Any, Any] | None = None,
+    ) -> Answer | None:
+        """Add up a run, or return None where it is not here and nobody says where it is found.
+
+        ``refs`` say so: the number of its first block, its blocks, what they share. To send them costs Ray a message
+        each, so they come with the first question only, and again after a None.
+        """
         if key not in self._runs:
+            if refs is None:
+                return None
             self._runs[key] = _loaded(*refs)
         first, blocks, shared = self._runs[key]
         with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
@@ -86,8 +99,11 @@ class Worker:
 
 
 def _loaded(first: int, blocks: Any, shared: Any) -> Run:
-    """Fetch a run. Copied: what comes from the object store is read-only, for which kernels would be compiled anew."""
+    """Fetch a run, and read what of it lies in files.
+
+    Copied: what comes from the object store is read-only, for which kernels would be compiled anew.
+    """
     import ray
 
     blocks, shared = ray.get([blocks, shared])
-    return Run(first, deepcopy([*blocks]), deepcopy(shared))
+    return Run(first, fetched(deepcopy([*blocks])), fetched(deepcopy(shared)))

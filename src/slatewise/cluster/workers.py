@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import Any, Generic, NamedTuple, NoReturn
+from typing import Any, Generic, NamedTuple, NoReturn, cast
 from uuid import uuid4
 from weakref import finalize
 
@@ -20,6 +20,8 @@ from slatewise.core.errors import ClusterError
 
 RETRIES = 3
 """How often a round is repeated with a worker that died in it."""
+_TRAVELS = 1 << 16
+"""Bytes of parameters that are sent to each worker by themselves: faster than a place where all of them look."""
 _AHEAD = 2
 """How many blocks each worker is told of ahead, so that it need not wait for the next."""
 _UNITS = 8
@@ -103,22 +105,39 @@ class _HeldThere(Generic[Shared, Block]):
     """Blocks that workers hold, until nobody asks for them any more."""
 
     def __init__(self, runs: Sequence[_Run]) -> None:
-        self._runs, self._key = runs, uuid4().hex
+        self._runs, self._key, self._loaded = runs, uuid4().hex, False
         finalize(self, _forget, runs, self._key).atexit = False
 
     def sum(self, what: BlockSum[Shared, Parameters, Any, Block, Result], parameters: Parameters) -> Result:
         """Ask all workers, and add up what they return in the order of the blocks."""
-        import ray
-
-        sent, tree = ray.put(parameters), Tree(what.add)
-        asked = [run.actor.sum.remote(self._key, run.refs, what, sent) for run in self._runs]
-        found: list[Answer] = answers(asked)
-        for answer in found:
+        sent, tree = _sent(parameters), Tree(what.add)
+        found: list[Answer | None] = [None] * len(self._runs)
+        if self._loaded:
+            found = answers([run.actor.sum.remote(self._key, what, sent) for run in self._runs])
+        missing = [at for at, answer in enumerate(found) if answer is None]  # all at first, and who was restarted
+        asked = [self._runs[at].actor.sum.remote(self._key, what, sent, self._runs[at].refs) for at in missing]
+        for at, answer in zip(missing, answers(asked), strict=True):
+            found[at] = answer
+        self._loaded = True
+        for answer in cast("list[Answer]", found):
             for message, category in answer.warned:
                 warnings.warn(message, category, stacklevel=2)
             for subtree in answer.subtrees:
                 tree.push(subtree)
         return tree.total()
+
+
+def _sent(parameters: Any) -> Any:
+    """Put parameters where all workers read them, unless they are so few that they travel with the question."""
+    import ray
+
+    return parameters if _n_bytes(parameters) <= _TRAVELS else ray.put(parameters)
+
+
+def _n_bytes(parameters: Any) -> int:
+    if isinstance(parameters, tuple):
+        return sum(map(_n_bytes, cast("tuple[Any, ...]", parameters)))
+    return int(getattr(parameters, "nbytes", 0))
 
 
 def _forget(runs: Sequence[_Run], key: str) -> None:

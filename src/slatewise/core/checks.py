@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.sparse import sparse_rows
+from slatewise.core.stored import Stored
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, sparray, spmatrix
@@ -139,7 +140,7 @@ def check_offsets(offsets: Int, n_rows: int) -> None:
 
 def row_range(features: Features, rows: slice) -> Features:
     """Return neighbouring rows without copying their values."""
-    return features[rows] if isinstance(features, np.ndarray) else sparse_range(features, rows)
+    return features[rows] if isinstance(features, np.ndarray | Stored) else sparse_range(features, rows)
 
 
 def sparse_range(matrix: csr_array, rows: slice) -> csr_array:

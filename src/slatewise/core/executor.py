@@ -8,6 +8,7 @@ one order: that of the blocks, or of a tree over them (:mod:`slatewise.core.bloc
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
@@ -34,6 +35,7 @@ from slatewise.core.block_sums import (
     require_of_module,
 )
 from slatewise.core.rules import THREADS
+from slatewise.core.stored import fetched
 
 
 def thread_count(n_threads: int | None = None) -> int:
@@ -52,7 +54,20 @@ def thread_count(n_threads: int | None = None) -> int:
 
 
 def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, _given_by_ray() or cores)
+
+
+def _given_by_ray() -> int | None:
+    """Return how many CPUs Ray gave to this process, at least 1, where it is a task or an actor: others have theirs."""
+    ray: Any = sys.modules.get("ray")  # nobody is a worker where Ray was never loaded
+    if ray is None or not ray.is_initialized():
+        return None
+    try:
+        given: dict[str, float] = ray.get_runtime_context().get_assigned_resources()
+    except (AssertionError, AttributeError):  # how Ray says that this process is a driver, here or by its client
+        return None
+    return max(1, int(given.get("CPU", 0)))
 
 
 class _Blas(NamedTuple):
@@ -176,7 +191,9 @@ class Executor:
         >>> Executor(2).hold([3, 4, 5], shared=10).sum(BlockSum(begin=add, part=pow, add=add), -8)
         56
         """
-        return _HeldHere(self, blocks, shared) if self.cluster is None else self.cluster.hold(blocks, shared)
+        if self.cluster is not None:
+            return self.cluster.hold(blocks, shared)
+        return _HeldHere(self, fetched(blocks), fetched(shared))
 
     def subtrees(
         self,

@@ -41,6 +41,11 @@ class GradedLists:
         narrow, columns = used_columns(lists.X)
         return replace(lists, X=narrow, columns=columns)
 
+    @classmethod
+    def alike(cls, X: Features, y: Floats, offsets: Int) -> GradedLists:
+        """Take lists as they stand, all of the same weight."""
+        return cls(X, y, offsets, np.ones(len(offsets) - 1), int(X.shape[1]))
+
     def __len__(self) -> int:
         return len(self.weight)
 

@@ -175,9 +175,19 @@ def merge_rows(X: Floats, Y: NDArray[np.int8], weight: Floats) -> tuple[Floats, 
 
     So a weight of 2 is the same as a row given twice, to the last bit, and the order of the rows does not matter.
     """
-    keys = np.array([_digest(x, y) for x, y in zip(X, Y, strict=True)], dtype="S16")
+    first, weight = first_of_equal(row_keys(X, Y), weight)
+    return X[first], Y[first], weight
+
+
+def row_keys(X: Floats, Y: NDArray[np.int8]) -> NDArray[np.bytes_]:
+    """Return what equal rows have in common, and others do not."""
+    return np.array([_digest(x, y) for x, y in zip(X, Y, strict=True)], dtype="S16")
+
+
+def first_of_equal(keys: NDArray[np.bytes_], weight: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """Return the first row of each key, in the order of the keys, and the weight of all that have it."""
     _, first, number = np.unique(keys, return_index=True, return_inverse=True)
-    return X[first], Y[first], np.bincount(number, weights=weight, minlength=len(first)).astype(np.float64)
+    return first, np.bincount(number, weights=weight, minlength=len(first)).astype(np.float64)
 
 
 def _digest(x: Floats, y: NDArray[np.int8]) -> bytes:

@@ -20,17 +20,19 @@ from slatewise.cstar.checks import Known
 from slatewise.cstar.core_gain import gainful_core
 from slatewise.cstar.core_labels import greedy_core
 from slatewise.cstar.hinge import StarHinge
-from slatewise.cstar.label_scores import Prepared, prepare_kernel, prepare_linear, prepare_pretrained
+from slatewise.cstar.label_scores import LinearScores, Prepared, prepare_kernel, prepare_pretrained
 from slatewise.cstar.likelihood_fit import choose_likelihood, likelihood_fit, likely_core
+from slatewise.cstar.linear_features import linear_scores, prepare_linear
 from slatewise.cstar.pair import StarPair
 from slatewise.cstar.problem import symmetric_pair
 from slatewise.cstar.selection import Choice, choose
-from slatewise.cstar.subset_choice import STRENGTHS, SubsetChoice, labels_to_choose_by
+from slatewise.cstar.subset_choice import STRENGTHS, SubsetChoice, drawn_rows, labels_to_choose_by
 from slatewise.cstar.subset_fit import subset_fit
 from slatewise.cstar.subset_likelihood import SubsetLikelihood
 from slatewise.cstar.sums import check_summed
 from slatewise.cstar.told_terms import NO_TOLD_TERMS, told_fit, worth_telling
 from slatewise.cstar.training import LEARNERS, Settings, Start, fixed_k_fit, relevant_hinge
+from slatewise.data.row_source import StoredRows
 from slatewise.model.checkpoint import Checkpoint, resumed
 
 if TYPE_CHECKING:
@@ -106,8 +108,10 @@ def _chosen(
         size = len(core) if is_given else int(chosen)
         check_core_size(size, n_labels)
         check_summed(size)
+    if is_given and len(strengths) == 1:
+        return core, strengths[0], rho
     labels = labels_to_choose_by(known, weight, core)
-    rows = SubsetLikelihood(AdjustedScores(given[:, labels], core[:0]), known[:, labels], weight, executor.here)
+    rows = _rows_to_choose_by(given, known, weight, labels, settings, executor)
     choice = SubsetChoice.of(rows, replace(settings, rho=rho))
     if isinstance(ranker.core, str):
         tried = choice.core_and_strength(strengths)
@@ -116,6 +120,20 @@ def _chosen(
         core = labels[choice.core(int(chosen), strengths[len(strengths) // 2]).core]
     C = choice.strength(np.searchsorted(labels, core), strengths).C if len(strengths) > 1 else strengths[0]
     return core, C, rho
+
+
+def _rows_to_choose_by(
+    given: Floats | StoredRows, known: Known, weight: Floats, labels: Ints, settings: Settings, executor: Executor
+) -> SubsetLikelihood:
+    """Return the rows to choose by, with these labels; of rows in files those that are drawn, which are few."""
+    if not isinstance(given, np.ndarray):
+        drawn = drawn_rows(len(weight), settings.random_state)
+        if drawn is not None:
+            few = np.ascontiguousarray(given[drawn].read(executor)[:, labels])
+            told = np.ascontiguousarray(known[drawn][:, labels])
+            return SubsetLikelihood(AdjustedScores(few, labels[:0]), told, weight[drawn], executor.here)
+        given = given.read(executor)
+    return SubsetLikelihood(AdjustedScores(given[:, labels], labels[:0]), known[:, labels], weight, executor.here)
 
 
 def core_numbers(core: ArrayLike, names: NDArray[Any]) -> NDArray[Any]:
@@ -141,16 +159,24 @@ def _as_used(ranker: CStarRanker) -> dict[str, object]:
     return {"base": type(ranker.base).__name__} if is_foreign(ranker) else {}
 
 
-def prepare(ranker: CStarRanker, X: Floats, Y: Floats, weight: Floats) -> Prepared:
+def prepare(ranker: CStarRanker, X: Floats, Y: Floats, weight: Floats, executor: Executor) -> Prepared:
     """Return what single labels are scored by."""
     if ranker.scores == "linear":
-        return prepare_linear(X, weight)
+        return prepare_linear(X, weight, executor if isinstance(X, StoredRows) else executor.here)
     if ranker.scores in ("base", "pretrained"):
         if ranker.surrogate == "likelihood-k":
             return prepare_pretrained(X)
         size = Y.sum(axis=1) if ranker.k == "relevant" else np.full(len(Y), ranker.k)
         return prepare_pretrained(X, float(np.average(1.0 / size, weights=weight)))
     return prepare_kernel(KERNELS[ranker.scores].of(X, ranker.gamma), X, ranker.n_components)
+
+
+def training_scores(prepared: Prepared, X: Floats, trained: Trained, executor: Executor) -> Floats:
+    """Return what the labels of training rows score by themselves."""
+    if isinstance(prepared.scores, LinearScores):
+        here = executor if isinstance(X, StoredRows) else executor.here
+        return linear_scores(X, trained.coef, trained.intercept, here)
+    return prepared.scores.scores(X, trained.coef, trained.intercept)
 
 
 def train(

@@ -82,21 +82,6 @@ class KernelScores:
         return self.kernel.compare(X, self.basis) @ coef.T + intercept
 
 
-def prepare_linear(X: Floats, weight: Floats) -> Prepared:
-    """Give every column mean 0 and variance 1, so that its unit changes nothing, and append the constant one."""
-    centre = weight @ X / weight.sum()
-    centred = X - centre
-    spread = column_spread(centred, np.abs(X).max(axis=0, initial=0.0), weight)
-    phi, split = _with_constant(centred / spread)
-
-    def coefficients(W: Floats) -> Coefficients:
-        weights, intercept = split(W)
-        coef = weights / spread
-        return coef, intercept - coef @ centre
-
-    return Prepared(LinearScores(), phi, None, coefficients)
-
-
 def prepare_pretrained(X: Floats, typical_loss: float | None = None) -> Prepared:
     """Give every label two features of its own, its score and 1.
 
@@ -126,10 +111,19 @@ def prepare_kernel(kernel: RowKernel, X: Floats, n_components: int | None) -> Pr
 def column_spread(centred: Floats, largest: Floats, weight: Floats) -> Floats:
     """Return the standard deviation of each column, 1 of those that are constant but for rounding."""
     peak = np.abs(centred).max(axis=0, initial=0.0)
-    varies = peak > _ROUNDING * largest
-    unit = np.where(varies, peak, 1.0)
+    unit = peak_unit(peak, largest)
     # Divided first: squares of tiny or huge numbers are 0 or infinite.
-    spread = np.where(varies, unit * np.sqrt(weight @ (centred / unit) ** 2 / weight.sum()), 1.0)
+    return checked_spread(peak, largest, unit * np.sqrt(weight @ (centred / unit) ** 2 / weight.sum()))
+
+
+def peak_unit(peak: Floats, largest: Floats) -> Floats:
+    """Return the largest distance from the centre in each column, 1 of those that are constant but for rounding."""
+    return np.where(peak > _ROUNDING * largest, peak, 1.0)
+
+
+def checked_spread(peak: Floats, largest: Floats, deviation: Floats) -> Floats:
+    """Return the standard deviation of each column, 1 of those that are constant but for rounding; refuse extremes."""
+    spread = np.where(peak > _ROUNDING * largest, deviation, 1.0)
     wrong = (spread < _LEAST_SPREAD) | (spread > 1.0 / _LEAST_SPREAD)
     if wrong.any():
         column = int(np.flatnonzero(wrong)[0])
@@ -140,9 +134,13 @@ def column_spread(centred: Floats, largest: Floats, weight: Floats) -> Floats:
     return spread
 
 
+def typical_length(mean_square: float) -> float:
+    """Return how large the constant feature is, for rows of so large a mean square; 1 where they are 0."""
+    return float(np.sqrt(mean_square)) or 1.0
+
+
 def _with_constant(X: Floats) -> tuple[Floats, Callable[[Floats], Coefficients]]:
-    norm = float(np.sqrt((X**2).sum(axis=1).mean())) if X.size else 0.0
-    constant = norm if norm > 0 else 1.0
+    constant = typical_length(float((X**2).sum(axis=1).mean()) if X.size else 0.0)
     return (
         np.column_stack([X, np.full(len(X), constant)]),
         lambda W: (np.ascontiguousarray(W[:, :-1]), W[:, -1] * constant),

@@ -17,6 +17,7 @@ import numpy as np
 from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.cstar.adjusted import AdjustedScores
+from slatewise.cstar.checks import Known
 from slatewise.cstar.kernels.layout import CoreSettings
 from slatewise.cstar.lists import StarLists
 from slatewise.cstar.pair import StarPair
@@ -29,7 +30,7 @@ class StarLikelihood:
     """Rows with given scores and labels, each with at least one."""
 
     model: AdjustedScores
-    Y: Floats
+    Y: Floats | Known
     """(n, N) 0/1."""
     k: Ints
     weight: Floats
@@ -65,7 +66,7 @@ class _Rows(NamedTuple):
     """A block of rows."""
 
     model: AdjustedScores
-    Y: Floats
+    Y: Floats | Known
     k: Ints
     weight: Floats
 
@@ -91,7 +92,8 @@ def _at(shared: _Shared, params: Floats) -> _Point:
 
 
 def _of_rows(at: _Point, rows: _Rows) -> ValueAndSlope:
-    (model, Y, k, weight), core = rows, rows.model.core
+    (model, told, k, weight), core = rows, rows.model.core
+    Y = told.astype(np.float64, copy=False)
     scores = model.scores(at.params)
     sums = star_sums(StarLists(scores, at.pair, k), weight, at.executor, at.settings)
     # A pair of core labels stands once, in the row of the one that comes first; none stands with itself.

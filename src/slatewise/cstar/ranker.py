@@ -35,7 +35,7 @@ from slatewise.cstar.answering import (
 from slatewise.cstar.base import MOST_LOG_ODDS, Classifier, FittedBase, KernelLogOdds
 from slatewise.cstar.checks import Known
 from slatewise.cstar.explanation import Explanation, explain_selection
-from slatewise.cstar.fitting import Trained, base_of, is_foreign, prepare, train, train_sets
+from slatewise.cstar.fitting import Trained, base_of, is_foreign, prepare, train, train_sets, training_scores
 from slatewise.cstar.inference import best_set, margins, star_margins
 from slatewise.cstar.label_count import fit_label_count, mean_count, predict_label_count
 from slatewise.cstar.label_scores import (
@@ -47,12 +47,14 @@ from slatewise.cstar.label_scores import (
 from slatewise.cstar.logistic import Labels, LinearLogOdds
 from slatewise.cstar.pair import StarPair
 from slatewise.cstar.partly_known import split_labels, with_unknown
-from slatewise.cstar.same_rows import merge_features
-from slatewise.cstar.settings import check_learned, check_log_odds, check_settings, check_truth
+from slatewise.cstar.same_rows import merge_features, rows_in_files
+from slatewise.cstar.settings import check_learned, check_log_odds, check_settings, check_source, check_truth
 from slatewise.cstar.subsets import chances
 from slatewise.cstar.sums import log_odds, most_probable, star_log_odds
 from slatewise.cstar.told_terms import ToldTerms
 from slatewise.cstar.training import LEARNERS
+from slatewise.data.row_source import RowSource
+from slatewise.model.file import ModelCard
 from slatewise.model.saving import SavedEstimator, card_for
 from slatewise.model.sklearn import (
     available_if,
@@ -324,7 +326,7 @@ class CStarRanker(SavedEstimator):
 
     def fit(
         self,
-        X: ArrayLike | Sparse,
+        X: ArrayLike | Sparse | RowSource,
         y: Any = None,
         sample_weight: ArrayLike | None = None,
         label_names: Sequence[str] | NDArray[np.str_] | None = None,
@@ -336,7 +338,8 @@ class CStarRanker(SavedEstimator):
         Parameters
         ----------
         X
-            Features, given scores or kernel, as ``scores`` says. Features for a base may be sparse ("svc": not).
+            Features, given scores or kernel, as ``scores`` says. Features for a base may be sparse ("svc": not). Or,
+            for "pretrained" and "linear", a :func:`slatewise.cluster.source`, which names the labels too.
         y
             (n, n_labels) 0/1: an array, a data frame, whose columns name the labels, or sparse. Or names: a list, tuple
             or set of strings per row, empty where a row has no label; or one text per row, cut at ``separator``. Or one
@@ -366,22 +369,21 @@ class CStarRanker(SavedEstimator):
         """
         rules.check(self)
         executor = Executor.of(self.n_threads)
+        if isinstance(X, RowSource):
+            given = {"y": y, "sample_weight": sample_weight, "label_names": label_names, "separator": separator}
+            given["answered"] = answered
+            return self._fit_files(X, [name for name, value in given.items() if value is not None], executor)
         rows = self._rows(X, reset=True)
         told = self._labels(y, int(rows.shape[0]), label_names, separator, answered)
         weight = check_weights(sample_weight, len(told))
         require_in_range("sample_weight", weight)
         check_settings(self, rows, told)
         if self.scores == "pretrained" and self.surrogate != "max-margin":
-            check_log_odds(cast("Floats", rows))
+            check_log_odds(float(rows.min()), float(rows.max()))
         seen = (weight > 0) & (told >= 0).any(axis=1)
         used = seen & self._says_something(told)
-        if not (used & ((told > 0).any(axis=1) | (self.k != "relevant"))).any():
-            raise ValueError("y: expected a row with a relevant label, found none whose sample_weight is not zero")
-        self._settle_seed()
-        self.n_skipped_ = int(len(told) - used.sum())
+        self._begin(told, used)
         card = card_for(len(told), *_as_arrays(rows), told, weight)
-        self.base_coef_, self.base_intercept_ = np.empty((0, 0)), np.empty(0)
-        self.basis_, self.gamma_ = np.empty((0, 0)), 1.0
         if self.scores == "base":
             kept = self._fit_base(rows[seen], told[seen], weight[seen], executor)
         elif self.scores == "precomputed":
@@ -390,10 +392,7 @@ class CStarRanker(SavedEstimator):
             kept = _Training(*merge_rows(cast("Floats", rows)[used], told[used], weight[used]))
         sha = card_for(0, kept.rows).data_sha256 if is_foreign(self) else card.data_sha256
         trained = self._train(kept, used if self.scores == "precomputed" else None, sha, executor)
-        self.model_card_ = replace(
-            card, objective=self.objective_, lower_bound=self.lower_bound_, converged=trained.fit.converged
-        )
-        return self
+        return self._certified(card, trained)
 
     def label_scores(self, X: ArrayLike | Sparse) -> Floats:
         """Return what each label scores by itself, (n, n_labels): the model without its pair terms."""
@@ -612,6 +611,38 @@ class CStarRanker(SavedEstimator):
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
+    def _fit_files(self, source: RowSource, given: list[str], executor: Executor) -> Self:
+        """Learn from rows that stay in their files; labels, of which there are few, are held here."""
+        if given:
+            raise ValueError(f"{given[0]}: expected None with a source, which names its columns, found a value")
+        check_source(self)
+        told = self._labels(source.labels(executor), source.n_rows, source.format.label_names, None, None)
+        check_settings(self, cast("Floats", source.features), told)
+        used = (told >= 0).any(axis=1) & self._says_something(told)
+        self._begin(told, used)
+        self.n_features_in_ = source.n_features
+        rows = rows_in_files(source, told, used, executor)
+        if self.scores == "pretrained":
+            check_log_odds(rows.low, rows.high)
+        card = replace(card_for(len(told), told), n_rows=len(told), data_sha256=source.sha256(rows.digest))
+        kept = _Training(cast("Floats", rows.features), told[rows.places], rows.weight)
+        return self._certified(card, self._train(kept, None, card.data_sha256, executor))
+
+    def _begin(self, told: Known, used: NDArray[np.bool_]) -> None:
+        """Refuse rows of which none says anything, and forget what was learnt before."""
+        if not (used & ((told > 0).any(axis=1) | (self.k != "relevant"))).any():
+            raise ValueError("y: expected a row with a relevant label, found none whose sample_weight is not zero")
+        self._settle_seed()
+        self.n_skipped_ = int(len(told) - used.sum())
+        self.base_coef_, self.base_intercept_ = np.empty((0, 0)), np.empty(0)
+        self.basis_, self.gamma_ = np.empty((0, 0)), 1.0
+
+    def _certified(self, card: ModelCard, trained: Trained) -> Self:
+        self.model_card_ = replace(
+            card, objective=self.objective_, lower_bound=self.lower_bound_, converged=trained.fit.converged
+        )
+        return self
+
     def _rows(self, X: ArrayLike | Sparse, *, reset: bool) -> Features:
         """Return X as float64, sparse only where a base takes that; bounded but where a unit is taken off."""
         if self.scores == "base" and self.base != "svc":
@@ -664,14 +695,14 @@ class CStarRanker(SavedEstimator):
             count_coef = np.zeros(kept.told.shape[1] + 1)  # the likelihood itself says how many are expected
         else:
             Y = kept.told.astype(np.float64)
-            prepared = prepare(self, kept.rows, Y, kept.weight)
+            prepared = prepare(self, kept.rows, Y, kept.weight, executor)
             if used is not None:
                 prepared = replace(prepared, phi=prepared.phi[used])
                 kept, Y = _Training(kept.rows[used], kept.told[used], kept.weight[used]), Y[used]
             trained = train(self, prepared, Y, kept.weight, data_sha256, executor)
             if isinstance(prepared.scores, KernelScores):
                 self.basis_, self.gamma_ = prepared.scores.basis, float(getattr(prepared.scores.kernel, "gamma", 1.0))
-            scores = prepared.scores.scores(kept.rows, trained.coef, trained.intercept)
+            scores = training_scores(prepared, kept.rows, trained, executor)
             count_coef = fit_label_count(scores, Y.sum(axis=1), kept.weight)
         fit, self.core_, self.C_, self.C_pair_, self.coef_, self.intercept_, self.pair_, self.told_ = trained
         self.count_coef_, self.k_ = count_coef, mean_count(kept.told, kept.weight)

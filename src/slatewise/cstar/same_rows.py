@@ -1,16 +1,19 @@
-"""Equal rows are one row of their common weight, dense or sparse."""
+"""Equal rows are one row of their common weight: dense, sparse, or in files."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.checks import Features
-from slatewise.core.label_sets import merge_rows
+from slatewise.core.executor import Executor
+from slatewise.core.label_sets import first_of_equal, merge_rows, row_keys
 from slatewise.cstar.checks import Known
+from slatewise.data.row_files import RowFormat, RowGroup
+from slatewise.data.row_source import RowSource, StoredRows
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -43,3 +46,44 @@ def merge_features(X: Features, Y: Known, weight: Floats) -> tuple[Features, Kno
 def _digest(indices: NDArray[np.integer], data: NDArray[np.floating]) -> bytes:
     entries = indices.astype(np.int64).tobytes() + (data.astype(np.float64) + 0.0).tobytes()
     return hashlib.blake2b(entries, digest_size=16).digest()
+
+
+class RowsInFiles(NamedTuple):
+    """Rows of a source that differ from each other, in the order that the same rows in memory have."""
+
+    features: StoredRows
+    places: NDArray[np.int64]
+    """Which rows of the source these are."""
+    weight: Floats
+    low: float
+    """The smallest number in them."""
+    high: float
+    digest: bytes
+
+
+def rows_in_files(source: RowSource, told: Known, used: NDArray[np.bool_], executor: Executor) -> RowsInFiles:
+    """Do for rows in files what :func:`slatewise.core.label_sets.merge_rows` does for dense ones: all are read once."""
+    cuts = source.starts.tolist()
+    pieces = [_Piece(group, told[cuts[at] : cuts[at + 1]]) for at, group in enumerate(source.groups)]
+    seen = executor.gather(_seen, source.format, pieces)
+    keys = np.concatenate([piece.keys for piece in seen])
+    rows = np.flatnonzero(used)
+    first, weight = first_of_equal(keys[rows], np.ones(len(rows)))
+    low, high = min(piece.low for piece in seen), max(piece.high for piece in seen)
+    return RowsInFiles(source.features.at(rows[first]), rows[first], weight, low, high, keys.tobytes())
+
+
+class _Piece(NamedTuple):
+    group: RowGroup
+    told: Known
+
+
+class _Seen(NamedTuple):
+    keys: NDArray[np.bytes_]
+    low: float
+    high: float
+
+
+def _seen(rows: RowFormat, piece: _Piece) -> _Seen:
+    X = rows.features(piece.group)
+    return _Seen(row_keys(X, piece.told), float(X.min(initial=np.inf)), float(X.max(initial=-np.inf)))

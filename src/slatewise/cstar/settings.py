@@ -60,12 +60,33 @@ def check_together(ranker: CStarRanker, n_labels: int) -> None:
         raise ValueError(f"k: expected 'relevant' or a number from 1 to {n_labels} labels, found {ranker.k!r}")
 
 
-def check_log_odds(X: Floats) -> None:
+def check_source(ranker: CStarRanker) -> None:
+    """Raise ValueError unless the ranker can learn from rows that nobody holds."""
+    if ranker.scores == "base":
+        raise ValueError(
+            "base: expected scores='pretrained' or 'linear' with a source, found scores='base': a base learns from "
+            "rows in memory; fit it first, and give its out-of-fold log-odds"
+        )
+    if ranker.scores not in ("pretrained", "linear"):
+        raise ValueError(f"scores: expected 'pretrained' or 'linear' with a source, found {ranker.scores!r}")
+    if ranker.scores == "pretrained" and ranker.surrogate != "likelihood":
+        raise ValueError(f"surrogate: expected 'likelihood' for given scores in a source, found {ranker.surrogate!r}")
+    if ranker.scores == "linear":
+        if ranker.learner != "bundle":
+            raise ValueError(f"learner: expected 'bundle' with a source, found {ranker.learner!r}")
+        if isinstance(ranker.C, str):
+            raise ValueError("C: expected a number with a source, of which nobody holds folds, found 'auto'")
+        if ranker.k != "relevant" or ranker.core_by != "information":
+            name = "k" if ranker.k != "relevant" else "core_by"
+            expected = "'relevant'" if name == "k" else "'information'"
+            raise ValueError(f"{name}: expected {expected} with a source, found {getattr(ranker, name)!r}")
+
+
+def check_log_odds(low: float, high: float) -> None:
     """Warn where given scores can hardly be meant as log-odds, which the likelihood takes them for.
 
     Raise ValueError where they are larger than those of any probability: sums of exponentials then lose what is small.
     """
-    low, high = float(X.min()), float(X.max())
     if max(-low, high) > MOST_LOG_ODDS:
         bound = f"{MOST_LOG_ODDS:g}"
         raise ValueError(

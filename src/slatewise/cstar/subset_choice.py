@@ -54,6 +54,13 @@ def labels_to_choose_by(known: Known, weight: Floats, core: Ints) -> Ints:
     return np.sort(np.argsort(-often, kind="stable")[:_MOST_LABELS]).astype(np.int64)
 
 
+def drawn_rows(n_rows: int, seed: int) -> Ints | None:
+    """Draw rows to choose by, rising; None: there are few enough."""
+    if n_rows <= _MOST_ROWS:
+        return None
+    return np.sort(np.random.default_rng(seed).permutation(n_rows)[:_MOST_ROWS])
+
+
 class Tried(NamedTuple):
     """A candidate, what held-out rows said of it, and its parameters on each fold."""
 
@@ -75,10 +82,8 @@ class SubsetChoice:
     def of(cls, rows: SubsetLikelihood, settings: Settings) -> SubsetChoice:
         """Draw rows where there are too many."""
         rough = replace(settings, tol=_ROUGH * settings.tol, callback=None)
-        if len(rows.weight) > _MOST_ROWS:
-            drawn = np.random.default_rng(settings.random_state).permutation(len(rows.weight))[:_MOST_ROWS]
-            rows = rows.rows(np.sort(drawn))
-        return cls(rows, rough)
+        drawn = drawn_rows(len(rows.weight), settings.random_state)
+        return cls(rows if drawn is None else rows.rows(drawn), rough)
 
     def core_and_strength(self, strengths: Sequence[float] = STRENGTHS) -> Tried:
         """Choose all: as many core labels as pay, which, and how strong."""

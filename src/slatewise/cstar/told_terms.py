@@ -101,8 +101,8 @@ def told_fit(
     (True, (0, 2))
     """
     some = np.flatnonzero(known.any(axis=1))  # of none, or of all labels, there is one set only
-    Y, model = known[some].astype(np.float64), AdjustedScores(given[some], core)
-    likelihood = StarLikelihood(model, Y, known[some].sum(axis=1, dtype=np.int64), weight[some], executor)
+    Y, model = known[some], AdjustedScores(given[some], core)
+    likelihood = StarLikelihood(model, Y, Y.sum(axis=1, dtype=np.int64), weight[some], executor)
     rough = replace(settings, tol=_ROUGH * settings.tol, callback=None)
     found = search(likelihood, rough, params).params
     a, v, _ = model.unpack(params)

@@ -72,13 +72,9 @@ class Columns:
         features: Sequence[str] | None,
     ) -> Columns:
         """Check that the columns exist; features default to those that serve as nothing else."""
-        if len(set(names)) != len(names):
-            raise DataError(table, 0, 0, "every column name once", f"the columns {', '.join(map(repr, names))}")
         taken = [name for name in (label, qid, doc_id) if name is not None]
         chosen = [name for name in names if name not in taken] if features is None else list(features)
-        for name in (*taken, *chosen):
-            if name not in names:
-                raise DataError(table, 0, 0, f"a column called {name!r}", f"the columns {', '.join(map(repr, names))}")
+        require_columns(names, table, [*taken, *chosen])
         if len(set(chosen)) != len(chosen):
             raise ValueError(f"features: expected every column once, found {chosen}")
         return cls(label, qid, doc_id, tuple(chosen))
@@ -88,6 +84,15 @@ class Columns:
         """Every column that is needed, once."""
         own = [name for name in (self.label, self.qid, self.doc_id) if name is not None]
         return list(dict.fromkeys([*own, *self.features]))
+
+
+def require_columns(names: Sequence[str], table: str, wanted: Sequence[str]) -> None:
+    """Raise DataError where a table has a name twice, or lacks a column."""
+    if len(set(names)) != len(names):
+        raise DataError(table, 0, 0, "every column name once", f"the columns {', '.join(map(repr, names))}")
+    for name in wanted:
+        if name not in names:
+            raise DataError(table, 0, 0, f"a column called {name!r}", f"the columns {', '.join(map(repr, names))}")
 
 
 def rows_of(table: nw.DataFrame[Any], columns: Columns, name: str, first_row: int = 0) -> RowsToRank:

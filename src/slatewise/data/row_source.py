@@ -1,8 +1,8 @@
-"""Rows to rank that stay in their files: Parquet, read a row group at a time by whoever needs its rows.
+"""Rows that stay in their files, and are read a piece at a time by whoever needs them.
 
-Nobody holds all rows. What is known of them is a number or two per list (:class:`ListTable`), gathered once by reading
-the columns of ids and relevances. Files follow each other, and a query may be cut by the end of a row group or of a
-file; what stands apart from the rest of its query is an error.
+Nobody holds all rows. What is known of the lists of a ranker is a number or two each (:class:`ListTable`), gathered
+once by reading ids and relevances. Files follow each other, and a query may be cut by the end of a piece or of a file;
+what stands apart from the rest of its query is an error.
 """
 
 from __future__ import annotations
@@ -12,27 +12,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, NamedTuple, TypeAlias
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core.checks import require_in_range
 from slatewise.core.errors import DataError
 from slatewise.core.executor import Executor
+from slatewise.core.groups import spans
+from slatewise.core.stored import Stored
+from slatewise.data.row_files import ParquetRows, RowFormat, RowGroup, format_of
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-
-
-class RowGroup(NamedTuple):
-    """A piece of a file."""
-
-    path: str
-    number: int
-    first_row: int
-    """In the file."""
-    n_rows: int
 
 
 class Rows(NamedTuple):
@@ -63,89 +56,294 @@ class ListTable:
 
 @dataclass(frozen=True)
 class RowSource:
-    """Parquet files of rows to rank, and which of their columns are what; made by ``slatewise.cluster.source``."""
+    """Files of rows, and which of their columns are what; made by ``slatewise.cluster.source``."""
 
     paths: tuple[str, ...]
-    features: tuple[str, ...]
-    labels: str | None
-    """None: nothing is known of the rows."""
-    qid: str
+    format: RowFormat
     groups: tuple[RowGroup, ...] = field(repr=False)
 
     @classmethod
-    def of(cls, paths: Sequence[str], features: Sequence[str] | None, labels: str | None, qid: str) -> RowSource:
-        """Look into the files, without reading a row; what they lack is an error."""
-        from slatewise.data.frames import Columns
-        from slatewise.data.parquet import row_groups
-
+    def of(
+        cls,
+        paths: Sequence[str],
+        features: str | int | Sequence[str] | None,
+        labels: str | Sequence[str] | None,
+        qid: str | None,
+    ) -> RowSource:
+        """Look into the files, without reading a feature; what they lack is an error."""
         if not paths:
             raise ValueError("paths: expected at least one file, found none")
-        groups: list[RowGroup] = []
-        chosen: tuple[str, ...] | None = None if features is None else tuple(features)
-        for path in paths:
-            names, sizes = row_groups(path)
-            found = Columns.among(names, path, labels, qid, None, chosen).features
-            chosen = found if chosen is None else chosen
-            groups += _groups(path, sizes)
-        if not groups:
-            raise DataError(paths[0], 0, 0, "rows", "none")
-        return cls(tuple(paths), chosen or (), labels, qid, tuple(groups))
+        return cls._of(paths, format_of(paths[0], features, labels, qid))
 
     @classmethod
     def to_rank(cls, paths: Sequence[str], qid: str, label: str, *, judged: bool) -> RowSource:
-        """Look into files whose rows are to be ranked: every column but these two is a feature."""
+        """Look into Parquet files whose rows are to be ranked: every column but these two is a feature."""
         from slatewise.data.parquet import row_groups
 
-        names, _ = row_groups(paths[0])
-        return cls.of(paths, [name for name in names if name not in (qid, label)], label if judged else None, qid)
+        features = [name for name in row_groups(paths[0])[0] if name not in (qid, label)]
+        return cls._of(paths, ParquetRows.of(paths[0], features, label if judged else None, qid))
+
+    @classmethod
+    def _of(cls, paths: Sequence[str], rows: RowFormat) -> RowSource:
+        groups = [group for path in paths for group in rows.groups(path)]
+        if not groups:
+            raise DataError(paths[0], 0, 0, "rows", "none")
+        return cls(tuple(paths), rows, tuple(groups))
 
     def __array__(self, dtype: object = None, copy: object = None) -> NDArray[Any]:
         """Refuse to become an array: whoever asks for one does not take a source."""
         raise ValueError(
-            "X: expected arrays, found a source: only MarginRanker.fit takes one, and others, as the base of a "
-            "CStarRanker, need their rows in memory"
+            "X: expected arrays, found a source: MarginRanker, MatchingRanker, CStarRanker and MetricRanker take one, "
+            "and others, as the base of a CStarRanker, need their rows in memory"
         )
 
     @property
     def n_rows(self) -> int:
         """How many rows there are."""
-        return sum(group.n_rows for group in self.groups)
+        return int(self.starts[-1])
+
+    @property
+    def n_features(self) -> int:
+        """How many features a row has."""
+        return self.format.n_features
+
+    @cached_property
+    def starts(self) -> Ints:
+        """The first row of each piece among all, and how many rows there are."""
+        return np.concatenate(([0], np.cumsum([group.n_rows for group in self.groups]))).astype(np.int64)
+
+    @property
+    def features(self) -> StoredRows:
+        """The features of all rows, unread."""
+        return StoredRows.of(self, np.zeros(1, dtype=np.int64), np.array([self.n_rows]), AS_THEY_ARE)
+
+    def read(self, first: int, last: int) -> Rows:
+        """Return rows ``first`` to ``last - 1`` of all."""
+        where = (np.array([first]), np.array([last - first]))
+        X, y = StoredRows.read_all([StoredRows.of(self, *where, make) for make in (AS_THEY_ARE, Relevances())])
+        return Rows(X, y)
 
     def lists(self, executor: Executor) -> ListTable:
         """Read ids and relevances, on the workers where there are some, and say where lists begin and end."""
-        runs = executor.gather(_runs_of, (self.qid, self.labels), self.groups)
+        if not self.format.has_qid:
+            raise ValueError("qid: expected a source with query ids, found one without")
+        runs = executor.gather(_runs_of, self.format, self.groups)
         joined = _joined(self, [_Runs(*run) for run in runs])
-        digest = sha256(repr((self.features, self.labels, self.qid)).encode())
+        offsets = np.concatenate(([0], np.cumsum(joined.sizes))).astype(np.int64)
+        grades = np.unique(np.concatenate([run.grades for run in runs]))
+        digest = self.sha256(*(run.digest for run in runs))
+        return ListTable(joined.ids, offsets, joined.least, joined.most, grades, digest)
+
+    def relevances(self, executor: Executor) -> Floats:
+        """Read one relevance per row."""
+        return np.concatenate(executor.gather(_numbers_of, self.format, self.groups))
+
+    def labels(self, executor: Executor) -> NDArray[Any]:
+        """Read the labels of all rows: a matrix, or a class per row."""
+        if not self.format.has_labels:
+            raise ValueError("labels: expected a source with labels, found one without")
+        return np.concatenate(executor.gather(_labels_of, self.format, self.groups))
+
+    def sha256(self, *content: bytes) -> str:
+        """Return a hash of which columns of which files these are, and of some content."""
+        digest = sha256(repr(self.format).encode())
         for path in self.paths:
             seen = os.stat(path)
             digest.update(f"{seen.st_size} {seen.st_mtime_ns}".encode())
-        for run in runs:
-            digest.update(run.digest)
-        offsets = np.concatenate(([0], np.cumsum(joined.sizes))).astype(np.int64)
-        grades = np.unique(np.concatenate([run.grades for run in runs]))
-        return ListTable(joined.ids, offsets, joined.least, joined.most, grades, digest.hexdigest())
+        for part in content:
+            digest.update(part)
+        return digest.hexdigest()
+
+
+class Make(Protocol):
+    """What is made of rows when they are read."""
+
+    def shape(self, n_features: int) -> tuple[int, ...]:
+        """Say what shape a row has."""
+        ...
+
+    @property
+    def dtype(self) -> str:
+        """Of the numbers."""
+        ...
+
+    def of(self, rows: RowFormat, group: RowGroup) -> NDArray[Any]:
+        """Read a piece, and make it."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class AsTheyAre:
+    """Features."""
+
+    dtype: str = "float64"
+
+    def shape(self, n_features: int) -> tuple[int, ...]:
+        """One number per feature."""
+        return (n_features,)
+
+    def of(self, rows: RowFormat, group: RowGroup) -> Floats:
+        """Return them."""
+        return rows.features(group)
+
+
+AS_THEY_ARE = AsTheyAre()
+
+
+@dataclass(frozen=True, eq=False)
+class Shifted:
+    """Features as seen from a centre."""
+
+    centre: Floats
+    dtype: str = "float64"
+
+    def shape(self, n_features: int) -> tuple[int, ...]:
+        """One number per feature."""
+        return (n_features,)
+
+    def of(self, rows: RowFormat, group: RowGroup) -> Floats:
+        """Take the centre off."""
+        return rows.features(group) - self.centre
+
+
+@dataclass(frozen=True, eq=False)
+class Relevances:
+    """Relevances."""
+
+    dtype: str = "float64"
+
+    def shape(self, n_features: int) -> tuple[int, ...]:
+        """One number."""
+        del n_features
+        return ()
+
+    def of(self, rows: RowFormat, group: RowGroup) -> Floats:
+        """Return them."""
+        return rows.numbers(group)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRows(Stored):
+    """Some rows of a source, in some order, until somebody reads them; rows are cut out of it as out of an array."""
+
+    source: RowSource
+    first: Ints
+    """Rows come in runs of neighbours: the first of each, and how many they are."""
+    sizes: Ints
+    make: Make
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, source: RowSource, first: Ints, sizes: Ints, make: Make) -> StoredRows:
+        """Take runs of rows."""
+        return cls(source, first, sizes, make, (int(sizes.sum()), *make.shape(source.n_features)))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, places: slice | NDArray[Any]) -> StoredRows:
+        """Return some rows, by a slice, by number or by a boolean each, in the order given."""
+        return self.at(self.numbers[places])
+
+    def at(self, numbers: Ints) -> StoredRows:
+        """Return rows of the source by their numbers."""
+        begins = np.flatnonzero(np.diff(numbers, prepend=-2) != 1)
+        sizes = np.diff(np.append(begins, len(numbers)))
+        return StoredRows.of(self.source, numbers[begins], sizes.astype(np.int64), self.make)
+
+    def made(self, make: Make) -> StoredRows:
+        """Return the same rows, of which something else is made."""
+        return StoredRows.of(self.source, self.first, self.sizes, make)
+
+    @property
+    def numbers(self) -> Ints:
+        """Which rows of the source these are."""
+        return spans(self.first, self.sizes)[0]
+
+    def read(self, executor: Executor) -> NDArray[Any]:
+        """Read them, on the workers where there are some."""
+        numbers, starts = self.numbers, self.source.starts
+        order = np.argsort(numbers, kind="stable")
+        edges = np.searchsorted(numbers[order], starts).tolist()
+        parts = [order[first:last] for first, last in pairwise(edges)]
+        asked = [
+            _Picked(self.source.groups[at], numbers[part] - starts[at]) for at, part in enumerate(parts) if len(part)
+        ]
+        found = np.empty(self.shape, dtype=self.make.dtype)
+        read = executor.gather(_picked, (self.source.format, self.make), asked)
+        for part, rows in zip((part for part in parts if len(part)), read, strict=True):
+            found[part] = rows
+        return found
+
+    @classmethod
+    def read_all(cls, wanted: Sequence[StoredRows]) -> list[NDArray[Any]]:
+        """Read several: every piece once, whoever wants rows of it; those that want the same are views of one array."""
+        alike: dict[tuple[int, int], list[int]] = {}
+        for at, one in enumerate(wanted):
+            alike.setdefault((id(one.source), id(one.make)), []).append(at)
+        found: list[Any] = [None] * len(wanted)
+        fillings: dict[int, list[_Filling]] = {}
+        for places in alike.values():
+            filling = _Filling.of([wanted[at] for at in places])
+            ends = np.cumsum([len(wanted[at]) for at in places]).tolist()
+            for at, end in zip(places, ends, strict=True):
+                found[at] = filling.out[end - len(wanted[at]) : end]
+            fillings.setdefault(id(filling.source), []).append(filling)
+        for same in fillings.values():
+            _fill(same)
+        return found
+
+
+class _Filling(NamedTuple):
+    """An array that is filled piece by piece."""
+
+    source: RowSource
+    make: Make
+    out: NDArray[Any]
+    numbers: Ints
+    """Rows of the source, rising."""
+    places: Ints
+    """Where each goes."""
+
+    @classmethod
+    def of(cls, wanted: Sequence[StoredRows]) -> _Filling:
+        source, make = wanted[0].source, wanted[0].make
+        numbers = np.concatenate([one.numbers for one in wanted])
+        out = np.empty((len(numbers), *make.shape(source.n_features)), dtype=make.dtype)
+        places = np.argsort(numbers, kind="stable")
+        return cls(source, make, out, numbers[places], places)
+
+
+def _fill(fillings: Sequence[_Filling]) -> None:
+    source = fillings[0].source
+    edges = [np.searchsorted(one.numbers, source.starts) for one in fillings]
+    for at, group in enumerate(source.groups):
+        for filling, cuts in zip(fillings, edges, strict=True):
+            run = slice(int(cuts[at]), int(cuts[at + 1]))
+            if run.start < run.stop:
+                piece = filling.make.of(source.format, group)
+                filling.out[filling.places[run]] = piece[filling.numbers[run] - source.starts[at]]
+
+
+class _Picked(NamedTuple):
+    """Rows of a piece."""
+
+    group: RowGroup
+    rows: Ints
+
+
+def _picked(how: tuple[RowFormat, Make], wanted: _Picked) -> NDArray[Any]:
+    rows, make = how
+    return make.of(rows, wanted.group)[wanted.rows]
 
 
 def groups_of(paths: Sequence[str], column: str) -> list[RowGroup]:
-    """Return the row groups of files that have a column."""
-    from slatewise.data.frames import Columns
-    from slatewise.data.parquet import row_groups
-
-    found: list[RowGroup] = []
-    for path in paths:
-        names, sizes = row_groups(path)
-        Columns.among(names, path, None, column, None, ())
-        found += _groups(path, sizes)
-    return found
-
-
-def _groups(path: str, sizes: Sequence[int]) -> list[RowGroup]:
-    starts = np.concatenate(([0], np.cumsum(sizes))).tolist()
-    return [RowGroup(path, at, starts[at], size) for at, size in enumerate(sizes) if size]
+    """Return the row groups of Parquet files that have a column."""
+    return [group for path in paths for group in ParquetRows((), None, column).groups(path)]
 
 
 class _Runs(NamedTuple):
-    """The lists of a row group, of which the first and the last may go on elsewhere."""
+    """The lists of a piece, of which the first and the last may go on elsewhere."""
 
     ids: NDArray[Any]
     sizes: Ints
@@ -155,22 +353,24 @@ class _Runs(NamedTuple):
     digest: bytes
 
 
-def _runs_of(columns: tuple[str, str | None], group: RowGroup) -> _Runs:
-    from slatewise.data.frames import ids_of, numbers_of
-    from slatewise.data.parquet import read_group
-
-    qid, labels = columns
-    table = read_group(group.path, group.number, [qid] if labels is None else [qid, labels])
-    ids = ids_of(table[qid], group.path, group.first_row)
-    y = np.zeros(len(ids)) if labels is None else numbers_of(table[labels], group.path, group.first_row)
+def _runs_of(rows: RowFormat, group: RowGroup) -> _Runs:
+    ids, y = rows.ids(group), rows.numbers(group)
     starts = np.concatenate(([0], np.flatnonzero(ids[1:] != ids[:-1]) + 1))
     digest = sha256(np.ascontiguousarray(ids).tobytes() + y.tobytes()).digest()
     least, most = np.minimum.reduceat(y, starts), np.maximum.reduceat(y, starts)
     return _Runs(ids[starts], np.diff(np.append(starts, len(ids))), least, most, np.unique(y), digest)
 
 
+def _numbers_of(rows: RowFormat, group: RowGroup) -> Floats:
+    return rows.numbers(group)
+
+
+def _labels_of(rows: RowFormat, group: RowGroup) -> NDArray[Any]:
+    return rows.labels(group)
+
+
 def _joined(source: RowSource, runs: Sequence[_Runs]) -> _Runs:
-    """Put the lists of all row groups together; one that a group cut is one list."""
+    """Put the lists of all pieces together; one that a piece cut is one list."""
     ids, sizes, least, most = (np.concatenate(parts) for parts in list(zip(*runs, strict=True))[:4])
     first = np.concatenate(([True], ids[1:] != ids[:-1]))
     starts = np.flatnonzero(first)
@@ -178,7 +378,7 @@ def _joined(source: RowSource, runs: Sequence[_Runs]) -> _Runs:
     _, where, times = np.unique(names, return_index=True, return_counts=True)
     if (times > 1).any():
         again = names[where[times > 1][0]]
-        place = f"{source.paths[0]} and the files after it, column {source.qid!r}"
+        place = f"{source.paths[0]} and the files after it, query ids"
         raise DataError(place, 0, 0, "the rows of a query together", f"query {again.item()!r} again after another")
     return _Runs(
         names,
@@ -188,46 +388,3 @@ def _joined(source: RowSource, runs: Sequence[_Runs]) -> _Runs:
         np.empty(0),
         b"",
     )
-
-
-class RowReader:
-    """Reads runs of rows of a source; the row group that was read last is kept, for the run that comes next."""
-
-    def __init__(self, source: RowSource) -> None:
-        self._source = source
-        self._kept: tuple[int, Rows] | None = None
-
-    @cached_property
-    def _starts(self) -> Ints:
-        return np.concatenate(([0], np.cumsum([group.n_rows for group in self._source.groups]))).astype(np.int64)
-
-    def read(self, first: int, last: int) -> Rows:
-        """Return rows ``first`` to ``last - 1`` of all."""
-        begin = int(np.searchsorted(self._starts, first, side="right")) - 1
-        end = int(np.searchsorted(self._starts, last, side="left"))
-        parts: list[Rows] = []
-        for number in range(begin, end):
-            rows, start = self._group(number), int(self._starts[number])
-            cut = slice(max(first - start, 0), min(last - start, len(rows.y)))
-            parts.append(Rows(rows.X[cut], rows.y[cut]))
-        return Rows(np.concatenate([part.X for part in parts]), np.concatenate([part.y for part in parts]))
-
-    def _group(self, number: int) -> Rows:
-        if self._kept is None or self._kept[0] != number:
-            self._kept = None  # free it first
-            self._kept = (number, _rows_of(self._source, self._source.groups[number]))
-        return self._kept[1]
-
-
-def _rows_of(source: RowSource, group: RowGroup) -> Rows:
-    from slatewise.data.frames import numbers_of
-    from slatewise.data.parquet import read_group
-
-    own = [] if source.labels is None else [source.labels]
-    table = read_group(group.path, group.number, list(dict.fromkeys([*source.features, *own])))
-    X = np.empty((group.n_rows, len(source.features)))
-    for place, feature in enumerate(source.features):
-        X[:, place] = numbers_of(table[feature], group.path, group.first_row)
-    require_in_range(group.path, X)
-    y = np.zeros(len(X)) if source.labels is None else numbers_of(table[source.labels], group.path, group.first_row)
-    return Rows(X, y)

@@ -15,6 +15,7 @@ from slatewise.core.executor import Executor
 from slatewise.core.results import Fit, Round
 from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
+from slatewise.data.row_source import RowSource
 from slatewise.matching.best_matching import best_matchings
 from slatewise.matching.graph_edges import EdgeScores, gather_blocks
 from slatewise.matching.graph_fit import FEW_ROWS, AmongFewRows, GraphLearner, Likelihood, MaxMargin
@@ -178,6 +179,10 @@ class GraphMatcher(SavedEstimator):
         self
         """
         rules.check(self)
+        if isinstance(edge_features, RowSource):
+            raise ValueError(
+                "edge_features: expected arrays, one per graph, found a source: rows of a table are no graphs"
+            )
         graphs = check_graphs(edge_features)
         if not graphs:
             raise ValueError("edge_features: expected at least one graph, found none")

@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ from slatewise.core.groups import group_rows
 from slatewise.core.results import Round
 from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
+from slatewise.data.row_source import ListTable, RowSource
 from slatewise.matching.problems import slate_hinge, slate_likelihood, whole_hinge, whole_likelihood
 from slatewise.matching.settings import (
     MOST_DOCUMENTS,
@@ -234,6 +235,12 @@ class MatchingRanker(QueryRanker):
         self.coef_, self.objective_, self.lower_bound_ = lists.all_features(fit.params), fit.objective, fit.lower_bound
         self._converged = fit.converged
         self.n_iter_ = len(fit.history)
+
+    def _fit_source(self, source: RowSource, lists: ListTable, tell: Callable[[Round], None]) -> None:
+        if isinstance(self.l2, str):
+            raise ValueError("l2: expected a number with a source, of which nobody holds folds, found 'auto'")
+        ratings = source.relevances(Executor.of(self.n_threads))
+        self._fit_lists(GradedLists.alike(cast("Features", source.features), ratings, lists.offsets), tell)
 
     def _slate_size(self) -> int:
         by_default = int(np.clip(len(self.ratings_), 2, MOST_BY_DEFAULT))

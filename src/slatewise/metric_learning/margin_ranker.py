@@ -162,7 +162,7 @@ class MarginRanker(QueryRanker):
         if isinstance(self.C, str):
             raise ValueError("C: expected a number with a source, of which nobody holds folds, found 'auto'")
         levels = levels_of(lists, self.threshold, every_grade=self.loss == "auc")
-        useful = levels.of(lists.least) < levels.of(lists.most)
+        useful = levels.of_numbers(lists.least) < levels.of_numbers(lists.most)
         self._count_useful(useful)
         hinge = source_hinge(source, lists, useful, levels, self._oracle(), Executor.of(self.n_threads))
         self.C_ = float(self.C)

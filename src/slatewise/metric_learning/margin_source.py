@@ -5,17 +5,16 @@ Lists, blocks and sums are those of the same rows in arrays (:mod:`slatewise.met
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, TypeAlias, overload
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.checks import Features
 from slatewise.core.executor import Executor
-from slatewise.core.groups import spans
-from slatewise.data.row_source import ListTable, RowReader, RowSource
+from slatewise.data.row_files import RowFormat, RowGroup
+from slatewise.data.row_source import AS_THEY_ARE, ListTable, Make, RowSource, StoredRows
 from slatewise.metric_learning.margin_hinge import HeldHinge, ListBlock, ListOracle, list_cuts
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -33,44 +32,18 @@ class Levels:
     dtype: str
     """As the oracle reads them."""
 
-    def of(self, y: Floats) -> NDArray[Any]:
-        """Return the level of each row."""
+    def shape(self, n_features: int) -> tuple[int, ...]:
+        """One number per row."""
+        del n_features
+        return ()
+
+    def of(self, rows: RowFormat, group: RowGroup) -> NDArray[Any]:
+        """Read the relevances of a piece, and return their levels."""
+        return self.of_numbers(rows.numbers(group))
+
+    def of_numbers(self, y: Floats) -> NDArray[Any]:
+        """Return the level of each relevance."""
         return (y >= self.least if self.grades is None else np.searchsorted(self.grades, y)).astype(self.dtype)
-
-
-@dataclass(frozen=True, eq=False)
-class SourceBlocks(Sequence[ListBlock]):
-    """Blocks of lists that are read when they are asked for."""
-
-    source: RowSource
-    levels: Levels
-    starts: Ints
-    """(L,) the first row of each list that is used, among all rows."""
-    ends: Ints
-    cuts: tuple[tuple[int, int], ...]
-
-    def __len__(self) -> int:
-        return len(self.cuts)
-
-    @overload
-    def __getitem__(self, place: int) -> ListBlock: ...
-    @overload
-    def __getitem__(self, place: slice) -> SourceBlocks: ...
-    def __getitem__(self, place: int | slice) -> ListBlock | SourceBlocks:
-        """Read a block, or return some blocks that nobody has read."""
-        if isinstance(place, slice):
-            return replace(self, cuts=self.cuts[place])
-        first, last = self.cuts[place]
-        starts, sizes = self.starts[first:last], (self.ends - self.starts)[first:last]
-        begin, end = int(starts[0]), int(self.ends[last - 1])
-        rows = self._reader.read(begin, end)
-        where, offsets = spans(starts - begin, sizes)
-        X, y = (rows.X, rows.y) if len(where) == end - begin else (rows.X[where], rows.y[where])
-        return ListBlock(X, self.levels.of(y), offsets, np.ones(last - first))
-
-    @cached_property
-    def _reader(self) -> RowReader:
-        return RowReader(self.source)
 
 
 def levels_of(lists: ListTable, threshold: float | None, *, every_grade: bool) -> Levels:
@@ -86,8 +59,22 @@ def source_hinge(
     source: RowSource, lists: ListTable, used: NDArray[np.bool_], levels: Levels, oracle: ListOracle, executor: Executor
 ) -> HeldHinge:
     """Return the hinge of the lists that are used."""
-    starts, ends = lists.offsets[:-1][used], lists.offsets[1:][used]
-    n_features = len(source.features)
-    cuts = list_cuts(np.concatenate(([0], np.cumsum(ends - starts))).astype(np.int64) * 8 * n_features)
-    blocks = SourceBlocks(source, levels, starts, ends, tuple(cuts))
-    return HeldHinge(executor.hold(blocks, oracle), n_features, float(len(starts)))
+    starts, sizes = lists.offsets[:-1][used], np.diff(lists.offsets)[used]
+    ends = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+    def stored(first: int, last: int, make: Make) -> StoredRows:
+        # Lists that stand side by side are one run.
+        begins = np.flatnonzero(np.append(True, starts[first + 1 : last] != (starts + sizes)[first : last - 1]))
+        rows = np.add.reduceat(sizes[first:last], begins)
+        return StoredRows.of(source, starts[first:last][begins], rows, make)
+
+    blocks = [
+        ListBlock(
+            cast("Features", stored(first, last, AS_THEY_ARE)),
+            cast("Any", stored(first, last, levels)),
+            ends[first : last + 1] - ends[first],
+            np.ones(last - first),
+        )
+        for first, last in list_cuts(ends * 8 * source.n_features)
+    ]
+    return HeldHinge(executor.hold(blocks, oracle), source.n_features, float(len(starts)))

@@ -102,9 +102,8 @@ class MetricSearch:
         """Whether the numbers are sound, and rounding of the scores at the best point is smaller than the gap."""
         hinge, cone = self.problem.hinge, self.problem.cone
         factor = cone.project(self.best).factor
-        items, queries = (
-            float(np.sqrt(squares(cone.embed(rows, factor)).max())) for rows in (hinge.items, hinge.queries)
-        )
+        items = float(np.sqrt(squares(cone.embed(hinge.items, factor)).max()))
+        queries = float(np.sqrt(hinge.largest_square(factor)))
         lost = self.problem.C * hinge.rounding * items * max(items, queries)
         return self.sound and lost <= max(self.tol, self.last_round.gap) * self.objective
 

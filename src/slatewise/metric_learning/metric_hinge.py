@@ -23,6 +23,7 @@ import numpy as np
 from slatewise.core.block_sums import BlockSum, Held
 from slatewise.core.checks import row_range
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
+from slatewise.core.stored import Stored
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.mahalanobis import Floats, Rows, catalogue_scores, row_blocks, squares
 from slatewise.metric_learning.relevant_items import Relevance
@@ -90,6 +91,12 @@ class MetricHinge:
     def at_zero(self) -> float:
         """R(0): nothing is learnt where no W has a smaller objective."""
         return self.cut(self.shape.start(0.0 * self.shape.identity(self.n_features)))[0]
+
+    def largest_square(self, factor: Floats) -> float:
+        """Return the largest |z|^2 of a mapped query."""
+        if isinstance(self.queries, Stored):
+            return self._held.sum(_LARGEST, factor)
+        return float(squares(self.shape.embed(self.queries, factor)).max())
 
     def cut(self, factor: Floats) -> tuple[float, Floats]:
         """Return (offset, gradient) of the plane that touches R at the W of this factor."""
@@ -160,4 +167,15 @@ def _add(one: _Sums, other: _Sums) -> _Sums:
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
+def _shape_and_factor(shared: _Shared, factor: Floats) -> tuple[MetricShape, Floats]:
+    return shared.shape, factor
+
+
+def _largest_of(point: tuple[MetricShape, Floats], queries: _Queries) -> float:
+    shape, factor = point
+    return float(squares(shape.embed(queries.points, factor)).max())
+
+
+_LARGEST: BlockSum[_Shared, Floats, tuple[MetricShape, Floats], _Queries, float]
+_LARGEST = BlockSum(_shape_and_factor, _largest_of, max)
 _CUT: BlockSum[_Shared, Floats, _Point, _Queries, _Sums] = BlockSum(_mapped, _cut_of, _add)

@@ -18,6 +18,7 @@ from scipy.sparse import csr_array, vstack
 
 from slatewise.core.kernel_basis import kernel_basis
 from slatewise.core.row_kernels import RowKernel
+from slatewise.data.row_source import Shifted, StoredRows
 from slatewise.metric_learning.mahalanobis import Floats, Rows, dense, is_sparse, squares
 
 
@@ -48,6 +49,8 @@ def plain_features(queries: Rows, items: Rows) -> PointFeatures:
     # Not the mean at once: a constant column becomes exactly 0.
     centre = items[0] + (items - items[0]).mean(axis=0)
     centred = np.ascontiguousarray(items - centre)
+    if isinstance(queries, StoredRows):
+        return PointFeatures(queries.made(Shifted(centre)), centred, _same, np.empty((0, 0)))
     asked = centred if queries is items else np.ascontiguousarray(queries - centre)
     return PointFeatures(asked, centred, _same, np.empty((0, 0)))
 

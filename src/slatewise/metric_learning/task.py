@@ -11,8 +11,9 @@ from scipy.sparse import csr_array
 
 from slatewise.core import rules
 from slatewise.core.devices import gpu_of
-from slatewise.core.executor import Executor
+from slatewise.core.executor import Executor, refuse_on_cluster
 from slatewise.core.row_kernels import KERNELS
+from slatewise.data.row_source import RowSource, StoredRows
 from slatewise.metric_learning.mahalanobis import is_sparse
 from slatewise.metric_learning.metric_hinge import MetricHinge
 from slatewise.metric_learning.point_features import PointFeatures, kernel_features, plain_features, span_features
@@ -52,14 +53,21 @@ def make_task(
 ) -> Task:
     """Check everything, and leave out the queries that say nothing."""
     rules.check(ranker)
-    gpu = gpu_of("X", X, ranker.device)
+    if ranker.device not in (None, "cpu"):
+        refuse_on_cluster(f"device={ranker.device!r}", "device=None, whose sums the workers add up")
+    gpu, executor = gpu_of("X", X, ranker.device), Executor.of(ranker.n_threads)
+    if isinstance(X, RowSource):
+        X, y = _read(X, y, relevance, executor)
     sparse = ranker.kernel == "linear"
     items = as_float64(check_points(ranker, X, reset=True, sparse=sparse))
-    asked = (
-        items
-        if queries is None
-        else as_float64(check_points(ranker, queries, reset=False, sparse=sparse, name="queries"))
-    )
+    if isinstance(queries, RowSource):
+        asked = _in_files(ranker, queries, items)
+    else:
+        asked = (
+            items
+            if queries is None
+            else as_float64(check_points(ranker, queries, reset=False, sparse=sparse, name="queries"))
+        )
     if ranker.kernel == "precomputed" and queries is not None:
         raise ValueError("queries: expected None for kernel='precomputed', found points")
     n_items, n_queries = int(items.shape[0]), int(asked.shape[0])
@@ -82,6 +90,8 @@ def make_task(
     points = features.queries if everyone else features.queries[used]
     wanted = wanted if everyone else wanted.some(used)
     count = n_targets(ranker, oracle, of_classes=relevance is None)
+    if count is not None and isinstance(points, StoredRows):
+        raise ValueError(f"targets: expected 'auto' or 'all' with queries in files, found {ranker.targets!r}")
     wanted = wanted if count is None else nearest_targets(wanted, points, features.items, count)
     hinge = MetricHinge(
         points,
@@ -90,7 +100,7 @@ def make_task(
         weight / weight.sum(),
         oracle,
         REGULARIZERS[ranker.regularizer][0],
-        Executor.of(ranker.n_threads),
+        executor,
         _scale(ranker, wanted),
     )
     if gpu is not None:
@@ -121,10 +131,33 @@ def _features(ranker: MetricRanker, queries: Any, items: Any) -> tuple[PointFeat
     return plain_features(queries, items), 1.0
 
 
+def _read(source: RowSource, y: Any, relevance: Any, executor: Executor) -> tuple[Any, Any]:
+    """Read items, which every worker holds as well, and their labels."""
+    if y is not None:
+        raise ValueError("y: expected None with a source, which names its columns, found a value")
+    return source.features.read(executor), source.labels(executor) if relevance is None else None
+
+
+def _in_files(ranker: MetricRanker, queries: RowSource, items: Any) -> StoredRows:
+    """Leave queries in their files, where nothing asks for all of them at once."""
+    n_features = int(items.shape[1])
+    if ranker.kernel != "linear" or is_sparse(items) or ranker.device not in (None, "cpu"):
+        found = "a device" if ranker.kernel == "linear" and not is_sparse(items) else "sparse X"
+        found = found if ranker.kernel == "linear" else f"kernel={ranker.kernel!r}"
+        raise ValueError(f"queries: expected arrays, or a source with dense X and kernel='linear', found {found}")
+    if queries.n_features != n_features:
+        raise ValueError(f"queries: expected {n_features} features, as X has, found {queries.n_features}")
+    if n_features > len(items) + queries.n_rows and ranker.regularizer != "diagonal":
+        raise ValueError(f"queries: expected arrays where features ({n_features}) are more than points, found a source")
+    return queries.features
+
+
 def as_float64(rows: Any) -> Any:
     """Return dense or CSR rows in double precision."""
     return csr_array(rows).astype(np.float64) if is_sparse(rows) else rows.astype(np.float64)
 
 
 def _arrays(rows: Any) -> tuple[NDArray[Any], ...]:
+    if isinstance(rows, StoredRows):
+        return (np.frombuffer(rows.source.sha256().encode(), dtype=np.uint8),)
     return (rows.data, rows.indices, rows.indptr) if is_sparse(rows) else (rows,)

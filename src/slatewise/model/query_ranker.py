@@ -55,7 +55,8 @@ class QueryRanker(SavedEstimator):
         ----------
         X
             Features, one row per document: dense, or sparse in any of SciPy's formats, of which no zero is filled in.
-            Or, for :class:`slatewise.MarginRanker`, a :func:`slatewise.cluster.source`, which names all the others too.
+            Or, for :class:`slatewise.MarginRanker` and :class:`slatewise.MatchingRanker`, a
+            :func:`slatewise.cluster.source`, which names all the others too.
         y
             Relevance of each row: a finite number, larger is better; :meth:`score` needs numbers >= 0.
         qid
@@ -92,7 +93,7 @@ class QueryRanker(SavedEstimator):
         self._settle_seed()
         lists = source.lists(Executor.of(self.get_params().get("n_threads")))
         card = replace(card_for(len(lists), np.empty(0)), n_rows=source.n_rows, data_sha256=lists.sha256)
-        self.n_features_in_ = len(source.features)
+        self.n_features_in_ = source.n_features
         with resumed(self, card.data_sha256) as tell:
             self._fit_source(source, lists, tell)
         self.has_qid_ = True
@@ -171,7 +172,9 @@ class QueryRanker(SavedEstimator):
 
     def _fit_source(self, source: RowSource, lists: ListTable, tell: Callable[[Round], None]) -> None:
         """Learn from rows that stay in their files, where a ranker can."""
-        raise ValueError(f"X: expected arrays for {type(self).__name__}, found a source; MarginRanker takes one")
+        raise ValueError(
+            f"X: expected arrays for {type(self).__name__}, found a source; MarginRanker and MatchingRanker take one"
+        )
 
     @abstractmethod
     def _scores(self, X: Features) -> NDArray[np.float64]: ...

@@ -28,6 +28,8 @@ BENCHMARKS = {
     "serve": "slatewise_papers.bench.serve",
     "gpu": "slatewise_papers.bench.gpu",
     "ray": "slatewise_papers.bench.ray",
+    "ray-batch": "slatewise_papers.bench.ray_batch",
+    "ray-memory": "slatewise_papers.bench.ray_memory",
     "golden": "slatewise_papers.bench.golden_metrics",
 }
 

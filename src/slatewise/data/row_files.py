@@ -1,0 +1,448 @@
+"""Files of rows, read piece by piece: row groups of Parquet, ranges of lines of SVMlight, ranges of rows of npz.
+
+A piece says where it lies and how many rows it has, and is read by itself. A format knows which of a file's columns are
+features, labels and query ids; all files of a source have one format.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import IO, Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from slatewise.core.checks import require_in_range
+from slatewise.core.errors import DataError
+
+Floats: TypeAlias = NDArray[np.float64]
+PIECE_BYTES = 1 << 24
+"""Of text, or of features, that a piece has where a format has no pieces of its own."""
+
+
+class RowGroup(NamedTuple):
+    """A piece of a file."""
+
+    path: str
+    number: int
+    """Of the row group; of text, how many lines are before it."""
+    first_row: int
+    """In the file."""
+    n_rows: int
+    start: int = 0
+    """The first byte, of text."""
+    stop: int = 0
+
+
+class RowFormat(Protocol):
+    """What the columns of a file are, and how a piece is read."""
+
+    @property
+    def n_features(self) -> int:
+        """How many features a row has."""
+        ...
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether anything is known of the rows."""
+        ...
+
+    @property
+    def has_qid(self) -> bool:
+        """Whether rows belong to queries."""
+        ...
+
+    @property
+    def label_names(self) -> list[str] | None:
+        """What labels are called, where there is a column for each."""
+        ...
+
+    def groups(self, path: str) -> list[RowGroup]:
+        """Say what the pieces of a file are; what the file lacks is an error."""
+        ...
+
+    def features(self, group: RowGroup) -> Floats:
+        """Read finite features, (n, d)."""
+        ...
+
+    def numbers(self, group: RowGroup) -> Floats:
+        """Read one relevance per row."""
+        ...
+
+    def labels(self, group: RowGroup) -> NDArray[Any]:
+        """Read a matrix of labels, 1, 0, or -1 for what nobody knows, or a class per row."""
+        ...
+
+    def ids(self, group: RowGroup) -> NDArray[Any]:
+        """Read the query of each row."""
+        ...
+
+
+def format_of(
+    path: str, features: str | int | Sequence[str] | None, labels: str | Sequence[str] | None, qid: str | None
+) -> RowFormat:
+    """Tell a file's format by how it starts, and say which of its columns are what."""
+    with open(path, "rb") as file:
+        magic = file.read(4)
+    if magic == b"PAR1":
+        names = None if features is None else _listed(path, features)
+        return ParquetRows.of(path, names, labels, qid)
+    if magic[:2] == b"PK":
+        if not isinstance(features, str | None) or not isinstance(labels, str | None):
+            raise ValueError(f"features, labels: expected names of members of {path}, found {features!r}, {labels!r}")
+        return NpzRows.of(path, "X" if features is None else features, labels, qid)
+    if magic[:2] == b"\x1f\x8b" or magic == b"\xfd7zX":
+        raise DataError(path, 0, 0, "plain text, of which any range can be read", "a compressed file")
+    if labels is not None or qid is not None:
+        raise ValueError(f"labels, qid: expected None for SVMlight, whose lines have both, found {labels!r}, {qid!r}")
+    if isinstance(features, bool) or not isinstance(features, int) or features < 1:
+        raise ValueError(f"features: expected how many there are for SVMlight ({path}), found {features!r}")
+    return SvmlightRows(features)
+
+
+def _listed(path: str, features: str | int | Sequence[str]) -> list[str]:
+    if isinstance(features, int | str):
+        raise ValueError(f"features: expected a list of columns for Parquet ({path}), found {features!r}")
+    return list(features)
+
+
+@dataclass(frozen=True)
+class ParquetRows:
+    """Columns of Parquet files; pieces are row groups."""
+
+    columns: tuple[str, ...]
+    label_columns: str | tuple[str, ...] | None
+    qid: str | None
+
+    @classmethod
+    def of(
+        cls, path: str, features: Sequence[str] | None, labels: str | Sequence[str] | None, qid: str | None
+    ) -> ParquetRows:
+        """Look into the first file; features are by default all columns that serve as nothing else."""
+        from slatewise.data.parquet import row_groups
+
+        label_columns = labels if isinstance(labels, str | None) else tuple(labels)
+        if features is None:
+            own = {qid, *([label_columns] if isinstance(label_columns, str | None) else label_columns)}
+            features = [name for name in row_groups(path)[0] if name not in own]
+        found = cls(tuple(features), label_columns, qid)
+        found.groups(path)
+        return found
+
+    @property
+    def n_features(self) -> int:
+        """How many columns of features."""
+        return len(self.columns)
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether there is a column of labels."""
+        return self.label_columns is not None
+
+    @property
+    def has_qid(self) -> bool:
+        """Whether there is a column of ids."""
+        return self.qid is not None
+
+    @property
+    def label_names(self) -> list[str] | None:
+        """The columns of labels, where there are several."""
+        return list(self.label_columns) if isinstance(self.label_columns, tuple) else None
+
+    def groups(self, path: str) -> list[RowGroup]:
+        """Take row groups as they are."""
+        from slatewise.data.frames import require_columns
+        from slatewise.data.parquet import row_groups
+
+        names, sizes = row_groups(path)
+        labels = [self.label_columns] if isinstance(self.label_columns, str | None) else self.label_columns
+        require_columns(names, path, [name for name in (*labels, self.qid, *self.columns) if name is not None])
+        for what, chosen in (("features", self.columns), ("labels", labels)):
+            if len(set(chosen)) != len(chosen):
+                raise ValueError(f"{what}: expected every column once, found {list(chosen)}")
+        starts = np.concatenate(([0], np.cumsum(sizes))).tolist()
+        return [RowGroup(path, at, starts[at], size) for at, size in enumerate(sizes) if size]
+
+    def features(self, group: RowGroup) -> Floats:
+        """Read the columns of features."""
+        from slatewise.data.frames import numbers_of
+        from slatewise.data.parquet import read_group
+
+        table = read_group(group.path, group.number, self.columns)
+        X = np.empty((group.n_rows, len(self.columns)))
+        for place, feature in enumerate(self.columns):
+            X[:, place] = numbers_of(table[feature], group.path, group.first_row)
+        require_in_range(group.path, X)
+        return X
+
+    def numbers(self, group: RowGroup) -> Floats:
+        """Read the column of relevances; without one all are 0."""
+        from slatewise.data.frames import numbers_of
+        from slatewise.data.parquet import read_group
+
+        name = self.label_columns
+        if name is None:
+            return np.zeros(group.n_rows)
+        if not isinstance(name, str):
+            raise ValueError(f"labels: expected one column of relevances, found {list(name)}")
+        return numbers_of(read_group(group.path, group.number, [name])[name], group.path, group.first_row)
+
+    def labels(self, group: RowGroup) -> NDArray[Any]:
+        """Read a column for each label, or the one of classes."""
+        import narwhals as nw
+
+        from slatewise.data.frames import ids_of
+        from slatewise.data.parquet import read_group
+
+        if isinstance(self.label_columns, str):
+            table = read_group(group.path, group.number, [self.label_columns])
+            return ids_of(table[self.label_columns], group.path, group.first_row)
+        names = self.label_columns or ()
+        table = read_group(group.path, group.number, names)
+        told = np.empty((group.n_rows, len(names)), dtype=np.int8)
+        for place, name in enumerate(names):
+            values = np.asarray(table[name].cast(nw.Float64).to_numpy(), dtype=np.float64)
+            told[:, place] = _told(values, f"{group.path}, column {name!r}", group.first_row)
+        return told
+
+    def ids(self, group: RowGroup) -> NDArray[Any]:
+        """Read the column of ids."""
+        from slatewise.data.frames import ids_of
+        from slatewise.data.parquet import read_group
+
+        if self.qid is None:
+            raise ValueError("qid: expected a column of query ids, found None")
+        return ids_of(read_group(group.path, group.number, [self.qid])[self.qid], group.path, group.first_row)
+
+
+def _told(values: NDArray[Any], place: str, first_row: int) -> NDArray[np.int8]:
+    """Return labels as 1, 0, and -1 for what is not known: NaN or -1."""
+    unknown = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=np.bool_)
+    unknown |= values == -1
+    wrong = np.argwhere(~unknown & (values != 0) & (values != 1))
+    if len(wrong):
+        at = tuple(wrong[0].tolist())
+        raise DataError(f"{place}, row {first_row + at[0]}", 0, 0, "0, 1, or a missing value", str(values[at]))
+    return np.where(unknown, -1, values).astype(np.int8)
+
+
+class _Named(io.BytesIO):
+    """Bytes of a file, for a reader that tells where an error is."""
+
+    def __init__(self, content: bytes, name: str) -> None:
+        super().__init__(content)
+        self.name = name
+
+
+@dataclass(frozen=True)
+class SvmlightRows:
+    """Lines ``label qid:Q index:value ...`` of plain text; pieces are ranges of lines."""
+
+    n_features: int
+    has_labels: bool = True
+    has_qid: bool = True
+    label_names: None = None
+
+    def groups(self, path: str) -> list[RowGroup]:
+        """Count lines that are rows, without reading what they say."""
+        found: list[RowGroup] = []
+        rows = lines = start = 0
+        with open(path, "rb") as file:
+            while text := file.read(PIECE_BYTES) + file.readline():
+                n_lines, n_rows = _counted(text)
+                if n_rows:
+                    found.append(RowGroup(path, lines, rows, n_rows, start, start + len(text)))
+                rows, lines, start = rows + n_rows, lines + n_lines, start + len(text)
+        return found
+
+    def features(self, group: RowGroup) -> Floats:
+        """Parse a range."""
+        X = self._read(group).X.toarray().astype(np.float64)
+        require_in_range(group.path, X)
+        return X
+
+    def numbers(self, group: RowGroup) -> Floats:
+        """Return the numbers in front."""
+        return self._read(group).y
+
+    def labels(self, group: RowGroup) -> NDArray[Any]:
+        """Refuse: a line has one number."""
+        raise ValueError(f"labels: expected Parquet or npz for sets of labels, found SVMlight ({group.path})")
+
+    def ids(self, group: RowGroup) -> NDArray[Any]:
+        """Return the queries."""
+        return self._read(group).qid
+
+    def _read(self, group: RowGroup) -> Any:
+        from slatewise.data.svmlight import read_svmlight
+
+        with open(group.path, "rb") as file:
+            file.seek(group.start)
+            text = _Named(file.read(group.stop - group.start), group.path)
+        try:
+            rows = read_svmlight(text, n_features=self.n_features, doc_ids=False)
+        except DataError as error:
+            line = error.line + group.number if error.line else 0
+            raise DataError(error.name, line, error.column, error.expected, error.found) from None
+        if len(rows.y) != group.n_rows:
+            raise DataError(group.path, 0, 0, f"{group.n_rows} rows, as when the source was made", str(len(rows.y)))
+        return rows
+
+
+def _counted(text: bytes) -> tuple[int, int]:
+    r"""Return how many lines there are, and how many of them are rows: neither blank nor only a comment.
+
+    Examples
+    --------
+    >>> _counted(b"1 qid:1 1:2\n# a comment\n\n  0 qid:1 1:3")
+    (4, 2)
+    """
+    data = np.frombuffer(text, dtype=np.uint8)
+    starts = np.concatenate(([0], np.flatnonzero(data == ord("\n")) + 1))
+    starts = starts[starts < len(data)]
+    first = data[starts]
+    odd = np.isin(first, np.frombuffer(b" \t\r\n#", dtype=np.uint8))
+    ends = np.append(starts[1:], len(data))
+    said = (text[int(at) : int(end)].strip(b" \t\r\n") for at, end in zip(starts[odd], ends[odd], strict=True))
+    return len(starts), int(np.sum(~odd)) + sum(bool(line) and not line.startswith(b"#") for line in said)
+
+
+@dataclass(frozen=True)
+class NpzRows:
+    """Members of npz archives, with a row each along their first axis; pieces are ranges of rows."""
+
+    member: str
+    n_features: int
+    label_member: str | None
+    qid_member: str | None
+    label_names: list[str] | None
+
+    @classmethod
+    def of(cls, path: str, features: str, labels: str | None, qid: str | None) -> NpzRows:
+        """Look into the first file."""
+        with _opened(path) as archive:
+            shape = _header(archive, path, features).shape
+            names = None
+            if labels is not None and len(_header(archive, path, labels).shape) == 2:
+                n_labels = _header(archive, path, labels).shape[1]
+                there = "label_names.npy" in archive.namelist()
+                names = _rows_of(archive, path, "label_names", 0, n_labels).tolist() if there else None
+        if len(shape) != 2:
+            raise DataError(f"{path}[{features}]", 0, 0, "two dimensions", f"shape {shape}")
+        return cls(features, shape[1], labels, qid, names)
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether there is a member of labels."""
+        return self.label_member is not None
+
+    @property
+    def has_qid(self) -> bool:
+        """Whether there is a member of ids."""
+        return self.qid_member is not None
+
+    def groups(self, path: str) -> list[RowGroup]:
+        """Cut rows into ranges of about so many bytes."""
+        with _opened(path) as archive:
+            shape = _header(archive, path, self.member).shape
+            if shape[1:] != (self.n_features,):
+                raise DataError(f"{path}[{self.member}]", 0, 0, f"{self.n_features} columns", f"shape {shape}")
+            for member in (self.label_member, self.qid_member):
+                if member is not None and _header(archive, path, member).shape[0] != shape[0]:
+                    raise DataError(f"{path}[{member}]", 0, 0, f"{shape[0]} rows as in {self.member}", "others")
+        step = max(1, PIECE_BYTES // (8 * max(self.n_features, 1)))
+        ends = [*range(0, shape[0], step), shape[0]]
+        return [RowGroup(path, at, first, last - first) for at, (first, last) in enumerate(pairwise(ends))]
+
+    def features(self, group: RowGroup) -> Floats:
+        """Read a range of the features."""
+        X = np.ascontiguousarray(self._read(group, self.member), dtype=np.float64)
+        bad = np.argwhere(~np.isfinite(X))
+        if len(bad):
+            row, column = bad[0].tolist()
+            place = f"{group.path}[{self.member}], row {group.first_row + row}, column {column}"
+            raise DataError(place, 0, 0, "a finite number", str(X[row, column]))
+        require_in_range(group.path, X)
+        return X
+
+    def numbers(self, group: RowGroup) -> Floats:
+        """Read a range of relevances; without any all are 0."""
+        if self.label_member is None:
+            return np.zeros(group.n_rows)
+        values = self._read(group, self.label_member)
+        place = f"{group.path}[{self.label_member}]"
+        if values.ndim != 1 or values.dtype.kind not in "biuf" or not np.isfinite(values).all():
+            raise DataError(place, 0, 0, "one finite number per row", f"{values.dtype} of shape {values.shape}")
+        return values.astype(np.float64)
+
+    def labels(self, group: RowGroup) -> NDArray[Any]:
+        """Read a range of a matrix of labels, or of classes."""
+        values = self._read(group, str(self.label_member))
+        return values if values.ndim < 2 else _told(values, f"{group.path}[{self.label_member}]", group.first_row)
+
+    def ids(self, group: RowGroup) -> NDArray[Any]:
+        """Read a range of ids."""
+        if self.qid_member is None:
+            raise ValueError("qid: expected a member of query ids, found None")
+        values = self._read(group, self.qid_member)
+        if values.ndim != 1 or values.dtype.kind not in "iuU":
+            place = f"{group.path}[{self.qid_member}]"
+            raise DataError(place, 0, 0, "one id per row", f"{values.dtype} of shape {values.shape}")
+        return values
+
+    def _read(self, group: RowGroup, member: str) -> NDArray[Any]:
+        with _opened(group.path) as archive:
+            return _rows_of(archive, group.path, member, group.first_row, group.n_rows)
+
+
+def _opened(path: str) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except zipfile.BadZipFile as error:
+        raise DataError(path, 0, 0, "a complete .npz archive", str(error)) from None
+
+
+class _Header(NamedTuple):
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    start: int
+    """Of the numbers, in the member."""
+
+
+def _header(archive: zipfile.ZipFile, path: str, member: str) -> _Header:
+    try:
+        with archive.open(f"{member}.npy") as file:
+            return _read_header(file, path, member)
+    except KeyError:
+        there = ", ".join(name.removesuffix(".npy") for name in archive.namelist())
+        raise DataError(f"{path}[{member}]", 0, 0, "this member, stored in full", f"only {there}") from None
+
+
+def _read_header(file: IO[bytes], path: str, member: str) -> _Header:
+    try:
+        version = npy.read_magic(file)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, by_column, dtype = read(file)
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path}[{member}]", 0, 0, "a whole array", str(error)) from None
+    if by_column or dtype.hasobject or not shape:
+        found = "Python objects" if dtype.hasobject else "columns one after the other" if by_column else "one number"
+        raise DataError(f"{path}[{member}]", 0, 0, "rows of plain numbers or strings, one after the other", found)
+    return _Header(shape, dtype, file.tell())
+
+
+def _rows_of(archive: zipfile.ZipFile, path: str, member: str, first: int, n_rows: int) -> NDArray[Any]:
+    shape, dtype, start = _header(archive, path, member)
+    size = dtype.itemsize * int(np.prod(shape[1:]))
+    with archive.open(f"{member}.npy") as file:
+        file.seek(start + first * size, os.SEEK_SET)
+        content = file.read(n_rows * size)
+    if len(content) != n_rows * size:
+        raise DataError(f"{path}[{member}]", 0, 0, f"{first + n_rows} rows", "the end of the member")
+    return np.frombuffer(content, dtype).reshape(n_rows, *shape[1:]).copy()
