@@ -103,7 +103,7 @@ def test_levels_are_those_of_the_best_scores(monkeypatch, base, depth):
 
 @pytest.mark.parametrize("base", BASES[:2])
 def test_no_base_has_seen_what_it_is_asked_in_training(base):
-    """Every session has an item of its own: whoever scores it has seen that session (a blend also names the query's)."""
+    """Every session has an item of its own: whoever scores it has seen that session."""
     made = datasets.make_sessions(60, 20, random_state=0).sessions
     sessions = [[f"own{number}", *(f"i{item}" for item in one[:4]), f"own{number}"] for number, one in enumerate(made)]
     pairs = session_pairs(sessions, None, 3)
