@@ -92,7 +92,7 @@ class LatentRanker(CatalogueRanker):
     window : int or None
         Of sessions: how many of the last items make a query, each with a weight of its own by age. None: sessions are
         baskets, whose items are in no order and all count alike.
-    base : "auto", None, :class:`slatewise.SessionNeighbors` or :class:`slatewise.CooccurrenceRanker`
+    base : "auto", None, :class:`slatewise.SessionNeighbors`, ``CooccurrenceRanker`` or ``SessionBlend``
         Of sessions: whose scores are added, by a weight that is learnt; it is fitted on the same sessions. "auto":
         ``SessionNeighbors()`` for sessions, none for baskets. Ids and features have none.
     dropout : float or "auto"

@@ -4,11 +4,16 @@ Training is one epoch of the blocked engine over the same pairs, after one that 
 query of its own, so that as many rows of scores are made. A session that asks has ten items, and implicit folds the
 same ten in. The ranker on a base has the same factors over neighbours among generated sessions, and is asked with ten
 items of one of these clusters, so that there are neighbours to find.
+
+``python -m slatewise_papers.bench.bag --lastfm`` times a fit on all sessions of lastfm1k (of SLATEWISE_DATA): three
+epochs of sums of items with steps and norm given, and with ``--auto`` the same with what comes by itself, twelve
+epochs at most.
 """
 
 from __future__ import annotations
 
 import time
+from argparse import ArgumentParser
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -18,6 +23,7 @@ import numpy as np
 from slatewise import LatentRanker, SessionNeighbors, datasets
 from slatewise.core.executor import Executor, one_blas_thread
 from slatewise.data.records import Sessions
+from slatewise.datasets.records import SessionSet
 from slatewise.latent.bags import AgeWeights, learned_from
 from slatewise.latent.base_levels import N_KNOTS
 from slatewise.latent.blocked import BlockedEngine
@@ -189,3 +195,23 @@ def _seconds(call: Callable[[], object]) -> float:
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
+
+
+def _fit_lastfm(auto: bool) -> None:
+    """Print how long a fit on both parts takes, the sessions of the second after those of the first."""
+    both = datasets.load("lastfm1k_artist_sessions", SessionSet)
+    first, later = both.train, both.test
+    offsets = np.concatenate([first.offsets, later.offsets[1:] + first.offsets[-1]])
+    sessions = Sessions(np.concatenate([first.items, later.items]), offsets)
+    given: dict[str, Any] = {} if auto else {"learning_rate": 0.3, "max_norm": 1.5, "epochs": 3}
+    ranker = LatentRanker(N_COMPONENTS, base=None, **given)
+    taken = _seconds(lambda: ranker.fit(sessions))
+    what = f"{len(sessions)} sessions, {len(ranker.item_ids_)} items, {Executor.of(None).n_threads} threads"
+    print(f"{ranker!r} on lastfm1k ({what}): {taken:.0f} s, epochs {ranker.n_epochs_}", flush=True)
+
+
+if __name__ == "__main__":
+    parser = ArgumentParser(prog="python -m slatewise_papers.bench.bag")
+    parser.add_argument("--lastfm", action="store_true", required=True)
+    parser.add_argument("--auto", action="store_true")
+    _fit_lastfm(parser.parse_args().auto)
