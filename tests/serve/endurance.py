@@ -33,7 +33,7 @@ def right_answers(*paths):
         found = load_model(path).rank([1, 2, 3], 5)
         parts = zip([1, 2, 3], found.lists(), found.scores, strict=True)
         right[version_of(path)] = [
-            {"query": query, "ids": ids.tolist(), "scores": scores.tolist(), "unknown": 0}
+            {"query": query, "ids": ids.tolist(), "scores": scores.tolist(), "unknown": 0, "nothing_known": False}
             for query, ids, scores in parts
         ]
     return right

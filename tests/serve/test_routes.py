@@ -49,6 +49,7 @@ def test_baskets_are_folded_in(asking, direct):
         "queries: 1 of 2 ids were not seen in fit",
         "queries: 2 of 3 have no item that fit saw",
     ]
+    assert [one["nothing_known"] for one in body["answers"]] == [True, True, False]
 
 
 def test_rows_ask_for_items_labels_and_rows(asking, direct):
@@ -77,6 +78,19 @@ def test_scores(asking, direct):
     assert found[0]["ids"] == [5, 2]
     found = answers(asking.post("/v1/models/near/scores", {"queries": ROWS.tolist(), "items": [5, 2]}))
     np.testing.assert_allclose([one["scores"] for one in found], direct["near"].scores(ROWS)[:, [5, 2]])
+
+
+def test_scores_of_few_rows_need_no_matrix_of_all(files, direct, tmp_path, monkeypatch):
+    """A catalogue of 60 rows and answers of 100 scores: the library is asked for one query at a time."""
+    small = make_asking({"near": files["near"]}, tmp_path, limits=Limits(numbers=100))
+    small.service.models.look()
+    ranker = small.service.models.get("near").doors["scores"].respond.__self__.ranker
+    sizes, scores = [], ranker.scores
+    monkeypatch.setattr(ranker, "scores", lambda rows: (sizes.append(len(rows)), scores(rows))[1])
+    found = answers(small.post("/v1/models/near/scores", {"queries": ROWS.tolist(), "items": [5, 2]}))
+    np.testing.assert_allclose([one["scores"] for one in found], direct["near"].scores(ROWS)[:, [5, 2]])
+    assert sizes == [1] * len(ROWS)
+    small.service.close()
 
 
 def test_labels_that_are_known(asking, direct):
@@ -164,7 +178,7 @@ def test_the_document_shows_what_was_really_answered(asking):
 
 def test_health_readiness_and_figures(asking):
     assert asking.get("/health") == (200, {"status": "alive"})
-    assert asking.get("/ready") == (200, {"status": "ready"})
+    assert asking.get("/ready") == (200, {"status": "ready", "waits_for": []})
     asking.rank("plays", queries=[1])
     figures = asking.raw("GET", "/metrics").body.decode()
     version = asking.get("/v1/models/plays")[1]["version"]
@@ -174,7 +188,7 @@ def test_health_readiness_and_figures(asking):
         assert f"slatewise_{name}" in figures
     asking.service.stopping = True
     try:
-        assert asking.get("/ready") == (503, {"status": "stopping"})
+        assert asking.get("/ready") == (503, {"status": "stopping", "waits_for": []})
         answered = asking.raw("GET", "/health")
         assert (answered.status, answered.headers["connection"]) == (200, "close")
     finally:

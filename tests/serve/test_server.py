@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -30,8 +31,12 @@ def test_a_stop_under_load_loses_nothing(files, right):
         with load.of(4):
             while load.answered < 40:
                 time.sleep(0.005)
+            with closing(socket.create_connection(("127.0.0.1", served.port))) as strange:
+                strange.sendall(b"no HTTP at all\r\n\r\n")
+                strange.recv(1000)
             assert served.stop() == 0
         assert (load.lost, load.wrong) == ([], [])
+        assert len(served.events("Invalid HTTP request received.")) == 1  # of uvicorn
         (ready,) = served.events("ready")
         assert ready["models"] == ["plays"]
     assert all(json.loads(line)["process"] for line in served.lines)  # every line of the log is JSON

@@ -65,7 +65,11 @@ class Examples:
 
     def _scored(self, batch: Sequence[Asked]) -> list[list[Any]]:
         items = batch[0].request.items
-        scores = self.ranker.scores(_rows(batch))[:, items]
+        # Of all rows of fit, whatever is asked for: so few queries at a time that no matrix is larger than an answer.
+        step = max(1, self.limits.numbers // len(self.ranker.catalogue_))
+        rows = _rows(batch)
+        parts = [self.ranker.scores(rows[n : n + step])[:, items] for n in range(0, len(rows), step)]
+        scores = np.concatenate(parts)
         return shared_out(batch, lambda n, place: Ranking(n, items, scores[place].tolist()))
 
 

@@ -27,6 +27,8 @@ class Ranking(msgspec.Struct, frozen=True):
     """An infinity, of what is known to be so, is null in JSON."""
     unknown: int = 0
     """How many ids of the query fit never saw."""
+    nothing_known: bool = False
+    """Of sessions and baskets: there is no item that fit saw, and the list is the same for everybody."""
 
 
 def request_type(name: str, *fields: Field) -> type[msgspec.Struct]:
