@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,3 +34,14 @@ class ModelFile:
         if _NAME.fullmatch(name) is None:
             raise ValueError(f"model: expected a name of letters, digits, '.', '_' and '-', found {shown(name)}")
         return cls(name, Path(path))
+
+
+def check_names(files: Iterable[ModelFile]) -> list[ModelFile]:
+    """Return the files; ValueError where there is none, or two have the same name."""
+    found = list(files)
+    names = [file.name for file in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if not names or twice is not None:
+        shown_names = "none" if twice is None else f"{twice!r} twice: name one by NAME=PATH"
+        raise ValueError(f"model: expected one or more, each with a name of its own, found {shown_names}")
+    return found

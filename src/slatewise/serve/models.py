@@ -24,7 +24,7 @@ from slatewise.serve.door import Door, Doors, Refused, Request
 from slatewise.serve.hearing import listening
 from slatewise.serve.kinds import doors_of
 from slatewise.serve.limits import Limits
-from slatewise.serve.model_file import ModelFile
+from slatewise.serve.model_file import ModelFile, check_names
 from slatewise.serve.spool import Spool
 
 _log = logging.getLogger("slatewise.serve")
@@ -71,12 +71,7 @@ class Models:
         n_threads: int | None = None,
         told: Callable[[Version | None, str, str], None] = lambda version, name, result: None,
     ) -> None:
-        self.files = [_Watched(file) for file in files]
-        names = [watched.file.name for watched in self.files]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if not names or twice is not None:
-            found = "none" if twice is None else f"{twice!r} twice: name one by NAME=PATH"
-            raise ValueError(f"model: expected one or more, each with a name of its own, found {found}")
+        self.files = [_Watched(file) for file in check_names(files)]
         self._spool, self._limits, self._n_threads, self._told = spool, limits, n_threads, told
         self._current: dict[str, Version] = {}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slatewise.serve.limits import Limits
-from slatewise.serve.model_file import ModelFile
+from slatewise.serve.model_file import ModelFile, check_names
 from slatewise.serve.token_file import TokenFile
 from slatewise.web.body import BodyLimits
 from slatewise.web.guard import Rules
@@ -43,7 +43,7 @@ class Settings:
 
     def check(self) -> Settings:
         """Refuse what cannot be served."""
-        files = self.files()
+        files = check_names(self.files())
         for file in files:
             if not file.path.is_file():
                 raise FileNotFoundError(2, "expected a model file", str(file.path))
