@@ -6,6 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from slatewise import BestFeatureRanker, GraphMatcher, MatchingRanker, StructuredReranker
+from slatewise.model import saving
+from slatewise.serve.kinds import KINDS, doors_of
 from slatewise.serve.limits import Limits
 from tests.serve.conftest import JSON, MESSAGEPACK, make_asking
 from tests.web.asking import ask
@@ -70,6 +73,31 @@ def test_documents_of_queries(asking, direct):
         np.testing.assert_allclose(one["scores"], expected.list_scores(place)[:2])
     scored = answers(asking.post("/v1/models/documents/scores", {"queries": queries}))
     np.testing.assert_allclose(scored[1]["scores"], direct["documents"].predict(ROWS)[2:])
+
+
+@pytest.mark.parametrize("kind", [MatchingRanker, BestFeatureRanker])
+def test_other_rankers_of_documents(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    ranker = kind().fit(X, (X[:, 0] > 0).astype(int), qid=np.repeat(np.arange(4), 10))
+    door = doors_of(ranker, Limits())["rank"]
+    queries = [{"rows": ROWS[:2].tolist()}, {"rows": ROWS[2:].tolist(), "ids": ["c", "d", "e"]}]
+    (found,) = door.respond([door.check(msgspec.convert({"queries": queries}, door.request))])
+    expected = ranker.rank(ROWS, group=[2, 3])
+    assert [one.ids for one in found] == [expected[0].tolist(), ["..cde"[row] for row in expected[1].tolist()]]
+    for place, one in enumerate(found):
+        np.testing.assert_allclose(one.scores, expected.list_scores(place))
+
+
+def test_every_estimator_is_served_or_refused_by_name():
+    """A reranker's file has no base, and a matcher ranks nothing."""
+    others = {"GraphMatcher": GraphMatcher, "StructuredReranker": StructuredReranker}
+    assert set(saving._HOMES) == set(KINDS) | set(others)
+    for name, kind in others.items():
+        with pytest.raises(
+            ValueError, match=f"model: expected one of BestFeature.*, found {name}, which ranks nothing"
+        ):
+            doors_of(kind(), Limits())
 
 
 def test_scores(asking, direct):

@@ -26,6 +26,7 @@ from slatewise.serve.fields import (
     check_numbers,
     check_per_query,
     feature_rows,
+    fingerprint,
     id_type,
     places_field,
     request_type,
@@ -339,7 +340,7 @@ class Catalogue:
         strange = self.known.unknown_of_ids("items", request.items, request.unknown)
         warnings = _told(queries, unknown, n_ids) + told_of("items", strange, len(request.items))
         switches = _switches_of(request, "items")
-        key = tuple(request.items), type(queries[0]) is list, *_hashable(switches)
+        key = fingerprint(request.items), type(queries[0]) is list, *_hashable(switches)
         return Asked(
             request, len(queries), key, warnings, {"queries": queries, "unknown": unknown, "switches": switches}
         )
@@ -403,7 +404,7 @@ def _switches_of(request: Request, *own: str) -> dict[str, Any]:
 
 def _hashable(switches: dict[str, Any]) -> tuple[Any, ...]:
     values: list[Any] = list(switches.values())
-    return tuple(tuple(cast("list[Any]", value)) if type(value) is list else value for value in values)
+    return tuple(fingerprint(cast("list[Any]", value)) if type(value) is list else value for value in values)
 
 
 def _shared_out(batch: Sequence[Asked], part: Callable[[Any, int, int, bool], Any]) -> list[list[Any]]:

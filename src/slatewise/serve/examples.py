@@ -14,6 +14,7 @@ from slatewise.serve.fields import (
     Ranking,
     check_numbers,
     feature_rows,
+    fingerprint,
     places_field,
     request_type,
     row_type,
@@ -56,7 +57,7 @@ class Examples:
     def _checked_scores(self, request: Request) -> Asked:
         rows = feature_rows(request.queries)
         check_numbers(self.limits, "items", len(rows), len(request.items))
-        return Asked(request, len(rows), tuple(request.items), (), {"rows": rows})
+        return Asked(request, len(rows), fingerprint(request.items), (), {"rows": rows})
 
     def _ranked(self, batch: Sequence[Asked]) -> list[list[Any]]:
         found = self.ranker.rank(_rows(batch), batch[0].request.k)
