@@ -364,7 +364,8 @@ class Catalogue:
         found = self._call_lists(self.ranker.rank, batch)
         ids, scores = found.lists(), [found.list_scores(place).tolist() for place in range(len(found))]
         return _shared_out(
-            batch, lambda query, place, *known: Ranking(query, ids[place].tolist(), scores[place], *known)
+            batch,
+            lambda query, place, unknown, nothing: Ranking(query, ids[place].tolist(), scores[place], unknown, nothing),
         )
 
     def _explained(self, batch: Sequence[Asked]) -> list[list[Any]]:
@@ -374,7 +375,10 @@ class Catalogue:
     def _scored(self, batch: Sequence[Asked]) -> list[list[Any]]:
         items = batch[0].request.items
         scores = self._call(self.ranker.scores, batch, items=items)
-        return _shared_out(batch, lambda query, place, *known: Ranking(query, items, scores[place].tolist(), *known))
+        return _shared_out(
+            batch,
+            lambda query, place, unknown, nothing: Ranking(query, items, scores[place].tolist(), unknown, nothing),
+        )
 
 
 def catalogue_doors(ranker: Any, limits: Limits) -> Doors:
@@ -417,7 +421,8 @@ def _shared_out(batch: Sequence[Asked], part: Callable[[Any, int, int, bool], An
         if type(asked.request.queries[0]) is not list:
             out.append([part(queries[n], place + n, unknown[n], False) for n in range(asked.size)])
         else:
-            nothing = [False] * asked.size if type(queries) is not list else list(map(_has_nothing, queries, unknown))
+            has_ids = type(queries) is list  # and not rows of features
+            nothing = list(map(_has_nothing, cast("list[Any]", queries), unknown)) if has_ids else [False] * asked.size
             out.append([part(n, place + n, unknown[n], nothing[n]) for n in range(asked.size)])
         place += asked.size
     return out

@@ -170,7 +170,7 @@ def _common_paths(about: list[dict[str, Any]]) -> dict[str, Any]:
     every = {"type": "object", "properties": {"models": {"type": "array", "items": model}}, "required": ["models"]}
     name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}, "example": about[0]["name"]}
     nothing = {"404": _REFUSALS["404"], "429": _REFUSALS["429"], "503": _REFUSALS["503"]}
-    yes = {"status": "ready", "waits_for": []}
+    yes: dict[str, Any] = {"status": "ready", "waits_for": []}
     ready = _get("Whether requests are welcome.", _both(_READY, yes), {"429": _REFUSALS["429"]})
     ready["responses"]["503"] = {"description": "Models or workers are loading, or it stops.", "content": _both(_READY)}
     ready["responses"]["503"]["content"]["text/plain"] = {"schema": {"type": "string"}}  # too many connections
