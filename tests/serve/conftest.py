@@ -113,9 +113,9 @@ class Asking:
         return self.post(f"/v1/models/{name}/rank", fields)
 
 
-def make_asking(files, folder, **settings):
+def make_asking(files, folder, place=0, **settings):
     made = Settings(tuple(f"{name}={path}" for name, path in files.items()), spool=str(folder), **settings)
-    service = make_service(made)
+    service = make_service(made, place)
     return Asking(make_app(made, service), service, made)
 
 

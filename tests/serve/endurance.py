@@ -1,7 +1,8 @@
 """Runs too long for the suite, each one line of JSON: ``python -m tests.serve.endurance NAME [n]``.
 
 ``swaps``: a model file is replaced n times (200) under load, by turns renamed into place and copied over.
-``stops``: a service is stopped by SIGTERM n times (200) under load, each tenth time one of two workers.
+``stops``: a service is stopped by SIGTERM n times (200) under load, each tenth time one of two workers, later after the
+first answers each time; a second number says how many were done before.
 ``kills``: one of two workers is killed (SIGKILL) n times (30) under load.
 ``memory``: resident memory of a worker after a tenth of n requests (1,000,000) and after all of them.
 ``fuzz``: n requests (100,000) that schemathesis makes from the document, to models of every kind; a second number is
@@ -33,7 +34,7 @@ def right_answers(*paths):
         found = load_model(path).rank([1, 2, 3], 5)
         parts = zip([1, 2, 3], found.lists(), found.scores, strict=True)
         right[version_of(path)] = [
-            {"query": query, "ids": ids.tolist(), "scores": scores.tolist(), "unknown": 0}
+            {"query": query, "ids": ids.tolist(), "scores": scores.tolist(), "unknown": 0, "nothing_known": False}
             for query, ids, scores in parts
         ]
     return right
@@ -85,12 +86,12 @@ def swaps(folder, n):
     return {"swaps": taken, **figures(load), **size}
 
 
-def stops(folder, n):
+def stops(folder, n, done=0):
     """Stop again and again; what the service took and answered, by its own log, is what the clients got."""
     file = folder / "plays.safetensors"
     shutil.copy(two_models(folder)[0], file)
     right, total = right_answers(file), {"stops": 0}
-    for number in range(n):
+    for number in range(done, done + n):
         with running(file, *(["--workers", 2] if number % 10 == 9 else [])) as served:
             load = Load(served.port, right)
             with load.of(4):

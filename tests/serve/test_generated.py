@@ -16,8 +16,9 @@ def test_generated_requests(files, tmp_path):
     small = Limits(queries=3, k=5, numbers=100, ids=4)
     asking = make_asking({name: files[name] for name in ("plays", "tags", "documents")}, tmp_path, limits=small)
     asking.service.models.look()
-    counts = check_generated(asking, 1000)
+    counts, n_twins = check_generated(asking, 2000, twins=5)
     asking.service.close()
-    assert sum(counts.values()) > 2000
+    assert sum(counts.values()) >= 2000  # by schemathesis
+    assert n_twins > 200
     assert counts[200] > 100
     assert max(counts) < 500, counts

@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from slatewise.serve.limits import Limits
-from slatewise.serve.models import ModelFile, Models
+from slatewise.serve.model_file import ModelFile
+from slatewise.serve.models import Models
 from slatewise.serve.spool import Spool
 from tests.serve.conftest import fit_plays, make_asking
 
@@ -43,7 +44,7 @@ def replace_by(path, source):
 
 def test_nothing_is_answered_before_the_model_is_there(served):
     asked, _ = served
-    assert asked.get("/ready") == (503, {"status": "starting"})
+    assert asked.get("/ready") == (503, {"status": "starting", "waits_for": ["1 of 1 models"]})
     assert asked.get("/health")[0] == 200
     answered = asked.raw("POST", "/v1/models/plays/rank", b'{"queries": [1]}')
     assert (answered.status, answered.headers["retry-after"]) == (503, "1")
@@ -51,6 +52,25 @@ def test_nothing_is_answered_before_the_model_is_there(served):
     asked.service.models.look()
     assert asked.get("/ready")[0] == 200
     assert asked.rank("plays", queries=[1])[0] == 200
+
+
+def test_nobody_says_yes_before_all_workers_are_warm(two, tmp_path):
+    """A client cannot choose its worker; one that takes the place of a dead one is not waited for: it is not asked."""
+    for name in ("spool", "warm"):
+        (tmp_path / name).mkdir()
+    shared = {"n_threads": 1, "workers": 2, "warm": str(tmp_path / "warm")}
+    first, second, later = (make_asking({"plays": two[0]}, tmp_path / "spool", place, **shared) for place in (0, 1, 1))
+    first.service.models.look()
+    assert first.rank("plays", queries=[1])[0] == 200
+    assert first.get("/ready") == (503, {"status": "starting", "waits_for": ["1 of 2 workers"]})
+    waits_for = ["1 of 1 models", "1 of 2 workers"]
+    assert second.get("/ready") == (503, {"status": "starting", "waits_for": waits_for})
+    second.service.models.look()
+    for one in (first, second):
+        assert one.get("/ready") == (200, {"status": "ready", "waits_for": []})
+    assert later.get("/ready") == (503, {"status": "starting", "waits_for": ["1 of 1 models"]})
+    for one in (first, second, later):
+        one.service.close()
 
 
 @pytest.mark.parametrize("put", [replace_by, lambda path, source: shutil.copy(source, path)], ids=["renamed", "copied"])

@@ -6,6 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from slatewise import BestFeatureRanker, GraphMatcher, MatchingRanker, StructuredReranker
+from slatewise.model import saving
+from slatewise.serve.kinds import KINDS, doors_of
 from slatewise.serve.limits import Limits
 from tests.serve.conftest import JSON, MESSAGEPACK, make_asking
 from tests.web.asking import ask
@@ -49,6 +52,7 @@ def test_baskets_are_folded_in(asking, direct):
         "queries: 1 of 2 ids were not seen in fit",
         "queries: 2 of 3 have no item that fit saw",
     ]
+    assert [one["nothing_known"] for one in body["answers"]] == [True, True, False]
 
 
 def test_rows_ask_for_items_labels_and_rows(asking, direct):
@@ -71,12 +75,50 @@ def test_documents_of_queries(asking, direct):
     np.testing.assert_allclose(scored[1]["scores"], direct["documents"].predict(ROWS)[2:])
 
 
+@pytest.mark.parametrize("kind", [MatchingRanker, BestFeatureRanker])
+def test_other_rankers_of_documents(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    ranker = kind().fit(X, (X[:, 0] > 0).astype(int), qid=np.repeat(np.arange(4), 10))
+    door = doors_of(ranker, Limits())["rank"]
+    queries = [{"rows": ROWS[:2].tolist()}, {"rows": ROWS[2:].tolist(), "ids": ["c", "d", "e"]}]
+    (found,) = door.respond([door.check(msgspec.convert({"queries": queries}, door.request))])
+    expected = ranker.rank(ROWS, group=[2, 3])
+    assert [one.ids for one in found] == [expected[0].tolist(), ["..cde"[row] for row in expected[1].tolist()]]
+    for place, one in enumerate(found):
+        np.testing.assert_allclose(one.scores, expected.list_scores(place))
+
+
+def test_every_estimator_is_served_or_refused_by_name():
+    """A reranker's file has no base, and a matcher ranks nothing."""
+    others = {"GraphMatcher": GraphMatcher, "StructuredReranker": StructuredReranker}
+    assert set(saving._HOMES) == set(KINDS) | set(others)
+    for name, kind in others.items():
+        with pytest.raises(
+            ValueError, match=f"model: expected one of BestFeature.*, found {name}, which ranks nothing"
+        ):
+            doors_of(kind(), Limits())
+
+
 def test_scores(asking, direct):
     found = answers(asking.post("/v1/models/plays/scores", {"queries": [3, 1], "items": [5, 2]}))
     np.testing.assert_allclose([one["scores"] for one in found], direct["plays"].scores([3, 1], [5, 2]), rtol=1e-5)
     assert found[0]["ids"] == [5, 2]
     found = answers(asking.post("/v1/models/near/scores", {"queries": ROWS.tolist(), "items": [5, 2]}))
     np.testing.assert_allclose([one["scores"] for one in found], direct["near"].scores(ROWS)[:, [5, 2]])
+
+
+def test_scores_of_few_rows_need_no_matrix_of_all(files, direct, tmp_path, monkeypatch):
+    """A catalogue of 60 rows and answers of 100 scores: the library is asked for one query at a time."""
+    small = make_asking({"near": files["near"]}, tmp_path, limits=Limits(numbers=100))
+    small.service.models.look()
+    ranker = small.service.models.get("near").doors["scores"].respond.__self__.ranker
+    sizes, scores = [], ranker.scores
+    monkeypatch.setattr(ranker, "scores", lambda rows: (sizes.append(len(rows)), scores(rows))[1])
+    found = answers(small.post("/v1/models/near/scores", {"queries": ROWS.tolist(), "items": [5, 2]}))
+    np.testing.assert_allclose([one["scores"] for one in found], direct["near"].scores(ROWS)[:, [5, 2]])
+    assert sizes == [1] * len(ROWS)
+    small.service.close()
 
 
 def test_labels_that_are_known(asking, direct):
@@ -164,7 +206,7 @@ def test_the_document_shows_what_was_really_answered(asking):
 
 def test_health_readiness_and_figures(asking):
     assert asking.get("/health") == (200, {"status": "alive"})
-    assert asking.get("/ready") == (200, {"status": "ready"})
+    assert asking.get("/ready") == (200, {"status": "ready", "waits_for": []})
     asking.rank("plays", queries=[1])
     figures = asking.raw("GET", "/metrics").body.decode()
     version = asking.get("/v1/models/plays")[1]["version"]
@@ -174,7 +216,7 @@ def test_health_readiness_and_figures(asking):
         assert f"slatewise_{name}" in figures
     asking.service.stopping = True
     try:
-        assert asking.get("/ready") == (503, {"status": "stopping"})
+        assert asking.get("/ready") == (503, {"status": "stopping", "waits_for": []})
         answered = asking.raw("GET", "/health")
         assert (answered.status, answered.headers["connection"]) == (200, "close")
     finally:

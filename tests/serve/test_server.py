@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -30,8 +31,12 @@ def test_a_stop_under_load_loses_nothing(files, right):
         with load.of(4):
             while load.answered < 40:
                 time.sleep(0.005)
+            with closing(socket.create_connection(("127.0.0.1", served.port))) as strange:
+                strange.sendall(b"no HTTP at all\r\n\r\n")
+                strange.recv(1000)
             assert served.stop() == 0
         assert (load.lost, load.wrong) == ([], [])
+        assert len(served.events("Invalid HTTP request received.")) == 1  # of uvicorn
         (ready,) = served.events("ready")
         assert ready["models"] == ["plays"]
     assert all(json.loads(line)["process"] for line in served.lines)  # every line of the log is JSON
@@ -116,6 +121,7 @@ def test_tokens_are_needed_where_others_can_reach_it(files, tmp_path, capsys):
 
 WRONG = {
     "strangers without tokens": (["--host", "0.0.0.0"], "--token-file: expected where others can reach the service"),
+    "a model twice": (["old/plays.safetensors", "--workers", "2"], "found 'plays' twice: name one by NAME=PATH"),
     "no file": (["nothing.safetensors"], "nothing.safetensors: expected a model file"),
     "no tokens": (["--token-file", os.devnull], "expected at least one token, found none"),
     "no token": (["--token-file", "WORDS"], "WORDS:1:1: expected a token (slw_...) or its sha256, found another word"),
@@ -132,9 +138,20 @@ def test_wrong_arguments_end_with_one_line(files, tmp_path, monkeypatch, capsys,
     arguments, message = WRONG[wrong]
     with pytest.raises(SystemExit, match="2"):
         main(["serve", str(files["plays"]), "--port", "0", *arguments])
-    told = capsys.readouterr().err
-    assert message in told
-    assert len(told.strip().splitlines()) == 1
+    assert_told(capsys, message)
+
+
+def assert_told(capsys, message):
+    """One line says what is wrong, and no address was announced before."""
+    said = capsys.readouterr()
+    assert message in said.err
+    assert (len(said.err.strip().splitlines()), said.out) == (1, "")
+
+
+def test_a_service_without_a_model(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["serve", "--port", "0"])
+    assert_told(capsys, "model: expected one or more, each with a name of its own, found none")
 
 
 def test_without_the_extra_the_command_says_what_to_install(files, monkeypatch, capsys):

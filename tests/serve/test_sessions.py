@@ -10,6 +10,7 @@ from slatewise.cli.main import main
 from slatewise.serve.hearing import hear_warnings
 from tests.serve.conftest import SMALL, make_asking
 from tests.serve.test_batching import ask_together
+from tests.serve.test_wrong import check_every_field
 
 QUERIES = [[1, 2, 3], [4], [5, 6]]
 SWITCHES = [
@@ -89,6 +90,11 @@ def test_what_is_wrong_with_sessions(served):
         "queries: 1 of 2 ids were not seen in fit",
         "queries: 1 of 2 have no item that fit saw",
     ]
+    assert [one["nothing_known"] for one in body["answers"]] == [False, True]
+
+
+def test_every_field_of_every_route(served):
+    assert check_every_field(served[0]) > 1000
 
 
 def test_rank_with_a_service_is_rank_with_the_file(served, tmp_path):

@@ -213,3 +213,44 @@ def test_an_answer_has_a_size(files, tmp_path):
     assert answered.status == 413
     assert msgspec.json.encode(small.get("/v1/models")[1])
     small.service.close()
+
+
+STRANGE = [
+    None, True, -1, 1.5, 1 << 70, 1e300, "", "x", "x\0", "x" * 2000, {}, {"x": 1}, [], [None], [True], [-1], [1.5],
+    ["x"], ["x" * 2000], [{}], [{"x": None}], [[]], [[None]], [[1.5]], [["x" * 2000]], [[{}]], [[1 << 70]], [[1e300]],
+    list(range(20_000)), [list(range(20_000))], [[]] * 2000,
+]  # fmt: skip
+
+
+def check_every_field(asking):
+    """Put what is strange into every field of every route there is; return how many were refused.
+
+    What is answered is right by the schema of the document; of all else the place is said, and what was expected.
+    """
+    validators = pytest.importorskip("jsonschema_rs", reason="it comes with schemathesis, which is not installed")
+    schemas = asking.get("/openapi.json")[1]
+    n_refused = 0
+    for name in asking.service.models.names:
+        for door in asking.service.models.get(name).doors.values():
+            path, base = f"/v1/models/{name}/{door.name}", msgspec.to_builtins(door.example)
+            reference = schemas["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+            schema = validators.Draft202012Validator({**reference, "components": schemas["components"]})
+            for field in door.request.__struct_fields__:
+                refused = 0
+                for value in STRANGE:
+                    body = {**base, field: value}
+                    status, answer = asking.post(path, body)
+                    if status == 200:
+                        assert schema.is_valid(body), (path, field, value)
+                        continue
+                    assert status in (400, 422), (path, field, value, answer)
+                    assert answer["place"].startswith(field), (path, field, value, answer)
+                    assert re.match(re.escape(answer["place"]) + r": .*expected", answer["message"]), answer
+                    refused += 1
+                assert refused > len(STRANGE) // 2, (path, field)
+                n_refused += refused
+    return n_refused
+
+
+def test_every_field_of_every_route(asking):
+    assert check_every_field(asking) > 1500

@@ -188,7 +188,12 @@ class _SessionRanker:
         if n_unknown:
             told = f"queries: {n_unknown} of {sum(map(len, queries))} ids were not seen in fit"
             warnings.warn(f"{told} and are left out of their sessions", stacklevel=2)
-        return _rankings(names, found)
+        nothing = np.array([one["nothing_known"] for one in found], dtype=np.bool_)
+        if nothing.any():
+            told = f"queries: {int(nothing.sum())} of {len(queries)} have no item that fit saw"
+            first = names[int(np.argmax(nothing))].item()
+            warnings.warn(f"{told} and get the list of everybody; the first: query {first!r}", stacklevel=2)
+        return _rankings(names, found, nothing if nothing.any() else None)
 
 
 def _sessions(remote: Remote, task: Any, data: str, top: int) -> Run:
@@ -217,11 +222,11 @@ def _run(query_ids: Any, found: list[dict[str, Any]]) -> Run:
     return _rankings(query_ids, found).to_run()
 
 
-def _rankings(query_ids: Any, found: list[dict[str, Any]]) -> Rankings:
+def _rankings(query_ids: Any, found: list[dict[str, Any]], nothing_known: Any = None) -> Rankings:
     offsets = np.concatenate(([0], np.cumsum([len(one["ids"]) for one in found]))).astype(np.int64)
     ids = np.array([name for one in found for name in one["ids"]])
     scores = np.array([score for one in found for score in one["scores"]], dtype=np.float64)
-    return Rankings.of_lists(query_ids, ids, scores, offsets)
+    return Rankings.of_lists(query_ids, ids, scores, offsets, nothing_known)
 
 
 _READERS: dict[str, tuple[str, Callable[[Remote, Any, str, int], Run]]] = {

@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from slatewise.serve.batching import Batcher, QueueFull
 from slatewise.serve.codec import JSON, Codec, codec_of_answer, codec_of_request, read_request, refused_by_library
+from slatewise.serve.crew import Crew
 from slatewise.serve.door import Asked, Door, Refused
 from slatewise.serve.limits import Limits
 from slatewise.serve.measures import Measures
@@ -39,8 +40,10 @@ _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 class Service:
     """All that the routes share."""
 
-    def __init__(self, models: Models, limits: Limits, measures: Measures, *, look_every: float = 1.0) -> None:
-        self.models, self.limits, self.measures = models, limits, measures
+    def __init__(
+        self, models: Models, limits: Limits, measures: Measures, crew: Crew | None = None, *, look_every: float = 1.0
+    ) -> None:
+        self.models, self.limits, self.measures, self.crew = models, limits, measures, crew
         self.stopping = False
         self.taken = self.answered = self._n_large = 0
         self._look_every = look_every
@@ -53,7 +56,15 @@ class Service:
     @property
     def state(self) -> str:
         """Whether requests are welcome: starting, ready or stopping."""
-        return "stopping" if self.stopping else "ready" if self.models.ready else "starting"
+        return "stopping" if self.stopping else "starting" if self.waits_for else "ready"
+
+    @property
+    def waits_for(self) -> list[str]:
+        """What is missing before requests are welcome, in numbers: who asks for it shows no token."""
+        missing = {"models": (self.models.missing, len(self.models.names))}
+        if self.crew is not None:
+            missing["workers"] = self.crew.missing, self.crew.size
+        return [f"{n} of {total} {what}" for what, (n, total) in missing.items() if n]
 
     async def load(self) -> None:
         """Load all models and warm them up."""
@@ -186,7 +197,9 @@ def make_routes(service: Service, address: str) -> Starlette:
         return written(request, {"status": "alive"})
 
     async def ready(request: Request) -> Response:
-        return written(request, {"status": service.state}, 200 if service.state == "ready" else 503)
+        state = service.state
+        body = {"status": state, "waits_for": service.waits_for}
+        return written(request, body, 200 if state == "ready" else 503)
 
     async def metrics(_: Request) -> Response:
         return Response(await asyncio.to_thread(service.measures.text), media_type=_TEXT)

@@ -26,6 +26,7 @@ from slatewise.serve.fields import (
     check_numbers,
     check_per_query,
     feature_rows,
+    fingerprint,
     id_type,
     places_field,
     request_type,
@@ -60,6 +61,7 @@ class Slate(msgspec.Struct, frozen=True):
     query: int | str
     items: list[Part]
     unknown: int = 0
+    nothing_known: bool = False
 
 
 class Queries(Protocol):
@@ -338,7 +340,7 @@ class Catalogue:
         strange = self.known.unknown_of_ids("items", request.items, request.unknown)
         warnings = _told(queries, unknown, n_ids) + told_of("items", strange, len(request.items))
         switches = _switches_of(request, "items")
-        key = tuple(request.items), type(queries[0]) is list, *_hashable(switches)
+        key = fingerprint(request.items), type(queries[0]) is list, *_hashable(switches)
         return Asked(
             request, len(queries), key, warnings, {"queries": queries, "unknown": unknown, "switches": switches}
         )
@@ -362,7 +364,8 @@ class Catalogue:
         found = self._call_lists(self.ranker.rank, batch)
         ids, scores = found.lists(), [found.list_scores(place).tolist() for place in range(len(found))]
         return _shared_out(
-            batch, lambda query, place, unknown: Ranking(query, ids[place].tolist(), scores[place], unknown)
+            batch,
+            lambda query, place, unknown, nothing: Ranking(query, ids[place].tolist(), scores[place], unknown, nothing),
         )
 
     def _explained(self, batch: Sequence[Asked]) -> list[list[Any]]:
@@ -372,7 +375,10 @@ class Catalogue:
     def _scored(self, batch: Sequence[Asked]) -> list[list[Any]]:
         items = batch[0].request.items
         scores = self._call(self.ranker.scores, batch, items=items)
-        return _shared_out(batch, lambda query, place, unknown: Ranking(query, items, scores[place].tolist(), unknown))
+        return _shared_out(
+            batch,
+            lambda query, place, unknown, nothing: Ranking(query, items, scores[place].tolist(), unknown, nothing),
+        )
 
 
 def catalogue_doors(ranker: Any, limits: Limits) -> Doors:
@@ -386,8 +392,13 @@ def _told(queries: Any, unknown: NDArray[np.int64], n_ids: int) -> tuple[str, ..
     if n_ids == 0 and type(queries) is not list:  # features
         return told
     lists = cast("list[Any]", queries)
-    nothing = sum(type(one) is list and len(one) == n for one, n in zip(lists, unknown.tolist(), strict=True))
+    nothing = sum(map(_has_nothing, lists, unknown.tolist()))
     return (*told, f"queries: {nothing} of {len(lists)} have no item that fit saw") if nothing else told
+
+
+def _has_nothing(query: Any, n_unknown: int) -> bool:
+    """Whether a query is a list of items that fit never saw."""
+    return type(query) is list and len(cast("list[Any]", query)) == n_unknown
 
 
 def _switches_of(request: Request, *own: str) -> dict[str, Any]:
@@ -397,23 +408,27 @@ def _switches_of(request: Request, *own: str) -> dict[str, Any]:
 
 def _hashable(switches: dict[str, Any]) -> tuple[Any, ...]:
     values: list[Any] = list(switches.values())
-    return tuple(tuple(cast("list[Any]", value)) if type(value) is list else value for value in values)
+    return tuple(fingerprint(cast("list[Any]", value)) if type(value) is list else value for value in values)
 
 
-def _shared_out(batch: Sequence[Asked], part: Callable[[Any, int, int], Any]) -> list[list[Any]]:
+def _shared_out(batch: Sequence[Asked], part: Callable[[Any, int, int, bool], Any]) -> list[list[Any]]:
     """Make the part of every query, and give each request its own; queries without an id are numbered."""
     out: list[list[Any]] = []
     place = 0
     for asked in batch:
         queries: Any = asked.parts["queries"]
         unknown = asked.parts["unknown"].tolist()
-        named = type(asked.request.queries[0]) is not list
-        out.append([part(queries[n] if named else n, place + n, unknown[n]) for n in range(asked.size)])
+        if type(asked.request.queries[0]) is not list:
+            out.append([part(queries[n], place + n, unknown[n], False) for n in range(asked.size)])
+        else:
+            has_ids = type(queries) is list  # and not rows of features
+            nothing = list(map(_has_nothing, cast("list[Any]", queries), unknown)) if has_ids else [False] * asked.size
+            out.append([part(n, place + n, unknown[n], nothing[n]) for n in range(asked.size)])
         place += asked.size
     return out
 
 
-def _slate(why: Any, scores: NDArray[Any], query: Any, place: int, unknown: int) -> Slate:
+def _slate(why: Any, scores: NDArray[Any], query: Any, place: int, unknown: int, nothing: bool) -> Slate:
     neighbours = why.neighbours[place].tolist()
     parts: list[Part] = []
     for rank, name in enumerate(why.items[place].tolist()):
@@ -422,4 +437,4 @@ def _slate(why: Any, scores: NDArray[Any], query: Any, place: int, unknown: int)
         moved = zip(neighbours, why.moved_by[place, rank].tolist(), strict=True)
         own, bias = float(why.own[place, rank]), float(why.bias[place, rank])
         parts.append(Part(name, float(scores[place, rank]), own, bias, [Moved(one, by) for one, by in moved]))
-    return Slate(query, parts, unknown)
+    return Slate(query, parts, unknown, nothing)

@@ -14,6 +14,7 @@ from slatewise.serve.fields import (
     Ranking,
     check_numbers,
     feature_rows,
+    fingerprint,
     places_field,
     request_type,
     row_type,
@@ -56,7 +57,7 @@ class Examples:
     def _checked_scores(self, request: Request) -> Asked:
         rows = feature_rows(request.queries)
         check_numbers(self.limits, "items", len(rows), len(request.items))
-        return Asked(request, len(rows), tuple(request.items), (), {"rows": rows})
+        return Asked(request, len(rows), fingerprint(request.items), (), {"rows": rows})
 
     def _ranked(self, batch: Sequence[Asked]) -> list[list[Any]]:
         found = self.ranker.rank(_rows(batch), batch[0].request.k)
@@ -65,7 +66,11 @@ class Examples:
 
     def _scored(self, batch: Sequence[Asked]) -> list[list[Any]]:
         items = batch[0].request.items
-        scores = self.ranker.scores(_rows(batch))[:, items]
+        # Of all rows of fit, whatever is asked for: so few queries at a time that no matrix is larger than an answer.
+        step = max(1, self.limits.numbers // len(self.ranker.catalogue_))
+        rows = _rows(batch)
+        parts = [self.ranker.scores(rows[n : n + step])[:, items] for n in range(0, len(rows), step)]
+        scores = np.concatenate(parts)
         return shared_out(batch, lambda n, place: Ranking(n, items, scores[place].tolist()))
 
 

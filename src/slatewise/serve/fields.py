@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from itertools import chain
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -27,6 +28,8 @@ class Ranking(msgspec.Struct, frozen=True):
     """An infinity, of what is known to be so, is null in JSON."""
     unknown: int = 0
     """How many ids of the query fit never saw."""
+    nothing_known: bool = False
+    """Of sessions and baskets: there is no item that fit saw, and the list is the same for everybody."""
 
 
 def request_type(name: str, *fields: Field) -> type[msgspec.Struct]:
@@ -62,6 +65,11 @@ def places_field(limits: Limits, most: int, default: int | None = 10) -> Field:
     if default is None:
         return "k", whole(1, deepest) | None, None
     return "k", whole(1, deepest), min(default, deepest)
+
+
+def fingerprint(ids: list[Any]) -> bytes:
+    """Return what stands for a list in the key of a request: keys are compared while others wait, lists may be long."""
+    return blake2b(msgspec.msgpack.encode(ids), digest_size=16).digest()
 
 
 UNKNOWN: Field = ("unknown", Literal["error", "ignore"], "error")

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any
 
-LOGGERS = ("slatewise.serve", "slatewise.web", "uvicorn.error")
+LOGGERS = ("slatewise.serve", "slatewise.web", "uvicorn.error", "asyncio")
 
 
 class JsonLines(logging.Formatter):
@@ -45,4 +45,4 @@ def write_logs() -> None:
     for name in LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(logging.WARNING if name.startswith("uvicorn") else logging.INFO)
+        logger.setLevel(logging.INFO if name.startswith("slatewise") else logging.WARNING)

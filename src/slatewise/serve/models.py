@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,43 +19,18 @@ from pathlib import Path
 from typing import Any, cast
 
 from slatewise.core.errors import printable
-from slatewise.core.rules import shown
 from slatewise.model.saving import load
 from slatewise.serve.door import Door, Doors, Refused, Request
 from slatewise.serve.hearing import listening
 from slatewise.serve.kinds import doors_of
 from slatewise.serve.limits import Limits
+from slatewise.serve.model_file import ModelFile, check_names
 from slatewise.serve.spool import Spool
 
 _log = logging.getLogger("slatewise.serve")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _TOGETHER = 6
 """Queries of a warm start beside a single one: more than go through the quantized index, which is other code."""
 _LONGEST_WAIT = 60.0
-
-
-@dataclass(frozen=True)
-class ModelFile:
-    """What a model is called, and where its file is."""
-
-    name: str
-    path: Path
-
-    @classmethod
-    def parse(cls, text: str) -> ModelFile:
-        """Read ``path`` or ``name=path``; without a name the file has one.
-
-        Examples
-        --------
-        >>> ModelFile.parse("models/songs.safetensors").name, ModelFile.parse("best=songs.safetensors").name
-        ('songs', 'best')
-        """
-        name, equals, path = text.partition("=")
-        if not equals or "/" in name:
-            name, path = Path(text).name.removesuffix(".safetensors"), text
-        if _NAME.fullmatch(name) is None:
-            raise ValueError(f"model: expected a name of letters, digits, '.', '_' and '-', found {shown(name)}")
-        return cls(name, Path(path))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,19 +71,19 @@ class Models:
         n_threads: int | None = None,
         told: Callable[[Version | None, str, str], None] = lambda version, name, result: None,
     ) -> None:
-        self.files = [_Watched(file) for file in files]
-        names = [watched.file.name for watched in self.files]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if not names or twice is not None:
-            found = "none" if twice is None else f"{twice!r} twice: name one by NAME=PATH"
-            raise ValueError(f"model: expected one or more, each with a name of its own, found {found}")
+        self.files = [_Watched(file) for file in check_names(files)]
         self._spool, self._limits, self._n_threads, self._told = spool, limits, n_threads, told
         self._current: dict[str, Version] = {}
 
     @property
+    def missing(self) -> int:
+        """How many models have no version yet."""
+        return len(self.files) - len(self._current)
+
+    @property
     def ready(self) -> bool:
         """Whether every model has a version."""
-        return len(self._current) == len(self.files)
+        return self.missing == 0
 
     @property
     def names(self) -> list[str]:

@@ -151,6 +151,18 @@ _MODEL = {
     "required": ["name", "ready", "refused"],
 }
 _STATUS = {"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]}
+_READY = {
+    "type": "object",
+    "properties": {
+        "status": {"enum": ["starting", "ready", "stopping"]},
+        "waits_for": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "How many models, and how many workers, are missing before requests are welcome.",
+        },
+    },
+    "required": ["status", "waits_for"],
+}
 
 
 def _common_paths(about: list[dict[str, Any]]) -> dict[str, Any]:
@@ -158,8 +170,10 @@ def _common_paths(about: list[dict[str, Any]]) -> dict[str, Any]:
     every = {"type": "object", "properties": {"models": {"type": "array", "items": model}}, "required": ["models"]}
     name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}, "example": about[0]["name"]}
     nothing = {"404": _REFUSALS["404"], "429": _REFUSALS["429"], "503": _REFUSALS["503"]}
-    ready = _get("Whether requests are welcome.", _both(_STATUS, {"status": "ready"}), {"429": _REFUSALS["429"]})
-    ready["responses"]["503"] = {"description": "Models are loading, or it stops.", "content": _both(_STATUS)}
+    yes: dict[str, Any] = {"status": "ready", "waits_for": []}
+    ready = _get("Whether requests are welcome.", _both(_READY, yes), {"429": _REFUSALS["429"]})
+    ready["responses"]["503"] = {"description": "Models or workers are loading, or it stops.", "content": _both(_READY)}
+    ready["responses"]["503"]["content"]["text/plain"] = {"schema": {"type": "string"}}  # too many connections
     return {
         "/health": {"get": _get("Whether the process lives.", _both(_STATUS, {"status": "alive"}), nothing)},
         "/ready": {"get": ready},

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slatewise.serve.limits import Limits
-from slatewise.serve.models import ModelFile
+from slatewise.serve.model_file import ModelFile, check_names
 from slatewise.serve.token_file import TokenFile
 from slatewise.web.body import BodyLimits
 from slatewise.web.guard import Rules
@@ -33,13 +33,17 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     spool: str = ""
     """The folder of copies of models; the one who starts makes it."""
+    workers: int = 1
+    """How many processes share the socket."""
+    warm: str = ""
+    """The folder where they say that they can answer; the one who starts makes it."""
     drain_seconds: float = 0.3
     """How long a service that is told to stop goes on to take new connections, while it says that it is not ready."""
     look_every: float = 1.0
 
     def check(self) -> Settings:
         """Refuse what cannot be served."""
-        files = self.files()
+        files = check_names(self.files())
         for file in files:
             if not file.path.is_file():
                 raise FileNotFoundError(2, "expected a model file", str(file.path))

@@ -42,12 +42,12 @@ def serve(settings: Settings, workers: int = 1, said: Callable[[str], None] = la
     write_logs()
     said(settings.address)
     with tempfile.TemporaryDirectory(prefix="slatewise-serve-") as folder:
-        spool, figures = Path(folder, "models"), Path(folder, "figures")
-        spool.mkdir()
-        figures.mkdir()
-        settings = replace(settings, spool=str(spool))
+        spool, figures, warm = (Path(folder, name) for name in ("models", "figures", "warm"))
+        for one in (spool, figures, warm):
+            one.mkdir()
+        settings = replace(settings, spool=str(spool), workers=workers, warm=str(warm))
         if workers > 1:
-            return Supervisor(settings, listening, workers, figures).run()
+            return Supervisor(settings, listening, figures).run()
         from slatewise.serve.worker import run_worker
 
         run_worker(settings, listening)
@@ -81,7 +81,6 @@ class Supervisor:
 
     settings: Settings
     listening: socket.socket
-    n_workers: int
     figures: Path
     workers: list[_Worker] = field(default_factory=list[_Worker])
     stopping: bool = False
@@ -91,7 +90,7 @@ class Supervisor:
         """Run until a signal comes, or workers die faster than they can be replaced."""
         for one in (signal.SIGTERM, signal.SIGINT):
             signal.signal(one, self._stop)
-        self.workers = [self._started("now") for _ in range(self.n_workers)]
+        self.workers = [self._started(place, "now") for place in range(self.settings.workers)]
         while not self.stopping:
             time.sleep(0.1)
             self._replace_dead()
@@ -109,9 +108,10 @@ class Supervisor:
     def _stop(self, *_: Any) -> None:
         self.stopping = True
 
-    def _started(self, when: str) -> _Worker:
+    def _started(self, place: int, when: str) -> _Worker:
         number = self.listening.fileno()
-        command = [sys.executable, "-m", "slatewise.serve.worker", self.settings.written(), str(number), when]
+        words = self.settings.written(), str(number), str(place), when
+        command = [sys.executable, "-m", "slatewise.serve.worker", *words]
         environment = {**os.environ, SHARED_FOLDER: str(self.figures)}
         process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[number], env=environment)
         _log.info("worker", extra={"fields": {"worker": process.pid}})
@@ -132,4 +132,4 @@ class Supervisor:
                 return
             forget: Any = import_module("prometheus_client.multiprocess").mark_process_dead  # which has no types
             forget(worker.process.pid, str(self.figures))
-            self.workers[place] = self._started("wait")
+            self.workers[place] = self._started(place, "wait")

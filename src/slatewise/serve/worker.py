@@ -21,6 +21,7 @@ import uvicorn
 
 from slatewise.core.executor import one_blas_thread
 from slatewise.serve.app import COUNTED, PUBLIC, Service, make_routes
+from slatewise.serve.crew import Crew
 from slatewise.serve.hearing import hear_warnings
 from slatewise.serve.logs import write_logs
 from slatewise.serve.measures import Measures
@@ -41,18 +42,21 @@ _IDLE_SECONDS = 75
 """Longer than proxies and clients keep a connection, so that it is they who close it, and no request meets that."""
 
 
-def make_service(settings: Settings) -> Service:
+def make_service(settings: Settings, place: int = 0) -> Service:
     """Return the service of these settings; its models are loaded when it runs."""
     measures = Measures()
+    crew = None if settings.workers == 1 else Crew(Path(settings.warm), settings.workers, place)
 
     def told(before: Version | None, name: str, result: str) -> None:
         measures.swaps.labels(name, result).inc()
         now = models.get(name)
         if now is not None and now is not before:
             measures.answers_now(before, now)
+        if crew is not None and models.ready:
+            crew.say_warm()
 
     models = Models(settings.files(), Spool(Path(settings.spool)), settings.limits, settings.n_threads, told)
-    return Service(models, settings.limits, measures, look_every=settings.look_every)
+    return Service(models, settings.limits, measures, crew, look_every=settings.look_every)
 
 
 def make_app(settings: Settings, service: Service) -> App:
@@ -146,11 +150,11 @@ class Server(uvicorn.Server):
         return kind(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
 
-def run_worker(settings: Settings, listening: socket.socket, *, wait_until_ready: bool = False) -> None:
+def run_worker(settings: Settings, listening: socket.socket, place: int = 0, *, wait_until_ready: bool = False) -> None:
     """Serve until a signal comes; a worker that takes a dead one's place takes no requests before it can answer."""
     write_logs()
     hear_warnings()
-    service = make_service(settings)
+    service = make_service(settings, place)
     grace = int(settings.limits.seconds) + 5
     config = server_config(
         make_app(settings, service),
@@ -168,15 +172,20 @@ def run_worker(settings: Settings, listening: socket.socket, *, wait_until_ready
 
 
 def main() -> None:
-    """Be a worker of a supervisor: settings, the number of its socket and whether to wait are the arguments."""
-    settings, number, wait = Settings.read(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "wait"
+    """Be a worker of a supervisor: settings, the number of its socket, its place and whether to wait are given."""
+    settings, number, place, wait = (
+        Settings.read(sys.argv[1]),
+        int(sys.argv[2]),
+        int(sys.argv[3]),
+        sys.argv[4] == "wait",
+    )
 
     def end_with_parent() -> None:
         os.read(0, 1)  # ends when nobody holds the other end
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=end_with_parent, daemon=True).start()
-    run_worker(settings, socket.socket(fileno=number), wait_until_ready=wait)
+    run_worker(settings, socket.socket(fileno=number), place, wait_until_ready=wait)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ def server_config(
         ws="none",
         loop="asyncio",  # whatever else is installed: how a server stops depends on it
         lifespan="auto",
+        log_config=None,  # its own would write plain text beside the logs of whoever runs it
         log_level="warning",
         access_log=False,
         server_header=False,
