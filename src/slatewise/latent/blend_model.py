@@ -12,6 +12,7 @@ from.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -127,5 +128,7 @@ def likely_blend(
         return float(totals.sum()) + 0.5 * float(away @ away), slope + away
 
     bounds = [(0.0, None)] * n_steps + [(None, None)] * window
-    weights, *_ = fmin_l_bfgs_b(loss, prior, bounds=bounds)
+    weights, _, told = fmin_l_bfgs_b(loss, prior, bounds=bounds)
+    if told["warnflag"] == 1:
+        warnings.warn(f"the mixture is not the most likely one yet after {told['funcalls']} looks", stacklevel=2)
     return weights[:n_steps].reshape(start[0].shape), weights[n_steps:]
