@@ -8,13 +8,14 @@ from scipy.sparse import csr_array
 from slatewise.latent.bags import AgeWeights, learned_from
 from slatewise.latent.base_levels import N_KNOTS, Levels
 from slatewise.latent.engine import Factors
+from slatewise.latent.input import AskedBags, bag_queries
 from slatewise.latent.pair_terms import Bilinear, Gram
 from slatewise.latent.pairs import TrainingPairs
 from slatewise.latent.queries import BagQueries, DenseQueries, IdQueries, ListedQueries, SparseQueries
 from slatewise.latent.stages import Shape
 
 N = 6
-KINDS = ("ids", "sessions", "levels", "baskets", "dense", "sparse", "gram", "bilinear", "listed sessions")
+KINDS = ("ids", "sessions", "levels", "baskets", "dense", "sparse", "gram", "bilinear", "listed sessions", "context")
 TERMS = {"gram": Gram, "bilinear": Bilinear, "listed sessions": Gram}
 
 
@@ -42,13 +43,13 @@ def case(kind, n_items=70, n_pairs=50, seed=0):
     """Return factors and pairs of a kind; tables are as after some training."""
     rng = np.random.default_rng(seed)
     term = TERMS.get(kind)
-    held = kind in ("sessions", "levels", "baskets", "listed sessions")
+    held = kind in ("sessions", "levels", "baskets", "listed sessions", "context")
     featured = kind in ("dense", "sparse")
     window = None if kind == "baskets" else 5
-    n_rows = n_items if held else 11
+    n_rows = n_items + 4 * (kind == "context") if held else 11
     shape = Shape(
         N, n_rows, n_items, 0.3, 1.5, 0.2, 0.1, 0.4, by_id=not (held or featured), term=term or Gram,
-        n_ages=(window or 1) if held else 0, n_knots=N_KNOTS if kind == "levels" else 0,
+        n_ages=(window or 1) if held else 0, n_knots=N_KNOTS if kind in ("levels", "context") else 0,
     )  # fmt: skip
     queries, items = shape.tables(1 if term else 0)
     items.values[:, : items.segments[-1].stop] = on_grid(rng, (n_items, items.segments[-1].stop))
@@ -59,12 +60,15 @@ def case(kind, n_items=70, n_pairs=50, seed=0):
     positives, numbers = rng.integers(0, n_items, n_pairs), rng.integers(0, 11, n_pairs)
     if held:
         found = _bags(rng, n_items, window)
-        ages = AgeWeights(queries, n_items, shape.n_knots)
+        ages = AgeWeights(queries, n_rows, shape.n_knots)
         queries.values[ages.items, 0] = np.array([1, 0.5, 0.25, 0.25, 0.25])[: ages.n_ages]
         queries.values[ages.repeats, 0] = on_grid(rng, ages.n_ages, 8)
         queries.values[ages.knots, 0] = np.abs(on_grid(rng, shape.n_knots, 8))
-        levels = _levels(rng, found.bags.n_queries, n_items) if kind == "levels" else None
+        levels = _levels(rng, found.bags.n_queries, n_items) if shape.n_knots else None
         made = BagQueries(found.bags, ages, N, levels)
+        if kind == "context":
+            asked = AskedBags(found.bags, found.owners, ages.n_ages, levels, csr_array(on_grid(rng, (12, 4), 2)))
+            made = bag_queries(asked, n_items, N)(queries)
         numbers, positives = np.arange(len(found.following)), found.following
         weights = np.ones(len(numbers), dtype=np.float32)
     elif kind == "dense":

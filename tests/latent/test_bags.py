@@ -11,6 +11,7 @@ from slatewise.latent.base_levels import N_KNOTS, Levels
 from slatewise.latent.blocked import BlockedEngine
 from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import Factors
+from slatewise.latent.input import AskedBags, bag_queries, check_context
 from slatewise.latent.kernels.dropout import kept_shares
 from slatewise.latent.negatives import SharedNegatives, WholeCatalogue
 from slatewise.latent.pairs import Block, TrainingPairs
@@ -26,25 +27,31 @@ OWN = Segment(0, N, 0.3, 1.5)
 class Slow:
     """Scores and their parts, pair by pair."""
 
-    def __init__(self, queries, items, n_items, ages, lists, levels):
+    def __init__(self, queries, items, n_items, ages, lists, levels, context):
         table = queries.values.astype(float)
-        self.U, self.w, self.r = table[:n_items, :N], table[n_items:][:ages, 0], table[n_items + ages :][:ages, 0]
-        self.s, self.lists, self.levels = table[n_items + 2 * ages :, 0], lists, levels
+        self.context = np.zeros((len(lists), 0)) if context is None else context
+        n_rows = n_items + self.context.shape[1]
+        self.U, self.C = table[:n_items, :N], table[n_items:n_rows, :N]
+        self.w, self.r, self.s = np.split(table[n_rows:, 0], [ages, 2 * ages])
+        self.lists, self.levels = lists, levels
         self.V, self.b = items.values[:, :N].astype(float), items.values[:, N].astype(float)
 
     def vector(self, bag):
         scale = len(bag) ** -0.5 if len(self.w) == 1 and len(bag) else 1.0
-        out = np.zeros(N)
+        out = self.context[self._number(bag)] @ self.C
         for age, item in enumerate(bag[::-1]):
             out += scale * self.w[min(age, len(self.w) - 1)] * self.U[item]
         return out
+
+    def _number(self, bag):
+        return next(number for number, one in enumerate(self.lists) if one is bag)
 
     def scores(self, bag):
         scores = self.V @ self.vector(bag) + self.b
         for age, item in enumerate(bag[::-1]):
             scores[item] += self.r[min(age, len(self.r) - 1)]
         if self.levels is not None:
-            level = self.levels[next(number for number, one in enumerate(self.lists) if one is bag)]
+            level = self.levels[self._number(bag)]
             scores += np.where(level > 0, np.interp(level, np.linspace(0, 1, N_KNOTS), np.cumsum(self.s)), 0.0)
         return scores
 
@@ -73,19 +80,20 @@ class Slow:
         return out
 
 
-def make(n_items, n_queries, ages=WINDOW, longest=WINDOW, seed=0, based=False):
+def make(n_items, n_queries, ages=WINDOW, longest=WINDOW, seed=0, based=False, n_features=0):
     """Factors of random bags, some empty, some with an item twice; what they hold, and a pair for each."""
     rng = np.random.default_rng(seed)
     lists = [rng.integers(0, n_items, rng.integers(0, longest + 1)) for _ in range(n_queries)]
     ends = np.cumsum([len(one) for one in lists])
     bags = Bags(np.concatenate(lists), np.append(0, ends[:-1]), ends)
-    queries = Table.zeros(n_items + 2 * ages + N_KNOTS * based, padded(N + 1), (OWN,))
+    n_rows = n_items + n_features
+    queries = Table.zeros(n_rows + 2 * ages + N_KNOTS * based, padded(N + 1), (OWN,))
     queries.values[:n_items, :N] = rng.normal(0, 0.7, (n_items, N))
     weights = [[1.0], rng.uniform(0.05, 1, ages - 1), rng.normal(0, 1, ages)]
-    queries.values[n_items : n_items + 2 * ages, 0] = np.concatenate(weights)
+    queries.values[n_rows : n_rows + 2 * ages, 0] = np.concatenate(weights)
     items = Table.zeros(n_items, padded(N + 1), (OWN, Segment(N, N + 1, 0.2)))
     items.values[:, : N + 1] = rng.normal(0, 0.7, (n_items, N + 1))
-    weights, levels, table = AgeWeights(queries, n_items, N_KNOTS * based), None, None
+    weights, levels, table, context = AgeWeights(queries, n_rows, N_KNOTS * based), None, None, None
     if based:
         queries.values[weights.knots, 0] = rng.uniform(0.1, 1, N_KNOTS)
         table = rng.random((n_queries, n_items)).astype(np.float32) * (rng.random((n_queries, n_items)) < 0.4)
@@ -97,7 +105,13 @@ def make(n_items, n_queries, ages=WINDOW, longest=WINDOW, seed=0, based=False):
     positives = rng.integers(0, n_items, n_queries)
     positives[:5] = [one[0] if len(one) else 0 for one in lists[:5]]  # something that comes again
     pairs = TrainingPairs.of(np.arange(n_queries), positives, rng.uniform(0.5, 1, n_queries).astype(np.float32))
-    return factors, lists, pairs, Slow(queries, items, n_items, ages, lists, table)
+    if n_features:
+        queries.values[n_items:n_rows, :N] = rng.normal(0, 0.7, (n_features, N))
+        rows, owners = rng.normal(0, 1, (7, n_features)) * (rng.random((7, n_features)) < 0.7), np.arange(n_queries) % 7
+        context = rows.astype(np.float32).astype(float)[owners]
+        asked = AskedBags(bags, owners, ages, levels, check_context(rows, 7))
+        factors = Factors(bag_queries(asked, n_items, N)(queries), items)
+    return factors, lists, pairs, Slow(queries, items, n_items, ages, lists, table, context)
 
 
 def whole_block(pairs):

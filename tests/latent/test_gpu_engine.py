@@ -172,6 +172,16 @@ def test_sessions_and_baskets_are_learnt(on_cpu, window):
     assert (best // 10 == 1).sum() >= 4
 
 
+def test_who_asks_is_learnt(on_cpu):
+    rng = np.random.default_rng(0)
+    users, firsts = rng.integers(0, 5, 300), rng.integers(0, 4, 300)
+    sessions = [[f"a{first}", f"b{user}"] for first, user in zip(firsts, users, strict=True)]
+    settings = {"n_components": 8, "engine": "gpu", "epochs": 6, "learning_rate": 0.3, "max_norm": 1.5, "base": None}
+    ranker = LatentRanker(**settings).fit(sessions, query_features=np.eye(5)[users])
+    assert ranker.rank([["a0"]] * 5, k=1, query_features=np.eye(5)).ids[:, 0].tolist() == [f"b{u}" for u in range(5)]
+    LatentRanker(**settings).fit(sessions, query_features=np.zeros((300, 2)))
+
+
 def test_what_cannot_be_had_is_said_before_work_starts(monkeypatch):
     queries, items = clusters(60)
     if not torch.cuda.is_available():

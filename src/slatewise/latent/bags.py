@@ -6,11 +6,13 @@ The last item has age j = 0. Both weights of an age are learnt: w_j >= 0, where 
 norm of rows of U), and r_j, of any sign, for an item that comes again. A basket has no order: one weight of each kind,
 and, because baskets are of all sizes, q is divided by the root of the number of items.
 
+Where features F of whoever asks are given, row s of session s, ``sum_f F_sf U_f`` is added to q, undivided.
+
 The table of U holds all of that, so that whatever keeps, averages and saves tables does so here::
 
-    rows    U of every item | w_j of every age | r_j of every age | s_k of a base        weights in column 0, then zeros
+    rows    U of every item | U of every feature | w_j of every age | r_j of every age | s_k of a base
 
-Steps s_k are there where a base scores too (``base_levels.py``).
+Weights are in column 0, zeros behind them. Steps s_k are there where a base scores too (``base_levels.py``).
 """
 
 from __future__ import annotations
@@ -111,32 +113,32 @@ def _distinct(owners: Ints, items: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, eq=False)
 class AgeWeights:
-    """The rows of weights behind the ``n_items`` rows of U."""
+    """The rows of weights behind the ``n_rows`` rows of U, those of items first."""
 
     table: Table
-    n_items: int
+    n_rows: int
     n_knots: int = 0
     """How many steps a base's levels have; 0: there is none."""
 
     @property
     def n_ages(self) -> int:
         """How many ages are told apart."""
-        return (len(self.table.values) - self.n_items - self.n_knots) // 2
+        return (len(self.table.values) - self.n_rows - self.n_knots) // 2
 
     @property
     def items(self) -> slice:
         """Where w is."""
-        return slice(self.n_items, self.n_items + self.n_ages)
+        return slice(self.n_rows, self.n_rows + self.n_ages)
 
     @property
     def repeats(self) -> slice:
         """Where r is."""
-        return slice(self.n_items + self.n_ages, self.n_items + 2 * self.n_ages)
+        return slice(self.n_rows + self.n_ages, self.n_rows + 2 * self.n_ages)
 
     @property
     def knots(self) -> slice:
         """Where s is."""
-        return slice(self.n_items + 2 * self.n_ages, len(self.table.values))
+        return slice(self.n_rows + 2 * self.n_ages, len(self.table.values))
 
     def of(self, rows: slice) -> Singles:
         """Return weights, a copy."""
@@ -185,9 +187,9 @@ class Repeats:
         bags, repeats = self.bags.some(queries), self.ages.of(self.ages.repeats)
         sizes = bags.ends - bags.starts
         rows, places = np.repeat(np.arange(len(queries)), sizes), spans(bags.starts, sizes)[0]
-        keys, own = np.unique(rows * self.ages.n_items + bags.items[places], return_inverse=True)
+        keys, own = np.unique(rows * self.ages.n_rows + bags.items[places], return_inverse=True)
         by_age = repeats[np.minimum(bags.ends[rows] - 1 - places, len(repeats) - 1)]
-        rows, items = np.divmod(keys, self.ages.n_items)
+        rows, items = np.divmod(keys, self.ages.n_rows)
         offsets = np.searchsorted(rows, np.arange(len(queries) + 1))
         return Held(offsets, items, np.bincount(own, by_age, len(keys)).astype(np.float32))
 

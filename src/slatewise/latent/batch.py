@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,22 +13,35 @@ from numpy.typing import NDArray
 from slatewise.core.executor import Executor
 from slatewise.core.former_answers import FormerPair
 from slatewise.latent.among import top_among
-from slatewise.latent.bags import AgeWeights, asked_of
-from slatewise.latent.base_levels import N_KNOTS
+from slatewise.latent.bags import asked_of
 from slatewise.latent.base_scores import BaseScores
 from slatewise.latent.candidates import Seen, Shown, check_candidates, check_shown
 from slatewise.latent.cascade import FEW_QUERIES, Cascade, Device, TopItems
 from slatewise.latent.engine import Factors
 from slatewise.latent.explanation import SlateExplanation, explain_slates
 from slatewise.latent.fold_in import FoldedQueries
-from slatewise.latent.input import Features, Ids, Unknown, check_ids, featured_queries, number_ids, own_items
+from slatewise.latent.input import (
+    AskedBags,
+    Features,
+    Ids,
+    Unknown,
+    bag_queries,
+    check_context,
+    check_ids,
+    featured_queries,
+    number_ids,
+    own_items,
+)
 from slatewise.latent.lists import check_exclude, check_k
 from slatewise.latent.model import LatentModel, inverse_lengths
 from slatewise.latent.pair_terms import OwnItems
-from slatewise.latent.queries import BagQueries, IdQueries, Queries, zero_queries
+from slatewise.latent.queries import IdQueries, Queries, zero_queries
 from slatewise.latent.session_base import levels_of
 from slatewise.latent.session_queries import SessionQueries
 from slatewise.latent.tables import Ints, Singles, Table
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +57,8 @@ class QueryBatch:
     base: BaseScores | None = None
     sessions: SessionQueries | None = None
     """Of queries that hold items: which."""
+    nothing_known: NDArray[np.bool_] | None = None
+    """Of such queries: which hold nothing, and come without features; None: that cannot be."""
 
     @classmethod
     def of_ids(cls, model: LatentModel, queries: Any, unknown: Unknown) -> QueryBatch:
@@ -62,17 +78,26 @@ class QueryBatch:
         return cls(model, np.arange(features.shape[0]), tuple(make(table) for table in model.queries))
 
     @classmethod
-    def of_sessions(cls, model: LatentModel, queries: Any, unknown: Unknown, executor: Executor) -> QueryBatch:
-        """Add the rows of items up; where none is known there is nothing to add: the biases alone rank."""
+    def of_sessions(
+        cls, model: LatentModel, queries: Any, unknown: Unknown, query_features: Any, executor: Executor
+    ) -> QueryBatch:
+        """Add the rows of items and features up; where none is known there is nothing to add: the biases alone rank."""
         seen = SessionQueries.of(queries, model.item_ids, unknown)
-        seen.warn_of_nothing_known("get the order of the biases")
-        bags, n_items = asked_of(seen.items, seen.starts, seen.ends, model.window), len(model.item_ids)
+        context, nothing = _context_of(model, query_features, len(seen)), seen.nothing_known
+        if context is not None:
+            nothing &= np.diff(context.indptr) == 0
+        seen.warn_of_nothing_known("get the order of the biases", nothing)
+        bags = asked_of(seen.items, seen.starts, seen.ends, model.window)
         levels = None if model.base is None else levels_of(model.base, seen, executor)
-        n_knots = 0 if levels is None else N_KNOTS
-        made = tuple(
-            BagQueries(bags, AgeWeights(table, n_items, n_knots), model.n_components, levels) for table in model.queries
+        asked = AskedBags(bags, np.arange(len(seen)), model.window or 1, levels, context)
+        make = bag_queries(asked, len(model.item_ids), model.n_components)
+        return cls(
+            model,
+            seen.ids,
+            tuple(make(table) for table in model.queries),
+            sessions=seen,
+            nothing_known=nothing if nothing.any() else None,
         )
-        return cls(model, seen.ids, made, sessions=seen)
 
     @classmethod
     def of_rows(cls, model: LatentModel, queries: FoldedQueries) -> QueryBatch:
@@ -141,8 +166,7 @@ class QueryBatch:
     def rankings(self, found: TopItems, shown: Shown) -> FormerPair:
         """Name what was found, and mark queries of which nothing is known."""
         require_finite(found.scores, found.items >= 0 if shown.may_be_short else None)
-        nothing = None if self.sessions is None else self.sessions.nothing_known
-        return named(self.ids, self.model.item_ids, found, nothing if nothing is not None and nothing.any() else None)
+        return named(self.ids, self.model.item_ids, found, self.nothing_known)
 
 
 def named(query_ids: Ids, item_ids: Ids, found: TopItems, nothing_known: NDArray[np.bool_] | None = None) -> FormerPair:
@@ -181,6 +205,24 @@ def require_finite(scores: Singles, there: NDArray[np.bool_] | None = None) -> N
             f"queries: expected finite scores, found others for query {int(np.flatnonzero(wrong)[0])}: "
             "its numbers are too large for float32"
         )
+
+
+def _context_of(model: LatentModel, features: Any, n_queries: int) -> csr_array | None:
+    """Return checked features of those who ask; zeros, with a warning, where fit had some and they have not."""
+    if features is not None:
+        if not model.n_context:
+            raise ValueError("query_features: expected None where fit had none, found some")
+        return check_context(features, n_queries, model.n_context)
+    if not model.n_context:
+        return None
+    from scipy.sparse import csr_array
+
+    warnings.warn(
+        f"query_features: fit had {model.n_context} of them and these {n_queries} queries come without: "
+        "they are answered as with zeros",
+        stacklevel=4,
+    )
+    return cast("csr_array", csr_array((n_queries, model.n_context), dtype=np.float32))
 
 
 def _ids_of(queries: Any, n_components: int) -> Ids:

@@ -39,6 +39,7 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         exclude_seen: Seen = False,
         candidates: Any = None,
         device: str | None = None,
+        query_features: Any = None,
     ) -> Rankings:
         """Return the k best items of each query, best first; equal scores in the order of ids.
 
@@ -72,6 +73,10 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
             "cuda", or "cuda:1" and so on: rank on a GPU, which pays for many queries. The same lists as on the CPU, but
             for scores that differ in their last digits. Needs ``pip install 'slatewise[gpu]'``; not with candidates.
             None or "cpu": here, whatever the engine of fit was.
+        query_features
+            Of a ranker of sessions that was fitted with them: features of whoever asks, a row per query, dense or
+            sparse, with the columns of fit. None there: answers as with zeros, which is what somebody gets of whom
+            nothing is known, and a warning. A session without items that has features is answered by them.
 
         Returns
         -------
@@ -79,39 +84,54 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
             ``query_ids`` are the ids asked, or numbers from 0 for features and rows. Until 0.3 it can also be unpacked
             as ``ids, scores``, with a warning.
         """
-        where, batch = check_device(device), self._batch(queries, unknown)
+        where, batch = check_device(device), self._batch(queries, unknown, query_features)
         last, shown = batch.model.check_stage(stage), batch.shown(k, exclude, unknown, exclude_seen, candidates)
         found = batch.ranked_by(last, shown, where)(k, executor=Executor.of(self.n_threads))
         return batch.rankings(found, shown)
 
-    def scores(self, queries: Any, items: Any, stage: int | None = None, unknown: Unknown = "error") -> Singles:
+    def scores(
+        self,
+        queries: Any,
+        items: Any,
+        stage: int | None = None,
+        unknown: Unknown = "error",
+        *,
+        query_features: Any = None,
+    ) -> Singles:
         """Return the scores that :meth:`rank` sorts by, of every query with every item given, (queries, items).
 
         Parameters
         ----------
-        queries, stage
+        queries, stage, query_features
             As in :meth:`rank`.
         items
             Ids of the items, one per column.
         unknown
             As in :meth:`rank`; an item that fit never saw has the score -inf.
         """
-        batch = self._batch(queries, unknown)
+        batch = self._batch(queries, unknown, query_features)
         last, known = batch.model.check_stage(stage), batch.model.item_ids
         numbers = number_ids("items", items, known, unknown=unknown, instead="have the score -inf")
         return batch.scores(last, numbers, Executor.of(self.n_threads))
 
     def explain(
-        self, queries: Any, k: int = 10, stage: int | None = None, exclude: Any = None, unknown: Unknown = "error"
+        self,
+        queries: Any,
+        k: int = 10,
+        stage: int | None = None,
+        exclude: Any = None,
+        unknown: Unknown = "error",
+        *,
+        query_features: Any = None,
     ) -> SlateExplanation:
         """Return what :meth:`rank` does with the parts of each score: who moved the item, and by how much.
 
         Parameters
         ----------
-        queries, k, stage, exclude, unknown
+        queries, k, stage, exclude, unknown, query_features
             As in :meth:`rank`.
         """
-        batch = self._batch(queries, unknown)
+        batch = self._batch(queries, unknown, query_features)
         last, shown = batch.model.check_stage(stage), batch.shown(k, exclude, unknown)
         return batch.explain(last, k, shown, Executor.of(self.n_threads))
 
@@ -127,19 +147,24 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         exclude_seen: Seen = False,
         candidates: Any = None,
         device: str | None = None,
+        query_features: Any = None,
     ) -> dict[int, float]:
         """Return, for each k, the share of pairs whose item is among the k best of all items for its query.
 
         Of sessions without ``items``, every item but the first of a session is one to be found after those before it;
-        of :class:`slatewise.data.Prefixes` the next item of each.
+        of :class:`slatewise.data.Prefixes` the next item of each. ``query_features`` have a row for each query that is
+        given: a session, whatever it is asked, a prefix, or a query of a pair.
         With ``unknown="ignore"`` queries are treated as in :meth:`rank`, and pairs of items that fit never saw count as
         not found. The other switches are those of :meth:`rank`.
         """
         where, model, executor = check_device(device), self._model(), Executor.of(self.n_threads)
         if items is None:
-            queries, items = self._continued(queries)
+            queries, items, query_features = self._continued(queries, query_features)
         numbers = number_ids("items", items, model.item_ids, unknown=unknown, instead="count as not found")
-        batch, own = self._distinct(queries, unknown) if exclude is None else self._one_by_one(queries, unknown)
+        if exclude is None and query_features is None:
+            batch, own = self._distinct(queries, unknown)
+        else:
+            batch, own = self._one_by_one(queries, unknown, query_features)
         check_lengths(own, numbers)
         last, depths = model.check_stage(stage), check_depths(ks)
         deepest = min(max(depths), len(model.item_ids))
@@ -148,11 +173,11 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         return recall_of(found.items, own, numbers, depths)
 
     @abstractmethod
-    def _batch(self, queries: Any, unknown: Unknown) -> QueryBatch:
+    def _batch(self, queries: Any, unknown: Unknown, query_features: Any = None) -> QueryBatch:
         """Check queries."""
 
-    def _continued(self, queries: Any) -> tuple[Any, Any]:
-        """Return queries and items that are both in what is given."""
+    def _continued(self, queries: Any, query_features: Any) -> tuple[Any, Any, Any]:
+        """Return queries and items that are both in what is given, and features of those queries."""
         raise ValueError("items: expected one item per query, found None")
 
     def _distinct(self, queries: Any, unknown: Unknown) -> tuple[QueryBatch, Ints]:
@@ -160,7 +185,7 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         distinct, own = np.unique(check_ids("queries", queries), return_inverse=True)
         return self._batch(distinct, unknown), own
 
-    def _one_by_one(self, queries: Any, unknown: Unknown) -> tuple[QueryBatch, Ints]:
-        """Return every query as often as it is there: each may be shown something else."""
-        batch = self._batch(queries, unknown)
+    def _one_by_one(self, queries: Any, unknown: Unknown, query_features: Any = None) -> tuple[QueryBatch, Ints]:
+        """Return every query as often as it is there: each may be shown something else, or asked by somebody else."""
+        batch = self._batch(queries, unknown, query_features)
         return batch, np.arange(len(batch))

@@ -121,9 +121,9 @@ def shape_of(
 
 
 def _rows_of_queries(pairs: LatentPairs) -> int:
-    """Return how many rows U has: one per query, per feature or per item."""
+    """Return how many rows U has: one per query, per feature or per item, and then one per feature of who asks."""
     if pairs.sessions is not None:
-        return len(pairs.item_ids)
+        return len(pairs.item_ids) + pairs.sessions.n_context
     return pairs.n_queries if pairs.features is None else int(pairs.features.shape[1])
 
 

@@ -115,6 +115,10 @@ def _grown(
         raise ValueError("queries: expected ids, features or sessions as in fit, found another kind")
     if model.window != window:
         raise ValueError(f"window: expected {model.window}, that of the tables to go on with, found {window}; use fit")
+    n_context = 0 if fresh.sessions is None else fresh.sessions.n_context
+    if model.n_context != n_context:
+        expected = f"{model.n_context} columns, as in fit" if model.n_context else "None, as in fit"
+        raise ValueError(f"query_features: expected {expected}, found {n_context or None}")
     item_ids, old_items, new_items = _joined_ids("items", model.item_ids, fresh.item_ids)
     pairs = replace(fresh, items=new_items[fresh.items], item_ids=item_ids)
     before, own = model.items[0].values, model.queries[0].values
@@ -126,8 +130,8 @@ def _grown(
         bags = pairs.sessions.bags
         bags, items = bags._replace(items=new_items[bags.items]), new_items[pairs.sessions.items]
         pairs = replace(pairs, sessions=replace(pairs.sessions, bags=bags, items=items))
-        n_weights = len(own) - len(old_items)
-        old_queries = np.append(old_items, len(item_ids) + np.arange(n_weights))  # weights of ages are behind the items
+        n_behind = len(own) - len(old_items)
+        old_queries = np.append(old_items, len(item_ids) + np.arange(n_behind))  # all else is behind the items
     queries, items = shape_of(settings, pairs, steps, n_knots=_n_knots(former)).tables(0)
     rng = np.random.default_rng((seed, 0, sum(former.epochs), len(item_ids)))
     _fill_rows(queries, n, old_queries, own, former.query_steps, None if pairs.sessions is not None else rng)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +28,7 @@ from slatewise.core.sparse import sparse_rows
 from slatewise.latent.bags import AgeWeights, Bags
 from slatewise.latent.base_levels import N_KNOTS, Levels
 from slatewise.latent.pair_terms import OwnItems
-from slatewise.latent.queries import BagQueries, DenseQueries, IdQueries, Queries, SparseQueries
+from slatewise.latent.queries import BagQueries, ContextQueries, DenseQueries, IdQueries, Queries, SparseQueries
 from slatewise.latent.tables import Ints, Singles, Table
 from slatewise.model.sklearn import BaseEstimator, check_rows, check_weights
 
@@ -56,6 +56,13 @@ class SessionsSoFar:
     """Of the sessions themselves: session s is ``items[offsets[s]:offsets[s + 1]]``."""
     levels: Levels | None = None
     """What a base says of each query; None: there is none."""
+    context: csr_array | None = None
+    """Features of whoever asks, a row per session; None: there are none."""
+
+    @property
+    def n_context(self) -> int:
+        """How many features whoever asks has."""
+        return 0 if self.context is None else int(self.context.shape[1])
 
     @property
     def n_ages(self) -> int:
@@ -99,9 +106,10 @@ class LatentPairs:
         if isinstance(self.features, np.ndarray):
             known = [self.features]
         elif self.features is not None:
-            known = [np.asarray(part) for part in (self.features.data, self.features.indices, self.features.indptr)]
+            known = _parts(self.features)
         elif self.sessions is not None:
             known = [*self.sessions.bags, self.sessions.owners]
+            known += [] if self.sessions.context is None else _parts(self.sessions.context)
         return [self.queries, self.items, self.weights, self.item_ids, *known]
 
 
@@ -204,6 +212,36 @@ def check_features(estimator: BaseEstimator, queries: Any, *, reset: bool) -> Fe
         estimator.n_features_in_ = int(rows.shape[1])
     elif rows.shape[1] != estimator.n_features_in_:
         raise ValueError(f"queries: expected {estimator.n_features_in_} features, found {rows.shape[1]}")
+    return _single_rows("queries", rows)
+
+
+def check_context(features: Any, n_queries: int, n_columns: int | None = None) -> csr_array:
+    """Return the features of whoever asks as finite float32 rows, one per query, the same CSR whatever they came as.
+
+    ``n_columns`` are those of fit; None: any number.
+    """
+    from scipy.sparse import csr_array
+
+    given = csr_array(cast("Any", feature_rows("query_features", features)), copy=True)
+    n_rows, width = given.shape
+    if n_rows != n_queries:
+        raise ValueError(f"query_features: expected {n_queries} rows, one for each query, found {n_rows}")
+    if not width or (n_columns is not None and width != n_columns):
+        expected = "one column at least" if n_columns is None else f"{n_columns} columns, as in fit"
+        raise ValueError(f"query_features: expected {expected}, found {width}")
+    given.sum_duplicates()
+    given.eliminate_zeros()
+    return _single_rows("query_features", given)
+
+
+def refuse_context(features: Any, where: str = "where queries are no sessions") -> None:
+    """Raise ValueError where features of whoever asks are given that mean nothing there."""
+    if features is not None:
+        raise ValueError(f"query_features: expected None {where}, found some")
+
+
+def _single_rows(name: str, rows: csr_array) -> csr_array:
+    """Return rows of finite float32 numbers that share nothing with those given."""
     from scipy.sparse import csr_array
 
     columns = cast("Ints", rows.indices)
@@ -211,7 +249,7 @@ def check_features(estimator: BaseEstimator, queries: Any, *, reset: bool) -> Fe
     def place_of(entry: int) -> str:
         return f"row {int(np.searchsorted(rows.indptr, entry, side='right')) - 1}, column {columns[entry]}"
 
-    singles = as_singles("queries", rows.data, place_of)
+    singles = as_singles(name, rows.data, place_of)
     return csr_array((singles, columns.copy(), rows.indptr.copy()), shape=rows.shape)
 
 
@@ -228,11 +266,40 @@ def as_singles(name: str, values: NDArray[Any], place_of: Callable[[int], str]) 
 
 def queries_of(pairs: LatentPairs, bias: int) -> Callable[[Table], Queries]:
     """Return what makes queries from a table of U."""
-    sessions, n_items = pairs.sessions, len(pairs.item_ids)
+    sessions = pairs.sessions
     if sessions is not None:
-        n_knots = 0 if sessions.levels is None else N_KNOTS
-        return lambda table: BagQueries(sessions.bags, AgeWeights(table, n_items, n_knots), bias, sessions.levels)
+        asked = AskedBags(sessions.bags, sessions.owners, sessions.n_ages, sessions.levels, sessions.context)
+        return bag_queries(asked, len(pairs.item_ids), bias)
     return IdQueries if pairs.features is None else featured_queries(pairs.features, bias)
+
+
+class AskedBags(NamedTuple):
+    """What vectors of queries that hold items are made of, but for the table."""
+
+    bags: Bags
+    owners: Ints
+    """Which row of the context each has."""
+    n_ages: int
+    levels: Levels | None
+    context: csr_array | None
+
+
+def bag_queries(asked: AskedBags, n_items: int, bias: int) -> Callable[[Table], Queries]:
+    """Return what makes queries that hold items from a table of U, in the context of whoever asks."""
+    n_knots, context = 0 if asked.levels is None else N_KNOTS, asked.context
+    n_rows = n_items + (0 if context is None else int(context.shape[1]))
+
+    def bags_of(table: Table) -> BagQueries:
+        return BagQueries(asked.bags, AgeWeights(table, n_rows, n_knots), bias, asked.levels)
+
+    if context is None:
+        return bags_of
+    from scipy.sparse import csr_array
+
+    # Rows of features are behind those of items, and others behind them.
+    parts = context.data, context.indices + n_items, context.indptr
+    shifted = csr_array(parts, shape=(context.shape[0], n_rows + 2 * asked.n_ages + n_knots))
+    return lambda table: ContextQueries(bags_of(table), SparseQueries(shifted, table, bias), asked.owners)
 
 
 def featured_queries(features: Features, bias: int) -> Callable[[Table], Queries]:
@@ -240,6 +307,10 @@ def featured_queries(features: Features, bias: int) -> Callable[[Table], Queries
     if isinstance(features, np.ndarray):
         return lambda table: DenseQueries(features, table, bias)
     return lambda table: SparseQueries(features, table, bias)
+
+
+def _parts(rows: csr_array) -> list[NDArray[Any]]:
+    return [np.asarray(part) for part in (rows.data, rows.indices, rows.indptr)]
 
 
 def _interactions(queries: Any, sample_weight: ArrayLike | None) -> LatentPairs:

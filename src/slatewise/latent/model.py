@@ -39,6 +39,8 @@ class LatentModel:
     by_features: bool = False
     window: int | None = 0
     """Of queries that are sessions: most items that count; None: baskets; 0: queries are none."""
+    n_context: int = 0
+    """Of sessions: how many features of whoever asks there are."""
     base: SparseScorer | None = None
     """Of sessions: what scores few items beside the factors."""
     indexes: dict[int | str, QuantizedIndex | None] = field(default_factory=dict[int | str, QuantizedIndex | None])

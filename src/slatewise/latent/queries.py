@@ -3,6 +3,7 @@
 by id         [ U q | 1 | 0 ]                  U a table with a row per query
 by features   [ U' x_q | 1 | 0 ]               U a table with a row per feature, x_q dense or sparse
 by items      [ sum_j w_j U x_j | 1 | 0 ]      U a table with a row per item, x_j those of a session: ``bags.py``
+in context    [ ... + U' x_s | 1 | 0 ]         U with a row per feature of whoever asks too, x_s sparse
 with lists    [ ... | 1 | p_q ]                p_q = sum_j w_j S dbar_j, dbar the list of the stage before
 """
 
@@ -206,7 +207,7 @@ class BagQueries:
     def added(self) -> Added:
         """The items of a bag get something by their age, and others by their level."""
         repeats, ages = Repeats(self.bags, self.ages), self.ages
-        return repeats if self.levels is None else Both(repeats, OnLevels(self.levels, ages), ages.n_ages, ages.n_items)
+        return repeats if self.levels is None else Both(repeats, OnLevels(self.levels, ages), ages.n_ages, ages.n_rows)
 
     def vectors(self, queries: Ints) -> Singles:
         """Return the sums."""
@@ -250,6 +251,49 @@ class BagQueries:
         from slatewise.latent.gpu.queries import DeviceBags
 
         return DeviceBags.of(sent, self.bags, self.ages, self.bias, self.levels)
+
+
+@dataclass(frozen=True, eq=False)
+class ContextQueries:
+    """The vectors of bags, and those of the features of whoever asks added to them; both are of one table."""
+
+    bags: BagQueries
+    features: SparseQueries
+    owners: Ints
+    """Which row of the features each query has."""
+
+    @property
+    def added(self) -> Added:
+        """That of the bags."""
+        return self.bags.added
+
+    def vectors(self, queries: Ints) -> Singles:
+        """Return the sums."""
+        out, bias = self.bags.vectors(queries), self.bags.bias
+        out += self.features.vectors(self.owners[queries])
+        out[:, bias] = 1.0
+        return out
+
+    def for_epoch(self, rng: np.random.Generator) -> ContextQueries:
+        """Hide some of what a base says."""
+        return replace(self, bags=self.bags.for_epoch(rng))
+
+    def backward(self, queries: Ints, gradient: Singles) -> Backward | None:
+        """Depend on no row of the items' table."""
+        return None
+
+    def step(self, queries: Ints, gradient: Singles, executor: Executor) -> None:
+        """Step the rows of items and w, then those of features, which are others."""
+        self.bags.step(queries, gradient, executor)
+        self.features.step(self.owners[queries], gradient, executor)
+
+    def on(self, sent: Sent) -> DeviceQueries:
+        """Send both; of features that are all 0 there is nothing to send."""
+        from slatewise.latent.gpu.features import DeviceContext
+
+        if not self.features.features.nnz:
+            return self.bags.on(sent)
+        return DeviceContext(self.bags.on(sent), self.features.on(sent), self.bags.bias, sent.array(self.owners))
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,16 @@ from slatewise.latent.fold_in_rows import folded_in
 from slatewise.latent.growth import Former, first_epoch, one_more_epoch
 from slatewise.latent.index_file import write_index
 from slatewise.latent.index_vectors import against_equally_long, equally_long
-from slatewise.latent.input import Ids, LatentPairs, Unknown, check_features, check_pairs, number_ids
+from slatewise.latent.input import (
+    Ids,
+    LatentPairs,
+    Unknown,
+    check_context,
+    check_features,
+    check_pairs,
+    number_ids,
+    refuse_context,
+)
 from slatewise.latent.model import LatentModel, pair_term
 from slatewise.latent.pair_terms import PAIR_TERMS
 from slatewise.latent.search import Learned
@@ -128,8 +137,8 @@ class LatentRanker(CatalogueRanker):
     query_ids_, item_ids_
         Ids in ascending order; queries given by features, and sessions, have none.
     query_factors_, item_factors_
-        (stages, rows, columns): U and 1, or a row of U per feature, or of sessions a row of U per item and then the
-        weights by age; V, b, S and T. Columns of zeros fill up to cache lines.
+        (stages, rows, columns): U and 1, or a row of U per feature, or of sessions a row of U per item, one per feature
+        of whoever asks and then the weights by age; V, b, S and T. Columns of zeros fill up to cache lines.
     window_
         Of sessions; None for baskets, and 0 where queries are neither.
     base_
@@ -155,6 +164,9 @@ class LatentRanker(CatalogueRanker):
     and ``r_j`` (:attr:`repeat_weights_`), for items that come again, are learnt. Of a basket each item is to be found
     among the others, and the sum is divided by the root of their number.
 
+    With ``query_features`` F, a row per session, ``sum_f F_sf (U f).(V d)`` is added, f being the features of whoever
+    asks: an id, or anything that is known of them.
+
     Examples
     --------
     >>> from slatewise import LatentRanker, datasets
@@ -170,6 +182,14 @@ class LatentRanker(CatalogueRanker):
     >>> ranker = LatentRanker(n_components=4, epochs=9, validation_fraction=0).fit(visits)
     >>> ranker.rank([["tea", "milk"], ["bread"]], k=1, exclude_seen=True).ids.tolist()
     [['sugar'], ['jam']]
+
+    Sessions, and who they are of: after tea one takes milk, the other lemon.
+
+    >>> visits, users = [["tea", "milk"], ["tea", "lemon"]] * 9, [[1, 0], [0, 1]] * 9
+    >>> ranker = LatentRanker(n_components=4, epochs=9, base=None, validation_fraction=0)
+    >>> ranker = ranker.fit(visits, query_features=users)
+    >>> ranker.rank([["tea"], ["tea"]], k=1, query_features=[[1, 0], [0, 1]]).ids.tolist()
+    [['milk'], ['lemon']]
     """
 
     file_version: ClassVar[int] = 2
@@ -313,7 +333,14 @@ class LatentRanker(CatalogueRanker):
         self.n_threads = n_threads
         self.random_state = random_state
 
-    def fit(self, queries: Any, items: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        queries: Any,
+        items: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        query_features: Any = None,
+    ) -> Self:
         """Learn from observed pairs.
 
         Parameters
@@ -327,8 +354,12 @@ class LatentRanker(CatalogueRanker):
             The item of each pair: ids; with features also a 0/1 matrix (rows, items).
         sample_weight
             One weight >= 0 per pair (with features: per row; with sessions: per session).
+        query_features
+            Of sessions: features of whoever asks, (sessions, d), dense or sparse, a row per session; a one-hot row is
+            an id, as that of a user. Each feature has a row of U, learnt like those of items, which is added to the
+            query times the feature's number: numbers should be around 1. Answers want the same columns.
         """
-        pairs = self._pairs(queries, items, sample_weight)
+        pairs = self._pairs(queries, items, sample_weight, query_features)
         settings, executor = self._settings(pairs), Executor.of(self.n_threads)
         card = card_for(pairs.n_queries, *pairs.arrays())
         base = fitted_base(self.base, pairs, self.n_threads)
@@ -340,17 +371,25 @@ class LatentRanker(CatalogueRanker):
             zero_untaught(state.queries, pairs)
         return self._keep(settings, pairs, learned, card, base)
 
-    def partial_fit(self, queries: Any, items: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        queries: Any,
+        items: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        query_features: Any = None,
+    ) -> Self:
         """Go on with one epoch over further pairs; ids not seen before get rows of their own.
 
         Parameters
         ----------
-        queries, items, sample_weight
+        queries, items, sample_weight, query_features
             As in :meth:`fit`. On a ranker that is not fitted this is a fit of one epoch, with nothing held out; on one
-            that is, parameters count as they are now, and "auto" is what was found, but ``n_components`` must stay.
+            that is, parameters count as they are now, and "auto" is what was found, but ``n_components`` and the
+            columns of ``query_features`` must stay.
         """
         fitted = "item_factors_" in vars(self)
-        fresh = self._pairs(queries, items, sample_weight, further=fitted)
+        fresh = self._pairs(queries, items, sample_weight, query_features, further=fitted)
         settings, executor = self._settings(fresh), Executor.of(self.n_threads)
         if not fitted:
             base = fitted_base(self.base, fresh, self.n_threads)
@@ -412,12 +451,12 @@ class LatentRanker(CatalogueRanker):
         """
         return folded_in(self._model(), items, unknown, self.max_norm_, Executor.of(self.n_threads))
 
-    def query_vectors(self, queries: Any, stage: int | None = None) -> Singles:
+    def query_vectors(self, queries: Any, stage: int | None = None, *, query_features: Any = None) -> Singles:
         """Return vectors whose inner products with :meth:`item_vectors` are the scores that :meth:`rank` sorts by.
 
         Of sessions, without what their own items and the base add to the scores of few items.
         """
-        batch = self._batch(queries, "error")
+        batch = self._batch(queries, "error", query_features)
         last = batch.model.check_stage(stage)
         factors = batch.cascade(last).factors(len(batch), Executor.of(self.n_threads))
         return against_equally_long(factors.queries.vectors(np.arange(len(batch)))[:, : batch.model.width(last)])
@@ -454,7 +493,9 @@ class LatentRanker(CatalogueRanker):
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
-    def _pairs(self, queries: Any, items: Any, weight: ArrayLike | None, further: bool = False) -> LatentPairs:
+    def _pairs(
+        self, queries: Any, items: Any, weight: ArrayLike | None, query_features: Any, further: bool = False
+    ) -> LatentPairs:
         """Check every parameter and the data: the door of all that trains."""
         rules.check(self)
         if isinstance(queries, Sessions) and items is not None:
@@ -462,11 +503,10 @@ class LatentRanker(CatalogueRanker):
         if items is not None and is_ragged(queries):
             raise ValueError("items: expected None with lists of several lengths, which are sessions, found some")
         if items is None and are_sessions(queries):
-            pairs = session_pairs(queries, weight, self.window, further)
+            pairs = session_pairs(queries, weight, self.window, further, query_features)
         else:
+            refuse_context(query_features)
             pairs = check_pairs(queries, items, weight, partial(check_features, self, reset=not further), further)
-        if pairs.features is None and not further:
-            self.n_features_in_ = 1  # a query is one id, or one session
         return pairs
 
     def _settings(self, pairs: LatentPairs) -> LatentSettings:
@@ -489,31 +529,38 @@ class LatentRanker(CatalogueRanker):
             self.query_ids_,
             self.by_features_,
             self.window_,
+            self._n_context(),
             None if self.base_ is None else self.base_.scorer(),
         )
 
-    def _batch(self, queries: Any, unknown: Unknown) -> QueryBatch:
+    def _batch(self, queries: Any, unknown: Unknown, query_features: Any = None) -> QueryBatch:
         model = self._model()
+        if model.window != 0:
+            return QueryBatch.of_sessions(model, queries, unknown, query_features, Executor.of(self.n_threads))
+        refuse_context(query_features)
         if model.by_features:
             return QueryBatch.of_features(model, check_features(self, queries, reset=False))
-        if model.window != 0:
-            return QueryBatch.of_sessions(model, queries, unknown, Executor.of(self.n_threads))
         if isinstance(queries, FoldedQueries):
             return QueryBatch.of_rows(model, queries)
         return QueryBatch.of_ids(model, queries, unknown)
 
-    def _continued(self, queries: Any) -> tuple[Any, Any]:
+    def _continued(self, queries: Any, query_features: Any) -> tuple[Any, Any, Any]:
         if self.window_ == 0:
-            return super()._continued(queries)
+            return super()._continued(queries, query_features)
         if self.window_ is None:
             raise ValueError("items: expected one item per basket, found None")
-        prefixes = queries if isinstance(queries, Prefixes) else Sessions.of(queries).prefixes()
-        return prefixes, prefixes.next_items
+        if isinstance(queries, Prefixes):
+            return queries, queries.next_items, query_features
+        sessions = Sessions.of(queries)
+        prefixes = sessions.prefixes()
+        if query_features is not None:
+            query_features = check_context(query_features, len(sessions))[prefixes.sessions]
+        return prefixes, prefixes.next_items, query_features
 
     def _weights_by_age(self) -> tuple[Singles, Singles]:
         if self._model().window == 0:
             raise AttributeError("age_weights_, repeat_weights_: expected a fit on sessions, found another")
-        ages = AgeWeights(self._model().queries[0], len(self.item_ids_), self._n_knots())
+        ages = AgeWeights(self._model().queries[0], self._n_rows(), self._n_knots())
         return ages.of(ages.items), ages.of(ages.repeats)
 
     def _distinct(self, queries: Any, unknown: Unknown) -> tuple[QueryBatch, Ints]:
@@ -538,7 +585,7 @@ class LatentRanker(CatalogueRanker):
         check_base(self.base_, self.item_ids_, by_items)
         if self.by_features_ and by_items:
             raise ValueError(f"window_: expected 0 for queries given by features, found {self.window_}")
-        if not self.by_features_ and self.n_features_in_ != 1:
+        if not self.by_features_ and not by_items and self.n_features_in_ != 1:
             raise ValueError(f"n_features_in_: expected 1 where a query is one id, found {self.n_features_in_}")
         if (self.by_features_ or by_items) and len(self.query_ids_):
             kind = "sessions" if by_items else "queries given by features"
@@ -549,7 +596,7 @@ class LatentRanker(CatalogueRanker):
         width = padded(pair.S.start if self.n_stages_ == 1 else pair.segments[-1].stop)
         rows = self.n_features_in_ if self.by_features_ else len(self.query_ids_)
         if by_items:
-            rows = len(self.item_ids_) + 2 * (self.window_ or 1) + self._n_knots()
+            rows = len(self.item_ids_) + self.n_features_in_ - 1 + 2 * (self.window_ or 1) + self._n_knots()
         for name, shape in {
             "query_factors_": (self.n_stages_, rows, width),
             "item_factors_": (self.n_stages_, len(self.item_ids_), width),
@@ -559,7 +606,7 @@ class LatentRanker(CatalogueRanker):
             if getattr(self, name).shape != shape:
                 raise ValueError(f"{name}: expected shape {shape}, found {getattr(self, name).shape}")
         if by_items:
-            weights = self.query_factors_[:, len(self.item_ids_) :][:, : self.window_ or 1, 0]
+            weights = self.query_factors_[:, self._n_rows() :][:, : self.window_ or 1, 0]
             if (weights < 0).any() or (weights[:, 0] != 1).any():
                 raise ValueError("query_factors_: expected weights by age >= 0 and 1 for the last item, found others")
             if (self.query_factors_[:, rows - self._n_knots() :, 0] < 0).any():
@@ -572,6 +619,13 @@ class LatentRanker(CatalogueRanker):
         if "base" not in state.params and ranker.base_ is not None:
             ranker.base = fresh(ranker.base_)
         return ranker
+
+    def _n_context(self) -> int:
+        return 0 if self.window_ == 0 else self._n_rows() - len(self.item_ids_)
+
+    def _n_rows(self) -> int:
+        """How many rows of U sessions have: one per item, and one per feature of whoever asks."""
+        return self.query_factors_.shape[1] - 2 * (self.window_ or 1) - self._n_knots()
 
     def _n_knots(self) -> int:
         return 0 if self.base_ is None else N_KNOTS
@@ -598,6 +652,8 @@ class LatentRanker(CatalogueRanker):
         self.query_factors_, self.item_factors_, self.model_card_ = query_factors, item_factors, card
         self.by_features_ = pairs.features is not None
         self.window_ = 0 if pairs.sessions is None else pairs.sessions.window
+        if pairs.features is None:  # a query is one id, or one session and what is known of whoever asks
+            self.n_features_in_ = 1 if pairs.sessions is None else 1 + pairs.sessions.n_context
         self.base_, self.learned_weight_ = base, stages[0].weight
         self.query_ids_ = np.empty(0, dtype=np.int64) if pairs.query_ids is None else pairs.query_ids
         self.item_ids_ = pairs.item_ids

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from slatewise.data.records import Sessions
 from slatewise.data.session_forms import is_frame
 from slatewise.latent.bags import learned_from
-from slatewise.latent.input import LatentPairs, SessionsSoFar, check_enough
+from slatewise.latent.input import LatentPairs, SessionsSoFar, check_context, check_enough
 from slatewise.latent.session_queries import number_sessions
 from slatewise.model.sklearn import check_weights
 
@@ -39,20 +39,26 @@ def is_ragged(queries: Any) -> bool:
 
 
 def session_pairs(
-    sessions: Any, sample_weight: ArrayLike | None, window: int | None, further: bool = False
+    sessions: Any,
+    sample_weight: ArrayLike | None,
+    window: int | None,
+    further: bool = False,
+    query_features: Any = None,
 ) -> LatentPairs:
     """Check sessions, number their items, and take apart what came after what.
 
-    ``sample_weight`` has a number per session, and ``window`` is None for baskets. ``further`` sessions may be all of
-    one item.
+    ``sample_weight`` has a number per session, ``query_features`` a row, and ``window`` is None for baskets. Sessions
+    that are ``further`` ones may be all of one item.
     """
     given = Sessions.of(sessions)
-    weights = check_weights(sample_weight, len(given))[np.diff(given.offsets) > 0]
+    used = np.diff(given.offsets) > 0
+    weights = check_weights(sample_weight, len(given))[used]
+    context = None if query_features is None else check_context(query_features, len(given))[np.flatnonzero(used)]
     numbered = number_sessions(given)
     bags, following, owners = learned_from(numbered.items, numbered.offsets, window)
     if not len(following):
         raise ValueError(f"sessions: expected one of two items at least, found none in {len(given)}")
     firsts = bags.starts if window is None else numbered.offsets[owners]
-    so_far = SessionsSoFar(bags, owners, window, firsts, numbered.items, numbered.offsets)
+    so_far = SessionsSoFar(bags, owners, window, firsts, numbered.items, numbered.offsets, None, context)
     pairs = LatentPairs(np.arange(len(following)), following, weights[owners], numbered.item_ids, sessions=so_far)
     return check_enough(pairs, further)

@@ -67,9 +67,12 @@ class SessionQueries:
         """Which have no item that is known."""
         return self.ends <= self.starts
 
-    def warn_of_nothing_known(self, instead: str) -> None:
-        """Say how many queries there are without an item that is known, and what becomes of them ``instead``."""
-        nothing = self.nothing_known
+    def warn_of_nothing_known(self, instead: str, nothing: NDArray[np.bool_] | None = None) -> None:
+        """Say how many queries there are without an item that is known, and what becomes of them ``instead``.
+
+        ``nothing``: of which nothing else is known either; default: all of them.
+        """
+        nothing = self.nothing_known if nothing is None else nothing
         if nothing.any():
             first = self.ids[int(np.argmax(nothing))].item()
             warnings.warn(

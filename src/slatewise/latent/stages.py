@@ -47,7 +47,7 @@ class Shape:
 
     n_components: int
     n_queries: int
-    """Rows of U: queries, or features of queries, or items."""
+    """Rows of U: queries, or features of queries, or items and features of whoever asks."""
     n_items: int
     step: float
     max_norm: float

@@ -18,7 +18,7 @@ from slatewise.latent.base_scorer import Scaled, pairs_for, rows_of
 from slatewise.latent.batch import QueryBatch
 from slatewise.latent.catalogue_ranker import CatalogueRanker
 from slatewise.latent.fitting import shape_of, stages_of
-from slatewise.latent.input import Ids, Unknown, check_ids
+from slatewise.latent.input import Ids, Unknown, check_ids, refuse_context
 from slatewise.latent.model import LatentModel, pair_term
 from slatewise.latent.pair_terms import PAIR_TERMS
 from slatewise.latent.settings import LatentSettings, position_weights
@@ -262,6 +262,7 @@ class StructuredReranker(CatalogueRanker):
             position_weights(self.k_),
         )
 
-    def _batch(self, queries: Any, unknown: Unknown) -> QueryBatch:
+    def _batch(self, queries: Any, unknown: Unknown, query_features: Any = None) -> QueryBatch:
+        refuse_context(query_features, "of a reranker")
         model, ids = self._model(), check_ids("queries", queries)
         return QueryBatch.on_base(model, ids, Scaled(rows_of(self.base, ids, model.item_ids, unknown), self.base_unit_))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from slatewise.latent.gpu.queries import DeviceBackward, DeviceHeld, step_places, weighted_rows
+from slatewise.latent.gpu.queries import DeviceBackward, DeviceHeld, DeviceQueries, step_places, weighted_rows
 from slatewise.latent.gpu.tables import DeviceTable, Sent
 from slatewise.latent.tables import Singles, Table
 
@@ -97,3 +97,36 @@ class DeviceSparse(_OfFeatures):
         there = places < self.offsets[queries + 1].long()[:, None]
         places = torch.where(there, places, 0)
         return self.columns[places].long(), self.numbers[places].float() * there, there
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceContext:
+    """The vectors of bags, and those of features added to them; both are of one table."""
+
+    bags: DeviceQueries
+    features: DeviceQueries
+    bias: int
+    owners: Tensor
+
+    def vectors(self, queries: Tensor) -> Tensor:
+        """Return the sums."""
+        out = self.bags.vectors(queries) + self.features.vectors(self.owners[queries])
+        out[:, self.bias] = 1.0
+        return out
+
+    def held(self, queries: Tensor) -> DeviceHeld | None:
+        """Return what the bags hold."""
+        return self.bags.held(queries)
+
+    def backward(self, queries: Tensor, gradient: Tensor) -> DeviceBackward | None:
+        """Depend on no row of the items' table."""
+        return None
+
+    def step(self, queries: Tensor, gradient: Tensor) -> None:
+        """Step the rows of items and w, then those of features, which are others."""
+        self.bags.step(queries, gradient)
+        self.features.step(self.owners[queries], gradient)
+
+    def learn(self, queries: Tensor, coefficients: Tensor) -> None:
+        """Step what repeated items get."""
+        self.bags.learn(queries, coefficients)
