@@ -257,6 +257,7 @@ CASES: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
     "latent, fixed": _sessions(learning_rate=0.2, max_norm=1.5),
     "latent, two stages": _sessions(learning_rate=0.2, max_norm=1.5, stages=2),
     "latent, bilinear, own": _sessions(learning_rate=0.2, max_norm=1.5, stages=2, pair="bilinear", own_weight=2.0),
+    "latent, both": _sessions(learning_rate=0.2, max_norm=1.5, stages=2, pair="both"),
     "latent, drawn": _sessions(learning_rate=0.2, max_norm=1.5, negatives=20),
     "latent, auc": _sessions(learning_rate=0.2, max_norm=1.5, loss="auc"),
     "latent, sampled": _sessions(learning_rate=0.2, max_norm=1.5, engine="sampled", n_threads=1),

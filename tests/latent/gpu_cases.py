@@ -9,14 +9,26 @@ from slatewise.latent.bags import AgeWeights, learned_from
 from slatewise.latent.base_levels import N_KNOTS, Levels
 from slatewise.latent.engine import Factors
 from slatewise.latent.input import AskedBags, bag_queries
-from slatewise.latent.pair_terms import Bilinear, Gram
+from slatewise.latent.pair_terms import Bilinear, Both, Gram
 from slatewise.latent.pairs import TrainingPairs
 from slatewise.latent.queries import BagQueries, DenseQueries, IdQueries, ListedQueries, SparseQueries
 from slatewise.latent.stages import Shape
 
 N = 6
-KINDS = ("ids", "sessions", "levels", "baskets", "dense", "sparse", "gram", "bilinear", "listed sessions", "context")
-TERMS = {"gram": Gram, "bilinear": Bilinear, "listed sessions": Gram}
+KINDS = (
+    "ids",
+    "sessions",
+    "levels",
+    "baskets",
+    "dense",
+    "sparse",
+    "gram",
+    "bilinear",
+    "listed sessions",
+    "both",
+    "context",
+)
+TERMS = {"gram": Gram, "bilinear": Bilinear, "listed sessions": Gram, "both": Both}
 
 
 def on_grid(rng, shape, parts=64, most=1.0):

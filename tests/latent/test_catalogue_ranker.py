@@ -32,9 +32,15 @@ def ranker(pairs):
     return LatentRanker(**SMALL).fit(pairs.queries, pairs.items)
 
 
-@pytest.fixture(scope="module", params=["gram", "bilinear"])
+@pytest.fixture(scope="module", params=["gram", "bilinear", "both"])
 def staged(request, pairs):
     return LatentRanker(**SMALL, stages=3, k=6, pair=request.param).fit(pairs.queries, pairs.items)
+
+
+def sides(rows, n, pair):
+    """Return what an item and a listed one have in their product, from rows that begin with S."""
+    S, second, third = rows[:, :n], rows[:, n : 2 * n], rows[:, 2 * n : 3 * n]
+    return {"gram": (S, S), "bilinear": (S, second), "both": (np.hstack([S, second]), np.hstack([S, third]))}[pair]
 
 
 # --- new queries -----------------------------------------------------------------------------------------------------
@@ -176,7 +182,7 @@ def test_the_parts_are_those_of_the_formula_and_add_up(staged, stage):
     np.testing.assert_allclose(why.score, scores, atol=1e-5)
     np.testing.assert_array_equal(why.score, why.own + why.bias + why.moved_by.sum(axis=2))
     U, Z = staged.query_factors_[stage][:5, :8], staged.item_factors_[stage]
-    S, T = Z[:, 9:17], Z[:, 17:25] if staged.pair == "bilinear" else Z[:, 9:17]
+    moved, listed = sides(Z[:, 9:], 8, staged.pair)
     number = {name: place for place, name in enumerate(staged.item_ids_.tolist())}
     if stage == 0:
         assert why.neighbours.shape == (5, 0)
@@ -187,7 +193,7 @@ def test_the_parts_are_those_of_the_formula_and_add_up(staged, stage):
             assert why.own[q, place] == pytest.approx(U[q] @ Z[number[item], :8], abs=1e-5)
             assert why.bias[q, place] == Z[number[item], 8]
             for j, other in enumerate(why.neighbours[q].tolist()):
-                share = S[number[item]] @ T[number[other]] / (j + 1)
+                share = moved[number[item]] @ listed[number[other]] / (j + 1)
                 assert why.moved_by[q, place, j] == pytest.approx(share, abs=1e-5)
 
 
@@ -200,7 +206,7 @@ def test_reasons_for_features_and_for_new_queries(staged):
     np.testing.assert_allclose(other.explain(X, k=5).score, other.rank(X, k=5).scores, atol=1e-5)
 
 
-@pytest.mark.parametrize("pair", ["gram", "bilinear"])
+@pytest.mark.parametrize("pair", ["gram", "bilinear", "both"])
 def test_reasons_of_a_reranker(pairs, pair):
     base = np.zeros((120, 120))
     np.add.at(base, (pairs.queries, pairs.items), 1.0)
@@ -215,9 +221,8 @@ def test_reasons_of_a_reranker(pairs, pair):
         assert why.neighbours.shape == (2, 5 if stage else 0)
         if stage:
             np.testing.assert_array_equal(why.neighbours, reranker.rank([3, 77], k=5, stage=stage - 1).ids)
-            S = reranker.pair_factors_[stage - 1][:, :4]
-            T = reranker.pair_factors_[stage - 1][:, 4:8] if pair == "bilinear" else S
-            expected = S[ids[0, 2]] @ T[why.neighbours[0, 1]] / 2
+            moved, listed = sides(reranker.pair_factors_[stage - 1], 4, pair)
+            expected = moved[ids[0, 2]] @ listed[why.neighbours[0, 1]] / 2
             assert why.moved_by[0, 2, 1] == pytest.approx(expected, abs=1e-5)
 
 
@@ -378,7 +383,8 @@ def test_scores_are_inner_products_of_vectors(staged, stage):
     scores = staged.query_vectors(staged.query_ids_, stage) @ staged.item_vectors(stage).T
     lengths = np.linalg.norm(staged.item_vectors(stage), axis=1)
     np.testing.assert_allclose(lengths, lengths[0], rtol=1e-5)
-    assert staged.item_vectors(stage).shape == (120, 10 if stage == 0 else 18)
+    width = {"gram": 18, "bilinear": 18, "both": 26}[staged.pair]
+    assert staged.item_vectors(stage).shape == (120, 10 if stage == 0 else width)
     np.testing.assert_allclose(-np.sort(-scores)[:, :5], staged.rank(staged.query_ids_, 5, stage).scores, atol=1e-5)
 
 

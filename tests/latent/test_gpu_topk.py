@@ -8,7 +8,7 @@ from slatewise.core.executor import Executor
 from slatewise.latent.cascade import Cascade
 from slatewise.latent.device import TorchDevice
 from slatewise.latent.engine import Factors
-from slatewise.latent.pair_terms import Gram
+from slatewise.latent.pair_terms import Bilinear, Both, Gram
 from slatewise.latent.queries import IdQueries
 from slatewise.latent.stages import Shape
 from slatewise.latent.tables import Segment
@@ -45,16 +45,18 @@ def test_equal_scores_rank_by_number_and_blocks_do_not_matter(monkeypatch):
     check(cascade, np.arange(40), 25)
 
 
+@pytest.mark.parametrize("term", [Gram, Bilinear, Both])
 @pytest.mark.parametrize("stages", [2, 3])
-def test_later_stages_are_moved_by_the_lists_of_those_before(stages):
+def test_later_stages_are_moved_by_the_lists_of_those_before(stages, term):
     rng = np.random.default_rng(1)
     parts = []
     for _ in range(stages):
-        queries, items = Shape(N, 20, 150, 0.3, 2.0, 0.3, 0.1, 1.0).tables(1)
-        queries.values[:, :N], items.values[:, : 2 * N + 1] = on_grid(rng, (20, N)), on_grid(rng, (150, 2 * N + 1))
+        queries, items = Shape(N, 20, 150, 0.3, 2.0, 0.3, 0.1, 1.0, term=term).tables(1)
+        used = items.segments[-1].stop
+        queries.values[:, :N], items.values[:, :used] = on_grid(rng, (20, N)), on_grid(rng, (150, used))
         parts.append(Factors(IdQueries(queries), items))
     weights = np.array([1, 0.5, 0.25], dtype=np.float32)
-    check(Cascade(tuple(parts), Gram(Segment(N + 1, 2 * N + 1, 0.0)), weights), np.arange(20), 8)
+    check(Cascade(tuple(parts), term(Segment(N + 1, 2 * N + 1, 0.0)), weights), np.arange(20), 8)
 
 
 def test_nan_has_no_place():

@@ -8,7 +8,7 @@ from slatewise.latent.blocked import BlockedEngine
 from slatewise.latent.cascade import Cascade
 from slatewise.latent.engine import Factors
 from slatewise.latent.negatives import OnBase, SharedNegatives, SharedWithLists, WholeCatalogue
-from slatewise.latent.pair_terms import Bilinear, Gram
+from slatewise.latent.pair_terms import Bilinear, Both, Gram
 from slatewise.latent.pairs import Block, TrainingPairs
 from slatewise.latent.queries import IdQueries, ListedQueries, ZeroQueries
 from slatewise.latent.rank_weights import rank_weights
@@ -169,19 +169,21 @@ def test_rows_are_taken_in_pieces_that_fit_in_memory(monkeypatch):
             np.testing.assert_array_equal(one, two)
 
 
-def test_a_bilinear_stage_scores_and_learns_by_the_formula():
+@pytest.mark.parametrize(("term", "n_parts"), [(Gram, 1), (Bilinear, 2), (Both, 3)])
+def test_a_stage_scores_and_learns_by_the_formula(term, n_parts):
     rng = np.random.default_rng(3)
     b = rng.normal(size=(4, 10))
-    base, pair = Matrix(b), Bilinear(Segment(0, 3, 1e-3, 10.0))
-    table = Table.zeros(10, padded(6), pair.segments)
-    table.values[:, :6] = rng.normal(0, 0.6, (10, 6))
+    base, pair, used = Matrix(b), term(Segment(0, 3, 1e-3, 10.0)), 3 * n_parts
+    table = Table.zeros(10, padded(used), pair.segments)
+    table.values[:, :used] = rng.normal(0, 0.6, (10, used))
     factors = on_base(base, 10, table, pair=pair).factors(4)
     before = np.argsort(-b, axis=1, kind="stable")[:, :3]
 
     def scores(values):
-        S, T = values[:, :3], values[:, 3:6]
-        lists = [sum(w * T[j] for w, j in zip(WEIGHTS, before[q], strict=True)) for q in range(4)]
-        return b + np.array([S @ p for p in lists])
+        first, second, third = values[:, :3], values[:, 3:6], values[:, 6:9]
+        meeting = {Gram: [(first, first)], Bilinear: [(first, second)], Both: [(first, first), (second, third)]}[term]
+        moves = sum(moved @ listed.T for moved, listed in meeting)
+        return b + sum(w * moves[:, before[:, place]].T for place, w in enumerate(WEIGHTS))
 
     start = table.values.astype(float)
     np.testing.assert_allclose(
@@ -200,7 +202,7 @@ def test_a_bilinear_stage_scores_and_learns_by_the_formula():
     BlockedEngine(WholeCatalogue(), weight, 64, Executor(1)).epoch(factors, pairs, np.random.default_rng(0))
     moved = table.values.astype(float) - start
     for row in range(10):
-        for segment in (slice(0, 3), slice(3, 6)):
+        for segment in (slice(part.start, part.stop) for part in pair.segments):
             slope = np.zeros(3)
             for f in range(3):
                 step = np.zeros(start.shape)

@@ -7,7 +7,7 @@ from slatewise.core.executor import Executor
 from slatewise.latent.blocked import BlockedEngine
 from slatewise.latent.engine import Factors
 from slatewise.latent.negatives import WholeCatalogue
-from slatewise.latent.pair_terms import Bilinear, Gram
+from slatewise.latent.pair_terms import PAIR_TERMS, Bilinear, Both, Gram
 from slatewise.latent.pairs import TrainingPairs
 from slatewise.latent.queries import IdQueries, ListedQueries
 from slatewise.latent.rank_weights import rank_weights
@@ -16,27 +16,34 @@ from tests.latent.reference import adagrad, shares
 
 N = 3
 WEIGHTS = np.array([1.0, 0.5, 1 / 3], dtype=np.float32)
+S, SECOND, THIRD = (slice(N + 1 + n, 2 * N + 1 + n) for n in (0, N, 2 * N))
+MEETING = {Gram: [(S, S)], Bilinear: [(S, SECOND)], Both: [(S, S), (SECOND, THIRD)]}
+"""Which columns of a moved item meet which of a listed one."""
 
 
-@pytest.mark.parametrize("term", [Gram, Bilinear])
+def test_every_pair_term_is_judged():
+    assert set(PAIR_TERMS.values()) == set(MEETING)
+
+
+@pytest.mark.parametrize("term", MEETING)
 def test_a_step_goes_through_the_lists(term):
     """What is inside the pair term moves along the whole gradient of the objective; U, V and b stay."""
     rng = np.random.default_rng(1)
     sizes = Shape(N, 4, 15, 0.3, 2.0, 0.3, 0.1, 10.0, term=term)
     queries, items = sizes.tables(1)
     used = sizes.pair_term.segments[-1].stop
-    assert used == (3 * N + 1 if term is Bilinear else 2 * N + 1)
+    assert used == max(listed.stop for _, listed in MEETING[term])
     queries.values[:, :N] = rng.normal(0, 0.6, (4, N))
     items.values[:, :used] = rng.normal(0, 0.6, (15, used))
     lists = np.array([rng.choice(15, 3, replace=False) for _ in range(4)])
     factors = Factors(ListedQueries(IdQueries(queries), items, sizes.pair_term, lists, WEIGHTS), items)
     pairs = TrainingPairs.of(rng.integers(0, 4, 9), rng.integers(0, 15, 9), np.ones(9, dtype=np.float32))
     U, before = queries.values.astype(float), items.values.astype(float)
-    listed = slice(2 * N + 1, 3 * N + 1) if term is Bilinear else slice(N + 1, 2 * N + 1)
 
     def scores(Z):
-        p = np.einsum("j,qjf->qf", WEIGHTS.astype(float), Z[lists][:, :, listed])
-        return U[:, :N] @ Z[:, :N].T + Z[:, N] + p @ Z[:, N + 1 : 2 * N + 1].T
+        own = U[:, :N] @ Z[:, :N].T + Z[:, N]
+        parts = [np.einsum("j,qjf,df->qd", WEIGHTS.astype(float), Z[lists][..., b], Z[:, a]) for a, b in MEETING[term]]
+        return own + sum(parts)
 
     vectors = factors.queries.vectors(np.arange(4))
     np.testing.assert_allclose(vectors @ items.values.T, scores(before), atol=1e-5)

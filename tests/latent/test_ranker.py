@@ -373,6 +373,35 @@ def test_a_query_without_pairs_gets_the_order_of_the_biases(pairs, stages, engin
             np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("pair", ["gram", "bilinear", "both"])
+def test_later_stages_are_saved_and_kept_by_partial_fit(tmp_path, pairs, pair):
+    n = 16  # every form has a width of its own, padding counted in
+    settings = {**SMALL, "n_components": n, "epochs": 2, "stages": 2, "k": 4, "validation_fraction": 0.0}
+    ranker = LatentRanker(**settings, pair=pair).fit(pairs.queries, pairs.items)
+    parts = {"gram": 1, "bilinear": 2, "both": 3}[pair]
+    own, used = n + 1, n + 1 + parts * n
+    assert ranker.item_factors_[1][:, own:used].any(axis=0).all()
+    assert not ranker.item_factors_[1][:, used:].any()
+    assert ranker.item_factors_.shape[2] - used < 16
+    ranker.save(tmp_path / "m")
+    again = slatewise.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.rank([25, 3], k=9).scores, ranker.rank([25, 3], k=9).scores)
+    for stage in (0, 1):
+        vectors, items = ranker.query_vectors([25, 3], stage), ranker.item_vectors(stage)
+        scores = ranker.scores([25, 3], ranker.item_ids_, stage)
+        np.testing.assert_allclose(vectors @ items.T, scores, atol=1e-5)
+    again.partial_fit([25, 3, 25], [3, 999, 999])
+    old = np.searchsorted(again.item_ids_, ranker.item_ids_)
+    np.testing.assert_array_equal(again.item_factors_[1][old, own:], ranker.item_factors_[1][:, own:])
+    assert not again.item_factors_[1][np.searchsorted(again.item_ids_, 999), own:].any()
+    np.testing.assert_array_equal(again.item_factors_[1][:, :own], again.item_factors_[0][:, :own])
+    again.save(tmp_path / "m")
+    np.testing.assert_array_equal(slatewise.load(tmp_path / "m").rank([3], k=9).scores, again.rank([3], k=9).scores)
+    other = "gram" if pair == "both" else "both"
+    with pytest.raises(ValueError, match=f"pair: expected '{pair}', that of the stages to go on with, found '{other}'"):
+        again.set_params(pair=other).partial_fit([25], [3])
+
+
 def test_draws_beyond_the_catalogue_change_nothing(pairs):
     settings = {**SMALL, "epochs": 2, "engine": "sampled", "n_threads": 1}
     by_default, capped = (
@@ -429,6 +458,7 @@ def test_partial_fit_takes_the_parameters_of_now(pairs, ranker):
     [
         {"n_components": 3},
         {"pair": "bilinear"},
+        {"pair": "both"},
         {"k": 2},
         {"k": 2, "position_weights": [5.0, 0.0]},
         {"own_weight": 2.0},
@@ -509,7 +539,7 @@ BAD = [
     ({"engine": "cpu"}, {}, "engine: expected one of blocked, sampled, gpu"),
     ({"alpha": -1}, {}, "alpha: expected a finite number >= 0, found -1"),
     ({"alpha": np.nan}, {}, "alpha"),
-    ({"pair": "cosine"}, {}, "pair: expected one of gram, bilinear"),
+    ({"pair": "cosine"}, {}, "pair: expected one of gram, bilinear, both"),
     ({"n_components": 0}, {}, "n_components: expected a whole number from 1"),
     ({"stages": 1.5}, {}, "stages"),
     ({"k": 0}, {}, "k: expected"),
@@ -661,14 +691,17 @@ def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, ranker, change):
         slatewise.load(tmp_path / "m")
 
 
-@pytest.mark.parametrize("settings", [{"stages": 2}, {"negatives": 16}, {"stages": 2, "pair": "bilinear"}])
+@pytest.mark.parametrize(
+    "settings", [{"stages": 2}, {"negatives": 16}, *({"stages": 2, "pair": pair} for pair in ("bilinear", "both"))]
+)
 def test_same_bits_with_any_number_of_threads(pairs, settings):
-    one, two = (
+    one, *others = (
         LatentRanker(**{**SMALL, "epochs": 3, "n_threads": threads, **settings}).fit(pairs.queries, pairs.items)
-        for threads in (1, 2)
+        for threads in (1, 2, 8)
     )
-    np.testing.assert_array_equal(one.item_factors_, two.item_factors_)
-    np.testing.assert_array_equal(one.query_factors_, two.query_factors_)
+    for other in others:
+        np.testing.assert_array_equal(one.item_factors_, other.item_factors_)
+        np.testing.assert_array_equal(one.query_factors_, other.query_factors_)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")

@@ -263,7 +263,14 @@ def test_weights_of_sessions(sessions):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"base": None}, {"window": None}, {"stages": 2, "pair": "bilinear"}, {"base": CooccurrenceRanker(window=3)}],
+    [
+        {},
+        {"base": None},
+        {"window": None},
+        {"stages": 2, "pair": "bilinear"},
+        {"stages": 2, "pair": "both"},
+        {"base": CooccurrenceRanker(window=3)},
+    ],
 )
 def test_forms_and_threads_change_no_bit(sessions, settings):
     frame = pandas.DataFrame(

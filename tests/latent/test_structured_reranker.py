@@ -298,7 +298,7 @@ def test_a_stage_that_does_not_help_is_left_out(sessions):
     assert reranker.recall(test_queries, test_items) == reranker.recall(test_queries, test_items, stage=0)
 
 
-def test_only_a_bilinear_pair_term_can_say_not_together(tmp_path):
+def test_an_indefinite_pair_term_can_say_not_together(tmp_path):
     """The base puts an item's own kind first; what is right is always of the other kind."""
     rng = np.random.default_rng(0)
     kind = np.arange(40) % 2
@@ -306,15 +306,15 @@ def test_only_a_bilinear_pair_term_can_say_not_together(tmp_path):
     queries = rng.integers(0, 40, 1500)
     items = 2 * rng.integers(0, 20, 1500) + 1 - kind[queries]
     settings = SMALL | {"k": 5, "learning_rate": 0.3, "max_norm": 4.0, "base_scale": 0.2, "epochs": 15}
-    fitted = {
-        pair: StructuredReranker(base, pair=pair, **settings).fit(queries, items) for pair in ("gram", "bilinear")
-    }
+    pairs = ("gram", "bilinear", "both")
+    fitted = {pair: StructuredReranker(base, pair=pair, **settings).fit(queries, items) for pair in pairs}
     recall = {pair: reranker.recall(queries, items, (20,))[20] for pair, reranker in fitted.items()}
-    assert recall["bilinear"] > 0.95
     assert recall["gram"] < 0.7
-    fitted["bilinear"].save(tmp_path / "model.safetensors")
-    again = load(tmp_path / "model.safetensors").set_params(base=base)
-    assert again.recall(queries, items, (20,))[20] == recall["bilinear"]
+    for pair in ("bilinear", "both"):
+        assert recall[pair] > 0.95
+        fitted[pair].save(tmp_path / "model.safetensors")
+        again = load(tmp_path / "model.safetensors").set_params(base=base)
+        assert again.recall(queries, items, (20,))[20] == recall[pair]
 
 
 def test_epochs_are_reported_and_without_held_out_pairs_all_are_run(sessions):
@@ -377,7 +377,7 @@ def test_clone_and_parameters(sessions):
         ({"base": csr_array(np.ones((120, 120), dtype=complex))}, "base: expected numbers, found dtype complex128"),
         ({"base": np.full((120, 120), np.nan)}, r"base: expected finite float32 numbers, found nan at \[0, 0\]"),
         ({"base": np.diag([1e300] * 120)}, r"base: expected finite float32 numbers, found 1e\+300 at \[0, 0\]"),
-        ({"pair": "any"}, "pair: expected one of gram, bilinear, found 'any'"),
+        ({"pair": "any"}, "pair: expected one of gram, bilinear, both, found 'any'"),
         ({"k": 0}, "k: expected a whole number from 1 to 1048576, found 0"),
         ({"stages": True}, "stages: expected a whole number from 1 to 2147483647, found True"),
         ({"batch_size": 0}, "batch_size: expected a whole number from 1 .* found 0"),

@@ -86,10 +86,12 @@ def shown_ids(item_ids: NDArray[Any], numbers: Ints) -> NDArray[Any]:
 
 
 def moved_by_list(values: Singles, pair: PairTerm, items: Ints, lists: Ints, weights: Singles) -> Floats:
-    """Return w_j (S d).(S dbar_j), (queries, items, list), from the items' table of a stage; 0 for item -1."""
+    """Return what each place of a list adds, such as w_j (S d).(S dbar_j), (queries, items, list); 0 for item -1."""
     if not lists.shape[1]:
         return np.zeros((*items.shape, 0))
-    moved = values[items][..., pair.S.start : pair.S.stop].astype(np.float64)
-    listed = values[lists][..., pair.listed.start : pair.listed.stop].astype(np.float64)
-    moved[items < 0] = 0.0
-    return np.einsum("qif,qjf->qij", moved, listed) * np.where(lists < 0, 0.0, weights)[:, None, :]
+    products = np.zeros((*items.shape, lists.shape[1]))
+    for moved, listed in pair.joins:
+        rows = values[items][..., moved.start : moved.stop].astype(np.float64)
+        rows[items < 0] = 0.0
+        products += np.einsum("qif,qjf->qij", rows, values[lists][..., listed.start : listed.stop].astype(np.float64))
+    return products * np.where(lists < 0, 0.0, weights)[:, None, :]

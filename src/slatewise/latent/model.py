@@ -28,7 +28,7 @@ class LatentModel:
     item_ids: Ids
     """In ascending order."""
     items: tuple[Table, ...]
-    """A row per item of every stage: [V d | b_d | S d | T d]; without V and b where a base scores first."""
+    """A row per item of every stage: [V d | b_d | S d | T d], or A d and B d behind S d; without V and b on a base."""
     pair: PairTerm
     position_weights: Singles
     own_weight: float = 0.0
@@ -64,8 +64,8 @@ class LatentModel:
         return int(last)
 
     def width(self, stage: int) -> int:
-        """Return how many numbers of a vector make its score: [U q | 1] with [V d | b], and p_q with S d later."""
-        return self.pair.S.stop if stage else self.pair.S.start
+        """Return how many numbers of a vector make its score: [U q | 1] with [V d | b], and p_q later."""
+        return self.pair.joins[-1].moved.stop if stage else self.pair.S.start
 
     def quantized(self, stage: int) -> QuantizedIndex | None:
         """Return the index of the items of a stage; None where a product is as fast, or rows are not finite."""

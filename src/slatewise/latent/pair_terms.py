@@ -1,31 +1,39 @@
 """How a list moves an item: p_q . (S d) with p_q a weighted sum over the list dbar of query q.
 
-gram        sum_{j <= k} w_j (S d).(S dbar_j)        S'S can only say that items belong together
-bilinear    sum_{j <= k} w_j (S d).(T dbar_j)        S'T can also say that they do not
+gram        sum_{j <= k} w_j (S d).(S dbar_j)                            S'S can only say that items belong together
+bilinear    sum_{j <= k} w_j (S d).(T dbar_j)                            S'T can also say that they do not
+both        sum_{j <= k} w_j [(S d).(S dbar_j) + (A d).(B dbar_j)]       S'S, and an A'B of its own
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from slatewise.latent.tables import Ints, Segment, Singles
 
 
+class Join(NamedTuple):
+    """Columns that meet: those of the item that is moved, where p_q goes to in a vector, and those of a listed one."""
+
+    moved: Segment
+    listed: Segment
+
+
 class PairTerm(Protocol):
-    """How an item's row and the rows of a list make a score."""
+    """How an item's row and the rows of a list make a score: a sum of joins."""
 
     @property
     def S(self) -> Segment:
-        """The columns of the item that is moved."""
+        """The columns that come first."""
         ...
 
     @property
-    def listed(self) -> Segment:
-        """The columns of a listed item that meet those of S."""
+    def joins(self) -> tuple[Join, ...]:
+        """All that is added up, moved columns one after the other."""
         ...
 
     @property
@@ -41,9 +49,9 @@ class Gram:
     S: Segment
 
     @property
-    def listed(self) -> Segment:
-        """S again."""
-        return self.S
+    def joins(self) -> tuple[Join, ...]:
+        """S meets itself."""
+        return (Join(self.S, self.S),)
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -58,17 +66,41 @@ class Bilinear:
     S: Segment
 
     @property
-    def listed(self) -> Segment:
-        """T."""
-        return replace(self.S, start=self.S.stop, stop=2 * self.S.stop - self.S.start)
+    def joins(self) -> tuple[Join, ...]:
+        """S meets T."""
+        return (Join(*self.segments),)
 
     @property
     def segments(self) -> tuple[Segment, ...]:
         """S and T, alike in step and norm."""
-        return self.S, self.listed
+        return self.S, _after(self.S)
 
 
-PAIR_TERMS: Mapping[str, Callable[[Segment], PairTerm]] = {"gram": Gram, "bilinear": Bilinear}
+@dataclass(frozen=True)
+class Both:
+    """S'S + A'B, columns of A and then of B after those of S."""
+
+    S: Segment
+
+    @property
+    def joins(self) -> tuple[Join, ...]:
+        """S meets itself, A meets B."""
+        S, A, B = self.segments
+        return Join(S, S), Join(A, B)
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """S, A and B, alike in step and norm."""
+        A = _after(self.S)
+        return self.S, A, _after(A)
+
+
+def _after(part: Segment) -> Segment:
+    """Return as many columns again."""
+    return replace(part, start=part.stop, stop=2 * part.stop - part.start)
+
+
+PAIR_TERMS: Mapping[str, Callable[[Segment], PairTerm]] = {"gram": Gram, "bilinear": Bilinear, "both": Both}
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +123,8 @@ def places_of(
 
 
 def add_lists(pair: PairTerm, items: Singles, lists: Ints, weights: Singles, vectors: Singles) -> None:
-    """Write p_q, from the items' rows and a list per vector, into the columns of S."""
+    """Write p_q, from the items' rows and a list per vector, into the columns that are moved."""
     from slatewise.latent.kernels.lists import list_vectors
 
-    list_vectors(items, lists, weights, pair.listed.start, pair.listed.stop, pair.S.start, vectors)
+    for moved, listed in pair.joins:
+        list_vectors(items, lists, weights, listed.start, listed.stop, moved.start, vectors)

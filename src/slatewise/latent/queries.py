@@ -333,7 +333,7 @@ def zero_queries(table: Table) -> ZeroQueries:
 
 @dataclass(frozen=True, eq=False)
 class ListedQueries:
-    """The vectors of other queries, with p_q, a weighted sum over the rows of their lists, in the columns of S."""
+    """The vectors of other queries, with p_q, a weighted sum over the rows of their lists, in the columns moved."""
 
     inner: Queries
     items: Table
@@ -349,7 +349,7 @@ class ListedQueries:
         return self.inner.added
 
     def vectors(self, queries: Ints) -> Singles:
-        """Return the inner vectors with p_q in the columns of S."""
+        """Return the inner vectors with p_q in the columns that are moved."""
         out = self.inner.vectors(queries)
         add_lists(self.pair, self.items.values, self.lists[queries], self.weights, out)
         return out
@@ -360,11 +360,12 @@ class ListedQueries:
 
     def backward(self, queries: Ints, gradient: Singles) -> Backward | None:
         """p_q is linear in the rows of its list: each gets w_j times the gradient of p_q."""
-        lists, S, listed = self.lists[queries], self.pair.S, self.pair.listed
+        lists = self.lists[queries]
         there = lists >= 0
         weights = np.broadcast_to(self.weights, lists.shape)[there]
         own = np.zeros(gradient.shape, dtype=np.float32)
-        own[:, listed.start : listed.stop] = gradient[:, S.start : S.stop]
+        for moved, listed in self.pair.joins:
+            own[:, listed.start : listed.stop] = gradient[:, moved.start : moved.stop]
         return Backward(Entries(lists[there], weights, np.repeat(np.arange(len(lists)), there.sum(axis=1))), own)
 
     def step(self, queries: Ints, gradient: Singles, executor: Executor) -> None:

@@ -89,10 +89,11 @@ class LatentRanker(CatalogueRanker):
         with numbers. Where no pairs are held out, in a first :meth:`partial_fit`, and for sessions whose pairs times
         items are more than 2 ** 31, "auto" is .3 and 1.5.
     stage_learning_rate, stage_norm : float or "auto"
-        The same of S, where "auto" without held-out pairs is .1 and 1; stage 0 is trained once for all that are tried.
-    pair : {"gram", "bilinear"}
-        How a list moves an item: by S'S, which can only say that items belong together, or by S'T, which can also say
-        that they do not.
+        The same of S, and of T, A and B alike, where "auto" without held-out pairs is .1 and 1; stage 0 is trained once
+        for all that are tried.
+    pair : {"gram", "bilinear", "both"}
+        How a list moves an item: by S'S, which can only say that items belong together; by S'T, which can also say that
+        they do not; or by S'S + A'B, the sum of such two, ``(S d).(S dbar_j) + (A d).(B dbar_j)``.
     position_weights : "reciprocal" or k numbers
         w_j of the list's j-th item.
     own_weight : float
@@ -138,7 +139,8 @@ class LatentRanker(CatalogueRanker):
         Ids in ascending order; queries given by features, and sessions, have none.
     query_factors_, item_factors_
         (stages, rows, columns): U and 1, or a row of U per feature, or of sessions a row of U per item, one per feature
-        of whoever asks and then the weights by age; V, b, S and T. Columns of zeros fill up to cache lines.
+        of whoever asks and then the weights by age; V, b, S and T, or S, A and B. Columns of zeros fill up to cache
+        lines.
     window_
         Of sessions; None for baskets, and 0 where queries are neither.
     base_
@@ -290,7 +292,7 @@ class LatentRanker(CatalogueRanker):
         max_norm: Literal["auto"] | float = "auto",
         stage_learning_rate: Literal["auto"] | float = 0.1,
         stage_norm: Literal["auto"] | float = 1.0,
-        pair: Literal["gram", "bilinear"] = "gram",
+        pair: Literal["gram", "bilinear", "both"] = "gram",
         position_weights: Literal["reciprocal"] | ArrayLike = "reciprocal",
         own_weight: float = 0.0,
         window: int | None = 20,
@@ -386,7 +388,7 @@ class LatentRanker(CatalogueRanker):
         queries, items, sample_weight, query_features
             As in :meth:`fit`. On a ranker that is not fitted this is a fit of one epoch, with nothing held out; on one
             that is, parameters count as they are now, and "auto" is what was found, but ``n_components`` and the
-            columns of ``query_features`` must stay.
+            columns of ``query_features`` must stay, and ``pair`` beside later stages, whose S is kept.
         """
         fitted = "item_factors_" in vars(self)
         fresh = self._pairs(queries, items, sample_weight, query_features, further=fitted)
@@ -395,6 +397,10 @@ class LatentRanker(CatalogueRanker):
             base = fitted_base(self.base, fresh, self.n_threads)
             learned = first_epoch(settings, settings.steps(), fresh, base, executor)
             return self._keep(settings, fresh, learned, card_for(fresh.n_queries, *fresh.arrays()), base)
+        if self.n_stages_ > 1 and settings.pair != self.pair_:
+            raise ValueError(
+                f"pair: expected {self.pair_!r}, that of the stages to go on with, found {settings.pair!r}; use fit"
+            )
         steps = settings.steps({name: getattr(self, f"{name}_") for name in STARTS})
         epochs, base = tuple(self.n_epochs_), self.base_
         former = Former(self._model(), self.query_steps_, self.item_steps_, epochs, base, self.learned_weight_)
@@ -462,7 +468,7 @@ class LatentRanker(CatalogueRanker):
         return against_equally_long(factors.queries.vectors(np.arange(len(batch)))[:, : batch.model.width(last)])
 
     def item_vectors(self, stage: int | None = None) -> Singles:
-        """Return V, b and, at later stages, S, (items, columns), in the order of ``item_ids_``.
+        """Return V, b and, at later stages, S, and A of "both", (items, columns), in the order of ``item_ids_``.
 
         One more column, against which queries have 0, makes all rows equally long: so whoever is nearest by angle
         also scores most, which is what an index of neighbours needs.

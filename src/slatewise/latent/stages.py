@@ -4,10 +4,10 @@
     t > 0:  f(q, d) = f_0(q, d) + sum_{j <= k} w_j (S d).(S dbar_j),    dbar = the k best items of stage t - 1
 
 With p_q = sum_j w_j S dbar_j this is ``[U q ; 1 ; p_q].[V d ; b_d ; S d]``: one inner product; a bilinear pair term has
-``T dbar_j`` instead. A stage begins at the U, V, b and S of the one before (the first S: small random numbers) and is
-kept only if recall on held-out pairs rose. S overfits soon, so it has its own step and norm, and U, V and b stay as
-they are. After the first epochs, which are still on their way, what is judged and kept is the mean of the tables over
-an epoch.
+``T dbar_j`` instead, and one of both ``A d`` and ``B dbar_j`` besides. A stage begins at the U, V, b and S of the one
+before (the first S: small random numbers) and is kept only if recall on held-out pairs rose. S overfits soon, so it has
+its own step and norm, and U, V and b stay as they are. After the first epochs, which are still on their way, what is
+judged and kept is the mean of the tables over an epoch.
 
 A query that is itself an item may belong to its own list, with a weight: S'S then learns from a pair (a, b) what comes
 after a and what comes after b.

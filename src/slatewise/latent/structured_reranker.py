@@ -43,18 +43,19 @@ class StructuredReranker(CatalogueRanker):
         that knows the pairs of fit by heart shows lists there that are better than any it will show later: fit it on
         other pairs.
     n_components : int
-        Width of S, and of T.
+        Width of S, and of T, A and B.
     stages : int
         How many stages to train at most on top of the base, which is stage 0.
-    pair : {"gram", "bilinear"}
-        S'S, which can only say that items belong together, or S'T, which can also say that they do not.
+    pair : {"gram", "bilinear", "both"}
+        S'S, which can only say that items belong together; S'T, which can also say that they do not; or S'S + A'B, the
+        sum of such two, ``(S d).(S dbar_j) + (A d).(B dbar_j)``.
     k : int
         Items of a list, and the depth of the recall that is watched, though never more than a quarter of the catalogue.
     base_scale : float
         How many margins lie between the best and the k-th item of the base's lists on average: the base's own unit
         means nothing here. Larger: S can move less.
     learning_rate, max_norm : float
-        AdaGrad's step, and the largest norm of a row, of S and T.
+        AdaGrad's step, and the largest norm of a row, of S, T, A and B each.
     epochs : int
         Most passes over the pairs, per stage.
     validation_fraction : float
@@ -77,7 +78,8 @@ class StructuredReranker(CatalogueRanker):
     item_ids_
         Ids in ascending order: all columns of a matrix, or the items seen in fit.
     pair_factors_
-        (stages, items, columns): S, and T after it, of every stage kept. Columns of zeros fill up to cache lines.
+        (stages, items, columns): S, and T, or A and B, after it, of every stage kept. Columns of zeros fill up
+        to cache lines.
     base_unit_
         What the base's scores are divided by.
     n_components_, pair_, k_
@@ -149,7 +151,7 @@ class StructuredReranker(CatalogueRanker):
         base: Any = None,
         n_components: int = 50,
         stages: int = 1,
-        pair: Literal["gram", "bilinear"] = "gram",
+        pair: Literal["gram", "bilinear", "both"] = "gram",
         k: int = 20,
         base_scale: float = 4.0,
         learning_rate: float = 0.1,

@@ -79,6 +79,7 @@ _JSON = (
         "sample",
         "gram",
         "bilinear",
+        "both",
         "whole",
         "all",
         "rating",

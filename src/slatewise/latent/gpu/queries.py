@@ -254,7 +254,7 @@ class DeviceBags:
 
 @dataclass(frozen=True, eq=False)
 class DeviceListed:
-    """The vectors of other queries, with p_q in the columns of S."""
+    """The vectors of other queries, with p_q in the columns that are moved."""
 
     inner: DeviceQueries
     items: DeviceTable
@@ -270,11 +270,12 @@ class DeviceListed:
         return cls(inner, sent.table(items), pair, sent.array(lists), sent.array(weights))
 
     def vectors(self, queries: Tensor) -> Tensor:
-        """Return the inner vectors with p_q in the columns of S."""
+        """Return the inner vectors with p_q in the columns that are moved."""
         out, lists = self.inner.vectors(queries), self.lists[queries]
-        there, listed, S = lists >= 0, self.pair.listed, self.pair.S
-        columns = slice(listed.start, listed.stop)
-        out[:, S.start : S.stop] = weighted_rows(self.items.values, lists.clamp(min=0), self.weights * there, columns)
+        places, weights = lists.clamp(min=0), self.weights * (lists >= 0)
+        for moved, listed in self.pair.joins:
+            columns = slice(listed.start, listed.stop)
+            out[:, moved.start : moved.stop] = weighted_rows(self.items.values, places, weights, columns)
         return out
 
     def held(self, queries: Tensor) -> DeviceHeld | None:
@@ -283,9 +284,9 @@ class DeviceListed:
 
     def backward(self, queries: Tensor, gradient: Tensor) -> DeviceBackward | None:
         """p_q is linear in the rows of its list: each gets w_j times the gradient of p_q."""
-        lists, S, listed = self.lists[queries], self.pair.S, self.pair.listed
-        own = torch.zeros_like(gradient)
-        own[:, listed.start : listed.stop] = gradient[:, S.start : S.stop]
+        lists, own = self.lists[queries], torch.zeros_like(gradient)
+        for moved, listed in self.pair.joins:
+            own[:, listed.start : listed.stop] = gradient[:, moved.start : moved.stop]
         return DeviceBackward(lists, self.weights.expand(lists.shape), own)
 
     def step(self, queries: Tensor, gradient: Tensor) -> None:
