@@ -4,7 +4,7 @@ import pytest
 
 from slatewise_papers.scale import WORKERS, Learner, Machine, likelihood, margin, metric, n_subtrees, predicted
 
-FREE = Machine(0.0, 0.0, 0.0)
+FREE = Machine(0.0, 0.0, 0.0, first=0.0)
 
 
 @pytest.mark.parametrize("n_workers", WORKERS)
@@ -15,12 +15,12 @@ def test_work_alone_is_divided_by_the_workers(n_workers):
 
 
 def test_what_is_not_divided_is_paid_by_everybody():
-    asks = predicted(Learner("nothing", 100, 0.0, 0.0, 1000, 500), 10, Machine(1.0, 0.1, 0.0))
-    assert asks.seconds == pytest.approx(10 * 1.0 + 10 * 0.1)
+    asks = predicted(Learner("nothing", 100, 0.0, 0.0, 1000, 500), 10, Machine(1.0, 0.1, 0.0, first=3.0))
+    assert asks.seconds == pytest.approx(3.0 + 10 * 1.0 + 10 * 0.1)
     assert asks.bytes >= 10 * 1000 + 10 * 500
     begins = predicted(Learner("begin", 100, 0.0, 5.0, 0, 0), 10, FREE)
     assert begins.seconds == pytest.approx(5.0)
-    assert predicted(Learner("begin", 100, 0.0, 5.0, 0, 0), 10, Machine(0.0, 0.0, 0.0, cores=2)).seconds == 25.0
+    assert predicted(Learner("begin", 100, 0.0, 5.0, 0, 0), 10, Machine(0.0, 0.0, 0.0, 2, 0.0)).seconds == 25.0
 
 
 def test_there_are_never_more_blocks_at_work_than_there_are():
