@@ -118,7 +118,8 @@ def fit(
     system: Annotated[
         str,
         typer.Argument(
-            help="What to train: cstar, metric, margin, matching, latent, neighbors, cooccurrence, feature."
+            help="What to train: cstar, metric, margin, matching, latent, sessions, neighbors, cooccurrence, blend, "
+            "feature."
         ),
     ],
     data: Annotated[
