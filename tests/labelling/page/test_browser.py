@@ -360,7 +360,8 @@ def test_versions_are_shown_and_rolled_back(known, people, monkeypatch):
     assert known.desk.project.models.current().number == 2
     started = []
     monkeypatch.setattr(known.desk.trainer, "start", lambda: started.append(1) or True)
-    page.get_by_role("button", name="Train a new version").click()
+    with page.expect_response("**/api/models/train*"):
+        page.get_by_role("button", name="Train a new version").click()
     expect(page.get_by_role("button", name="Train a new version")).to_be_enabled()
     assert started == [1]
 
