@@ -286,6 +286,7 @@ def test_python_dash_m():
     assert done.stdout == f"slatewise {__version__}\n"
 
 
+@pytest.mark.filterwarnings("ignore:stages")  # so few sessions leave the second one out
 def test_demo(tmp_path, run, monkeypatch):
     few = {"n_sessions": 1000, "n_items": 100}  # else they are most of the time
     monkeypatch.setattr(demo, "make_sessions", lambda **sizes: datasets.make_sessions(**sizes | few))

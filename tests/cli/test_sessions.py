@@ -1,6 +1,8 @@
 """From a log of events in a CSV file to lists: neighbors and cooccurrence on the command line."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -87,6 +89,59 @@ def test_what_the_model_does_not_know_is_said_aloud(tmp_path, run):
     assert "test.csv: expected items that are whole numbers, as the model's, found others" in err
 
 
+def test_the_commands_of_the_guide_say_what_it_says(tmp_path, done, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs" / "recommend.rst").read_text()
+    log, visits = (text.replace("\n... ", "\n") for text in re.findall(r'"""(visitor.*?)"""', page, re.DOTALL))
+    for name, text in {"clicks": log, "today": visits, "later": f"{visits}zoe,milk,2024-05-03T08:03:00Z\n"}.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    commands = re.findall(r"^   \$ (slatewise (?:fit|rank|evaluate)|cat) (.*)\n((?:   [^$].*\n)+)", page, re.MULTILINE)
+    assert len(commands) == 4
+    for program, words, expected in commands:
+        found = Path(words).read_text() if program == "cat" else done(program.split()[1], *words.split())
+        assert found == re.sub("^   ", "", expected, flags=re.MULTILINE)
+
+
+def test_what_is_not_to_be_shown_to_whom(tmp_path, done):
+    train, today, model, trec = (tmp_path / name for name in ("train.txt", "today.csv", "m.safetensors", "r.run"))
+    train.write_text("a,b,c\na,b\na,c\nb,a,c\n")
+    today.write_text("session,item\nx,a\nx,b\ny,c\n")
+    (tmp_path / "hidden.csv").write_text("x,c\ny,a\nz,b\n")
+    done("fit", "neighbors", train, "--out", model, *PLAIN)
+
+    def shown(*switches):
+        done("rank", model, today, "--out", trec, "--top", "3", *switches)
+        lists = {"x": "", "y": ""}
+        for line in trec.read_text().splitlines():
+            lists[line.split()[0]] += line.split()[2]
+        return {name: set(items) for name, items in lists.items()}
+
+    hidden = ("--exclude", tmp_path / "hidden.csv")
+    assert shown(*hidden) == {"x": {"a", "b"}, "y": {"b", "c"}}
+    assert shown("--exclude-last") == {"x": {"a", "c"}, "y": {"a", "b"}}
+    assert shown("--exclude-last", "--exclude-seen", *hidden) == {"x": set(), "y": {"b"}}
+    found = done("evaluate", model, today, "--measures", "recall@3", "--json", "--exclude-last")
+    assert json.loads(found) == {"recall@3": 1.0}
+    (tmp_path / "hidden.csv").write_text("x,b\n")  # what came after the a of x
+    assert json.loads(done("evaluate", model, today, "--measures", "recall@3", "--json", *hidden)) == {"recall@3": 0.0}
+
+
+def test_pairs_of_ids_take_the_switches_too(tmp_path, run, done):
+    pairs, model, trec = tmp_path / "pairs.csv", tmp_path / "m.safetensors", tmp_path / "r.run"
+    pairs.write_text("a,b\nb,c\nc,a\na,c\nb,a\n")
+    done("fit", "latent", pairs, "--out", model, "--param", "n_components=2", "--param", "epochs=1")
+    (tmp_path / "only.txt").write_text("a\nb\n")
+    (tmp_path / "hidden.csv").write_text("c,a\n")
+    switches = ("--exclude-last", "--candidates", tmp_path / "only.txt", "--exclude", tmp_path / "hidden.csv")
+    done("rank", model, pairs, "--out", trec, *switches)
+    assert [line.split()[:3:2] for line in trec.read_text().splitlines()] == [["a", "b"], ["b", "a"], ["c", "b"]]
+    found = done("evaluate", model, pairs, "--measures", "recall@2", "--json", *switches)
+    assert json.loads(found) == {"recall@2": pytest.approx((1 / 2 + 1 / 2 + 0) / 3)}
+    code, _, err = run("rank", model, pairs, "--out", trec, "--exclude-seen")
+    assert code == 2
+    assert "exclude_seen: expected False or 'last' where queries are ids" in err
+
+
 def test_a_run_is_judged_by_what_was_taken_later(tmp_path, done):
     train, today, later = (tmp_path / name for name in ("train.txt", "today.csv", "later.csv"))
     model, trec = tmp_path / "m.safetensors", tmp_path / "r.run"
@@ -116,7 +171,13 @@ def test_a_run_is_judged_by_what_was_taken_later(tmp_path, done):
             ("fit", "neighbors", "log.csv", "--out", "m.safetensors", "--header"),
             "--header, --weight: expected with files",
         ),
-        (("evaluate", "m.run", "log.txt", "--exclude-seen"), "--exclude-seen, --candidates: expected with a model"),
+        (("evaluate", "m.run", "log.txt", "--exclude-last"), "--exclude, --candidates: expected with a model"),
+        (
+            ("rank", "m.run", "log.txt", "--out", "r", "--cluster", "local", "--exclude-last"),
+            "expected without --cluster",
+        ),
+        (("evaluate", "m.run", "log.txt", "--cluster", "local", "--gap", "5"), "expected without --cluster"),
+        (("rank", "m", "log.txt", "--out", "r.run", "--url", "x", "--exclude", "log.csv"), "expected without --url"),
     ],
 )
 def test_options_that_do_not_belong(words, message, log, tmp_path, run, monkeypatch):

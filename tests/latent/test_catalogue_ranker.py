@@ -114,7 +114,7 @@ def test_a_query_that_saw_nothing_gets_the_order_of_the_biases(ranker):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda r: r.fold_in([3, 5]), "items: expected a sequence of ids for each query"),
+        (lambda r: r.fold_in([3, 5]), "items: expected a list of ids in each place, found int in place 0"),
         (lambda r: r.fold_in([[3, 999]]), "items: expected ids seen in fit, found 999 at place 1 of query 0"),
         (
             lambda r: r.fold_in(np.eye(2, 120)),
@@ -345,7 +345,10 @@ def test_the_former_name_of_scores_warns(ranker):
 @pytest.mark.parametrize("stage", [0, 2])
 def test_unknown_ids_can_be_ignored_and_are_counted(staged, stage):
     with pytest.warns(UserWarning, match=r"queries: 2 of 3 ids were not seen in fit .*; the first: 999 at place 1"):
-        ids, scores = parts(staged.rank([3, 999, -4], k=7, stage=stage, unknown="ignore"))
+        found = staged.rank([3, 999, -4], k=7, stage=stage, unknown="ignore")
+    assert found.nothing_known.tolist() == [False, True, True]
+    assert staged.rank([3], 7, stage).nothing_known is None
+    ids, scores = parts(found)
     rows = np.concatenate([staged.rank([3], 7, stage).ids, *[staged.rank(staged.fold_in([[]]), 7, stage).ids] * 2])
     np.testing.assert_array_equal(ids, rows)
     with pytest.warns(UserWarning, match="queries: 2 of 3"):
@@ -358,6 +361,40 @@ def test_unknown_ids_can_be_ignored_and_are_counted(staged, stage):
     np.testing.assert_allclose(found, [[-np.inf, scores[0, 0]]], rtol=1e-5)
     with pytest.warns(UserWarning, match="items: 1 of 2 ids were not seen in fit and count as not found"):
         assert staged.recall([3, 3], [999, ids[0, 0]], [1], stage, unknown="ignore") == {1: 0.5}
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_query_that_is_an_item_need_not_be_shown_itself(pairs, ranker, named):
+    name = (lambda ids: np.char.add("i", np.asarray(ids).astype(str))) if named else np.asarray
+    if named:
+        ranker = LatentRanker(**SMALL).fit(name(pairs.queries), name(pairs.items))
+    asked, own = name([3, 25]), name([[3], [25]])
+    found = ranker.rank(asked, 20, exclude_seen="last")
+    np.testing.assert_array_equal(found.ids, ranker.rank(asked, 20, exclude=own).ids)
+    both = ranker.rank(asked, 20, exclude_seen="last", exclude=found.ids[:, :1])
+    np.testing.assert_array_equal(both.ids[:, :5], found.ids[:, 1:6])
+    everything = ranker.rank(asked, 120, exclude_seen="last").lists()
+    assert not any(item in ids for item, ids in zip(asked, everything, strict=True))
+    assert ranker.recall(asked, asked, [120], exclude_seen="last") == {120: 0.0}
+    with pytest.raises(ValueError, match="exclude_seen: expected False or 'last' where queries are ids"):
+        ranker.rank(asked, exclude_seen=True)
+    with pytest.raises(ValueError, match="exclude_seen: expected False where queries are rows, found 'last'"):
+        ranker.rank(ranker.fold_in(own), exclude_seen="last")
+
+
+def test_one_id_is_a_list_of_one(pairs, ranker):
+    base = np.zeros((120, 120))
+    np.add.at(base, (pairs.queries, pairs.items), 1.0)
+    reranker = StructuredReranker(base, 4, epochs=1, validation_fraction=0.0).fit(pairs.queries, pairs.items)
+    for one in (ranker, reranker):
+        np.testing.assert_array_equal(one.rank(3, 5).ids, one.rank([3], 5).ids)
+        np.testing.assert_array_equal(one.scores(np.int64(3), [7, 9]), one.scores([3], [7, 9]))
+
+
+@pytest.mark.parametrize("queries", [["3", 4], [[3], [4, 5]], {3}, b"3", None])
+def test_what_is_no_row_of_ids_is_refused(ranker, queries):
+    with pytest.raises(ValueError, match="queries: expected"):
+        ranker.rank(queries)
 
 
 def test_unknown_items_can_be_left_out_of_new_queries(ranker):

@@ -63,6 +63,7 @@ def same_bits(one, other):
         assert getattr(one, f"{name}_") == getattr(other, f"{name}_")
 
 
+@pytest.mark.filterwarnings("ignore:stages")
 def test_it_is_the_fit_with_what_the_ladders_lead_to(pairs):
     found, reports = reports_of(pairs, stages=3, **AUTO)
     settings, begun = dict(STARTS), []
@@ -111,6 +112,7 @@ def test_no_argument_does_not_overfit_where_the_former_norm_did():
     assert found > 1.15 * before
 
 
+@pytest.mark.filterwarnings("ignore:stages")
 def test_later_stages_are_searched_on_one_first_stage_and_one_set_of_lists(pairs, monkeypatch):
     handed = []
     original = Stages.hand_over
@@ -135,6 +137,7 @@ def test_what_was_found_is_kept_and_learning_goes_on_with_it(tmp_path, pairs):
     assert np.linalg.norm(back.item_factors_[0][:, :6], axis=1).max() <= ranker.max_norm_ * (1 + 1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:stages")
 def test_features_are_searched_too():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 6, 200)

@@ -1,4 +1,4 @@
-"""What a stranger's sessions can be: of both rankers each has an error that says why, or an answer."""
+"""What a stranger's sessions can be: every ranker has an error that says why, or an answer."""
 
 import warnings
 
@@ -6,13 +6,14 @@ import numpy as np
 import pandas
 import pytest
 
-from slatewise import CooccurrenceRanker, SessionBlend, SessionNeighbors
+from slatewise import CooccurrenceRanker, LatentRanker, SessionBlend, SessionNeighbors
 from slatewise.data import Sessions, sessions_from_events
 
 LOG = [["tea", "milk"], ["tea", "cup", "milk"], ["ink", "pen"]]
 LONG = np.random.default_rng(0).integers(0, 300, 1_000_000)
 NUMBERS = {"decay": 0.8, "last_weight": 1.0, "repeat_weight": 1.0}
-FIXED = {SessionNeighbors: NUMBERS, CooccurrenceRanker: NUMBERS, SessionBlend: {}}
+LEARNED = {"n_components": 4, "epochs": 1, "learning_rate": 0.3, "max_norm": 1.5, "validation_fraction": 0.0}
+FIXED = {SessionNeighbors: NUMBERS, CooccurrenceRanker: NUMBERS, SessionBlend: {}, LatentRanker: LEARNED}
 FRAME = {"session": [1, 1], "item": ["tea", "cup"]}
 
 
@@ -55,6 +56,16 @@ REFUSED = {
         "times: expected one number per item, 2",
     ),
     "a frame without items": (made(pandas.DataFrame({"session": [1]})), "expected a column called 'item'"),
+    "a frame without sessions": (
+        made(pandas.DataFrame({"visit": [1], "item": ["tea"]})),
+        "sessions: expected a column called 'session', found the columns 'visit', 'item'",
+    ),
+    "a mapping": (made({"ann": ["tea", "cup"]}), "sessions: expected a list of lists of ids, found dict"),
+    "ids that are bytes": (made([[b"tea", b"cup"]]), "sessions: expected ids, all whole numbers or all strings"),
+    "lists of lists of lists": (
+        made([[["tea"], ["cup", "milk"]]]),
+        "sessions: expected a one-dimensional array of ids",
+    ),
     "an item that fit never saw": (
         asked([["tea", "jam"]]),
         "queries: expected ids seen in fit, found 'jam' at place 1",
@@ -63,22 +74,51 @@ REFUSED = {
     "queries of two kinds": (asked([["tea"], [7]]), f"queries: {MIXED}"),
     "queries that are sessions and ids": (asked([["tea"], "cup"]), "queries: expected a list of ids in each place"),
     "no query": (asked(None), "queries: expected sessions or ids of items, found NoneType"),
+    "a query that is missing": (asked([None]), "queries: expected a list of ids in each place, found NoneType"),
+    "a query that is bytes": (asked(b"tea"), "queries: expected a list of ids in each place, found bytes in place 0"),
+    "a mapping that asks": (asked({"ann": ["tea"]}), "queries: expected sessions or ids of items, found a mapping"),
+    "queries too deep": (asked([[["tea"], ["cup", "milk"]]]), "queries: expected a one-dimensional array of ids"),
+    "queries of a frame without sessions": (
+        asked(pandas.DataFrame({"visit": [1], "item": ["tea"]})),
+        "expected a column called 'session', found the columns 'visit', 'item'",
+    ),
     "more places than items": (asked(["tea"], k=6), "k: expected a whole number from 1 to the 5 items there are"),
+    "what is seen said by an array": (
+        asked(["tea"], exclude_seen=np.array([1, 0])),
+        "exclude_seen: expected True, False",
+    ),
+    "a candidate alone": (asked(["tea"], candidates=7), "candidates: expected a list of lists of ids, found int"),
+    "no candidates": (asked(["tea"], candidates=[]), "candidates: expected items that fit saw, found none"),
+    "candidates that fit never saw": (
+        asked(["tea"], candidates=["cup", "jam"]),
+        "candidates: expected ids seen in fit, found 'jam' at place 1",
+    ),
+    "candidates of two kinds": (asked(["tea"], candidates=["cup", 7]), f"candidates: {MIXED}"),
+    "candidates that are ids and lists": (
+        asked(["tea"], candidates=["cup", ["ink"]]),
+        "candidates: expected a list of ids in each place, found str in place 0",
+    ),
     "candidates of another kind": (asked(["tea"], candidates=[7]), "candidates: expected ids as in fit, strings"),
     "candidates of too few queries": (
         asked(["tea", "cup"], candidates=[["ink"]]),
         "candidates: expected items for",
     ),
     "exclude of another kind": (asked(["tea"], exclude=[[7]]), "exclude: expected ids as in fit, strings"),
+    "exclude of two kinds": (asked(["tea"], exclude=[["cup", 7]], unknown="ignore"), f"exclude: {MIXED}"),
+    "exclude of no query": (
+        asked(["tea"], exclude=["cup"]),
+        "exclude: expected a list of ids in each place, found str",
+    ),
+    "one id to exclude": (asked(["tea"], exclude=7), "exclude: expected a list of lists of ids, found int"),
     "exclude of too many queries": (asked(["tea"], exclude=[[], []]), "exclude: expected items for each of 1 queries"),
     "sessions of another kind later": (
         lambda kind: kind(**FIXED[kind]).fit(LOG).partial_fit([[1, 2]]),
-        "sessions: expected ids as in fit, strings, found dtype int64",
+        "expected ids as in fit, strings, found dtype int64",
     ),
 }
 
 
-@pytest.mark.parametrize("kind", [SessionNeighbors, CooccurrenceRanker, SessionBlend])
+@pytest.mark.parametrize("kind", FIXED)
 @pytest.mark.parametrize("what", REFUSED)
 def test_refused_with_a_reason(kind, what):
     call, message = REFUSED[what]
@@ -98,6 +138,10 @@ ANSWERED = {
     "an empty session that asks": (asked([[]]), ["milk", "tea"], NOBODY),
     "only items that fit never saw": (asked([["jam"]], unknown="ignore"), ["milk", "tea"], UNSEEN, NOBODY),
     "nothing left to show": (asked(["tea"], exclude=[["milk", "cup", "ink", "pen"]]), []),
+    "a session of every item": (asked([["tea", "milk", "cup", "ink", "pen"]]), []),
+    "fewer left than places": (asked(["tea"], k=5, exclude=[{"cup", "ink"}], candidates={"milk", "cup"}), ["milk"]),
+    "candidates given twice": (asked(["tea"], candidates=["milk", "milk"]), ["milk"]),
+    "candidates of a query that are none": (asked(["tea"], candidates=[[]]), []),
     "sessions of one item": (
         lambda kind: kind(**FIXED[kind]).fit([["a"], ["a"], ["b"]]).rank("b", 2, exclude_seen=True),
         ["a"],

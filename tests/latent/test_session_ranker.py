@@ -174,8 +174,9 @@ def test_recall_is_that_of_the_lists(ranker):
     assert ranker.recall(prefixes, ks=[1, 20], exclude_seen="last") == expected
     assert ranker.recall(list(prefixes), prefixes.next_items, [1, 20], exclude_seen="last") == expected
     assert ranker.recall([[1]], [2], [200])[200] == 1.0
-    with pytest.raises(ValueError, match="items: expected what came next, one per session, found None"):
-        ranker.recall(QUERIES)
+    assert ranker.recall(QUERIES, ks=[1, 20], exclude_seen="last") == expected
+    with pytest.raises(ValueError, match="sessions: expected a list of ids in each place, found int"):
+        ranker.recall([1, 2])
     with pytest.warns(UserWarning, match="count as not found"):
         assert ranker.recall([[1]], [999], [70], unknown="ignore") == {70: 0.0}
 

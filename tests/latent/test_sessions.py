@@ -158,8 +158,10 @@ def test_rankers_of_ids_take_candidates_too(sessions):
     np.testing.assert_allclose(found.scores, -np.sort(-scores, axis=1), atol=1e-6)
     assert ranker.recall(["i01"], ["i03"], (3,), candidates=some) == {3: 1.0}
     assert ranker.recall(["i01"], ["i05"], (3,), candidates=some) == {3: 0.0}
-    with pytest.raises(ValueError, match="exclude_seen: expected False where queries are no sessions, found True"):
-        ranker.rank(["i01"], exclude_seen=True)
+    each = [["i05"], some, ["i03"]]
+    assert ranker.recall(["i09", "i01", "i09"], ["i05", "i03", "i11"], (3,), candidates=each)[3] == pytest.approx(2 / 3)
+    why = ranker.explain(["i01", "i02"], 3, candidates=some, exclude=[["i03"], []])
+    np.testing.assert_array_equal(why.items[:, 0], ranker.rank(["i01", "i02"], 1, candidates=some[1:]).ids[:, 0])
     with pytest.raises(ValueError, match="items: expected one item per query, found None"):
         ranker.recall(["i01"])
 
@@ -261,6 +263,7 @@ def test_weights_of_sessions(sessions):
         LatentRanker(**SMALL).fit(sessions, sample_weight=np.ones(3))
 
 
+@pytest.mark.filterwarnings("ignore:stages")
 @pytest.mark.parametrize(
     "settings",
     [

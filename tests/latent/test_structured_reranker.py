@@ -293,7 +293,8 @@ def test_a_stage_that_does_not_help_is_left_out(sessions):
     base, (queries, items), (test_queries, test_items) = sessions
     perfect = np.zeros(base.shape)
     np.add.at(perfect, (queries, items), 1.0)
-    reranker = StructuredReranker(perfect, stages=3, **SMALL | {"base_scale": 500.0}).fit(queries, items)
+    with pytest.warns(UserWarning, match="stages: 0 of 3 are kept: the next one did not raise the recall"):
+        reranker = StructuredReranker(perfect, stages=3, **SMALL | {"base_scale": 500.0}).fit(queries, items)
     assert reranker.n_stages_ == 0
     assert reranker.recall(test_queries, test_items) == reranker.recall(test_queries, test_items, stage=0)
 

@@ -33,7 +33,7 @@ FITS = {
     "graph": (GraphMatcher(l2=0.1, expectation="sample", n_samples=20, max_iter=5), (list(GRAPHS), MATCHES)),
     "cstar": (CStarRanker(2, C=1.0), (SCENES.X[:, :5], SCENES.Y[:, :4])),
     "latent": (LatentRanker(**SMALL, learning_rate=0.1), (PAIRS.queries, PAIRS.items)),
-    "reranker": (StructuredReranker(np.eye(20), **SMALL), (PAIRS.queries, PAIRS.items)),
+    "reranker": (StructuredReranker(np.eye(20), validation_fraction=0.0, **SMALL), (PAIRS.queries, PAIRS.items)),
 }
 SOURCES = {"Generator": np.random.default_rng, "RandomState": np.random.RandomState}
 

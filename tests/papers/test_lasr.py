@@ -29,6 +29,8 @@ from slatewise_papers.lasr_lists import Factored, Ranks, by_frequency, differenc
 from slatewise_papers.lasr_music import BOTH_WAYS, OWN, at_scale
 from slatewise_papers.lasr_wsabie import best_labels, first_stage, fold_numbers, next_stage
 
+pytestmark = pytest.mark.filterwarnings("ignore:stages")  # quick tables are too small for some of them
+
 
 @pytest.fixture(scope="module")
 def music():

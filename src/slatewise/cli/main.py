@@ -24,6 +24,8 @@ from slatewise.core.errors import ProjectError, printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from slatewise.cli.inputs import EventColumns
+    from slatewise.cli.tasks import Showing
     from slatewise.data.records import Qrels, Run
 
 app = typer.Typer(
@@ -71,9 +73,14 @@ GapOption = Annotated[
     typer.Option(help="The longest pause within a session of a table of events without sessions, in seconds."),
 ]
 SeenOption = Annotated[bool, typer.Option("--exclude-seen", help="Do not show the items of a session.")]
-CandidatesOption = Annotated[
-    Path | None, typer.Option(help="A file with the ids of the only items to show to sessions, one per line.")
+LastOption = Annotated[
+    bool,
+    typer.Option("--exclude-last", help="Do not show the last item of a session, or an id that asks its own item."),
 ]
+ExcludeOption = Annotated[
+    Path | None, typer.Option(help="A CSV or TSV file of queries and items: which item not to show to whom.")
+]
+CandidatesOption = Annotated[Path | None, typer.Option(help="A file with the ids of the only items to show.")]
 JsonOption = Annotated[Path | None, typer.Option("--json", help="Also write the figures to this JSON file.")]
 QuickOption = Annotated[bool, typer.Option("--quick", help="A smaller run: minutes become seconds.")]
 
@@ -194,6 +201,8 @@ def rank(
     columns: ColumnsOption = None,
     gap: GapOption = None,
     exclude_seen: SeenOption = False,
+    exclude_last: LastOption = False,
+    exclude: ExcludeOption = None,
     candidates: CandidatesOption = None,
     url: Annotated[
         str | None,
@@ -219,10 +228,12 @@ def rank(
     """
     from slatewise import load
     from slatewise.cli.inputs import EventColumns, PairColumns, TagColumns
-    from slatewise.cli.tasks import Showing, task_of
+    from slatewise.cli.tasks import task_of
     from slatewise.data.write import writer_for
 
+    shown, events = _showing(exclude_seen, exclude_last, exclude, candidates), EventColumns(columns, gap)
     if cluster is not None:
+        _without_cluster(shown, events)
         if url is not None:
             raise ValueError("--cluster: expected without --url, found both")
         from slatewise.cli.cluster import rank_on_cluster
@@ -233,8 +244,9 @@ def rank(
         raise ValueError("--workers: expected with --cluster, found it alone")
     check_target("--out", out, None if url is not None else model, data)
     write, tagged = writer_for(out), TagColumns(labels, tags, separator, row_id, features)
-    shown = Showing(exclude_seen, None if candidates is None else str(candidates))
     if url is not None:
+        if exclude is not None:
+            raise ValueError("--exclude: expected without --url, found both")
         from slatewise.cli.remote import Remote
 
         ranker = Remote(url, str(model))
@@ -242,7 +254,7 @@ def rank(
     else:
         ranker = load(model)
         task = task_of(ranker)
-    task = task.reading(PairColumns(header), tagged).of_events(EventColumns(columns, gap)).showing(shown)
+    task = task.reading(PairColumns(header), tagged).of_events(events).showing(shown)
     with working("rank"):
         run = task.run(ranker, data, top)
     write(out, run)
@@ -325,6 +337,8 @@ def evaluate(
     columns: ColumnsOption = None,
     gap: GapOption = None,
     exclude_seen: SeenOption = False,
+    exclude_last: LastOption = False,
+    exclude: ExcludeOption = None,
     candidates: CandidatesOption = None,
     cluster: Annotated[
         str | None,
@@ -340,15 +354,16 @@ def evaluate(
     """
     from slatewise import load, metrics
     from slatewise.cli import inputs
-    from slatewise.cli.tasks import EVERYTHING, Showing, judgements_for, task_of
+    from slatewise.cli.tasks import EVERYTHING, SHOWING_OPTIONS, judgements_for, task_of
 
     names = [name.strip() for name in measures.split(",")]
     tool = None if preset is None else metrics.preset(preset)
     parsed = [metrics.parse(name, tool) for name in names]
     pairs, events = inputs.PairColumns(header), inputs.EventColumns(columns, gap)
     tagged = inputs.TagColumns(labels, tags, separator, row_id, features)
-    shown = Showing(exclude_seen, None if candidates is None else str(candidates))
+    shown = _showing(exclude_seen, exclude_last, exclude, candidates)
     if cluster is not None:
+        _without_cluster(shown, events)
         from slatewise.cli.cluster import evaluate_on_cluster
 
         figures = evaluate_on_cluster(system, data, parsed, cluster, workers)
@@ -361,9 +376,7 @@ def evaluate(
             figures = task.evaluate(model, data, parsed)
     else:
         if shown != EVERYTHING:
-            raise ValueError(
-                "--exclude-seen, --candidates: expected with a model, found a run, which shows what it has"
-            )
+            raise ValueError(f"{SHOWING_OPTIONS}: expected with a model, found a run, which shows what it has")
         run = inputs.read_run(str(system))
         judged = judgements_for(run, data, made_by, pairs, catalogue, tagged, events)
         _warn_of_strangers(system, data, run, judged.qrels)
@@ -526,6 +539,23 @@ def _one_line(error: Exception) -> str:
 def _figure(value: float) -> str:
     """Four decimals, or what is left of a number too small for them."""
     return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.2g}"
+
+
+def _showing(seen: bool, last: bool, exclude: Path | None, candidates: Path | None) -> Showing:
+    """Return what the options say of the items to show; all that a session saw includes its last item."""
+    from slatewise.cli.tasks import Showing
+
+    paths = [None if path is None else str(path) for path in (candidates, exclude)]
+    return Showing(seen or ("last" if last else False), *paths)
+
+
+def _without_cluster(shown: Showing, events: EventColumns) -> None:
+    """Refuse what the workers of a cluster would not do."""
+    from slatewise.cli.inputs import EVENT_OPTIONS, NO_EVENTS
+    from slatewise.cli.tasks import EVERYTHING, SHOWING_OPTIONS
+
+    if shown != EVERYTHING or events != NO_EVENTS:
+        raise ValueError(f"{SHOWING_OPTIONS}, {EVENT_OPTIONS}: expected without --cluster, found both")
 
 
 def _is_model(path: Path) -> bool:

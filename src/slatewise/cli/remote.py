@@ -25,7 +25,7 @@ from slatewise.cli.inputs import (
     read_queries,
     read_rows_to_rank,
 )
-from slatewise.cli.tasks import Showing, task_named
+from slatewise.cli.tasks import Showing, Switches, task_named
 from slatewise.client import Client, ServiceError
 from slatewise.core.groups import group_rows
 from slatewise.core.rankings import Rankings
@@ -157,7 +157,8 @@ def _catalogue(remote: Remote, task: Any, data: str, top: int) -> Run:
     asked = np.unique(read_queries(data, task.columns, Part.TEST).astype(np.str_))
     whole = remote.about["ids"] == "whole numbers"
     queries: list[Any] = [int(one) for one in asked if _WHOLE.fullmatch(one)] if whole else asked.tolist()
-    found = list(remote.answers("rank", queries, k=k, unknown="ignore"))
+    kind = np.int64 if whole else np.str_
+    found = list(remote.answers("rank", queries, k=k, **_fields(Switches.read(task.shown, np.empty(0, kind)).given)))
     known = [one for one in found if not one["unknown"]]
     if not known:
         raise ValueError(f"{data}: expected queries that the model knows, found none")
@@ -178,9 +179,9 @@ class _SessionRanker:
         kind = np.int64 if remote.about["ids"] == "whole numbers" else np.str_
         self.item_ids_ = np.zeros(int(remote.about["n_items"]), dtype=kind)  # how many and of which kind is all
 
-    def rank(self, sessions: Any, k: int, candidates: Any = None, **switches: Any) -> Rankings:
+    def rank(self, sessions: Any, k: int, **switches: Any) -> Rankings:
         """Rank what comes after every session."""
-        fields = {**switches, "k": k, **({} if candidates is None else {"candidates": candidates.tolist()})}
+        fields = _fields(switches) | {"k": k}
         queries = [items.tolist() for items in sessions]
         names = np.arange(len(queries)) if sessions.ids is None else sessions.ids
         found = list(self._remote.answers("rank", queries, **fields))
@@ -194,6 +195,11 @@ class _SessionRanker:
             first = names[int(np.argmax(nothing))].item()
             warnings.warn(f"{told} and get the list of everybody; the first: query {first!r}", stacklevel=2)
         return _rankings(names, found, nothing if nothing.any() else None)
+
+
+def _fields(switches: dict[str, Any]) -> dict[str, Any]:
+    """Return switches as fields of a request."""
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in switches.items()}
 
 
 def _sessions(remote: Remote, task: Any, data: str, top: int) -> Run:

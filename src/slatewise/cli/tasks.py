@@ -74,12 +74,45 @@ class Judgements:
 class Showing:
     """What the command line says of the items to show."""
 
-    exclude_seen: bool = False
+    exclude_seen: bool | Literal["last"] = False
     candidates: str | None = None
     """A file with the ids of the only items to show."""
+    exclude: str | None = None
+    """A file of pairs: which query is not to be shown which item."""
 
 
 EVERYTHING = Showing()
+SHOWING_OPTIONS = "--exclude-seen, --exclude-last, --exclude, --candidates"
+
+
+@dataclass(frozen=True, eq=False)
+class Switches:
+    """What is to be shown, read from its files."""
+
+    given: dict[str, Any]
+    """Of all queries alike."""
+    excluded: dict[str, list[Any]] | None
+    """Items that a query, called so, is not to be shown."""
+
+    @classmethod
+    def read(cls, shown: Showing, item_ids: Ids) -> Self:
+        """Read the files; ids become those of the model's kind."""
+        given: dict[str, Any] = {"exclude_seen": shown.exclude_seen, "unknown": "ignore"}
+        if shown.candidates is not None:
+            given["candidates"] = _as_known(shown.candidates, read_item_ids(shown.candidates), item_ids)
+        if shown.exclude is None:
+            return cls(given, None)
+        pairs, excluded = read_interactions(shown.exclude, PairColumns(header=False)), dict[str, list[Any]]()
+        items = _as_known(shown.exclude, pairs.items, item_ids).tolist()
+        for name, item in zip(pairs.queries.astype(np.str_).tolist(), items, strict=True):
+            excluded.setdefault(name, []).append(item)
+        return cls(given, excluded)
+
+    def of(self, names: Ids) -> dict[str, Any]:
+        """Return the switches of ``rank`` for queries that are called so."""
+        if self.excluded is None:
+            return self.given
+        return self.given | {"exclude": [self.excluded.get(name, []) for name in names.astype(np.str_).tolist()]}
 
 
 @dataclass(frozen=True)
@@ -114,15 +147,15 @@ class Task(ABC):
     def of_events(self, events: EventColumns) -> Self:
         """Return the task that reads tables of events like this; most have none."""
         if events != NO_EVENTS:
-            raise ValueError(f"{EVENT_OPTIONS}: expected with sessions, for sessions, neighbors and cooccurrence, only")
+            raise ValueError(
+                f"{EVENT_OPTIONS}: expected with sessions, for sessions, neighbors, cooccurrence and blend, only"
+            )
         return self
 
     def showing(self, shown: Showing) -> Self:
         """Return the task that shows such items only; most show all."""
         if shown != EVERYTHING:
-            raise ValueError(
-                "--exclude-seen, --candidates: expected with sessions, for sessions, neighbors and cooccurrence, only"
-            )
+            raise ValueError(f"{SHOWING_OPTIONS}: expected with sessions, or with pairs of ids, only")
         return self
 
     @abstractmethod
@@ -271,11 +304,16 @@ class CatalogueTask(Task):
     """Pairs of a query and an item, or rows with sets of labels, which are then the items: each ranks all items."""
 
     columns: PairColumns = UNSAID
+    shown: Showing = EVERYTHING
 
     def reading(self, columns: PairColumns, tagged: TagColumns = NO_TAGS) -> Self:
         """Return the task that reads files of pairs like this."""
         super().reading(UNSAID, tagged)
         return replace(self, columns=columns)
+
+    def showing(self, shown: Showing) -> Self:
+        """Return the task that shows such items only; to rows of features it shows all."""
+        return replace(self, shown=shown)
 
     def fit(self, estimator: Any, data: str) -> None:
         """Fit on observed pairs, or on features of the queries."""
@@ -320,6 +358,7 @@ class CatalogueTask(Task):
 
     def _rows(self, model: Any, data: str, require_labels: bool = True) -> MultiLabel:
         super().reading(self.columns)
+        super().showing(self.shown)
         n_items = len(model.item_ids_)
         return read_labels(data, model.n_features_in_, n_items, Part.TEST, require_labels=require_labels)
 
@@ -333,7 +372,8 @@ class CatalogueTask(Task):
         if len(unknown):
             what = f"{len(unknown)} of {len(asked)} queries, {str(unknown[0])!r} the first, are unknown to the model"
             warnings.warn(f"{data}: {what} and {otherwise}", stacklevel=2)
-        return model.rank(queries, min(top, len(model.item_ids_))).to_run()
+        switches = Switches.read(self.shown, model.item_ids_).of(queries)
+        return model.rank(queries, min(top, len(model.item_ids_)), **switches).to_run()
 
 
 @dataclass(frozen=True)
@@ -357,21 +397,22 @@ class SessionTask(Task):
 
     def run(self, model: Any, data: str, top: int) -> Run:
         """Rank what comes after every session; sessions without id are named by number, from 0."""
-        sessions = self._sessions(model, data)
-        return model.rank(sessions, min(top, len(model.item_ids_)), **self._switches(model)).to_run()
+        sessions, switches = self._sessions(model, data), Switches.read(self.shown, model.item_ids_)
+        return model.rank(sessions, min(top, len(model.item_ids_)), **switches.of(_names(sessions))).to_run()
 
     def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
         """Measure where the next item stands after every beginning of a session; one that is not shown is a miss."""
-        prefixes = self._sessions(model, data).prefixes()
+        sessions = self._sessions(model, data)
+        prefixes, names = sessions.prefixes(), _names(sessions)
         if not len(prefixes):
             raise ValueError(f"{data}: expected a session of two items at least, to ask for the second, found none")
         cuts = [measure.name.partition("@")[2] for measure in measures]
         depth = min(max(map(int, cuts)) if all(map(str.isdigit, cuts)) else DEEPEST, len(model.item_ids_))
         fixed = [replace(measure, empty=0) for measure in measures]
-        switches, totals = self._switches(model), np.zeros(len(measures))
+        switches, totals = Switches.read(self.shown, model.item_ids_), np.zeros(len(measures))
         for first in range(0, len(prefixes), PREFIXES_AT_ONCE):
             part = prefixes[first : first + PREFIXES_AT_ONCE]
-            found = model.rank(part, depth, **switches)
+            found = model.rank(part, depth, **switches.of(names[part.sessions]))
             owners = np.repeat(np.arange(len(part)), [len(ids) for ids in found.lists()])
             hits = found.ids.reshape(-1) == part.next_items[owners]
             for place, measure in enumerate(fixed):
@@ -383,7 +424,7 @@ class SessionTask(Task):
         _without(catalogue)
         sessions = read_session_log(data, self.events, Part.TEST)
         lengths = np.diff(sessions.offsets)
-        names = np.arange(len(sessions)) if sessions.ids is None else sessions.ids
+        names = _names(sessions)
         items = sessions.items[sessions.offsets[0] : sessions.offsets[-1]]
         both = np.stack([np.repeat(names, lengths).astype(np.str_), items.astype(np.str_)], axis=1)
         queries, taken = np.unique(both, axis=0).T
@@ -393,10 +434,9 @@ class SessionTask(Task):
         sessions = read_session_log(data, self.events, Part.TEST)
         return replace(sessions, items=_as_known(data, sessions.items, model.item_ids_))
 
-    def _switches(self, model: Any) -> dict[str, Any]:
-        path = self.shown.candidates
-        ids = None if path is None else _as_known(path, read_item_ids(path), model.item_ids_)
-        return {"exclude_seen": self.shown.exclude_seen, "candidates": ids, "unknown": "ignore"}
+
+def _names(sessions: Sessions) -> Ids:
+    return np.arange(len(sessions)) if sessions.ids is None else sessions.ids
 
 
 def _as_known(data: str, ids: Ids, known: Ids) -> Ids:

@@ -19,7 +19,7 @@ def check_ids(name: str, values: Any) -> Ids:
     >>> check_ids("items", [3.0, 7.0]), check_ids("items", ["a", "b"])
     (array([3, 7]), array(['a', 'b'], dtype='<U1'))
     """
-    ids = np.asarray(values)
+    ids = ids_array(name, values)
     if ids.ndim != 1:
         raise ValueError(f"{name}: expected a one-dimensional array of ids, found shape {ids.shape}")
     if ids.dtype.kind == "O":
@@ -36,11 +36,28 @@ def check_ids(name: str, values: Any) -> Ids:
     return ids if ids.dtype.kind == "U" else ids.astype(np.int64)
 
 
+def ids_array(name: str, values: Any) -> NDArray[Any]:
+    """Return an array of what should be ids, of any shape; numbers among strings are refused, as are ragged lists."""
+    if isinstance(values, list | tuple):
+        require_one_kind(name, cast("list[object]", values))
+    try:
+        return np.asarray(cast("Any", values))
+    except ValueError:
+        raise ValueError(f"{name}: expected a one-dimensional array of ids, found lists of several lengths") from None
+
+
+def one_or_more(name: str, values: Any) -> NDArray[Any]:
+    """Return an array of what should be ids; one id alone is a list of one."""
+    ids = ids_array(name, values)
+    return ids[None] if ids.ndim == 0 and ids.dtype.kind in "iufU" else ids
+
+
 def require_one_kind(name: str, values: Iterable[Any]) -> None:
     """Refuse numbers among strings, which NumPy would make strings of without a word."""
-    kinds = {type(value).__name__: isinstance(value, str) for value in values}
-    if len(set(kinds.values())) > 1:
-        raise ValueError(f"{name}: expected ids, all whole numbers or all strings, found {' and '.join(sorted(kinds))}")
+    kinds = set(map(type, values))
+    if len({issubclass(kind, str) for kind in kinds}) > 1:
+        found = " and ".join(sorted(kind.__name__ for kind in kinds))
+        raise ValueError(f"{name}: expected ids, all whole numbers or all strings, found {found}")
 
 
 def _require_exact(name: str, ids: Ids) -> None:

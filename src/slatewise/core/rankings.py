@@ -43,7 +43,7 @@ class Rankings:
     offsets
         None with matrices.
     nothing_known
-        Of rankers of sessions: marks queries of which the ranker knows no item, so that the list is the same for
+        Marks sessions of which the ranker knows no item, and ids that fit never saw, so that the list is the same for
         everybody; None where no query is like that, or where a ranker has no such answer.
 
     Examples

@@ -45,7 +45,7 @@ def flat_lists(name: str, lists: Any) -> tuple[Ids, Int]:
     if kind is np.ndarray and lists.ndim == 2:
         matrix = cast("NDArray[Any]", lists)
         return check_ids(name, matrix.reshape(-1)), np.full(len(matrix), matrix.shape[1], dtype=np.int64)
-    if issubclass(kind, str | bytes) or not _is_iterable(lists):
+    if issubclass(kind, str | bytes | dict) or not _is_iterable(lists):
         raise ValueError(f"{name}: expected a list of lists of ids, found {kind.__name__}")
     rows = [_row(name, number, row) for number, row in enumerate(lists)]
     sizes = np.array([len(row) for row in rows], dtype=np.int64)
@@ -56,9 +56,7 @@ def flat_lists(name: str, lists: Any) -> tuple[Ids, Int]:
         arrays = [check_ids(name, row) for row in parts]
         require_one_kind(name, (array[0] for array in arrays))
         return np.concatenate(arrays), sizes
-    flat = list(chain.from_iterable(parts))
-    require_one_kind(name, flat)
-    return check_ids(name, flat), sizes
+    return check_ids(name, list(chain.from_iterable(parts))), sizes
 
 
 def _row(name: str, number: int, row: Any) -> NDArray[Any] | Sequence[Any]:

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from slatewise.core.executor import Executor
 from slatewise.core.former_answers import FormerPair
+from slatewise.core.ids import one_or_more
 from slatewise.latent.among import top_among
 from slatewise.latent.bags import asked_of
 from slatewise.latent.base_scores import BaseScores
-from slatewise.latent.candidates import Seen, Shown, check_candidates, check_shown
+from slatewise.latent.candidates import Seen, Shown, check_shown
 from slatewise.latent.cascade import FEW_QUERIES, Cascade, Device, TopItems
 from slatewise.latent.engine import Factors
 from slatewise.latent.explanation import SlateExplanation, explain_slates
@@ -29,6 +30,7 @@ from slatewise.latent.input import (
     check_context,
     check_ids,
     featured_queries,
+    find_ids,
     number_ids,
     own_items,
 )
@@ -57,8 +59,11 @@ class QueryBatch:
     base: BaseScores | None = None
     sessions: SessionQueries | None = None
     """Of queries that hold items: which."""
+    by_id: bool = False
+    """Whether a query is an id, which may be that of an item too."""
     nothing_known: NDArray[np.bool_] | None = None
-    """Of such queries: which hold nothing, and come without features; None: that cannot be."""
+    """Of which queries nothing is known: ids that fit never saw, and what holds nothing and comes without features;
+    None: of none."""
 
     @classmethod
     def of_ids(cls, model: LatentModel, queries: Any, unknown: Unknown) -> QueryBatch:
@@ -69,7 +74,8 @@ class QueryBatch:
         for values in vectors:
             values[rows < 0, :n] = 0.0
         made = tuple(IdQueries(Table.fixed(values)) for values in vectors)
-        return cls(model, ids, made, own_items(ids, model.item_ids, model.own_weight))
+        own = own_items(ids, model.item_ids, model.own_weight)
+        return cls(model, ids, made, own, by_id=True, nothing_known=marked(rows < 0))
 
     @classmethod
     def of_features(cls, model: LatentModel, features: Features) -> QueryBatch:
@@ -96,7 +102,7 @@ class QueryBatch:
             seen.ids,
             tuple(make(table) for table in model.queries),
             sessions=seen,
-            nothing_known=nothing if nothing.any() else None,
+            nothing_known=marked(nothing),
         )
 
     @classmethod
@@ -114,7 +120,7 @@ class QueryBatch:
     @classmethod
     def on_base(cls, model: LatentModel, ids: Ids, base: BaseScores) -> QueryBatch:
         """Take what a base says of these queries."""
-        return cls(model, ids, tuple(zero_queries(table) for table in model.items), base=base)
+        return cls(model, ids, tuple(zero_queries(table) for table in model.items), base=base, by_id=True)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -133,20 +139,24 @@ class QueryBatch:
         scores[:, items < 0] = -np.inf
         return scores
 
-    def shown(
-        self, k: int, exclude: Any, unknown: Unknown, exclude_seen: Seen = False, candidates: Any = None
-    ) -> Shown:
+    def shown(self, k: int, exclude: Any, unknown: Unknown, exclude_seen: Seen, candidates: Any) -> Shown:
         """Return what may be shown to each query; refuse more places than items."""
         item_ids = self.model.item_ids
-        if self.sessions is not None:
-            shown = check_shown(self.sessions, item_ids, exclude, exclude_seen, candidates, unknown)
-        elif exclude_seen is not False:
-            raise ValueError(f"exclude_seen: expected False where queries are no sessions, found {exclude_seen!r}")
-        else:
-            hidden = check_exclude(exclude, len(self), item_ids, unknown)
-            shown = Shown(hidden, *check_candidates(candidates, len(self), item_ids, unknown))
+        sessions = self._as_sessions(exclude_seen) if self.sessions is None else self.sessions
+        shown = check_shown(sessions, item_ids, exclude, exclude_seen, candidates, unknown)
         check_k(k, len(item_ids))
         return shown
+
+    def _as_sessions(self, exclude_seen: Seen) -> SessionQueries:
+        """Return queries that are no sessions as such: an id holds the item that is called so, others hold nothing."""
+        if exclude_seen is True and self.by_id:
+            raise ValueError("exclude_seen: expected False or 'last' where queries are ids: exclude what they saw")
+        if exclude_seen is not False and not self.by_id:
+            raise ValueError(f"exclude_seen: expected False where queries are rows, found {exclude_seen!r}")
+        places = find_ids(self.ids, self.model.item_ids) if self.by_id else np.full(len(self), -1)
+        known = places >= 0
+        ends = np.cumsum(known, dtype=np.int64)
+        return SessionQueries(self.ids, places[known], ends - known, ends)
 
     def ranked_by(self, stage: int, shown: Shown, device: Device | None = None) -> partial[TopItems]:
         """Return what ranks all that may be shown, when it is told how many places there are, and an executor."""
@@ -225,9 +235,14 @@ def _context_of(model: LatentModel, features: Any, n_queries: int) -> csr_array 
     return cast("csr_array", csr_array((n_queries, model.n_context), dtype=np.float32))
 
 
+def marked(nothing_known: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    """Return the marks of an answer; None where there is nothing to mark."""
+    return nothing_known if nothing_known.any() else None
+
+
 def _ids_of(queries: Any, n_components: int) -> Ids:
     """Return ids; other arrays could be rows of fold_in, or ids in a column: whoever means rows has to say so."""
-    ids = np.asarray(queries)
+    ids = one_or_more("queries", queries)
     if ids.ndim == 2:
         raise ValueError(
             f"queries: expected ids, one-dimensional, or rows of {n_components} numbers as fold_in returns "

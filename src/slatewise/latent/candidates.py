@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Number
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
@@ -43,14 +44,14 @@ class Shown:
 
 
 def check_shown(
-    queries: SessionQueries, item_ids: Ids, exclude: Any, exclude_seen: Seen, candidates: Any, unknown: Unknown
+    queries: SessionQueries, item_ids: Ids, exclude: Any, exclude_seen: Any, candidates: Any, unknown: Unknown
 ) -> Shown:
     """Check the switches of a ``rank`` of sessions.
 
     ``exclude`` and ``candidates`` are sequences of ids, one sequence per query, or a sparse matrix (queries, items);
     ``candidates`` may also be one sequence of ids for all queries.
     """
-    if not (isinstance(exclude_seen, bool | np.bool_) or exclude_seen == "last"):
+    if not isinstance(exclude_seen, bool | np.bool_) and not (isinstance(exclude_seen, str) and exclude_seen == "last"):
         raise ValueError(f"exclude_seen: expected True, False or 'last', found {exclude_seen!r}")
     hidden = check_exclude(exclude, len(queries), item_ids, unknown)
     if exclude_seen:
@@ -66,8 +67,9 @@ def check_candidates(
     """Return the candidates of all queries, ascending, or those of each query, (queries, items); None where unsaid."""
     if candidates is None:
         return None, None
-    if sparse_rows("candidates", candidates) is None and _is_flat(candidates):
-        numbers = number_ids("candidates", candidates, item_ids, unknown=unknown)
+    ids = None if sparse_rows("candidates", candidates) is not None else _flat(candidates)
+    if ids is not None:
+        numbers = number_ids("candidates", ids, item_ids, unknown=unknown)
         common = np.unique(numbers[numbers >= 0])
         if not len(common):
             raise ValueError("candidates: expected items that fit saw, found none")
@@ -89,8 +91,11 @@ def seen_items(queries: SessionQueries, n_items: int, only_last: bool = False) -
     return seen
 
 
-def _is_flat(candidates: Any) -> bool:
-    """Tell one sequence of ids from a sequence of them per query."""
+def _flat(candidates: Any) -> NDArray[Any] | list[Any] | None:
+    """Return one sequence, or set, of ids; None for a sequence of them per query, and for what is neither."""
     if isinstance(candidates, np.ndarray) and cast("NDArray[Any]", candidates).dtype.kind != "O":
-        return cast("NDArray[Any]", candidates).ndim == 1
-    return all(isinstance(part, str | Number) for part in candidates)
+        return cast("NDArray[Any]", candidates) if candidates.ndim == 1 else None
+    if isinstance(candidates, str | bytes | Mapping) or not isinstance(candidates, Iterable):
+        return None
+    ids = list(cast("Iterable[Any]", candidates))
+    return ids if all(isinstance(one, str | Number) for one in ids) else None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from slatewise.core.executor import Executor
+from slatewise.core.ids import one_or_more
 from slatewise.core.rankings import Rankings
 from slatewise.latent.batch import QueryBatch
 from slatewise.latent.candidates import Seen
@@ -48,9 +49,9 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         Parameters
         ----------
         queries
-            Ids or features, as in :meth:`fit`, or rows of :meth:`LatentRanker.fold_in`; of a reranker, ids that its
-            base can score, seen in fit or not. Of a ranker of sessions: lists of items, oldest first, or sessions in
-            any form that ``fit`` takes, or ids of items, each a session of its own; none of them need be in fit's.
+            Ids, one or more, or features, as in :meth:`fit`, or rows of :meth:`LatentRanker.fold_in`; of a reranker,
+            ids that its base can score. Of a ranker of sessions: lists of items, oldest first, or sessions in any form
+            that ``fit`` takes, or ids of items, each a session of its own; none of them need be in fit's.
         k
             How many items.
         stage
@@ -60,12 +61,12 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
             ``item_ids_``.
         unknown
             What becomes of ids that fit never saw, or that are no rows of a base given as matrices: "error", or
-            "ignore" with a warning that counts them. Then such a query gets the order of the biases, or the mean of the
-            base's rows, and such an item is excluded anyway. A base that is an object decides by itself what it does
-            with ids that it does not know. Items of a session are left out of it; where none is left, and where a
-            session is empty, the answer is the order of the biases, with a warning, and ``nothing_known`` marks it.
+            "ignore" with a warning that counts them. Then items are left out of what is excluded and of their sessions;
+            a query of which nothing is left, or an empty session, gets the order of the biases, marked in
+            ``nothing_known``, or the mean of the base's rows. A base that is an object decides by itself.
         exclude_seen
-            Of sessions: True shows no item that the session has, "last" all but its last one.
+            Of sessions: True shows no item that the session has, "last" all but its last one. Of ids: "last" shows all
+            but the item of the same id; what a query had in fit is not kept, and is for ``exclude`` to say.
         candidates
             The only items to show: ids for all queries, or a sequence of ids for each, or a sparse matrix (queries,
             items).
@@ -122,17 +123,19 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         exclude: Any = None,
         unknown: Unknown = "error",
         *,
+        exclude_seen: Seen = False,
+        candidates: Any = None,
         query_features: Any = None,
     ) -> SlateExplanation:
         """Return what :meth:`rank` does with the parts of each score: who moved the item, and by how much.
 
         Parameters
         ----------
-        queries, k, stage, exclude, unknown, query_features
+        queries, k, stage, exclude, unknown, exclude_seen, candidates, query_features
             As in :meth:`rank`.
         """
         batch = self._batch(queries, unknown, query_features)
-        last, shown = batch.model.check_stage(stage), batch.shown(k, exclude, unknown)
+        last, shown = batch.model.check_stage(stage), batch.shown(k, exclude, unknown, exclude_seen, candidates)
         return batch.explain(last, k, shown, Executor.of(self.n_threads))
 
     def recall(
@@ -161,7 +164,7 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         if items is None:
             queries, items, query_features = self._continued(queries, query_features)
         numbers = number_ids("items", items, model.item_ids, unknown=unknown, instead="count as not found")
-        if exclude is None and query_features is None:
+        if exclude is None and candidates is None and query_features is None:
             batch, own = self._distinct(queries, unknown)
         else:
             batch, own = self._one_by_one(queries, unknown, query_features)
@@ -182,7 +185,7 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
 
     def _distinct(self, queries: Any, unknown: Unknown) -> tuple[QueryBatch, Ints]:
         """Return each query once, and where every one of them is."""
-        distinct, own = np.unique(check_ids("queries", queries), return_inverse=True)
+        distinct, own = np.unique(check_ids("queries", one_or_more("queries", queries)), return_inverse=True)
         return self._batch(distinct, unknown), own
 
     def _one_by_one(self, queries: Any, unknown: Unknown, query_features: Any = None) -> tuple[QueryBatch, Ints]:

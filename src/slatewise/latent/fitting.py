@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 
 import numpy as np
@@ -53,6 +54,15 @@ def search_of(
     is_long = pairs.sessions is not None and n_scores > MOST_SEARCHED
     names = [] if stages.validation is None or is_long else left_open(settings)
     return StageSearch(stages, shape, names, settings.stages, progress, watch)
+
+
+def tell_of_stages(kept: int, wanted: int) -> None:
+    """Warn where a stage was trained and left out: who asked for it would take its list for another's."""
+    if kept < wanted:
+        warnings.warn(
+            f"stages: {kept} of {wanted} are kept: the next one did not raise the recall of held-out pairs",
+            stacklevel=3,
+        )
 
 
 def stages_of(

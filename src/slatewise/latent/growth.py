@@ -10,7 +10,7 @@ from slatewise.core.executor import Executor
 from slatewise.latent.base_levels import N_KNOTS
 from slatewise.latent.engine import Factors
 from slatewise.latent.fitting import engine_of, shape_of, stages_of, training_pairs, zero_untaught
-from slatewise.latent.input import Ids, LatentPairs, queries_of
+from slatewise.latent.input import LatentPairs, joined_ids, queries_of
 from slatewise.latent.model import LatentModel
 from slatewise.latent.search import Learned
 from slatewise.latent.session_base import further_levels, with_levels
@@ -119,12 +119,12 @@ def _grown(
     if model.n_context != n_context:
         expected = f"{model.n_context} columns, as in fit" if model.n_context else "None, as in fit"
         raise ValueError(f"query_features: expected {expected}, found {n_context or None}")
-    item_ids, old_items, new_items = _joined_ids("items", model.item_ids, fresh.item_ids)
+    item_ids, old_items, new_items = joined_ids("items", model.item_ids, fresh.item_ids)
     pairs = replace(fresh, items=new_items[fresh.items], item_ids=item_ids)
     before, own = model.items[0].values, model.queries[0].values
     old_queries = np.arange(len(own))
     if pairs.query_ids is not None:
-        query_ids, old_queries, new_queries = _joined_ids("queries", model.query_ids, pairs.query_ids)
+        query_ids, old_queries, new_queries = joined_ids("queries", model.query_ids, pairs.query_ids)
         pairs = replace(pairs, queries=new_queries[pairs.queries], query_ids=query_ids)
     if pairs.sessions is not None:
         bags = pairs.sessions.bags
@@ -138,14 +138,6 @@ def _grown(
     _fill_rows(items, n, old_items, before, former.item_steps, rng)
     zero_untaught(queries, pairs, old_queries)
     return pairs, StageState(0, queries, items, epoch=sum(former.epochs)), old_items
-
-
-def _joined_ids(name: str, old: Ids, new: Ids) -> tuple[Ids, Ints, Ints]:
-    """Return all ids in ascending order, and where the old and the new ones are among them."""
-    if old.dtype.kind != new.dtype.kind:
-        raise ValueError(f"{name}: expected ids as in fit, dtype {old.dtype}, found {new.dtype}")
-    together = np.union1d(old, new)
-    return together, np.searchsorted(together, old), np.searchsorted(together, new)
 
 
 def _fill_rows(

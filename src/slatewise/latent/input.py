@@ -170,9 +170,8 @@ def number_ids(
     if unknown not in ("error", "ignore"):
         raise ValueError(f"unknown: expected 'error' or 'ignore', found {unknown!r}")
     ids = check_ids(name, values)
-    if len(ids) and ids.dtype.kind != known.dtype.kind:
-        kind = "strings" if known.dtype.kind == "U" else "whole numbers"
-        raise ValueError(f"{name}: expected ids as in fit, {kind}, found dtype {ids.dtype}")
+    if len(ids):
+        _require_kind(name, ids, known)
     places = find_ids(ids, known)
     never_seen = np.flatnonzero(places < 0)
     if not len(never_seen):
@@ -186,6 +185,19 @@ def number_ids(
         stacklevel=2,
     )
     return places
+
+
+def joined_ids(name: str, old: Ids, new: Ids) -> tuple[Ids, Ints, Ints]:
+    """Return all ids in ascending order, and where the old and the new ones are among them."""
+    _require_kind(name, new, old)
+    together = np.union1d(old, new)
+    return together, np.searchsorted(together, old), np.searchsorted(together, new)
+
+
+def _require_kind(name: str, ids: Ids, known: Ids) -> None:
+    if ids.dtype.kind != known.dtype.kind:
+        kind = "strings" if known.dtype.kind == "U" else "whole numbers"
+        raise ValueError(f"{name}: expected ids as in fit, {kind}, found dtype {ids.dtype}")
 
 
 def find_ids(ids: Ids, known: Ids) -> Ints:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from slatewise.core.rules import is_whole
 from slatewise.core.sparse import sparse_rows
+from slatewise.data.session_forms import flat_lists
 from slatewise.latent.input import Ids, Unknown, number_ids
 
 if TYPE_CHECKING:
@@ -63,18 +64,13 @@ def check_sets(name: str, sets: Any, item_ids: Ids, unknown: Unknown = "error") 
             raise ValueError(
                 f"{name}: expected a sequence of ids for each query or a sparse matrix, found a dense matrix"
             )
-        rows = [np.asarray(row) for row in sets]
-        if any(row.ndim != 1 for row in rows):
-            raise ValueError(f"{name}: expected a sequence of ids for each query, found one that is none")
-        named = [row for row in rows if len(row)]
-        sizes = np.array([len(row) for row in rows], dtype=np.int64)
-        owners = np.repeat(np.arange(len(rows)), sizes)
+        together, sizes = flat_lists(name, sets)
+        owners = np.repeat(np.arange(len(sizes)), sizes)
         within = np.arange(len(owners)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        together = np.concatenate(named) if named else item_ids[:0]
         numbers = number_ids(name, together, item_ids, lambda i: f"place {within[i]} of query {owners[i]}", unknown)
         known = numbers >= 0
         entries = np.ones(int(known.sum())), (owners[known], numbers[known])
-        matrix = csr_array(entries, shape=(len(rows), len(item_ids)))
+        matrix = csr_array(entries, shape=(len(sizes), len(item_ids)))
     if matrix.shape[1] != len(item_ids):
         raise ValueError(f"{name}: expected shape (queries, {len(item_ids)}), a column per item, found {matrix.shape}")
     matrix = matrix.astype(np.float64)

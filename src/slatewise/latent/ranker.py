@@ -23,7 +23,7 @@ from slatewise.latent.base_levels import N_KNOTS
 from slatewise.latent.batch import QueryBatch, similar_items
 from slatewise.latent.catalogue_ranker import CatalogueRanker
 from slatewise.latent.engines import ENGINES
-from slatewise.latent.fitting import check_for_kind, search_of, zero_untaught
+from slatewise.latent.fitting import check_for_kind, search_of, tell_of_stages, zero_untaught
 from slatewise.latent.fold_in import FoldedQueries
 from slatewise.latent.fold_in_rows import folded_in
 from slatewise.latent.growth import Former, first_epoch, one_more_epoch
@@ -67,7 +67,7 @@ class LatentRanker(CatalogueRanker):
         Width n of U, V and S.
     stages : int
         How many stages to train at most; 1 is the plain latent ranker. A stage is kept only if recall on held-out pairs
-        rose.
+        rose, and a warning says where it did not.
     k : int
         Items of a list handed over to the next stage, and the depth of the recall that is watched, though never more
         than a quarter of the catalogue.
@@ -371,7 +371,9 @@ class LatentRanker(CatalogueRanker):
         checkpoint.remove()
         for state in learned.stages:
             zero_untaught(state.queries, pairs)
-        return self._keep(settings, pairs, learned, card, base)
+        self._keep(settings, pairs, learned, card, base)
+        tell_of_stages(self.n_stages_, settings.stages)
+        return self
 
     def partial_fit(
         self,

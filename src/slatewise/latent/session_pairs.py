@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Number
 from typing import Any, cast
 
@@ -17,15 +18,15 @@ from slatewise.model.sklearn import check_weights
 
 
 def are_sessions(queries: Any) -> bool:
-    """Tell sessions from a matrix: lists of lists are sessions, and frames that have a column "session"."""
+    """Tell sessions from a matrix: lists of lists are sessions, and frames that have a column "session" or "item"."""
     if isinstance(queries, list | tuple):
         first = next(iter(cast("list[object]", queries)), None)
         return not isinstance(first, str | Number)
     if not is_frame(queries):
-        return isinstance(queries, Sessions)
+        return isinstance(queries, Sessions | Mapping)  # a mapping is neither, and refused as sessions
     import narwhals as nw  # only for frames
 
-    return "session" in nw.from_native(queries).columns
+    return not {"session", "item"}.isdisjoint(nw.from_native(queries).columns)
 
 
 def is_ragged(queries: Any) -> bool:

@@ -14,6 +14,7 @@ a list of ids, or one id                        an id: a session of that item al
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any, cast
@@ -21,7 +22,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core.ids import Ids, check_ids, require_one_kind
+from slatewise.core.ids import Ids, check_ids
 from slatewise.core.sparse import sparse_rows
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.data.session_forms import flat_lists, is_frame
@@ -125,8 +126,6 @@ def _spans(queries: Any) -> tuple[Ids, Ids, Ints, Ints]:
         return names, sessions.items, sessions.offsets[:-1], sessions.offsets[1:]
     rows = _listed(queries)
     if _are_ids(rows):
-        if not isinstance(rows, np.ndarray):
-            require_one_kind("queries", rows)
         values = check_ids("queries", rows)
         places = np.arange(len(values) + 1)
         return values, values, places[:-1], places[1:]
@@ -138,8 +137,10 @@ def _spans(queries: Any) -> tuple[Ids, Ids, Ints, Ints]:
 def _listed(queries: Any) -> NDArray[Any] | list[Any]:
     if isinstance(queries, np.ndarray):
         return np.atleast_1d(cast("NDArray[Any]", queries))
-    if isinstance(queries, str | Number):
+    if isinstance(queries, str | bytes | Number):
         return [queries]
+    if isinstance(queries, Mapping):
+        raise ValueError("queries: expected sessions or ids of items, found a mapping: its keys, or its values?")
     if sparse_rows("queries", queries) is not None:
         raise ValueError("queries: expected sessions or ids of items, found a sparse matrix, which has no order")
     try:

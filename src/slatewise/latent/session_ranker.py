@@ -12,10 +12,10 @@ import numpy as np
 from slatewise.core import rules
 from slatewise.core.executor import Executor
 from slatewise.core.rankings import Rankings
-from slatewise.data.records import Prefixes
+from slatewise.data.records import Prefixes, Sessions
 from slatewise.latent.candidates import Seen, check_shown
 from slatewise.latent.frozen_ranker import FrozenRanker
-from slatewise.latent.input import Ids, Unknown, number_ids
+from slatewise.latent.input import Ids, Unknown, joined_ids, number_ids
 from slatewise.latent.lists import check_depths, check_k, check_lengths
 from slatewise.latent.session_queries import NumberedSessions, SessionQueries, number_sessions
 from slatewise.latent.session_scores import Floats, RankedItems, SparseScorer, best_items, item_scores
@@ -63,8 +63,9 @@ class SessionRanker(FrozenRanker[SparseScorer]):
         if "item_ids_" not in vars(self):
             return self.fit(sessions)
         rules.check(self)
-        numbered, former = _joined(number_sessions(sessions), self.item_ids_)
-        before = self.model_card_
+        fresh, before = number_sessions(sessions), self.model_card_
+        together, former, places = joined_ids("sessions", self.item_ids_, fresh.item_ids)
+        numbered = replace(fresh, item_ids=together, items=places[fresh.items])
         self._add(numbered, former)
         self._seen(numbered, before.n_lists)
         self.model_card_ = self.model_card_.after(before)
@@ -150,15 +151,15 @@ class SessionRanker(FrozenRanker[SparseScorer]):
         queries
             As in :meth:`rank`.
         items
-            What came next, one per session; of :class:`slatewise.data.Prefixes` that is known, and None says so.
+            What came next, one per session. None: of :class:`slatewise.data.Prefixes` the next item of each, and of
+            sessions every item but the first, each after those before it.
         ks
             How many are looked at.
         exclude, exclude_seen, candidates, unknown
             As in :meth:`rank`; next items that fit never saw count as not found.
         """
         if items is None:
-            if not isinstance(queries, Prefixes):
-                raise ValueError("items: expected what came next, one per session, found None")
+            queries = queries if isinstance(queries, Prefixes) else Sessions.of(queries).prefixes()
             items = queries.next_items
         self._model()
         numbers = number_ids("items", items, self.item_ids_, unknown=unknown, instead="count as not found")
@@ -210,13 +211,3 @@ class SessionRanker(FrozenRanker[SparseScorer]):
         """Raise ValueError unless there is an item, and a query is one session."""
         if not len(self.item_ids_) or self.n_features_in_ != 1:
             raise ValueError("item_ids_, n_features_in_: expected at least one item, and 1 for a query of one session")
-
-
-def _joined(fresh: NumberedSessions, known: Ids) -> tuple[NumberedSessions, Any]:
-    """Number sessions among all items, and return where the items known so far are then."""
-    if known.dtype.kind != fresh.item_ids.dtype.kind:
-        kind = "strings" if known.dtype.kind == "U" else "whole numbers"
-        raise ValueError(f"sessions: expected ids as in fit, {kind}, found dtype {fresh.item_ids.dtype}")
-    together = np.union1d(known, fresh.item_ids)
-    places = np.searchsorted(together, fresh.item_ids)
-    return replace(fresh, item_ids=together, items=places[fresh.items]), np.searchsorted(together, known)

@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 
 from slatewise.core import rules
 from slatewise.core.executor import Executor
+from slatewise.core.ids import one_or_more
 from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
 from slatewise.latent.base_scorer import Scaled, pairs_for, rows_of
 from slatewise.latent.batch import QueryBatch
 from slatewise.latent.catalogue_ranker import CatalogueRanker
-from slatewise.latent.fitting import shape_of, stages_of
+from slatewise.latent.fitting import shape_of, stages_of, tell_of_stages
 from slatewise.latent.input import Ids, Unknown, check_ids, refuse_context
 from slatewise.latent.model import LatentModel, pair_term
 from slatewise.latent.pair_terms import PAIR_TERMS
@@ -45,7 +46,7 @@ class StructuredReranker(CatalogueRanker):
     n_components : int
         Width of S, and of T, A and B.
     stages : int
-        How many stages to train at most on top of the base, which is stage 0.
+        How many stages to train at most on top of the base, which is stage 0; a warning says where one did not help.
     pair : {"gram", "bilinear", "both"}
         S'S, which can only say that items belong together; S'T, which can also say that they do not; or S'S + A'B, the
         sum of such two, ``(S d).(S dbar_j) + (A d).(B dbar_j)``.
@@ -210,6 +211,7 @@ class StructuredReranker(CatalogueRanker):
         self.n_components_, self.pair_, self.k_ = int(self.n_components), self.pair, int(self.k)
         self.n_stages_, self.n_epochs_ = len(learned), [state.best_epoch for state in learned]
         self.model_card_ = card_for(pairs.n_queries, *pairs.arrays())
+        tell_of_stages(self.n_stages_, self.stages)
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -266,5 +268,5 @@ class StructuredReranker(CatalogueRanker):
 
     def _batch(self, queries: Any, unknown: Unknown, query_features: Any = None) -> QueryBatch:
         refuse_context(query_features, "of a reranker")
-        model, ids = self._model(), check_ids("queries", queries)
+        model, ids = self._model(), check_ids("queries", one_or_more("queries", queries))
         return QueryBatch.on_base(model, ids, Scaled(rows_of(self.base, ids, model.item_ids, unknown), self.base_unit_))
