@@ -132,7 +132,9 @@ def batches_killed(times: int) -> dict[str, object]:
     settings = {"n_components": 32, "epochs": 1, "learning_rate": 0.1, "max_norm": 1.0, "random_state": 0}
     model = LatentRanker(**settings, engine="sampled", validation_fraction=0.0).fit(items, np.roll(items, 1))
     queries = np.random.default_rng(0).integers(0, N_ITEMS, N_QUERIES)
-    answer = model.rank(queries, TOP)
+    # On some processors the last digit of a score depends on the queries beside it: each partition is asked alone.
+    asked = [model.rank(part, TOP) for part in np.array_split(queries, N_PARTITIONS)]
+    ids, scores = (np.concatenate([getattr(one, name).ravel() for one in asked]) for name in ("ids", "scores"))
     killed, wrong, runs, lines = {"workers": 0, "drivers": 0}, 0, 0, 0
     while sum(killed.values()) < times:
         with tempfile.TemporaryDirectory() as folder:
@@ -170,8 +172,8 @@ def batches_killed(times: int) -> dict[str, object]:
             wrong += not (
                 lines == N_QUERIES * TOP
                 and np.array_equal(table["qid"].to_numpy(), np.repeat(queries, TOP))
-                and np.array_equal(table["doc_id"].to_numpy(), answer.ids.ravel())
-                and np.array_equal(table["score"].to_numpy(), answer.scores.ravel())
+                and np.array_equal(table["doc_id"].to_numpy(), ids)
+                and np.array_equal(table["score"].to_numpy(), scores)
             )
     return {**killed, "runs": runs, "lines_of_a_run": lines, "runs_with_wrong_lines": wrong}
 

@@ -1,5 +1,7 @@
 """Rows that stay in their files: the bits of a fit on arrays, and errors that name file and column."""
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow
 import pyarrow.parquet
@@ -162,7 +164,7 @@ def test_lines_and_archives_have_the_bits_of_arrays(tmp_path, many_blocks):
         for grade, query, row in zip(y, qid, X, strict=True)
     ]
     lines[7:7] = ["# only a comment", "", "  # another one"]
-    (tmp_path / "rows.svm").write_text("\n".join(lines))
+    (tmp_path / "rows.svm").write_text("\n".join(["\ufeff# what some editors begin with", *lines]))
     np.savez_compressed(tmp_path / "rows.npz", X=X, y=y, q=qid)
     text = cluster.source(tmp_path / "rows.svm", features=5)
     archive = cluster.source(tmp_path / "rows.npz", labels="y", qid="q")
@@ -196,9 +198,69 @@ def test_what_a_format_cannot_say_is_named(tmp_path):
     np.savez(tmp_path / "tags.npz", X=np.zeros((2, 2)), Y=[[0, 1], [1, 3]])
     with pytest.raises(DataError, match=r"tags.npz\[Y\], row 1: expected 0, 1, or a missing value, found 3"):
         CStarRanker(scores="pretrained").fit(cluster.source(tmp_path / "tags.npz", labels="Y"))
-    np.savez(tmp_path / "nan.npz", X=[[1.0], [np.nan]], y=[0, 1], q=[1, 1])
-    with pytest.raises(DataError, match=r"nan.npz\[X\], row 1, column 0: expected a finite number, found nan"):
-        MarginRanker().fit(cluster.source(tmp_path / "nan.npz", labels="y", qid="q"))
+    for name, member, message in (
+        ("X", [[1.0], [np.nan]], r"\[X\], column 0, row 1: expected a finite number, found nan"),
+        ("X", [["1"], ["2"]], r"\[X\]: expected 1 columns of numbers, found <U1"),
+        ("X", [[1.0], [2j]], r"\[X\]: expected 1 columns of numbers, found complex128"),
+        ("X", np.zeros((2, 0)), r"\[X\]: expected two dimensions, and a column at least, found shape \(2, 0\)"),
+        ("y", [0.0, np.nan], r"\[y\], row 1: expected a finite number, found nan"),
+        ("q", [0.5, 0.5], r"\[q\]: expected integer or string ids, found float64"),
+    ):
+        np.savez(tmp_path / "bad.npz", **{"X": [[1.0], [2.0]], "y": [0, 1], "q": [1, 1], name: member})
+        with pytest.raises(DataError, match=f"bad.npz{message}"):
+            MarginRanker().fit(cluster.source(tmp_path / "bad.npz", labels="y", qid="q"))
+    np.savez(tmp_path / "good.npz", X=np.ones((50, 1)), y=np.arange(50) % 2, q=np.zeros(50, dtype=int))
+    whole = (tmp_path / "good.npz").read_bytes()
+    (tmp_path / "good.npz").write_bytes(whole[:250] + b"\1" + whole[251:])
+    with pytest.raises(DataError, match=r"good.npz\[X\]: expected a whole array, found Bad CRC-32"):
+        MarginRanker().fit(cluster.source(tmp_path / "good.npz", labels="y", qid="q"))
+    np.savez(tmp_path / "more.npz", X=np.zeros((2, 2)), Y=[[0, 1, 1], [1, 0, 1]])
+    with pytest.raises(
+        DataError, match=r"more.npz\[Y\]: expected 2 rows as in X, shape \(2, 2\), found shape \(2, 3\)"
+    ):
+        cluster.source([tmp_path / "tags.npz", tmp_path / "more.npz"], labels="Y")
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        ("f", ["a", "b", "c"], "column 'f', row 0: expected numbers, found a column of String"),
+        ("q", [0.5, 0.5, 0.5], "column 'q', row 0: expected integer or string ids, found a column of Float64"),
+        ("tag", ["yes", "no", "no"], "column 'tag', row 0: expected numbers, found a column of String"),
+        ("tag", [[1], [0], [0]], "column 'tag', row 0: expected numbers, found a column of List"),
+        ("tag", [1, 0, 7], "column 'tag', row 2: expected 0, 1, or a missing value, found 7"),
+    ],
+)
+def test_a_column_of_another_kind_is_named(tmp_path, column, values, message):
+    table = {"q": [1, 1, 2], "f": [0.5, 1.0, 1.5], "g": [0.5, 1.0, 1.5], "tag": [0, 1, None], "tog": [1, 0, 1]}
+    pyarrow.parquet.write_table(pyarrow.table({**table, column: values}), tmp_path / "rows.parquet")
+    with pytest.raises(DataError, match=message):  # noqa: PT012
+        found = cluster.source(tmp_path / "rows.parquet", features=["f", "g"], labels=["tag", "tog"], qid="q")
+        CStarRanker(scores="pretrained").fit(found)
+
+
+def test_kinds_of_columns_that_say_the_same_are_read_the_same(tmp_path):
+    X, y, qid = rows(5)
+    table = pyarrow.table({"q": qid, "grade": y} | {f"f{at}": X[:, at] for at in range(5)})
+    kinds = {
+        "q": pyarrow.array(qid.astype(str)).dictionary_encode(),
+        "grade": pyarrow.array([Decimal(int(grade)) for grade in y]),
+        "f1": pyarrow.array(X[:, 1]).dictionary_encode(),
+    }
+    other = pyarrow.table({name: kinds.get(name, table[name]) for name in reversed(table.column_names)})
+    with pyarrow.parquet.ParquetWriter(tmp_path / "b.parquet", other.schema) as file:
+        for part in (other[:0], other[:40], other[:0], other[40:], other[:0]):
+            file.write_table(part)
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    pyarrow.parquet.write_table(pyarrow.table({name: [] for name in table.column_names}), tmp_path / "nothing.parquet")
+    plain = cluster.source(tmp_path / "a.parquet", labels="grade", qid="q").read(0, len(y))
+    names = [f"f{at}" for at in range(5)]
+    source = cluster.source(
+        [tmp_path / "b.parquet", tmp_path / "nothing.parquet"], features=names, labels="grade", qid="q"
+    )
+    for one, two in zip(plain, source.read(0, len(y)), strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert len(source.lists(Executor(1))) == 60
 
 
 LINEAR = {"scores": "linear", "surrogate": "max-margin", "learner": "bundle", "C": 1.0}
@@ -248,8 +310,16 @@ def test_bad_files_are_named(tmp_path):
         cluster.source(tmp_path / "gone.parquet", labels="grade", qid="q")
     with pytest.raises(DataError, match="expected a column called 'label'"):
         cluster.source(paths, labels="label", qid="q")
-    source = cluster.source([*paths, paths[0]], labels="grade", qid="q")
+    with pytest.raises(ValueError, match=r"paths: expected every file once, found .*part-0.parquet 2 times"):
+        cluster.source([*paths, paths[0]], labels="grade", qid="q")
+    with pytest.raises(IsADirectoryError, match=r"paths: expected files, or one path with \*, found the folder"):
+        cluster.source(tmp_path, labels="grade", qid="q")
+    source = cluster.source(paths[::-1], labels="grade", qid="q")
     with pytest.raises(DataError, match=r"query ids: expected the rows of a query together, found query \d+ again"):
+        MarginRanker().fit(source)
+    X[40, 2] = 1e300
+    source = cluster.source(written(tmp_path, X, y, qid), labels="grade", qid="q")
+    with pytest.raises(DataError, match=r"part-0.parquet, column 'f2', row 40: expected at most 1e\+50 in size, found"):
         MarginRanker().fit(source)
     X[40, 2] = np.nan
     source = cluster.source(written(tmp_path, X, y, qid), labels="grade", qid="q")
@@ -279,6 +349,8 @@ def test_what_does_not_go_with_a_source_is_named(tmp_path):
         GraphMatcher().fit(source, [0, 1])
     with pytest.raises(ValueError, match="X: expected arrays for BestFeatureRanker, found a source"):
         BestFeatureRanker().fit(source)
+    with pytest.raises(ValueError, match="labels: expected a source with labels, found one without"):
+        MarginRanker().fit(cluster.source(source.paths, qid="q", features=["f0"]))
     with pytest.raises(ValueError, match="qid: expected a source with query ids, found one without"):
         MarginRanker().fit(cluster.source(source.paths, labels="grade", features=["f0"]))
     with pytest.raises(ValueError, match="y: expected None with a source"):

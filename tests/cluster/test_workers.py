@@ -1,5 +1,7 @@
 """How blocks are dealt out, and what a worker must be."""
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,4 +39,10 @@ def test_other_processors_are_a_warning():
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True])
 def test_a_bad_number_of_workers_is_named(workers):
     with pytest.raises(ValueError, match="workers: expected a whole number >= 1"), cluster.ray(workers=workers):
+        pass
+
+
+def test_without_ray_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ImportError, match=r"a cluster needs Ray: pip install 'slatewise\[ray\]'"), cluster.ray():
         pass

@@ -79,6 +79,13 @@ def test_wrong_methods_are_refused(size, method):
         summed(np.zeros((size, size)), method)
 
 
+def test_weights_on_another_device_are_refused():
+    elsewhere = torch.empty((2, 2), device="meta")  # a tensor that lies on no CPU
+    for device in (None, "cpu"):
+        with pytest.raises(ValueError, match=f"device: expected 'meta', where log_weights is, found {device!r}"):
+            permanent(elsewhere, device=device)
+
+
 def test_without_a_gpu_the_error_says_so():
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")

@@ -16,7 +16,7 @@ from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +34,11 @@ from slatewise.data.row_source import RowSource, groups_of
 
 Ids: TypeAlias = NDArray[Any]
 MANIFEST = "manifest.json"
+_UNKNOWN = "queries unknown to the model"
 
 
-class Ranked(NamedTuple):
-    """How many lines a partition has, and how many of its queries the model does not know."""
+class Counts(NamedTuple):
+    """How many lines there are, and how many queries the model does not know."""
 
     n_lines: int
     n_unknown: int
@@ -46,8 +47,8 @@ class Ranked(NamedTuple):
 class Kind(Protocol):
     """A way to cut data into partitions and to rank one of them."""
 
-    def partitions(self, paths: Sequence[str], executor: Executor) -> Sequence[Any]:
-        """Say what the partitions are, without reading features."""
+    def partitions(self, model: Any, paths: Sequence[str], executor: Executor) -> Sequence[Any]:
+        """Say what the partitions are, without reading features; what the model cannot rank is an error."""
         ...
 
     def rank(self, model: Any, partition: Any, top: int) -> tuple[Rankings, int]:
@@ -77,9 +78,18 @@ class Lists(NamedTuple):
 class RowsOfLists:
     """Rows with query ids: the columns qid and features, and a label that is not looked at."""
 
-    def partitions(self, paths: Sequence[str], executor: Executor, *, judged: bool = False) -> Sequence[Lists]:
-        """Give every list to the row group it begins in; ``judged``: there must be a column label."""
-        source = RowSource.to_rank(paths, "qid", "label", judged=judged)
+    def partitions(
+        self, model: Any, paths: Sequence[str], executor: Executor, *, judged: bool = False
+    ) -> Sequence[Lists]:
+        """Give every list to the row group it begins in; ``judged``: there must be a column label.
+
+        Features are the columns that a model of a frame has names of, else all but qid and label, in their order.
+        """
+        names = getattr(model, "feature_names_in_", None)
+        source = RowSource.to_rank(paths, "qid", "label", None if names is None else names.tolist(), judged=judged)
+        if source.n_features != model.n_features_in_:
+            expected = f"{model.n_features_in_} columns of features, as the model has, beside qid and label"
+            raise DataError(paths[0], 0, 0, expected, str(source.n_features))
         lists = source.lists(executor)
         ends = np.cumsum([group.n_rows for group in source.groups])
         cuts = [0, *np.searchsorted(lists.offsets[:-1], ends).tolist()]
@@ -101,20 +111,35 @@ class RowsOfLists:
 class QueriesOfCatalogue:
     """Query ids in a column called query: each ranks all items of the model."""
 
-    def partitions(self, paths: Sequence[str], executor: Executor) -> Sequence[RowGroup]:
-        """Take row groups as they are."""
+    def partitions(self, model: Any, paths: Sequence[str], executor: Executor) -> Sequence[RowGroup]:
+        """Take row groups as they are; ids of the first say whether they are such as the model has."""
         del executor
-        return groups_of(paths, "query")
+        if model.by_features_ or model.window_ != 0:
+            kind = "features" if model.by_features_ else "sessions or baskets"
+            raise ValueError(
+                f"model: expected a LatentRanker of query ids on a cluster, found one of {kind}: rank on one machine, "
+                "without a cluster"
+            )
+        found = groups_of(paths, "query")
+        asked = _asked(found[0])
+        if asked.dtype.kind != model.query_ids_.dtype.kind:
+            expected = "strings" if model.query_ids_.dtype.kind == "U" else "whole numbers"
+            place = f"{found[0].path}, column 'query'"
+            raise DataError(place, 0, 0, f"ids as in fit, {expected}", f"dtype {asked.dtype}")
+        return found
 
     def rank(self, model: Any, partition: RowGroup, top: int) -> tuple[Rankings, int]:
         """Rank the items for the queries that the model knows."""
-        from slatewise.data.frames import ids_of
-        from slatewise.data.parquet import read_group
-
-        table = read_group(partition.path, partition.number, ["query"])
-        asked = ids_of(table["query"], partition.path, partition.first_row)
+        asked = _asked(partition)
         known = np.isin(asked, model.query_ids_)
         return model.rank(asked[known], min(top, len(model.item_ids_))), int(np.sum(~known))
+
+
+def _asked(group: RowGroup) -> Ids:
+    from slatewise.data.frames import ids_of
+    from slatewise.data.parquet import read_group
+
+    return ids_of(read_group(group.path, group.number, ["query"])["query"], group.path, group.first_row)
 
 
 KINDS: dict[str, type[Kind]] = {
@@ -146,24 +171,24 @@ def rank(workers: Workers, model: str | Path, data: str | Path, out: str | Path,
     from slatewise import load
 
     top, model, folder = whole_number("top", top, 1), str(Path(model).absolute()), Path(out).absolute()
-    name = type(load(model)).__name__
+    estimator = load(model)
+    name = type(estimator).__name__
     if name not in KINDS:
         raise ValueError(f"model: expected one of {', '.join(KINDS)} on a cluster, found a {name}")
     paths, kind = parquet_files(Path(data)), KINDS[name]()
     digest = sha256(Path(model).read_bytes()).hexdigest()
-    partitions = kind.partitions(paths, Executor.of(None))
+    partitions = kind.partitions(estimator, paths, Executor.of(None))
     said = _manifest(digest, paths, top, len(partitions))
-    if _begun(folder, said):
-        return _count(folder, len(partitions))
-    job = Job(model, digest, top, str(folder), kind)
+    is_complete = _begun(folder, said)
     left = [(at, one) for at, one in enumerate(partitions) if not _part(folder, at).exists()]
-    n_unknown = 0
-    for _, found in track(workers.each(_ranked, job, left), "partition", len(left)):
-        n_unknown += found.n_unknown
+    job = Job(model, digest, top, str(folder), kind)
+    for _ in track(workers.each(_ranked, job, left), "partition", len(left)):
+        pass
+    n_lines, n_unknown = _counted(folder, len(partitions))
     if n_unknown:
         warnings.warn(f"{data}: {n_unknown} queries are unknown to the model and get no list", stacklevel=2)
-    n_lines = _count(folder, len(partitions))
-    _write_manifest(folder, {**said, "complete": True, "lines": n_lines})
+    if not is_complete:
+        _write_manifest(folder, {**said, "complete": True, "lines": n_lines})
     return n_lines
 
 
@@ -174,6 +199,9 @@ def parquet_files(data: Path) -> list[str]:
     found = sorted(data.glob("*.parquet")) if data.is_dir() else [data]
     if not found:
         raise DataError(str(data), 0, 0, "Parquet files in the folder", "none")
+    for path in found:
+        if path.is_dir():
+            raise DataError(str(path), 0, 0, "a Parquet file", "a folder")
     return [str(path.absolute()) for path in found]
 
 
@@ -193,21 +221,50 @@ def _begun(folder: Path, said: dict[str, Any]) -> bool:
     """Begin a folder, or see that it is of the same run; return whether that one is complete."""
     manifest = folder / MANIFEST
     if not manifest.exists():
-        if folder.is_dir() and any(not path.name.startswith(".") for path in folder.iterdir()):
-            raise FileExistsError(f"out: expected a new or an empty folder, found files in {folder}")
+        _require_only(folder, set())
         _require_writable(folder)
-        _write_manifest(folder, said)
-        return False
-    found: dict[str, Any] = json.loads(manifest.read_text())
+        if _first(folder, said):
+            return False
+    found = _said_in(manifest)
     differing = [name for name in said if name != "complete" and found.get(name) != said[name]]
     if differing:
         raise FileExistsError(
             f"out: expected a new folder, or a run of the same model and data to go on with, found another "
             f"{', '.join(differing)} in {manifest}"
         )
-    if not found["complete"]:
+    _require_only(folder, {MANIFEST, *(_part(folder, at).name for at in range(said["partitions"]))})
+    is_complete = found.get("complete") is True
+    if not is_complete:
         _require_writable(folder)
-    return bool(found["complete"])
+    return is_complete
+
+
+def _require_only(folder: Path, ours: set[str]) -> None:
+    """Raise FileExistsError where there are other files: whoever reads the folder would take them for answers."""
+    there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    others = [name for name in there if not name.startswith(".") and name not in ours]
+    if others:
+        kind = "only the files of this run" if ours else "a new or an empty folder"
+        raise FileExistsError(f"out: expected {kind}, found files in {folder}: {others[0]}")
+
+
+def _first(folder: Path, said: dict[str, Any]) -> bool:
+    """Write the manifest of a run that begins; return False where another run began in the same moment."""
+    try:
+        _write_manifest(folder, said, new=True)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _said_in(manifest: Path) -> dict[str, Any]:
+    try:
+        found: Any = json.loads(manifest.read_bytes())
+    except ValueError as error:
+        found = error
+    if not isinstance(found, dict):
+        raise DataError(str(manifest), 0, 0, "the manifest of a run (remove the folder to begin anew)", str(found))
+    return cast("dict[str, Any]", found)
 
 
 def _require_writable(folder: Path) -> None:
@@ -220,8 +277,8 @@ def _require_writable(folder: Path) -> None:
         raise type(error)(f"out: expected a folder that can be written to, found {folder}: {error.strerror}") from None
 
 
-def _write_manifest(folder: Path, said: dict[str, Any]) -> None:
-    with atomic_file(folder / MANIFEST) as file:
+def _write_manifest(folder: Path, said: dict[str, Any], *, new: bool = False) -> None:
+    with atomic_file(folder / MANIFEST, new=new) as file:
         file.write(json.dumps(said, indent=1).encode())
 
 
@@ -229,13 +286,15 @@ def _part(folder: Path, number: int) -> Path:
     return folder / f"part-{number:06d}.parquet"
 
 
-def _count(folder: Path, n_partitions: int) -> int:
+def _counted(folder: Path, n_partitions: int) -> Counts:
+    """Count what all files have, whichever run wrote them."""
     from slatewise.data.parquet import row_groups
 
-    return sum(sum(row_groups(str(_part(folder, at)))[1]) for at in range(n_partitions))
+    parts = [row_groups(str(_part(folder, at))) for at in range(n_partitions)]
+    return Counts(sum(sum(part.sizes) for part in parts), sum(int(part.notes.get(_UNKNOWN, 0)) for part in parts))
 
 
-def _ranked(job: Job, partition: tuple[int, Any]) -> Ranked:
+def _ranked(job: Job, partition: tuple[int, Any]) -> None:
     """Rank one partition in a worker, and write its file."""
     from slatewise.data.parquet import write_columns
 
@@ -249,8 +308,7 @@ def _ranked(job: Job, partition: tuple[int, Any]) -> Ranked:
         "score": found.scores.reshape(-1),
     }
     with atomic_path(_part(Path(job.out), number)) as temporary:
-        write_columns(temporary, columns)
-    return Ranked(len(starts), n_unknown)
+        write_columns(temporary, columns, {_UNKNOWN: str(n_unknown)})
 
 
 @lru_cache(maxsize=1)
@@ -262,4 +320,7 @@ def loaded(path: str, expected: str) -> Any:
     if found != expected:
         raise ValueError(f"{path}: expected the file that the driver found, found another one on a worker")
     model: Any = load(path)
+    cast("dict[str, Any]", vars(model)).pop(
+        "feature_names_in_", None
+    )  # columns were read by them, and come as an array
     return model.set_params(n_threads=1) if "n_threads" in model.get_params() else model

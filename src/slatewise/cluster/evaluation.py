@@ -40,11 +40,12 @@ def evaluate(workers: Workers, model: str | Path, data: str | Path, measures: Se
     from slatewise import load
 
     model = str(Path(model).absolute())
-    name = type(load(model)).__name__
+    estimator = load(model)
+    name = type(estimator).__name__
     known = [one for one, kind in KINDS.items() if kind is RowsOfLists]
     if name not in known:
         raise ValueError(f"model: expected one of {', '.join(known)} to be measured on a cluster, found a {name}")
-    partitions = RowsOfLists().partitions(parquet_files(Path(data)), Executor.of(None), judged=True)
+    partitions = RowsOfLists().partitions(estimator, parquet_files(Path(data)), Executor.of(None), judged=True)
     job = _Job(model, sha256(Path(model).read_bytes()).hexdigest(), tuple(measures))
     found = dict(track(workers.each(_measured, job, partitions), "partition", len(partitions)))
     values = np.concatenate([found[number] for number in range(len(partitions))], axis=1)

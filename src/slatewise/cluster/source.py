@@ -55,4 +55,7 @@ def source(
         if not found:
             raise FileNotFoundError(f"paths: expected files like {text}, found none")
         paths = found
+    for path in paths:
+        if Path(path).is_dir():
+            raise IsADirectoryError(f"paths: expected files, or one path with *, found the folder {path}")
     return RowSource.of([str(Path(path).absolute()) for path in paths], features, labels, qid)

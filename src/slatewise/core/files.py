@@ -33,12 +33,13 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
+def atomic_path(path: str | os.PathLike[str], *, new: bool = False) -> Generator[Path]:
     """Yield a temporary file of the same folder that takes the place of ``path`` when the block ends well.
 
     If the block raises, ``path`` stays as it was and the temporary file is gone. A file that is replaced hands its
     permissions on; a link is followed, so that it still points to the file afterwards. What is there and is no plain
-    file (a folder, a device, a pipe) is an error: a rename would take its place.
+    file (a folder, a device, a pipe) is an error: a rename would take its place. ``new``: so is a file, also one that
+    appeared meanwhile, FileExistsError; in folders without hard links only one that is there at the end.
 
     Examples
     --------
@@ -67,7 +68,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
         if os.name != "posix":
             os.close(lock)  # elsewhere an open file cannot be renamed
             lock = None
-        os.replace(temporary, target)
+        if new:
+            _link(temporary, target)
+        else:
+            os.replace(temporary, target)
     finally:
         if lock is not None:
             os.close(lock)
@@ -77,7 +81,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
 
 
 @contextmanager
-def atomic_file(path: str | os.PathLike[str]) -> Generator[BinaryIO]:
+def atomic_file(path: str | os.PathLike[str], *, new: bool = False) -> Generator[BinaryIO]:
     """Yield a binary file to write; ``path`` appears when the block ends well. ``.gz`` and ``.xz`` are compressed.
 
     Examples
@@ -90,7 +94,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Generator[BinaryIO]:
     b'42'
     """
     ending = Path(path).suffix
-    with atomic_path(path) as temporary, open(temporary, "wb") as raw:
+    with atomic_path(path, new=new) as temporary, open(temporary, "wb") as raw:
         if ending == ".gz":
             # No name and no time inside: the same content gives the same bytes.
             with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
@@ -100,6 +104,18 @@ def atomic_file(path: str | os.PathLike[str]) -> Generator[BinaryIO]:
                 yield cast(BinaryIO, file)
         else:
             yield raw
+
+
+def _link(temporary: Path, target: Path) -> None:
+    """Give a file its name, unless somebody has it."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise
+    except OSError:  # no hard links here: two writers of the same moment are not told apart
+        if target.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
+        os.replace(temporary, target)
 
 
 def _made_beside(target: Path) -> tuple[Path, int]:

@@ -123,17 +123,22 @@ def ids_of(series: nw.Series[Any], name: str, first_row: int) -> Ids:
 
 def numbers_of(series: nw.Series[Any], name: str, first_row: int) -> Float:
     """Return a column of finite numbers, none of them missing."""
-    if not series.dtype.is_numeric() and series.dtype != nw.Boolean:
-        raise column_fault(series, name, first_row, 0, "numbers", f"a column of {series.dtype}")
-    whole = series.dtype.is_integer() and not series.is_null().any()
-    # Straight to NumPy where that is safe: Arrow refuses to cast integers that float64 would round.
-    values = np.asarray((series if whole else series.cast(nw.Float64)).to_numpy(), dtype=np.float64)
+    values = floats_of(series, name, first_row)
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         row = int(bad[0])
         found = "a missing value" if bool(series.is_null().to_numpy()[row]) else str(values[row])
         raise column_fault(series, name, first_row, row, "a finite number", found)
     return values
+
+
+def floats_of(series: nw.Series[Any], name: str, first_row: int) -> Float:
+    """Return a column of numbers or booleans; what is missing is NaN."""
+    if not series.dtype.is_numeric() and series.dtype != nw.Boolean:
+        raise column_fault(series, name, first_row, 0, "numbers", f"a column of {series.dtype}")
+    whole = series.dtype.is_integer() and not series.is_null().any()
+    # Straight to NumPy where that is safe: Arrow refuses to cast integers that float64 would round.
+    return np.asarray((series if whole else series.cast(nw.Float64)).to_numpy(), dtype=np.float64)
 
 
 def column_fault(series: nw.Series[Any], name: str, first_row: int, row: int, expected: str, found: str) -> DataError:

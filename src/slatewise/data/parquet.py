@@ -6,14 +6,14 @@ import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import narwhals as nw
 import numpy as np
 
 from slatewise.core.errors import DataError
 from slatewise.data._source import TABLE_MAGIC, PathOrFile
-from slatewise.data.frames import Columns, ids_of, rows_of
+from slatewise.data.frames import Columns, ids_of, require_columns, rows_of
 from slatewise.data.records import Ids, RowsToRank
 
 try:
@@ -117,11 +117,25 @@ def read_table(path: PathOrFile, chosen: Callable[[list[str], str], list[str]]) 
         return _whole(table, columns), name
 
 
-def row_groups(path: str) -> tuple[list[str], list[int]]:
-    """Return the names of the columns of a Parquet file, and how many rows each of its row groups has."""
+class RowGroups(NamedTuple):
+    """What a Parquet file has, and how many rows each of its row groups."""
+
+    names: list[str]
+    sizes: list[int]
+    nothing: nw.DataFrame[Any]
+    """All columns, without a row."""
+    notes: dict[str, str]
+    """What :func:`write_columns` was told to note."""
+
+
+def row_groups(path: str) -> RowGroups:
+    """Look into a Parquet file, without reading a row."""
     with _open_parquet(path) as file:
-        metadata = file.metadata
-        return file.schema_arrow.names, [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
+        metadata, schema = file.metadata, file.schema_arrow
+        require_columns(schema.names, path, [])
+        sizes = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
+        notes = {name.decode(): text.decode(errors="replace") for name, text in (schema.metadata or {}).items()}
+        return RowGroups(schema.names, sizes, nw.from_native(schema.empty_table(), eager_only=True), notes)
 
 
 def read_group(path: str, number: int, columns: Sequence[str]) -> nw.DataFrame[Any]:
@@ -139,10 +153,10 @@ def _open_parquet(path: str) -> Generator[pyarrow.parquet.ParquetFile]:
             raise DataError(path, 0, 0, "a complete Parquet file", str(error).partition("\n")[0]) from None
 
 
-def write_columns(path: Path, columns: dict[str, Any]) -> None:
-    """Write columns of equal length as a Parquet file."""
+def write_columns(path: Path, columns: dict[str, Any], notes: dict[str, str] | None = None) -> None:
+    """Write columns of equal length as a Parquet file, and notes beside them."""
     with open(path, "wb") as file:
-        pyarrow.parquet.write_table(pyarrow.table(columns), file)
+        pyarrow.parquet.write_table(pyarrow.table(columns, metadata=notes), file)
 
 
 class _Queries:

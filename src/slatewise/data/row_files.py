@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from slatewise.core.checks import require_in_range
+from slatewise.core.checks import LARGEST
 from slatewise.core.errors import DataError
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -100,7 +101,10 @@ def format_of(
     if magic[:2] == b"\x1f\x8b" or magic == b"\xfd7zX":
         raise DataError(path, 0, 0, "plain text, of which any range can be read", "a compressed file")
     if labels is not None or qid is not None:
-        raise ValueError(f"labels, qid: expected None for SVMlight, whose lines have both, found {labels!r}, {qid!r}")
+        raise ValueError(
+            f"labels, qid: expected None for SVMlight, whose lines have both, or Parquet or npz files, found "
+            f"{labels!r}, {qid!r} and {path}, which is neither"
+        )
     if isinstance(features, bool) or not isinstance(features, int) or features < 1:
         raise ValueError(f"features: expected how many there are for SVMlight ({path}), found {features!r}")
     return SvmlightRows(features)
@@ -130,7 +134,9 @@ class ParquetRows:
         label_columns = labels if isinstance(labels, str | None) else tuple(labels)
         if features is None:
             own = {qid, *([label_columns] if isinstance(label_columns, str | None) else label_columns)}
-            features = [name for name in row_groups(path)[0] if name not in own]
+            features = [name for name in row_groups(path).names if name not in own]
+        if not features:
+            raise DataError(path, 0, 0, "a column of features", "none beside those that serve as something else")
         found = cls(tuple(features), label_columns, qid)
         found.groups(path)
         return found
@@ -157,16 +163,21 @@ class ParquetRows:
 
     def groups(self, path: str) -> list[RowGroup]:
         """Take row groups as they are."""
-        from slatewise.data.frames import require_columns
+        from slatewise.data.frames import floats_of, ids_of, require_columns
         from slatewise.data.parquet import row_groups
 
-        names, sizes = row_groups(path)
+        names, sizes, nothing, _ = row_groups(path)
         labels = [self.label_columns] if isinstance(self.label_columns, str | None) else self.label_columns
         require_columns(names, path, [name for name in (*labels, self.qid, *self.columns) if name is not None])
         for what, chosen in (("features", self.columns), ("labels", labels)):
             if len(set(chosen)) != len(chosen):
                 raise ValueError(f"{what}: expected every column once, found {list(chosen)}")
         starts = np.concatenate(([0], np.cumsum(sizes))).tolist()
+        if starts[-1]:  # a file without rows may say nothing of their kinds
+            for name in self.columns:
+                floats_of(nothing[name], path, 0)
+            if self.qid is not None:
+                ids_of(nothing[self.qid], path, 0)
         return [RowGroup(path, at, starts[at], size) for at, size in enumerate(sizes) if size]
 
     def features(self, group: RowGroup) -> Floats:
@@ -178,7 +189,7 @@ class ParquetRows:
         X = np.empty((group.n_rows, len(self.columns)))
         for place, feature in enumerate(self.columns):
             X[:, place] = numbers_of(table[feature], group.path, group.first_row)
-        require_in_range(group.path, X)
+        _require_in_range(X, group, self.columns)
         return X
 
     def numbers(self, group: RowGroup) -> Floats:
@@ -195,9 +206,7 @@ class ParquetRows:
 
     def labels(self, group: RowGroup) -> NDArray[Any]:
         """Read a column for each label, or the one of classes."""
-        import narwhals as nw
-
-        from slatewise.data.frames import ids_of
+        from slatewise.data.frames import floats_of, ids_of
         from slatewise.data.parquet import read_group
 
         if isinstance(self.label_columns, str):
@@ -207,7 +216,7 @@ class ParquetRows:
         table = read_group(group.path, group.number, names)
         told = np.empty((group.n_rows, len(names)), dtype=np.int8)
         for place, name in enumerate(names):
-            values = np.asarray(table[name].cast(nw.Float64).to_numpy(), dtype=np.float64)
+            values = floats_of(table[name], group.path, group.first_row)
             told[:, place] = _told(values, f"{group.path}, column {name!r}", group.first_row)
         return told
 
@@ -219,6 +228,16 @@ class ParquetRows:
         if self.qid is None:
             raise ValueError("qid: expected a column of query ids, found None")
         return ids_of(read_group(group.path, group.number, [self.qid])[self.qid], group.path, group.first_row)
+
+
+def _require_in_range(X: Floats, group: RowGroup, names: Sequence[object]) -> None:
+    """Raise DataError, with the file's own row, where a feature is not finite or too large."""
+    wrong = np.argwhere(~(np.abs(X) <= LARGEST))  # NaN too
+    if len(wrong):
+        row, column = wrong[0].tolist()
+        place = f"{group.path}, column {names[column]!r}, row {group.first_row + row}"
+        expected = f"at most {LARGEST:g} in size" if np.isfinite(X[row, column]) else "a finite number"
+        raise DataError(place, 0, 0, expected, str(X[row, column]))
 
 
 def _told(values: NDArray[Any], place: str, first_row: int) -> NDArray[np.int8]:
@@ -264,7 +283,7 @@ class SvmlightRows:
     def features(self, group: RowGroup) -> Floats:
         """Parse a range."""
         X = self._read(group).X.toarray().astype(np.float64)
-        require_in_range(group.path, X)
+        _require_in_range(X, group, range(1, self.n_features + 1))
         return X
 
     def numbers(self, group: RowGroup) -> Floats:
@@ -303,6 +322,7 @@ def _counted(text: bytes) -> tuple[int, int]:
     >>> _counted(b"1 qid:1 1:2\n# a comment\n\n  0 qid:1 1:3")
     (4, 2)
     """
+    text = text.removeprefix(b"\xef\xbb\xbf")  # as the reader does
     data = np.frombuffer(text, dtype=np.uint8)
     starts = np.concatenate(([0], np.flatnonzero(data == ord("\n")) + 1))
     starts = starts[starts < len(data)]
@@ -320,6 +340,8 @@ class NpzRows:
     member: str
     n_features: int
     label_member: str | None
+    label_shape: tuple[int, ...]
+    """Of a row's labels: () where there is one, or none."""
     qid_member: str | None
     label_names: list[str] | None
 
@@ -328,14 +350,13 @@ class NpzRows:
         """Look into the first file."""
         with _opened(path) as archive:
             shape = _header(archive, path, features).shape
+            label_shape = () if labels is None else _header(archive, path, labels).shape[1:]
             names = None
-            if labels is not None and len(_header(archive, path, labels).shape) == 2:
-                n_labels = _header(archive, path, labels).shape[1]
-                there = "label_names.npy" in archive.namelist()
-                names = _rows_of(archive, path, "label_names", 0, n_labels).tolist() if there else None
-        if len(shape) != 2:
-            raise DataError(f"{path}[{features}]", 0, 0, "two dimensions", f"shape {shape}")
-        return cls(features, shape[1], labels, qid, names)
+            if len(label_shape) == 1 and "label_names.npy" in archive.namelist():
+                names = _rows_of(archive, path, "label_names", 0, label_shape[0]).tolist()
+        if len(shape) != 2 or not shape[1]:
+            raise DataError(f"{path}[{features}]", 0, 0, "two dimensions, and a column at least", f"shape {shape}")
+        return cls(features, shape[1], labels, label_shape, qid, names)
 
     @property
     def has_labels(self) -> bool:
@@ -350,12 +371,15 @@ class NpzRows:
     def groups(self, path: str) -> list[RowGroup]:
         """Cut rows into ranges of about so many bytes."""
         with _opened(path) as archive:
-            shape = _header(archive, path, self.member).shape
-            if shape[1:] != (self.n_features,):
-                raise DataError(f"{path}[{self.member}]", 0, 0, f"{self.n_features} columns", f"shape {shape}")
-            for member in (self.label_member, self.qid_member):
-                if member is not None and _header(archive, path, member).shape[0] != shape[0]:
-                    raise DataError(f"{path}[{member}]", 0, 0, f"{shape[0]} rows as in {self.member}", "others")
+            shape, dtype, _ = _header(archive, path, self.member)
+            if shape[1:] != (self.n_features,) or dtype.kind not in "biuf":
+                expected = f"{self.n_features} columns of numbers"
+                raise DataError(f"{path}[{self.member}]", 0, 0, expected, f"{dtype} of shape {shape}")
+            for member, of_a_row in ((self.label_member, self.label_shape), (self.qid_member, ())):
+                found = (shape[0], *of_a_row) if member is None else _header(archive, path, member).shape
+                if found != (shape[0], *of_a_row):
+                    expected = f"{shape[0]} rows as in {self.member}, shape {(shape[0], *of_a_row)}"
+                    raise DataError(f"{path}[{member}]", 0, 0, expected, f"shape {found}")
         step = max(1, PIECE_BYTES // (8 * max(self.n_features, 1)))
         ends = [*range(0, shape[0], step), shape[0]]
         return [RowGroup(path, at, first, last - first) for at, (first, last) in enumerate(pairwise(ends))]
@@ -363,12 +387,7 @@ class NpzRows:
     def features(self, group: RowGroup) -> Floats:
         """Read a range of the features."""
         X = np.ascontiguousarray(self._read(group, self.member), dtype=np.float64)
-        bad = np.argwhere(~np.isfinite(X))
-        if len(bad):
-            row, column = bad[0].tolist()
-            place = f"{group.path}[{self.member}], row {group.first_row + row}, column {column}"
-            raise DataError(place, 0, 0, "a finite number", str(X[row, column]))
-        require_in_range(group.path, X)
+        _require_in_range(X, group._replace(path=f"{group.path}[{self.member}]"), range(self.n_features))
         return X
 
     def numbers(self, group: RowGroup) -> Floats:
@@ -377,23 +396,27 @@ class NpzRows:
             return np.zeros(group.n_rows)
         values = self._read(group, self.label_member)
         place = f"{group.path}[{self.label_member}]"
-        if values.ndim != 1 or values.dtype.kind not in "biuf" or not np.isfinite(values).all():
-            raise DataError(place, 0, 0, "one finite number per row", f"{values.dtype} of shape {values.shape}")
+        if values.ndim != 1 or values.dtype.kind not in "biuf":
+            raise DataError(place, 0, 0, "one number per row", f"{values.dtype} of shape {values.shape}")
+        for row in np.flatnonzero(~np.isfinite(values))[:1].tolist():
+            raise DataError(f"{place}, row {group.first_row + row}", 0, 0, "a finite number", str(values[row]))
         return values.astype(np.float64)
 
     def labels(self, group: RowGroup) -> NDArray[Any]:
         """Read a range of a matrix of labels, or of classes."""
-        values = self._read(group, str(self.label_member))
-        return values if values.ndim < 2 else _told(values, f"{group.path}[{self.label_member}]", group.first_row)
+        values, place = self._read(group, str(self.label_member)), f"{group.path}[{self.label_member}]"
+        if values.ndim > 2 or (values.ndim == 2 and values.dtype.kind not in "biuf"):
+            raise DataError(place, 0, 0, "a class per row, or a column of 0 and 1 per label", f"{values.dtype}")
+        return values if values.ndim < 2 else _told(values, place, group.first_row)
 
     def ids(self, group: RowGroup) -> NDArray[Any]:
         """Read a range of ids."""
         if self.qid_member is None:
             raise ValueError("qid: expected a member of query ids, found None")
         values = self._read(group, self.qid_member)
-        if values.ndim != 1 or values.dtype.kind not in "iuU":
+        if values.dtype.kind not in "iuU":
             place = f"{group.path}[{self.qid_member}]"
-            raise DataError(place, 0, 0, "one id per row", f"{values.dtype} of shape {values.shape}")
+            raise DataError(place, 0, 0, "integer or string ids", f"{values.dtype}")
         return values
 
     def _read(self, group: RowGroup, member: str) -> NDArray[Any]:
@@ -440,9 +463,12 @@ def _read_header(file: IO[bytes], path: str, member: str) -> _Header:
 def _rows_of(archive: zipfile.ZipFile, path: str, member: str, first: int, n_rows: int) -> NDArray[Any]:
     shape, dtype, start = _header(archive, path, member)
     size = dtype.itemsize * int(np.prod(shape[1:]))
-    with archive.open(f"{member}.npy") as file:
-        file.seek(start + first * size, os.SEEK_SET)
-        content = file.read(n_rows * size)
+    try:
+        with archive.open(f"{member}.npy") as file:
+            file.seek(start + first * size, os.SEEK_SET)
+            content = file.read(n_rows * size)
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise DataError(f"{path}[{member}]", 0, 0, "a whole array", str(error)) from None
     if len(content) != n_rows * size:
         raise DataError(f"{path}[{member}]", 0, 0, f"{first + n_rows} rows", "the end of the member")
     return np.frombuffer(content, dtype).reshape(n_rows, *shape[1:]).copy()

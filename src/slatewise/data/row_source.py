@@ -8,6 +8,7 @@ what stands apart from the rest of its query is an error.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -73,21 +74,27 @@ class RowSource:
         """Look into the files, without reading a feature; what they lack is an error."""
         if not paths:
             raise ValueError("paths: expected at least one file, found none")
+        for path, times in Counter(paths).items():
+            if times > 1:
+                raise ValueError(f"paths: expected every file once, found {path} {times} times")
         return cls._of(paths, format_of(paths[0], features, labels, qid))
 
     @classmethod
-    def to_rank(cls, paths: Sequence[str], qid: str, label: str, *, judged: bool) -> RowSource:
-        """Look into Parquet files whose rows are to be ranked: every column but these two is a feature."""
+    def to_rank(
+        cls, paths: Sequence[str], qid: str, label: str, features: Sequence[str] | None, *, judged: bool
+    ) -> RowSource:
+        """Look into Parquet files whose rows are to be ranked; features: by default every column but these two."""
         from slatewise.data.parquet import row_groups
 
-        features = [name for name in row_groups(paths[0])[0] if name not in (qid, label)]
+        if features is None:
+            features = [name for name in row_groups(paths[0]).names if name not in (qid, label)]
         return cls._of(paths, ParquetRows.of(paths[0], features, label if judged else None, qid))
 
     @classmethod
     def _of(cls, paths: Sequence[str], rows: RowFormat) -> RowSource:
         groups = [group for path in paths for group in rows.groups(path)]
         if not groups:
-            raise DataError(paths[0], 0, 0, "rows", "none")
+            raise DataError(paths[0], 0, 0, "rows", f"none in {len(paths)} files")
         return cls(tuple(paths), rows, tuple(groups))
 
     def __array__(self, dtype: object = None, copy: object = None) -> NDArray[Any]:
@@ -134,14 +141,18 @@ class RowSource:
         digest = self.sha256(*(run.digest for run in runs))
         return ListTable(joined.ids, offsets, joined.least, joined.most, grades, digest)
 
+    def require_labels(self) -> None:
+        """Raise ValueError where nothing is known of the rows."""
+        if not self.format.has_labels:
+            raise ValueError("labels: expected a source with labels, found one without")
+
     def relevances(self, executor: Executor) -> Floats:
         """Read one relevance per row."""
         return np.concatenate(executor.gather(_numbers_of, self.format, self.groups))
 
     def labels(self, executor: Executor) -> NDArray[Any]:
         """Read the labels of all rows: a matrix, or a class per row."""
-        if not self.format.has_labels:
-            raise ValueError("labels: expected a source with labels, found one without")
+        self.require_labels()
         return np.concatenate(executor.gather(_labels_of, self.format, self.groups))
 
     def sha256(self, *content: bytes) -> str:
@@ -338,8 +349,11 @@ def _picked(how: tuple[RowFormat, Make], wanted: _Picked) -> NDArray[Any]:
 
 
 def groups_of(paths: Sequence[str], column: str) -> list[RowGroup]:
-    """Return the row groups of Parquet files that have a column."""
-    return [group for path in paths for group in ParquetRows((), None, column).groups(path)]
+    """Return the row groups of Parquet files that have a column of ids."""
+    found = [group for path in paths for group in ParquetRows((), None, column).groups(path)]
+    if not found:
+        raise DataError(paths[0], 0, 0, "rows", f"none in {len(paths)} files")
+    return found
 
 
 class _Runs(NamedTuple):

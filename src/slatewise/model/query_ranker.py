@@ -90,6 +90,7 @@ class QueryRanker(SavedEstimator):
     def _fit_files(self, source: RowSource, given: list[str]) -> Self:
         if given:
             raise ValueError(f"{given[0]}: expected None with a source, which names its columns, found a value")
+        source.require_labels()
         self._settle_seed()
         lists = source.lists(Executor.of(self.get_params().get("n_threads")))
         card = replace(card_for(len(lists), np.empty(0)), n_rows=source.n_rows, data_sha256=lists.sha256)

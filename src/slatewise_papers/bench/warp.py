@@ -3,11 +3,16 @@
 Recall is R@10 on all pairs of sessions that were not trained on. The race: how long the blocked engine takes to the
 recall that lightfm-next has after ten epochs at 100 draws. Steps, norms and the length of lists are the defaults of
 LatentRanker and of the peer, not tuned on this data.
+
+``python -m slatewise_papers.bench.warp [--quick]`` runs the peer's ten epochs alone: its recall is what other engines,
+as that of a GPU in ``bench.gpu_warp --race``, are timed to.
 """
 
 from __future__ import annotations
 
+import os
 import time
+from argparse import ArgumentParser
 from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
@@ -59,15 +64,16 @@ class Race:
 
 @dataclass(frozen=True)
 class Trained:
-    """Seconds of each epoch, and R@10 after those asked for."""
+    """Seconds of each epoch, R@10 after those asked for, and CPU seconds of all threads in all epochs."""
 
     seconds: list[float]
     recall: dict[int, float]
+    cpu_seconds: float = 0.0
 
 
 def run(quick: bool = False) -> Table:
     """Train; ``quick``: a thirtieth of the items and pairs."""
-    race = generated_race(5_900 if quick else 176_948, 37_000 if quick else 1_130_000)
+    race = _generated(quick)
     threads = Executor.of(None).n_threads
     # The peer's hundred draws are run once, for both rows that they are compared in.
     peer: dict[int, Trained] = {}
@@ -104,6 +110,10 @@ def _race(race: Race, peer: Trained | None) -> list[Row]:
         Row(what, seconds, name, None if peer is None else sum(peer.seconds), bar="ratio >= 5 (stretch 10)"),
         Row("blocked, R@10 reached", reached, name, goal, unit="", bar="not below the peer's"),
     ]
+
+
+def _generated(quick: bool) -> Race:
+    return generated_race(5_900 if quick else 176_948, 37_000 if quick else 1_130_000)
 
 
 def generated_race(n_items: int, n_sessions: int) -> Race:
@@ -148,13 +158,15 @@ def _peer(race: Race, draws: int, epochs: int, threads: int) -> Trained:
     model.fit(matrix, epochs=0)
     seconds: list[float] = []
     recall: dict[int, float] = {}
+    cpu_seconds = 0.0
     for epoch in range(1, epochs + 1):
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), time.process_time()
         model.fit_partial(matrix, epochs=1, num_threads=threads)
         seconds.append(time.perf_counter() - start)
+        cpu_seconds += time.process_time() - busy
         if epoch in (SAMPLED_EPOCHS, epochs):
             recall[epoch] = race.recall(factors_of(model, first_factors(race.n_items)))
-    return Trained(seconds, recall)
+    return Trained(seconds, recall, cpu_seconds)
 
 
 def factors_of(model: Any, factors: Factors) -> Factors:
@@ -213,3 +225,23 @@ def _same_bits(race: Race) -> list[Row]:
         theirs = min(seconds(threads) for threads in (1, None) for _ in range(3))
     what = f"blocked, whole catalogue, {len(pairs)} pairs, bits that do not depend on threads"
     return [Row(what, ours, "the same on threaded BLAS", theirs, bar="ratio >= 0.77 (at most 1.3x its time)")]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the recall of lightfm-next after its ten epochs, their seconds, and the CPU seconds of all threads."""
+    parser = ArgumentParser(prog="python -m slatewise_papers.bench.warp")
+    parser.add_argument("--quick", action="store_true", help="a thirtieth of the items and pairs")
+    race, threads = _generated(parser.parse_args(arguments).quick), Executor.of(None).n_threads
+    print(f"{race.n_items} items, {len(race.queries)} pairs, {len(race.test_queries)} to test on, {threads} threads")
+    print(
+        f"load of the machine before, 1 and 5 minutes: {os.getloadavg()[0]:.2f}, {os.getloadavg()[1]:.2f}", flush=True
+    )
+    peer = _peer(race, 100, PEER_EPOCHS, threads)
+    print("lightfm-next, 100 draws, seconds of each epoch:", *(f"{one:.1f}" for one in peer.seconds))
+    print(f"{sum(peer.seconds):.1f} s in all, {peer.cpu_seconds:.1f} CPU s; load after, {os.getloadavg()[0]:.2f}")
+    for epochs, recall in peer.recall.items():
+        print(f"R@10 after {epochs} epochs {recall:.4f}")
+
+
+if __name__ == "__main__":
+    main()
