@@ -13,6 +13,7 @@ from slatewise.serve.model_file import ModelFile
 from slatewise.serve.models import Models
 from slatewise.serve.spool import Spool
 from tests.serve.conftest import fit_plays, make_asking
+from tests.serve.real import are_alike
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +102,7 @@ def flipped(path, files):
 
 
 BAD = {
-    "cut": (cut, "plays@"),
+    "cut": (cut, "plays.safetensors: tensor"),
     "a bit flipped": (flipped, "does not match its checksum"),
     "empty": (lambda path, files: path.write_bytes(b""), "expected"),
     "no model": (lambda path, files: path.write_text("hello " * 100), "expected"),
@@ -110,7 +111,9 @@ BAD = {
         "expected a LatentRanker, found a MetricRan",
     ),
     "gone": (lambda path, files: path.unlink(), "No such file"),
-    "a folder": (lambda path, files: (path.unlink(), path.mkdir()), "Is a directory"),
+    "a folder": (lambda path, files: (path.unlink(), path.mkdir()), "found a folder or device"),
+    "a pipe": (lambda path, files: (path.unlink(), os.mkfifo(path)), "found a folder or device"),
+    "without an end": (lambda path, files: (path.unlink(), path.symlink_to("/dev/zero")), "found a folder or device"),
 }
 
 
@@ -198,7 +201,7 @@ def test_swaps_under_load(served, two):
             answered = await session.post("/v1/models/plays/rank", json={"queries": [1, 2, 3]})
             assert answered.status_code == 200
             body = answered.json()
-            assert body["answers"] == right[body["version"]]
+            assert are_alike(body["answers"], right[body["version"]])
             seen.add(body["version"])
         return seen
 
