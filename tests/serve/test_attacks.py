@@ -141,6 +141,9 @@ def test_those_who_watch_processes_need_no_name(files, tmp_path):
     assert ask(served.app, "GET", "/health", [HERE, ("sec-fetch-site", "cross-site")]).status == 403
     for path in ("/v1/models", "/metrics", "/openapi.json"):
         assert ask(served.app, "GET", path, [HERE]).status == 421
+    wrong = ("authorization", f"Bearer {make_token().token}")
+    assert {ask(served.app, "GET", "/health", [HERE, wrong]).status for _ in range(11)} == {401, 429}
+    assert ask(served.app, "GET", "/health", [HERE]).status == 200  # whatever others show from the same address
     served.service.close()
 
 

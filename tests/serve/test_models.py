@@ -4,10 +4,12 @@ import asyncio
 import os
 import shutil
 import threading
+from pathlib import Path
 
 import httpx
 import pytest
 
+from slatewise.serve import models
 from slatewise.serve.limits import Limits
 from slatewise.serve.model_file import ModelFile
 from slatewise.serve.models import Models
@@ -136,6 +138,17 @@ def test_a_bad_file_is_refused_and_the_old_one_stays(served, two, files, bad):
     asked.service.models.look()
     assert version_of(asked) != before
     assert asked.get("/v1/models/plays")[1]["refused"] is None
+
+
+def test_a_service_that_ends_leaves_off_warming_up(served, monkeypatch):
+    """A stop does not wait for all that is still to be compiled, and calls no model bad for it."""
+    asked, _ = served
+    warmed = []
+    monkeypatch.setattr(models, "_answered", lambda door, request: (warmed.append(request), asked.service.close()))
+    asked.service.models.look()
+    assert len(warmed) == 1
+    assert asked.service.models.about("plays") == {"name": "plays", "ready": False, "refused": None}
+    assert list(Path(asked.settings.spool).iterdir()) == []
 
 
 def test_what_nobody_foresaw_is_a_refusal_too(served, two, monkeypatch, caplog):

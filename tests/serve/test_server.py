@@ -177,6 +177,16 @@ def assert_told(capsys, message):
     assert (len(said.err.strip().splitlines()), said.out) == (1, "")
 
 
+def test_a_service_without_room_for_copies(files, monkeypatch, capsys):
+    def full():
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", full)
+    with pytest.raises(SystemExit, match="2"):
+        main(["serve", str(files["plays"]), "--port", "0"])
+    assert_told(capsys, "No usable temporary directory found")
+
+
 def test_a_service_without_a_model(capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["serve", "--port", "0"])

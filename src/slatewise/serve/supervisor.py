@@ -40,8 +40,8 @@ def serve(settings: Settings, workers: int = 1, said: Callable[[str], None] = la
     listening = bind(settings.host, settings.port)
     settings = replace(settings, port=listening.getsockname()[1]).check()
     write_logs()
-    said(settings.address)
     with own_folder() as (folder, lock):
+        said(settings.address)
         spool, figures, warm = (folder / name for name in ("models", "figures", "warm"))
         for one in (spool, figures, warm):
             one.mkdir()
