@@ -10,6 +10,7 @@ COPY --from=build /opt/slatewise /opt/slatewise
 ENV PATH=/opt/slatewise/bin:$PATH NUMBA_CACHE_DIR=/tmp/numba MPLCONFIGDIR=/tmp/matplotlib PYTHONDONTWRITEBYTECODE=1
 USER 10001
 WORKDIR /models
+# Inside it is always this port, where the health check asks; docker run -p chooses the one outside.
 EXPOSE 8000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=120s \

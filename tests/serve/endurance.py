@@ -184,6 +184,7 @@ def warm(folder, n):
     at_readiness = kernels()
     asked = [(route, body) for route, body in BASES.items()]
     asked += [(f"{name}/rank", {"queries": QUERIES, **more}) for name in ("neighbours", "sums") for more in SWITCHES]
+    asked += [("people/rank", {"queries": QUERIES, "query_features": [[0.5, -1.0]] * 3, **more}) for more in SWITCHES]
     asked += [("plays/rank", {"queries": [[1, 2]] * size}) for size in (1, 3, 30)]
     asked += [("plays/rank", {"queries": [1] * size, **more}) for size in (1, 30) for more in ({}, {"stage": 0})]
     asked += [("plays/rank", {"queries": [1], "exclude": [[2]]}), ("plays/explain", {"queries": [[1]], "stage": 0})]

@@ -34,6 +34,12 @@ ATTACKS = {
     "a wrong token where none is needed": ("GET", "/v1/models", [HERE, ("authorization", "Bearer slw_x")], 401),
     "two lengths": ("POST", "/v1/models/plays/rank", [HERE, ("content-length", "1"), ("content-length", "2")], 400),
     "two kinds": ("POST", "/v1/models/plays/rank", [HERE, ("content-type", "a/b"), ("content-type", "c/d")], 400),
+    "two ways to say where a body ends": (
+        "POST",
+        "/v1/models/plays/rank",
+        [HERE, ("content-length", "5"), ("transfer-encoding", "chunked")],
+        400,
+    ),
     "a length beyond the limit": ("POST", "/v1/models/plays/rank", [HERE, ("content-length", "999999999")], 413),
 }
 
@@ -135,6 +141,9 @@ def test_those_who_watch_processes_need_no_name(files, tmp_path):
     assert ask(served.app, "GET", "/health", [HERE, ("sec-fetch-site", "cross-site")]).status == 403
     for path in ("/v1/models", "/metrics", "/openapi.json"):
         assert ask(served.app, "GET", path, [HERE]).status == 421
+    wrong = ("authorization", f"Bearer {make_token().token}")
+    assert {ask(served.app, "GET", "/health", [HERE, wrong]).status for _ in range(11)} == {401, 429}
+    assert ask(served.app, "GET", "/health", [HERE]).status == 200  # whatever others show from the same address
     served.service.close()
 
 
@@ -153,10 +162,17 @@ def test_names_cannot_write_into_logs_or_answers(asking):
 
 
 def test_long_names_are_not_echoed_at_length(asking):
-    for fields in ({"queries": ["a" * 1000]}, {"queries": ["item 01"], "x" * 100_000: 1}):
-        status, body = asking.rank("names", **fields)
+    for name, fields in (
+        ("names", {"queries": ["a" * 1000]}),
+        ("names", {"queries": ["item 01"], "x" * 100_000: 1}),
+        ("names", {"queries": ["item 01"], "x\n\x1b[2J" * 100_000: 1}),
+        ("tags", {"queries": [[0.0] * 8], "known": [{"x\n\x1b[2J" * 100_000: 1}]}),
+    ):
+        status, body = asking.rank(name, **fields)
         assert status == 422
         assert len(body["message"]) < 2000
+        assert body["message"].isprintable()
+        assert "expected" in body["message"]
 
 
 def test_what_fails_inside_says_nothing_of_it(asking, monkeypatch, caplog):

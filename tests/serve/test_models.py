@@ -4,15 +4,18 @@ import asyncio
 import os
 import shutil
 import threading
+from pathlib import Path
 
 import httpx
 import pytest
 
+from slatewise.serve import models
 from slatewise.serve.limits import Limits
 from slatewise.serve.model_file import ModelFile
 from slatewise.serve.models import Models
 from slatewise.serve.spool import Spool
 from tests.serve.conftest import fit_plays, make_asking
+from tests.serve.real import are_alike
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +104,7 @@ def flipped(path, files):
 
 
 BAD = {
-    "cut": (cut, "plays@"),
+    "cut": (cut, "plays.safetensors: tensor"),
     "a bit flipped": (flipped, "does not match its checksum"),
     "empty": (lambda path, files: path.write_bytes(b""), "expected"),
     "no model": (lambda path, files: path.write_text("hello " * 100), "expected"),
@@ -110,7 +113,9 @@ BAD = {
         "expected a LatentRanker, found a MetricRan",
     ),
     "gone": (lambda path, files: path.unlink(), "No such file"),
-    "a folder": (lambda path, files: (path.unlink(), path.mkdir()), "Is a directory"),
+    "a folder": (lambda path, files: (path.unlink(), path.mkdir()), "found a folder or device"),
+    "a pipe": (lambda path, files: (path.unlink(), os.mkfifo(path)), "found a folder or device"),
+    "without an end": (lambda path, files: (path.unlink(), path.symlink_to("/dev/zero")), "found a folder or device"),
 }
 
 
@@ -133,6 +138,17 @@ def test_a_bad_file_is_refused_and_the_old_one_stays(served, two, files, bad):
     asked.service.models.look()
     assert version_of(asked) != before
     assert asked.get("/v1/models/plays")[1]["refused"] is None
+
+
+def test_a_service_that_ends_leaves_off_warming_up(served, monkeypatch):
+    """A stop does not wait for all that is still to be compiled, and calls no model bad for it."""
+    asked, _ = served
+    warmed = []
+    monkeypatch.setattr(models, "_answered", lambda door, request: (warmed.append(request), asked.service.close()))
+    asked.service.models.look()
+    assert len(warmed) == 1
+    assert asked.service.models.about("plays") == {"name": "plays", "ready": False, "refused": None}
+    assert list(Path(asked.settings.spool).iterdir()) == []
 
 
 def test_what_nobody_foresaw_is_a_refusal_too(served, two, monkeypatch, caplog):
@@ -198,7 +214,7 @@ def test_swaps_under_load(served, two):
             answered = await session.post("/v1/models/plays/rank", json={"queries": [1, 2, 3]})
             assert answered.status_code == 200
             body = answered.json()
-            assert body["answers"] == right[body["version"]]
+            assert are_alike(body["answers"], right[body["version"]])
             seen.add(body["version"])
         return seen
 

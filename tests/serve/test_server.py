@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from slatewise.cli.main import main
+from slatewise.serve.folder import own_folder
 from slatewise.serve.supervisor import bind
 from slatewise.web.tokens import make_token
 from tests.serve.conftest import make_asking
@@ -73,9 +75,11 @@ def test_workers_are_replaced_and_end_with_who_started_them(files, right):
         served.process.wait(60)
         for _ in range(3000):
             if not any(map(_is_alive, workers)):
-                return
+                break
             time.sleep(0.02)
-    raise AssertionError("workers outlive their supervisor")
+        else:
+            raise AssertionError("workers outlive their supervisor")
+    assert all(json.loads(line)["process"] for line in served.lines)
 
 
 def _is_alive(number):
@@ -91,7 +95,7 @@ def test_the_end_of_an_answer_does_not_wait_for_the_client():
         assert listening.proto == socket.IPPROTO_TCP
 
 
-def test_tokens_are_needed_where_others_can_reach_it(files, tmp_path, capsys):
+def test_tokens_are_needed_where_others_can_reach_it(files, tmp_path, capsys, caplog):
     tokens = tmp_path / "tokens.txt"
     with pytest.raises(SystemExit, match="0"):
         main(["serve", "--make-token", str(tokens)])
@@ -112,11 +116,33 @@ def test_tokens_are_needed_where_others_can_reach_it(files, tmp_path, capsys):
     other = make_token()
     tokens.write_text(f"# new ones\n\n{other.token} of Ann\n{make_token().digest}\n")
     assert (status("/v1/models", token), status("/v1/models", other.token)) == (401, 200)
-    tokens.write_text("password\n")
-    assert status("/v1/models", other.token) == 401
-    tokens.unlink()
-    assert status("/v1/models", other.token) == 401
+    with caplog.at_level("INFO", "slatewise.serve"):
+        caplog.clear()
+        tokens.write_text("password\n")
+        assert status("/v1/models", other.token) == status("/v1/models", token) == 401
+        tokens.write_bytes(b"\xff\xfe")
+        assert status("/v1/models", other.token) == 401
+        tokens.unlink()
+        assert status("/v1/models", other.token) == 401
+        tokens.write_text(other.token)
+        assert status("/v1/models", other.token) == 200
+    said = [record.fields.get("reason", record.fields.get("tokens")) for record in caplog.records]
+    assert [one if one == 1 else one.removeprefix(f"{tokens}:")[:20] for one in said] == [
+        "1:1: expected a toke", " expected text in UT", "[Errno 2] No such fi", 1
+    ]  # fmt: skip
     served.service.close()
+
+
+def test_what_a_killed_service_left_is_removed_by_the_next(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left, foreign = tmp_path / "slatewise-serve-left", tmp_path / "slatewise-serve-other"
+    for folder in (left, foreign):
+        folder.mkdir()
+        (folder / "model").write_text("large")
+    (left / "lock").touch()
+    with own_folder() as (first, _), own_folder() as (second, _):
+        assert set(tmp_path.iterdir()) == {foreign, first, second}
+    assert list(tmp_path.iterdir()) == [foreign]
 
 
 WRONG = {
@@ -126,7 +152,10 @@ WRONG = {
     "no tokens": (["--token-file", os.devnull], "expected at least one token, found none"),
     "no token": (["--token-file", "WORDS"], "WORDS:1:1: expected a token (slw_...) or its sha256, found another word"),
     "a strange origin": (["--origin", "x", "--token-file", "TOKENS"], "origin: expected an address"),
-    "a port that is taken": (["--host", "256.0.0.1"], "256.0.0.1:0: expected a free port"),
+    "a port that is taken": (
+        ["--host", "256.0.0.1"],
+        "256.0.0.1:0: expected an address of this machine and a free port",
+    ),
 }
 
 
@@ -146,6 +175,16 @@ def assert_told(capsys, message):
     said = capsys.readouterr()
     assert message in said.err
     assert (len(said.err.strip().splitlines()), said.out) == (1, "")
+
+
+def test_a_service_without_room_for_copies(files, monkeypatch, capsys):
+    def full():
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", full)
+    with pytest.raises(SystemExit, match="2"):
+        main(["serve", str(files["plays"]), "--port", "0"])
+    assert_told(capsys, "No usable temporary directory found")
 
 
 def test_a_service_without_a_model(capsys):

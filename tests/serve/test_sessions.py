@@ -22,7 +22,7 @@ SWITCHES = [
     {"candidates": [[1, 2], [3, 4], [5, 6]]},
 ]
 OF_SESSIONS = "window" in LatentRanker().get_params()
-NAMES = ["neighbours", "counts", "both", *(["sums", "baskets"] if OF_SESSIONS else [])]
+NAMES = ["neighbours", "counts", "both", *(["sums", "baskets", "people"] if OF_SESSIONS else [])]
 FIXED = {"decay": 0.8, "last_weight": 0.5, "repeat_weight": 2.0}
 
 
@@ -36,6 +36,8 @@ def fit_sessions():
     if OF_SESSIONS:
         models["sums"] = LatentRanker(**SMALL, base=None).fit(log)
         models["baskets"] = LatentRanker(**SMALL, base=None, window=None).fit(log)
+        people = np.random.default_rng(0).normal(size=(len(log), 2))
+        models["people"] = LatentRanker(**SMALL, base=None).fit(log, query_features=people)
     return models
 
 
@@ -66,6 +68,46 @@ def test_sessions_as_queries(served, name):
         for place, one in enumerate(body["answers"]):
             assert one["ids"] == expected[place].tolist()
             np.testing.assert_allclose(one["scores"], expected.list_scores(place), rtol=1e-5)
+
+
+def test_features_of_whoever_asks(served):
+    """Those of several requests are put together in order; without them it is as with zeros, and said."""
+    asking, models = served
+    assert asking.get("/v1/models/people")[1]["query_features"] == 2
+    rows = np.random.default_rng(1).normal(size=(4, 2, 2)).tolist()
+    queries = [[[1, 2, 3], [4]], [[5], []], [[2], [3]], [[], [9, 9]]]
+    bodies = [{"queries": own, "k": 4, "query_features": mine} for own, mine in zip(queries, rows, strict=True)]
+    found = ask_together(asking, [("people", "rank", body) for body in bodies])
+    for body, (status, answer) in zip(bodies, found, strict=True):
+        assert (status, answer["warnings"]) == (200, [])
+        expected = models["people"].rank(body["queries"], 4, query_features=body["query_features"])
+        for place, one in enumerate(answer["answers"]):
+            assert (one["ids"], one["nothing_known"]) == (expected[place].tolist(), False)
+            np.testing.assert_allclose(one["scores"], expected.list_scores(place), rtol=1e-5)
+        scores = asking.post("/v1/models/people/scores", {**body, "items": [3, 1]} | {"k": 4})[1]
+        assert scores["place"] == "k"
+        del body["k"]
+        scores = asking.post("/v1/models/people/scores", {**body, "items": [3, 1]})[1]["answers"]
+        right = models["people"].scores(body["queries"], [3, 1], query_features=body["query_features"])
+        np.testing.assert_allclose([one["scores"] for one in scores], right, rtol=1e-5)
+    zeros = asking.rank("people", queries=[[1], []], k=4, query_features=[[0, 0]] * 2)[1]
+    without = asking.rank("people", queries=[[1], []], k=4)[1]
+    assert without["answers"] == zeros["answers"]
+    assert [one["nothing_known"] for one in zeros["answers"]] == [False, True]
+    assert without["warnings"] == [
+        "query_features: fit had 2 and there are none: answered as with zeros",
+        "queries: 1 of 2 have no item that fit saw",
+    ]
+    for value, place in (
+        ([[0, 0]] * 2, "query_features"),
+        ([[0]], "query_features[0]"),
+        ([["a", 0]], "query_features[0][0]"),
+        ([[1e300, 0]], "query_features"),
+    ):
+        status, body = asking.rank("people", queries=[[1]], query_features=value)
+        assert (status, body["place"]) == (422, place)
+        assert "expected" in body["message"]
+    assert asking.rank("sums", queries=[[1]], query_features=[[0, 0]])[1]["place"] == "query_features"
 
 
 def test_what_is_wrong_with_sessions(served):

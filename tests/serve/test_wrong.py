@@ -1,5 +1,6 @@
 """Every field of every route, wrong in type, size and value: 4xx, with the place and what was expected there."""
 
+import json
 import re
 
 import msgspec
@@ -161,7 +162,7 @@ def test_wrong_fields(asking, route):
 BODIES = {
     b"": 400, b"{": 400, b"\xff": 400, b'{"queries": [NaN]}': 400, b"[]": 422, b"null": 422, b"1": 422, b'"a"': 422,
     b"[" * 100_000: 422, b'{"queries": [1e999]}': 400, b'{"queries": ["\\ud800"]}': 400,
-    b'{"queries": [1], "queries": [2, "a"]}': 422,
+    b'{"queries": [1], "queries": [2, "a"]}': 422, b'{"queries": [' + b"9" * 5000 + b"]}": 422,
 }  # fmt: skip
 
 
@@ -176,6 +177,12 @@ def test_other_kinds_of_bodies_and_paths(asking):
     answered = asking.raw("POST", "/v1/models/plays/rank", b"queries=1", [("content-type", "text/html")])
     assert answered.status == 415
     assert b"content-type: expected application/json or application/msgpack, found 'text/html'" in answered.body
+    packed = [("content-type", "application/json"), ("content-encoding", "gzip")]
+    answered = asking.raw("POST", "/v1/models/plays/rank", b'{"queries": [1]}', packed)
+    assert (answered.status, json.loads(answered.body)["message"]) == (
+        415,
+        "content-encoding: expected none, found 'gzip'",
+    )
     assert asking.post("/v1/models/nobody/rank", {})[1]["message"].startswith("name: expected one of plays, names")
     status, body = asking.post("/v1/models/near/explain", {})
     assert (status, body["message"]) == (404, "path: expected rank or scores of a MetricRanker, found explain")
@@ -186,6 +193,10 @@ def test_other_kinds_of_bodies_and_paths(asking):
         answered = asking.raw(method, path)
         assert answered.status == expected, (method, path)
         assert b"expected" in answered.body
+    answered = asking.raw("PUT", "/v1/models/plays/rank")
+    assert (answered.headers["allow"], json.loads(answered.body)["message"]) == (
+        "POST", "method: expected POST, found PUT"
+    )  # fmt: skip
 
 
 def test_numbers_that_only_messagepack_has(asking):
@@ -194,6 +205,17 @@ def test_numbers_that_only_messagepack_has(asking):
         status, answer = asking.post("/v1/models/rows/rank", {"queries": rows}, MESSAGEPACK, MESSAGEPACK)
         assert (status, answer["place"]) == (422, "queries[0][1]")
         assert "expected a finite number" in answer["message"]
+
+
+def test_keys_that_only_messagepack_has(asking):
+    for body, place in (
+        ({b"queries": [1]}, "body"),
+        ({1: [1]}, "body"),
+        ({"queries": [[0.0] * 8], "known": [{1: 1}]}, "known[0]"),
+    ):
+        status, answer = asking.post("/v1/models/tags/rank", body, MESSAGEPACK, MESSAGEPACK)
+        assert (status, answer["place"]) == (422, place)
+        assert re.fullmatch(re.escape(place) + r": expected str, found (int|bytes), as a key", answer["message"])
 
 
 def test_numbers_too_large_for_the_model_are_refused_in_its_words(asking):
@@ -233,6 +255,7 @@ def check_every_field(asking):
     for name in asking.service.models.names:
         for door in asking.service.models.get(name).doors.values():
             path, base = f"/v1/models/{name}/{door.name}", msgspec.to_builtins(door.example)
+            base.pop("query_features", None)  # which must be as many as the queries
             reference = schemas["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
             schema = validators.Draft202012Validator({**reference, "components": schemas["components"]})
             for field in door.request.__struct_fields__:

@@ -264,7 +264,7 @@ def test_the_guard_answers_even_where_the_application_swallows_the_refusal():
             await Answer(200, "all is well").send(send)
 
     answered = ask(guard(careless, **SMALL), "POST", "/", [HOST, BEARER], b"12345678901")
-    assert (answered.status, answered.body) == (413, b"body: expected a smaller one\n")
+    assert (answered.status, answered.body) == (413, b"body: expected at most 10 bytes, found more\n")
 
 
 def test_a_failure_says_nothing_of_the_inside(caplog):

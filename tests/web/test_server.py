@@ -1,12 +1,13 @@
 """A real server: clients that are slow, greedy or rude harm only themselves."""
 
+import select
 import socket
 import threading
 import time
 
 import pytest
 
-from slatewise.web.asgi import Answer
+from slatewise.web.asgi import Answer, start
 from slatewise.web.body import BodyLimits
 from slatewise.web.guard import Guard, Rules
 from slatewise.web.server import server_config
@@ -17,6 +18,8 @@ uvicorn = pytest.importorskip("uvicorn", reason="the extra label is not installe
 
 SECRET = b"sixteen bytes at least"
 HEAD_SECONDS = 0.3
+LONG = b"long " * 2_000_000
+"""More than the system keeps for a client."""
 
 
 async def app(scope, receive, send):
@@ -24,7 +27,11 @@ async def app(scope, receive, send):
         return
     while (await receive()).get("more_body"):
         pass
-    await Answer(200, "hello").send(send)
+    if scope["path"] == "/long":
+        await start(send, 200, [])
+        await send({"type": "http.response.body", "body": LONG})
+    else:
+        await Answer(200, "hello").send(send)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +41,7 @@ def port():
         number = free.getsockname()[1]
     rules = Rules(body=BodyLimits(bytes=1000, seconds=0.3))
     guarded = Guard(app, Site.local(number), Digests(list), SECRET, rules)
-    server = uvicorn.Server(server_config(guarded, "127.0.0.1", number, head_seconds=HEAD_SECONDS))
+    server = uvicorn.Server(server_config(guarded, "127.0.0.1", number, head_seconds=HEAD_SECONDS, take_seconds=0.3))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
@@ -55,8 +62,8 @@ def until_closed(connection):
     return received
 
 
-def head(port, *lines, method="GET"):
-    return "\r\n".join([f"{method} / HTTP/1.1", f"Host: localhost:{port}", *lines, "", ""]).encode()
+def head(port, *lines, method="GET", path="/"):
+    return "\r\n".join([f"{method} {path} HTTP/1.1", f"Host: localhost:{port}", *lines, "", ""]).encode()
 
 
 def answers(port, sent, expected):
@@ -103,6 +110,16 @@ def test_a_second_head_that_never_ends_is_cut_off_too(port):
         if received:
             client.sendall(b"GET / HT")
         assert (received + until_closed(client)).count(b"HTTP/1.1 200") <= 1
+    assert is_served(port)
+
+
+def test_an_answer_that_nobody_takes_is_dropped(port):
+    with connected(port) as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.sendall(head(port, path="/long"))
+        ended = select.poll()
+        ended.register(slow, 0)  # nothing is read; that the connection is reset is told all the same
+        assert ended.poll(60_000)
     assert is_served(port)
 
 

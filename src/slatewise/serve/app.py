@@ -81,6 +81,7 @@ class Service:
 
     def close(self) -> None:
         """End the threads."""
+        self.models.end()
         for pool in (self.pool, self.doorkeeper, self.looker):
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -134,7 +135,7 @@ class Service:
             self._n_large -= 1
 
     async def _asked(self, request: Request, door: Door) -> Asked:
-        codec = codec_of_request(request.headers.get("content-type"))
+        codec = codec_of_request(request.headers.get("content-type"), request.headers.get("content-encoding"))
         body = await request.body()
         if len(body) < _LARGE:
             return _read(codec, body, door)
@@ -220,11 +221,11 @@ def make_routes(service: Service, address: str) -> Starlette:
 
     async def refused(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
+        headers: dict[str, str] = dict(getattr(error, "headers", None) or ())
         place = {404: "path", 405: "method"}.get(status, "request")
-        expected = "/openapi.json" if status == 404 else "its methods"
-        message = f"{place}: expected one that {expected} has, found another"
-        response = written(request, {"place": place, "message": message}, status)
-        response.headers.update(getattr(error, "headers", None) or {})
+        expected = f"{headers['Allow']}, found {request.method}" if status == 405 else "one that /openapi.json has"
+        response = written(request, {"place": place, "message": f"{place}: expected {expected}"}, status)
+        response.headers.update(headers)
         return response
 
     @asynccontextmanager

@@ -208,6 +208,8 @@ class Catalogue:
     known: KnownIds
     """Of the items."""
     limits: Limits
+    n_context: int = 0
+    """How many features of whoever asks fit had, beside sessions."""
 
     @classmethod
     def of(cls, ranker: Any, limits: Limits) -> Catalogue:
@@ -218,7 +220,8 @@ class Catalogue:
             return cls(ranker, FeatureQueries(ranker.n_features_in_, limits), items, limits)
         if learned.get("window_", 0) == 0 and "query_ids_" in learned:
             return cls(ranker, IdQueries(ranker, KnownIds(ranker.query_ids_), items, limits), items, limits)
-        return cls(ranker, SessionQueries(ranker.item_ids_, items, limits), items, limits)
+        n_context = ranker.n_features_in_ - 1 if "query_factors_" in learned else 0
+        return cls(ranker, SessionQueries(ranker.item_ids_, items, limits), items, limits, n_context)
 
     def doors(self) -> Doors:
         """Return the doors that the methods of the ranker open."""
@@ -241,6 +244,9 @@ class Catalogue:
         taken = inspect.signature(method).parameters
         if "stage" in taken:
             fields["stage"] = ("stage", whole(0, self.ranker.n_stages_ - 1) | None, None)
+        if self.n_context:
+            rows = several(row_type(self.n_context), 1, self.limits.queries)
+            fields["query_features"] = ("query_features", rows | None, None)
         return [field for name, field in fields.items() if name in taken]
 
     def _others(self, request: type[msgspec.Struct], **given: Any) -> list[Request]:
@@ -257,6 +263,7 @@ class Catalogue:
         ]
         if "stage" in request.__struct_fields__:
             switches += [{"stage": stage} for stage in range(self.ranker.n_stages_)]
+        switches.append({"query_features": [[1.0] * self.n_context]})
         taken = set(request.__struct_fields__)
         made: Any = request  # a type made for this model: nobody knows its fields before
         return [
@@ -269,10 +276,12 @@ class Catalogue:
     def _rank(self) -> Door:
         n_items, switches = len(self.ranker.item_ids_), self._switches(self.ranker.rank)
         request = request_type("Rank", self.queries.field, places_field(self.limits, n_items), *switches)
-        example = request(queries=self.queries.examples(2))
+        example = request(**self._asked(2))
         summary = "The k best items of each query, best first."
         kind = "texts" if self.ranker.item_ids_.dtype.kind == "U" else "whole numbers"
         form, about = self.queries.form, {"n_items": n_items, "ids": kind}
+        if self.n_context:
+            about["query_features"] = self.n_context
         ways = self._others(request)
         return Door("rank", request, Ranking, self._checked_lists, self._ranked, form, example, summary, ways, about)
 
@@ -280,7 +289,7 @@ class Catalogue:
         n_items, switches = len(self.ranker.item_ids_), self._switches(self.ranker.explain)
         request = request_type("Explain", self.queries.field, places_field(self.limits, n_items), *switches)
         few = min(3, n_items)
-        example = request(queries=self.queries.examples(1), k=few)
+        example = request(**self._asked(1), k=few)
         summary = "The k best items of each query, and what made their scores."
         form, ways = self.queries.form, self._others(request, k=few)
         return Door("explain", request, Slate, self._checked_parts, self._explained, form, example, summary, ways)
@@ -290,22 +299,42 @@ class Catalogue:
         switches = self._switches(self.ranker.scores)
         request = request_type("Scores", self.queries.field, items, *switches)
         some = self.ranker.item_ids_[:3].tolist()
-        example, ways = request(queries=self.queries.examples(1), items=some), self._others(request, items=some)
+        example, ways = request(**self._asked(1), items=some), self._others(request, items=some)
         form, summary = self.queries.form, "The scores of the items given, for each query."
         return Door("scores", request, Ranking, self._checked_scores, self._scored, form, example, summary, ways)
 
-    def _checked_lists(self, request: Request) -> Asked:
+    def _asked(self, n: int) -> dict[str, Any]:
+        """Return the fields of a real request of n queries."""
+        of_those_who_ask = {"query_features": [[0.0] * self.n_context] * n} if self.n_context else {}
+        return {"queries": self.queries.examples(n), **of_those_who_ask}
+
+    def _checked_queries(self, request: Request) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return what the queries of a request are, and what there is to say of them."""
         queries, unknown, n_ids = self.queries.checked(request)
-        switches = _switches_of(request)
+        nothing = list(map(_has_nothing, queries, unknown.tolist()))
+        own: dict[str, Any] = {"queries": queries, "unknown": unknown, "nothing": nothing}
+        warnings = told_of("queries", unknown, n_ids)
+        if self.n_context:
+            given = request.query_features
+            check_per_query("query_features", given, len(queries))
+            rows = np.zeros((len(queries), self.n_context)) if given is None else feature_rows(given, "query_features")
+            own["features"] = rows
+            own["nothing"] = [none and not row.any() for none, row in zip(nothing, rows, strict=True)]
+            if given is None:
+                warnings += (f"query_features: fit had {self.n_context} and there are none: answered as with zeros",)
+        if any(own["nothing"]):
+            warnings += (f"queries: {sum(own['nothing'])} of {len(queries)} have no item that fit saw",)
+        return own, warnings
+
+    def _checked_lists(self, request: Request) -> Asked:
+        own, warnings = self._checked_queries(request)
+        queries, switches = own["queries"], _switches_of(request)
         check_numbers(self.limits, "k", len(queries), request.k)
-        warnings = _told(queries, unknown, n_ids)
         for name in ("exclude", "candidates"):
             warnings += self._check_items(name, switches.get(name), len(queries), request.unknown)
         common = switches.get("candidates")
         is_common = bool(common) and type(common[0]) is not list
-        own = {
-            "queries": queries,
-            "unknown": unknown,
+        own |= {
             "exclude": switches.pop("exclude", None),
             "candidates": None if is_common else switches.pop("candidates", None),
         }
@@ -335,19 +364,20 @@ class Catalogue:
         return told_of(name, self.known.unknown_of_lists(name, lists, unknown), sum(map(len, lists)))
 
     def _checked_scores(self, request: Request) -> Asked:
-        queries, unknown, n_ids = self.queries.checked(request)
+        own, warnings = self._checked_queries(request)
+        queries = own["queries"]
         check_numbers(self.limits, "items", len(queries), len(request.items))
         strange = self.known.unknown_of_ids("items", request.items, request.unknown)
-        warnings = _told(queries, unknown, n_ids) + told_of("items", strange, len(request.items))
+        warnings += told_of("items", strange, len(request.items))
         switches = _switches_of(request, "items")
         key = fingerprint(request.items), type(queries[0]) is list, *_hashable(switches)
-        return Asked(
-            request, len(queries), key, warnings, {"queries": queries, "unknown": unknown, "switches": switches}
-        )
+        return Asked(request, len(queries), key, warnings, {**own, "switches": switches})
 
     def _call(self, method: Any, batch: Sequence[Asked], **more: Any) -> Any:
         switches = dict(batch[0].parts["switches"])
         queries = self.queries.merged([asked.parts["queries"] for asked in batch], switches["unknown"])
+        if self.n_context:
+            more["query_features"] = np.concatenate([asked.parts["features"] for asked in batch])
         return method(queries, **switches, **more)
 
     def _call_lists(self, method: Any, batch: Sequence[Asked]) -> Any:
@@ -386,16 +416,6 @@ def catalogue_doors(ranker: Any, limits: Limits) -> Doors:
     return Catalogue.of(ranker, limits).doors()
 
 
-def _told(queries: Any, unknown: NDArray[np.int64], n_ids: int) -> tuple[str, ...]:
-    """Say how many ids fit never saw, and how many lists of items have no other."""
-    told = told_of("queries", unknown, n_ids)
-    if n_ids == 0 and type(queries) is not list:  # features
-        return told
-    lists = cast("list[Any]", queries)
-    nothing = sum(map(_has_nothing, lists, unknown.tolist()))
-    return (*told, f"queries: {nothing} of {len(lists)} have no item that fit saw") if nothing else told
-
-
 def _has_nothing(query: Any, n_unknown: int) -> bool:
     """Whether a query is a list of items that fit never saw."""
     return type(query) is list and len(cast("list[Any]", query)) == n_unknown
@@ -403,7 +423,7 @@ def _has_nothing(query: Any, n_unknown: int) -> bool:
 
 def _switches_of(request: Request, *own: str) -> dict[str, Any]:
     fields = msgspec.structs.asdict(request)
-    return {name: value for name, value in fields.items() if name not in ("queries", "k", *own)}
+    return {name: value for name, value in fields.items() if name not in ("queries", "query_features", "k", *own)}
 
 
 def _hashable(switches: dict[str, Any]) -> tuple[Any, ...]:
@@ -416,14 +436,9 @@ def _shared_out(batch: Sequence[Asked], part: Callable[[Any, int, int, bool], An
     out: list[list[Any]] = []
     place = 0
     for asked in batch:
-        queries: Any = asked.parts["queries"]
-        unknown = asked.parts["unknown"].tolist()
-        if type(asked.request.queries[0]) is not list:
-            out.append([part(queries[n], place + n, unknown[n], False) for n in range(asked.size)])
-        else:
-            has_ids = type(queries) is list  # and not rows of features
-            nothing = list(map(_has_nothing, cast("list[Any]", queries), unknown)) if has_ids else [False] * asked.size
-            out.append([part(n, place + n, unknown[n], nothing[n]) for n in range(asked.size)])
+        queries, nothing = asked.parts["queries"], asked.parts["nothing"]
+        unknown, has_ids = asked.parts["unknown"].tolist(), type(asked.request.queries[0]) is not list
+        out.append([part(queries[n] if has_ids else n, place + n, unknown[n], nothing[n]) for n in range(asked.size)])
         place += asked.size
     return out
 

@@ -14,8 +14,12 @@ from slatewise.serve.door import Door, Refused
 
 JSON, MESSAGEPACK = "application/json", "application/msgpack"
 _SAME = {"application/x-msgpack": MESSAGEPACK, "application/vnd.msgpack": MESSAGEPACK}
-_AT = re.compile(r" - at `(?:key in )?\$\.?(.*)`$")
-_FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`")
+_AT = re.compile(r" - at (`key` in )?`\$\.?(.*)`$")
+_FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`", re.DOTALL)
+_LARGE = {
+    "Number out of range": "a number that float64 has",
+    "Integer value out of range": "a whole number of 64 bits",
+}
 _MOST_SHOWN = 300
 
 
@@ -36,8 +40,10 @@ _CODECS = {
 }
 
 
-def codec_of_request(content_type: str | None) -> Codec:
-    """Return how a body is written; one without a type is JSON."""
+def codec_of_request(content_type: str | None, encoding: str | None = None) -> Codec:
+    """Return how a body is written; one without a type is JSON, and none is packed: it could be of any size."""
+    if (encoding or "identity").strip().lower() != "identity":
+        raise Refused("content-encoding", f"expected none, found {printable(encoding or '', 100)!r}", 415)
     kind = (content_type or JSON).partition(";")[0].strip().lower()
     kind = _SAME.get(kind, kind)
     if kind not in _CODECS:
@@ -73,7 +79,9 @@ def refused_by_library(error: ValueError) -> Refused:
 def _refused(message: str, kind: type[msgspec.Struct]) -> Refused:
     """Put an error of msgspec into the words of the house."""
     at = _AT.search(message)
-    place, text = (at[1], message[: at.start()]) if at else ("", message)
+    place, text = (at[2], message[: at.start()]) if at else ("", message)
+    if at is not None and at[1]:
+        text += ", as a key"
     field = _FIELD.search(text)
     if field is not None:
         inside = f"{place}.{field[2]}" if place else field[2]
@@ -84,8 +92,8 @@ def _refused(message: str, kind: type[msgspec.Struct]) -> Refused:
     if text.startswith("Invalid enum value"):
         found = text.removeprefix("Invalid enum value ")
         return Refused(place, f"expected {_allowed(kind, place)}, found {printable(found, 100)}")
-    if text == "Number out of range":
-        return Refused(place or "body", "expected a number that float64 has, found a larger one")
+    if text in _LARGE:
+        return Refused(place or "body", f"expected {_LARGE[text]}, found a larger one")
     text = text.replace("Expected ", "expected ").replace(", got ", ", found ").replace("`", "")
     return Refused(place or "body", text)
 

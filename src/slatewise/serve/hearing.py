@@ -22,6 +22,7 @@ _COUNTED = ("queries:", "exclude:", "candidates:", "items:")
 def hear_warnings() -> None:
     """Give all warnings of the process to those who listen; the service does this, not the library."""
     warnings.simplefilter("always")
+    warnings.simplefilter("ignore", ResourceWarning)  # of files that the end of the process closes
     warnings.showwarning = _heard
 
 

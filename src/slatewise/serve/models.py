@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -46,6 +47,10 @@ class Version:
     """The answers to the examples of the doors."""
 
 
+class Ended(BaseException):
+    """The service ends while a model is made: no fault of the model."""
+
+
 Identity = tuple[int, int, int, int]
 
 
@@ -74,6 +79,7 @@ class Models:
         self.files = [_Watched(file) for file in check_names(files)]
         self._spool, self._limits, self._n_threads, self._told = spool, limits, n_threads, told
         self._current: dict[str, Version] = {}
+        self._ended = threading.Event()
 
     @property
     def missing(self) -> int:
@@ -104,10 +110,15 @@ class Models:
 
     def look(self) -> None:
         """Read the files that changed since the last look; called in a thread, and by one at a time."""
-        for watched in self.files:
-            self._look_at(watched)
-            if watched.refused is not None and watched.file.name not in self._current:
-                self._take_kept(watched.file.name)
+        with suppress(Ended):
+            for watched in self.files:
+                self._look_at(watched)
+                if watched.refused is not None and watched.file.name not in self._current:
+                    self._take_kept(watched.file.name)
+
+    def end(self) -> None:
+        """Leave off making models: who compiles all of one takes up to a minute."""
+        self._ended.set()
 
     async def watch(self, seconds: float, pool: ThreadPoolExecutor) -> None:
         """Look again and again."""
@@ -147,7 +158,10 @@ class Models:
             watched.refused = None
             return
         try:
-            fresh = self._made(name, path, version)
+            try:
+                fresh = self._made(name, path, version)
+            except ValueError as error:  # which names the copy
+                raise ValueError(str(error).replace(str(path), str(watched.file.path))) from error
             if before is not None and before.estimator != fresh.estimator:
                 raise ValueError(f"{watched.file.path}: expected a {before.estimator}, found a {fresh.estimator}")
         except BaseException:
@@ -177,7 +191,7 @@ class Models:
         estimator = load(path, mmap=True)
         names = cast("dict[str, Any]", vars(estimator)).get("feature_names_in_")
         doors = doors_of(estimator, self._limits, self._n_threads)
-        examples = {door.name: warm(door) for door in doors.values()}
+        examples = {door.name: warm(door, self._ended) for door in doors.values()}
         card = estimator.model_card_
         about = {
             "name": name,
@@ -201,10 +215,12 @@ class Models:
         watched.refused = reason
 
 
-def warm(door: Door) -> list[Any]:
+def warm(door: Door, ended: threading.Event) -> list[Any]:
     """Ask the example and all other ways, alone and several, so that all is compiled; return the example's answer."""
     with listening():  # what it warns of is nobody's
         for request in door.others:
+            if ended.is_set():
+                raise Ended
             with suppress(Refused, ValueError):  # this model does not take the switch, and refuses before it computes
                 _answered(door, request)
         return _answered(door, door.example)

@@ -23,7 +23,7 @@ _ERROR = {
 _REFUSALS = {
     "400": "The body is no JSON or MessagePack, or the request is not decent HTTP.",
     "404": "There is no such model, or it does not answer this.",
-    "415": "The body is of another kind.",
+    "415": "The body is of another kind, or packed.",
     "422": "A field is wrong; place says which.",
     "429": "The queue is full, or too many wrong tokens were shown: Retry-After says when to come back.",
     "500": "The server failed; its log says why.",

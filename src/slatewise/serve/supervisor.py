@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from slatewise.serve.folder import own_folder
 from slatewise.serve.logs import write_logs
 from slatewise.serve.measures import SHARED_FOLDER
 from slatewise.serve.settings import Settings
@@ -40,14 +40,14 @@ def serve(settings: Settings, workers: int = 1, said: Callable[[str], None] = la
     listening = bind(settings.host, settings.port)
     settings = replace(settings, port=listening.getsockname()[1]).check()
     write_logs()
-    said(settings.address)
-    with tempfile.TemporaryDirectory(prefix="slatewise-serve-") as folder:
-        spool, figures, warm = (Path(folder, name) for name in ("models", "figures", "warm"))
+    with own_folder() as (folder, lock):
+        said(settings.address)
+        spool, figures, warm = (folder / name for name in ("models", "figures", "warm"))
         for one in (spool, figures, warm):
             one.mkdir()
         settings = replace(settings, spool=str(spool), workers=workers, warm=str(warm))
         if workers > 1:
-            return Supervisor(settings, listening, figures).run()
+            return Supervisor(settings, listening, figures, lock).run()
         from slatewise.serve.worker import run_worker
 
         run_worker(settings, listening)
@@ -65,7 +65,8 @@ def bind(host: str, port: int) -> socket.socket:
         listening.listen(2048)
     except OSError as error:
         listening.close()
-        raise OSError(error.errno, f"expected a free port, found {error.strerror}", f"{host}:{port}") from None
+        message = f"expected an address of this machine and a free port, found {error.strerror}"
+        raise OSError(error.errno, message, f"{host}:{port}") from None
     return listening
 
 
@@ -82,6 +83,8 @@ class Supervisor:
     settings: Settings
     listening: socket.socket
     figures: Path
+    lock: int
+    """The number of an open file that workers hold as long as they need the folder."""
     workers: list[_Worker] = field(default_factory=list[_Worker])
     stopping: bool = False
     deaths: int = 0
@@ -113,7 +116,7 @@ class Supervisor:
         words = self.settings.written(), str(number), str(place), when
         command = [sys.executable, "-m", "slatewise.serve.worker", *words]
         environment = {**os.environ, SHARED_FOLDER: str(self.figures)}
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[number], env=environment)
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[number, self.lock], env=environment)
         _log.info("worker", extra={"fields": {"worker": process.pid}})
         return _Worker(process, time.monotonic())
 

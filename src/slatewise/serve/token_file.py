@@ -6,12 +6,15 @@ when it changes, so that a token that is taken out ends at once.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from pathlib import Path
 
+from slatewise.core.errors import printable
 from slatewise.web.tokens import Digests, Visitor, digest_of, make_token
 
+_log = logging.getLogger("slatewise.serve")
 _TOKEN = re.compile(r"slw_[A-Za-z0-9_-]{43}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -23,28 +26,39 @@ class TokenFile:
         self._path = path
         self._seen: tuple[int, int, int] | None = None
         self._stored: list[tuple[str, Visitor]] = []
+        self._refused: str | None = None
         self.keys = Digests(self.stored)
         if not self.stored():
             raise ValueError(f"{path}: expected at least one token, found none: make one with --make-token")
 
     def stored(self) -> list[tuple[str, Visitor]]:
-        """Return the digests; a file that cannot be read now opens nothing."""
+        """Return the digests; a file that cannot be read now opens nothing, and the log says why."""
         try:
             found = os.stat(self._path)
             seen = found.st_ino, found.st_size, found.st_mtime_ns
-            if seen != self._seen:
-                self._stored, self._seen = read_tokens(self._path), seen
-        except (OSError, ValueError):
+            if seen == self._seen:
+                return self._stored
+            stored, refused = read_tokens(self._path), None
+        except (OSError, ValueError) as error:
             if self._seen is None:
                 raise
-            self._stored, self._seen = [], (0, 0, 0)
-        return self._stored
+            stored, refused, seen = list[tuple[str, Visitor]](), printable(str(error), 400), (0, 0, 0)
+        if refused is None and self._seen is not None:
+            _log.info("tokens", extra={"fields": {"file": str(self._path), "tokens": len(stored)}})
+        elif refused != self._refused:
+            _log.error("tokens refused", extra={"fields": {"file": str(self._path), "reason": refused}})
+        self._stored, self._refused, self._seen = stored, refused, seen
+        return stored
 
 
 def read_tokens(path: Path) -> list[tuple[str, Visitor]]:
     """Read the digests of a file."""
     digests: list[tuple[str, Visitor]] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: expected text in UTF-8, found other bytes") from None
+    for number, line in enumerate(lines, 1):
         word = line.split()[0] if line.split() else "#"
         if word.startswith("#"):
             continue

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 from slatewise.web.asgi import Answer, Message, Receive, Scope, header
 
-TOO_LARGE = Answer(413, "body: expected a smaller one", (("connection", "close"),))
 GONE = Answer(400, "body: expected a whole one", (("connection", "close"),))
-TOO_SLOW = Answer(408, "body: expected it sooner", (("connection", "close"),))
 
 
 @dataclass(frozen=True)
@@ -19,6 +17,16 @@ class BodyLimits:
 
     bytes: int = 1 << 20
     seconds: float = 20.0
+
+    @property
+    def too_large(self) -> Answer:
+        """Return the answer to more bytes."""
+        return Answer(413, f"body: expected at most {self.bytes} bytes, found more", (("connection", "close"),))
+
+    @property
+    def too_slow(self) -> Answer:
+        """Return the answer to who takes longer."""
+        return Answer(408, f"body: expected all of it within {self.seconds:g} s", (("connection", "close"),))
 
 
 class BodyRefused(Exception):
@@ -37,7 +45,9 @@ class LimitedBody:
         self._read, self._whole = 0, False
         self._deadline = time.monotonic() + limits.seconds
         length = header(scope, "content-length")
-        self.refusal: Answer | None = TOO_LARGE if length is not None and int(length) > limits.bytes else None
+        self.refusal: Answer | None = None
+        if length is not None and int(length) > limits.bytes:
+            self.refusal = limits.too_large
 
     async def __call__(self) -> Message:
         """Receive the next part."""
@@ -48,12 +58,12 @@ class LimitedBody:
         try:
             message = await asyncio.wait_for(self._receive(), max(self._deadline - time.monotonic(), 0.0))
         except TimeoutError:
-            raise self._refused(TOO_SLOW) from None
+            raise self._refused(self._limits.too_slow) from None
         if message["type"] == "http.request":
             self._read += len(message.get("body", b""))
             self._whole = not message.get("more_body", False)
             if self._read > self._limits.bytes:
-                raise self._refused(TOO_LARGE)
+                raise self._refused(self._limits.too_large)
         return message
 
     def _refused(self, answer: Answer) -> BodyRefused:

@@ -92,11 +92,11 @@ class Guard:
     async def _admit(self, scope: Scope) -> Answer | None:
         """Find out who it is; return a refusal, or None where the application may see the request."""
         client = self._site.client(scope)
-        wait = self._rules.wrong_tokens.wait(client)
-        if wait:
-            return _later(wait)
         bearer, cookie = _bearer(scope), self._cookie.read(scope)
         shown = bearer or cookie
+        wait = self._rules.wrong_tokens.wait(client)
+        if wait and (shown is not None or scope["path"] not in self._rules.any_name):
+            return _later(wait)  # who watches over processes may share an address with others, and guesses nothing
         visitor = None if shown is None else await asyncio.to_thread(self._keys.find, shown)
         if shown is not None and visitor is None and (bearer or self._site.needs_token):
             await self._wrong(client)

@@ -53,6 +53,8 @@ def _headers(scope: Scope) -> Answer | None:
         if len(values(scope, name)) > 1:
             return Answer(400, f"{name}: expected at most once")
     length = header(scope, "content-length")
+    if length is not None and header(scope, "transfer-encoding") is not None:
+        return Answer(400, "content-length: expected none beside transfer-encoding", (("connection", "close"),))
     if length is not None and not (length.isascii() and length.isdigit() and len(length) < 16):
         return Answer(400, "content-length: expected a whole number")
     return None

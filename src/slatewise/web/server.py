@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
 
 HEAD_SECONDS = 10.0
 """Within which a client must have sent the head of a request that it began."""
+TAKE_SECONDS = 60.0
+"""Within which a client must have taken what it was sent."""
 
 
 def server_config(
@@ -20,6 +24,7 @@ def server_config(
     port: int,
     *,
     head_seconds: float = HEAD_SECONDS,
+    take_seconds: float = TAKE_SECONDS,
     most_connections: int = 500,
     grace_seconds: int = 5,
     idle_seconds: int = 5,
@@ -35,7 +40,7 @@ def server_config(
         cast("Any", app),
         host=host,
         port=port,
-        http=cast("Any", _protocol(head_seconds)),
+        http=cast("Any", _protocol(head_seconds, take_seconds)),
         ws="none",
         loop="asyncio",  # whatever else is installed: how a server stops depends on it
         lifespan="auto",
@@ -51,15 +56,18 @@ def server_config(
     )
 
 
-def _protocol(head_seconds: float) -> type:
-    """Return uvicorn's protocol with one more rule: a head that does not come within a time ends the connection.
+def _protocol(head_seconds: float, take_seconds: float) -> type:
+    """Return uvicorn's protocol with two more rules, which no middleware could have.
 
-    An application is only called when the head is there, so no middleware can see who sends it a byte at a time.
+    A head that does not come within a time ends the connection: an application is only called when it is there. So does
+    an answer that is not taken: it would stay in memory, and its connection be nobody else's, for as long as the client
+    likes.
     """
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Impatient(H11Protocol):
         _cancel: Callable[[], None] | None = None
+        _taken: Callable[[], None] = staticmethod(lambda: None)
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -75,7 +83,22 @@ def _protocol(head_seconds: float) -> type:
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop()
+            self._taken()
             super().connection_lost(exc)
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._taken = self.loop.call_later(take_seconds, self._drop).cancel
+
+        def resume_writing(self) -> None:
+            self._taken()
+            super().resume_writing()
+
+        def _drop(self) -> None:
+            """End the connection, and what the system keeps for it: else it would go on to offer that."""
+            now = struct.pack("ii", 1, 0)
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, now)
+            self.transport.abort()
 
         def _wait(self) -> None:
             self._cancel = self.loop.call_later(head_seconds, self.transport.close).cancel
