@@ -162,7 +162,12 @@ def _run_all(task: Task, left: list[Cell], workers: list[Worker], end: float) ->
             break
         for orders in wait(list(busy), timeout=min(60.0, max(0.0, end - time.monotonic()))):
             worker = busy[orders]
-            said, cell, worker.cell = worker.orders.recv(), worker.cell, None
+            cell, worker.cell = worker.cell, None
+            try:
+                said = worker.orders.recv()
+            except EOFError:
+                said = "failed: its process is gone"
+                workers.remove(worker)
             if cell is not None and said.startswith("failed"):
                 failed.add((cell.problem, cell.method))
             print(f"{time.monotonic() - start:4.0f} {cell}: {said}", flush=True)

@@ -27,10 +27,12 @@ def ranker():
 def slow_heights(ranker, asked):
     """Heights of every item, and -inf where nobody names it: by the parts' own scores, one after the other."""
     heights = np.full((len(asked), len(ranker.item_ids_)), -np.inf)
-    for part, steps in zip((ranker.neighbors_, ranker.counts_), ranker.steps_, strict=True):
+    again = np.array([np.isin(ranker.item_ids_, items[-len(ranker.repeats_) :]) for items in asked])
+    for number, part in enumerate((ranker.neighbors_, ranker.counts_)):
         scores = part.scores(asked, ranker.item_ids_)
         levels = np.log1p(9 * np.maximum(scores, 0) / scores.max(axis=1, keepdims=True)) / np.log(10)
-        said = np.interp(levels, LEVELS, np.cumsum(steps))
+        new, had = (np.interp(levels, LEVELS, np.cumsum(ranker.steps_[kind, number])) for kind in (0, 1))
+        said = np.where(again, had, new)
         heights = np.where(scores > 0, np.maximum(heights, 0) * np.isfinite(heights) + said, heights)
     for row, items in enumerate(asked):
         recent = items[::-1][: len(ranker.repeats_)]
@@ -72,7 +74,8 @@ def slow_surprise(found, targets, n_items, steps, repeats):
         for at in range(found.starts[q], found.ends[q]):
             for part in range(2):
                 if found.levels[part, at] >= 0:
-                    heights[found.items[at]] += np.interp(found.levels[part, at], LEVELS, np.cumsum(steps[part]))
+                    line = np.cumsum(steps[1 if found.ages[at] >= 0 else 0, part])
+                    heights[found.items[at]] += np.interp(found.levels[part, at], LEVELS, line)
             if found.ages[at] >= 0:
                 heights[found.items[at]] += repeats[found.ages[at]]
         total += np.log(np.exp(heights).sum()) - heights[target]
@@ -82,21 +85,20 @@ def slow_surprise(found, targets, n_items, steps, repeats):
 def test_likelihood_and_its_slope():
     rng = np.random.default_rng(0)
     found, targets = candidates(rng, 30, 12), rng.integers(0, 12, 30)
-    steps, repeats = rng.uniform(0, 1, (2, N_KNOTS)), rng.normal(size=3)
+    steps, repeats = rng.uniform(0, 1, (2, 2, N_KNOTS)), rng.normal(size=3)
 
     def asked(steps, repeats):
-        slope = Heights(np.zeros((2, N_KNOTS)), np.zeros(3))
-        heights = Heights(np.cumsum(steps, axis=1), repeats)
+        slope = Heights(np.zeros((2, 2, N_KNOTS)), np.zeros(3))
+        heights = Heights(np.cumsum(steps, axis=2), repeats)
         return surprise(found, targets, 12, heights, np.empty(len(found.items)), slope), slope
 
     total, slope = asked(steps, repeats)
     assert total == pytest.approx(slow_surprise(found, targets, 12, steps, repeats), rel=1e-9)
-    for part in range(2):
-        for knot in range(N_KNOTS):
-            small = np.zeros_like(steps)
-            small[part, knot] = 1e-5
-            ahead, behind = (slow_surprise(found, targets, 12, steps + s * small, repeats) for s in (1, -1))
-            assert slope.knots[part, knot:].sum() == pytest.approx((ahead - behind) / 2e-5, abs=1e-5)
+    for kind, part, knot in np.ndindex(steps.shape):
+        small = np.zeros_like(steps)
+        small[kind, part, knot] = 1e-5
+        ahead, behind = (slow_surprise(found, targets, 12, steps + s * small, repeats) for s in (1, -1))
+        assert slope.knots[kind, part, knot:].sum() == pytest.approx((ahead - behind) / 2e-5, abs=1e-5)
     for age in range(3):
         small = np.zeros(3)
         small[age] = 1e-5
@@ -120,7 +122,7 @@ def test_the_mixture_is_the_most_likely_one(ranker):
 
     def loss(steps, repeats):
         slope, chances = Heights(np.zeros_like(steps), np.zeros_like(repeats)), np.empty(len(found.items))
-        heights = Heights(np.cumsum(steps, axis=1), repeats)
+        heights = Heights(np.cumsum(steps, axis=2), repeats)
         away = np.sum((steps - START / N_KNOTS) ** 2) + np.sum(repeats**2)
         return surprise(found, targets, len(neighbors.item_ids_), heights, chances, slope) + 0.5 * away
 
@@ -134,7 +136,7 @@ def test_the_mixture_is_the_most_likely_one(ranker):
 
 def test_few_sessions_leave_the_start():
     ranker = SessionBlend(window=4).fit([["a", "b"], ["b", "c"]])
-    np.testing.assert_array_equal(ranker.steps_, np.full((2, N_KNOTS), START / N_KNOTS))
+    np.testing.assert_array_equal(ranker.steps_, np.full((2, 2, N_KNOTS), START / N_KNOTS))
     np.testing.assert_array_equal(ranker.repeats_, np.zeros(4))
     assert ranker.rank("a", 1, exclude_seen=True).ids.tolist() == [["b"]]
 
@@ -179,7 +181,7 @@ def test_parts_out_of_a_file(tmp_path, ranker):
         write_model(tmp_path / "other", replace(state, values={**state.values, **change}))
         with pytest.raises(ModelFileError):
             slatewise.load(tmp_path / "other")
-    for name, value in (("steps_", -state.arrays["steps_"]), ("repeats_", np.empty(0)), ("steps_", np.ones((3, 9)))):
+    for name, value in (("steps_", -state.arrays["steps_"]), ("repeats_", np.empty(0)), ("steps_", np.ones((2, 3, 9)))):
         write_model(tmp_path / "other", replace(state, arrays={**state.arrays, name: value}))
         with pytest.raises(ModelFileError):
             slatewise.load(tmp_path / "other")

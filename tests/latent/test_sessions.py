@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 import slatewise
-from slatewise import CooccurrenceRanker, LatentRanker, SessionBlend, SessionNeighbors, datasets
+from slatewise import CooccurrenceRanker, LatentRanker, SessionBlend, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.data import Sessions
 from slatewise.latent.base_levels import N_KNOTS
@@ -447,7 +447,7 @@ def test_weight_zero_is_the_base_alone(sessions, monkeypatch):
     monkeypatch.setattr("slatewise.latent.mixing.WEIGHTS", ())
     ranker = LatentRanker(**SMALL).fit(sessions)
     assert ranker.learned_weight_ == 0
-    alone = SessionNeighbors().fit(sessions)
+    alone = SessionBlend().fit(sessions)
     found, expected = ranker.rank(ASKED, k=N_ITEMS), alone.scores(ASKED, ranker.item_ids_)
     for row, scores in enumerate(expected):
         known = int((scores > 0).sum())
@@ -462,7 +462,7 @@ def test_weight_zero_is_the_base_alone(sessions, monkeypatch):
 def test_no_weight_is_no_base(sessions, monkeypatch, tmp_path):
     monkeypatch.setattr("slatewise.latent.mixing.WEIGHTS", (None,))
     monkeypatch.setattr("slatewise.latent.mixing.reached", lambda cascade, held, executor: next(figures))
-    figures = iter([(np.zeros(9), np.zeros(9)), (np.ones(9), np.ones(9))])
+    figures = iter([np.zeros(9), np.ones(9)])
     ranker = LatentRanker(**SMALL, window=4).fit(sessions)
     assert ranker.base_ is None
     assert ranker.learned_weight_ is None
@@ -472,22 +472,25 @@ def test_no_weight_is_no_base(sessions, monkeypatch, tmp_path):
     check_lists(slatewise.load(tmp_path / "model"), expected)
 
 
+def judged(weight, places):
+    """What is reached where pairs have their item at the places given, and the others nowhere, as at -1."""
+    gains, places = np.zeros(400), np.array(places)
+    gains[: len(places)] = np.where(places < 0, 0.0, 1 / np.log2(np.abs(places) + 2.0))
+    return Mixed(weight, (None, None), gains)
+
+
 @pytest.mark.parametrize(
-    ("figures", "expected"),
+    ("places", "expected"),
     [
-        ({0: (50, 20), 1.0: (49, 30), 0.5: (50, 25), 0.1: (51, 22)}, 0.5),  # recall is not to fall
-        ({0: (50, 20), 1.0: (60, 19), 0.5: (60, 20), 0.1: (55, 18)}, 0.0),  # and the top is to rise
-        ({0: (50, 20), 1.0: (55, 25), 0.5: (55, 25), 0.1: (55, 24)}, 0.1),  # half of the gain is enough
+        (([3] * 200, [2] * 200, [1] * 200, [0] * 180), 0.5),  # recall is not to fall
+        (([3] * 200, [0] * 197 + [-1] * 3 + [0, 0], [0] * 200, [0] * 200), 0.1),  # by more than may be chance
+        (([3] * 200, [4] * 210, [6] * 220, [9] * 230), 0.0),  # and what is found is to be further up
+        (([3] * 200, [1] * 200, [0] * 200, [0] * 200), 0.5),
+        (([3] * 200, [0] * 150 + [2] * 50, [0] * 200, [0] * 200), 0.1),  # half of the gain is enough
     ],
 )
-def test_the_rule_of_choice(figures, expected):
-    def judged(weight):
-        recall, rank = figures[weight]
-        found = np.zeros(100)
-        found[:recall] = 1.0
-        return Mixed(weight, (None, None), found, np.full(100, rank / 100))
-
-    assert best_mixture(*map(judged, (0, 0.1, 0.5, 1.0))).weight == expected
+def test_the_rule_of_choice(places, expected):
+    assert best_mixture(*map(judged, (0, 0.1, 0.5, 1.0), places)).weight == expected
 
 
 def test_further_sessions_with_a_base_and_stages(sessions):
@@ -503,7 +506,7 @@ def test_further_sessions_with_a_base_and_stages(sessions):
     np.testing.assert_array_equal(ranker.item_factors_[1][:, : n + 1], ranker.item_factors_[0][:, : n + 1])
     np.testing.assert_array_equal(ranker.query_factors_[1][:, :n], ranker.query_factors_[0][:, :n])
     assert not np.array_equal(ranker.item_factors_[0][old, :n], before.item_factors_[0][:, :n])
-    expected = SessionNeighbors().fit(sessions[:100]).partial_fit([*sessions[100:], ["new", "i01"], ["i02", "new"]])
+    expected = SessionBlend().fit(sessions[:100]).partial_fit([*sessions[100:], ["new", "i01"], ["i02", "new"]])
     np.testing.assert_array_equal(ranker.base_.rank(ASKED).scores, expected.rank(ASKED).scores)
     np.testing.assert_allclose(
         ranker.scores(ASKED, ranker.item_ids_, stage=0), slow_scores(ranker, ASKED, 4), atol=1e-5
@@ -518,7 +521,7 @@ def test_a_base_is_fitted_apart_from_the_one_given(sessions):
     assert not hasattr(given, "item_ids_")
     np.testing.assert_array_equal(ranker.base_.rank(ASKED).scores, clone(given).fit(sessions).rank(ASKED).scores)
     for wrong in ("neighbors", 3, LatentRanker()):
-        with pytest.raises(ValueError, match="base: expected 'auto' or None or a SessionNeighbors, Cooc"):
+        with pytest.raises(ValueError, match="base: expected 'auto' or None or a SessionBlend, SessionN"):
             LatentRanker(base=wrong).fit(sessions)
     pairs = Sessions.of(sessions).pairs()
     with pytest.raises(ValueError, match="base: expected 'auto' or None where queries are no sessions, found Cooc"):

@@ -68,7 +68,7 @@ def walks() -> dict[str, list[tuple[str, int]]]:
     """Return the chains, each function with its number of lines."""
     import numpy as np
 
-    from slatewise import LatentRanker, datasets
+    from slatewise import LatentRanker, SessionNeighbors, datasets
 
     sessions = datasets.make_sessions(14, 12, n_clusters=3, random_state=0).sessions
     pairs = sessions.pairs()
@@ -83,8 +83,10 @@ def walks() -> dict[str, list[tuple[str, int]]]:
         found[name] = walk(lambda ranker=ranker, given=given: ranker.fit(*given))
     small: dict[str, Any] = {"epochs": 1, "n_threads": 1, "validation_fraction": 0.0, "window": 3}
     by_session = LatentRanker(2, base=None, **small).fit(sessions)
-    on_base = LatentRanker(2, **small).fit(sessions)
+    on_base = LatentRanker(2, base=SessionNeighbors(), **small).fit(sessions)
     found["rank, the first on a base"] = walk(lambda: on_base.rank(sessions, k=3, exclude_seen=True))
+    on_blend = LatentRanker(2, **small).fit(sessions)
+    found["rank, the first on a blend"] = walk(lambda: on_blend.rank(sessions, k=3, exclude_seen=True))
     ranker = LatentRanker(2, stages=2, k=4, epochs=1, n_threads=1, validation_fraction=0.0)
     ranker.fit(pairs.queries, pairs.items)
     hidden = [[item] for item in ranker.item_ids_[: len(ranker.query_ids_)]]
@@ -96,6 +98,7 @@ def walks() -> dict[str, list[tuple[str, int]]]:
             found[name] = walk(lambda: ranker.rank(asked, k=3, exclude=hidden))
             found[f"{name}, sessions"] = walk(lambda: by_session.rank(sessions, k=3, exclude_seen=True))
             found[f"{name}, on a base"] = walk(lambda: on_base.rank(sessions, k=3, exclude_seen=True))
+            found[f"{name}, on a blend"] = walk(lambda: on_blend.rank(sessions, k=3, exclude_seen=True))
     return {
         name: [(_named(code), len(inspect.getsourcelines(code)[0])) for code in codes] for name, codes in found.items()
     }

@@ -1,19 +1,22 @@
 """Several scorers of sessions in one: how likely each item is to come next, by what all of them say of it.
 
-    h(q, d) = sum over parts p of  g_p(level_p(q, d))  +  r_age ,     age: how long ago the session had d, if it did
+    h(q, d) = sum over parts p of  g_p(level_p(q, d))               of an item that is new to the session
+    h(q, d) = sum over parts p of  g'_p(level_p(q, d))  +  r_age    of one that the session had ``age`` items ago
     P(d comes next) = exp h / (sum over candidates of exp h  +  number of all other items)
 
 A level is what a part says of one of its best items, from 0 to 1, against the best of them (``base_levels.py``); a part
-that does not name an item adds nothing. Each ``g_p`` is a line through equally spaced knots that never falls, so no
-part's order is turned round by itself; r is of any sign. All are learnt together, by L-BFGS, from sessions that the
-parts have not seen: under them the items that came are most likely. A prior keeps them where there is little to learn
-from.
+that does not name an item adds nothing. Lines go through equally spaced knots and never fall, so no part's order is
+turned round by itself; r is of any sign. Items of the session have lines of their own, because whatever names items for
+a session names its own items first: there a high level says less. All are learnt together, by L-BFGS, from sessions
+that the parts have not seen: under them the items that came are most likely. A prior keeps them where there is little
+to learn from.
 """
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 N_KNOTS = 9
 START = 5.0
 """What the best item of a part gets where there is nothing to learn from."""
+FLAT = 1e9
+"""In units of the last digit: a step that gains less than 2e-7 of the loss is the last, far below what is noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +45,7 @@ class BlendModel:
 
     parts: tuple[SparseScorer, ...]
     steps: Floats
-    """(parts, knots): what g rises by at each knot, >= 0; the first is its height at level 0."""
+    """(2, parts, knots): what g and g' rise by at each knot, >= 0; the first is the height at level 0."""
     repeats: Floats
     """r of every age."""
 
@@ -64,7 +69,7 @@ class BlendModel:
         from slatewise.latent.kernels.blend import Candidates, Named, gather
         from slatewise.latent.kernels.neighbours import Asked
 
-        levels = [levels_of_block(part, queries) for part in self.parts]
+        levels = list(map(levels_of_block, self.parts, repeat(queries)))
         firsts = np.cumsum([0, *(len(part.items) for part in levels[:-1])])
         named = Named(
             np.stack([part.starts + first for part, first in zip(levels, firsts, strict=True)]),
@@ -89,12 +94,12 @@ class BlendModel:
         """Return what levels and ages add."""
         from slatewise.latent.kernels.blend import Heights
 
-        return Heights(np.cumsum(self.steps, axis=1), self.repeats)
+        return Heights(np.cumsum(self.steps, axis=2), self.repeats)
 
 
 def not_learnt(n_parts: int, window: int) -> tuple[Floats, Floats]:
     """Return steps and repeats where there is nothing to learn them from: parts count alike, and repeats nothing."""
-    return np.full((n_parts, N_KNOTS), START / N_KNOTS), np.zeros(window)
+    return np.full((2, n_parts, N_KNOTS), START / N_KNOTS), np.zeros(window)
 
 
 def likely_blend(
@@ -111,7 +116,7 @@ def likely_blend(
     n_steps = start[0].size
 
     def loss(weights: Floats) -> tuple[float, Floats]:
-        heights = Heights(np.cumsum(weights[:n_steps].reshape(start[0].shape), axis=1), weights[n_steps:])
+        heights = Heights(np.cumsum(weights[:n_steps].reshape(start[0].shape), axis=2), weights[n_steps:])
         totals = np.empty(len(rows))
         slopes = Heights(np.zeros((len(rows), *start[0].shape)), np.zeros((len(rows), window)))
 
@@ -123,12 +128,12 @@ def likely_blend(
         executor.fill_blocks(fill, range(len(rows)))
         away = weights - prior
         # A step lifts all knots after it.
-        of_steps = np.cumsum(slopes.knots.sum(axis=0)[:, ::-1], axis=1)[:, ::-1]
+        of_steps = np.cumsum(slopes.knots.sum(axis=0)[..., ::-1], axis=2)[..., ::-1]
         slope = np.concatenate([of_steps.ravel(), slopes.ages.sum(axis=0)])
         return float(totals.sum()) + 0.5 * float(away @ away), slope + away
 
     bounds = [(0.0, None)] * n_steps + [(None, None)] * window
-    weights, _, told = fmin_l_bfgs_b(loss, prior, bounds=bounds)
+    weights, _, told = fmin_l_bfgs_b(loss, prior, bounds=bounds, factr=FLAT)
     if told["warnflag"] == 1:
         warnings.warn(f"the mixture is not the most likely one yet after {told['funcalls']} looks", stacklevel=2)
     return weights[:n_steps].reshape(start[0].shape), weights[n_steps:]

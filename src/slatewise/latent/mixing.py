@@ -3,9 +3,10 @@
     score = a g(base) / m + what was learnt ,    m = 0: the base alone,  m = 1: as learnt together,  None: no base
 
 A sum that is learnt as a whole moves the top of lists up and may lose items further down which the base alone finds. So
-of all weights under which recall at k of the held-out pairs is at least that of the base alone, the best reciprocal
-rank is looked for; and the weight nearest to the base is taken that has half of its gain. For what comes later is like
-what is held out and not the same: the first half of the gain is nearly free, and the second is paid for in recall.
+of all weights under which recall at k of the held-out pairs is not below that of the base alone, or by less than its
+standard error, the best NDCG at k is looked for; and the weight nearest to the base is taken that has half of its gain.
+For what comes later is like what is held out and not the same: the first half of the gain is nearly free, and the
+second is paid for in recall.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from slatewise.core.executor import Executor
 from slatewise.latent.bags import AgeWeights, Floats
 from slatewise.latent.cascade import Cascade
+from slatewise.latent.session_choice import gains_of
 from slatewise.latent.tables import Ints, Table
 from slatewise.latent.training import Validation
 
@@ -32,9 +34,8 @@ class Mixed:
 
     weight: float | None
     tables: tuple[Table, Table]
-    found: Floats
-    """1 where the item is among the k best."""
-    reciprocal_ranks: Floats
+    gains: Floats
+    """1 / log2(1 + place) where the item is among the k best, else 0."""
 
 
 def choose_weight(
@@ -49,19 +50,25 @@ def choose_weight(
     tried: list[Mixed] = []
     for weight in (0.0, *WEIGHTS):
         made = _weighed(tables, ages, popularity, weight)
-        tried.append(Mixed(weight, made, *reached(ranked_by(made), held, executor)))
+        tried.append(Mixed(weight, made, reached(ranked_by(made), held, executor)))
     return best_mixture(*tried)
 
 
 def best_mixture(base: Mixed, *others: Mixed) -> Mixed:
     """Return the base alone, or the one of the others, which come from the base away, that the rule takes."""
-    allowed = [one for one in others if one.found.mean() >= base.found.mean()]
-    allowed = [one for one in allowed if one.reciprocal_ranks.mean() > base.reciprocal_ranks.mean()]
+    allowed = [one for one in others if _finds_as_much(one.gains, base.gains)]
+    allowed = [one for one in allowed if one.gains.mean() > base.gains.mean()]
     if not allowed:
         return base
-    best = max(float(one.reciprocal_ranks.mean()) for one in allowed)
-    enough = (best + float(base.reciprocal_ranks.mean())) / 2
-    return next(one for one in allowed if one.reciprocal_ranks.mean() >= enough)
+    best = max(float(one.gains.mean()) for one in allowed)
+    enough = (best + float(base.gains.mean())) / 2
+    return next(one for one in allowed if one.gains.mean() >= enough)
+
+
+def _finds_as_much(gains: Floats, others: Floats) -> bool:
+    """Say whether recall is not below another's, or by less than the standard error of their difference."""
+    found = (gains > 0).astype(np.float64) - (others > 0)
+    return bool(found.mean() >= -found.std() / np.sqrt(len(found)))
 
 
 def _weighed(
@@ -82,12 +89,11 @@ def _weighed(
     return queries, items
 
 
-def reached(cascade: Cascade, held: Validation, executor: Executor) -> tuple[Floats, Floats]:
-    """Return for every pair whether its item is among the k best, and its reciprocal rank, 0 beyond them."""
+def reached(cascade: Cascade, held: Validation, executor: Executor) -> Floats:
+    """Return the gain of every pair."""
     distinct, own = np.unique(held.queries, return_inverse=True)
     lists = cascade.top(distinct, held.k, executor=executor).items
     places: NDArray[np.int64] = np.full(len(own), -1, dtype=np.int64)
     for place in range(lists.shape[1]):
         places[lists[own, place] == held.items] = place
-    found = (places >= 0).astype(np.float64)
-    return found, found / (np.maximum(places, 0) + 1.0)
+    return gains_of(places, held.k)

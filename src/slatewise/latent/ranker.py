@@ -102,9 +102,9 @@ class LatentRanker(CatalogueRanker):
     window : int or None
         Of sessions: how many of the last items make a query, each with a weight of its own by age. None: sessions are
         baskets, whose items are in no order and all count alike.
-    base : "auto", None, :class:`slatewise.SessionNeighbors`, ``CooccurrenceRanker`` or ``SessionBlend``
+    base : "auto", None, :class:`slatewise.SessionBlend`, ``SessionNeighbors`` or ``CooccurrenceRanker``
         Of sessions: whose scores are added, by a weight that is learnt; it is fitted on the same sessions. "auto":
-        ``SessionNeighbors()`` for sessions, none for baskets. Ids and features have none.
+        ``SessionBlend()`` for sessions, none for baskets. Ids and features have none.
     dropout : float or "auto"
         Share of the numbers of a query's vector that are left out, at random, in each step of training. "auto": .5 for
         sessions, 0 for other queries.

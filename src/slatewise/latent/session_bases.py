@@ -9,10 +9,10 @@ import numpy as np
 from slatewise.core.rules import NONE, Rule, one_of
 from slatewise.data.records import Sessions
 from slatewise.latent.input import Ids, LatentPairs
-from slatewise.latent.session_neighbors import SessionNeighbors
+from slatewise.latent.session_blend import SessionBlend
 from slatewise.latent.session_ranker import SessionRanker
 
-BASE = Rule("a SessionNeighbors, CooccurrenceRanker or SessionBlend", lambda value: isinstance(value, SessionRanker))
+BASE = Rule("a SessionBlend, SessionNeighbors or CooccurrenceRanker", lambda value: isinstance(value, SessionRanker))
 BASE = one_of("auto") | NONE | BASE
 
 
@@ -24,7 +24,7 @@ def fitted_base(base: Any, pairs: LatentPairs, n_threads: int | None) -> Session
             raise ValueError(f"base: expected 'auto' or None where queries are no sessions, found {base!r}")
         return None
     if base == "auto":
-        base = None if so_far.window is None else SessionNeighbors(n_threads=n_threads)
+        base = None if so_far.window is None else SessionBlend(n_threads=n_threads)
     if base is None:
         return None
     return fresh(cast("SessionRanker", base)).fit(Sessions(pairs.item_ids[so_far.items], so_far.offsets))

@@ -21,7 +21,7 @@ from slatewise.latent.session_scores import Floats, SparseScorer
 from slatewise.latent.tables import Ints
 
 HELD_OUT, MOST_QUERIES, FEWEST_QUERIES = 0.1, 20_000, 20
-"""Share of the sessions that the mixture is learnt from, and how many of their beginnings."""
+"""Share of the sessions, the last ones, that the mixture is learnt from, and how many of their beginnings."""
 MOST_AGES = 1000
 
 
@@ -32,10 +32,11 @@ class SessionBlend(SessionRanker):
     what; here both are asked, and the score of an item is the probability that it comes next::
 
         score(q, d) = exp h / (sum over candidates of exp h + number of other items)
-        h(q, d)     = g(what the neighbours say of d) + g'(what the counts say of d) + r(how long ago the session had d)
+        h(q, d)     = g(what the neighbours say of d) + g'(what the counts say of d)
+        h(q, d)     = the same with two other lines, + r(how long ago the session had d), for items that it had
 
-    g and g' are rising lines through nine knots and r has a number for every age. They are those under which the items
-    that came in a tenth of the sessions are most likely, with both rankers fitted on the others.
+    The lines rise, through nine knots each, and r has a number for every age. They are those under which the items that
+    came in the last tenth of the sessions are most likely, with both rankers fitted on the sessions before.
 
     Parameters
     ----------
@@ -54,7 +55,8 @@ class SessionBlend(SessionRanker):
         The fitted rankers, with what they found best, but for the weights of items that the session has: these are 1,
         as r says that here.
     steps_
-        (2, 9) what g and g' rise by at each knot.
+        (2, 2, 9) what lines rise by at each knot: of new items and of those that the session has, by neighbours and by
+        counts.
     repeats_
         r of every age, the last item's first.
 
@@ -62,8 +64,7 @@ class SessionBlend(SessionRanker):
     -----
     :meth:`partial_fit` adds sessions to both rankers, and leaves the mixture as the first fit found it.
 
-    Which sessions the mixture is learnt from is drawn at random, with the same draw in every fit. Where they have fewer
-    than 20 next items, both rankers count alike, and r is 0.
+    Where the last tenth has fewer than 20 next items, both rankers count alike, and r is 0.
 
     Items that neither ranker names, each at most 100, and the session has not, come after all others by popularity,
     with scores from -1 to 0.
@@ -78,7 +79,7 @@ class SessionBlend(SessionRanker):
 
     learned: ClassVar[Mapping[str, Rule]] = {
         "item_ids_": rules.IDS,
-        "steps_": rules.learned_array(2, most=500.0),
+        "steps_": rules.learned_array(3, most=500.0),
         "repeats_": rules.learned_array(1, most=500.0),
     }
     parts: ClassVar[tuple[str, ...]] = ("neighbors_", "counts_")
@@ -110,7 +111,7 @@ class SessionBlend(SessionRanker):
         self.steps_, self.repeats_ = self._mixture(sessions, window, executor)
 
     def _mixture(self, sessions: NumberedSessions, window: int, executor: Executor) -> tuple[Floats, Floats]:
-        held = np.random.default_rng(0).permutation(len(sessions)) < HELD_OUT * len(sessions)
+        held = np.arange(len(sessions)) >= (1.0 - HELD_OUT) * len(sessions)
         known, own = some_sessions(sessions, ~held), some_sessions(sessions, held)
         asked = Sessions(own.items, own.offsets).prefixes()
         if len(asked) < FEWEST_QUERIES:
@@ -147,7 +148,8 @@ class SessionBlend(SessionRanker):
             part: Any = getattr(self, name)
             if not isinstance(part, kind) or not np.array_equal(part.item_ids_, self.item_ids_):
                 raise ValueError(f"{name}: expected a {kind.__name__} of the same items, found {type(part).__name__}")
-        if self.steps_.shape != (len(kinds), N_KNOTS) or (self.steps_ < 0).any():
-            raise ValueError(f"steps_: expected ({len(kinds)}, {N_KNOTS}) numbers >= 0, found {self.steps_.shape}")
+        shape = 2, len(kinds), N_KNOTS
+        if self.steps_.shape != shape or (self.steps_ < 0).any():
+            raise ValueError(f"steps_: expected {shape} numbers >= 0, found {self.steps_.shape}")
         if not len(self.repeats_):
             raise ValueError("repeats_: expected a number for every age, found none")

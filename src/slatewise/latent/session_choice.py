@@ -45,9 +45,9 @@ def hold_out(sessions: NumberedSessions) -> HeldOut | None:
     return HeldOut(training, queries, asked.next_items)
 
 
-def gains_of(places: Ints) -> Floats:
+def gains_of(places: Ints, depth: int = DEPTH) -> Floats:
     """Return what each query is worth by how many items are ahead of the one it asks for; -1: it is nowhere."""
-    near = (places >= 0) & (places < DEPTH)
+    near = (places >= 0) & (places < depth)
     return np.where(near, 1.0 / np.log2(np.where(near, places, 0) + 2.0), 0.0)
 
 

@@ -153,7 +153,7 @@ class Stages:
             self.executor,
         )
         queries, items = best.tables
-        recall = float(best.found.mean())
+        recall = float((best.gains > 0).mean())
         return replace(learned, queries=queries, items=items, best_recall=recall, weight=best.weight)
 
     def advance(self, state: StageState, lists: Ints, watch: Callable[[EpochReport], None]) -> None:

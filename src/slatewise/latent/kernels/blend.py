@@ -41,7 +41,7 @@ class Heights(NamedTuple):
     """What a candidate gets by its level in each part, and by its age."""
 
     knots: Floats
-    """(parts, knots): heights of lines at equally spaced levels from 0 to 1."""
+    """(2, parts, knots): heights of lines at equally spaced levels from 0 to 1, of new items and of those q has."""
     ages: Floats
 
 
@@ -78,14 +78,15 @@ def _candidate(item: Any, places: Ints, out: Candidates, n: int) -> int:
 
 @kernel
 def _height(found: Candidates, at: int, heights: Heights) -> float:
-    total, last = 0.0, heights.knots.shape[1] - 2
+    again = int(found.ages[at] >= 0)
+    total, last = 0.0, heights.knots.shape[2] - 2
     for part in range(len(found.levels)):
         if found.levels[part, at] >= 0.0:
             level = found.levels[part, at] * (last + 1.0)
             knot = min(int(level), last)
-            low, high = heights.knots[part, knot], heights.knots[part, knot + 1]
+            low, high = heights.knots[again, part, knot], heights.knots[again, part, knot + 1]
             total += low + (level - knot) * (high - low)
-    if found.ages[at] >= 0:
+    if again:
         total += heights.ages[found.ages[at]]
     return float(min(total, 500.0))
 
@@ -106,11 +107,11 @@ def probabilities(found: Candidates, n_items: int, heights: Heights, out: Floats
 def surprise(found: Candidates, targets: Ints, n_items: int, heights: Heights, chances: Floats, slope: Heights) -> Any:
     """Return minus the log-likelihood of one item per query, and add its slope; ``chances`` is memory to work in."""
     probabilities(found, n_items, heights, chances)
-    total, last = 0.0, heights.knots.shape[1] - 2
+    total, last = 0.0, heights.knots.shape[2] - 2
     for q in range(len(found.starts)):
         rest, came = 1.0, False
         for at in range(found.starts[q], found.ends[q]):
-            pull = chances[at]
+            pull, again = chances[at], int(found.ages[at] >= 0)
             rest -= pull
             if found.items[at] == targets[q]:
                 total -= np.log(chances[at])
@@ -120,9 +121,9 @@ def surprise(found: Candidates, targets: Ints, n_items: int, heights: Heights, c
                 if found.levels[part, at] >= 0.0:
                     level = found.levels[part, at] * (last + 1.0)
                     knot = min(int(level), last)
-                    slope.knots[part, knot] += pull * (1.0 - (level - knot))
-                    slope.knots[part, knot + 1] += pull * (level - knot)
-            if found.ages[at] >= 0:
+                    slope.knots[again, part, knot] += pull * (1.0 - (level - knot))
+                    slope.knots[again, part, knot + 1] += pull * (level - knot)
+            if again:
                 slope.ages[found.ages[at]] += pull
         if not came:  # one of the others, which share what is left
             total -= np.log(max(rest, 1e-300) / (n_items - (found.ends[q] - found.starts[q])))
