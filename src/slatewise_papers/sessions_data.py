@@ -11,20 +11,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise import data, datasets
 from slatewise.data.records import Prefixes, Sessions
-from slatewise.datasets.records import SessionSet
+from slatewise.datasets.records import PairSet, SessionSet
 
 Ints: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 
 PUBLISHED = {name: f"{name}_sessions" for name in ("diginetica", "tmall", "nowplaying")}
 LASTFM = "lastfm1k"
+PLAYLISTS = "aotm"
+"""Pieces of playlists, no default was set on them: asked for by name alone."""
 VALIDATION_SHARE, TEST_SHARE = 0.05, 0.2
 MOST_VALIDATION = 10_000
 """Prefixes that settings are judged by, evenly spaced; about as many are enough to tell 1% of NDCG@20."""
@@ -72,7 +74,7 @@ class SessionProblem:
 
 
 def load_problems(name: str, seed: int, quick: bool = False) -> Iterator[SessionProblem]:
-    """Load a published split, both splits of Last.fm, or a file of sessions, whose last fifth is the test."""
+    """Load a published split, both of Last.fm, or playlists or a file of sessions, whose last fifth is the test."""
     if name in PUBLISHED:
         both = datasets.load(PUBLISHED[name], SessionSet)
         yield _last(name, both.train, both.test, quick)
@@ -80,12 +82,26 @@ def load_problems(name: str, seed: int, quick: bool = False) -> Iterator[Session
         both = datasets.load("lastfm1k_artist_sessions", SessionSet)
         yield _dealt(f"{name}, dealt at random", _together(both.train, both.test), seed, quick)
         yield _last(f"{name}, later part", both.train, both.test, quick, item_differs=True)
+    elif name == PLAYLISTS:
+        pairs = datasets.load("aotm_bigrams", PairSet).pairs
+        sessions = _chained(pairs.queries, pairs.items)
+        first = len(sessions) - int(TEST_SHARE * len(sessions))
+        yield _last(name, sessions[:first], sessions[first:], quick)
     elif Path(name).exists():
         sessions = data.read_sessions(name)
         first = len(sessions) - int(TEST_SHARE * len(sessions))
         yield _last(name, sessions[:first], sessions[first:], quick)
     else:
-        raise ValueError(f"data: expected {', '.join((*PUBLISHED, LASTFM))}, or a file of sessions, found {name!r}")
+        raise ValueError(f"data: expected {', '.join((*PUBLISHED, LASTFM, PLAYLISTS))}, or a file of sessions, found {name!r}")
+
+
+def _chained(items: NDArray[Any], next_items: NDArray[Any]) -> Sessions:
+    """Put pairs of an item and the next together where each begins with what the one before ends with."""
+    numbers = np.unique(np.concatenate([items, next_items]), return_inverse=True)[1]
+    one, other = numbers[: len(items)], numbers[len(items) :]
+    first = np.flatnonzero(np.append(True, one[1:] != other[:-1]))
+    runs = np.split(np.column_stack([one, other]), first[1:])
+    return Sessions.of([[*run[:, 0].tolist(), int(run[-1, 1])] for run in runs])
 
 
 def _last(name: str, train: Sessions, test: Sessions, quick: bool, item_differs: bool = False) -> SessionProblem:
