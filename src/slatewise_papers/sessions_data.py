@@ -92,11 +92,19 @@ def load_problems(name: str, seed: int, quick: bool = False) -> Iterator[Session
         first = len(sessions) - int(TEST_SHARE * len(sessions))
         yield _last(name, sessions[:first], sessions[first:], quick)
     else:
-        raise ValueError(f"data: expected {', '.join((*PUBLISHED, LASTFM, PLAYLISTS))}, or a file of sessions, found {name!r}")
+        known = ", ".join((*PUBLISHED, LASTFM, PLAYLISTS))
+        raise ValueError(f"data: expected {known}, or a file of sessions, found {name!r}")
 
 
 def _chained(items: NDArray[Any], next_items: NDArray[Any]) -> Sessions:
-    """Put pairs of an item and the next together where each begins with what the one before ends with."""
+    """Put pairs of an item and the next together where each begins with what the one before ends with.
+
+    Examples
+    --------
+    >>> chained = _chained(np.array(["a", "b", "d"]), np.array(["b", "c", "a"]))
+    >>> chained.items.tolist(), chained.offsets.tolist()
+    ([0, 1, 2, 3, 0], [0, 3, 5])
+    """
     numbers = np.unique(np.concatenate([items, next_items]), return_inverse=True)[1]
     one, other = numbers[: len(items)], numbers[len(items) :]
     first = np.flatnonzero(np.append(True, one[1:] != other[:-1]))

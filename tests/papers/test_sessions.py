@@ -110,7 +110,7 @@ def test_a_file_is_cut_at_its_end_and_items_are_those_learnt(tmp_path):
     (problem,) = load_problems(str(path), 0)
     assert (problem.n_items, len(problem.train), problem.held.tolist()) == (3, 4, [False, False, False, True])
     assert [items.tolist() for items in problem.test] == [[1, 2, 1]]  # 4 was never learnt from
-    with pytest.raises(ValueError, match="data: expected diginetica, tmall, nowplaying, lastfm1k, or a file"):
+    with pytest.raises(ValueError, match="data: expected diginetica, tmall, nowplaying, lastfm1k, aotm, or a file"):
         next(load_problems("music", 0))
 
 
