@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from slatewise.latent.tables import Ints, Singles
 
-AT_ONCE = 16
-"""Bytes that a processor multiplies at once: rows are padded to a multiple."""
+TILE = 256
+"""Items whose bounds are computed together: their sums, and the column that is added, stay in the nearest cache."""
 LARGEST_SUM, LARGEST_SHORT = (1 << 31) - 1, (1 << 15) - 1
 
 
@@ -23,6 +23,7 @@ class QuantizedIndex:
     """Items as bytes times a scale, and the factor times first columns of a row that make their exact scores."""
 
     numbers: NDArray[np.int8]
+    """(tiles, columns, items of a tile); behind the last item there are zeros."""
     scales: Singles
     rows: Singles
     width: int
@@ -34,7 +35,7 @@ class QuantizedIndex:
         from slatewise.latent.kernels.quantized_index import to_bytes
 
         factors = np.ones(len(rows), dtype=np.float32) if factors is None else factors
-        numbers = np.zeros((len(rows), -(-width // AT_ONCE) * AT_ONCE), dtype=np.int8)
+        numbers = np.zeros((-(-len(rows) // TILE), width, TILE), dtype=np.int8)
         scales = np.empty(len(rows), dtype=np.float32)
         finite = to_bytes(rows, width, factors, numbers, scales)
         return cls(numbers, scales, rows, width, factors) if finite else None
@@ -57,9 +58,8 @@ class QuantizedIndex:
         length = float(sizes.sum(dtype=np.float64))
         finest = min(LARGEST_SHORT, LARGEST_SUM // (LARGEST_BYTE * width))
         unit = float(sizes.max()) / finest or 1.0
-        whole = np.zeros(self.numbers.shape[1], dtype=np.int16)
-        whole[:width] = np.rint(vector.astype(np.float64) / unit)
+        whole = np.rint(vector.astype(np.float64) / unit).astype(np.int16)
         slack = (0.5 + width * 2.0**-16) * length + LARGEST_BYTE * unit * width / 2 + width * 2.0**-23
         query = QuantizedQuery(vector, whole, unit, slack)
         catalogue = QuantizedItems(self.numbers, self.scales, self.rows, self.factors)
-        best_by_bound(query, catalogue, unwanted, best[row], items[row])
+        best_by_bound(query, catalogue, unwanted, np.empty(TILE, dtype=np.int32), best[row], items[row])

@@ -4,7 +4,9 @@
 
     x . z  <=  s (t w . b + slack),   slack = |x|_1 / 2 + 127 t n / 2 and something for products and sums in float32
 
-Items whose bound does not reach the k-th best so far are passed over; the score of the others is the exact one.
+Items whose bound does not reach the k-th best so far are passed over; the score of the others is the exact one. Bytes
+lie by column in tiles of items, so that many sums grow side by side and none has to be added up across a register; of
+most tiles no item reaches the bar.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ LARGEST_BYTE = 127
 @kernel
 def to_bytes(rows: Singles, width: int, factors: Singles, numbers: Whole, scales: Singles) -> bool:
     """Write the first columns of rows, times a factor each, as int8 times a scale; False: one is not finite."""
+    tile = numbers.shape[2]
     for d in range(len(rows)):
         largest = np.float32(0.0)
         for f in range(width):
@@ -35,7 +38,7 @@ def to_bytes(rows: Singles, width: int, factors: Singles, numbers: Whole, scales
             largest = max(largest, size)
         scales[d] = max(largest / np.float32(LARGEST_BYTE), np.finfo(np.float32).tiny)
         for f in range(width):
-            numbers[d, f] = np.rint(rows[d, f] * factors[d] / scales[d])
+            numbers[d // tile, f, d % tile] = np.rint(rows[d, f] * factors[d] / scales[d])
     return True
 
 
@@ -59,22 +62,42 @@ class QuantizedItems(NamedTuple):
 
 @kernel
 def best_by_bound(
-    query: QuantizedQuery,
-    catalogue: QuantizedItems,
-    hidden: Ints,
-    best: Singles,
-    items: Ints,
+    query: QuantizedQuery, catalogue: QuantizedItems, hidden: Ints, sums: Whole, best: Singles, items: Ints
 ) -> None:
-    """Put the k best items into ``items``, best first, equal scores by number; ``hidden`` are left out, ascending."""
-    vector, whole, unit, slack = query
-    numbers, scales, rows, factors = catalogue
-    k = len(best)
-    for d in range(len(numbers)):
-        total = np.int32(0)
+    """Put the k best items into ``items``, best first, equal scores by number; ``hidden`` are left out, ascending.
+
+    ``sums``, one per item of a tile, is memory to work in.
+    """
+    whole, unit, slack = query.whole, query.unit, query.slack
+    numbers, scales = catalogue.numbers, catalogue.scales
+    size, n_items = numbers.shape[2], len(scales)
+    for tile in range(len(numbers)):
+        for i in range(size):
+            sums[i] = 0
         for f in range(len(whole)):
-            # Without the outer cast the sum is int64 and twice as slow.
-            total = np.int32(total + np.int32(whole[f]) * np.int32(numbers[d, f]))
-        if scales[d] * (unit * total + slack) <= best[k - 1]:
+            number = np.int32(whole[f])
+            for i in range(len(sums)):
+                sums[i] += np.int32(number * np.int32(numbers[tile, f, i]))
+        first = tile * size
+        n, bar, reached = min(size, n_items - first), best[len(best) - 1], 0
+        of_tile = scales[first : first + n]
+        for i in range(n):
+            reached += of_tile[i] * (unit * sums[i] + slack) > bar
+        if reached:
+            _score(query, catalogue, hidden, first, sums[:n], best, items)
+
+
+@kernel
+def _score(
+    query: QuantizedQuery, catalogue: QuantizedItems, hidden: Ints, first: int, sums: Whole, best: Singles, items: Ints
+) -> None:
+    """Offer the items of a tile, from the ``first`` on, whose bound reaches the bar, which rises on the way."""
+    vector, _, unit, slack = query
+    _, scales, rows, factors = catalogue
+    k = len(best)
+    for i in range(len(sums)):
+        d = first + i
+        if scales[d] * (unit * sums[i] + slack) <= best[k - 1]:
             continue
         score = dot(vector, rows[d, : len(vector)]) * factors[d]
         if not score > best[k - 1]:  # NaN has no place
