@@ -160,8 +160,8 @@ METHODS: dict[str, Method] = {
     "SessionBlend() as it comes": Method(blend),
     "LatentRanker(base=None), the sum of items alone": Method(partial(latent, base=None), cost=20.0),
     "LatentRanker(base=None), tuned": Method(
-        partial(latent, base=None, learning_rate=0.3),
-        _grid(max_norm=(1.0, 1.5), dropout=(0.3, 0.5), n_components=(128, 256)),
+        partial(latent, base=None, learning_rate=0.6),
+        _grid(max_norm=(1.5, 2.5), dropout=(0.3, 0.5), n_components=(128, 256)),
         cost=20.0,
     ),
     "LatentRanker() as it comes": Method(latent, cost=20.0),

@@ -317,6 +317,16 @@ def test_auto_finds_steps(sessions):
     np.testing.assert_array_equal(found.query_factors_, given.query_factors_)
 
 
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [({"base": None}, (0.6, 2.5)), ({"window": None}, (0.6, 2.5)), ({"base": CooccurrenceRanker()}, (0.3, 1.5))],
+)
+def test_where_auto_begins(sessions, settings, expected):
+    """A sum of items that is all there is wants larger norms than one on a base."""
+    ranker = LatentRanker(4, epochs=1, validation_fraction=0, **settings).fit(sessions)
+    assert (ranker.learning_rate_, ranker.max_norm_) == expected
+
+
 def test_a_stage_on_sessions(staged):
     assert staged.n_stages_ == 2
     first, second = (staged.rank(ASKED, k=5, stage=stage) for stage in (0, 1))

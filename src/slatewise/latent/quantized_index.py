@@ -23,7 +23,7 @@ class QuantizedIndex:
     """Items as bytes times a scale, and the factor times first columns of a row that make their exact scores."""
 
     numbers: NDArray[np.int8]
-    """(tiles, columns, items of a tile); behind the last item there are zeros."""
+    """(tiles, columns, items of a tile); behind the last item, and the last column, there are zeros."""
     scales: Singles
     rows: Singles
     width: int
@@ -32,10 +32,10 @@ class QuantizedIndex:
     @classmethod
     def of(cls, rows: Singles, width: int, factors: Singles | None = None) -> QuantizedIndex | None:
         """Make the bytes of finite rows, whose scores are multiplied by a factor each; None if one is not finite."""
-        from slatewise.latent.kernels.quantized_index import to_bytes
+        from slatewise.latent.kernels.quantized_index import AT_ONCE, to_bytes
 
         factors = np.ones(len(rows), dtype=np.float32) if factors is None else factors
-        numbers = np.zeros((-(-len(rows) // TILE), width, TILE), dtype=np.int8)
+        numbers = np.zeros((-(-len(rows) // TILE), -(-width // AT_ONCE) * AT_ONCE, TILE), dtype=np.int8)
         scales = np.empty(len(rows), dtype=np.float32)
         finite = to_bytes(rows, width, factors, numbers, scales)
         return cls(numbers, scales, rows, width, factors) if finite else None
@@ -58,8 +58,9 @@ class QuantizedIndex:
         length = float(sizes.sum(dtype=np.float64))
         finest = min(LARGEST_SHORT, LARGEST_SUM // (LARGEST_BYTE * width))
         unit = float(sizes.max()) / finest or 1.0
-        whole = np.rint(vector.astype(np.float64) / unit).astype(np.int16)
-        slack = (0.5 + width * 2.0**-16) * length + LARGEST_BYTE * unit * width / 2 + width * 2.0**-23
+        whole = np.zeros(self.numbers.shape[1], dtype=np.int32)
+        whole[:width] = np.rint(vector.astype(np.float64) / unit)
+        slack = (0.5 + (width + 5) * 2.0**-16) * length + LARGEST_BYTE * unit * width / 2 + width * 2.0**-23
         query = QuantizedQuery(vector, whole, unit, slack)
         catalogue = QuantizedItems(self.numbers, self.scales, self.rows, self.factors)
         best_by_bound(query, catalogue, unwanted, np.empty(TILE, dtype=np.int32), best[row], items[row])

@@ -42,10 +42,10 @@ from slatewise.latent.input import (
 from slatewise.latent.model import LatentModel, pair_term
 from slatewise.latent.pair_terms import PAIR_TERMS
 from slatewise.latent.search import Learned
-from slatewise.latent.session_bases import BASE, added_to, check_base, described, fitted_base, fresh
+from slatewise.latent.session_bases import BASE, added_to, check_base, described, fitted_base, fresh, is_without_base
 from slatewise.latent.session_pairs import are_sessions, is_ragged, session_pairs
 from slatewise.latent.session_ranker import SessionRanker
-from slatewise.latent.settings import DROPOUT, STARTS, LatentSettings
+from slatewise.latent.settings import DROPOUT, STARTS, STARTS_OF_SUMS, LatentSettings
 from slatewise.latent.tables import Ints, Singles, Table, padded
 from slatewise.latent.training import EpochReport
 from slatewise.model.checkpoint import Checkpoint
@@ -87,7 +87,7 @@ class LatentRanker(CatalogueRanker):
         AdaGrad's step, and the largest norm of a row, of U and V. "auto": some are tried for a few epochs, and the one
         that promises the best recall on the held-out pairs goes on, which takes two or three times as long as a fit
         with numbers. Where no pairs are held out, in a first :meth:`partial_fit`, and for sessions whose pairs times
-        items are more than 2 ** 31, "auto" is .3 and 1.5.
+        items are more than 2 ** 31, "auto" is .3 and 1.5, or, of sessions and baskets that have no base, .6 and 2.5.
     stage_learning_rate, stage_norm : float or "auto"
         The same of S, and of T, A and B alike, where "auto" without held-out pairs is .1 and 1; stage 0 is trained once
         for all that are tried.
@@ -523,6 +523,8 @@ class LatentRanker(CatalogueRanker):
         check_for_kind(settings, pairs)
         if self.dropout == "auto" and pairs.sessions is not None:
             settings = replace(settings, dropout=DROPOUT)
+        if pairs.sessions is not None and is_without_base(self.base, pairs.sessions):
+            settings = replace(settings, starts=STARTS_OF_SUMS)
         self._settle_seed()
         return replace(settings, seed=self.seed_)
 

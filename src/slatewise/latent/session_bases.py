@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from slatewise.core.rules import NONE, Rule, one_of
 from slatewise.data.records import Sessions
-from slatewise.latent.input import Ids, LatentPairs
+from slatewise.latent.input import Ids, LatentPairs, SessionsSoFar
 from slatewise.latent.session_blend import SessionBlend
 from slatewise.latent.session_ranker import SessionRanker
 
 BASE = Rule("a SessionBlend, SessionNeighbors or CooccurrenceRanker", lambda value: isinstance(value, SessionRanker))
 BASE = one_of("auto") | NONE | BASE
+
+
+def is_without_base(base: Any, so_far: SessionsSoFar) -> bool:
+    """Say whether sums of these sessions' items are all there is: baskets have no base unless they are given one."""
+    return base is None or (so_far.window is None and not isinstance(base, SessionRanker))
 
 
 def fitted_base(base: Any, pairs: LatentPairs, n_threads: int | None) -> SessionRanker | None:
@@ -23,11 +28,10 @@ def fitted_base(base: Any, pairs: LatentPairs, n_threads: int | None) -> Session
         if isinstance(base, SessionRanker):
             raise ValueError(f"base: expected 'auto' or None where queries are no sessions, found {base!r}")
         return None
-    if base == "auto":
-        base = None if so_far.window is None else SessionBlend(n_threads=n_threads)
-    if base is None:
+    if is_without_base(base, so_far):
         return None
-    return fresh(cast("SessionRanker", base)).fit(Sessions(pairs.item_ids[so_far.items], so_far.offsets))
+    chosen = fresh(base) if isinstance(base, SessionRanker) else SessionBlend(n_threads=n_threads)
+    return chosen.fit(Sessions(pairs.item_ids[so_far.items], so_far.offsets))
 
 
 def added_to(base: SessionRanker, pairs: LatentPairs, n_threads: int | None) -> SessionRanker:

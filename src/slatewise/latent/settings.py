@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -15,6 +15,8 @@ from slatewise.latent.training import EpochReport
 Auto: TypeAlias = Literal["auto"]
 STARTS: Mapping[str, float] = {"learning_rate": 0.3, "max_norm": 1.5, "stage_learning_rate": 0.1, "stage_norm": 1.0}
 """Where a search begins, and what "auto" is where no pairs are held out to judge by."""
+STARTS_OF_SUMS: Mapping[str, float] = {**STARTS, "learning_rate": 0.6, "max_norm": 2.5}
+"""The same of sums of a session's items that have no base beside them (docs/results/sessions.rst)."""
 
 DROPOUT = 0.5
 """What "auto" is for sessions; for other queries it is 0."""
@@ -59,6 +61,8 @@ class LatentSettings:
     max_draws: int | None = None
     window: int | None = 20
     dropout: float = 0.0
+    starts: Mapping[str, float] = field(default_factory=lambda: STARTS)
+    """What "auto" is before anything is tried."""
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> LatentSettings:
@@ -80,9 +84,9 @@ class LatentSettings:
         """Place i weighs ``i ** -rank_power``."""
         return float(self.alpha) if self.loss == "warp" else 0.0
 
-    def steps(self, instead: Mapping[str, float] = STARTS) -> Steps:
+    def steps(self, instead: Mapping[str, float] | None = None) -> Steps:
         """Return what to train with: something else where "auto" is given."""
-        given = {name: getattr(self, name) for name in STARTS}
+        given, instead = {name: getattr(self, name) for name in STARTS}, instead or self.starts
         return Steps(**{name: instead[name] if value == "auto" else float(value) for name, value in given.items()})
 
     def report(self, seen: EpochReport) -> None:
