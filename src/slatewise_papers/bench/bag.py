@@ -2,8 +2,8 @@
 
 Training is one epoch of the blocked engine over the same pairs, after one that compiles; in the peer each pair has a
 query of its own, so that as many rows of scores are made. A session that asks has ten items, and implicit folds the
-same ten in. The ranker on a base has the same factors over neighbours among generated sessions, and is asked with ten
-items of one of these clusters, so that there are neighbours to find.
+same ten in. The ranker on a base has the same factors over a blend of generated sessions, as it comes, and is asked with
+ten items of one of these clusters, so that there are neighbours to find.
 
 ``python -m slatewise_papers.bench.bag --lastfm`` times a fit on all sessions of lastfm1k (of SLATEWISE_DATA): three
 epochs of sums of items with steps and norm given, and with ``--auto`` a ranker as it comes, ``LatentRanker()``.
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from slatewise import LatentRanker, SessionNeighbors, datasets
+from slatewise import LatentRanker, SessionBlend, datasets
 from slatewise.core.executor import Executor, one_blas_thread
 from slatewise.data.records import Sessions
 from slatewise.datasets.records import SessionSet
@@ -115,7 +115,7 @@ def _answers(n_items: int, n_asked: int) -> list[Row]:
 
 
 def _answers_on_a_base(n_items: int, n_sessions: int, n_asked: int) -> list[Row]:
-    """Rank for one session at a time, as the ranker comes: on neighbours among so many sessions."""
+    """Rank for one session at a time, as the ranker comes: on a blend of so many sessions."""
     made = datasets.make_sessions(n_sessions + n_asked + FIRST, n_items, n_clusters=n_items // 177, random_state=0)
     known, later = made.sessions[:n_sessions], made.sessions[n_sessions:]
     ranker = _on_a_base(np.random.default_rng(0), known, n_items)
@@ -132,14 +132,14 @@ def _answers_on_a_base(n_items: int, n_sessions: int, n_asked: int) -> list[Row]
 
 
 def _on_a_base(rng: np.random.Generator, known: Sessions, n_items: int) -> LatentRanker:
-    """Return random factors on fitted neighbours; items of no session are put into further ones."""
+    """Return random factors on a fitted blend; items of no session are put into further ones."""
     first, last = int(known.offsets[0]), int(known.offsets[-1])
     others = np.setdiff1d(np.arange(n_items), known.items[first:last])
     items = np.concatenate([others, known.items[first:last]])
     offsets = np.concatenate([np.arange(0, len(others), ASKED), known.offsets - first + len(others)])
     ranker: Any = _ranker(rng, n_items, n_items + 2 * WINDOW + N_KNOTS, WINDOW, np.empty(0, dtype=np.int64))
     ranker.query_factors_[0, -N_KNOTS:, 0] = 5.0 / N_KNOTS
-    ranker.base_ = SessionNeighbors().fit(Sessions(items, offsets))
+    ranker.base_ = SessionBlend().fit(Sessions(items, offsets))
     return ranker
 
 
