@@ -321,9 +321,12 @@ def test_auto_finds_steps(sessions):
     ("settings", "expected"),
     [({"base": None}, (0.6, 2.5)), ({"window": None}, (0.6, 2.5)), ({"base": CooccurrenceRanker()}, (0.3, 1.5))],
 )
-def test_where_auto_begins(sessions, settings, expected):
-    """A sum of items that is all there is wants larger norms than one on a base."""
+def test_of_many_sessions_nothing_is_searched_for(sessions, monkeypatch, settings, expected):
+    """A sum of items that is all there is wants larger norms than one on a base, or one of few sessions."""
     ranker = LatentRanker(4, epochs=1, validation_fraction=0, **settings).fit(sessions)
+    assert (ranker.learning_rate_, ranker.max_norm_) == (0.3, 1.5)
+    monkeypatch.setattr("slatewise.latent.fitting.MOST_SEARCHED", 0)
+    ranker = LatentRanker(4, epochs=1, **settings).fit(sessions)
     assert (ranker.learning_rate_, ranker.max_norm_) == expected
 
 

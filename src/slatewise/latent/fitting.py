@@ -50,10 +50,13 @@ def search_of(
 
     # Without pairs to judge by, what is left open stays where a search would begin; so it does where sessions are many:
     # there the start is good enough, and every trial takes minutes.
-    n_scores = len(pairs.queries) * len(pairs.item_ids)
-    is_long = pairs.sessions is not None and n_scores > MOST_SEARCHED
-    names = [] if stages.validation is None or is_long else left_open(settings)
+    names = [] if stages.validation is None or are_many(pairs) else left_open(settings)
     return StageSearch(stages, shape, names, settings.stages, progress, watch)
+
+
+def are_many(pairs: LatentPairs) -> bool:
+    """Say whether pairs are of so many sessions that nothing is searched for."""
+    return pairs.sessions is not None and len(pairs.queries) * len(pairs.item_ids) > MOST_SEARCHED
 
 
 def tell_of_stages(kept: int, wanted: int) -> None:

@@ -23,7 +23,7 @@ from slatewise.latent.base_levels import N_KNOTS
 from slatewise.latent.batch import QueryBatch, similar_items
 from slatewise.latent.catalogue_ranker import CatalogueRanker
 from slatewise.latent.engines import ENGINES
-from slatewise.latent.fitting import check_for_kind, search_of, tell_of_stages, zero_untaught
+from slatewise.latent.fitting import are_many, check_for_kind, search_of, tell_of_stages, zero_untaught
 from slatewise.latent.fold_in import FoldedQueries
 from slatewise.latent.fold_in_rows import folded_in
 from slatewise.latent.growth import Former, first_epoch, one_more_epoch
@@ -86,8 +86,8 @@ class LatentRanker(CatalogueRanker):
     learning_rate, max_norm : float or "auto"
         AdaGrad's step, and the largest norm of a row, of U and V. "auto": some are tried for a few epochs, and the one
         that promises the best recall on the held-out pairs goes on, which takes two or three times as long as a fit
-        with numbers. Where no pairs are held out, in a first :meth:`partial_fit`, and for sessions whose pairs times
-        items are more than 2 ** 31, "auto" is .3 and 1.5, or, of sessions and baskets that have no base, .6 and 2.5.
+        with numbers. Where no pairs are held out, and in a first :meth:`partial_fit`, "auto" is .3 and 1.5; so it is
+        for sessions whose pairs times items are more than 2 ** 31, but .6 and 2.5 where these have no base.
     stage_learning_rate, stage_norm : float or "auto"
         The same of S, and of T, A and B alike, where "auto" without held-out pairs is .1 and 1; stage 0 is trained once
         for all that are tried.
@@ -523,7 +523,7 @@ class LatentRanker(CatalogueRanker):
         check_for_kind(settings, pairs)
         if self.dropout == "auto" and pairs.sessions is not None:
             settings = replace(settings, dropout=DROPOUT)
-        if pairs.sessions is not None and is_without_base(self.base, pairs.sessions):
+        if pairs.sessions is not None and is_without_base(self.base, pairs.sessions) and are_many(pairs):
             settings = replace(settings, starts=STARTS_OF_SUMS)
         self._settle_seed()
         return replace(settings, seed=self.seed_)

@@ -16,7 +16,7 @@ Auto: TypeAlias = Literal["auto"]
 STARTS: Mapping[str, float] = {"learning_rate": 0.3, "max_norm": 1.5, "stage_learning_rate": 0.1, "stage_norm": 1.0}
 """Where a search begins, and what "auto" is where no pairs are held out to judge by."""
 STARTS_OF_SUMS: Mapping[str, float] = {**STARTS, "learning_rate": 0.6, "max_norm": 2.5}
-"""The same of sums of a session's items that have no base beside them (docs/results/sessions.rst)."""
+"""What "auto" is for sums of items without a base where sessions are too many to search (docs/results/sessions.rst)."""
 
 DROPOUT = 0.5
 """What "auto" is for sessions; for other queries it is 0."""
