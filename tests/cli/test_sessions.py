@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -102,7 +103,7 @@ def test_the_commands_of_the_guide_say_what_it_says(tmp_path, done, monkeypatch)
         assert found == re.sub("^   ", "", expected, flags=re.MULTILINE)
 
 
-def test_what_is_not_to_be_shown_to_whom(tmp_path, done):
+def test_what_is_not_to_be_shown_to_whom(tmp_path, run, done):
     train, today, model, trec = (tmp_path / name for name in ("train.txt", "today.csv", "m.safetensors", "r.run"))
     train.write_text("a,b,c\na,b\na,c\nb,a,c\n")
     today.write_text("session,item\nx,a\nx,b\ny,c\n")
@@ -122,6 +123,13 @@ def test_what_is_not_to_be_shown_to_whom(tmp_path, done):
     assert shown("--exclude-last", "--exclude-seen", *hidden) == {"x": set(), "y": {"b"}}
     found = done("evaluate", model, today, "--measures", "recall@3", "--json", "--exclude-last")
     assert json.loads(found) == {"recall@3": 1.0}
+    (tmp_path / "hidden.csv").write_text("0,b\n1,b\n")  # numbers, where the file of today has names
+    for words in (("rank", model, today, "--out", trec), ("evaluate", model, today, "--measures", "recall@3")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            code, _, err = run(*words, *hidden)
+        assert code == 0
+        assert "hidden.csv: none of its 2 queries is asked, so nothing is hidden; the first: '0'" in err
     (tmp_path / "hidden.csv").write_text("x,b\n")  # what came after the a of x
     assert json.loads(done("evaluate", model, today, "--measures", "recall@3", "--json", *hidden)) == {"recall@3": 0.0}
 

@@ -1,6 +1,6 @@
 """Sessions as people have them: lists, frames, events; and what is refused."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import pandas
@@ -155,7 +155,13 @@ def test_dates_are_seconds(gap):
         ({"time": [0.0, np.inf]}, "time: expected a time in every row, found inf in row 1"),
         ({"time": np.array(["2024-01-01", "NaT"], dtype="datetime64[s]")}, "found NaT in row 1"),
         ({"time": ["1", "2"]}, "time: expected numbers or times, found dtype <U1"),
-        ({"time": [0, None]}, "time: expected numbers or times in every row, found 0 in row 0"),
+        ({"time": [0, None]}, "time: expected numbers or times in every row, found None in row 1"),
+        ({"time": None}, r"time: expected a number or a time per row, found shape \(\)"),
+        ({"time": [pandas.Timestamp(2024, 1, 1), pandas.NaT]}, "time: expected .* in every row, found NaT in row 1"),
+        (
+            {"time": [datetime(2024, 1, 1, tzinfo=UTC), 7]},
+            "time: expected numbers or times in every row, found 7 in row 1",
+        ),
         ({"time": [0]}, "time: expected one per event, 2, found 1"),
         ({"item": ["a"]}, "item: expected one per event, 2, found 1"),
         ({"user": [1.5, 2]}, "user: expected ids"),
@@ -163,6 +169,8 @@ def test_dates_are_seconds(gap):
         ({"gap": "1h"}, "gap: expected a number >= 0 or a timedelta, found '1h'"),
         ({"gap": float("nan")}, "gap: expected"),
         ({"gap": True}, "gap: expected"),
+        ({"gap": False}, "gap: expected"),
+        ({"gap": np.timedelta64(1, "M")}, "gap: expected a number >= 0 or a timedelta, found .*'M'"),
     ],
 )
 def test_a_log_with_something_missing_is_refused(change, message):
@@ -209,13 +217,29 @@ def test_users_and_sessions_are_drawn(by):
         ({"by": "day"}, "by: expected 'time', 'user' or 'session', found 'day'"),
         ({"test": 0}, "test: expected a share between 0 and 1, found 0"),
         ({"test": 1.0}, "test: expected a share"),
+        ({"test": "0.2"}, "test: expected a share between 0 and 1, found '0.2'"),
+        ({"random_state": -1}, "random_state: expected None or a whole number from 0 .*, found -1"),
+        ({"random_state": "x"}, "random_state: expected None or a whole number from 0 .*, found 'x'"),
+        ({"sessions": None}, "sessions: expected a list of lists of ids, found NoneType"),
         ({"by": "time"}, "sessions: expected times, as sessions_from_events gives them, found none"),
         ({"by": "user"}, "sessions: expected users"),
     ],
 )
 def test_splits_that_cannot_be(change, message):
     with pytest.raises(ValueError, match=message):
-        split_sessions(Sessions.of([[1], [2]]), **{"by": "session", **change})
+        split_sessions(**{"sessions": Sessions.of([[1], [2]]), "by": "session", **change})
+
+
+def test_lists_and_frames_are_split_as_they_are():
+    train, test = split_sessions(NAMED, by="session", test=0.4)
+    assert sorted(lists(train) + lists(test)) == sorted(NAMED)
+    log = pandas.DataFrame({"session": [1, 2, 1], "item": ["a", "b", "c"], "time": [0, 9, 1]})
+    assert [lists(part) for part in split_sessions(log)] == [[["a", "c"]], [["b"]]]
+
+
+def test_days_are_times():
+    days = [date(2024, 1, 2), date(2024, 1, 1)]
+    assert lists(sessions_from_events([1, 1], ["a", "b"], days, gap=timedelta(days=1))) == [["b", "a"]]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ import warnings
 
 import numpy as np
 import pandas
+import polars
 import pytest
+from scipy.sparse import csr_array
 
 from slatewise import CooccurrenceRanker, LatentRanker, SessionBlend, SessionNeighbors
 from slatewise.data import Sessions, sessions_from_events
@@ -111,6 +113,25 @@ REFUSED = {
     ),
     "one id to exclude": (asked(["tea"], exclude=7), "exclude: expected a list of lists of ids, found int"),
     "exclude of too many queries": (asked(["tea"], exclude=[[], []]), "exclude: expected items for each of 1 queries"),
+    "flags among numbers": (
+        made([[True, 2], [3, 4]]),
+        "sessions: expected ids, all whole numbers or all strings, found bool and int",
+    ),
+    "a set of two kinds": (made([{"tea", 7}]), f"sessions: {MIXED}"),
+    "a set with something missing": (made([{7, None}]), "sessions: expected ids, all whole numbers or all strings"),
+    "a lazy frame": (made(lambda: Sessions.of(polars.LazyFrame(FRAME))), "sessions: expected a list of lists of ids"),
+    "a frame with a column twice": (
+        made(pandas.DataFrame([[1, "tea", "cup"]], columns=["session", "item", "item"])),
+        "expected every column name once, found .*'item' 2 times",
+    ),
+    "nothing to be found": (
+        lambda kind: kind(**FIXED[kind]).fit(LOG).recall([["tea"]]),
+        "queries: expected at least one with an item to find, or a session of two items, found none",
+    ),
+    "items that are one set": (
+        lambda kind: kind(**FIXED[kind]).fit(LOG).scores(["tea"], {"cup"}),
+        "items: expected a one-dimensional array of ids, found set",
+    ),
     "sessions of another kind later": (
         lambda kind: kind(**FIXED[kind]).fit(LOG).partial_fit([[1, 2]]),
         "expected ids as in fit, strings, found dtype int64",
@@ -167,3 +188,35 @@ def test_a_session_of_a_million_items_is_learned_from_and_asks(kind):
     ranker = kind(**FIXED[kind]).fit([LONG, [1, 2], [2, 3]])
     found = ranker.rank([LONG, LONG[-50:]], 5)
     np.testing.assert_array_equal(found[0], found[1])
+
+
+FORMS = {
+    "a generator": lambda: (session for session in LOG),
+    "the values of a mapping": lambda: dict(enumerate(LOG)).values(),
+    "a column of pandas": lambda: pandas.Series(LOG),
+    "a column of polars": lambda: polars.Series(LOG),
+    "an array of lists": lambda: np.array(LOG, dtype=object),
+}
+
+
+@pytest.mark.parametrize("kind", FIXED)
+@pytest.mark.parametrize("form", FORMS)
+def test_lists_of_lists_in_every_wrapping(kind, form):
+    expected = kind(**FIXED[kind]).fit(LOG).rank(["tea", "ink"], 3)
+    found = kind(**FIXED[kind]).fit(FORMS[form]()).rank(["tea", "ink"], 3)
+    np.testing.assert_array_equal(found.ids, expected.ids)
+    np.testing.assert_array_equal(found.scores, expected.scores)
+
+
+@pytest.mark.parametrize("kind", FIXED)
+def test_candidates_of_each_query_may_come_one_by_one(kind):
+    ranker = kind(**FIXED[kind]).fit(LOG)
+    found = ranker.rank(["tea", "ink"], 1, candidates=(ids for ids in [["cup"], ["milk"]]))
+    assert found.ids.tolist() == [["cup"], ["milk"]]
+
+
+@pytest.mark.parametrize("kind", FIXED)
+def test_what_is_hidden_twice_is_not_shown(kind):
+    ranker = kind(**FIXED[kind]).fit(LOG)
+    negative = csr_array(-1.0 * (ranker.item_ids_ == "tea")[None, :])
+    assert "tea" not in ranker.rank(["tea"], 5, exclude=negative, exclude_seen=True)[0]

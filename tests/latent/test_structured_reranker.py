@@ -417,7 +417,7 @@ def test_bad_ids_are_named(sessions, fitted):
         fitted.recall(["a"], [3])
     with pytest.raises(ValueError, match="stage: expected a number from 0"):
         fitted.rank([3], stage=9)
-    with pytest.raises(ValueError, match="items: expected one per query and at least one"):
+    with pytest.raises(ValueError, match="items: expected one per query, 2, found 1"):
         fitted.recall([3, 4], [5])
     with pytest.raises(ValueError, match="items: expected ids seen in fit, found 999"):
         fitted.recall([3], [999])

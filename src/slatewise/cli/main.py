@@ -133,8 +133,8 @@ def fit(
         str,
         typer.Argument(
             help="Rows with query ids, with labels (cstar: also CSV, JSON lines, Parquet; latent) or with classes "
-            "(metric), sessions or pairs (latent), sessions or CSV of events (neighbors, cooccurrence): a file, or the "
-            "name of a data set, of which the training part is read."
+            "(metric), sessions or pairs (latent), sessions or CSV of events (sessions, neighbors, cooccurrence, "
+            "blend): a file, or the name of a data set, of which the training part is read."
         ),
     ],
     out: Annotated[Path, typer.Option(help="The model file to write (.safetensors).")],

@@ -95,8 +95,8 @@ class Switches:
     """Items that a query, called so, is not to be shown."""
 
     @classmethod
-    def read(cls, shown: Showing, item_ids: Ids) -> Self:
-        """Read the files; ids become those of the model's kind."""
+    def read(cls, shown: Showing, item_ids: Ids, names: Ids) -> Self:
+        """Read the files; ids become those of the model's kind. ``names``: what the queries are called."""
         given: dict[str, Any] = {"exclude_seen": shown.exclude_seen, "unknown": "ignore"}
         if shown.candidates is not None:
             given["candidates"] = _as_known(shown.candidates, read_item_ids(shown.candidates), item_ids)
@@ -106,6 +106,9 @@ class Switches:
         items = _as_known(shown.exclude, pairs.items, item_ids).tolist()
         for name, item in zip(pairs.queries.astype(np.str_).tolist(), items, strict=True):
             excluded.setdefault(name, []).append(item)
+        if excluded.keys().isdisjoint(names.astype(np.str_).tolist()):  # some of them: a file of all visitors
+            what = f"none of its {len(excluded)} queries is asked, so nothing is hidden"
+            warnings.warn(f"{shown.exclude}: {what}; the first: {next(iter(excluded))!r}", stacklevel=2)
         return cls(given, excluded)
 
     def of(self, names: Ids) -> dict[str, Any]:
@@ -148,7 +151,7 @@ class Task(ABC):
         """Return the task that reads tables of events like this; most have none."""
         if events != NO_EVENTS:
             raise ValueError(
-                f"{EVENT_OPTIONS}: expected with sessions, for sessions, neighbors, cooccurrence and blend, only"
+                f"{EVENT_OPTIONS}: expected with sessions, of fit sessions, neighbors, cooccurrence and blend"
             )
         return self
 
@@ -372,7 +375,7 @@ class CatalogueTask(Task):
         if len(unknown):
             what = f"{len(unknown)} of {len(asked)} queries, {str(unknown[0])!r} the first, are unknown to the model"
             warnings.warn(f"{data}: {what} and {otherwise}", stacklevel=2)
-        switches = Switches.read(self.shown, model.item_ids_).of(queries)
+        switches = Switches.read(self.shown, model.item_ids_, queries).of(queries)
         return model.rank(queries, min(top, len(model.item_ids_)), **switches).to_run()
 
 
@@ -397,8 +400,10 @@ class SessionTask(Task):
 
     def run(self, model: Any, data: str, top: int) -> Run:
         """Rank what comes after every session; sessions without id are named by number, from 0."""
-        sessions, switches = self._sessions(model, data), Switches.read(self.shown, model.item_ids_)
-        return model.rank(sessions, min(top, len(model.item_ids_)), **switches.of(_names(sessions))).to_run()
+        sessions = self._sessions(model, data)
+        names = _names(sessions)
+        switches = Switches.read(self.shown, model.item_ids_, names).of(names)
+        return model.rank(sessions, min(top, len(model.item_ids_)), **switches).to_run()
 
     def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
         """Measure where the next item stands after every beginning of a session; one that is not shown is a miss."""
@@ -409,7 +414,7 @@ class SessionTask(Task):
         cuts = [measure.name.partition("@")[2] for measure in measures]
         depth = min(max(map(int, cuts)) if all(map(str.isdigit, cuts)) else DEEPEST, len(model.item_ids_))
         fixed = [replace(measure, empty=0) for measure in measures]
-        switches, totals = Switches.read(self.shown, model.item_ids_), np.zeros(len(measures))
+        switches, totals = Switches.read(self.shown, model.item_ids_, names), np.zeros(len(measures))
         for first in range(0, len(prefixes), PREFIXES_AT_ONCE):
             part = prefixes[first : first + PREFIXES_AT_ONCE]
             found = model.rank(part, depth, **switches.of(names[part.sessions]))

@@ -20,6 +20,8 @@ def check_ids(name: str, values: Any) -> Ids:
     (array([3, 7]), array(['a', 'b'], dtype='<U1'))
     """
     ids = ids_array(name, values)
+    if ids.ndim == 0:
+        raise ValueError(f"{name}: expected a one-dimensional array of ids, found {type(values).__name__}")
     if ids.ndim != 1:
         raise ValueError(f"{name}: expected a one-dimensional array of ids, found shape {ids.shape}")
     if ids.dtype.kind == "O":
@@ -53,9 +55,9 @@ def one_or_more(name: str, values: Any) -> NDArray[Any]:
 
 
 def require_one_kind(name: str, values: Iterable[Any]) -> None:
-    """Refuse numbers among strings, which NumPy would make strings of without a word."""
+    """Refuse numbers among strings and flags among numbers, which NumPy would turn into the others without a word."""
     kinds = set(map(type, values))
-    if len({issubclass(kind, str) for kind in kinds}) > 1:
+    if len({(issubclass(kind, str), issubclass(kind, bool | np.bool_)) for kind in kinds}) > 1:
         found = " and ".join(sorted(kind.__name__ for kind in kinds))
         raise ValueError(f"{name}: expected ids, all whole numbers or all strings, found {found}")
 

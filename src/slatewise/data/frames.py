@@ -45,11 +45,16 @@ def from_frame(
     >>> rows.qid.tolist(), rows.y.tolist(), rows.dense().ravel().tolist()
     (['a', 'b', 'a'], [2.0, 0.0, 1.0], [7.5, 0.0, 3.0])
     """
-    try:
-        table = nw.from_native(frame, eager_only=True)
-    except DuplicateError as error:
-        raise DataError("frame", 0, 0, "every column name once", " ".join(str(error).split())) from None
+    table = table_of(frame, "frame")
     return rows_of(table, Columns.among(table.columns, "frame", label, qid, doc_id, features), "frame")
+
+
+def table_of(frame: IntoDataFrame, name: str) -> nw.DataFrame[Any]:
+    """Return a frame of whatever library as a table; a column that is there twice is an error of the argument."""
+    try:
+        return nw.from_native(frame, eager_only=True)
+    except DuplicateError as error:
+        raise DataError(name, 0, 0, "every column name once", " ".join(str(error).split())) from None
 
 
 @dataclass(frozen=True)

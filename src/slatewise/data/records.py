@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from slatewise.core.errors import Skipped
 from slatewise.core.groups import spans
 from slatewise.core.rankings import Run as Run
+from slatewise.core.rules import is_whole
 from slatewise.core.sparse import sparse_rows
 
 Float: TypeAlias = NDArray[np.float64]
@@ -206,7 +207,7 @@ class Sessions:
         >>> [items.tolist() for items in prefixes], prefixes.next_items.tolist()
         ([[4], [4, 8]], [8, 15])
         """
-        if window is not None and (window != int(window) or window < 1):
+        if window is not None and (not is_whole(window) or window < 1):
             raise ValueError(f"window: expected a whole number >= 1, found {window!r}")
         counts = np.maximum(np.diff(self.offsets) - 1, 0)
         owners = np.repeat(np.arange(len(self)), counts)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
+from slatewise.core import rules
 from slatewise.core.ids import check_ids
 from slatewise.data.records import Sessions
 from slatewise.data.session_forms import seconds_of
@@ -57,7 +58,7 @@ def sessions_from_events(
 
 
 def split_sessions(
-    sessions: Sessions,
+    sessions: Any,
     by: Literal["time", "user", "session"] = "time",
     test: float = 0.2,
     random_state: int | np.random.Generator | None = 0,
@@ -67,7 +68,7 @@ def split_sessions(
     Parameters
     ----------
     sessions
-        With ``times`` or ``users``, where these decide.
+        In any form that :meth:`slatewise.data.Sessions.of` takes; with times or users, where these decide.
     by
         "time": the latest sessions are the test, each where its first event is; sessions that begin at the same time
         stay together. "user": all sessions of some users are. "session": some sessions are.
@@ -85,8 +86,10 @@ def split_sessions(
     """
     if by not in ("time", "user", "session"):
         raise ValueError(f"by: expected 'time', 'user' or 'session', found {by!r}")
-    if not 0 < test < 1:
+    if not isinstance(test, Real) or not 0 < test < 1:
         raise ValueError(f"test: expected a share between 0 and 1, found {test!r}")
+    rules.SEED.check("random_state", random_state)
+    sessions = Sessions.of(sessions)
     values = {"time": sessions.times, "user": sessions.users, "session": np.arange(len(sessions))}[by]
     if values is None:
         raise ValueError(f"sessions: expected {by}s, as sessions_from_events gives them, found none")
@@ -110,9 +113,13 @@ def _seconds(gap: Any) -> float:
     if isinstance(gap, timedelta):
         seconds = gap.total_seconds()
     elif isinstance(gap, np.timedelta64):
-        seconds = float(gap / np.timedelta64(1, "s"))
+        is_length = np.datetime_data(cast("np.dtype[Any]", gap.dtype))[0] not in (
+            "Y",
+            "M",
+        )  # a month has no number of seconds
+        seconds = float(gap / np.timedelta64(1, "s")) if is_length else np.nan
     else:
-        seconds = float(gap) if isinstance(gap, Real) and gap is not True else np.nan
+        seconds = float(gap) if isinstance(gap, Real) and gap is not True and gap is not False else np.nan
     if not seconds >= 0:
         raise ValueError(f"gap: expected a number >= 0 or a timedelta, found {gap!r}")
     return seconds

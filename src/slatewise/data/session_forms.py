@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
+from numbers import Number
 from typing import Any, cast
 
 import numpy as np
@@ -65,11 +66,20 @@ def _row(name: str, number: int, row: Any) -> NDArray[Any] | Sequence[Any]:
         return cast("NDArray[Any]", row)
     if issubclass(kind, str | bytes | dict) or not _is_iterable(row):
         raise ValueError(f"{name}: expected a list of ids in each place, found {kind.__name__} in place {number}")
-    # A set has no order, and Python's own changes from run to run.
-    return sorted(row) if issubclass(kind, set | frozenset) else list(row)
+    if not issubclass(kind, set | frozenset):
+        return list(row)
+    require_one_kind(name, row)
+    try:
+        return sorted(row)  # a set has no order, and Python's own changes from run to run
+    except TypeError:
+        raise ValueError(
+            f"{name}: expected ids, all whole numbers or all strings, found others in place {number}"
+        ) from None
 
 
 def _is_iterable(values: object) -> bool:
+    if not isinstance(values, Iterable):  # a lazy frame would begin, and fail within
+        return False
     try:
         iter(cast("Any", values))
     except TypeError:
@@ -78,11 +88,9 @@ def _is_iterable(values: object) -> bool:
 
 
 def _from_frame(frame: Any, session: str, item: str, time: str | None, user: str | None) -> Sessions:
-    import narwhals as nw
+    from slatewise.data.frames import ids_of, table_of
 
-    from slatewise.data.frames import ids_of
-
-    table = nw.from_native(frame, eager_only=True)
+    table = table_of(frame, "sessions")
     for name in (session, item, time, user):
         if name is not None and name not in table.columns:
             found = f"the columns {', '.join(map(repr, table.columns))}"
@@ -116,6 +124,8 @@ def grouped(names: Ids, items: Ids, times: Float | None, users: Ids | None = Non
 def seconds_of(name: str, values: Any) -> Float:
     """Return times as numbers: seconds since 1970 of dates, numbers as they are; none may be missing."""
     times = np.asarray(values)
+    if times.ndim != 1:
+        raise ValueError(f"{name}: expected a number or a time per row, found shape {times.shape}")
     if times.dtype.kind == "O" and len(times):
         times = _dates(name, times)
     if times.dtype.kind == "M":
@@ -125,8 +135,6 @@ def seconds_of(name: str, values: Any) -> Float:
         numbers = times.astype(np.float64)
     else:
         raise ValueError(f"{name}: expected numbers or times, found dtype {times.dtype}")
-    if times.ndim != 1:
-        raise ValueError(f"{name}: expected one dimension, found shape {times.shape}")
     missing = np.flatnonzero(~np.isfinite(numbers))
     if len(missing):
         row = int(missing[0])
@@ -135,15 +143,17 @@ def seconds_of(name: str, values: Any) -> Float:
 
 
 def _dates(name: str, values: NDArray[Any]) -> NDArray[Any]:
-    """Return Python's datetimes as NumPy's; those of a zone are taken to UTC."""
-    from datetime import UTC, datetime
+    """Return Python's dates and datetimes as NumPy's; those of a zone are taken to UTC."""
+    from datetime import UTC, date, datetime
 
     parts = cast("list[object]", values.tolist())
-    strange = next((row for row, part in enumerate(parts) if not isinstance(part, datetime)), None)
-    if strange is not None:
-        found = f"{parts[strange]!r} in row {strange}"
-        raise ValueError(f"{name}: expected numbers or times in every row, found {found}")
-    dates = cast("list[datetime]", parts)
+    missing = next((row for row, part in enumerate(parts) if not isinstance(part, date | Number) or part != part), None)
+    strange = next((row for row, part in enumerate(parts) if not isinstance(part, date)), None)
+    row = strange if missing is None else missing
+    if row is not None:
+        raise ValueError(f"{name}: expected numbers or times in every row, found {parts[row]!r} in row {row}")
+    dates = cast("list[date]", parts)
     return np.array(
-        [d if d.tzinfo is None else d.astimezone(UTC).replace(tzinfo=None) for d in dates], "datetime64[us]"
+        [d.astimezone(UTC).replace(tzinfo=None) if isinstance(d, datetime) and d.tzinfo else d for d in dates],
+        "datetime64[us]",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Number
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
@@ -67,6 +67,8 @@ def check_candidates(
     """Return the candidates of all queries, ascending, or those of each query, (queries, items); None where unsaid."""
     if candidates is None:
         return None, None
+    if isinstance(candidates, Iterator):
+        candidates = list(cast("Iterator[Any]", candidates))  # it is looked at twice
     ids = None if sparse_rows("candidates", candidates) is not None else _flat(candidates)
     if ids is not None:
         numbers = number_ids("candidates", ids, item_ids, unknown=unknown)

@@ -54,8 +54,8 @@ class CooccurrenceRanker(SessionRanker):
     row_power : float or "auto"
         From 0 to 1: how far items that stand near many others speak as loudly as those that stand near few.
     last_weight, repeat_weight : float or "auto"
-        What the score of the query's last item, and of its earlier items, is multiplied by. 0: they come after all
-        items that anything speaks for, which is less than ``rank(exclude_seen=True)``.
+        What the score of the query's last item, and of its earlier items, is multiplied by, also those before the
+        window. 0: they come after all items that anything speaks for, which is less than ``rank(exclude_seen=True)``.
     n_threads : int, optional
         Threads over blocks of items and of queries; the answers have the same bits with any number. -1: all cores.
 

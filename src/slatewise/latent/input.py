@@ -327,7 +327,9 @@ def _parts(rows: csr_array) -> list[NDArray[Any]]:
 
 def _interactions(queries: Any, sample_weight: ArrayLike | None) -> LatentPairs:
     if sparse_rows("queries", queries) is None and np.asarray(queries).ndim != 2:
-        raise ValueError("items: expected one item per query (y cannot be None), or queries as a matrix, found None")
+        raise ValueError(
+            "items: expected one item per query (y cannot be None), or sessions or a matrix as queries, found None"
+        )
     from scipy.sparse import csr_array
 
     if sample_weight is not None:

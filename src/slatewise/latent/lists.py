@@ -33,8 +33,10 @@ def check_depths(ks: Any) -> tuple[int, ...]:
 
 def check_lengths(queries: NDArray[Any], items: NDArray[Any]) -> None:
     """Raise ValueError unless there is an item for each query, and a pair at all."""
-    if len(queries) != len(items) or not len(queries):
-        raise ValueError(f"items: expected one per query and at least one, found {len(items)} for {len(queries)}")
+    if not len(queries) and not len(items):
+        raise ValueError("queries: expected at least one with an item to find, or a session of two items, found none")
+    if len(queries) != len(items):
+        raise ValueError(f"items: expected one per query, {len(queries)}, found {len(items)}")
 
 
 def check_exclude(exclude: Any, n_queries: int, item_ids: Ids, unknown: Unknown = "error") -> csr_array | None:
@@ -44,6 +46,7 @@ def check_exclude(exclude: Any, n_queries: int, item_ids: Ids, unknown: Unknown 
     matrix = check_sets("exclude", exclude, item_ids, unknown)
     if matrix.shape[0] != n_queries:
         raise ValueError(f"exclude: expected items for each of {n_queries} queries, found {matrix.shape[0]}")
+    matrix.data[:] = 1.0  # what is hidden twice is never shown: -1 and 1 would add up to nothing
     return matrix
 
 

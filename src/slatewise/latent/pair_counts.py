@@ -40,7 +40,7 @@ class CountSettings:
 
 @dataclass(frozen=True, eq=False)
 class PairCounts:
-    """Row i: other items near i, those after it (forward) and those before it (backward); and how popular all are."""
+    """Row i: items near i (also i itself), those after it (forward) and before (backward); and how popular all are."""
 
     offsets: Ints
     items: Short

@@ -43,7 +43,7 @@ from slatewise.latent.model import LatentModel, pair_term
 from slatewise.latent.pair_terms import PAIR_TERMS
 from slatewise.latent.search import Learned
 from slatewise.latent.session_bases import BASE, added_to, check_base, described, fitted_base, fresh, is_without_base
-from slatewise.latent.session_pairs import are_sessions, is_ragged, session_pairs
+from slatewise.latent.session_pairs import are_sessions, is_ragged, opened, session_pairs
 from slatewise.latent.session_ranker import SessionRanker
 from slatewise.latent.settings import DROPOUT, STARTS, STARTS_OF_SUMS, LatentSettings
 from slatewise.latent.tables import Ints, Singles, Table, padded
@@ -506,6 +506,7 @@ class LatentRanker(CatalogueRanker):
     ) -> LatentPairs:
         """Check every parameter and the data: the door of all that trains."""
         rules.check(self)
+        queries = opened(queries) if items is None else queries
         if isinstance(queries, Sessions) and items is not None:
             raise ValueError("items: expected None, sessions have theirs, found some")
         if items is not None and is_ragged(queries):

@@ -50,11 +50,11 @@ class SessionNeighbors(SessionRanker):
     decay : float or "auto"
         What an item of the query weighs against the one after it, from 0.01 to 1; 1: all the same, as in a basket.
     last_weight, repeat_weight : float or "auto"
-        What the score of the query's last item, and of its earlier items, is multiplied by. 0: they come after all
-        items that anything speaks for, which is less than ``rank(exclude_seen=True)``.
+        What the score of the query's last item, and of its earlier items, is multiplied by, also those before the
+        window. 0: they come after all items that anything speaks for, which is less than ``rank(exclude_seen=True)``.
     reach : float, None or "auto"
-        Items of a similar session are weighed by ``exp(-distance / reach)``, the distance in places to the latest item
-        that it shares with the query. None: they all weigh the same.
+        Items of a similar session are weighed by ``exp(-distance / reach)``, the distance in places to that item
+        of it which is the latest in the query. None: they all weigh the same.
     window : int
         How many items of the query count, the last ones.
     n_threads : int, optional

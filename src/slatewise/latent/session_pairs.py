@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, ValuesView
 from numbers import Number
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from slatewise.data.records import Sessions
 from slatewise.data.session_forms import is_frame
@@ -17,6 +17,18 @@ from slatewise.latent.session_queries import number_sessions
 from slatewise.model.sklearn import check_weights
 
 
+def opened(queries: Any) -> Any:
+    """Return a list of what can be gone through once, and of a column or array of lists; all else as it is."""
+    if isinstance(queries, np.ndarray):
+        array = cast("NDArray[Any]", queries)
+        return array.tolist() if array.dtype.kind == "O" and array.ndim == 1 else array
+    if isinstance(queries, Iterator | ValuesView):
+        return list(cast("Iterable[Any]", queries))
+    from narwhals.dependencies import is_into_series
+
+    return list(queries) if is_into_series(queries) else queries
+
+
 def are_sessions(queries: Any) -> bool:
     """Tell sessions from a matrix: lists of lists are sessions, and frames that have a column "session" or "item"."""
     if isinstance(queries, list | tuple):
@@ -24,9 +36,9 @@ def are_sessions(queries: Any) -> bool:
         return not isinstance(first, str | Number)
     if not is_frame(queries):
         return isinstance(queries, Sessions | Mapping)  # a mapping is neither, and refused as sessions
-    import narwhals as nw  # only for frames
+    from slatewise.data.frames import table_of  # only for frames
 
-    return not {"session", "item"}.isdisjoint(nw.from_native(queries).columns)
+    return not {"session", "item"}.isdisjoint(table_of(queries, "queries").columns)
 
 
 def is_ragged(queries: Any) -> bool:
