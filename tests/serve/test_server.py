@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import tempfile
 import time
 from contextlib import closing
@@ -14,6 +15,7 @@ import pytest
 
 from slatewise.cli.main import main
 from slatewise.serve.folder import own_folder
+from slatewise.serve.measures import SHARED_FOLDER, Measures
 from slatewise.serve.supervisor import bind
 from slatewise.serve.token_file import TokenFile, add_token
 from slatewise.web.tokens import make_token
@@ -172,6 +174,16 @@ def test_a_new_token_has_a_line_of_its_own(tmp_path):
     tokens.write_text(old.token)  # as printf writes it, without an end of the line
     new = [add_token(tokens), add_token(tokens)]
     assert [TokenFile(tokens).keys.find(token).who for token in (old.token, *new)] == [1, 2, 3]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not take room before")
+def test_workers_have_the_room_of_their_figures_before_a_disk_is_full(tmp_path, monkeypatch):
+    """Prometheus' files are mapped and have holes; to write into one where there is no room kills a process."""
+    monkeypatch.setenv(SHARED_FOLDER, str(tmp_path))
+    Measures()
+    taken = {path.name.rpartition("_")[0]: path.stat().st_blocks * 512 for path in tmp_path.iterdir()}
+    assert set(taken) == {"counter", "histogram", "gauge_livemax", "gauge_livesum"}
+    assert min(taken.values()) >= 1 << 20
 
 
 def test_what_a_killed_service_left_is_removed_by_the_next(tmp_path, monkeypatch):
