@@ -11,12 +11,15 @@ import random
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote, urlsplit
 
 _AGAIN = (429, 503)
 """Answers that say: later."""
+_LONGEST_WAIT = 60.0
+_URL = "url: expected http://host:port or https://host"
 
 
 class ServiceError(Exception):
@@ -50,8 +53,8 @@ class Client:
         Seconds that one try waits for the service to say something.
     retries
         How often a request is repeated when the service is full, not ready, or the connection broke: the questions
-        change nothing, so that asking twice does no harm. It waits as long as the service says, else a little longer
-        each time.
+        change nothing, so that asking twice does no harm. It waits as long as the service says, up to a minute, else a
+        little longer each time.
 
     Examples
     --------
@@ -61,13 +64,19 @@ class Client:
     """
 
     def __init__(self, url: str, token: str | None = None, timeout: float = 30.0, retries: int = 3) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"url: expected http://host:port or https://host, found {url!r}")
-        if timeout <= 0 or retries < 0:
+        try:
+            parts = urlsplit(url)
+            scheme, host, port = parts.scheme, parts.hostname, parts.port
+        except ValueError:  # of a port that is none
+            raise ValueError(f"{_URL}, found {url!r}") from None
+        if scheme not in ("http", "https") or not host:
+            raise ValueError(f"{_URL}, found {url!r}")
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise ValueError("token: expected one line of ASCII letters, found others")  # a secret: it is not shown
+        if not timeout > 0 or retries < 0:
             raise ValueError(f"timeout, retries: expected > 0 and >= 0, found {timeout} and {retries}")
-        self._kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self._host, self._port, self._path = parts.hostname, parts.port, parts.path.rstrip("/")
+        self._kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
+        self._host, self._port, self._path = host, port, parts.path.rstrip("/")
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
@@ -101,11 +110,11 @@ class Client:
 
     def models(self) -> list[dict[str, Any]]:
         """Describe all models."""
-        return self._request("GET", "/v1/models")["models"]
+        return self._request("GET", "/v1/models", ("models",))["models"]
 
     def model(self, name: str) -> dict[str, Any]:
         """Describe a model."""
-        return self._request("GET", f"/v1/models/{quote(name, safe='')}")
+        return self._request("GET", f"/v1/models/{quote(name, safe='')}", ("name", "ready"))
 
     def ready(self) -> bool:
         """Whether the service is there and takes requests."""
@@ -118,8 +127,9 @@ class Client:
     def ask(self, model: str, question: str, queries: Sequence[Any], **fields: Any) -> Answer:
         """Ask a model anything; lists may be arrays of NumPy."""
         path = f"/v1/models/{quote(model, safe='')}/{question}"
-        found = self._request("POST", path, {"queries": queries, **fields})
-        return Answer(found["model"], found["version"], found["answers"], found["warnings"])
+        wanted = ("model", "version", "answers", "warnings")
+        found = self._request("POST", path, wanted, {"queries": queries, **fields})
+        return Answer(*(found[name] for name in wanted))
 
     def close(self) -> None:
         """Close the connection of this thread."""
@@ -128,7 +138,8 @@ class Client:
             connection.close()
             self._local.connection = None
 
-    def _request(self, method: str, path: str, value: Any = None) -> Any:
+    def _request(self, method: str, path: str, wanted: Sequence[str], value: Any = None) -> dict[str, Any]:
+        """Return the answer, an object with the fields that are wanted."""
         body = None if value is None else _written(value)
         for tried in range(self._retries + 1):
             wait: float = min(0.1 * 2**tried, 5.0)
@@ -139,12 +150,12 @@ class Client:
                 failure = ServiceError(0, "connection", f"{self._host}: {error or type(error).__name__}")
             else:
                 if 200 <= status < 300:
-                    return json.loads(answer)
+                    return _read(status, answer, wanted)
                 failure = _failure(status, answer)
                 if status not in _AGAIN:
                     raise failure
                 later = headers.get("Retry-After", "")
-                wait = float(later) if later.isdigit() else wait
+                wait = min(float(later), _LONGEST_WAIT) if later.isascii() and later.isdigit() else wait
             if tried == self._retries:
                 raise failure
             time.sleep(wait * (0.75 + 0.5 * random.random()))  # clients that were refused together part here
@@ -172,9 +183,22 @@ def _written(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), allow_nan=False, default=plain).encode()
 
 
+def _read(status: int, body: bytes, wanted: Sequence[str]) -> dict[str, Any]:
+    """Return the object that a body holds; the page of a proxy, or another service, is no answer."""
+    with suppress(ValueError):
+        found = json.loads(body)
+        if isinstance(found, dict) and all(name in found for name in wanted):
+            return cast("dict[str, Any]", found)
+    raise ServiceError(status, "body", f"body: expected an answer of slatewise serve, found {_shown(body)!r}")
+
+
 def _failure(status: int, body: bytes) -> ServiceError:
     try:
         found = json.loads(body)
         return ServiceError(status, str(found["place"]), str(found["message"]))
     except (ValueError, KeyError, TypeError):  # the guard, or a proxy, answers in plain text
-        return ServiceError(status, "request", body.decode("utf-8", "replace").strip()[:300])
+        return ServiceError(status, "request", _shown(body) or f"expected an answer, found status {status}")
+
+
+def _shown(body: bytes) -> str:
+    return body.decode("utf-8", "replace").strip()[:300]

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import threading
+import tracemalloc
 
 import httpx
 import pytest
@@ -173,6 +174,20 @@ def test_long_names_are_not_echoed_at_length(asking):
         assert len(body["message"]) < 2000
         assert body["message"].isprintable()
         assert "expected" in body["message"]
+
+
+def test_one_long_id_does_not_make_all_others_as_long(asking):
+    """NumPy gives every text of an array the room of the longest: 40,000 of a thousand letters are 160 MB."""
+    ids = [*["a"] * 9_999, "b" * 1000]
+    lists = {"queries": [ids] * 4, "exclude": [ids] * 4, "candidates": [["item 01", "item 02"], *[ids] * 3]}
+    tracemalloc.start()
+    status, answer = asking.rank("names", **lists, unknown="ignore", k=3)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert status == 200, answer
+    assert [one["unknown"] for one in answer["answers"]] == [10_000] * 4
+    assert [sorted(one["ids"]) for one in answer["answers"]] == [["item 01", "item 02"], [], [], []]
+    assert peak < 100e6
 
 
 def test_what_fails_inside_says_nothing_of_it(asking, monkeypatch, caplog):

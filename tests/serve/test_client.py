@@ -64,7 +64,7 @@ def test_refusals_have_their_place(url):
             ask()
         assert (refused.value.status, refused.value.place) == (status, place)
     client.close()
-    for wrong in ("localhost:8000", "ftp://x", "http://"):
+    for wrong in ("localhost:8000", "ftp://x", "http://", "http://x:99999", "http://x:a", "http://[::1"):
         with pytest.raises(ValueError, match="url: expected http"):
             Client(wrong)
 
@@ -124,6 +124,77 @@ def test_a_full_service_is_asked_again():
     assert gone.value.status == 0
     with Client(address) as nobody:
         assert not nobody.ready()
+
+
+class Strange(BaseHTTPRequestHandler):
+    """No service of ours."""
+
+    status, body, later = 200, b"", "0"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(self.status)
+        self.send_header("Content-Length", str(len(self.body)))
+        self.send_header("Retry-After", self.later)
+        self.send_header("Location", "http://127.0.0.1:1/")
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    do_GET = do_POST
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def strange():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Own", (Strange,), {}))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.RequestHandlerClass, f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>log in</html>", b"[]", b'{"a": 1}', b"\xff"])
+def test_what_is_no_answer_of_ours_is_an_error_that_says_so(strange, body, tmp_path, capsys):
+    answers, address = strange
+    answers.body = body
+    with Client(address, timeout=10) as client:
+        for ask in (lambda: client.rank("m", [1]), client.models, lambda: client.model("m")):
+            with pytest.raises(ServiceError, match="body: expected an answer of slatewise serve, found") as refused:
+                ask()
+            assert (refused.value.status, refused.value.place) == (200, "body")
+    (tmp_path / "plays.csv").write_text("3,1\n")
+    with pytest.raises(SystemExit, match="2"):
+        main(["rank", "m", str(tmp_path / "plays.csv"), "--out", str(tmp_path / "x.run"), "--url", address])
+    assert "m at the service: body: expected an answer" in capsys.readouterr().err
+
+
+def test_a_redirection_is_not_followed_and_says_what_it_is(strange):
+    answers, address = strange
+    answers.status = 302
+    expected = pytest.raises(ServiceError, match="expected an answer, found status 302")
+    with Client(address, "slw_secret", timeout=10) as client, expected:
+        client.rank("m", [1])
+
+
+@pytest.mark.parametrize(("later", "longest"), [("99999999", 75), ("\u00b2", 1), ("soon", 1)])
+def test_nobody_is_told_to_wait_for_ever(strange, later, longest, monkeypatch):
+    answers, address = strange
+    answers.status, answers.later = 503, later
+    waited = []
+    monkeypatch.setattr(slatewise.client.time, "sleep", waited.append)
+    with Client(address, timeout=10, retries=2) as client, pytest.raises(ServiceError):
+        client.rank("m", [1])
+    assert len(waited) == 2
+    assert max(waited) <= longest
+
+
+def test_a_token_that_no_header_holds_is_refused_and_not_shown():
+    for token in ("slw_secret\n", "slw_secret\u0142", "slw_secret\0"):
+        with pytest.raises(ValueError, match="token: expected one line") as refused:
+            Client("http://127.0.0.1:8000", token)
+        assert "secret" not in str(refused.value)
 
 
 def test_rank_asks_in_parts_that_a_service_takes():

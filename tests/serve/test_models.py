@@ -13,6 +13,7 @@ from slatewise.serve import models
 from slatewise.serve.limits import Limits
 from slatewise.serve.model_file import ModelFile
 from slatewise.serve.models import Models
+from slatewise.serve.settings import Settings
 from slatewise.serve.spool import Spool
 from tests.serve.conftest import fit_plays, make_asking
 from tests.serve.real import are_alike
@@ -138,6 +139,21 @@ def test_a_bad_file_is_refused_and_the_old_one_stays(served, two, files, bad):
     asked.service.models.look()
     assert version_of(asked) != before
     assert asked.get("/v1/models/plays")[1]["refused"] is None
+
+
+def test_a_link_that_is_led_elsewhere_is_a_new_model(two, tmp_path):
+    link, spool = tmp_path / "plays.safetensors", tmp_path / "spool"
+    spool.mkdir()
+    link.symlink_to(two[0])
+    (started,) = Settings((str(link),)).check().files()
+    asked = make_asking({started.name: started.path}, spool, n_threads=1)
+    asked.service.models.look()
+    before = version_of(asked)
+    link.unlink()
+    link.symlink_to(two[1])
+    asked.service.models.look()
+    assert version_of(asked) not in (before, None)
+    asked.service.close()
 
 
 def test_a_service_that_ends_leaves_off_warming_up(served, monkeypatch):

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import tempfile
 import time
 from contextlib import closing
@@ -14,7 +15,9 @@ import pytest
 
 from slatewise.cli.main import main
 from slatewise.serve.folder import own_folder
+from slatewise.serve.measures import SHARED_FOLDER, Measures
 from slatewise.serve.supervisor import bind
+from slatewise.serve.token_file import TokenFile, add_token
 from slatewise.web.tokens import make_token
 from tests.serve.conftest import make_asking
 from tests.serve.real import Load, running
@@ -133,6 +136,56 @@ def test_tokens_are_needed_where_others_can_reach_it(files, tmp_path, capsys, ca
     served.service.close()
 
 
+def test_a_token_file_that_opens_nothing_ends_no_service(files, tmp_path):
+    """Neither one that runs, which a pipe must not keep waiting, nor a worker that takes the place of a dead one."""
+    tokens, new = tmp_path / "tokens.txt", make_token()
+    tokens.write_text("# all of them were taken out\n")
+    served = make_asking({"plays": files["plays"]}, tmp_path, host="0.0.0.0", token_file=str(tokens))
+
+    def status(path):
+        return served.raw("GET", path, headers=[("authorization", f"Bearer {new.token}")]).status
+
+    assert (status("/v1/models"), served.raw("GET", "/health").status) == (401, 200)
+    tokens.write_text(new.token)
+    assert status("/v1/models") == 200
+    tokens.unlink()
+    os.mkfifo(tokens)
+    assert status("/v1/models") == 401
+    with pytest.raises(ValueError, match=r"tokens.txt: expected a plain file, found a folder or device"):
+        add_token(tokens)
+    served.service.close()
+
+
+def test_a_token_is_seen_to_be_another_whatever_the_clock_says(tmp_path):
+    tokens, old, new = tmp_path / "tokens.txt", make_token(), make_token()
+    tokens.write_text(old.token)
+    keys = TokenFile(tokens).keys
+    assert keys.find(old.token) is not None
+    then = tokens.stat().st_mtime_ns
+    time.sleep(0.02)  # longer than the clock of a file system waits
+    tokens.write_text(new.token)
+    os.utime(tokens, ns=(then, then))
+    assert keys.find(old.token) is None
+    assert keys.find(new.token) is not None
+
+
+def test_a_new_token_has_a_line_of_its_own(tmp_path):
+    tokens, old = tmp_path / "tokens.txt", make_token()
+    tokens.write_text(old.token)  # as printf writes it, without an end of the line
+    new = [add_token(tokens), add_token(tokens)]
+    assert [TokenFile(tokens).keys.find(token).who for token in (old.token, *new)] == [1, 2, 3]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not take room before")
+def test_workers_have_the_room_of_their_figures_before_a_disk_is_full(tmp_path, monkeypatch):
+    """Prometheus' files are mapped and have holes; to write into one where there is no room kills a process."""
+    monkeypatch.setenv(SHARED_FOLDER, str(tmp_path))
+    Measures()
+    taken = {path.name.rpartition("_")[0]: path.stat().st_blocks * 512 for path in tmp_path.iterdir()}
+    assert set(taken) == {"counter", "histogram", "gauge_livemax", "gauge_livesum"}
+    assert min(taken.values()) >= 1 << 20
+
+
 def test_what_a_killed_service_left_is_removed_by_the_next(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     left, foreign = tmp_path / "slatewise-serve-left", tmp_path / "slatewise-serve-other"
@@ -149,7 +202,7 @@ WRONG = {
     "strangers without tokens": (["--host", "0.0.0.0"], "--token-file: expected where others can reach the service"),
     "a model twice": (["old/plays.safetensors", "--workers", "2"], "found 'plays' twice: name one by NAME=PATH"),
     "no file": (["nothing.safetensors"], "nothing.safetensors: expected a model file"),
-    "no tokens": (["--token-file", os.devnull], "expected at least one token, found none"),
+    "no tokens": (["--token-file", "EMPTY"], "expected at least one token, found none"),
     "no token": (["--token-file", "WORDS"], "WORDS:1:1: expected a token (slw_...) or its sha256, found another word"),
     "a strange origin": (["--origin", "x", "--token-file", "TOKENS"], "origin: expected an address"),
     "a port that is taken": (
@@ -164,6 +217,7 @@ def test_wrong_arguments_end_with_one_line(files, tmp_path, monkeypatch, capsys,
     monkeypatch.chdir(tmp_path)
     (tmp_path / "TOKENS").write_text(make_token().token)
     (tmp_path / "WORDS").write_text("password")
+    (tmp_path / "EMPTY").touch()
     arguments, message = WRONG[wrong]
     with pytest.raises(SystemExit, match="2"):
         main(["serve", str(files["plays"]), "--port", "0", *arguments])

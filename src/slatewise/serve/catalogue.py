@@ -140,7 +140,7 @@ class SessionQueries:
     def checked(self, request: Request) -> tuple[Any, NDArray[np.int64], int]:
         """Return the queries, how many ids of each are unknown, and how many ids there are."""
         unknown = self.known.unknown_of_lists("queries", request.queries, request.unknown)
-        return request.queries, unknown, sum(map(len, request.queries))
+        return self.known.shortened(request.queries), unknown, sum(map(len, request.queries))
 
     def merged(self, every: Sequence[Any], unknown: str) -> Any:
         """Return what the estimator is asked with."""
@@ -182,7 +182,7 @@ class IdQueries:
             raise Refused(f"queries[{wrong}]", f"expected {kind}, as the first query, found another kind")
         if baskets[0]:
             unknown = self.known_items.unknown_of_lists("queries", queries, request.unknown)
-            return queries, unknown, sum(map(len, queries))
+            return self.known_items.shortened(queries), unknown, sum(map(len, queries))
         return queries, self.known.unknown_of_ids("queries", queries, request.unknown), len(queries)
 
     def merged(self, every: Sequence[Any], unknown: str) -> Any:
@@ -334,10 +334,9 @@ class Catalogue:
             warnings += self._check_items(name, switches.get(name), len(queries), request.unknown)
         common = switches.get("candidates")
         is_common = bool(common) and type(common[0]) is not list
-        own |= {
-            "exclude": switches.pop("exclude", None),
-            "candidates": None if is_common else switches.pop("candidates", None),
-        }
+        for name in ("exclude", "candidates"):
+            of_queries = None if is_common and name == "candidates" else switches.pop(name, None)
+            own[name] = None if of_queries is None else self.known.shortened(of_queries)
         key = request.k, type(queries[0]) is list, common is None, *_hashable(switches)
         return Asked(request, len(queries), key, warnings, {**own, "switches": {**switches, "k": request.k}})
 

@@ -103,6 +103,7 @@ class KnownIds:
 
     def __init__(self, ids: NDArray[Any]) -> None:
         self._ids = np.ascontiguousarray(ids)
+        self._letters = self._ids.dtype.itemsize // 4 + 1
 
     def unknown_of_ids(self, name: str, ids: list[Any], unknown: str) -> NDArray[np.int64]:
         """Return 1 for every id that fit never saw, else 0; with "error" the first is refused by its place."""
@@ -123,11 +124,22 @@ class KnownIds:
             raise Refused(f"{name}[{owner}][{place}]", f"expected an id seen in fit, found {lists[owner][place]!r}")
         return np.bincount(owners[missing], minlength=len(lists))
 
+    def shortened(self, lists: Any) -> Any:
+        """Cut texts one letter behind the longest of fit, so that they stay unknown.
+
+        NumPy gives all texts of an array the room of the longest: a million of one letter and one of a thousand would
+        take 4 GB.
+        """
+        if self._ids.dtype.kind != "U":
+            return lists
+        return [[text[: self._letters] for text in ids] for ids in lists]
+
     def _missing(self, name: str, ids: list[Any]) -> NDArray[np.bool_]:
         if not ids:
             return np.zeros(0, dtype=np.bool_)
-        asked = np.array(ids)
-        if asked.dtype.kind == "U" and any("\0" in text for text in ids):
+        is_text = self._ids.dtype.kind == "U"
+        asked = np.array(ids, dtype=f"U{self._letters}" if is_text else None)
+        if is_text and any("\0" in text for text in ids):
             # NumPy drops zeros at the end of a text: it would be found under another name.
             raise Refused(name, "expected texts without the character 0")
         places = np.minimum(np.searchsorted(self._ids, asked), len(self._ids) - 1)

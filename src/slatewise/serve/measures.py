@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -20,12 +22,15 @@ _AT_THE_DOOR = {
 """What is wrong with requests that no model has seen, by the status of the answer."""
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """Where several workers count together; the supervisor sets it before they start."""
+_FILES, _ROOM = ("counter", "histogram", "gauge_livemax", "gauge_livesum"), 1 << 20
 
 
 class Measures:
     """The figures of a service; of several workers whoever is asked tells those of all."""
 
     def __init__(self) -> None:
+        if SHARED_FOLDER in os.environ:
+            _take_room(Path(os.environ[SHARED_FOLDER]))
         self.registry = CollectorRegistry()
         of: Any = {"registry": self.registry, "namespace": "slatewise"}
         self.seconds = Histogram(
@@ -64,3 +69,12 @@ class Measures:
         together = CollectorRegistry()
         MultiProcessCollector(together)
         return generate_latest(together)
+
+
+def _take_room(folder: Path) -> None:
+    """Take the room of a worker's files now: they are mapped, and a disk that is full would kill it later (SIGBUS)."""
+    if sys.platform != "linux":
+        return
+    for kind in _FILES:
+        with open(folder / f"{kind}_{os.getpid()}.db", "ab") as file:
+            os.posix_fallocate(file.fileno(), 0, _ROOM)

@@ -9,7 +9,7 @@ from typing import Any
 
 from slatewise.serve.limits import Limits
 from slatewise.serve.model_file import ModelFile, check_names
-from slatewise.serve.token_file import TokenFile
+from slatewise.serve.token_file import check_tokens
 from slatewise.web.body import BodyLimits
 from slatewise.web.guard import Rules
 from slatewise.web.site import Site
@@ -49,8 +49,9 @@ class Settings:
                 raise FileNotFoundError(2, "expected a model file", str(file.path))
         self.site()
         if self.token_file is not None:
-            TokenFile(Path(self.token_file))
-        return replace(self, models=tuple(f"{file.name}={file.path.resolve()}" for file in files))
+            check_tokens(Path(self.token_file))
+        # As named, not where links lead now: a link that is led elsewhere is a new model.
+        return replace(self, models=tuple(f"{file.name}={file.path.absolute()}" for file in files))
 
     def files(self) -> list[ModelFile]:
         """Return the model files."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+
+from slatewise.serve.plain_file import open_plain
 
 _PART = 1 << 20
 _VERSION_LETTERS = 12
@@ -29,7 +30,7 @@ class Spool:
         digest = hashlib.sha256()
         number, temporary = tempfile.mkstemp(suffix=".part", dir=self.folder)
         try:
-            with open(number, "wb") as out, open(source, "rb", opener=_opened) as file:
+            with open(number, "wb") as out, open(source, "rb", opener=open_plain) as file:
                 while part := file.read(_PART):
                     digest.update(part)
                     out.write(part)
@@ -52,15 +53,6 @@ class Spool:
             of, _, rest = path.name.rpartition("@")
             if of == name and rest != f"{version}.safetensors":
                 path.unlink(missing_ok=True)
-
-
-def _opened(path: str, flags: int) -> int:
-    """Open a plain file; whatever else is there could have no end, or keep who reads it waiting."""
-    number = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-    if not stat.S_ISREG(os.fstat(number).st_mode):
-        os.close(number)
-        raise ValueError(f"{path}: expected a model file, found a folder or device")
-    return number
 
 
 def _age(path: Path) -> float:
