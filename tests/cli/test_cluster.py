@@ -1,5 +1,6 @@
 """``slatewise fit --cluster``, with workers of this process."""
 
+import re
 from contextlib import contextmanager
 
 import pytest
@@ -43,3 +44,18 @@ def test_a_fit_on_a_cluster_is_that_of_one_machine(tmp_path, done, run, opened):
     code, _, err = run("fit", "margin", path, "--out", tmp_path / "m.safetensors", "--workers", "2")
     assert code != 0
     assert "--workers: expected with --cluster, found it alone" in err
+
+
+@pytest.mark.parametrize("command", ["rank", "evaluate"])
+def test_options_that_workers_would_not_heed_are_refused(tmp_path, run, opened, command):
+    out = ["--out", tmp_path / "answers"] if command == "rank" else []
+    given = [command, tmp_path / "m.safetensors", tmp_path / "rows.parquet", *out]
+    for option, message in [
+        (["--features", "a,b", "--cluster", "local"], "--id, --features: expected without --cluster, found both"),
+        (["--header", "--cluster", "local"], "--header, --labels, .* expected without --cluster, found both"),
+        (["--workers", "2"], "--workers: expected with --cluster, found it alone"),
+    ]:
+        code, _, err = run(*given, *option)
+        assert code != 0
+        assert re.search(message, " ".join(err.split()))
+    assert not opened

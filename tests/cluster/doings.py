@@ -1,5 +1,7 @@
 """Functions of blocks that go well or wrong in a worker."""
 
+import time
+
 
 def same(shared, at):
     return at
@@ -13,3 +15,11 @@ def fails(at, block):
 
 def hungry(at, block):
     raise MemoryError
+
+
+def leaves(wrong, path):
+    """Leave a file a little later, or fail at once."""
+    if path == wrong:
+        raise ValueError(f"path: expected another one than {path}")
+    time.sleep(0.2)
+    path.touch()

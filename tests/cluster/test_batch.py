@@ -233,3 +233,34 @@ def test_what_cannot_be_ranked_is_named_before_the_work(songs, workers, tmp_path
     assert not (tmp_path / "other").exists()
     with pytest.raises(ValueError, match="top: expected a whole number >= 1"):
         cluster.rank(workers, model, data, tmp_path / "other", 0)
+
+
+def test_data_that_changes_during_a_run_is_named(songs, workers, tmp_path, monkeypatch):
+    _, _, folder = songs
+    data = tmp_path / "queries.parquet"
+    data.write_bytes((folder / "queries.parquet").read_bytes())
+    counted = batch._counted
+
+    def changed(*what):
+        os.utime(data, (0, 0))
+        return counted(*what)
+
+    monkeypatch.setattr(batch, "_counted", changed)
+    with pytest.raises(DataError, match=r"queries.parquet: expected files that stay as they are \(remove .* anew\)"):
+        batch.rank(workers, folder / "songs.safetensors", data, tmp_path / "out")
+    assert not json.loads((tmp_path / "out" / "manifest.json").read_text())["complete"]
+
+
+def test_a_file_with_ids_of_another_kind_is_named_before_the_work(songs, workers, tmp_path):
+    _, queries, folder = songs
+    for name, ids in {"a": queries, "b": queries.astype(str)}.items():
+        pyarrow.parquet.write_table(pyarrow.table({"query": ids}), tmp_path / f"{name}.parquet")
+    with pytest.raises(DataError, match=r"b.parquet, column 'query': expected ids as in fit, whole numbers, found"):
+        batch.rank(workers, folder / "songs.safetensors", tmp_path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("measures", [[], ["ndcg@10"]])
+def test_what_is_no_measure_is_named(workers, measures):
+    with pytest.raises(ValueError, match="measures: expected"):
+        cluster.evaluate(workers, "m.safetensors", "judged.parquet", measures)

@@ -3,13 +3,14 @@
 import os
 import signal
 import threading
+import time
 
 import pytest
-from tests.cluster.doings import fails, hungry, same
+from tests.cluster.doings import fails, hungry, leaves, same
 from tests.cluster.fits import BLOCKS, FITS, documents, learned
 
 from slatewise import MarginRanker, cluster
-from slatewise.cluster.workers import _told
+from slatewise.cluster.workers import Workers, _told
 from slatewise.core.block_sums import BlockSum, add_value_and_slope
 from slatewise.core.executor import Executor
 from slatewise.errors import ClusterError
@@ -119,3 +120,30 @@ def test_a_cluster_that_is_open_is_not_opened_elsewhere(opened):
         pass
     with pytest.raises(ClusterError, match="workers: expected at most the 0 free CPUs"), cluster.ray(workers=1):
         pass
+    with pytest.raises(ClusterError, match=r"workers: expected at most the 0 free CPUs .* found 1"), cluster.ray():
+        pass
+
+
+def test_after_an_error_nobody_works_on_and_ray_prints_nothing(opened, tmp_path, capfd):
+    paths = [tmp_path / str(number) for number in range(12)]
+    with pytest.raises(ValueError, match="path: expected another one than"):
+        opened.gather(leaves, paths[0], paths)
+    there = sorted(tmp_path.iterdir())
+    held = Executor.of(1).hold([2, 2, 2], None)
+    with pytest.raises(ValueError, match="block: expected another one than 2"):
+        held.sum(BlockSum(same, fails, add_value_and_slope), 2)
+    time.sleep(1.0)
+    assert sorted(tmp_path.iterdir()) == there
+    assert "Unhandled error" not in "".join(capfd.readouterr())
+
+
+def test_workers_of_a_cluster_that_was_closed_are_named(opened, tmp_path):
+    closed = Workers(opened.actors)
+    closed.closed.set()
+    for ask in (
+        lambda: cluster.rank(closed, "m.safetensors", "rows.parquet", tmp_path / "out"),
+        lambda: cluster.evaluate(closed, "m.safetensors", "rows.parquet", []),
+    ):
+        with pytest.raises(ClusterError, match="workers: expected those of an open cluster, found one that was closed"):
+            ask()
+    assert not (tmp_path / "out").exists()

@@ -355,3 +355,47 @@ def test_what_does_not_go_with_a_source_is_named(tmp_path):
         MarginRanker().fit(cluster.source(source.paths, labels="grade", features=["f0"]))
     with pytest.raises(ValueError, match="y: expected None with a source"):
         MarginRanker().fit(source, y)
+
+
+def test_a_file_that_is_another_by_now_is_named(tmp_path):
+    made = datasets.make_queries(n_queries=6, random_state=1)
+    n = len(made.y) - 3
+
+    def rows_in(name, n_rows):
+        path, rows = tmp_path / name, slice(0, n_rows)
+        if name.endswith("parquet"):
+            columns = {"grade": made.y[rows], "query": made.qid[rows], "a": made.X[rows, 0]}
+            pyarrow.parquet.write_table(pyarrow.table(columns), path)
+        elif name.endswith("npz"):
+            np.savez(path, X=made.X[rows, :1], grade=made.y[rows], query=made.qid[rows])
+        else:
+            lines = zip(made.y[rows], made.qid[rows], made.X[rows, 0], strict=True)
+            path.write_text("".join(f"{grade:g} qid:{query} 1:{value}\n" for grade, query, value in lines))
+        return path
+
+    for name, how in [
+        ("rows.parquet", {"labels": "grade", "qid": "query"}),
+        ("rows.npz", {"labels": "grade", "qid": "query"}),
+        ("rows.svm", {"features": 1}),
+    ]:
+        for n_rows in (n - 3, n + 3):
+            rows = cluster.source(rows_in(name, n), **how)
+            rows_in(name, n_rows)
+            with pytest.raises(DataError, match=rf"{name}: expected a file of \d+ bytes, as when it was looked into"):
+                MarginRanker("map", C=1.0).fit(rows)
+
+
+def test_ids_of_two_kinds_are_named_and_those_without_a_sign_stay_apart(tmp_path):
+    names = [tmp_path / "a.npz", tmp_path / "b.npz"]
+
+    def lists(*ids):
+        for path, one in zip(names, ids, strict=True):
+            np.savez(path, X=np.ones((len(one), 1)), y=np.zeros(len(one)), q=one)
+        return cluster.source(names, labels="y", qid="q").lists(Executor(1))
+
+    large = 2**60 + np.arange(8)
+    assert lists(large[:4].astype(np.uint64), large[4:]).ids.tolist() == large.tolist()
+    with pytest.raises(DataError, match="query ids: expected integers in all files, or strings, found both"):
+        lists(np.array([1, 2]), np.array(["2", "3"]))
+    with pytest.raises(DataError, match=r"a.npz\[q\]: expected ids within int64, found 18446744073709551615"):
+        lists(np.array([2**64 - 1], dtype=np.uint64), large)

@@ -1,4 +1,8 @@
-"""Sums in any order that also write: the bits must not depend on where the arrays lie in memory."""
+"""Sums in any order: the bits must not depend on where the arrays lie in memory, nor on who compiled them."""
+
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -41,3 +45,22 @@ def test_sums_do_not_depend_on_places(n):
         shrink(grown, factors, bases, first, 1, back, 0.5, share, together, chance)
         found["shrink"].add(chance.tobytes())
     assert max(len(of) for of in found.values()) == 1
+
+
+_SUMS = """
+import numpy as np
+from slatewise.cstar.lists import StarLists
+from slatewise.cstar.sums import star_sums
+
+rng = np.random.default_rng(0)
+pair = 0.3 * rng.normal(size=(8, 60))
+pair[:, :8] = 0.0
+sums = star_sums(StarLists.of(rng.normal(size=(20, 60)), pair=pair, core=list(range(8)), k=4), np.ones(20))
+print(sums.item.tobytes().hex(), sums.joint.tobytes().hex())
+"""
+
+
+def test_sums_of_a_process_that_compiles_are_those_of_one_that_finds_machine_code(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    found = {subprocess.check_output([sys.executable, "-c", _SUMS], env=environment) for _ in range(2)}
+    assert len(found) == 1

@@ -24,7 +24,7 @@ from slatewise.core.errors import ProjectError, printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from slatewise.cli.inputs import EventColumns
+    from slatewise.cli.inputs import EventColumns, PairColumns, TagColumns
     from slatewise.cli.tasks import Showing
     from slatewise.data.records import Qrels, Run
 
@@ -232,8 +232,9 @@ def rank(
     from slatewise.data.write import writer_for
 
     shown, events = _showing(exclude_seen, exclude_last, exclude, candidates), EventColumns(columns, gap)
+    pairs, tagged = PairColumns(header), TagColumns(labels, tags, separator, row_id, features)
     if cluster is not None:
-        _without_cluster(shown, events)
+        _without_cluster(shown, events, pairs, tagged)
         if url is not None:
             raise ValueError("--cluster: expected without --url, found both")
         from slatewise.cli.cluster import rank_on_cluster
@@ -243,7 +244,7 @@ def rank(
     if workers is not None:
         raise ValueError("--workers: expected with --cluster, found it alone")
     check_target("--out", out, None if url is not None else model, data)
-    write, tagged = writer_for(out), TagColumns(labels, tags, separator, row_id, features)
+    write = writer_for(out)
     if url is not None:
         if exclude is not None:
             raise ValueError("--exclude: expected without --url, found both")
@@ -254,7 +255,7 @@ def rank(
     else:
         ranker = load(model)
         task = task_of(ranker)
-    task = task.reading(PairColumns(header), tagged).of_events(events).showing(shown)
+    task = task.reading(pairs, tagged).of_events(events).showing(shown)
     with working("rank"):
         run = task.run(ranker, data, top)
     write(out, run)
@@ -362,8 +363,10 @@ def evaluate(
     pairs, events = inputs.PairColumns(header), inputs.EventColumns(columns, gap)
     tagged = inputs.TagColumns(labels, tags, separator, row_id, features)
     shown = _showing(exclude_seen, exclude_last, exclude, candidates)
+    if cluster is None and workers is not None:
+        raise ValueError("--workers: expected with --cluster, found it alone")
     if cluster is not None:
-        _without_cluster(shown, events)
+        _without_cluster(shown, events, pairs, tagged)
         from slatewise.cli.cluster import evaluate_on_cluster
 
         figures = evaluate_on_cluster(system, data, parsed, cluster, workers)
@@ -549,11 +552,13 @@ def _showing(seen: bool, last: bool, exclude: Path | None, candidates: Path | No
     return Showing(seen or ("last" if last else False), *paths)
 
 
-def _without_cluster(shown: Showing, events: EventColumns) -> None:
+def _without_cluster(shown: Showing, events: EventColumns, pairs: PairColumns, tagged: TagColumns) -> None:
     """Refuse what the workers of a cluster would not do."""
-    from slatewise.cli.inputs import EVENT_OPTIONS, NO_EVENTS
+    from slatewise.cli.inputs import EVENT_OPTIONS, NO_EVENTS, TAG_OPTIONS, PairColumns, TagColumns
     from slatewise.cli.tasks import EVERYTHING, SHOWING_OPTIONS
 
+    if pairs != PairColumns() or tagged != TagColumns():
+        raise ValueError(f"--header, {TAG_OPTIONS}: expected without --cluster, found both")
     if shown != EVERYTHING or events != NO_EVENTS:
         raise ValueError(f"{SHOWING_OPTIONS}, {EVENT_OPTIONS}: expected without --cluster, found both")
 

@@ -29,7 +29,7 @@ from slatewise.core.executor import Executor
 from slatewise.core.files import atomic_file, atomic_path
 from slatewise.core.progress import track
 from slatewise.core.rankings import Rankings
-from slatewise.data.row_files import RowGroup
+from slatewise.data.row_files import ParquetRows, RowGroup
 from slatewise.data.row_source import RowSource, groups_of
 
 Ids: TypeAlias = NDArray[Any]
@@ -112,7 +112,10 @@ class QueriesOfCatalogue:
     """Query ids in a column called query: each ranks all items of the model."""
 
     def partitions(self, model: Any, paths: Sequence[str], executor: Executor) -> Sequence[RowGroup]:
-        """Take row groups as they are; ids of the first say whether they are such as the model has."""
+        """Take row groups as they are; a file says, without a row, whether its ids are such as the model has."""
+        from slatewise.data.frames import ids_of
+        from slatewise.data.parquet import row_groups
+
         del executor
         if model.by_features_ or model.window_ != 0:
             kind = "features" if model.by_features_ else "sessions or baskets"
@@ -121,25 +124,18 @@ class QueriesOfCatalogue:
                 "without a cluster"
             )
         found = groups_of(paths, "query")
-        asked = _asked(found[0])
-        if asked.dtype.kind != model.query_ids_.dtype.kind:
-            expected = "strings" if model.query_ids_.dtype.kind == "U" else "whole numbers"
-            place = f"{found[0].path}, column 'query'"
-            raise DataError(place, 0, 0, f"ids as in fit, {expected}", f"dtype {asked.dtype}")
+        for path in dict.fromkeys(group.path for group in found):
+            asked = ids_of(row_groups(path).nothing["query"], path, 0)
+            if asked.dtype.kind != model.query_ids_.dtype.kind:
+                expected = "strings" if model.query_ids_.dtype.kind == "U" else "whole numbers"
+                raise DataError(f"{path}, column 'query'", 0, 0, f"ids as in fit, {expected}", f"dtype {asked.dtype}")
         return found
 
     def rank(self, model: Any, partition: RowGroup, top: int) -> tuple[Rankings, int]:
         """Rank the items for the queries that the model knows."""
-        asked = _asked(partition)
+        asked = ParquetRows((), None, "query").ids(partition)
         known = np.isin(asked, model.query_ids_)
         return model.rank(asked[known], min(top, len(model.item_ids_))), int(np.sum(~known))
-
-
-def _asked(group: RowGroup) -> Ids:
-    from slatewise.data.frames import ids_of
-    from slatewise.data.parquet import read_group
-
-    return ids_of(read_group(group.path, group.number, ["query"])["query"], group.path, group.first_row)
 
 
 KINDS: dict[str, type[Kind]] = {
@@ -170,6 +166,7 @@ def rank(workers: Workers, model: str | Path, data: str | Path, out: str | Path,
     """
     from slatewise import load
 
+    workers.require_open()
     top, model, folder = whole_number("top", top, 1), str(Path(model).absolute()), Path(out).absolute()
     estimator = load(model)
     name = type(estimator).__name__
@@ -185,6 +182,10 @@ def rank(workers: Workers, model: str | Path, data: str | Path, out: str | Path,
     for _ in track(workers.each(_ranked, job, left), "partition", len(left)):
         pass
     n_lines, n_unknown = _counted(folder, len(partitions))
+    if _manifest(digest, paths, top, len(partitions)) != said:
+        raise DataError(
+            str(data), 0, 0, f"files that stay as they are (remove {folder} to begin anew)", "others by now"
+        )
     if n_unknown:
         warnings.warn(f"{data}: {n_unknown} queries are unknown to the model and get no list", stacklevel=2)
     if not is_complete:

@@ -7,6 +7,7 @@ import socket
 import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from threading import Event
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -62,11 +63,13 @@ def ray(address: str | None = None, workers: int | None = None) -> Generator[Wor
     elif address is not None:
         raise ClusterError(f"address: expected None where Ray was started before, found {address!r}")
     actors: list[Any] = []
+    closed = Event()
     try:
         actors += _started(engine, workers)
-        with on_cluster(opened := Workers(tuple(actors))):
+        with on_cluster(opened := Workers(tuple(actors), closed)):
             yield opened
     finally:
+        closed.set()
         if ours:
             engine.shutdown()
         elif engine.is_initialized():
@@ -94,6 +97,7 @@ def _connect(engine: Any, address: str | None, workers: int | None) -> None:
     try:
         engine.init(address, **quiet)
     except Exception as error:  # whatever Ray raises: each release has others
+        engine.shutdown()  # what it left would be in the way of another attempt
         found = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ClusterError(
             f"address: expected a running Ray cluster at {address!r} that takes our token, found none: {found}"
@@ -114,8 +118,8 @@ def _require_reachable(address: str) -> None:
 def _started(engine: Any, workers: int | None) -> Sequence[Any]:
     """Start workers, and see that they are what this process is."""
     free = int(engine.available_resources().get("CPU", 0))
-    n_workers = free if workers is None else workers
-    if n_workers > free or free == 0:
+    n_workers = max(free, 1) if workers is None else workers
+    if n_workers > free:
         raise ClusterError(f"workers: expected at most the {free} free CPUs of the cluster, found {n_workers}")
     make = engine.remote(num_cpus=1, max_restarts=-1, max_task_retries=RETRIES, scheduling_strategy="SPREAD")(Worker)
     actors = [make.remote() for _ in range(n_workers)]
@@ -141,10 +145,10 @@ def _require_alike(workers: Sequence[About]) -> None:
     here = about()
     for there in workers:
         for name, version in here.versions.items():
-            if there.versions[name] != version:
+            if there.versions.get(name) != version:
                 raise ClusterError(
                     f"workers: expected {name} {version} on every machine, as here, found "
-                    f"{there.versions[name]} on {there.node}"
+                    f"{there.versions.get(name)} on {there.node}"
                 )
     cpus = sorted({one.cpu for one in workers})
     if len(cpus) > 1:

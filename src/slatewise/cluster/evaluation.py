@@ -39,6 +39,12 @@ def evaluate(workers: Workers, model: str | Path, data: str | Path, measures: Se
     """
     from slatewise import load
 
+    workers.require_open()
+    if not measures:
+        raise ValueError("measures: expected at least one, found none")
+    for measure in measures:
+        if not isinstance(measure, Measure):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"measures: expected such as metrics.NDCG(k=10), found {measure!r}")
     model = str(Path(model).absolute())
     estimator = load(model)
     name = type(estimator).__name__

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib import import_module
 from itertools import islice, pairwise
+from threading import Event
 from typing import Any, Generic, NamedTuple, NoReturn, cast
 from uuid import uuid4
 from weakref import finalize
@@ -49,11 +52,18 @@ class Workers:
     """The workers of an open cluster."""
 
     actors: tuple[Any, ...]
+    closed: Event = field(default_factory=Event, repr=False)
+    """Set when the cluster is closed."""
 
     @property
     def n_workers(self) -> int:
         """How many there are."""
         return len(self.actors)
+
+    def require_open(self) -> None:
+        """Raise ClusterError where the cluster was closed."""
+        if self.closed.is_set():
+            raise ClusterError("workers: expected those of an open cluster, found one that was closed")
 
     def hold(self, blocks: Sequence[Block], shared: Shared) -> Held[Shared, Block]:
         """Put every worker's run of blocks, and what all share, where the workers find them."""
@@ -85,13 +95,16 @@ class Workers:
             for number, block in islice(left, 1):
                 asked[actor.call.remote(function, sent, block)] = (number, actor)
 
-        for actor in self.actors * _AHEAD:
-            ask(actor)
-        while asked:
-            done, _ = ray.wait([*asked], num_returns=1)
-            number, actor = asked.pop(done[0])
-            ask(actor)
-            yield number, answers(done)[0]
+        try:
+            for actor in self.actors * _AHEAD:
+                ask(actor)
+            while asked:
+                done, _ = ray.wait([*asked], num_returns=1)
+                number, actor = asked.pop(done[0])
+                ask(actor)
+                yield number, answers(done)[0]
+        finally:
+            _called_off([*asked])
 
 
 class _Run(NamedTuple):
@@ -155,7 +168,19 @@ def answers(asked: Sequence[Any]) -> list[Any]:
     try:
         return ray.get([*asked])
     except ray.exceptions.RayError as error:
+        _called_off(asked)
         _told(error)
+
+
+def _called_off(asked: Sequence[Any]) -> None:
+    """Wait until nobody works on these any more, as nobody will look: Ray would print what is raised by then."""
+    engine: Any = import_module("ray")
+    if engine.is_initialized():
+        for one in asked:
+            engine.cancel(one)  # does not begin, where it has not yet
+        for one in asked:
+            with suppress(engine.exceptions.RayError):
+                engine.get(one)
 
 
 def _told(error: Exception) -> NoReturn:

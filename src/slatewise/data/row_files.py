@@ -36,9 +36,18 @@ class RowGroup(NamedTuple):
     first_row: int
     """In the file."""
     n_rows: int
+    n_bytes: int
+    """Of the whole file, when the piece was found."""
     start: int = 0
     """The first byte, of text."""
     stop: int = 0
+
+    def require_same(self) -> None:
+        """Raise DataError where the file is another by now: a worker may read it long after the driver did."""
+        found = os.stat(self.path).st_size
+        if found != self.n_bytes:
+            expected = f"a file of {self.n_bytes} bytes, as when it was looked into"
+            raise DataError(self.path, 0, 0, expected, f"{found} bytes")
 
 
 class RowFormat(Protocol):
@@ -178,14 +187,14 @@ class ParquetRows:
                 floats_of(nothing[name], path, 0)
             if self.qid is not None:
                 ids_of(nothing[self.qid], path, 0)
-        return [RowGroup(path, at, starts[at], size) for at, size in enumerate(sizes) if size]
+        n_bytes = os.stat(path).st_size
+        return [RowGroup(path, at, starts[at], size, n_bytes) for at, size in enumerate(sizes) if size]
 
     def features(self, group: RowGroup) -> Floats:
         """Read the columns of features."""
         from slatewise.data.frames import numbers_of
-        from slatewise.data.parquet import read_group
 
-        table = read_group(group.path, group.number, self.columns)
+        table = _table(group, self.columns)
         X = np.empty((group.n_rows, len(self.columns)))
         for place, feature in enumerate(self.columns):
             X[:, place] = numbers_of(table[feature], group.path, group.first_row)
@@ -195,25 +204,22 @@ class ParquetRows:
     def numbers(self, group: RowGroup) -> Floats:
         """Read the column of relevances; without one all are 0."""
         from slatewise.data.frames import numbers_of
-        from slatewise.data.parquet import read_group
 
         name = self.label_columns
         if name is None:
             return np.zeros(group.n_rows)
         if not isinstance(name, str):
             raise ValueError(f"labels: expected one column of relevances, found {list(name)}")
-        return numbers_of(read_group(group.path, group.number, [name])[name], group.path, group.first_row)
+        return numbers_of(_table(group, [name])[name], group.path, group.first_row)
 
     def labels(self, group: RowGroup) -> NDArray[Any]:
         """Read a column for each label, or the one of classes."""
         from slatewise.data.frames import floats_of, ids_of
-        from slatewise.data.parquet import read_group
 
         if isinstance(self.label_columns, str):
-            table = read_group(group.path, group.number, [self.label_columns])
-            return ids_of(table[self.label_columns], group.path, group.first_row)
+            return ids_of(_table(group, [self.label_columns])[self.label_columns], group.path, group.first_row)
         names = self.label_columns or ()
-        table = read_group(group.path, group.number, names)
+        table = _table(group, names)
         told = np.empty((group.n_rows, len(names)), dtype=np.int8)
         for place, name in enumerate(names):
             values = floats_of(table[name], group.path, group.first_row)
@@ -223,11 +229,17 @@ class ParquetRows:
     def ids(self, group: RowGroup) -> NDArray[Any]:
         """Read the column of ids."""
         from slatewise.data.frames import ids_of
-        from slatewise.data.parquet import read_group
 
         if self.qid is None:
             raise ValueError("qid: expected a column of query ids, found None")
-        return ids_of(read_group(group.path, group.number, [self.qid])[self.qid], group.path, group.first_row)
+        return ids_of(_table(group, [self.qid])[self.qid], group.path, group.first_row)
+
+
+def _table(group: RowGroup, columns: Sequence[str]) -> Any:
+    from slatewise.data.parquet import read_group
+
+    group.require_same()
+    return read_group(group.path, group.number, columns)
 
 
 def _require_in_range(X: Floats, group: RowGroup, names: Sequence[object]) -> None:
@@ -273,10 +285,11 @@ class SvmlightRows:
         found: list[RowGroup] = []
         rows = lines = start = 0
         with open(path, "rb") as file:
+            n_bytes = os.fstat(file.fileno()).st_size
             while text := file.read(PIECE_BYTES) + file.readline():
                 n_lines, n_rows = _counted(text)
                 if n_rows:
-                    found.append(RowGroup(path, lines, rows, n_rows, start, start + len(text)))
+                    found.append(RowGroup(path, lines, rows, n_rows, n_bytes, start, start + len(text)))
                 rows, lines, start = rows + n_rows, lines + n_lines, start + len(text)
         return found
 
@@ -301,6 +314,7 @@ class SvmlightRows:
     def _read(self, group: RowGroup) -> Any:
         from slatewise.data.svmlight import read_svmlight
 
+        group.require_same()
         with open(group.path, "rb") as file:
             file.seek(group.start)
             text = _Named(file.read(group.stop - group.start), group.path)
@@ -382,7 +396,8 @@ class NpzRows:
                     raise DataError(f"{path}[{member}]", 0, 0, expected, f"shape {found}")
         step = max(1, PIECE_BYTES // (8 * max(self.n_features, 1)))
         ends = [*range(0, shape[0], step), shape[0]]
-        return [RowGroup(path, at, first, last - first) for at, (first, last) in enumerate(pairwise(ends))]
+        n_bytes = os.stat(path).st_size
+        return [RowGroup(path, at, first, last - first, n_bytes) for at, (first, last) in enumerate(pairwise(ends))]
 
     def features(self, group: RowGroup) -> Floats:
         """Read a range of the features."""
@@ -414,12 +429,17 @@ class NpzRows:
         if self.qid_member is None:
             raise ValueError("qid: expected a member of query ids, found None")
         values = self._read(group, self.qid_member)
+        place = f"{group.path}[{self.qid_member}]"
         if values.dtype.kind not in "iuU":
-            place = f"{group.path}[{self.qid_member}]"
             raise DataError(place, 0, 0, "integer or string ids", f"{values.dtype}")
-        return values
+        if values.dtype.kind == "U":
+            return values
+        if len(values) and values.max() > np.iinfo(np.int64).max:
+            raise DataError(place, 0, 0, "ids within int64", str(values.max()))
+        return values.astype(np.int64)  # beside other integers, those without a sign would become floats
 
     def _read(self, group: RowGroup, member: str) -> NDArray[Any]:
+        group.require_same()
         with _opened(group.path) as archive:
             return _rows_of(archive, group.path, member, group.first_row, group.n_rows)
 

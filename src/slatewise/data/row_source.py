@@ -385,6 +385,9 @@ def _labels_of(rows: RowFormat, group: RowGroup) -> NDArray[Any]:
 
 def _joined(source: RowSource, runs: Sequence[_Runs]) -> _Runs:
     """Put the lists of all pieces together; one that a piece cut is one list."""
+    place = f"{source.paths[0]} and the files after it, query ids"
+    if len({run.ids.dtype.kind for run in runs}) > 1:
+        raise DataError(place, 0, 0, "integers in all files, or strings", "both")
     ids, sizes, least, most = (np.concatenate(parts) for parts in list(zip(*runs, strict=True))[:4])
     first = np.concatenate(([True], ids[1:] != ids[:-1]))
     starts = np.flatnonzero(first)
@@ -392,7 +395,6 @@ def _joined(source: RowSource, runs: Sequence[_Runs]) -> _Runs:
     _, where, times = np.unique(names, return_index=True, return_counts=True)
     if (times > 1).any():
         again = names[where[times > 1][0]]
-        place = f"{source.paths[0]} and the files after it, query ids"
         raise DataError(place, 0, 0, "the rows of a query together", f"query {again.item()!r} again after another")
     return _Runs(
         names,

@@ -37,7 +37,7 @@ class Generated:
 
     def groups(self, path: str) -> list[RowGroup]:
         """Cut nothing: a name is a piece."""
-        return [RowGroup(path, int(path), 0, ROWS)]
+        return [RowGroup(path, int(path), 0, ROWS, 0)]
 
     def features(self, group: RowGroup) -> Floats:
         """Draw features."""

@@ -28,7 +28,7 @@ def count_settings(n_in: Ints, left: int, first: Ints) -> None:
         first[j + 1] = first[j] + np.searchsorted(n_in, left - j, side="right")
 
 
-@loose_sums
+@kernel
 def grow(table: Floats, factor: Floats, base: Floats, first: Ints, left: int) -> None:
     """Add one item after the other: ``E_i+1[j] = E_i[j] + base factor E_i[j-1]``, for settings with j places."""
     for i in range(len(base)):
@@ -40,7 +40,7 @@ def grow(table: Floats, factor: Floats, base: Floats, first: Ints, left: int) ->
                 grown[s] = same[s] + base[i] * factor[i, s] * less[s]
 
 
-@loose_sums
+@kernel
 def shrink(
     table: Floats,
     factor: Floats,
@@ -62,11 +62,18 @@ def shrink(
                 part = base[i] * factor[i, s] * more[s]
                 share[s] += others[s] * part
                 less[s] += part
-        total = 0.0
         for s in range(len(share)):
-            total += share[s]
             together[i, s] += weight * share[s]
-        chance[i] = total
+        chance[i] = total(share)
+
+
+@loose_sums
+def total(values: Floats) -> float:
+    """Return the sum."""
+    found = 0.0
+    for s in range(len(values)):
+        found += values[s]
+    return found
 
 
 @loose_sums
