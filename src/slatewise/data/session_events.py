@@ -113,13 +113,10 @@ def _seconds(gap: Any) -> float:
     if isinstance(gap, timedelta):
         seconds = gap.total_seconds()
     elif isinstance(gap, np.timedelta64):
-        is_length = np.datetime_data(cast("np.dtype[Any]", gap.dtype))[0] not in (
-            "Y",
-            "M",
-        )  # a month has no number of seconds
-        seconds = float(gap / np.timedelta64(1, "s")) if is_length else np.nan
+        unit, _ = np.datetime_data(cast("np.dtype[Any]", gap.dtype))
+        seconds = np.nan if unit in ("Y", "M") else float(gap / np.timedelta64(1, "s"))  # how long is a month?
     else:
-        seconds = float(gap) if isinstance(gap, Real) and gap is not True and gap is not False else np.nan
+        seconds = float(gap) if isinstance(gap, Real) and not isinstance(gap, bool) else np.nan
     if not seconds >= 0:
         raise ValueError(f"gap: expected a number >= 0 or a timedelta, found {gap!r}")
     return seconds
