@@ -116,7 +116,7 @@ def _seconds(gap: Any) -> float:
         unit, _ = np.datetime_data(cast("np.dtype[Any]", gap.dtype))
         seconds = np.nan if unit in ("Y", "M") else float(gap / np.timedelta64(1, "s"))  # how long is a month?
     else:
-        seconds = float(gap) if isinstance(gap, Real) and not isinstance(gap, bool) else np.nan
+        seconds = float(gap) if not isinstance(gap, bool) and isinstance(gap, Real) else np.nan
     if not seconds >= 0:
         raise ValueError(f"gap: expected a number >= 0 or a timedelta, found {gap!r}")
     return seconds
