@@ -23,6 +23,7 @@ from slatewise.datasets.records import (
     RankingSet,
     SessionSet,
     TaggedListeningSet,
+    TaggedPairSet,
 )
 from slatewise.datasets.table import TABLE
 
@@ -320,6 +321,17 @@ def test_bigrams(load):
     assert len(pairs.queries) == 66250
     assert len(set(zip(pairs.queries.tolist(), pairs.items.tolist(), strict=True))) == 64566
     assert len(set(pairs.queries.tolist()) | set(pairs.items.tolist())) == 26752
+
+
+def test_citeulike(load):
+    data = load("citeulike_a", TaggedPairSet)
+    assert len(data.pairs.queries) == 204986
+    assert len(np.unique(data.pairs.queries)) == 5551
+    assert np.unique(data.pairs.items).tolist() == list(range(16980))
+    assert data.item_tags.shape == (16980, 46391)
+    assert data.item_tags.nnz == 239253
+    assert set(data.item_tags.data.tolist()) == {1.0}
+    assert sorted(data.pairs.items[data.pairs.queries == 0].tolist())[:4] == [495, 1631, 2317, 2526]
 
 
 def test_hetrec(load):

@@ -1,10 +1,15 @@
 """Steps and norms that are searched for: the best of the trials, the bits of a fit that is told, kills in between."""
 
+from functools import partial
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import slatewise
 from slatewise import LatentRanker, datasets
+from slatewise.latent import search
+from slatewise.latent import stages as stages_module
 from slatewise.latent.search import GRIDS, TRIAL_EPOCHS
 from slatewise.latent.settings import STARTS
 from slatewise.latent.stages import Stages
@@ -25,14 +30,23 @@ def reports_of(pairs, **settings):
     return ranker, reports
 
 
-def promise(recalls):
-    """Judge the first epochs of a whole fit as the search says it does."""
-    first = recalls[:TRIAL_EPOCHS]
-    return max(*first, first[-1] + (first[-1] - first[-2]))
+def promise(epochs):
+    """Judge the first epochs of a whole fit as the search says it does: what each held-out pair adds."""
+    hits = [one.hits.astype(int) for one in epochs[:TRIAL_EPOCHS]]
+    candidates = [*hits, 2 * hits[-1] - hits[-2]]
+    return candidates[int(np.argmax([one.sum() for one in candidates]))]
 
 
-def climbed(settings, names, judge):
-    """Search by fits from scratch, one rung after the other; return what is found and how many were tried."""
+def is_better(tried, best, queries, errors):
+    """Say whether one promises more than another by some standard errors over the queries, query by query."""
+    gains = [(tried - best)[queries == query] for query in dict.fromkeys(queries)]
+    mean = sum(gain.sum() for gain in gains) / len(queries)
+    variance = sum((gain.sum() - mean * len(gain)) ** 2 for gain in gains)
+    return mean * len(queries) > errors * variance**0.5
+
+
+def climbed(settings, names, judge, better):
+    """Search by fits from scratch, one value after the other; return what is found and how many were tried."""
     known = {}
 
     def worth(tried):
@@ -47,7 +61,7 @@ def climbed(settings, names, judge):
         ladder, before = GRIDS[name], best[name]
         for direction in (1, -1):
             place = ladder.index(best[name]) + direction
-            while 0 <= place < len(ladder) and worth(best | {name: ladder[place]}) > worth(best):
+            while 0 <= place < len(ladder) and better(worth(best | {name: ladder[place]}), worth(best)):
                 best[name] = ladder[place]
                 place += direction
             if best[name] != before:
@@ -64,15 +78,29 @@ def same_bits(one, other):
 
 
 @pytest.mark.filterwarnings("ignore:stages")
-def test_it_is_the_fit_with_what_the_ladders_lead_to(pairs):
+@pytest.mark.parametrize("errors", [0.0, 1.0, search.STANDARD_ERRORS])
+def test_it_is_the_fit_with_what_the_ladders_lead_to(pairs, monkeypatch, errors):
+    monkeypatch.setattr(search, "STANDARD_ERRORS", errors)
+    watched = []
+    original = stages_module.hits_at
+
+    def hits_at(cascade, held, *rest):
+        watched.append(SimpleNamespace(hits=original(cascade, held, *rest), queries=held.queries))
+        return watched[-1].hits
+
+    monkeypatch.setattr(stages_module, "hits_at", hits_at)
     found, reports = reports_of(pairs, stages=3, **AUTO)
-    settings, begun = dict(STARTS), []
+    assert [epoch.hits.mean() for epoch in watched] == [report.recall for report in reports]
+    queries, settings, begun = watched[0].queries, dict(STARTS), []
     for stage, names in enumerate(SEARCHED):
 
         def judge(tried, stage=stage):
-            return promise([r.recall for r in reports_of(pairs, stages=stage + 1, **tried)[1] if r.stage == stage])
+            watched.clear()
+            _, reports = reports_of(pairs, stages=stage + 1, **tried)
+            return promise([epoch for epoch, report in zip(watched, reports, strict=True) if report.stage == stage])
 
-        settings, tried = climbed(settings, names, judge)
+        better = partial(is_better, queries=queries, errors=errors)
+        settings, tried = climbed(settings, names, judge, better)
         begun.append(tried)
     assert {name: getattr(found, f"{name}_") for name in GRIDS} == settings
     assert [sum(r.epoch == 1 for r in reports if r.stage == stage) for stage in (0, 1)] == begun
@@ -95,21 +123,34 @@ def test_steps_and_norms_are_searched_for_unless_they_are_given(pairs):
 
 
 def test_no_argument_does_not_overfit_where_the_former_norm_did():
-    rng = np.random.default_rng(0)
-    # Who sees what depends on one of ten groups, and half is chance.
-    queries, items = np.repeat(np.arange(300), 12), rng.integers(0, 400, 3600)
-    grouped = rng.random(3600) < 0.5
-    items[grouped] = (queries % 10 * 40 + rng.integers(0, 40, 3600))[grouped]
-    test = rng.random(3600) < 0.2
-    settings = {"n_components": 16, "random_state": 0}
-    former, now = (
-        LatentRanker(**settings, **given).fit(queries[~test], items[~test])
-        for given in ({"learning_rate": 0.3, "max_norm": 2.5}, {})
-    )
-    asked = np.isin(items, now.item_ids_) & test
-    found, before = (one.recall(queries[asked], items[asked], [20])[20] for one in (now, former))
-    assert now.max_norm_ < 2.5
-    assert found > 1.15 * before
+    gains = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        # Who sees what depends on one of ten groups, and half is chance.
+        queries, items = np.repeat(np.arange(300), 12), rng.integers(0, 400, 3600)
+        grouped = rng.random(3600) < 0.5
+        items[grouped] = (queries % 10 * 40 + rng.integers(0, 40, 3600))[grouped]
+        test = rng.random(3600) < 0.2
+        settings = {"n_components": 16, "random_state": seed}
+        former, now = (
+            LatentRanker(**settings, **given).fit(queries[~test], items[~test])
+            for given in ({"learning_rate": 0.3, "max_norm": 2.5}, {})
+        )
+        asked = np.isin(items, now.item_ids_) & test
+        found, before = (one.recall(queries[asked], items[asked], [20])[20] for one in (now, former))
+        assert now.max_norm_ < 2.5
+        gains.append(found / before - 1)
+    assert np.mean(gains) > 3 * np.std(gains, ddof=1) / np.sqrt(len(gains))
+
+
+@pytest.mark.parametrize(("more", "pairs_per_query", "moves"), [(40, 1, True), (5, 1, False), (40, 20, False)])
+def test_a_search_moves_for_more_than_chance(more, pairs_per_query, moves):
+    # Of 1,000 held-out pairs some more are found; whole queries at once are less evidence.
+    queries = np.arange(1000) // pairs_per_query
+    settled = SimpleNamespace(validation=SimpleNamespace(queries=queries))
+    few = np.arange(1000) < 200
+    best, tried = (search.Trial(0, None, [found]) for found in (few, few | (np.arange(1000) >= 1000 - more)))
+    assert search.StageSearch(settled, None, (), 1, search.Progress(), None)._is_better(tried, best) == moves
 
 
 @pytest.mark.filterwarnings("ignore:stages")
@@ -156,7 +197,8 @@ def test_with_nothing_held_out_it_is_where_a_search_would_begin(pairs, stages):
 
 
 @pytest.mark.parametrize("stages", [1, 2])
-def test_stopped_after_any_epoch_it_goes_on_to_the_same_bits(tmp_path, pairs, stages):
+def test_stopped_after_any_epoch_it_goes_on_to_the_same_bits(tmp_path, pairs, monkeypatch, stages):
+    monkeypatch.setattr(search, "STANDARD_ERRORS", 0.0)  # so that it moves
     settings = SMALL | AUTO | {"stages": stages, "epochs": 5}
     whole, reports = reports_of(pairs, **settings)
     heard = []

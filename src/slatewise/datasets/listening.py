@@ -1,4 +1,4 @@
-"""Sessions, pairs, and Last.fm's listeners, artists and tags."""
+"""Sessions, pairs, readers of tagged articles, and Last.fm's listeners, artists and tags."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from slatewise.data._source import open_source
 from slatewise.data.pairs import read_pairs
+from slatewise.data.records import Pairs
 from slatewise.data.sessions import read_sessions
-from slatewise.datasets.records import About, PairSet, SessionSet, TaggedListeningSet
+from slatewise.datasets.records import About, PairSet, SessionSet, TaggedListeningSet, TaggedPairSet
 
 if TYPE_CHECKING:
     from slatewise.data.records import Int
@@ -27,6 +29,20 @@ def load_sessions(
 def load_bigrams(about: About, folder: Path) -> PairSet:
     """Load pairs of a song and the one that follows it in a playlist."""
     return PairSet(about, read_pairs(folder / "aotm-bigrams.csv.gz", delimiter=",", header=False))
+
+
+def load_citeulike(about: About, folder: Path) -> TaggedPairSet:
+    """Load readers and articles: a line is a set of numbers after their count, of articles or of tags."""
+    users, items = _counted_sets(folder / "users.dat.gz")
+    articles, tags = _counted_sets(folder / "item-tag.dat.gz")
+    item_tags = csr_array((np.ones(len(tags), dtype=np.float64), (articles, tags)))
+    return TaggedPairSet(about, Pairs(users, items), item_tags)
+
+
+def _counted_sets(path: Path) -> tuple[Int, Int]:
+    with open_source(path) as source:
+        sets = [np.array(line.split()[1:], dtype=np.int64) for _, line in source.lines()]
+    return np.repeat(np.arange(len(sets)), [len(one) for one in sets]), np.concatenate(sets)
 
 
 def load_hetrec(about: About, folder: Path) -> TaggedListeningSet:

@@ -157,6 +157,17 @@ class PairSet(Dataset):
 
 
 @dataclass(frozen=True, eq=False)
+class TaggedPairSet(Dataset):
+    """Observed (user, item) pairs without order, and items with tags: ``item_tags[i, t]`` is 1 where item i has tag t.
+
+    Items are numbers from 0; those that nobody has are rows of ``item_tags`` too.
+    """
+
+    pairs: Pairs
+    item_tags: csr_array
+
+
+@dataclass(frozen=True, eq=False)
 class TaggedListeningSet(Dataset):
     """Who listens to which artist how often, who tagged which artist with what, and who is whose friend."""
 

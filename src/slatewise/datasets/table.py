@@ -66,6 +66,17 @@ _ENTRIES = (
     ),
     Entry(
         About(
+            "citeulike_a",
+            "pairs with tags of items",
+            "5,551 users, 16,980 articles, 204,986 pairs",
+            "none stated; research data, cite Wang, Chen & Li, IJCAI 2013",
+            "GitHub js05212/citeulike-a @91b603922d7f, users.dat and item-tag.dat, gzipped",
+        ),
+        ("users.dat.gz", "item-tag.dat.gz"),
+        listening.load_citeulike,
+    ),
+    Entry(
+        About(
             "cmu_house",
             "matching",
             "111 frames, 30 points",

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.latent.search import TRIAL_EPOCHS, Progress, Trial
+from slatewise.latent.search import Progress, Trial
 from slatewise.latent.settings import Steps
 from slatewise.latent.stages import Shape
 from slatewise.latent.tables import Table
@@ -23,12 +23,20 @@ def packed(progress: Progress) -> tuple[dict[str, NDArray[Any]], dict[str, Json]
     """Return the finished stages, the trials, the best of them, and what is under way, as arrays and plain values."""
     trials, leader = progress.trials, _leader(progress)
     values: dict[str, Json] = {"stages": len(progress.done), "trying": progress.trying, "leader": leader}
-    recalls = np.full((len(trials), TRIAL_EPOCHS), np.nan)
-    for row, trial in zip(recalls, trials, strict=True):
-        row[: len(trial.recalls)] = trial.recalls
+    counts = np.array([len(trial.hits) for trial in trials], dtype=np.int64)
+    hits = [np.packbits(epoch) for trial in trials for epoch in trial.hits]
+    n_held = next((len(epoch) for trial in trials for epoch in trial.hits), 0)
     steps = np.array([astuple(trial.steps) for trial in trials], dtype=np.float64).reshape(-1, 4)
     stages = np.array([trial.stage for trial in trials], dtype=np.int64)
-    arrays: dict[str, NDArray[Any]] = {"trial stages": stages, "trial steps": steps, "trial recalls": recalls}
+    arrays: dict[str, NDArray[Any]] = {
+        "trial stages": stages,
+        "trial steps": steps,
+        "trial epochs": counts,
+        "trial hits": np.array(hits, dtype=np.uint8).reshape(len(hits), -1) if hits else np.empty((0, 0), np.uint8),
+    }
+    values["held out"] = n_held
+    if progress.steps is not None:
+        arrays["steps"] = np.array(astuple(progress.steps))
     states = {f"stage {state.stage}": state for state in progress.done}
     for name, state in ((_GOING, progress.going), (_LEADING, trials[leader].state if leader >= 0 else None)):
         if state is not None:
@@ -51,34 +59,28 @@ def unpacked(saved: ModelState, shape: Callable[[Steps], Shape], given: Steps) -
     ``shape`` has the sizes of tables and how they move under some steps, of which trials have their own.
     """
     values, arrays = cast("dict[str, Any]", saved.values), saved.arrays
+    hits = np.unpackbits(arrays["trial hits"], axis=1, count=int(values["held out"])).astype(bool)
+    ends = np.cumsum(arrays["trial epochs"])
     trials = [
-        Trial(int(stage), Steps(*steps.tolist()), recalls[~np.isnan(recalls)].tolist())
-        for stage, steps, recalls in zip(
-            arrays["trial stages"], arrays["trial steps"], arrays["trial recalls"], strict=True
+        Trial(int(stage), Steps(*steps.tolist()), list(hits[end - n : end]))
+        for stage, steps, n, end in zip(
+            arrays["trial stages"], arrays["trial steps"], arrays["trial epochs"], ends, strict=True
         )
     ]
     leader, trying = int(values["leader"]), bool(values["trying"])
     if leader >= 0:
         trials[leader].state = _state(saved, shape(trials[leader].steps), _LEADING)
-    # What goes on is the last trial or, after the search, the best one: how its tables move is in their segments.
-    moving = trials[-1].steps if trying else _settled(trials, given)
+    steps = Steps(*arrays["steps"].tolist()) if "steps" in arrays else None
+    moving = steps or given  # how tables move is in their segments
     going = _state(saved, shape(moving), _GOING) if f"{_GOING}.stage" in values else None
     done = tuple(_state(saved, shape(moving), f"stage {stage}") for stage in range(int(values["stages"])))
-    return Progress(done, trials, going, trying)
+    return Progress(done, trials, going, trying, steps)
 
 
 def _leader(progress: Progress) -> int:
     """Return the best trial so far that is not the one under way; -1 where none has its state."""
     finished = progress.trials[:-1] if progress.trying else []
     return next((number for number, trial in enumerate(finished) if trial.state is not None), -1)
-
-
-def _settled(trials: list[Trial], given: Steps) -> Steps:
-    """Return the steps of the best trial of the last stage that was searched; the first of equals, as a search does."""
-    if not trials:
-        return given
-    last = [trial for trial in trials if trial.stage == trials[-1].stage]
-    return max(last, key=lambda trial: trial.promise).steps
 
 
 def _state(saved: ModelState, shape: Shape, name: str) -> StageState:

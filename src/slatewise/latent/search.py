@@ -1,14 +1,18 @@
-"""Steps and norms that a LatentRanker finds by itself: short trials, judged by recall on the held-out pairs.
+"""Learning rates and norms that a LatentRanker finds by itself: short trials, judged on the held-out pairs.
 
-A parameter that is "auto" begins at its start and moves along its ladder, a rung at a time, while a trial of a few
-epochs promises more:
+A parameter that is "auto" begins at its standard value and moves along its ladder, one value at a time, while a trial
+of a few epochs promises more recall:
 
     promise = max(best recall so far, last recall + its last gain)
 
-for small norms and large steps begin slowly and end higher, so that recall alone would be misled. Only the best trial
-goes on to the end, from where it stands. So a search ends with the very bits of a fit that is given what was found, and
-takes two or three times as long. Stage 0 is settled first and then kept; what is tried for later stages, on stage 1,
-starts from it and from one and the same lists.
+for small norms and large learning rates begin slowly and end higher, so that recall alone would mislead. It moves only
+if the promise rises by more than three standard errors over the held-out queries (of the difference, pair by pair).
+Otherwise chance would decide, down to the last bits of a processor, and neighbors of a decision would give quite
+different models. With few held-out pairs the standard values are the better guess.
+
+Only the best trial goes on to the end, from where it stands. So a search ends with the very bits of a fit that is given
+the values found, and takes two or three times as long. Stage 0 is settled first and then kept; trials of stage 1 start
+from it and share its lists.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ import numpy as np
 from slatewise.latent.settings import LatentSettings, Steps
 from slatewise.latent.stages import Shape, Stages
 from slatewise.latent.tables import Ints, Singles
-from slatewise.latent.training import EpochReport, StageState
+from slatewise.latent.training import EpochReport, Flags, Floats, StageState
 
 GRIDS: Mapping[str, tuple[float, ...]] = {
     "learning_rate": (0.03, 0.1, 0.3, 0.6),
@@ -33,6 +37,8 @@ GRIDS: Mapping[str, tuple[float, ...]] = {
 SEARCHED = (("max_norm", "learning_rate"), ("stage_learning_rate", "stage_norm"))
 """What is settled with a stage, in this order."""
 TRIAL_EPOCHS = 4
+STANDARD_ERRORS = 3.0
+"""By how much a trial must be better than the best one before it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,16 +60,16 @@ class Trial:
 
     stage: int
     steps: Steps
-    recalls: list[float] = field(default_factory=list[float])
-    """Of the epochs so far."""
+    hits: list[Flags] = field(default_factory=list[Flags])
+    """The held-out pairs found after each epoch so far."""
     state: StageState | None = None
     """Where it stands; None: it was beaten, and is only remembered."""
 
-    @property
-    def promise(self) -> float:
-        """What it can be expected to reach."""
-        last, before = self.recalls[-1], self.recalls[max(len(self.recalls) - 2, 0)]
-        return max(*self.recalls, 2 * last - before)
+    def promise(self) -> Floats:
+        """Return what each held-out pair adds to the recall that the trial can be expected to reach."""
+        epochs = [hits.astype(np.float64) for hits in self.hits]
+        ahead = 2 * epochs[-1] - epochs[max(len(epochs) - 2, 0)]
+        return max(*epochs, ahead, key=np.mean)
 
 
 @dataclass(eq=False)
@@ -77,6 +83,8 @@ class Progress:
     """What is being trained: the last trial, or what goes on from the best one."""
     trying: bool = False
     """Whether it is the last trial."""
+    steps: Steps | None = None
+    """What it is trained with."""
 
 
 def left_open(settings: LatentSettings) -> list[str]:
@@ -114,6 +122,7 @@ class StageSearch:
             own = self._with(steps)
             if progress.going is None or progress.trying:
                 progress.going, progress.trying = state or own.start(stage, progress.done), False
+                progress.steps = steps
             learned = own.train(progress.going, lists, self.watch)
             progress.going = None
             if learned is None:
@@ -134,13 +143,22 @@ class StageSearch:
                 before = best
                 for value in _rungs(name, getattr(best.steps, name), direction):
                     tried = self._try(stage, lists, replace(best.steps, **{name: value}))
-                    if tried.promise <= best.promise:
+                    if not self._is_better(tried, best):
                         tried.state = None
                         break
                     best.state, best = None, tried
                 if best is not before:
                     break
         return best
+
+    def _is_better(self, tried: Trial, best: Trial) -> bool:
+        """Say whether a trial promises more than another, by more than chance."""
+        if self.stages.validation is None:
+            raise RuntimeError("a trial is judged by pairs that are held out")
+        gain = tried.promise() - best.promise()
+        _, query = np.unique(self.stages.validation.queries, return_inverse=True)
+        spread = np.bincount(query, gain - gain.mean())
+        return bool(gain.sum() > STANDARD_ERRORS * np.sqrt(spread @ spread))
 
     def _try(self, stage: int, lists: Ints | None, steps: Steps) -> Trial:
         """Train a trial, or what is left of it, or remember it."""
@@ -152,16 +170,16 @@ class StageSearch:
         own = self._with(steps)
         if not under_way:
             progress.trials.append(Trial(stage, steps))
-            progress.going, progress.trying = own.start(stage, progress.done), True
+            progress.going, progress.trying, progress.steps = own.start(stage, progress.done), True, steps
         trial, state = progress.trials[number], progress.going
         if state is None or lists is None:
             raise RuntimeError("a trial is trained from a state and lists")
         trial.state = state
 
         def note(report: EpochReport) -> None:
-            if report.recall is None:
+            if state.hits is None:
                 raise RuntimeError("a trial is judged by pairs that are held out")
-            trial.recalls.append(report.recall)
+            trial.hits.append(state.hits)
             self.watch(report)
 
         epochs = min(TRIAL_EPOCHS, own.schedule.epochs)

@@ -33,7 +33,7 @@ from slatewise.latent.mixing import choose_weight
 from slatewise.latent.pair_terms import Gram, OwnItems, PairTerm, places_of
 from slatewise.latent.pairs import TrainingPairs
 from slatewise.latent.queries import ListedQueries, Queries
-from slatewise.latent.recall import recall_at
+from slatewise.latent.recall import hits_at, recall_at
 from slatewise.latent.tables import Ints, Segment, Singles, Table, padded
 from slatewise.latent.training import EpochReport, Schedule, StageState, Validation
 
@@ -176,7 +176,8 @@ class Stages:
             found, recall = mean.tables(), None
             if held is not None:
                 cascade = Cascade((self._factors(state, lists, *found),), device=self.device)
-                recall = recall_at(cascade, held.queries, held.items, (held.k,), self.executor)[held.k]
+                state.hits = hits_at(cascade, held, self.executor)
+                recall = float(state.hits.mean())
             if recall is None or recall > state.best_recall:
                 state.best, state.best_epoch = found, state.epoch
                 state.best_recall = state.best_recall if recall is None else recall

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slatewise.latent.tables import Ints, Table
+
+Flags: TypeAlias = NDArray[np.bool_]
+Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,8 @@ class StageState:
     """None: no epoch has beaten the recall that the stage began with."""
     weight: float | None = 1.0
     """Of what was learnt beside a base: ``mixing.py``."""
+    hits: Flags | None = None
+    """Held-out pairs found after the last epoch; not kept in a checkpoint."""
 
     def kept(self) -> StageState | None:
         """Return the stage with the tables of its best epoch; None where there is none."""
