@@ -127,18 +127,16 @@ class Service:
         They count with the bytes that have arrived, and take no place yet: a client that trickles a large body, or does
         not send what it announced, keeps nobody else out.
         """
-        parts: list[bytes] = []
-        size = counted = 0
+        content, counted = bytearray(), 0
         try:
             async for part in request.stream():
-                parts.append(part)
-                size += len(part)
-                if size >= _LARGE:
-                    self._arriving += size - counted
-                    counted = size
+                content += part
+                if len(content) >= _LARGE:
+                    self._arriving += len(content) - counted
+                    counted = len(content)
                     if self._arriving > self.limits.large * self.limits.body_bytes:
                         raise QueueFull(1)
-            return b"".join(parts)
+            return bytes(content)
         finally:
             self._arriving -= counted
 
