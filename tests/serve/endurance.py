@@ -7,6 +7,7 @@ first answers each time; a second number says how many were done before.
 ``memory``: resident memory of a worker after a tenth of n requests (1,000,000) and after all of them.
 ``fuzz``: n requests (100,000) that schemathesis makes from the document, to models of every kind; a second number is
 the first seed, for several runs beside each other.
+``resets``: n requests (4,000) of wrong types, most of them broken off in the middle.
 ``warm``: what is compiled or read from a cache of compiled kernels after readiness said yes.
 """
 
@@ -24,7 +25,9 @@ import time
 from pathlib import Path
 
 from slatewise import load as load_model
-from tests.serve.real import PATH, RANK, Load, running
+from tests.serve.real import PATH, RANK, Load, break_off, running
+
+MALFORMED = "Invalid HTTP request received."
 
 
 def right_answers(*paths):
@@ -157,6 +160,16 @@ def memory(folder, n):
     return {"requests": n, "KiB after a tenth": early, "KiB after all": late, "grown by": late / early - 1}
 
 
+def resets(folder, n, seed=0):
+    file = folder / "plays.safetensors"
+    shutil.copy(two_models(folder)[0], file)
+    with running(file) as served:
+        break_off(served.port, n, seed)
+        code = served.stop()
+        failures = [one["event"] for one in map(json.loads, served.lines) if one["level"] == "error"]
+    return {"requests": n, "exit code": code, "malformed": len(served.events(MALFORMED)), "failures": failures}
+
+
 def fuzz(folder, n, seed=0):
     from tests.serve.generated import fuzz as made
 
@@ -233,6 +246,7 @@ RUNS = {
     "stops": (stops, 200),
     "kills": (kills, 30),
     "memory": (memory, 1_000_000),
+    "resets": (resets, 4000),
     "fuzz": (fuzz, 100_000),
     "warm": (warm, 1),
 }

@@ -4,12 +4,15 @@ import http.client
 import json
 import math
 import os
+import random
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 
 RANK = json.dumps({"queries": [1, 2, 3], "k": 5}).encode()
@@ -31,7 +34,7 @@ class Real:
     """A service that runs."""
 
     process: subprocess.Popen
-    port: int
+    port: int = 0
     lines: list = field(default_factory=list)
     asked: int = 0
     """How many answers :meth:`get` has had."""
@@ -48,15 +51,20 @@ class Real:
             return status, body
 
     def wait_until_ready(self):
-        for _ in range(3000):
+        """Wait for the line with the address, after which every request is answered."""
+        line = self.process.stdout.readline()
+        assert line, self.lines
+        self.port = int(line.split()[1].rpartition(":")[2])
+        status, body = self.get("/ready")
+        assert status == 200, body
+        return self
+
+    def wait_until_listening(self):
+        while not self.events("starting"):
             assert self.process.poll() is None, self.lines
-            try:
-                if self.get("/ready")[0] == 200:
-                    return self
-            except OSError:
-                pass
             time.sleep(0.02)
-        raise AssertionError("not ready within a minute")
+        self.port = int(self.events("starting")[0]["address"].rpartition(":")[2])
+        return self
 
     def events(self, name):
         found = [json.loads(line) for line in list(self.lines) if line.startswith("{")]
@@ -73,18 +81,15 @@ class Real:
 
 @contextmanager
 def running(*arguments, ready=True):
-    """Run ``slatewise serve`` on a free port."""
+    """Run ``slatewise serve`` on a free port; wait until it prints its address, or only until it listens."""
     command = [sys.executable, "-m", "slatewise", "serve", *map(str, arguments), "--port", "0"]
     environment = {**os.environ, "SLATEWISE_THREADS": "1", "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    said = process.stdout.readline()
-    if not said:
-        raise AssertionError(process.communicate()[1])
-    served = Real(process, int(said.split()[1].rpartition(":")[2]))
+    served = Real(process)
     reader = threading.Thread(target=lambda: served.lines.extend(process.stderr), daemon=True)
     reader.start()
     try:
-        yield served.wait_until_ready() if ready else served
+        yield served.wait_until_ready() if ready else served.wait_until_listening()
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
@@ -179,3 +184,53 @@ class Load:
         self.answered += 1
         if status != 200 or not are_alike(found["answers"], self.right.get(found["version"], [])):
             self.wrong.append((status, found))
+
+
+WRONG = [
+    None, True, -1, 1.5, 1 << 70, 1e300, "", "x", "x" * 2000, {}, {"x": 1}, [], [None], [[1]], [["x" * 2000]],
+    list(range(20_000)), [[]] * 2000, [1],
+]  # fmt: skip
+PATHS = [PATH, "/v1/models/plays/scores", "/v1/models/nobody/rank", "/v1/models", "/v1/models/plays", "/nothing"]
+
+
+def break_off(port, n_requests, seed):
+    """Send requests of wrong types, some malformed, and break most of them off, by a reset or otherwise."""
+    rng = random.Random(seed)
+    for _ in range(n_requests):
+        request = _wrong_request(rng, port)
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=600) as client:
+            end = rng.choice([len(request), rng.randrange(len(request)), request.index(b"\r\n\r\n") + 4])
+            middle = rng.randrange(end + 1)
+            for part in (request[:middle], request[middle:end]):
+                client.sendall(part)
+                time.sleep(rng.choice([0, 0.001]))
+            how = rng.choice(["reset", "reset", "close", "half close", "read"])
+            if how == "half close":
+                client.shutdown(socket.SHUT_WR)
+            if how == "reset":
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            if how == "read":
+                client.settimeout(0.05)
+                client.recv(100)
+
+
+def _wrong_request(rng, port):
+    body = json.dumps({rng.choice(["k", "exclude", "x"]): rng.choice(WRONG), "queries": rng.choice(WRONG)}).encode()
+    content_type = rng.choice(["application/json", "application/msgpack", "text/html"])
+    head = [
+        f"{rng.choice(['POST', 'POST', 'POST', 'HEAD', 'PUT', 'GET'])} {rng.choice(PATHS)} HTTP/1.1",
+        f"Host: {rng.choice(['localhost', 'localhost', 'localhost', 'evil'])}:{port}",
+        f"Content-Type: {content_type}",
+        *rng.choice([[], [], ["Connection: close"], ["Expect: 100-continue"]]),
+    ]
+    framing = rng.choice(["right", "more to come", "too long", "chunked", "bad chunk"])
+    if "chunk" in framing:
+        head.append("Transfer-Encoding: chunked")
+        chunks = [body[place : place + 5000] for place in range(0, len(body), 5000)]
+        body = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
+        if framing == "bad chunk":
+            place = rng.randrange(len(body))
+            body = body[:place] + b"no size\r\n" + body[place:]
+    else:
+        head.append(f"Content-Length: {len(body) + {'right': 0, 'more to come': 100, 'too long': -1}[framing]}")
+    return "\r\n".join([*head, "", ""]).encode() + body

@@ -1,18 +1,22 @@
 """What strangers may try on a service; what they may try on any page of ours is in ``tests/web``."""
 
 import asyncio
+import http.client
 import json
 import logging
 import threading
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import httpx
 import pytest
 
 from slatewise.serve.limits import Limits
-from slatewise.serve.logs import JsonLines
+from slatewise.serve.logs import LOGGERS, JsonLines
 from slatewise.web.tokens import make_token
 from tests.serve.conftest import make_asking
+from tests.serve.real import break_off
 from tests.web.asking import ask
 
 RANK = b'{"queries": [1]}'
@@ -70,33 +74,134 @@ def client_of(served):
     return httpx.AsyncClient(transport=httpx.ASGITransport(served.app), base_url="http://127.0.0.1:8000")
 
 
-def test_large_requests_are_few(files, tmp_path):
-    """Bodies that are held while they come, are read and wait have a bound, also those that do not say their length."""
+LARGE = b" " * (1 << 15) + RANK
+
+
+def test_large_requests_are_few(files, tmp_path, monkeypatch):
+    """Of those that have arrived and are not answered yet; also of those that do not say their length."""
     served = make_asking({"plays": files["plays"]}, tmp_path, limits=Limits(large=2))
     served.service.models.look()
-    large = b" " * (1 << 15) + RANK
+    ranker = served.service.models.get("plays").doors["rank"].respond.__self__.ranker
+    go, rank = threading.Event(), ranker.rank
+    monkeypatch.setattr(ranker, "rank", lambda *given, **more: (go.wait(600), rank(*given, **more))[1])
+
+    async def body():
+        yield LARGE
+
+    async def work():
+        async with client_of(served) as client:
+            taken = [asyncio.create_task(client.post(PATH, content=content)) for content in (LARGE, body())]
+            await until(lambda: served.service._n_large == 2)
+            taken.append(asyncio.create_task(client.post(PATH, content=RANK)))
+            refused = await client.post(PATH, content=LARGE)
+            go.set()
+            answers = [one.status_code for one in await asyncio.gather(*taken)]
+            after = await client.post(PATH, content=LARGE)
+            return refused, answers, after.status_code
+
+    refused, *others = asyncio.run(work())
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+    assert others == [[200, 200, 200], 200]
+    served.service.close()
+
+
+@pytest.mark.parametrize("n_first", [1, 40_000], ids=["a byte", "more than is small"])
+def test_clients_that_trickle_large_bodies_keep_nobody_out(files, tmp_path, n_first):
+    served = make_asking({"plays": files["plays"]}, tmp_path)
+    served.service.models.look()
+    never, n_waiting = asyncio.Event(), 0
+
+    async def trickled():
+        nonlocal n_waiting
+        yield b" " * n_first
+        n_waiting += 1
+        await never.wait()
+
+    async def work():
+        length = {"content-length": "1000000"}
+        async with client_of(served) as client:
+            slow = [asyncio.create_task(client.post(PATH, content=trickled(), headers=length)) for _ in range(300)]
+            await until(lambda: n_waiting == 300 or any(one.done() for one in slow))
+            answers = [(await client.post(PATH, content=LARGE)).status_code for _ in range(40)]
+            refused = sum(one.done() for one in slow)
+            for one in slow:
+                one.cancel()
+            await asyncio.gather(*slow, return_exceptions=True)
+            return answers, refused
+
+    assert asyncio.run(work()) == ([200] * 40, 0)
+    assert served.service._arriving == 0
+    served.service.close()
+
+
+def test_bodies_that_are_arriving_have_a_bound_in_bytes(files, tmp_path):
+    served = make_asking({"plays": files["plays"]}, tmp_path, limits=Limits(large=2, body_bytes=100_000))
+    served.service.models.look()
 
     async def work():
         go = asyncio.Event()
 
-        async def body():
-            yield RANK[:-1]
+        async def slow():
+            yield b" " * 90_000
             await go.wait()
-            yield RANK[-1:]
+            yield RANK
 
         async with client_of(served) as client:
-            slow = [asyncio.create_task(client.post(PATH, content=body())) for _ in range(2)]
-            await until(lambda: served.service._n_large == 2)
-            refused, small = await client.post(PATH, content=large), await client.post(PATH, content=RANK)
+            taken = [asyncio.create_task(client.post(PATH, content=slow())) for _ in range(2)]
+            await until(lambda: served.service._arriving == 180_000)
+            refused, fits = await client.post(PATH, content=LARGE), await client.post(PATH, content=RANK)
             go.set()
-            answers = [one.status_code for one in await asyncio.gather(*slow)]
-            after = await client.post(PATH, content=large)
-            return refused, small.status_code, answers, after.status_code
+            answers = [one.status_code for one in await asyncio.gather(*taken)]
+            return refused, [fits.status_code, *answers, (await client.post(PATH, content=LARGE)).status_code]
 
-    refused, *others = asyncio.run(work())
+    refused, others = asyncio.run(work())
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
-    assert others == [200, [200, 200], 200]
+    assert others == [200, 200, 200, 200]
+    assert served.service._arriving == 0
     served.service.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "n_bytes", "headers", "status"),
+    [
+        (PATH, 6 << 20, {}, 413),
+        (PATH, 6 << 20, {"connection": "close"}, 413),
+        ("/v1/models/nobody/rank", 3 << 20, {"connection": "close"}, 404),
+        (PATH, 3 << 20, {"content-type": "text/html", "connection": "close"}, 415),
+        (PATH, 3 << 20, {"authorization": "Bearer slw_x", "connection": "close"}, 401),
+    ],
+)
+def test_clients_that_are_still_sending_get_their_answers(files, tmp_path, path, n_bytes, headers, status):
+    """They send all of a body before they read; a connection that is closed before is reset, and the answer lost."""
+    served = make_asking({"plays": files["plays"]}, tmp_path)
+    served.service.models.look()
+
+    def answered(address):
+        with closing(http.client.HTTPConnection(address.removeprefix("http://"), timeout=600)) as connection:
+            connection.request("POST", path, b" " * n_bytes, headers)
+            return connection.getresponse().status
+
+    with served.over_http() as address, ThreadPoolExecutor(16) as pool:
+        n_clients = 5 if status == 401 else 16  # with more, wrong tokens are too many
+        assert list(pool.map(answered, [address] * n_clients)) == [status] * n_clients
+    served.service.close()
+
+
+def test_wrong_requests_that_are_broken_off_are_no_failures(files, tmp_path, caplog):
+    """``python -m tests.serve.endurance resets`` does 4,000."""
+    served = make_asking({"plays": files["plays"]}, tmp_path)
+    served.service.models.look()
+    loggers = [logging.getLogger(name) for name in LOGGERS]
+    for logger in loggers:
+        logger.addHandler(caplog.handler)
+    with served.over_http() as address:
+        break_off(int(address.rpartition(":")[2]), 400, seed=1)
+    for logger in loggers:
+        logger.removeHandler(caplog.handler)
+    served.service.close()
+    assert [
+        record.getMessage() for record in caplog.records if record.exc_info or record.levelno > logging.WARNING
+    ] == []
 
 
 def test_time_and_the_queue_have_an_end(files, tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from slatewise.serve.model_file import ModelFile
 from slatewise.serve.models import Models
 from slatewise.serve.settings import Settings
 from slatewise.serve.spool import Spool
+from slatewise.serve.worker import make_service
 from tests.serve.conftest import fit_plays, make_asking
 from tests.serve.real import are_alike
 
@@ -49,12 +50,14 @@ def replace_by(path, source):
 def test_nothing_is_answered_before_the_model_is_there(served):
     asked, _ = served
     assert asked.get("/ready") == (503, {"status": "starting", "waits_for": ["1 of 1 models"]})
+    assert asked.raw("GET", "/ready").headers["retry-after"] == "1"
     assert asked.get("/health")[0] == 200
     answered = asked.raw("POST", "/v1/models/plays/rank", b'{"queries": [1]}')
     assert (answered.status, answered.headers["retry-after"]) == (503, "1")
     assert asked.get("/v1/models/plays")[1] == {"name": "plays", "ready": False, "refused": None}
     asked.service.models.look()
     assert asked.get("/ready")[0] == 200
+    assert "retry-after" not in asked.raw("GET", "/ready").headers
     assert asked.rank("plays", queries=[1])[0] == 200
 
 
@@ -165,6 +168,44 @@ def test_a_service_that_ends_leaves_off_warming_up(served, monkeypatch):
     assert len(warmed) == 1
     assert asked.service.models.about("plays") == {"name": "plays", "ready": False, "refused": None}
     assert list(Path(asked.settings.spool).iterdir()) == []
+
+
+REASONS = {
+    "model: expected one of A, B, found C": lambda copy: ValueError("model: expected one of A, B, found C"),
+    "tensor 'a': expected 3, found 2": lambda copy: ValueError(f"{copy}: tensor 'a': expected 3, found 2"),
+    "Too many open files": lambda copy: OSError(24, "Too many open files", str(copy)),
+    "MemoryError": lambda copy: MemoryError(),
+    "KeyError: 'rows'": lambda copy: KeyError("rows"),
+}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_a_refusal_names_the_file_that_was_given(served, monkeypatch, reason):
+    """Whatever is wrong with it, and not the copy, which nobody finds."""
+    asked, path = served
+
+    def fails(copy, **_):
+        raise REASONS[reason](copy)
+
+    monkeypatch.setattr("slatewise.serve.models.load", fails)
+    asked.service.models.look()
+    assert asked.get("/v1/models")[1]["models"] == [{"name": "plays", "ready": False, "refused": f"{path}: {reason}"}]
+
+
+def test_who_waits_for_all_models_is_called_once(two, tmp_path):
+    (tmp_path / "spool").mkdir()
+    called, files = [], [tmp_path / "a.safetensors", tmp_path / "b.safetensors"]
+    shutil.copy(two[0], files[0])
+    files[1].write_text("no model")
+    settings = Settings(tuple(map(str, files)), spool=str(tmp_path / "spool"), n_threads=1)
+    service = make_service(settings, ready=lambda: called.append(service.state))
+    for source in (None, two[0], two[1]):
+        if source is not None:
+            replace_by(files[1], source)
+        assert called == ([] if source in (None, two[0]) else ["ready"])
+        service.models.look()
+    assert called == ["ready"]
+    service.close()
 
 
 def test_what_nobody_foresaw_is_a_refusal_too(served, two, monkeypatch, caplog):

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+import select
+import shutil
 import signal
 import socket
 import sys
@@ -47,11 +49,28 @@ def test_a_stop_under_load_loses_nothing(files, right):
     assert all(json.loads(line)["process"] for line in served.lines)  # every line of the log is JSON
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_address_is_printed_when_all_models_answer(files, tmp_path, workers):
+    """Not while one is loaded or refused; what listens meanwhile says when to come back."""
+    other = tmp_path / "other.safetensors"
+    other.write_text("no model")
+    with running(files["plays"], other, "--workers", workers, ready=False) as served:
+        while len(served.events("model refused")) < workers:
+            time.sleep(0.02)
+        with closing(served.connect()) as connection:
+            connection.request("GET", "/ready")
+            answered = connection.getresponse()
+            assert (answered.status, answered.headers["Retry-After"]) == (503, "1")
+            answered.read()
+        assert select.select([served.process.stdout], [], [], 0)[0] == []
+        shutil.copy(files["near"], tmp_path / "new")
+        os.replace(tmp_path / "new", other)
+        served.wait_until_ready()
+
+
 def test_workers_are_replaced_and_end_with_who_started_them(files, right):
     """Requests on the connections of a killed worker break, others are answered, and all answers are right."""
     with running(files["plays"], "--workers", 2) as served:
-        while len(served.events("ready")) < 2:
-            time.sleep(0.02)
         load = Load(served.port, right)
         with load.of(3):
             while load.answered < 30:

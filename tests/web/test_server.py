@@ -1,5 +1,7 @@
 """A real server: clients that are slow, greedy or rude harm only themselves."""
 
+import asyncio
+import logging
 import select
 import socket
 import threading
@@ -10,7 +12,7 @@ import pytest
 from slatewise.web.asgi import Answer, start
 from slatewise.web.body import BodyLimits
 from slatewise.web.guard import Guard, Rules
-from slatewise.web.server import server_config
+from slatewise.web.server import reading_the_rest, server_config
 from slatewise.web.site import Site
 from slatewise.web.tokens import Digests, form_token
 
@@ -41,7 +43,8 @@ def port():
         number = free.getsockname()[1]
     rules = Rules(body=BodyLimits(bytes=1000, seconds=0.3))
     guarded = Guard(app, Site.local(number), Digests(list), SECRET, rules)
-    server = uvicorn.Server(server_config(guarded, "127.0.0.1", number, head_seconds=HEAD_SECONDS, take_seconds=0.3))
+    short = {"head_seconds": HEAD_SECONDS, "take_seconds": 0.3, "rest_seconds": 0.3}
+    server = uvicorn.Server(server_config(guarded, "127.0.0.1", number, **short))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
@@ -149,3 +152,89 @@ def test_rude_clients_are_refused_and_the_server_lives(port, bytes_sent):
         client.sendall(bytes_sent)
         assert not client.recv(1 << 16).startswith(b"HTTP/1.1 2")
     assert is_served(port)
+
+
+@pytest.fixture
+def logged():
+    """What the server logs; its loggers need not propagate."""
+    records, handler = [], logging.Handler()
+    handler.emit = records.append
+    loggers = [logging.getLogger(name) for name in ("uvicorn.error", "asyncio", "slatewise.web")]
+    for logger in loggers:
+        logger.addHandler(handler)
+    yield records
+    for logger in loggers:
+        logger.removeHandler(handler)
+
+
+BAD_CHUNK = b"1\r\na\r\nno size\r\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [
+        (["Transfer-Encoding: chunked", "X-Refused: early"], b""),
+        (["Transfer-Encoding: chunked"], b""),
+        (["Transfer-Encoding: chunked"], BAD_CHUNK),
+        (["Content-Length: 10", "Transfer-Encoding: chunked"], b""),
+    ],
+    ids=["refused before it is read", "read", "in parts", "two lengths"],
+)
+@pytest.mark.parametrize("method", ["POST", "HEAD"])
+def test_a_malformed_body_is_no_failure_of_the_application(port, logged, method, first, later):
+    """An answer must not be sent on a connection that the server has refused already."""
+    foreign = "Origin: http://evil.example" if len(first) > 1 else f"Origin: http://localhost:{port}"
+    form = f"X-Form-Token: {form_token(SECRET, 'local')}"
+    for body in (BAD_CHUNK, b"1\r\na\r\n" if later else BAD_CHUNK):
+        with connected(port) as client:
+            client.sendall(head(port, foreign, form, *first, method=method) + body)
+            if later:
+                client.sendall(later)
+            assert not until_closed(client).startswith(b"HTTP/1.1 200 OK")
+    assert is_served(port)
+    assert [record.getMessage() for record in logged if record.levelno > logging.WARNING] == []
+
+
+def test_an_upgrade_is_not_offered_and_no_library_is_recommended(port, logged):
+    for kind in ("websocket", "h2c"):
+        asked = head(port, f"Upgrade: {kind}", "Connection: Upgrade, close", "Sec-WebSocket-Key: AAAA")
+        assert b"hello" in answers(port, asked, b"HTTP/1.1 200 OK")
+    assert [record.getMessage() for record in logged] == []
+
+
+def refused_while_sending(n_parts, headers=((b"transfer-encoding", b"chunked"),), **limits):
+    """Refuse a body of so many parts of 10 bytes; return what was sent when, and how many parts were read."""
+    events, left = [], list(range(n_parts))
+
+    async def receive():
+        await asyncio.sleep(0)
+        if not left:
+            return {"type": "http.disconnect"}
+        events.append("read")
+        left.pop()
+        return {"type": "http.request", "body": b"x" * 10, "more_body": bool(left)}
+
+    async def send(message):
+        events.append((message.get("status"), message.get("body"), message.get("more_body", False)))
+
+    async def refusing(scope, receive, send):
+        await Answer(413, "too large").send(send)
+
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": list(headers)}
+    asyncio.run(reading_the_rest(refusing, **limits)(scope, receive, send))
+    assert events[:1] == [(413, None, False)]
+    return events[1:]
+
+
+def test_an_answer_is_whole_before_the_rest_of_the_body_is_read():
+    assert refused_while_sending(3) == [(None, b"too large\n", True), *["read"] * 3, (None, b"", False)]
+    assert refused_while_sending(1, [(b"content-length", b"10")]) == [
+        (None, b"too large\n", True), "read", (None, b"", False)
+    ]  # fmt: skip
+    for nothing in ([], [(b"content-length", b"0")]):
+        assert refused_while_sending(0, nothing) == [(None, b"too large\n", False)]
+
+
+def test_the_rest_of_a_body_is_read_up_to_a_limit():
+    assert refused_while_sending(1000, most_bytes=50).count("read") == 5
+    assert refused_while_sending(1000, seconds=0)[-1] == (None, b"", False)

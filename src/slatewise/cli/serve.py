@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -35,7 +36,12 @@ def run(
     settings = Settings(
         tuple(models), host, port, None if token_file is None else str(token_file), origin, behind_proxy, n_threads
     )
-    return serve(settings, workers, lambda address: print(f"service: {address} (Ctrl-C ends it)", flush=True))
+
+    def print_address(address: str) -> None:
+        with suppress(BrokenPipeError):  # nobody reads it, and the service answers all the same
+            print(f"service: {address} (Ctrl-C ends it)", flush=True)
+
+    return serve(settings, workers, print_address)
 
 
 def make_token(path: Path) -> str:

@@ -29,7 +29,7 @@ from slatewise.web.body import BodyRefused
 
 _log = logging.getLogger("slatewise.serve")
 _LARGE = 1 << 15
-"""Bytes of a body from which on reading it is work for a thread, and few may be here at the same time."""
+"""Bytes from which on a body is large: decoding it is work for a thread, and the memory of all of them is bounded."""
 COUNTED = "counted"
 """Marks requests, in the state of their scope, whose answer ``Service.ask`` has counted."""
 PUBLIC = ("/health", "/ready")
@@ -45,7 +45,7 @@ class Service:
     ) -> None:
         self.models, self.limits, self.measures, self.crew = models, limits, measures, crew
         self.stopping = False
-        self.taken = self.answered = self._n_large = 0
+        self.taken = self.answered = self._n_large = self._arriving = 0
         self._look_every = look_every
         n_threads = limits.at_once * len(models.names)
         self.pool = ThreadPoolExecutor(n_threads, thread_name_prefix="answer")
@@ -93,8 +93,10 @@ class Service:
         try:
             version, door = self._door(name, question)
             async with asyncio.timeout(self.limits.seconds):
-                with self._room(request):
-                    asked = await self._asked(request, door)
+                codec = codec_of_request(request.headers.get("content-type"), request.headers.get("content-encoding"))
+                content = await self._content(request)
+                with self._place(len(content)):
+                    asked = await self._asked(codec, content, door)
                     body = await self.batchers[name].answer(door, asked, partial(_body, answer, version))
             response = Response(body, media_type=answer.media_type)
         except BodyRefused:  # the guard answers in our place
@@ -119,11 +121,29 @@ class Service:
             raise Refused("path", f"expected {able} of a {version.estimator}, found {question}", 404)
         return version, version.doors[question]
 
+    async def _content(self, request: Request) -> bytes:
+        """Return the body of a request; refuse it where the large ones that are arriving hold too much memory.
+
+        They count with the bytes that have arrived, and take no place yet: a client that trickles a large body, or does
+        not send what it announced, keeps nobody else out.
+        """
+        content, counted = bytearray(), 0
+        try:
+            async for part in request.stream():
+                content += part
+                if len(content) >= _LARGE:
+                    self._arriving += len(content) - counted
+                    counted = len(content)
+                    if self._arriving > self.limits.large * self.limits.body_bytes:
+                        raise QueueFull(1)
+            return bytes(content)
+        finally:
+            self._arriving -= counted
+
     @contextmanager
-    def _room(self, request: Request) -> Generator[None]:
-        """Refuse a large request where there are many: what they hold has a bound."""
-        length = request.headers.get("content-length")  # which the guard has looked at
-        if length is not None and int(length) < _LARGE:
+    def _place(self, size: int) -> Generator[None]:
+        """Hold a place for a large body that is there until it is answered; refuse it where all are taken."""
+        if size < _LARGE:
             yield
             return
         if self._n_large >= self.limits.large:
@@ -134,9 +154,7 @@ class Service:
         finally:
             self._n_large -= 1
 
-    async def _asked(self, request: Request, door: Door) -> Asked:
-        codec = codec_of_request(request.headers.get("content-type"), request.headers.get("content-encoding"))
-        body = await request.body()
+    async def _asked(self, codec: Codec, body: bytes, door: Door) -> Asked:
         if len(body) < _LARGE:
             return _read(codec, body, door)
         return await asyncio.get_running_loop().run_in_executor(self.doorkeeper, _read, codec, body, door)
@@ -199,8 +217,10 @@ def make_routes(service: Service, address: str) -> Starlette:
 
     async def ready(request: Request) -> Response:
         state = service.state
-        body = {"status": state, "waits_for": service.waits_for}
-        return written(request, body, 200 if state == "ready" else 503)
+        response = written(request, {"status": state, "waits_for": service.waits_for}, 200 if state == "ready" else 503)
+        if state != "ready":
+            response.headers["retry-after"] = "1"
+        return response
 
     async def metrics(_: Request) -> Response:
         return Response(await asyncio.to_thread(service.measures.text), media_type=_TEXT)

@@ -23,8 +23,8 @@ class Limits:
     waiting: int = 512
     """Requests for one model that wait for a thread; one more is refused with 429."""
     large: int = 32
-    """Requests with bodies of 32 KiB or more, for all models, from their arrival to their answer; one more is refused
-    with 429: what they hold in memory is bounded too."""
+    """Requests with bodies of 32 KiB or more, for all models, from the end of the body to the answer; one more is
+    refused with 429. Those that are still arriving hold at most this number of times ``body_bytes`` together."""
     batch: int = 256
     """Queries of several requests that are answered together."""
     at_once: int = 2

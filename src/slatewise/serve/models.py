@@ -135,7 +135,7 @@ class Models:
             identity = _identity(watched.file.path)
         except OSError as error:
             if watched.refused is None:
-                self._refuse(watched, f"{watched.file.path}: {error.strerror}")
+                self._refuse(watched, error)
             return
         if identity == watched.seen and (watched.refused is None or time.monotonic() < watched.again):
             return
@@ -146,9 +146,7 @@ class Models:
         except Exception as error:
             watched.wait = 1.0 if fresh else min(2 * watched.wait, _LONGEST_WAIT)
             watched.again = time.monotonic() + watched.wait
-            foreseen = isinstance(error, (ValueError, OSError, MemoryError))
-            reason = str(error) if foreseen else f"{watched.file.path}: {type(error).__name__}: {error}"
-            self._refuse(watched, printable(reason, 400), None if foreseen else error)
+            self._refuse(watched, error)
 
     def _take(self, watched: _Watched) -> None:
         name = watched.file.name
@@ -163,7 +161,7 @@ class Models:
             except ValueError as error:  # which names the copy
                 raise ValueError(str(error).replace(str(path), str(watched.file.path))) from error
             if before is not None and before.estimator != fresh.estimator:
-                raise ValueError(f"{watched.file.path}: expected a {before.estimator}, found a {fresh.estimator}")
+                raise ValueError(f"expected a {before.estimator}, found a {fresh.estimator}")
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -207,10 +205,17 @@ class Models:
         }
         return Version(name, version, type(estimator).__name__, doors, about, examples)
 
-    def _refuse(self, watched: _Watched, reason: str, unforeseen: Exception | None = None) -> None:
+    def _refuse(self, watched: _Watched, error: Exception) -> None:
+        """Keep the old version; the reason names the file that was given, whatever has been wrong with it."""
+        path, foreseen = printable(str(watched.file.path)), isinstance(error, (ValueError, OSError, MemoryError))
+        what = str(error) if foreseen else f"{type(error).__name__}: {error}"
+        if isinstance(error, OSError):
+            what = error.strerror or what  # without the name of the file, which may be the copy
+        what = printable(what.removeprefix(f"{path}: "), 400) or type(error).__name__
+        reason = f"{path}: {what}"
         if reason != watched.refused:
             about = {"model": watched.file.name, "reason": reason}
-            _log.error("model refused", extra={"fields": about}, exc_info=unforeseen)
+            _log.error("model refused", extra={"fields": about}, exc_info=None if foreseen else error)
             self._told(self._current.get(watched.file.name), watched.file.name, "refused")
         watched.refused = reason
 

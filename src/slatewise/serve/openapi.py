@@ -67,7 +67,7 @@ def _description(limits: Limits) -> str:
     return (
         f"One request: at most {limits.queries} queries, lists of {limits.k} places, {limits.numbers} scores in all, "
         f"lists of {limits.ids} ids, {limits.body_bytes} bytes, {limits.seconds:g} s. At most {limits.waiting} of them "
-        f"wait for a model, and {limits.large} with large bodies are here at the same time. Requests are answered "
+        f"wait for a model, and {limits.large} with large bodies are answered at the same time. Requests are answered "
         f"together where they can be, {limits.batch} queries at most, and none waits for that."
     )
 
@@ -171,8 +171,9 @@ def _common_paths(about: list[dict[str, Any]]) -> dict[str, Any]:
     name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}, "example": about[0]["name"]}
     nothing = {"404": _REFUSALS["404"], "429": _REFUSALS["429"], "503": _REFUSALS["503"]}
     yes: dict[str, Any] = {"status": "ready", "waits_for": []}
-    ready = _get("Whether requests are welcome.", _both(_READY, yes), {"429": _REFUSALS["429"]})
-    ready["responses"]["503"] = {"description": "Models or workers are loading, or it stops.", "content": _both(_READY)}
+    not_yet = {"503": "Models or workers are loading, or it stops."}
+    ready = _get("Whether requests are welcome.", _both(_READY, yes), {"429": _REFUSALS["429"], **not_yet})
+    ready["responses"]["503"]["content"] = _both(_READY)
     ready["responses"]["503"]["content"]["text/plain"] = {"schema": {"type": "string"}}  # too many connections
     return {
         "/health": {"get": _get("Whether the process lives.", _both(_STATUS, {"status": "alive"}), nothing)},

@@ -11,10 +11,12 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from slatewise.serve.crew import Crew
 from slatewise.serve.folder import own_folder
 from slatewise.serve.logs import write_logs
 from slatewise.serve.measures import SHARED_FOLDER
@@ -35,22 +37,23 @@ def serve(settings: Settings, workers: int = 1, said: Callable[[str], None] = la
     workers
         How many processes; they share the socket and the pages of the models.
     said
-        Called with the address when the socket is bound.
+        Called with the address when all models answer, of all workers; not necessarily in this thread.
     """
     listening = bind(settings.host, settings.port)
     settings = replace(settings, port=listening.getsockname()[1]).check()
     write_logs()
     with own_folder() as (folder, lock):
-        said(settings.address)
+        names = [file.name for file in settings.files()]
+        _log.info("starting", extra={"fields": {"address": settings.address, "models": names}})
         spool, figures, warm = (folder / name for name in ("models", "figures", "warm"))
         for one in (spool, figures, warm):
             one.mkdir()
         settings = replace(settings, spool=str(spool), workers=workers, warm=str(warm))
         if workers > 1:
-            return Supervisor(settings, listening, figures, lock).run()
+            return Supervisor(settings, listening, figures, lock, partial(said, settings.address)).run()
         from slatewise.serve.worker import run_worker
 
-        run_worker(settings, listening)
+        run_worker(settings, listening, ready=partial(said, settings.address))
         return 0
 
 
@@ -85,6 +88,8 @@ class Supervisor:
     figures: Path
     lock: int
     """The number of an open file that workers hold as long as they need the folder."""
+    ready: Callable[[], None] = lambda: None
+    """Called once, when all models of all workers answer."""
     workers: list[_Worker] = field(default_factory=list[_Worker])
     stopping: bool = False
     deaths: int = 0
@@ -94,9 +99,12 @@ class Supervisor:
         for one in (signal.SIGTERM, signal.SIGINT):
             signal.signal(one, self._stop)
         self.workers = [self._started(place, "now") for place in range(self.settings.workers)]
+        crew = Crew(Path(self.settings.warm), self.settings.workers, 0)
         while not self.stopping:
             time.sleep(0.1)
             self._replace_dead()
+            if not crew.complete and not crew.missing:
+                self.ready()
         self.listening.close()  # workers close theirs when they have taken what waits
         for worker in self.workers:
             worker.process.terminate()

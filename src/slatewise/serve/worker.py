@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,8 @@ _IDLE_SECONDS = 75
 """Longer than proxies and clients keep a connection, so that it is they who close it, and no request meets that."""
 
 
-def make_service(settings: Settings, place: int = 0) -> Service:
-    """Return the service of these settings; its models are loaded when it runs."""
+def make_service(settings: Settings, place: int = 0, ready: Callable[[], None] = lambda: None) -> Service:
+    """Return the service of these settings; its models are loaded when it runs. ``ready`` is called when all answer."""
     measures = Measures()
     crew = None if settings.workers == 1 else Crew(Path(settings.warm), settings.workers, place)
 
@@ -52,8 +53,10 @@ def make_service(settings: Settings, place: int = 0) -> Service:
         now = models.get(name)
         if now is not None and now is not before:
             measures.answers_now(before, now)
-        if crew is not None and models.ready:
-            crew.say_warm()
+        if before is None and models.ready:  # once: a model that answers never stops to
+            if crew is not None:
+                crew.say_warm()
+            ready()
 
     models = Models(settings.files(), Spool(Path(settings.spool)), settings.limits, settings.n_threads, told)
     return Service(models, settings.limits, measures, crew, look_every=settings.look_every)
@@ -150,11 +153,21 @@ class Server(uvicorn.Server):
         return kind(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
 
-def run_worker(settings: Settings, listening: socket.socket, place: int = 0, *, wait_until_ready: bool = False) -> None:
-    """Serve until a signal comes; a worker that takes a dead one's place takes no requests before it can answer."""
+def run_worker(
+    settings: Settings,
+    listening: socket.socket,
+    place: int = 0,
+    *,
+    wait_until_ready: bool = False,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until a signal comes; a worker that takes a dead one's place takes no requests before it can answer.
+
+    ``ready`` is called, in another thread, when all models answer.
+    """
     write_logs()
     hear_warnings()
-    service = make_service(settings, place)
+    service = make_service(settings, place, ready)
     grace = int(settings.limits.seconds) + 5
     config = server_config(
         make_app(settings, service),
