@@ -1,5 +1,8 @@
 """Commands, run in this process."""
 
+import io
+from contextlib import contextmanager
+
 import pytest
 
 from slatewise.cli.main import main
@@ -28,3 +31,25 @@ def done(run):
         return out
 
     return call
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def terminal():
+    """``with terminal() as printed``: 80 columns as stdout and stderr; ``printed()`` returns the lines there."""
+
+    @contextmanager
+    def eighty_columns():  # by the test itself: pytest takes both streams back between a fixture and its test
+        screen = Terminal()
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1", "SLATEWISE_QUIET": "0"}.items():
+                patch.setenv(name, value)
+            patch.setattr("sys.stdout", screen)
+            patch.setattr("sys.stderr", screen)
+            yield lambda: [line.rstrip() for line in screen.getvalue().splitlines() if line.strip()]
+
+    return eighty_columns

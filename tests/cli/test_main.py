@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ from scipy.sparse import csr_array
 
 from slatewise import CStarRanker, __version__, datasets, metrics
 from slatewise.cli import demo
+from slatewise.cli.console import print_table
 from slatewise.cli.main import app, main
 
 ROWS = """\
@@ -287,7 +289,7 @@ def test_python_dash_m():
 
 
 @pytest.mark.filterwarnings("ignore:stages")  # so few sessions leave the second one out
-def test_demo(tmp_path, run, monkeypatch):
+def test_demo(tmp_path, run, monkeypatch, terminal):
     few = {"n_sessions": 1000, "n_items": 100}  # else they are most of the time
     monkeypatch.setattr(demo, "make_sessions", lambda **sizes: datasets.make_sessions(**sizes | few))
     code, out, err = run("demo", "--out", tmp_path / "deep" / "report.html", "--picture", tmp_path / "picture.svg")
@@ -301,6 +303,12 @@ def test_demo(tmp_path, run, monkeypatch):
     for line in out.splitlines()[1:-1]:
         system, problem = line.split("\t")[:2]
         assert f"{system}: {problem}" in text
+    columns, *rows = [line.split("\t") for line in out.splitlines()[:-1]]
+    with terminal() as printed:
+        print_table("What the structure of a list is worth", columns, rows)
+    assert max(map(len, printed())) <= 80
+    shown = [re.split(" {2,}", line) for line in printed()[4:]]
+    assert shown == [[cell for cell in row if cell] for row in rows]  # a line for each row, and nothing is cut
 
 
 def test_datasets_lists_every_name(run):

@@ -3,8 +3,54 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slatewise.core.former_answers import FormerPair, FormerRows
+import slatewise
+from slatewise import datasets
 from slatewise.core.rankings import Rankings, rank_rows
+
+MADE = datasets.make_queries(n_queries=6, random_state=0)
+ROWS, RATINGS, QID = MADE.X, MADE.y, MADE.qid
+LABELS = np.eye(4, dtype=np.int64)[np.arange(len(ROWS)) % 4]
+NUMBERED = np.arange(12) % 4, np.arange(12) % 5
+SESSIONS = [["tea", "cup", "milk"], ["tea", "milk"], ["cup", "tea"], ["ink", "pen"], ["pen", "ink", "cup"]] * 4
+FEW_EPOCHS = {"n_components": 2, "epochs": 2, "validation_fraction": 0.0, "random_state": 0}
+SOME_LEFT = [["tea"], ["tea", "cup"]], 3  # sessions of which different numbers of items are left
+
+ANSWERS = {
+    "BestFeatureRanker": lambda new: new().fit(ROWS, RATINGS, qid=QID).rank(ROWS, QID),
+    "CStarRanker": lambda new: new(core=0, C=1.0).fit(ROWS, LABELS).rank(ROWS, 2),
+    "CooccurrenceRanker": lambda new: new().fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),
+    "LatentRanker": lambda new: new(**FEW_EPOCHS, base=None).fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),
+    "MarginRanker": lambda new: new(tol=0.3).fit(ROWS, RATINGS, qid=QID).rank(ROWS, QID),
+    "MatchingRanker": lambda new: new(M=3, tol=0.3, random_state=0).fit(ROWS, RATINGS, qid=QID).rank(ROWS, QID),
+    "MetricRanker": lambda new: new(C=100.0, tol=0.5).fit(ROWS, np.arange(len(ROWS)) % 3).rank(ROWS[:3], 2),
+    "SessionBlend": lambda new: new().fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),
+    "SessionNeighbors": lambda new: new().fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),
+    "StructuredReranker": lambda new: (
+        new(np.eye(4, 5), **FEW_EPOCHS, k=3, learning_rate=0.1, max_norm=1.0).fit(*NUMBERED).rank([0, 1], 3)
+    ),
+}
+
+
+def test_every_estimator_that_ranks_is_asked():
+    assert set(ANSWERS) == {name for name in slatewise.__all__ if hasattr(getattr(slatewise, name), "rank")} - {
+        "cluster"
+    }
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # there is little to learn here
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_of_an_estimator_is_no_other_class(name):
+    assert type(ANSWERS[name](getattr(slatewise, name))) is Rankings
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_so_are_those_of_other_forms_and_methods():
+    latent = slatewise.LatentRanker(**FEW_EPOCHS).fit(*NUMBERED)
+    shorter = latent.rank([0, 1], 3, exclude=[[0, 1, 2], []])
+    named = slatewise.CStarRanker(core=0, C=1.0).fit(ROWS, LABELS, label_names=list("abcd"))
+    for answer in (latent.rank([0, 1], 3), shorter, latent.similar_items([0], 2), named.rank(ROWS[:2], [1, 2])):
+        assert type(answer) is Rankings
+    assert len(list(shorter)) == 2  # its lists, where it was the pair of its matrices
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 2)), min_size=1), st.integers(1, 5))
@@ -73,33 +119,3 @@ def test_answers_without_lists():
     assert none.to_dict() == {}
     assert len(none.to_frame("polars")) == 0
     assert repr(none) == "0 lists with 0 places in all"
-
-
-def test_a_pair_unpacks_as_before():
-    ids, scores = np.array([[3, 1], [2, 0]]), np.array([[2.0, 1.0], [5.0, 4.0]])
-    with pytest.warns(DeprecationWarning, match=r"answer\.ids"):
-        first, second = FormerPair(np.arange(2), ids, scores)
-    assert first is ids
-    assert second is scores
-    with pytest.warns(DeprecationWarning, match="ids, scores"):
-        first, second = FormerPair(
-            np.arange(2), np.array(["a", "b", "c"]), np.array([1.0, 3.0, 2.0]), np.array([0, 1, 3])
-        )
-    assert first.tolist() == [["a", ""], ["b", "c"]]
-    assert second.tolist() == [[1.0, -np.inf], [3.0, 2.0]]
-
-
-def test_rows_are_an_array_as_before():
-    answer = FormerRows(np.arange(2), np.array([[3, 1], [2, 0]]), np.zeros((2, 2)))
-    assert answer[1].tolist() == [2, 0]
-    for use in (
-        lambda: answer.shape == (2, 2),
-        lambda: answer[:, 0].tolist() == [3, 2],
-        lambda: [row.tolist() for row in answer] == [[3, 1], [2, 0]],
-        lambda: np.asarray(answer).tolist() == [[3, 1], [2, 0]],
-        lambda: answer.tolist() == [[3, 1], [2, 0]],
-    ):
-        with pytest.warns(DeprecationWarning, match=r"goes in 0\.3"):
-            assert use()
-    with pytest.raises(AttributeError):
-        answer.nonsense  # noqa: B018

@@ -153,22 +153,3 @@ def test_names_in_a_file_that_do_not_fit_are_refused(tmp_path, named, names):
     write_model(tmp_path / "m", state)
     with pytest.raises(ModelFileError, match="label_names_: expected 8 different strings"):
         slatewise.load(tmp_path / "m")
-
-
-def test_answers_can_be_used_as_before_with_a_warning(scenes, numbered):
-    X, counts = scenes.X[:6], np.array([1, 2, 3, 1, 2, 3])
-    answer, lists = numbered.rank(X, 3), numbered.rank(X, counts)
-    ids = answer.ids
-    assert len(answer) == len(lists) == 6
-    assert answer[1].tolist() == ids[1].tolist()
-    for former in (
-        lambda: answer.shape == ids.shape,
-        lambda: (answer[:, 0] == ids[:, 0]).all(),
-        lambda: (np.asarray(answer) == ids).all(),
-        lambda: ((answer == 2) == (ids == 2)).all(),
-        lambda: np.isin(2, answer) == np.isin(2, ids),
-        lambda: [row.tolist() for row in answer] == ids.tolist(),
-        lambda: [len(row) for row in lists] == counts.tolist(),
-    ):
-        with pytest.warns(DeprecationWarning, match="goes in 0.3"):
-            assert former()

@@ -315,18 +315,10 @@ def test_short_lists_of_names():
     assert sorted(found[1].tolist()) == ["a", "b", "c"]
     assert found.offsets.tolist() == [0, 1, 4]
     assert found.to_dict()["p"] == {"b": float(found.scores[0])}
-    with pytest.warns(DeprecationWarning, match="ids, scores = rank"):
-        ids, scores = found  # as before 0.2: filled up
-    assert ids[0].tolist() == ["b", "", ""]
-    assert np.isneginf(scores).tolist() == [[False, True, True], [False] * 3]
 
 
-def test_an_answer_still_unpacks_as_ids_and_scores(ranker):
+def test_the_queries_of_an_answer_are_named_by_their_ids(ranker):
     for found in (ranker.rank([3, 25], k=4), ranker.similar_items([3, 25], k=4)):
-        with pytest.warns(DeprecationWarning, match="goes in 0.3: use answer.ids"):
-            ids, scores = found
-        np.testing.assert_array_equal(ids, found.ids)
-        np.testing.assert_array_equal(scores, found.scores)
         np.testing.assert_array_equal(found.query_ids, [3, 25])
 
 

@@ -99,9 +99,6 @@ def test_a_query_that_excludes_too_many_has_a_short_list(fitted, stage):
     np.testing.assert_array_equal(why.items, [[*everything[0, :2], -1, -1], everything[1, :4]])
     np.testing.assert_allclose(why.score[0], [*found.list_scores(0), -np.inf, -np.inf], atol=1e-5)
     np.testing.assert_allclose(why.score[1], found.list_scores(1), atol=1e-5)
-    with pytest.warns(DeprecationWarning, match="ids, scores = rank"):
-        ids, _ = found
-    np.testing.assert_array_equal(ids, why.items)
 
 
 @pytest.mark.parametrize("form", ["dense", "sparse", "vectors"])

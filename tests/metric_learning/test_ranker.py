@@ -83,16 +83,6 @@ def test_an_answer_says_who_asks_what_is_found_and_how_near(wine, ranker):
     np.testing.assert_array_equal(ranker.scores(X[:5], X[5:9]), -ranker.distances(X[:5], X[5:9]))
 
 
-def test_an_answer_is_still_the_array_it_was(wine, ranker):
-    answer = ranker.rank(wine[0][:5], k=4)
-    with pytest.warns(DeprecationWarning, match=r"use answer\.ids"):
-        np.testing.assert_array_equal(np.asarray(answer), answer.ids)
-    with pytest.warns(DeprecationWarning, match=r"use answer\.ids"):
-        assert answer[:, 0].tolist() == answer.ids[:, 0].tolist()
-    with pytest.warns(DeprecationWarning, match=r"answer\.lists\(\)"):
-        assert [row.tolist() for row in answer] == answer.ids.tolist()
-
-
 def test_the_metric_is_of_low_rank_and_better_than_none(wine, ranker):
     X, y = wine
     plain = euclidean_distances(X)

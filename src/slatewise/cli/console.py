@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from rich.progress import Progress, TaskID
+    from rich.console import RenderableType
+    from rich.progress import Progress, Task, TaskID
 
 
 @contextmanager
@@ -26,10 +27,34 @@ def working(what: str) -> Generator[None]:
     if is_quiet() or not console.is_terminal:
         yield
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(20), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bars, listening(_Bars(bars, what)):
+    class Counted(ProgressColumn):
+        """A column of loops that count: "0/?" beside an empty bar says nothing that the spinner does not."""
+
+        def __init__(self, column: ProgressColumn) -> None:
+            super().__init__()
+            self.column = column
+
+        def render(self, task: Task) -> RenderableType:
+            return "" if task.total is None and not task.completed else self.column(task)
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        Counted(BarColumn(20)),
+        Counted(MofNCompleteColumn()),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bars, listening(_Bars(bars, what)):
         yield
 
 
@@ -64,11 +89,25 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         for row in [columns, *rows]:
             print("\t".join(row))
         return
+    from rich.box import SIMPLE_HEAD
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(*map(escape, columns), title=escape(title), title_justify="left")
+    # Without vertical lines, and with headings that wrap before they widen a column, most tables fit 80 columns. Cells
+    # of those that do not are folded: none is cut.
+    table = Table(
+        title=escape(title),
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    for place, heading in enumerate(columns):
+        widest = max(map(cell_len, [*heading.split(), *(row[place] for row in rows)]), default=1)
+        table.add_column(escape(heading), max_width=widest, overflow="fold")
     for row in rows:
         table.add_row(*map(escape, row))
     Console().print(table)

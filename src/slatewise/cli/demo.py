@@ -170,7 +170,7 @@ def _scenes(seed: int) -> list[DemoRow]:
         DemoRow(
             "CStarRanker",
             "tags of a scene",
-            "break-even precision",
+            "break-even",
             alone.score(X, Y),
             joint.score(X, Y),
             metrics.BreakEven(empty="skip")(Y, scenes.marginals(X)),
@@ -248,7 +248,7 @@ def _queries(seed: int) -> list[DemoRow]:
     return [
         DemoRow(
             "MarginRanker",
-            "documents of a query",
+            "graded documents",
             "ndcg@10",
             alone,
             margin,
@@ -259,7 +259,7 @@ def _queries(seed: int) -> list[DemoRow]:
         ),
         DemoRow(
             "MatchingRanker",
-            "documents of a query",
+            "graded documents",
             "ndcg@10",
             alone,
             matching,
@@ -286,8 +286,8 @@ def _keypoints(seed: int) -> list[DemoRow]:
     return [
         DemoRow(
             "GraphMatcher",
-            "points of sheared outlines",
-            "share matched",
+            "sheared outlines",
+            "accuracy",
             _share(right[0]),
             _share(right[1]),
             None,
@@ -310,7 +310,7 @@ def _sessions(seed: int) -> list[DemoRow]:
     return [
         DemoRow(
             "LatentRanker",
-            "the next item of a session",
+            "next item",
             "recall@10",
             ranker.recall(queries, items, [10], stage=0)[10],
             ranker.recall(queries, items, [10])[10],

@@ -11,7 +11,8 @@ from numba import njit
 from slatewise.core.compiling import CompileNotice
 
 _event: Any = import_module("numba.core.event")
-_event.register("numba:compile", CompileNotice())
+COMPILE_NOTICE = CompileNotice()
+_event.register("numba:compile", COMPILE_NOTICE)
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -15,7 +15,6 @@ from slatewise.core import rules
 from slatewise.core.checks import Features, require_in_range
 from slatewise.core.errors import ModelFileError
 from slatewise.core.executor import Executor
-from slatewise.core.former_answers import FormerRows
 from slatewise.core.label_names import columns_like, known_like, read_labels
 from slatewise.core.label_sets import frame_columns, merge_rows
 from slatewise.core.rankings import Rankings
@@ -494,7 +493,7 @@ class CStarRanker(SavedEstimator):
         listed = self._answering().listed(self._asked(self._scores(X), k, known), Executor.of(self.n_threads))
         offsets = np.concatenate(([0], np.cumsum(listed.counts)))
         names = self.label_names_[listed.items]
-        return FormerRows.of(Rankings.of_lists(np.arange(len(listed.counts)), names, listed.scores, offsets))
+        return Rankings.of_lists(np.arange(len(listed.counts)), names, listed.scores, offsets)
 
     def predict(
         self, X: ArrayLike | Sparse, k: ArrayLike | None = None, decision: Decision | None = None

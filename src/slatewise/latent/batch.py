@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.executor import Executor
-from slatewise.core.former_answers import FormerPair
 from slatewise.core.ids import one_or_more
+from slatewise.core.rankings import Rankings
 from slatewise.latent.among import top_among
 from slatewise.latent.bags import asked_of
 from slatewise.latent.base_scores import BaseScores
@@ -173,23 +173,23 @@ class QueryBatch:
         require_finite(found.scores, found.items >= 0 if shown.may_be_short else None)
         return explain_slates(self.cascade(stage), self.model.pair, found.items, self.model.item_ids, executor)
 
-    def rankings(self, found: TopItems, shown: Shown) -> FormerPair:
+    def rankings(self, found: TopItems, shown: Shown) -> Rankings:
         """Name what was found, and mark queries of which nothing is known."""
         require_finite(found.scores, found.items >= 0 if shown.may_be_short else None)
         return named(self.ids, self.model.item_ids, found, self.nothing_known)
 
 
-def named(query_ids: Ids, item_ids: Ids, found: TopItems, nothing_known: NDArray[np.bool_] | None = None) -> FormerPair:
+def named(query_ids: Ids, item_ids: Ids, found: TopItems, nothing_known: NDArray[np.bool_] | None = None) -> Rankings:
     """Return the ids of items found for each query; lists that have fewer are shorter."""
     there = found.items >= 0
     if there.all():
-        return FormerPair(query_ids, item_ids[found.items], found.scores, None, nothing_known)
+        return Rankings(query_ids, item_ids[found.items], found.scores, None, nothing_known)
     offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
     ids, scores = item_ids[found.items[there]], found.scores[there]
-    return cast("FormerPair", FormerPair.of_lists(query_ids, ids, scores, offsets, nothing_known))
+    return Rankings.of_lists(query_ids, ids, scores, offsets, nothing_known)
 
 
-def similar_items(model: LatentModel, numbers: Ints, k: int, executor: Executor) -> FormerPair:
+def similar_items(model: LatentModel, numbers: Ints, k: int, executor: Executor) -> Rankings:
     """Rank the other items by the cosine of their rows of V with an item's."""
     hidden = check_exclude(model.item_ids[numbers, None], len(numbers), model.item_ids)
     check_k(k, len(model.item_ids) - 1)

@@ -82,8 +82,7 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         Returns
         -------
         Rankings
-            ``query_ids`` are the ids asked, or numbers from 0 for features and rows. Until 0.3 it can also be unpacked
-            as ``ids, scores``, with a warning.
+            ``query_ids`` are the ids asked, or numbers from 0 for features and rows.
         """
         where, batch = check_device(device), self._batch(queries, unknown, query_features)
         last, shown = batch.model.check_stage(stage), batch.shown(k, exclude, unknown, exclude_seen, candidates)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
 from slatewise.core.executor import Executor
-from slatewise.core.former_answers import FormerRows
+from slatewise.core.rankings import Rankings
 from slatewise.core.results import Fit, Round
 from slatewise.core.row_kernels import KERNELS
 from slatewise.core.rules import Rule
@@ -337,7 +337,7 @@ class MetricRanker(Transforms, SavedEstimator):
         """W = L'L."""
         return self.components_.T @ self.components_
 
-    def rank(self, queries: Any, k: int) -> FormerRows:
+    def rank(self, queries: Any, k: int) -> Rankings:
         """Return the k nearest rows of fit's X for every query, nearest first.
 
         A query that is one of these rows finds itself first.
@@ -345,8 +345,7 @@ class MetricRanker(Transforms, SavedEstimator):
         Returns
         -------
         Rankings
-            ``ids`` (n, k) are row numbers of fit's X, ``scores`` minus their squared distances, up to rounding. Until
-            0.3 the answer can also be used as the array of ``ids``, which is a DeprecationWarning.
+            ``ids`` (n, k) are row numbers of fit's X, ``scores`` minus their squared distances, up to rounding.
         """
         points, items = self._placed(queries)
         if isinstance(k, bool) or not isinstance(cast("object", k), (int, np.integer)):
@@ -354,7 +353,7 @@ class MetricRanker(Transforms, SavedEstimator):
         if not 1 <= k <= len(self.catalogue_):
             raise ValueError(f"k: expected 1 to {len(self.catalogue_)}, the rows of fit, found {k}")
         ids, scores = nearest(points, items, int(k), Executor.of(self.n_threads))
-        return FormerRows(np.arange(len(points)), ids, scores)
+        return Rankings(np.arange(len(points)), ids, scores)
 
     def scores(self, queries: Any, items: Any = None) -> Floats:
         """Return what rows are ranked by, minus :meth:`distances`: (queries, items), items of None being fit's X."""
