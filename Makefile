@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export SLATEWISE_DATA ?= $(wildcard $(abspath ../shared/data))
 unexport PYTHONDONTWRITEBYTECODE # what one worker has compiled the other and all their processes import
 
-.PHONY: demo label-demo test gpu-test explore boundscheck same-answers same-speed check fuzz bench docs clean
+.PHONY: demo label-demo test portable gpu-test explore boundscheck same-answers same-speed check fuzz bench docs clean
 
 demo: $(VENV)/installed-plain
 	$(BIN)/slatewise demo --out demo/report.html
@@ -16,6 +16,10 @@ label-demo: $(VENV)/installed-label
 
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# The suite with the instructions of other processors, which add in another order: all that this one can imitate.
+portable: $(VENV)/installed-test
+	$(BIN)/python -m tests.portable
 
 # Kernels of a GPU against the plain torch that CI tests, where there is a GPU.
 gpu-test: $(VENV)/installed-test $(VENV)/installed-gpu
