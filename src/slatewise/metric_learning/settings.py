@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -35,6 +36,8 @@ REGULARIZERS: dict[str, tuple[Cone, Regularizer]] = {
 }
 NEXT_TO_NOTHING = 0.97
 """A lower bound above this share of the objective of W = 0 is a warning."""
+ROUNDED = 1e-6
+"""A mean loss above Euclid's by no more than this may be rounding."""
 NO_LABELS = np.empty(0, dtype=np.int64)
 
 
@@ -152,14 +155,30 @@ def oracle_for(loss: str, k: int, wanted: Relevance) -> Oracle:
     return Oracle("graded_ndcg", k) if graded else oracle
 
 
-def warn_if_nothing_learnt(ranker: MetricRanker, at_zero: float) -> None:
-    """Say so where the certificate proves that no W is much better than W = 0."""
+def warn_if_nothing_learnt(
+    ranker: MetricRanker, at_zero: float, losses: Mapping[str, float], euclidean: Mapping[str, float]
+) -> None:
+    """Say so where the certificate proves that no W is much better than W = 0, or where W ranks worse than Euclid does.
+
+    ``losses`` and ``euclidean``: what the training queries lose by W and by the unscaled distance, by measure.
+    """
+    setting = f"(C={ranker.C:g}, loss={ranker.loss!r})"
+    worse = [name for name, loss in losses.items() if loss > euclidean[name] + ROUNDED]
     if ranker.lower_bound_ > NEXT_TO_NOTHING * at_zero:
         all_pairs = top_ranks(ranker) is not None and (ranker.targets == "all" or not len(ranker.catalogue_labels_))
         warnings.warn(
-            f"nothing or next to nothing was learnt: the objective of W = 0 is {at_zero:.6g}, and no W is below "
-            f"{ranker.lower_bound_:.6g}, {ranker.lower_bound_ / at_zero:.4f} of it (C={ranker.C:g}, "
-            f"loss={ranker.loss!r}): raise C{', or set targets=k' if all_pairs else ''}, or look at the features",
+            f"nothing or next to nothing was learned: the objective of W = 0 is {at_zero:.6g}, and no W is below "
+            f"{ranker.lower_bound_:.6g}, {ranker.lower_bound_ / at_zero:.4f} of it {setting}: "
+            f"raise C{', or set targets=k' if all_pairs else ''}, or look at the features",
+            NothingLearntWarning,
+            stacklevel=4,
+        )
+    elif worse:
+        shown = " and ".join(f"1 - {name} is {losses[name]:.4g} instead of {euclidean[name]:.4g}" for name in worse)
+        more = "C" if ranker.n_components is None else "C, or n_components"
+        warnings.warn(
+            f"worse than nothing was learned: the learned distance ranks the training queries worse than the Euclidean "
+            f"one, {shown} {setting}: raise {more}, look at the features, or keep to the Euclidean distance",
             NothingLearntWarning,
             stacklevel=4,
         )
