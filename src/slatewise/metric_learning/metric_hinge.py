@@ -163,22 +163,30 @@ def _mapped(shared: _Shared, factor: Floats) -> _Point:
     return _Point(shared, factor, mapped, squares(mapped))
 
 
-def _cut_of(point: _Point, queries: _Queries) -> _Sums:
-    items, oracle, shape = point.shared
+def _most_violated(point: _Point, queries: _Queries) -> tuple[Floats, Floats]:
+    """Return the loss of each query, and (queries, items) weights."""
+    _, oracle, shape = point.shared
     scores = catalogue_scores(shape.embed(queries.points, point.factor), point.mapped_items, point.item_squares)
     n_queries, n_items = scores.shape
-    scale = np.ones(n_queries) if queries.scale is None else queries.scale
     if queries.scale is not None:
-        scores *= scale[:, None]
+        scores *= queries.scale[:, None]
     relevance = np.empty(scores.shape, dtype=np.int8)
     queries.relevance.fill(slice(0, n_queries), relevance)
     losses, weights = np.empty(n_queries), np.empty(scores.size)
     offsets = np.arange(n_queries + 1, dtype=np.int64) * n_items
     oracle.most_violated_block(scores.ravel(), relevance.ravel(), offsets, losses, weights)
+    return losses, weights.reshape(scores.shape)
+
+
+def _cut_of(point: _Point, queries: _Queries) -> _Sums:
+    losses, S = _most_violated(point, queries)
     share = queries.weight
-    S = weights.reshape(scores.shape)
-    S *= (share * scale)[:, None]
-    return float(share @ losses), shape.products(queries.points, S @ items), S.sum(axis=0)
+    S *= (share if queries.scale is None else share * queries.scale)[:, None]
+    return float(share @ losses), point.shared.shape.products(queries.points, S @ point.shared.items), S.sum(axis=0)
+
+
+def _loss_of(point: _Point, queries: _Queries) -> float:
+    return float(queries.weight @ _most_violated(point, queries)[0])
 
 
 def _add(one: _Sums, other: _Sums) -> _Sums:
@@ -188,10 +196,6 @@ def _add(one: _Sums, other: _Sums) -> _Sums:
 def _mapped_for(shared: _Shared, factor_and_oracle: tuple[Floats, Oracle]) -> _Point:
     factor, oracle = factor_and_oracle
     return _mapped(shared._replace(oracle=oracle), factor)
-
-
-def _loss_of(point: _Point, queries: _Queries) -> float:
-    return _cut_of(point, queries)[0]
 
 
 def _shape_and_factor(shared: _Shared, factor: Floats) -> tuple[MetricShape, Floats]:

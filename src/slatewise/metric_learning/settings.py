@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,6 +24,7 @@ from slatewise.model.transformer import check_classes
 
 if TYPE_CHECKING:
     from slatewise.metric_learning.ranker import MetricRanker
+    from slatewise.metric_learning.task import Task
 
 Ints: TypeAlias = NDArray[np.int64]
 Labels: TypeAlias = NDArray[Any]
@@ -155,15 +155,9 @@ def oracle_for(loss: str, k: int, wanted: Relevance) -> Oracle:
     return Oracle("graded_ndcg", k) if graded else oracle
 
 
-def warn_if_nothing_learnt(
-    ranker: MetricRanker, at_zero: float, losses: Mapping[str, float], euclidean: Mapping[str, float]
-) -> None:
-    """Say so where the certificate proves that no W is much better than W = 0, or where W ranks worse than Euclid does.
-
-    ``losses`` and ``euclidean``: what the training queries lose by W and by the unscaled distance, by measure.
-    """
-    setting = f"(C={ranker.C:g}, loss={ranker.loss!r})"
-    worse = [name for name, loss in losses.items() if loss > euclidean[name] + ROUNDED]
+def warn_if_nothing_learnt(ranker: MetricRanker, task: Task, W: NDArray[np.float64]) -> None:
+    """Say so where the certificate proves that no W is much better than W = 0, or where W ranks worse than Euclid."""
+    at_zero, setting = float(ranker.C) * task.hinge.at_zero, f"(C={ranker.C:g}, loss={ranker.loss!r})"
     if ranker.lower_bound_ > NEXT_TO_NOTHING * at_zero:
         all_pairs = top_ranks(ranker) is not None and (ranker.targets == "all" or not len(ranker.catalogue_labels_))
         warnings.warn(
@@ -173,12 +167,14 @@ def warn_if_nothing_learnt(
             NothingLearntWarning,
             stacklevel=4,
         )
-    elif worse:
-        shown = " and ".join(f"1 - {name} is {losses[name]:.4g} instead of {euclidean[name]:.4g}" for name in worse)
+        return
+    loss = task.ranking_loss(task.hinge.shape.start(W))
+    if loss > task.euclidean_loss + ROUNDED:
         more = "C" if ranker.n_components is None else "C, or n_components"
         warnings.warn(
-            f"worse than nothing was learned: the learned distance ranks the training queries worse than the Euclidean "
-            f"one, {shown} {setting}: raise {more}, look at the features, or keep to the Euclidean distance",
+            "worse than nothing was learned: the learned distance ranks the training queries worse than the Euclidean "
+            f"one, 1 - {task.judge.name} is {loss:.4g} instead of {task.euclidean_loss:.4g} {setting}: "
+            f"raise {more}, look at the features, or keep to the Euclidean distance",
             NothingLearntWarning,
             stacklevel=4,
         )

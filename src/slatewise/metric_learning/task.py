@@ -51,20 +51,24 @@ class Task:
     n_skipped: int
     card: ModelCard
 
-    def losses(self, factor: NDArray[np.float64]) -> dict[str, float]:
-        """Return what the queries lose by the W of a factor: by the loss of the fit, and for AUC by what ``score`` is.
+    @property
+    def judge(self) -> Oracle:
+        """The loss that rankings are compared by: that of the fit, and for "auc" average precision, as in ``score``.
 
-        The AUC gives up many first ranks for a few in the middle, which nobody calls better.
+        A better AUC can be many worse first ranks for a few better ones in the middle.
         """
         oracle = self.hinge.oracle
-        judges = {oracle.name: oracle} | ({"map": Oracle("map")} if oracle.name == "auc" else {})
-        return {name: self.whole.ranking_loss(factor, judge) for name, judge in judges.items()}
+        return Oracle("map") if oracle.name == "auc" else oracle
+
+    def ranking_loss(self, factor: NDArray[np.float64]) -> float:
+        """Return what the queries lose by the W of a factor."""
+        return self.whole.ranking_loss(factor, self.judge)
 
     @cached_property
-    def euclidean_losses(self) -> dict[str, float]:
+    def euclidean_loss(self) -> float:
         """What they lose by the unscaled distance."""
         shape = self.hinge.shape
-        return self.losses(shape.start(shape.identity(self.hinge.n_features)))
+        return self.ranking_loss(shape.start(shape.identity(self.hinge.n_features)))
 
 
 def make_task(
