@@ -7,6 +7,7 @@ queries) of the difference to the official ranking SVM, whose figures stand besi
 
 from __future__ import annotations
 
+import warnings
 from typing import TypeAlias
 
 import numpy as np
@@ -52,7 +53,9 @@ def document_rows(name: str, quick: bool) -> list[Row]:
 
 def _chosen(letor: RankingSet, X: Floats, fold: Split, loss: Loss, strengths: tuple[float, ...]) -> MarginRanker:
     train, held_out = fold.train, fold.validation
-    rankers = [MarginRanker(loss, C=C).fit(X[train], letor.y[train], qid=letor.qid[train]) for C in strengths]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*lists are left out")  # of every C the same
+        rankers = [MarginRanker(loss, C=C).fit(X[train], letor.y[train], qid=letor.qid[train]) for C in strengths]
     values = [MEASURES["MAP"](letor.y[held_out], one.predict(X[held_out]), letor.qid[held_out]) for one in rankers]
     return rankers[int(np.argmax(values))]
 

@@ -16,6 +16,7 @@ from slatewise.cli.inputs import (
     read_interactions,
     read_labels,
     read_rows_to_rank,
+    read_session_log,
 )
 from slatewise.core.errors import DataError
 from slatewise.data.records import MultiLabel, Sessions
@@ -91,13 +92,13 @@ def write(tmp_path):
 
 def test_names_above_texts_are_told_of(write):
     """Above numbers they are an error, which speaks of the option."""
-    text = write("user,artist\nann,abba\nbob,bach\nann,bach\n")
-    with pytest.warns(UserWarning, match="pairs.csv:1: 'user' and 'artist' occur in no other line; --header if"):
-        assert read_interactions(text).queries.tolist() == ["user", "ann", "bob", "ann"]
+    text = write("kunde,band\nann,abba\nbob,bach\nann,bach\n")
+    with pytest.warns(UserWarning, match="pairs.csv:1: 'kunde' and 'band' occur in no other line; --header if"):
+        assert read_interactions(text).queries.tolist() == ["kunde", "ann", "bob", "ann"]
     assert read_interactions(text, PairColumns(header=True)).queries.tolist() == ["ann", "bob", "ann"]
     assert len(read_interactions(text, PairColumns(header=False)).queries) == 4
     with pytest.raises(DataError, match=r"csv:1:1: .*\(--header if this line names the columns, --no-header if"):
-        read_interactions(write("user,artist\n1,2\n3,4\n"))
+        read_interactions(write("kunde,band\n1,2\n3,4\n"))
 
 
 @pytest.mark.parametrize("text", ["ann,abba\n", "ann,abba\nann,bach\n", "a,b\nb,c\n", "1,2\n3,4\n", "1,a\n2,b\n3,c\n"])
@@ -106,7 +107,7 @@ def test_nothing_is_said_of_a_first_line_that_looks_like_the_others(write, text)
 
 
 def test_weights_are_read_by_number_or_name(write):
-    text = write("user,artist,plays\n7,1,3\n8,2,0.5\n")
+    text = write("kunde,artikel,plays\n7,1,3\n8,2,0.5\n")
     for columns in (PairColumns(weight="plays"), PairColumns(True, "plays"), PairColumns(True, "2")):
         assert read_interactions(text, columns).weights.tolist() == [3.0, 0.5]
     bare = write("7\t1\t3\n8\t2\t0.5\n", "bare.tsv.gz")
@@ -114,7 +115,7 @@ def test_weights_are_read_by_number_or_name(write):
     for columns, message in [
         (PairColumns(False, "plays"), "--weight: expected a column's number, from 0, with --no-header, found 'plays'"),
         (PairColumns(weight="2"), r"a finite weight \(--header if this line names"),
-        (PairColumns(weight="9"), "csv:1:18: expected at least 10 fields, found 3"),
+        (PairColumns(weight="9"), "csv:1:20: expected at least 10 fields, found 3"),
         (PairColumns(weight="often"), "csv:1:1: expected one column called 'often'"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -133,8 +134,12 @@ def test_columns_that_fit_does_not_read_are_told_of(write):
 
 
 def test_options_of_pairs_want_a_file_of_pairs(write):
-    with pytest.raises(ValueError, match=r"--header, --weight: expected a file of pairs, \.csv or \.tsv, found"):
-        read_interactions(write("a b\n", "sessions.txt"), PairColumns(header=True))
+    with pytest.raises(ValueError, match=r"--weight: expected a file of pairs, \.csv or \.tsv, found"):
+        read_interactions(write("a b\n", "sessions.txt"), PairColumns(weight="2"))
+    with pytest.raises(ValueError, match=r"--header: expected a file of pairs or sessions, found nowplaying_sessions"):
+        read_interactions("nowplaying_sessions", PairColumns(header=True))
+    with pytest.raises(ValueError, match=r"--no-header: expected a file of one session per line, found a table"):
+        read_session_log(write("session,item\n1,a\n"), header=False)
 
 
 def test_rows_with_labels_are_told_from_sessions(write, tmp_path):

@@ -87,6 +87,7 @@ def pairs(tmp_path):
     return path
 
 
+@pytest.mark.filterwarnings("always:.*lists end after")
 def test_files_of_pairs(tmp_path, pairs, run):
     model, trec = tmp_path / "m.safetensors", tmp_path / "r.run"
     small = ("--param", "epochs=8", "--param", "n_components=4", "--param", "validation_fraction=0")
@@ -94,10 +95,12 @@ def test_files_of_pairs(tmp_path, pairs, run):
     assert run("rank", model, pairs, "--header", "--out", trec, "--top", "1")[0] == 0
     assert [line.split()[:3] for line in trec.read_text().splitlines()] == [["a", "Q0", "y"], ["b", "Q0", "x"]]
     assert run("evaluate", model, pairs, "--header", "--measures", "recall@2", "--json")[1] == '{"recall@2": 1.0}\n'
-    assert run("evaluate", trec, pairs, "--header", "--measures", "recall@2", "--json")[1] == '{"recall@2": 0.5}\n'
+    _, out, err = run("evaluate", trec, pairs, "--header", "--measures", "recall@2", "--json")
+    assert out == '{"recall@2": 0.5}\n'
+    assert f"{trec}: 2 of 2 lists end after 1 documents, too early for recall@2: 2 relevant documents" in err
     assert "--weight" in bad_input(run("fit", "margin", pairs, "--out", model, "--weight", "2"))
     assert "'seldom'" in bad_input(run("fit", "latent", pairs, "--out", model, "--weight", "seldom"))
-    pairs.write_text("user,item\n1,2\n1,3\n")
+    pairs.write_text("kunde,artikel\n1,2\n1,3\n")
     message = bad_input(run("fit", "latent", pairs, "--out", model))
     assert "pairs.csv:1:1: expected" in message
     assert "--header if this line names the columns" in message
@@ -106,12 +109,12 @@ def test_files_of_pairs(tmp_path, pairs, run):
 @pytest.mark.filterwarnings("always::UserWarning")
 def test_what_is_left_out_is_said_aloud(tmp_path, pairs, run):
     model = tmp_path / "m.safetensors"
+    pairs.write_text(pairs.read_text().replace("user,item", "kunde,artikel"))
     code, _, err = run("fit", "latent", pairs, "--out", model, "--param", "epochs=2")
     assert code == 0
     lines = err.splitlines()
-    assert (
-        lines[0] == f"slatewise: {pairs}:1: 'user' and 'item' occur in no other line; --header if they name the columns"
-    )
+    what = "'kunde' and 'artikel' occur in no other line; --header if they name the columns"
+    assert lines[0] == f"slatewise: {pairs}:1: {what}"
     assert lines[1].startswith(f"slatewise: {pairs}: two of 3 columns are read; --weight 2")
     pairs.write_text("a,x\nc,x\n")
     code, out, err = run("evaluate", model, pairs, "--measures", "recall@3", "--json")
@@ -133,13 +136,15 @@ def test_a_named_set_is_measured_on_its_test_part(tmp_path, run, monkeypatch):
     assert run("evaluate", model, about.name, "--measures", "recall@1", "--json")[1] == '{"recall@1": 0.0}\n'
 
 
+@pytest.mark.filterwarnings("always:.*lists end after")
 def test_run_against_qrels_equals_the_library(tmp_path, run):
     qrels = tmp_path / "j.qrels"
     qrels.write_text("1 0 a 1\n1 0 b 0\n1 0 c 2\n2 0 a 1\n")
     trec = tmp_path / "r.run"
     trec.write_text("1 Q0 b 1 3.5 x\n1 Q0 c 2 2.5 x\n2 Q0 z 1 1 x\n2 Q0 a 2 0.5 x\n")
-    code, out, _ = run("evaluate", trec, qrels, "--measures", "map,mrr", "--json")
+    code, out, err = run("evaluate", trec, qrels, "--measures", "map,mrr", "--json")
     assert code == 0
+    assert "1 of 2 lists end after 2 documents, too early for map: 1 relevant" in err
     expected = metrics.evaluate_run(
         ["map", "mrr"],
         {"1": {"b": 3.5, "c": 2.5}, "2": {"z": 1.0, "a": 0.5}},
@@ -327,3 +332,107 @@ def test_reproduce_letor(tmp_path, run, shared_data):
         assert len(row["paper"]) == 33
         for name, published in row["paper"].items():
             assert row["measured"][name] == pytest.approx(published, abs=5e-5)
+
+
+# --- headers and ends are told of -------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("always::UserWarning")
+def test_a_header_is_recognized_by_fit_rank_and_evaluate_alike(tmp_path, run):
+    """It became a query of its own: a user that nobody is."""
+    pairs, queries, model = tmp_path / "plays.csv", tmp_path / "users.csv", tmp_path / "m.safetensors"
+    pairs.write_text("user,artist\nann,abba\nbob,bach\nann,bach\nbob,abba\n")
+    queries.write_text("user\nann\n")
+    said = "1: 'user', 'artist' read as the names of columns, not as ids"
+    said += " (--no-header if they are ids, --header if not)\n"
+    small = ("--param", "epochs=2", "--param", "n_components=2", "--param", "validation_fraction=0")
+    code, out, err = run("fit", "latent", pairs, "--out", model, *small)
+    assert (code, err) == (0, f"slatewise: {pairs}:{said}")
+    assert "from 2 lists, 4 rows" in out
+    code, _, err = run("rank", model, pairs, "--out", tmp_path / "r.run")
+    assert (code, err) == (0, f"slatewise: {pairs}:{said}")
+    assert {line.split()[0] for line in (tmp_path / "r.run").read_text().splitlines()} == {"ann", "bob"}
+    for system in (model, tmp_path / "r.run"):
+        code, out, err = run("evaluate", system, pairs, "--measures", "recall@2", "--json")
+        assert (code, out, err) == (0, '{"recall@2": 1.0}\n', f"slatewise: {pairs}:{said}")
+    code, _, err = run("rank", model, queries, "--out", tmp_path / "r.run")
+    assert (code, err) == (0, f"slatewise: {queries}:{said}".replace(", 'artist'", ""))
+    assert {line.split()[0] for line in (tmp_path / "r.run").read_text().splitlines()} == {"ann"}
+    code, out, err = run("fit", "latent", pairs, "--out", model, "--no-header", *small)
+    assert (code, err) == (0, "")
+    assert "from 3 lists, 5 rows" in out
+    for option in ("--header", "--no-header"):
+        assert run("rank", model, pairs, option, "--out", tmp_path / "r.run")[2] == ""
+
+
+@pytest.mark.filterwarnings("always::UserWarning")
+def test_a_header_of_sessions_is_no_session(tmp_path, run):
+    log, model = tmp_path / "log.txt", tmp_path / "m.safetensors"
+    log.write_text("items\n1,2,3\n2,3\n1,2\n")
+    said = f"slatewise: {log}:1: 'items' read as the names of columns, not as ids (--no-header if they are ids"
+    for words in (
+        ("fit", "neighbors", log, "--out", model),
+        ("rank", model, log, "--out", tmp_path / "r.run"),
+        ("evaluate", model, log, "--measures", "recall@1"),
+        ("evaluate", tmp_path / "r.run", log, "--system", "neighbors", "--measures", "recall@1"),
+        ("fit", "latent", log, "--out", tmp_path / "l.safetensors", "--param", "epochs=1"),
+    ):
+        code, _, err = run(*words)
+        assert code == 0
+        assert err.startswith(said)
+        assert err.count("\n") == 1
+    assert {line.split()[2] for line in (tmp_path / "r.run").read_text().splitlines()} == {"1", "2", "3"}
+    log.write_text("einkauf\n1,2,3\n2,3\n1,2\n")
+    line = bad_input(run("fit", "neighbors", log, "--out", model))
+    assert "log.txt:1:1: expected integer ids as in all other lines (--header if this line names the columns" in line
+    assert run("fit", "neighbors", log, "--out", model, "--header")[2] == ""
+    assert run("rank", model, log, "--header", "--out", tmp_path / "r.run")[2] == ""
+    assert len({line.split()[0] for line in (tmp_path / "r.run").read_text().splitlines()}) == 3
+
+
+def test_a_run_is_judged_by_a_log_of_events_that_its_header_tells(tmp_path, done):
+    """The first two columns were taken for pairs, users for sessions: every figure was 0."""
+    log, model, out = tmp_path / "log.csv", tmp_path / "m.safetensors", tmp_path / "r.run"
+    log.write_text("user,item,time\nu,a,0\nu,b,10\nv,a,5\nv,b,9\nv,c,12\n")
+    done("fit", "neighbors", log, "--out", model)
+    done("rank", model, log, "--out", out)
+    said = done("evaluate", out, log, "--system", "neighbors", "--measures", "recall@3", "--json")
+    assert done("evaluate", out, log, "--measures", "recall@3", "--json") == said == '{"recall@3": 1.0}\n'
+    log.write_text("wer,was,wann\nu,a,0\nu,b,10\nv,a,5\nv,b,9\nv,c,12\n")
+    words = ("--columns", "user=wer,item=was,time=wann")
+    assert done("evaluate", out, log, *words, "--measures", "recall@3", "--json") == said
+
+
+@pytest.mark.filterwarnings("always::UserWarning")
+def test_a_header_hides_and_shows_nothing(tmp_path, run, done):
+    log, model, out = tmp_path / "log.txt", tmp_path / "m.safetensors", tmp_path / "r.run"
+    log.write_text("a,b\nb,c\na,c\n")
+    done("fit", "neighbors", log, "--out", model)
+    (tmp_path / "some.txt").write_text("item\na\nb\n")
+    (tmp_path / "not.csv").write_text("session,item\n0,a\n")
+    (tmp_path / "mixed.csv").write_text("x,a\n0,a\n1,a\n")
+    code, _, err = run(
+        "rank", model, log, "--candidates", tmp_path / "some.txt", "--exclude", tmp_path / "not.csv", "--out", out
+    )
+    assert code == 0
+    assert [line.split(" ")[2] for line in err.splitlines()] == ["'item'", "'session',"]
+    done("rank", model, log, "--exclude", tmp_path / "mixed.csv", "--out", out)
+
+
+@pytest.mark.filterwarnings("always::UserWarning")
+def test_a_run_whose_lists_are_cut_is_told_of(tmp_path, letor, run):
+    """Average precision of lists of two was printed as if it were that of the whole lists."""
+    model, cut, whole = tmp_path / "m.safetensors", tmp_path / "cut.run", tmp_path / "whole.run"
+    run("fit", "feature", letor, "--out", model)
+    run("rank", model, letor, "--top", "1", "--out", cut)
+    run("rank", model, letor, "--out", whole)
+    code, out, err = run("evaluate", cut, letor, "--measures", "p@1,map,mrr", "--json")
+    assert code == 0
+    by_model = json.loads(run("evaluate", model, letor, "--measures", "p@1,map,mrr", "--json")[1])
+    assert json.loads(out)["p@1"] == by_model["p@1"]
+    assert json.loads(out)["map"] < by_model["map"]
+    assert err.startswith(f"slatewise: {cut}: ")
+    assert "lists end after 1 documents, too early for map" in err
+    assert "relevant documents behind the ends count as not found; rank with a larger --top if there are more" in err
+    assert run("evaluate", cut, letor, "--measures", "p@1")[2] == ""
+    assert run("evaluate", whole, letor, "--measures", "p@1,map,mrr")[2] == ""

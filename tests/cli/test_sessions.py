@@ -180,8 +180,8 @@ def test_a_run_is_judged_by_what_was_taken_later(tmp_path, done):
         ),
         (("fit", "neighbors", "log.csv", "--out", "m.safetensors", "--columns", "who=x"), "names from session, item"),
         (
-            ("fit", "neighbors", "log.csv", "--out", "m.safetensors", "--header"),
-            "--header, --weight: expected with files",
+            ("fit", "neighbors", "log.csv", "--out", "m.safetensors", "--weight", "2"),
+            "--weight: expected with files of pairs",
         ),
         (("evaluate", "m.run", "log.txt", "--exclude-last"), "--exclude, --candidates: expected with a model"),
         (

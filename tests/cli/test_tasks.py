@@ -138,7 +138,7 @@ def test_weights_of_pairs_count(tmp_path: Path) -> None:
         models.append(model)
     assert models[1].rank(["a", "b"], 1).ids.tolist() == [["y"], ["x"]]
     assert models[0].item_factors_.tobytes() != models[1].item_factors_.tobytes()
-    with pytest.raises(ValueError, match="--header, --weight: expected with files of pairs"):
+    with pytest.raises(ValueError, match="--header: expected with files of pairs"):
         task_named("margin").reading(PairColumns(header=True))
 
 
@@ -170,7 +170,7 @@ def test_features_rank_the_catalogue(tmp_path: Path) -> None:
     assert first == pytest.approx(Y[np.arange(300), model.rank(X, 1).ids.ravel()].mean())
     assert first > 0.95
     assert len(task.run(model, path, 99).scores) == 1200
-    with pytest.raises(ValueError, match="--header, --weight: expected with files of pairs"):
+    with pytest.raises(ValueError, match="--header: expected with files of pairs"):
         task.reading(PairColumns(header=True)).run(model, path, 2)
 
 

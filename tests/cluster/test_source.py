@@ -301,6 +301,7 @@ def test_lists_are_those_of_the_rows(tmp_path):
     assert lists.grades.tolist() == [0.0, 1.0, 2.0]
 
 
+@pytest.mark.filterwarnings("ignore:.*lists are left out")
 def test_bad_files_are_named(tmp_path):
     X, y, qid = rows(3)
     paths = written(tmp_path, X, y, qid)

@@ -141,6 +141,7 @@ def refusal(estimator, parameter, value):
     return "accepted"
 
 
+@pytest.mark.filterwarnings("ignore:all .* rows are one list")
 def test_fit_refuses_every_bad_value_by_name():
     for triple in TRIPLES:
         message = refusal(*triple.values)

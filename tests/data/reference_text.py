@@ -156,11 +156,16 @@ def reference_sessions(data: bytes) -> object:
     guesses = (first_delimiter(str(raw, "utf-8", "replace")) for raw in loose)
     delimiter = next((guess for guess in guesses if guess), " ")
     sessions: list[list[str]] = []
+    first = 0
     for line, text in lines(data):
         fields = re.findall(r"[^ \t]+", text) if delimiter == " " else re.split(re.escape(delimiter), text)
         if is_blank(text) or '"' in text or not all(map(is_id, fields)):
             raise Rejected(line)
         sessions.append(fields)
+        first = line if len(sessions) == 1 else first
+    others = [item for session in sessions[1:] for item in session]
+    if others and not any(map(NUMBER.fullmatch, sessions[0])) and all(map(is_plain, others)):
+        raise Rejected(first)
     return to_ids([item for session in sessions for item in session]), tuple(map(len, sessions))
 
 

@@ -83,13 +83,13 @@ def test_columns_by_index_and_by_name() -> None:
 
 
 def test_a_likely_header_is_an_error_that_says_so() -> None:
-    text = b"user,item\n1,x\n2,y\n"
-    with pytest.raises(DataError, match=r"file.txt:1:1: expected an integer id .*header=True.*found 'user'"):
+    text = b"kunde,artikel\n1,x\n2,y\n"
+    with pytest.raises(DataError, match=r"file.txt:1:1: expected an integer id .*header=True.*found 'kunde'"):
         read_pairs(named(text))
-    assert read_pairs(named(text), header=False).queries.tolist() == ["user", "1", "2"]
+    assert read_pairs(named(text), header=False).queries.tolist() == ["kunde", "1", "2"]
     assert read_pairs(named(text), header=True).queries.tolist() == [1, 2]
-    with pytest.raises(DataError, match=r"file.txt:1:8: expected a finite weight \(header=True"):
-        read_pairs(named(b"q,item,plays\nu,x,1\n".replace(b"q,item", b"q,itex")), weight=2)
+    with pytest.raises(DataError, match=r"file.txt:1:7: expected a finite weight \(header=True"):
+        read_pairs(named(b"q,was,plays\nu,x,1\n"), weight=2)
     with pytest.warns(DataWarning, match="left out 1 row"):
         assert read_pairs(named(text), on_error="skip").queries.tolist() == [1, 2]
 
@@ -164,3 +164,36 @@ def test_public_data(shared_data: Path) -> None:
 def test_two_columns_are_asked_for() -> None:
     with pytest.raises(ValueError, match="columns: expected two"):
         read_pairs(io.BytesIO(b"a,b,3\n"), columns=(0, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [
+        (b"user,item", {}),
+        (b"userID\tartistID", {}),
+        (b'"Customer";"Product"', {}),
+        (b"query_id docno", {}),
+        (b"time,user,song_name", {"columns": (1, 2)}),
+        (b"user,item,plays", {"weight": 2}),
+    ],
+)
+@pytest.mark.parametrize("ids", [(b"ann", b"tea"), (b"7", b"x"), (b"7", b"8")])
+def test_well_known_names_are_a_header_and_no_query(names, options, ids) -> None:
+    mark = next(one for one in (b",", b"\t", b";", b" ") if one in names)
+    others = [b"5"] * (names.count(mark) - 1)
+    line = mark.join([*others, *ids] if "columns" in options else [*ids, *others]) + b"\n"
+    text = names + b"\n" + line + line
+    with pytest.warns(DataWarning, match=r"^file\.txt:1: .* read as the names of columns, not as ids \(header=False"):
+        pairs = read_pairs(named(text), **options)
+    same = read_pairs(named(text), header=True, **options)
+    assert pairs.queries.tolist() == same.queries.tolist() == [int(ids[0]) if ids[0].isdigit() else ids[0].decode()] * 2
+    assert pairs.items.tolist() == same.items.tolist()
+    assert pairs.skipped.count == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"user1,item1\n", b"song,movie\n", b"user,tea\nann,tea\n", b"user,item,5\n", b"7,item\n", b"a,b\nuser,item\n"],
+)
+def test_a_line_that_may_be_data_is_data(text) -> None:
+    assert len(read_pairs(named(text)).items) == text.count(b"\n")

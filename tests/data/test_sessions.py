@@ -37,7 +37,7 @@ def test_integers_read_back_as_they_were_written(tmp_path_factory: pytest.TempPa
 def test_strings_read_back_as_they_were_written(tmp_path_factory: pytest.TempPathFactory, sessions) -> None:
     path = tmp_path_factory.getbasetemp() / "names.txt"
     write_sessions(path, make(sessions, np.str_))
-    again = read_sessions(path)
+    again = read_sessions(path, header=False)
     assert [list(map(str, session)) for session in lists(again)] == sessions
 
 
@@ -180,3 +180,25 @@ def test_offsets_are_checked(items: list[int], offsets: list[int], message: str)
 def test_what_is_no_session_is_refused(key: object) -> None:
     with pytest.raises((IndexError, TypeError)):
         make([[1], [2], [3]], np.int64)[key]  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("names", [b"items", b"session_items", b"session,items", b"user_id,item_id", b"item item item"])
+def test_well_known_names_are_no_session(names) -> None:
+    text = names + b"\n1,2,3\n4,5\n"
+    with pytest.warns(DataWarning, match=r"^file\.txt:1: .* read as the names of columns, not as ids \(header=False"):
+        found = read_sessions(named(text))
+    assert lists(found) == lists(read_sessions(named(text), header=True)) == [[1, 2, 3], [4, 5]]
+    assert lists(read_sessions(named(text), header=False))[1:] == [["1", "2", "3"], ["4", "5"]]
+
+
+def test_other_names_above_numbers_are_an_error_that_says_so() -> None:
+    text = b"einkauf,ware\n1,2\n3\n"
+    with pytest.raises(DataError, match=r"file.txt:1:1: expected integer ids .*header=True.*found 'einkauf'"):
+        read_sessions(named(text))
+    with pytest.warns(DataWarning, match="left out 1 row"):
+        assert lists(read_sessions(named(text), on_error="skip")) == [[1, 2], [3]]
+    assert lists(read_sessions(named(text), header=True)) == [[1, 2], [3]]
+    for data in (b"tea\n1,x\n", b"tea,4\n1\n", b"007\n1\n", b"tea\n"):
+        assert len(read_sessions(named(data))) == data.count(b"\n")
+    with pytest.raises(DataError, match="expected a line that names the columns, found an empty file"):
+        read_sessions(named(b""), header=True)

@@ -18,6 +18,7 @@ from slatewise.model.file import ModelState, read_model, write_model
     [MatchingRanker(repeats=1), MatchingRanker(repeats=1, surrogate="max-margin"), MatchingRanker(subsets="whole")],
     expected_failed_checks=lambda estimator: WEIGHTS_OF_LISTS,
 )
+@pytest.mark.filterwarnings("ignore:all .* rows are one list")
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -121,6 +122,7 @@ def test_auto_chooses_a_strength(rows):
     np.testing.assert_array_equal(ranker.coef_, fixed.coef_)
 
 
+@pytest.mark.filterwarnings("ignore:all .* rows are one list")
 def test_one_list_cannot_choose_a_strength(rows):
     X, y, qid = rows
     with pytest.raises(ValueError, match="l2: expected a number where there is one list"):
@@ -154,7 +156,7 @@ def test_a_list_that_lacks_a_rating_is_used_with_those_it_has_unless_skipped():
     assert MatchingRanker(subsets="whole", absent="skip").fit(X, y, qid).n_skipped_ == 0
     with pytest.warns(UserWarning, match=r"1 of 2 lists are left out: 1 without 3 different ratings \(absent='skip'\)"):
         skipped = MatchingRanker(repeats=1, absent="skip").fit(X, y, qid)
-    alone = MatchingRanker(repeats=1).fit(X[:6], y[:6])
+    alone = MatchingRanker(repeats=1).fit(X[:6], y[:6], group=[6])
     np.testing.assert_array_equal(skipped.coef_, alone.coef_)
     with pytest.raises(ValueError, match="y: expected a list with 3 different ratings, found at most 2"):
         MatchingRanker(M=3, absent="skip").fit(X[:8], [0, 1, 0, 1, 2, 1, 2, 1], qid=np.repeat([0, 1], 4))
@@ -202,6 +204,7 @@ def test_many_grades_in_whole_lists_are_a_matter_of_y(found):
     MatchingRanker(subsets="whole", surrogate="max-margin", tol=0.1).fit(X, found, group=[30] * 4)
 
 
+@pytest.mark.filterwarnings("ignore:all .* rows are one list")
 def test_many_ratings_do_not_make_long_slates():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
@@ -228,6 +231,7 @@ def test_stopping_early_is_a_warning(rows, surrogate):
 
 
 @pytest.mark.parametrize("surrogate", ["likelihood", "max-margin"])
+@pytest.mark.filterwarnings("ignore:all .* rows are one list")
 def test_features_that_say_nothing_give_zero(surrogate):
     ranker = MatchingRanker(repeats=1, surrogate=surrogate).fit(np.ones((6, 2)), [0, 1, 2, 0, 1, 2])
     np.testing.assert_array_equal(ranker.coef_, [0.0, 0.0])
@@ -272,6 +276,7 @@ def test_ratings_that_never_differ_are_refused():
         MatchingRanker().fit(np.eye(4), [1, 1, 2, 2], qid=[0, 0, 1, 1])
 
 
+@pytest.mark.filterwarnings("ignore:all .* rows are one list")
 def test_ratings_too_far_apart_for_their_gain_are_refused():
     with pytest.raises(ValueError, match="y: expected ratings at most 500 apart"):
         MatchingRanker(surrogate="max-margin").fit(np.eye(2), [0, 2000])

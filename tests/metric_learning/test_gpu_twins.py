@@ -92,6 +92,19 @@ def test_a_cut_equals_the_numba_engines(loss, cone):
     np.testing.assert_allclose(its_gradient, gradient, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("cone", [Psd(), Orthant()])
+def test_what_rankings_lose_equals_the_numba_engines(loss, cone):
+    X, y = problem(60)
+    hinge = classes_hinge(X, y, loss, cone)
+    factor = cone.start(cone.identity(4) * np.linspace(0.2, 1.0, 4))
+    its = twin(hinge)
+    for judge in (Oracle(loss, 3), Oracle("map")):
+        expected = hinge.ranking_loss(factor, judge)
+        assert 0.0 < expected < 1.0
+        assert its.ranking_loss(factor, judge) == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize("loss", ["auc", "map"])
 def test_a_cut_touches_the_hinge_of_all_rankings(loss):
     rng = np.random.default_rng(3)

@@ -303,6 +303,7 @@ def test_the_metric_as_a_function(wine, settings):
 
 
 @pytest.mark.parametrize("regularizer", ["trace", "frobenius", "diagonal"])
+@pytest.mark.filterwarnings("ignore:worse than nothing was learned")
 def test_n_components_is_the_most_rank(wine, regularizer):
     X, y = wine
     settings = {"C": 10.0, "regularizer": regularizer}

@@ -5,12 +5,16 @@ import re
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import scale
 from tests.metric_judge import nearest_of, planes, risk, same_class
 
 from slatewise import MetricRanker
 from slatewise.core.results import NothingLearntWarning
+from slatewise.inference import most_violated
+from slatewise.metric_learning.task import make_task
+from slatewise.metrics import AP
 
 TOP = ["precision", "ndcg", "knn", "mrr"]
 LOSSES = ["auc", "map", *TOP]
@@ -82,7 +86,7 @@ def test_every_loss_learns_as_it_comes(load, loss):
 
 def test_nothing_learnt_is_a_warning_with_numbers(wine_rows):
     X, y = wine_rows
-    with pytest.warns(NothingLearntWarning, match="nothing or next to nothing was learnt") as caught:
+    with pytest.warns(NothingLearntWarning, match="nothing or next to nothing was learned") as caught:
         ranker = MetricRanker("knn", targets="all", pairs="all").fit(X, y)
     assert len(ranker.components_)  # what was found is kept
     text = str(caught[0].message)
@@ -94,6 +98,45 @@ def test_nothing_learnt_is_a_warning_with_numbers(wine_rows):
         MetricRanker("auc", C=0.01).fit(X, y)
     with pytest.warns(NothingLearntWarning, match="C=0.001"):
         MetricRanker("auc").path(X, y, [0.001, 1.0])
+
+
+@pytest.mark.parametrize("scaled", [16.0, 1.0])
+def test_ranking_worse_than_euclid_is_a_warning_with_numbers(scaled):
+    """C has a unit: what helps pixels from 0 to 16 left three directions of those from 0 to 1, without a word."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[::3] * scaled / 16.0, y[::3]
+    if scaled > 1.0:
+        MetricRanker(tol=1e-2).fit(X, y)  # a warning would be an error
+        return
+    with pytest.warns(
+        NothingLearntWarning, match="worse than nothing was learned: the learned distance ranks"
+    ) as caught:
+        ranker = MetricRanker(tol=1e-2).fit(X, y)
+    assert ranker.lower_bound_ < 0.97  # the neighborhood of W = 0 is not what it is about
+    learned, euclidean = (1.0 - _precision_of_others(Z, y) for Z in (ranker.transform(X), X))
+    found = re.findall(r"1 - map is ([0-9.]+) instead of ([0-9.]+)", str(caught[0].message))
+    np.testing.assert_allclose(np.array(found[0], dtype=float), [learned, euclidean], atol=1e-3)  # of pixels some tie
+    assert learned > euclidean
+
+
+def _precision_of_others(Z, y):
+    """Mean average precision of every row against all others."""
+    others = ~np.eye(len(y), dtype=bool)
+    scores, relevance = -euclidean_distances(Z, squared=True), y[:, None] == y
+    return AP()(relevance[others].reshape(len(y), -1).astype(float), scores[others].reshape(len(y), -1))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_what_rankings_lose_is_the_loss_of_all_that_is_relevant(wine_rows, loss):
+    X, y = wine_rows
+    task = make_task(MetricRanker(loss), X, y, None, None, None)
+    others = ~np.eye(len(y), dtype=bool)
+    scores, relevance = -euclidean_distances(X, squared=True), (y[:, None] == y).astype(np.int8)
+    lists = zip(scores[others].reshape(len(y), -1), relevance[others].reshape(len(y), -1), strict=True)
+    judge = "map" if loss == "auc" else loss
+    expected = np.mean([most_violated(judge, 1e8 * s, z, k=3).loss for s, z in lists])
+    assert task.euclidean_loss == pytest.approx(expected, abs=1e-9)
+    assert task.ranking_loss(3.0 * np.eye(X.shape[1])) == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_larger_psi_is_a_larger_metric():

@@ -10,6 +10,7 @@ from slatewise.model.file import ModelState, read_model, write_model
 
 
 @parametrize_with_checks([BestFeatureRanker()])
+@pytest.mark.filterwarnings("ignore:all .* rows are one list")
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -32,11 +33,13 @@ def test_no_other_feature_is_better(rows):
     assert measure(y, ranker.predict(X), qid) == max(everything)
 
 
+@pytest.mark.filterwarnings("ignore:all .* rows are one list")
 def test_small_mean_ranks_are_good():
     ranker = BestFeatureRanker("mean_rank").fit([[1.0], [2.0], [3.0]], [0, 0, 1])
     assert (ranker.sign_, ranker.train_score_) == (1.0, 1.0)
 
 
+@pytest.mark.filterwarnings("ignore:all .* rows are one list")
 def test_a_measure_that_counts_no_list_is_refused():
     with pytest.raises(ValueError, match="y: expected a list that auc"):
         BestFeatureRanker("auc").fit([[1.0], [2.0]], [0, 0])

@@ -56,7 +56,7 @@ def file_with(path, source, **changes):
 @pytest.fixture
 def model(tmp_path):
     rng = np.random.default_rng(0)
-    MarginRanker().fit(rng.normal(size=(12, 2)), np.arange(12) % 2).save(tmp_path / "model")
+    MarginRanker().fit(rng.normal(size=(12, 2)), np.arange(12) % 2, group=[12]).save(tmp_path / "model")
     return tmp_path / "model"
 
 

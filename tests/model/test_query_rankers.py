@@ -1,5 +1,7 @@
 """What all rankers of rows share: sparse rows, weights of lists, sizes of lists, routing."""
 
+import re
+
 import numpy as np
 import pytest
 import sklearn
@@ -8,7 +10,16 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-from slatewise import BestFeatureRanker, MarginRanker, MatchingRanker, datasets
+from slatewise import (
+    BestFeatureRanker,
+    CStarRanker,
+    GraphMatcher,
+    MarginRanker,
+    MatchingRanker,
+    MetricRanker,
+    datasets,
+)
+from slatewise.core.results import ConvergenceWarning
 
 RANKERS = [
     BestFeatureRanker(),
@@ -81,6 +92,7 @@ def test_the_best_feature_of_a_million():
     assert ranker.score(X, y, group=[10] * 20) == 1.0
 
 
+@pytest.mark.filterwarnings("ignore:all .* rows are one list")
 def test_features_that_are_all_zero_rank_as_dense_ones_do():
     """Whatever has an entry ranks badly here, up or down, in the order of the rows: the first empty feature is best."""
     X = np.zeros((6, 5))
@@ -92,6 +104,7 @@ def test_features_that_are_all_zero_rank_as_dense_ones_do():
     assert BestFeatureRanker().fit(csr_array((4, 3)), [0, 1, 0, 1]).feature_ == 0
 
 
+@pytest.mark.filterwarnings("ignore:all .* rows are one list")
 def test_sparse_rows_are_checked():
     X = csr_array(np.eye(4))
     X.data[2] = np.nan
@@ -219,3 +232,80 @@ def test_weights_are_routed_where_asked_for(rows):
     np.testing.assert_allclose(search.best_estimator_[-1].coef_, direct.coef_, rtol=1e-3, atol=1e-6)
     with sklearn.config_context(enable_metadata_routing=True), pytest.raises(ValueError, match="sample_weight"):
         make_pipeline(MaxAbsScaler(), MarginRanker()).fit(X, y, qid=qid, sample_weight=weight)
+
+
+# What is told of
+
+
+@pytest.mark.parametrize("ranker", [BestFeatureRanker(), MarginRanker(), MatchingRanker(M=2, repeats=1)], ids=named)
+def test_rows_that_all_become_one_list_are_told_of(rows, ranker):
+    """They are what a forgotten qid leaves."""
+    X, y, _ = rows
+    said = (
+        f"^all {len(y)} rows are one list without qid: pass qid, one id per row, or group=\\[{len(y)}\\] if they are$"
+    )
+    with pytest.warns(UserWarning, match=said):
+        alone = sklearn.clone(ranker).fit(X, y)
+    for ask in (alone.rank, lambda rows: alone.score(rows, y)):
+        with pytest.warns(UserWarning, match=said):
+            ask(X)
+    meant = sklearn.clone(ranker).fit(X, y, group=[len(y)])  # a warning would be an error
+    np.testing.assert_array_equal(meant.predict(X), alone.predict(X))
+    assert meant.score(X, y, group=[len(y)]) == alone.score(X, y, group=[len(y)])
+    assert meant.rank(X, group=[len(y)]).ids.tolist() == meant.rank(X, qid=np.zeros(len(y))).ids.tolist()
+    assert len(meant.rank(X[:1])) == 1
+
+
+ADVICE = {"max_iter", "tol", "C", "l2", "learner"}
+"""Parameters that a warning of a fit that stopped early may name."""
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        MarginRanker(max_iter=1),
+        MarginRanker(max_iter=1, C="auto"),
+        MatchingRanker(M=3, repeats=1, max_iter=1, l2=1e-6),
+        MatchingRanker(M=3, repeats=1, max_iter=1, surrogate="max-margin"),
+        MatchingRanker(subsets="whole", max_iter=1, l2="auto"),
+        MetricRanker(max_iter=1),
+        GraphMatcher(max_iter=1, l2=1e-6),
+        GraphMatcher(max_iter=1, surrogate="max-margin"),
+        CStarRanker(core=2, max_iter=1, C=10.0, tol=1e-9),
+        CStarRanker(core=2, max_iter=1, C=10.0, surrogate="max-margin", scores="linear"),
+        CStarRanker(core=2, max_iter=1, C=10.0, surrogate="max-margin", scores="linear", learner="bundle"),
+        CStarRanker(core=2, max_iter=1, C=10.0, surrogate="max-margin", scores="linear", learner="subgradient"),
+    ],
+    ids=named,
+)
+@pytest.mark.filterwarnings("ignore:.*lists are left out")
+@pytest.mark.filterwarnings("ignore:nothing was learned")
+def test_a_fit_that_stops_early_names_its_own_parameters(rows, ranker):
+    X, y, qid = rows
+    rng = np.random.default_rng(0)
+    graphs = rng.normal(size=(8, 5, 5, 2))
+    scenes = datasets.make_label_scenes(60, n_labels=6, random_state=0)
+    of = {
+        MetricRanker: (X, y > 1),
+        GraphMatcher: (list(graphs), [np.arange(5)] * 8),
+        CStarRanker: (scenes.X, scenes.Y),
+    }
+    with pytest.warns(ConvergenceWarning) as caught:
+        sklearn.clone(ranker).fit(*of.get(type(ranker), (X, y, qid)))
+    for warning in caught:
+        if issubclass(warning.category, ConvergenceWarning):
+            named = set(re.findall(r"\w+", str(warning.message))) & ADVICE
+            assert named
+            assert named <= set(ranker.get_params())
+
+
+@pytest.mark.parametrize(
+    ("loss", "advice"), [("map", "look at the features"), ("mrr", "'map' and 'auc' look at"), ("ndcg", "or a larger k")]
+)
+def test_where_nothing_is_learned_k_is_named_if_the_loss_has_one(rows, loss, advice):
+    X, y, qid = rows
+    with pytest.warns(UserWarning, match="nothing was learned") as caught:
+        MarginRanker(loss).fit(np.full_like(X, 0.1), y, qid)
+    text = next(str(one.message) for one in caught if "nothing" in str(one.message))
+    assert advice in text
+    assert ("larger k" in text) == (loss == "ndcg")

@@ -87,6 +87,7 @@ def test_score_without_qid_after_fit_with_qid_is_an_error(rows):
         ranker.score(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:all .* rows are one list")
 def test_score_over_one_list_is_fine_where_fit_saw_one(rows):
     X, y, _ = rows
     assert 0 <= BestFeatureRanker().fit(X, y).score(X, y) <= 1

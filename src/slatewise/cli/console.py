@@ -144,3 +144,8 @@ def without_nan(value: Any) -> Any:
             return None
         case _:
             return value
+
+
+def as_options(text: str) -> str:
+    """Say what a reader advises in the words of the command line."""
+    return text.replace("header=True", "--header").replace("header=False", "--no-header")

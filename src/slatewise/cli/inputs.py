@@ -7,11 +7,11 @@ without them, and one with them just as well.
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import islice
@@ -23,9 +23,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from slatewise import data, datasets
+from slatewise.cli.console import as_options
 from slatewise.core.errors import DataError
-from slatewise.data._delimited import guess_delimiter
+from slatewise.data._delimited import guess_delimiter, splitter_for
+from slatewise.data._lines import Line
 from slatewise.data._source import open_source
+from slatewise.data._tokens import name_columns
 from slatewise.data.arff import labels_in_relation
 from slatewise.data.records import Float, Ids, Int, MultiLabel, Pairs, Qrels, RowsToRank, Run, Sessions, Strings
 from slatewise.datasets.records import LabelledSet, MultiLabelSet, RankingSet, SessionSet
@@ -247,7 +250,7 @@ def read_classes(
 
 @dataclass(frozen=True)
 class PairColumns:
-    """What the command line says of a file of pairs."""
+    """What the command line says of a file of pairs, or, but for the weight, of sessions."""
 
     header: bool | None = None
     """Whether ``--header`` or ``--no-header`` was said."""
@@ -267,11 +270,12 @@ def read_interactions(name: str, columns: PairColumns = UNSAID, part: Part | Non
     _require_text(path)
     if is_table_of_text(name):
         pairs = _read_pairs(name, columns, part)
-    elif columns != UNSAID:
-        raise ValueError(f"--header, --weight: expected a file of pairs, .csv or .tsv, found {name}")
+    elif columns.weight is not None:
+        raise ValueError(f"--weight: expected a file of pairs, .csv or .tsv, found {name}")
     elif path.exists():
-        pairs = data.read_sessions(path).pairs()
+        pairs = _read_sessions(name, columns.header).pairs()
     else:
+        _require_file(name, columns.header)
         loaded = datasets.load(_known(name), SessionSet)
         pairs = (loaded.test if part is Part.TEST else loaded.train).pairs()
     _require_rows(name, len(pairs.items))
@@ -287,9 +291,9 @@ def read_queries(name: str, columns: PairColumns = UNSAID, part: Part | None = N
     if is_table_of_text(name):
         alone = _width(name) == 1
         return _read_pairs(name, columns, part, (0, 0) if alone else (0, 1)).queries
-    if path.exists() and columns == UNSAID:
+    if path.exists() and columns.weight is None:
         _require_text(path)
-        sessions = data.read_sessions(path)
+        sessions = _read_sessions(name, columns.header)
         _require_rows(name, len(sessions.items))
         alone = sessions.items[sessions.offsets[:-1][np.diff(sessions.offsets) == 1]]
         return np.concatenate([sessions.pairs().queries, alone])
@@ -311,22 +315,41 @@ EVENT_OPTIONS = "--columns, --gap"
 _EVENT_COLUMNS = ("session", "item", "time", "user")
 
 
-def read_session_log(name: str, events: EventColumns = NO_EVENTS, part: Part | None = None) -> Sessions:
+def read_session_log(
+    name: str, events: EventColumns = NO_EVENTS, part: Part | None = None, header: bool | None = None
+) -> Sessions:
     """Read sessions: CSV or TSV of events, a file with one session per line, or a named set of them."""
     path = Path(name)
     _require_text(path)
     if is_table_of_text(name):
+        if header is False:
+            raise ValueError(f"--no-header: expected a file of one session per line, found a table, {name}")
         options: dict[str, Any] = {} if events.gap is None else {"gap": events.gap}
         sessions = data.read_events(name, **_event_columns(events.columns), **options)
     elif events != NO_EVENTS:
         raise ValueError(f"{EVENT_OPTIONS}: expected with a table of events, .csv or .tsv, found {name}")
     elif path.exists():
-        sessions = data.read_sessions(path)
+        sessions = _read_sessions(name, header)
     else:
+        _require_file(name, header)
         loaded = datasets.load(_known(name), SessionSet)
         sessions = loaded.test if part is Part.TEST else loaded.train
     _require_rows(name, len(sessions.items))
     return sessions
+
+
+def is_table_of_events(name: str, asked: set[str]) -> bool:
+    """Tell a log of events from pairs by its header: columns item and session, or item, user and time.
+
+    Users with times are pairs where a run ``asked`` for users, not for sessions.
+    """
+    names = set(_first_fields(name))
+    if {"item", "session"} <= names:
+        return True
+    if not {"item", "user", "time"} <= names:
+        return False
+    users = data.read_pairs(name, columns=("user", "item"), header=True).queries
+    return not asked <= set(users.astype(np.str_).tolist())
 
 
 def _event_columns(text: str | None) -> dict[str, str]:
@@ -338,12 +361,42 @@ def _event_columns(text: str | None) -> dict[str, str]:
     return {own.strip(): column.strip() for own, _, column in pairs}
 
 
-def read_item_ids(name: str) -> Ids:
+def read_item_ids(name: str, header: bool | None = None) -> Ids:
     """Read ids of items, one per line."""
     _require_text(Path(name))
-    items = data.read_sessions(name).items
+    items = _read_sessions(name, header).items
     _require_rows(name, len(items))
     return items
+
+
+def read_excluded(name: str, header: bool | None = None) -> Pairs:
+    """Read which query is not to be shown which item: CSV or TSV, the first two columns.
+
+    A first line of text above numbers is data: ids of queries may be of any kind. Well-known names are a header.
+    """
+    if not is_table_of_text(name):
+        raise ValueError(f"--exclude: expected a file of pairs, .csv or .tsv, found {name}")
+    is_header = header is None and name_columns(_first_fields(name)[:2])
+    return read_interactions(name, PairColumns(None if is_header else False))
+
+
+def _read_sessions(name: str, header: bool | None) -> Sessions:
+    with _in_words_of_options():
+        return data.read_sessions(name, header=header)
+
+
+@contextmanager
+def _in_words_of_options() -> Generator[None]:
+    """Let errors of readers speak of options instead of arguments; ``main`` does the same with warnings."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(error.name, error.line, error.column, as_options(error.expected), error.found) from None
+
+
+def _require_file(name: str, header: bool | None) -> None:
+    if header is not None:
+        raise ValueError(f"--header: expected a file of pairs or sessions, found {name}")
 
 
 def is_table_of_text(name: str) -> bool:
@@ -358,11 +411,8 @@ def _read_pairs(name: str, columns: PairColumns, part: Part | None, places: tupl
         if header is False:
             raise ValueError(f"--weight: expected a column's number, from 0, with --no-header, found {weight!r}")
         header = True
-    try:
+    with _in_words_of_options():
         pairs = data.read_pairs(name, columns=places, weight=column, header=header)
-    except DataError as error:
-        expected = error.expected.replace("header=True", "--header").replace("header=False", "--no-header")
-        raise DataError(error.name, error.line, error.column, expected, error.found) from None
     if pairs.weights is not None and not ((pairs.weights >= 0).all() and pairs.weights.any()):
         raise ValueError(f"--weight: expected numbers >= 0, and one > 0, in {name}, found {pairs.weights.min()}")
     if header is None and places[0] != places[1]:
@@ -374,7 +424,9 @@ def _read_pairs(name: str, columns: PairColumns, part: Part | None, places: tupl
 
 def _warn_of_names(name: str, pairs: Pairs) -> None:
     """Tell of texts in the first line that occur in no other; above numbers they were an error already."""
-    first = [str(ids[0]) for ids in (pairs.queries, pairs.items)]
+    first = [str(ids[0]) for ids in (pairs.queries[:1], pairs.items[:1]) if len(ids)]
+    if first != _first_fields(name)[:2]:
+        return  # the header was recognized, or there is nothing
     others = np.concatenate([ids[1:].astype(np.str_) for ids in (pairs.queries, pairs.items)])
     texts = all(ids.dtype.kind == "U" for ids in (pairs.queries, pairs.items))
     if texts and len(others) and not np.isin(first, others).any():
@@ -392,11 +444,15 @@ def _warn_of_more_columns(name: str) -> None:
 
 
 def _width(name: str) -> int:
-    """Return how many fields the first line of a file of pairs has."""
+    return len(_first_fields(name))
+
+
+def _first_fields(name: str) -> list[str]:
+    """Return the fields of the first line of a table of text."""
     _require_text(Path(name))
     with open_source(name) as source:
-        line = next((text for _, text in source.text_lines() if text.strip()), "")
-    return len(next(csv.reader([line], delimiter=guess_delimiter(line) or " ")))
+        number, text = next(((number, text) for number, text in source.text_lines() if text.strip()), (1, ""))
+    return splitter_for(guess_delimiter(text) or " ").split(Line(name, number, text))
 
 
 def _csv_classes(name: str, n_features: int | None = None) -> Classes:

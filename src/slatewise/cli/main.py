@@ -18,7 +18,7 @@ from typer.exceptions import TyperException
 
 from slatewise._version import __version__
 from slatewise.cli import label
-from slatewise.cli.console import check_target, print_table, without_nan, working
+from slatewise.cli.console import as_options, check_target, print_table, without_nan, working
 from slatewise.core.errors import ProjectError, printable
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from slatewise.cli.inputs import EventColumns, PairColumns, TagColumns
     from slatewise.cli.tasks import Showing
-    from slatewise.data.records import Qrels, Run
 
 app = typer.Typer(
     name="slatewise",
@@ -41,7 +40,11 @@ app.add_typer(label.app)
 
 HeaderOption = Annotated[
     bool | None,
-    typer.Option("--header/--no-header", help="Whether the first line of a file of pairs names its columns."),
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line of a file of pairs or sessions names its columns; default: where well-known "
+        "names say so.",
+    ),
 ]
 LabelsOption = Annotated[
     str | None,
@@ -355,7 +358,7 @@ def evaluate(
     """
     from slatewise import load, metrics
     from slatewise.cli import inputs
-    from slatewise.cli.tasks import EVERYTHING, SHOWING_OPTIONS, judgements_for, task_of
+    from slatewise.cli.tasks import EVERYTHING, SHOWING_OPTIONS, judgements_for, measure_run, task_of
 
     names = [name.strip() for name in measures.split(",")]
     tool = None if preset is None else metrics.preset(preset)
@@ -382,8 +385,7 @@ def evaluate(
             raise ValueError(f"{SHOWING_OPTIONS}: expected with a model, found a run, which shows what it has")
         run = inputs.read_run(str(system))
         judged = judgements_for(run, data, made_by, pairs, catalogue, tagged, events)
-        _warn_of_strangers(system, data, run, judged.qrels)
-        figures = list(metrics.evaluate_run(parsed, run, judged.qrels, missing=judged.missing).values())
+        figures = measure_run(run, str(system), judged, data, parsed)
     values = dict(zip(names, figures, strict=True))
     if as_json:
         print(json.dumps(without_nan(values)))
@@ -524,8 +526,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Say in one line what the library warns of, without its place in the code."""
-    print(f"slatewise: {printable(' '.join(str(message).split()))}", file=sys.stderr)
+    """Say in one line what the library warns of, without its place in the code and in the words of the options."""
+    print(f"slatewise: {printable(as_options(' '.join(str(message).split())))}", file=sys.stderr)
 
 
 def _one_line(error: Exception) -> str:
@@ -570,15 +572,6 @@ def _is_model(path: Path) -> bool:
     with open(path, "rb") as file:
         start = file.read(9)
     return start[3:] == bytes(5) + b"{"  # no header is longer than three bytes can say
-
-
-def _warn_of_strangers(system: Path, data: str, run: Run, qrels: Qrels) -> None:
-    """Say it where nothing that a run ranks is judged: then its ids are most likely of another kind."""
-    ranked = set(run.doc_ids.tolist())
-    if ranked and not ranked & set(qrels.doc_ids.tolist()):
-        first = run.doc_ids.tolist()[0]
-        what = f"none of the {len(ranked)} documents of the run, {first!r} the first, is judged"
-        warnings.warn(f"{system}: {what} in {data}: are they named alike?", stacklevel=2)
 
 
 def _write_json(path: Path | None, value: dict[str, Any]) -> None:

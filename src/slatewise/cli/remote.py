@@ -158,9 +158,8 @@ def _catalogue(remote: Remote, task: Any, data: str, top: int) -> Run:
     whole = remote.about["ids"] == "whole numbers"
     queries: list[Any] = [int(one) for one in asked if _WHOLE.fullmatch(one)] if whole else asked.tolist()
     kind = np.int64 if whole else np.str_
-    found = list(
-        remote.answers("rank", queries, k=k, **_fields(Switches.read(task.shown, np.empty(0, kind), np.empty(0)).given))
-    )
+    switches = Switches.read(task.shown, np.empty(0, kind), np.empty(0), task.columns.header)
+    found = list(remote.answers("rank", queries, k=k, **_fields(switches.given)))
     known = [one for one in found if not one["unknown"]]
     if not known:
         raise ValueError(f"{data}: expected queries that the model knows, found none")

@@ -43,9 +43,11 @@ from slatewise.cli.inputs import (
     has_query_ids,
     is_json_lines,
     is_qrels,
+    is_table_of_events,
     is_table_of_text,
     is_tag_file,
     read_classes,
+    read_excluded,
     read_grades,
     read_interactions,
     read_item_ids,
@@ -58,6 +60,8 @@ from slatewise.core.progress import tell
 from slatewise.core.rankings import Rankings
 from slatewise.data import read_qrels
 from slatewise.data.records import Ids, MultiLabel, Qrels, RowsToRank, Run, Sessions, Strings
+from slatewise.metrics.evaluate import Ends, evaluate_with_ends
+from slatewise.metrics.measure import mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +99,18 @@ class Switches:
     """Items that a query, called so, is not to be shown."""
 
     @classmethod
-    def read(cls, shown: Showing, item_ids: Ids, names: Ids) -> Self:
-        """Read the files; ids become those of the model's kind. ``names``: what the queries are called."""
+    def read(cls, shown: Showing, item_ids: Ids, names: Ids, header: bool | None = None) -> Self:
+        """Read the files; ids become those of the model's kind. ``names``: what the queries are called.
+
+        ``header``: what the command line says of the data. Only ``--no-header`` holds for these files, too.
+        """
+        header = False if header is False else None
         given: dict[str, Any] = {"exclude_seen": shown.exclude_seen, "unknown": "ignore"}
         if shown.candidates is not None:
-            given["candidates"] = _as_known(shown.candidates, read_item_ids(shown.candidates), item_ids)
+            given["candidates"] = _as_known(shown.candidates, read_item_ids(shown.candidates, header), item_ids)
         if shown.exclude is None:
             return cls(given, None)
-        pairs, excluded = read_interactions(shown.exclude, PairColumns(header=False)), dict[str, list[Any]]()
+        pairs, excluded = read_excluded(shown.exclude, header), dict[str, list[Any]]()
         items = _as_known(shown.exclude, pairs.items, item_ids).tolist()
         for name, item in zip(pairs.queries.astype(np.str_).tolist(), items, strict=True):
             excluded.setdefault(name, []).append(item)
@@ -141,8 +149,10 @@ class Task(ABC):
 
     def reading(self, columns: PairColumns, tagged: TagColumns = NO_TAGS) -> Self:
         """Return the task that reads files of pairs, or of tagged rows, like this; most have neither."""
-        if columns != UNSAID:
-            raise ValueError("--header, --weight: expected with files of pairs, for latent, only")
+        if columns.weight is not None:
+            raise ValueError("--weight: expected with files of pairs, for latent, only")
+        if columns.header is not None:
+            raise ValueError("--header: expected with files of pairs or sessions, found other data")
         if tagged != NO_TAGS:
             raise ValueError(f"{TAG_OPTIONS}: expected with rows that have labels, for cstar, only")
         return self
@@ -320,7 +330,8 @@ class CatalogueTask(Task):
 
     def fit(self, estimator: Any, data: str) -> None:
         """Fit on observed pairs, or on features of the queries."""
-        if self.columns == UNSAID and has_labels(data):
+        if has_labels(data):
+            super().reading(self.columns)
             rows = read_labels(data, part=Part.TRAIN)
             estimator.fit(rows.X, rows.Y)
             return
@@ -349,7 +360,8 @@ class CatalogueTask(Task):
     def judgements(self, data: str, catalogue: str | None) -> Judgements:
         """Return the items observed with each query, all of which count; or the labels of rows, named from 0."""
         _without(catalogue)
-        if self.columns == UNSAID and has_labels(data):
+        if has_labels(data):
+            super().reading(self.columns)
             return Judgements(_labels_of_rows(data))
         return Judgements(self._observed(data), missing="zero")
 
@@ -375,7 +387,7 @@ class CatalogueTask(Task):
         if len(unknown):
             what = f"{len(unknown)} of {len(asked)} queries, {str(unknown[0])!r} the first, are unknown to the model"
             warnings.warn(f"{data}: {what} and {otherwise}", stacklevel=2)
-        switches = Switches.read(self.shown, model.item_ids_, queries).of(queries)
+        switches = Switches.read(self.shown, model.item_ids_, queries, self.columns.header).of(queries)
         return model.rank(queries, min(top, len(model.item_ids_)), **switches).to_run()
 
 
@@ -385,6 +397,12 @@ class SessionTask(Task):
 
     events: EventColumns = NO_EVENTS
     shown: Showing = EVERYTHING
+    header: bool | None = None
+
+    def reading(self, columns: PairColumns, tagged: TagColumns = NO_TAGS) -> Self:
+        """Return the task that takes the first line of a file of sessions for names, or for a session."""
+        super().reading(replace(columns, header=None), tagged)
+        return replace(self, header=columns.header)
 
     def of_events(self, events: EventColumns) -> Self:
         """Return the task that reads tables of events like this."""
@@ -396,13 +414,13 @@ class SessionTask(Task):
 
     def fit(self, estimator: Any, data: str) -> None:
         """Fit on sessions."""
-        estimator.fit(read_session_log(data, self.events, Part.TRAIN))
+        estimator.fit(read_session_log(data, self.events, Part.TRAIN, self.header))
 
     def run(self, model: Any, data: str, top: int) -> Run:
         """Rank what comes after every session; sessions without id are named by number, from 0."""
         sessions = self._sessions(model, data)
         names = _names(sessions)
-        switches = Switches.read(self.shown, model.item_ids_, names).of(names)
+        switches = Switches.read(self.shown, model.item_ids_, names, self.header).of(names)
         return model.rank(sessions, min(top, len(model.item_ids_)), **switches).to_run()
 
     def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
@@ -414,7 +432,7 @@ class SessionTask(Task):
         cuts = [measure.name.partition("@")[2] for measure in measures]
         depth = min(max(map(int, cuts)) if all(map(str.isdigit, cuts)) else DEEPEST, len(model.item_ids_))
         fixed = [replace(measure, empty=0) for measure in measures]
-        switches, totals = Switches.read(self.shown, model.item_ids_, names), np.zeros(len(measures))
+        switches, totals = Switches.read(self.shown, model.item_ids_, names, self.header), np.zeros(len(measures))
         for first in range(0, len(prefixes), PREFIXES_AT_ONCE):
             part = prefixes[first : first + PREFIXES_AT_ONCE]
             found = model.rank(part, depth, **switches.of(names[part.sessions]))
@@ -427,7 +445,7 @@ class SessionTask(Task):
     def judgements(self, data: str, catalogue: str | None) -> Judgements:
         """Return the items of each session, by its name: what those that were ranked for went on to take."""
         _without(catalogue)
-        sessions = read_session_log(data, self.events, Part.TEST)
+        sessions = read_session_log(data, self.events, Part.TEST, self.header)
         lengths = np.diff(sessions.offsets)
         names = _names(sessions)
         items = sessions.items[sessions.offsets[0] : sessions.offsets[-1]]
@@ -436,7 +454,7 @@ class SessionTask(Task):
         return Judgements(Qrels(queries, taken, np.ones(len(taken), dtype=np.int64)), missing="zero")
 
     def _sessions(self, model: Any, data: str) -> Sessions:
-        sessions = read_session_log(data, self.events, Part.TEST)
+        sessions = read_session_log(data, self.events, Part.TEST, self.header)
         return replace(sessions, items=_as_known(data, sessions.items, model.item_ids_))
 
 
@@ -506,11 +524,13 @@ def judgements_for(
 
     ``system`` says what made the run. Without it the file does: rows with ``qid:`` are documents, other rows of
     features have labels (classes, where the run's documents are none of the labels), as do JSON lines and whatever
-    ``tagged`` speaks of, CSV and TSV are pairs (classes, where the run's queries are the numbers of their lines),
-    other lines are sessions.
+    ``tagged`` speaks of, CSV and TSV are pairs (events, where the header says so and the run's queries are no users;
+    classes, where they are the numbers of the lines), other lines are sessions.
     """
     if system is None and tagged != NO_TAGS:
         system = "cstar"
+    if system is None and events != NO_EVENTS:
+        system = "sessions"
     if system is None and columns == UNSAID and is_qrels(data):
         _without(catalogue)
         return Judgements(read_qrels(data))
@@ -527,6 +547,42 @@ def judgements_for(
     return judged
 
 
+def measure_run(run: Run, name: str, judged: Judgements, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
+    """Measure a run, called ``name``, against the judgements of ``data``; say where its lists end too early for it."""
+    found, ends = evaluate_with_ends(measures, run, judged.qrels, judged.missing)
+    if _are_named_alike(run, name, judged.qrels, data):
+        _warn_of_ends(name, ends)
+    return [mean(values) for values in found.values.values()]
+
+
+def _are_named_alike(run: Run, name: str, qrels: Qrels, data: str) -> bool:
+    """Say it where nothing that a run ranks is judged: then its ids are most likely of another kind."""
+    ranked = set(run.doc_ids.tolist())
+    if not ranked or ranked & set(qrels.doc_ids.tolist()):
+        return True
+    what = f"none of the {len(ranked)} documents of the run, {run.doc_ids.tolist()[0]!r} the first, is judged"
+    warnings.warn(f"{name}: {what} in {data}: are they named alike?", stacklevel=3)
+    return False
+
+
+def _warn_of_ends(name: str, ends: Ends) -> None:
+    """Tell of lists that are cut before a measure has seen all it looks for, and of queries without a list.
+
+    What cuts lists leaves as many documents in each; a list that is shorter than others has ended by itself.
+    """
+    n_lists, longest = len(ends.lengths), int(ends.lengths.max(initial=0))
+    found = {measure: where & (ends.lengths == longest) for measure, where in ends.too_early.items()}
+    cut = np.any(list(found.values()), axis=0)
+    if longest and cut.any():
+        names = ", ".join(measure for measure, where in found.items() if where.any())
+        what = f"{cut.sum()} of {n_lists} lists end after {longest} documents, too early for {names}"
+        lost = f"{ends.n_missing[cut].sum()} relevant documents behind the ends count as not found"
+        warnings.warn(f"{name}: {what}: {lost}; rank with a larger --top if there are more", stacklevel=3)
+    n_empty = int(np.sum(ends.lengths == 0))
+    if n_empty:
+        warnings.warn(f"{name}: {n_empty} of {n_lists} queries have no list and count as 0", stacklevel=3)
+
+
 def _system_of(run: Run, data: str) -> str:
     if not Path(data).exists() and data in datasets.names():
         kind = datasets.describe(data).kind
@@ -536,6 +592,8 @@ def _system_of(run: Run, data: str) -> str:
     if is_table_of_text(data):
         first = first_fields(data, "\t" if ".tsv" in data else ",")
         asked, rows = set(run.qid.tolist()), [str(row) for row in range(len(first))]
+        if is_table_of_events(data, asked):
+            return "sessions"
         is_by_row = asked == set(rows) or asked == set(rows[:-1])  # the first line may name the columns
         return "metric" if is_by_row and not asked <= set(first) else "latent"
     if data.endswith((".npz", ".arff")) or is_json_lines(data):

@@ -84,8 +84,12 @@ def one_slack(
     tol: float = 1e-3,
     max_iter: int = 1000,
     callback: Callable[[Round], None] | None = None,
+    easier: str = "lower C",
 ) -> Fit:
-    """Minimise to a relative gap of ``tol``; the parameters returned are the best ones seen."""
+    """Minimise to a relative gap of ``tol``; the parameters returned are the best ones seen.
+
+    ``easier``: what a warning of a larger gap advises, in the caller's parameters.
+    """
     best, best_objective, bound = np.zeros(len(cuts.weights)), np.inf, -np.inf
     history: list[Round] = []
     cut, converged = logged(objective.cut), False
@@ -105,7 +109,7 @@ def one_slack(
         if callback is not None:
             callback(history[-1])
         converged = history[-1].gap <= tol
-    warn_unless_converged(converged, history[-1].gap, tol, len(history))
+    warn_unless_converged(converged, history[-1].gap, tol, len(history), easier)
     return Fit(best, best_objective, bound, converged, tuple(history))
 
 
@@ -128,6 +132,6 @@ def with_ridge(
             callback(rescaled(found))
 
     with one_blas_thread():
-        fit = one_slack(objective, cuts, 1.0 / l2, tol=tol, max_iter=max_iter, callback=tell)
+        fit = one_slack(objective, cuts, 1.0 / l2, tol=tol, max_iter=max_iter, callback=tell, easier="raise l2")
     history = tuple(rescaled(found) for found in fit.history)
     return Fit(fit.params, l2 * fit.objective, l2 * fit.lower_bound, fit.converged, history)

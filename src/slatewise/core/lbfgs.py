@@ -44,8 +44,12 @@ def minimise(
     tol: float = 1e-3,
     max_iter: int = 500,
     callback: Callable[[Round], None] | None = None,
+    easier: str = "raise l2",
 ) -> Fit:
-    """Minimise P, with ``ridge`` for lambda, until the relative certified gap is at most ``tol``."""
+    """Minimise P, with ``ridge`` for lambda, until the relative certified gap is at most ``tol``.
+
+    ``easier``: what a warning of a larger gap advises, in the caller's parameters.
+    """
     seen: list[tuple[Params, float, Params]] = []
     history: list[Round] = []
     told: list[Params] = []
@@ -88,5 +92,5 @@ def minimise(
             if history[-1].gap > tol and not np.array_equal(told[0], w):
                 certified(w)  # where the search gave up may be another point than where it last was told of
     last = history[-1]
-    warn_unless_converged(last.gap <= tol, last.gap, tol, last.round)
+    warn_unless_converged(last.gap <= tol, last.gap, tol, last.round, easier)
     return Fit(w, last.objective, last.lower_bound, last.gap <= tol, tuple(history))

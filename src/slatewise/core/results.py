@@ -17,7 +17,7 @@ class ConvergenceWarning(UserWarning):
 
 
 class NothingLearntWarning(UserWarning):
-    """The best parameters there are hardly better than none: the certificate says so."""
+    """The best parameters there are hardly better than none, by the certificate, or those found worse than none."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class Fit:
         return Round(len(self.history), self.objective, self.lower_bound).gap
 
 
-def warn_unless_converged(converged: bool, gap: float, tol: float, rounds: int) -> None:
-    """Say so, always, when a learner stopped early."""
+def warn_unless_converged(converged: bool, gap: float, tol: float, rounds: int, easier: str = "lower C") -> None:
+    """Say so, always, when a learner stopped early; ``easier``: what to do to the strength that whoever asked has."""
     if not converged:
         warnings.warn(
             f"stopped after {rounds} rounds with a certified gap of {gap:.2e} (asked for {tol:.1e}): "
-            "raise max_iter, or tol, or lower C",
+            f"raise max_iter, or tol, or {easier}",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -64,7 +64,7 @@ def likelihood_fit(
             settings.callback(found, None)
 
     objective = _Weighed(likelihood, settings.C, root)
-    fit = minimise(objective, 1.0, first, tol=settings.tol, max_iter=settings.max_iter, callback=tell)
+    fit = minimise(objective, 1.0, first, tol=settings.tol, max_iter=settings.max_iter, callback=tell, easier="lower C")
     params = np.zeros(problem.n_params)
     W, G = problem.unpack(params)
     W[:, 0], W[:, 1], G[:] = model.unpack(fit.params / root)

@@ -8,10 +8,12 @@ use it for a first look, or where inference is too slow for the others.
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from slatewise.core.executor import one_blas_thread
-from slatewise.core.results import Fit, Params, Round, warn_unless_converged
+from slatewise.core.results import ConvergenceWarning, Fit, Params, Round
 from slatewise.cstar.hinge import StarHinge
 
 BATCH = 32
@@ -36,5 +38,10 @@ def subgradient(
                     mean += (w - mean) / averaged
         objective = 0.5 * float(mean @ (weights * mean)) + C * hinge.risk(mean)
     last = Round(max_iter, objective, 0.0)
-    warn_unless_converged(False, last.gap, 0.0, max_iter)
+    warnings.warn(
+        f"subgradient steps prove no bound: after {max_iter} passes the objective is {objective:.6g}, how far "
+        "above the least nobody knows; learner='bcfw' or 'bundle' says it",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
     return Fit(mean, objective, 0.0, False, (last,))

@@ -90,7 +90,9 @@ def search(likelihood: SubsetLikelihood | StarLikelihood, settings: Settings, st
             settings.callback(found, None)
 
     objective = _Weighed(likelihood, settings.C, root)
-    fit = minimise(objective, 1.0, root * start, tol=settings.tol, max_iter=settings.max_iter, callback=tell)
+    fit = minimise(
+        objective, 1.0, root * start, tol=settings.tol, max_iter=settings.max_iter, callback=tell, easier="lower C"
+    )
     return replace(fit, params=fit.params / root)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from slatewise.core.errors import DataError
+from slatewise.core.errors import DataError, DataWarning
 from slatewise.data._source import Problems, Source
 
 Row = TypeVar("Row")
@@ -76,3 +77,14 @@ def header_line(source: Source, lines: RawLines, expected: str = "a line that na
         if not line.is_blank:
             return line
     raise DataError(source.name, 1, 1, expected, "an empty file")
+
+
+def warn_of_header(line: Line, names: Sequence[str]) -> None:
+    """Say that a first line was not read as data; the caller's caller asked for the file."""
+    shown = ", ".join(repr(name) for name in dict.fromkeys(names))
+    warnings.warn(
+        f"{line.name}:{line.number}: {shown} read as the names of columns, not as ids "
+        "(header=False if they are ids, header=True if not)",
+        DataWarning,
+        stacklevel=3,
+    )

@@ -103,6 +103,66 @@ def as_ids(texts: Sequence[str]) -> Ids:
     return np.array(texts, dtype=np.str_)
 
 
+# What columns of ids are called: by what an id is for (hardly anything is called so itself), by who takes, by what is
+# taken; and other columns of such a file.
+_ROLES = frozenset({"user", "item", "query", "session", "id", "qid", "docno"})
+_WHO = frozenset(
+    words(
+        "account basket buyer cart client customer household invoice listener member order person playlist profile "
+        "reader shopper transaction viewer visitor"
+    )
+)
+_WHAT = frozenset(
+    words(
+        "ad album app article artist asin book brand category content doc document event film game hotel isbn label "
+        "movie news page paper place poi product recipe restaurant sku song tag track url venue video"
+    )
+)
+_HOW = frozenset(
+    words(
+        "clicks count date datetime playcount plays position price qty quantity rank rating relevance score time "
+        "timestamp value views weight when"
+    )
+)
+_KNOWN = _ROLES | _WHO | _WHAT | _HOW
+_KINDS = ("id", "ids", "name", "no", "number", "key", "code")
+"""What may follow such a word."""
+_BETWEEN_WORDS = re.compile(r"[ _.-]+")
+
+
+def name_columns(fields: Sequence[str], others: Sequence[str] = ()) -> bool:
+    """Whether the ids of a first line surely are no ids but the names of their columns, and no number is beside them.
+
+    All of them are words that columns are called by, and one says that it is a name: "user", "item", "song_id"; or one
+    names who takes and another what is taken, as "customer" and "product" do. Letter case does not count.
+
+    Examples
+    --------
+    >>> name_columns(["userID", "artistID"], ["weight"]), name_columns(["Customer", "Product"]), name_columns(["item"])
+    (True, True, True)
+    >>> name_columns(["session_items"]), name_columns(["user 1", "item 1"])
+    (True, False)
+    >>> name_columns(["user1", "item1"]), name_columns(["song", "movie"]), name_columns(["user", "tea"])
+    (False, False, False)
+    """
+    if not fields or any(number(text.strip()) is not None for text in others):
+        return False
+    words = [word for text in fields for word in _BETWEEN_WORDS.split(text.casefold())]
+    stems = [_stem(word) for word in words]
+    if not all(stems):
+        return False
+    is_name = any(stem in _ROLES or word.endswith(("id", "ids")) for stem, word in zip(stems, words, strict=True))
+    return is_name or not (_WHO.isdisjoint(stems) or _WHAT.isdisjoint(stems))
+
+
+def _stem(word: str) -> str | None:
+    """Return the known word of which a column's name, or a part of it, is made; None where there is none."""
+    if word in _KINDS:
+        return word
+    stems = (word.removesuffix(ending) for ending in ("", "s", *_KINDS) if word.endswith(ending))
+    return next((stem for stem in stems if stem in _KNOWN), None)
+
+
 def check_word(argument: str, text: str) -> None:
     """Raise ValueError unless the text, written between blanks, reads back as it is."""
     if not text or _UNSAFE.search(text):

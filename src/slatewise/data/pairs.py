@@ -10,13 +10,13 @@ import numpy as np
 
 from slatewise.core.errors import DataError
 from slatewise.data._delimited import Splitter, check_delimiter, check_id, guess_delimiter, splitter_for
-from slatewise.data._lines import Line, header_line, parse_lines
+from slatewise.data._lines import Line, header_line, parse_lines, warn_of_header
 from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
-from slatewise.data._tokens import as_ids, is_plain_integer, number
+from slatewise.data._tokens import as_ids, is_plain_integer, name_columns, number
 from slatewise.data.records import Pairs
 
 Column: TypeAlias = "int | str"
-_IF_HEADER = "header=True if this line names the columns, header=False if it is data"
+IF_HEADER = "header=True if this line names the columns, header=False if it is data"
 
 
 def read_pairs(
@@ -47,8 +47,9 @@ def read_pairs(
         ``" "`` stands for runs of blanks and tabs. Fields may stand in double quotes as in RFC 4180, on one line,
         except between tabs or blanks.
     header : bool, optional
-        Whether the first line names the columns. By default it is data, and an error if it looks like names: text
-        above a column of integers.
+        Whether the first line names the columns. By default it does where both ids are well-known names of columns
+        ("user", "item", "song_id", ..) and no number is beside them, which is a warning; otherwise it is data, and an
+        error if it looks like names: text above a column of integers.
     on_error : {"raise", "skip"}
         Whether a bad line stops the reading, or is left out and counted in ``skipped``. A bad header always stops it.
     max_line : int
@@ -73,8 +74,10 @@ def read_pairs(
         lines = source.lines()
         layout = _layout(header_line(source, lines), wanted, delimiter) if header else None
         parser = _Parser(wanted, delimiter, header, layout)
-        rows = list(parse_lines(source, lines, problems, parser.parse))
-    if header is None and (error := parser.header_error(rows)) is not None:
+        rows = [row for row in parse_lines(source, lines, problems, parser.parse) if row is not None]
+    if parser.names is not None:
+        warn_of_header(*parser.names)
+    elif header is None and (error := parser.header_error(rows)) is not None:
         problems.add(error)
         rows = rows[1:]
     return Pairs(
@@ -103,11 +106,15 @@ class _Parser:
         self._wanted, self._delimiter, self._header = wanted, delimiter, header
         self._layout = layout
         self._first: Line | None = None
+        self.names: tuple[Line, Sequence[str]] | None = None
+        """The first line, where it was recognized to name the columns, and what it calls those of the ids."""
 
-    def parse(self, line: Line) -> tuple[str, str, float]:
-        """Return the query, the item and the weight (0 where none is wanted)."""
+    def parse(self, line: Line) -> tuple[str, str, float] | None:
+        """Return the query, the item and the weight (0 where none is wanted); None of a line that names the columns."""
         if self._layout is None:
             self._layout = _layout(line, self._wanted, self._delimiter)
+            if self._header is None and self._is_header(line, self._layout):
+                return None
         layout = self._layout
         fields = layout.splitter.split(line)
         if len(fields) != layout.width:
@@ -120,12 +127,19 @@ class _Parser:
         for text in weights:
             value = number(text)
             if value is None:
-                hint = f" ({_IF_HEADER})" if self._first is None and self._header is None else ""
+                hint = f" ({IF_HEADER})" if self._first is None and self._header is None and self.names is None else ""
                 raise line.fault(layout.splitter.offset(line, layout.indices[2]), f"a finite weight{hint}", repr(text))
             weight = value
         if self._first is None:
             self._first = line
         return query, item, weight
+
+    def _is_header(self, line: Line, layout: _Layout) -> bool:
+        fields = layout.splitter.split(line)
+        ids = [fields[index] for index in layout.indices[:2]]
+        if name_columns(ids, [text for index, text in enumerate(fields) if index not in layout.indices[:2]]):
+            self.names = (line, ids)
+        return self.names is not None
 
     def header_error(self, rows: Sequence[tuple[str, str, float]]) -> DataError | None:
         """Return an error if the first row holds text above a column of integers."""
@@ -135,7 +149,7 @@ class _Parser:
         for index, (head, *rest) in zip(self._layout.indices, (queries, items), strict=False):
             if not is_plain_integer(head) and as_ids(rest).dtype.kind == "i":
                 offset = self._layout.splitter.offset(self._first, index)
-                return self._first.fault(offset, f"an integer id as in all other lines ({_IF_HEADER})", repr(head))
+                return self._first.fault(offset, f"an integer id as in all other lines ({IF_HEADER})", repr(head))
         return None
 
 

@@ -11,9 +11,10 @@ import numpy as np
 from slatewise.core.errors import DataError
 from slatewise.core.files import atomic_file
 from slatewise.data._delimited import Blanks, Plain, Splitter, check_delimiter, check_id, guess_delimiter
-from slatewise.data._lines import Line, clean_lines
+from slatewise.data._lines import Line, clean_lines, header_line, warn_of_header
 from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
-from slatewise.data._tokens import as_ids, check_word
+from slatewise.data._tokens import as_ids, check_word, name_columns, number, words
+from slatewise.data.pairs import IF_HEADER
 from slatewise.data.records import Sessions
 
 _DELIMITER_OR_QUOTE = re.compile(r'[,;|"]')
@@ -24,6 +25,7 @@ def read_sessions(
     *,
     delimiter: str | None = None,
     min_length: int = 1,
+    header: bool | None = None,
     on_error: OnError = "raise",
     max_line: int = MAX_LINE,
 ) -> Sessions:
@@ -40,6 +42,10 @@ def read_sessions(
         runs of blanks and tabs.
     min_length : int
         Shorter sessions are left out, as the caller's choice: they do not count in ``skipped``.
+    header : bool, optional
+        Whether the first line names columns. By default it does where all of it are well-known names of columns
+        ("session", "items", "song_id", ..), which is a warning; otherwise it is a session, and an error if it looks
+        like names: no number in it, and integers in all others.
     on_error : {"raise", "skip"}
         Whether a bad line stops the reading, or is left out and counted in ``skipped``.
     max_line : int
@@ -64,18 +70,37 @@ def read_sessions(
     with open_source(path, max_line) as source:
         lines = list(source.lines())
     splitter = _splitter(delimiter or _first_delimiter(lines))
+    remaining = iter(lines)
+    if header:
+        header_line(source, remaining)
     items: list[str] = []
     offsets = [0]
-    for line in clean_lines(source, iter(lines), problems):
+    first: tuple[Line, list[str]] | None = None
+    for line in clean_lines(source, remaining, problems):
         try:
             session = _session(line, splitter)
         except DataError as error:
             problems.add(error)
             continue
+        if first is None and header is None:
+            first = line, session
+            if name_columns(names := [name for field in session for name in words(field)]):
+                warn_of_header(line, names)
+                header = True
+                continue
         if len(session) >= min_length:
             items += session
             offsets.append(len(items))
+    if header is None and first is not None:
+        line, own = first
+        if offsets[1:2] == [len(own)] and _are_names_above_integers(own, items[len(own) :]):
+            problems.add(line.fault(0, f"integer ids as in all other lines ({IF_HEADER})", repr(own[0])))
+            items, offsets = items[len(own) :], [end - len(own) for end in offsets[1:]]
     return Sessions(as_ids(items), np.array(offsets, dtype=np.int64), problems.report())
+
+
+def _are_names_above_integers(first: list[str], others: list[str]) -> bool:
+    return bool(others) and all(number(item) is None for item in first) and as_ids(others).dtype.kind == "i"
 
 
 def write_sessions(path: str | os.PathLike[str], sessions: Sessions) -> None:

@@ -72,8 +72,8 @@ class MarginRanker(QueryRanker):
     objective_, lower_bound_, n_iter_
         The certificate: no weights have an objective below the bound.
     n_skipped_
-        Lists without a relevant or without an irrelevant row, which say nothing about a ranking; where they are more
-        than half, fit warns.
+        Lists that are left out, which fit warns of: without a relevant or without an irrelevant row they say nothing
+        about a ranking.
 
     Notes
     -----
@@ -162,8 +162,7 @@ class MarginRanker(QueryRanker):
         if isinstance(self.C, str):
             raise ValueError("C: expected a number with a source, of which nobody holds folds, found 'auto'")
         levels = levels_of(lists, self.threshold, every_grade=self.loss == "auc")
-        useful = levels.of_numbers(lists.least) < levels.of_numbers(lists.most)
-        self._count_useful(useful)
+        useful = self._useful(levels.of_numbers(lists.least), levels.of_numbers(lists.most))
         hinge = source_hinge(source, lists, useful, levels, self._oracle(), Executor.of(self.n_threads))
         self.C_ = float(self.C)
         self._keep(fit_margin(hinge, self.C_, self.tol, self.max_iter, tell), lambda params: params)
@@ -173,9 +172,14 @@ class MarginRanker(QueryRanker):
         self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
         self.n_iter_ = len(fit.history)
         if not self.coef_.any():
+            advice = {
+                "precision": "'map' and 'auc', or a larger k, look at more of a list",
+                "ndcg": "'map' and 'auc', or a larger k, look at more of a list",
+                "mrr": "'map' and 'auc' look at more of a list",
+            }
             warnings.warn(
-                f"nothing was learnt: the hinge of loss={self.loss!r} is smallest where all weights are 0; "
-                "'map' and 'auc', or a larger k, look at more of a list",
+                f"nothing was learned: the hinge of loss={self.loss!r} is smallest where all weights are 0; "
+                f"{advice.get(self.loss, 'look at the features, which say nothing about relevance inside a list')}",
                 UserWarning,
                 stacklevel=4,
             )
@@ -183,26 +187,28 @@ class MarginRanker(QueryRanker):
     def _hinge(self, lists: GradedLists) -> MarginHinge:
         """Keep the lists that say something, and choose the oracle."""
         levels, starts = self._levels(lists.y), lists.offsets[:-1]
-        useful = np.minimum.reduceat(levels, starts) < np.maximum.reduceat(levels, starts)
-        self._count_useful(useful)
+        useful = self._useful(np.minimum.reduceat(levels, starts), np.maximum.reduceat(levels, starts))
         kept, levels = lists.keep(useful), levels[np.repeat(useful, np.diff(lists.offsets))]
         executor = Executor.of(self.n_threads)
         relevance = levels if self.loss == "auc" else levels.astype(np.int8)
         return MarginHinge(kept.X, relevance, kept.offsets, self._oracle(), executor, kept.weight)
 
-    def _count_useful(self, useful: NDArray[np.bool_]) -> None:
-        """Refuse lists of which none says anything, and say where most do not."""
+    def _useful(self, least: NDArray[Any], most: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which lists say anything, by their levels, and warn of the others; refuse them where none does."""
+        useful = least < most
         if not useful.any():
             raise ValueError(
                 "y: expected a list with relevant and irrelevant rows, found only one class of rows in every list"
             )
         self.n_skipped_ = int(np.sum(~useful))
-        if 2 * self.n_skipped_ > len(useful):
-            warnings.warn(
-                f"{self.n_skipped_} of {len(useful)} lists are left out: their rows are all relevant or all irrelevant",
-                UserWarning,
-                stacklevel=5,
-            )
+        if self.n_skipped_:
+            relevant = int(np.sum(least[~useful] > 0))
+            reasons = {"relevant rows only": relevant, "irrelevant rows only": self.n_skipped_ - relevant}
+            if self.loss == "auc" and self.threshold is None:
+                reasons = {"a single relevance": self.n_skipped_}
+            why = ", ".join(f"{count} of {reason}" for reason, count in reasons.items() if count)
+            warnings.warn(f"{self.n_skipped_} of {len(useful)} lists are left out: {why}", UserWarning, stacklevel=5)
+        return useful
 
     def _oracle(self) -> ListOracle:
         return OrderedPairs() if self.loss == "auc" else Oracle(self.loss, int(self.k))

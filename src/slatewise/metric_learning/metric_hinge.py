@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import add
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -28,6 +29,8 @@ from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.mahalanobis import Floats, Rows, catalogue_scores, row_blocks, squares
 from slatewise.metric_learning.relevant_items import Relevance
 
+_FAR = 1e12
+"""Mean squared distance of an item from the mean at which differences outweigh losses."""
 _Sums: TypeAlias = tuple[float, Floats, Floats]
 """Of a block: the offset, Q'(omega S)X, and the column sums of omega S."""
 
@@ -87,6 +90,21 @@ class MetricHinge:
         mean = np.asarray(self.items.mean(axis=0)).ravel()
         return max(float(squares(self.items).mean() - mean @ mean), 0.0)
 
+    def ranking_loss(self, factor: Floats, oracle: Oracle) -> float:
+        """Return the mean loss of ranking by the W of this factor; items that tie stand in the worst order.
+
+        Scores far enough apart outweigh any loss: the most violated ranking is then the ranking itself.
+        """
+        with one_blas_thread():
+            mapped = self.shape.embed(self.items, factor)
+            mean = np.asarray(mapped.mean(axis=0)).ravel()
+            spread = max(float(squares(mapped).mean() - mean @ mean), 0.0)
+            far = factor * (np.sqrt(_FAR) / np.sqrt(spread)) if spread > 0.0 else factor
+            return self._loss(far, oracle)
+
+    def _loss(self, factor: Floats, oracle: Oracle) -> float:
+        return self._held.sum(_LOSS, (factor, oracle))
+
     @cached_property
     def at_zero(self) -> float:
         """R(0): nothing is learnt where no W has a smaller objective."""
@@ -145,26 +163,39 @@ def _mapped(shared: _Shared, factor: Floats) -> _Point:
     return _Point(shared, factor, mapped, squares(mapped))
 
 
-def _cut_of(point: _Point, queries: _Queries) -> _Sums:
-    items, oracle, shape = point.shared
+def _most_violated(point: _Point, queries: _Queries) -> tuple[Floats, Floats]:
+    """Return the loss of each query, and (queries, items) weights."""
+    _, oracle, shape = point.shared
     scores = catalogue_scores(shape.embed(queries.points, point.factor), point.mapped_items, point.item_squares)
     n_queries, n_items = scores.shape
-    scale = np.ones(n_queries) if queries.scale is None else queries.scale
     if queries.scale is not None:
-        scores *= scale[:, None]
+        scores *= queries.scale[:, None]
     relevance = np.empty(scores.shape, dtype=np.int8)
     queries.relevance.fill(slice(0, n_queries), relevance)
     losses, weights = np.empty(n_queries), np.empty(scores.size)
     offsets = np.arange(n_queries + 1, dtype=np.int64) * n_items
     oracle.most_violated_block(scores.ravel(), relevance.ravel(), offsets, losses, weights)
+    return losses, weights.reshape(scores.shape)
+
+
+def _cut_of(point: _Point, queries: _Queries) -> _Sums:
+    losses, S = _most_violated(point, queries)
     share = queries.weight
-    S = weights.reshape(scores.shape)
-    S *= (share * scale)[:, None]
-    return float(share @ losses), shape.products(queries.points, S @ items), S.sum(axis=0)
+    S *= (share if queries.scale is None else share * queries.scale)[:, None]
+    return float(share @ losses), point.shared.shape.products(queries.points, S @ point.shared.items), S.sum(axis=0)
+
+
+def _loss_of(point: _Point, queries: _Queries) -> float:
+    return float(queries.weight @ _most_violated(point, queries)[0])
 
 
 def _add(one: _Sums, other: _Sums) -> _Sums:
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
+def _mapped_for(shared: _Shared, factor_and_oracle: tuple[Floats, Oracle]) -> _Point:
+    factor, oracle = factor_and_oracle
+    return _mapped(shared._replace(oracle=oracle), factor)
 
 
 def _shape_and_factor(shared: _Shared, factor: Floats) -> tuple[MetricShape, Floats]:
@@ -179,3 +210,5 @@ def _largest_of(point: tuple[MetricShape, Floats], queries: _Queries) -> float:
 _LARGEST: BlockSum[_Shared, Floats, tuple[MetricShape, Floats], _Queries, float]
 _LARGEST = BlockSum(_shape_and_factor, _largest_of, max)
 _CUT: BlockSum[_Shared, Floats, _Point, _Queries, _Sums] = BlockSum(_mapped, _cut_of, _add)
+_LOSS: BlockSum[_Shared, tuple[Floats, Oracle], _Point, _Queries, float]
+_LOSS = BlockSum(_mapped_for, _loss_of, add)

@@ -439,7 +439,7 @@ class MetricRanker(Transforms, SavedEstimator):
         self.catalogue_ = np.asarray(self._values(task.items) @ self.components_.T)
         self.catalogue_labels_, self.classes_ = task.labelling.labels, task.labelling.classes
         self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
-        warn_if_nothing_learnt(self, float(self.C) * task.hinge.at_zero)
+        warn_if_nothing_learnt(self, task, fit.params)
         self.n_iter_, self.n_skipped_ = fit.history[-1].round, task.n_skipped
         self.model_card_ = replace(
             task.card, objective=self.objective_, lower_bound=self.lower_bound_, converged=fit.converged

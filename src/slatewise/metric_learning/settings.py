@@ -24,6 +24,7 @@ from slatewise.model.transformer import check_classes
 
 if TYPE_CHECKING:
     from slatewise.metric_learning.ranker import MetricRanker
+    from slatewise.metric_learning.task import Task
 
 Ints: TypeAlias = NDArray[np.int64]
 Labels: TypeAlias = NDArray[Any]
@@ -35,6 +36,8 @@ REGULARIZERS: dict[str, tuple[Cone, Regularizer]] = {
 }
 NEXT_TO_NOTHING = 0.97
 """A lower bound above this share of the objective of W = 0 is a warning."""
+ROUNDED = 1e-6
+"""A mean loss above Euclid's by no more than this may be rounding."""
 NO_LABELS = np.empty(0, dtype=np.int64)
 
 
@@ -152,14 +155,26 @@ def oracle_for(loss: str, k: int, wanted: Relevance) -> Oracle:
     return Oracle("graded_ndcg", k) if graded else oracle
 
 
-def warn_if_nothing_learnt(ranker: MetricRanker, at_zero: float) -> None:
-    """Say so where the certificate proves that no W is much better than W = 0."""
+def warn_if_nothing_learnt(ranker: MetricRanker, task: Task, W: NDArray[np.float64]) -> None:
+    """Say so where the certificate proves that no W is much better than W = 0, or where W ranks worse than Euclid."""
+    at_zero, setting = float(ranker.C) * task.hinge.at_zero, f"(C={ranker.C:g}, loss={ranker.loss!r})"
     if ranker.lower_bound_ > NEXT_TO_NOTHING * at_zero:
         all_pairs = top_ranks(ranker) is not None and (ranker.targets == "all" or not len(ranker.catalogue_labels_))
         warnings.warn(
-            f"nothing or next to nothing was learnt: the objective of W = 0 is {at_zero:.6g}, and no W is below "
-            f"{ranker.lower_bound_:.6g}, {ranker.lower_bound_ / at_zero:.4f} of it (C={ranker.C:g}, "
-            f"loss={ranker.loss!r}): raise C{', or set targets=k' if all_pairs else ''}, or look at the features",
+            f"nothing or next to nothing was learned: the objective of W = 0 is {at_zero:.6g}, and no W is below "
+            f"{ranker.lower_bound_:.6g}, {ranker.lower_bound_ / at_zero:.4f} of it {setting}: "
+            f"raise C{', or set targets=k' if all_pairs else ''}, or look at the features",
+            NothingLearntWarning,
+            stacklevel=4,
+        )
+        return
+    loss = task.ranking_loss(task.hinge.shape.start(W))
+    if loss > task.euclidean_loss + ROUNDED:
+        more = "C" if ranker.n_components is None else "C, or n_components"
+        warnings.warn(
+            "worse than nothing was learned: the learned distance ranks the training queries worse than the Euclidean "
+            f"one, 1 - {task.judge.name} is {loss:.4g} instead of {task.euclidean_loss:.4g} {setting}: "
+            f"raise {more}, look at the features, or keep to the Euclidean distance",
             NothingLearntWarning,
             stacklevel=4,
         )

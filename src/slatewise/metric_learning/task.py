@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from slatewise.core.devices import gpu_of
 from slatewise.core.executor import Executor, refuse_on_cluster
 from slatewise.core.row_kernels import KERNELS
 from slatewise.data.row_source import RowSource, StoredRows
+from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.mahalanobis import is_sparse
 from slatewise.metric_learning.metric_hinge import MetricHinge
 from slatewise.metric_learning.point_features import PointFeatures, kernel_features, plain_features, span_features
@@ -41,11 +43,32 @@ class Task:
 
     items: Any
     hinge: MetricHinge
+    whole: MetricHinge
+    """The same, but of all that is relevant where the hinge has targets only: what its rankings lose is the loss."""
     features: PointFeatures
     gamma: float
     labelling: Labelling
     n_skipped: int
     card: ModelCard
+
+    @property
+    def judge(self) -> Oracle:
+        """The loss that rankings are compared by: that of the fit, and for "auc" average precision, as in ``score``.
+
+        A better AUC can be many worse first ranks for a few better ones in the middle.
+        """
+        oracle = self.hinge.oracle
+        return Oracle("map") if oracle.name == "auc" else oracle
+
+    def ranking_loss(self, factor: NDArray[np.float64]) -> float:
+        """Return what the queries lose by the W of a factor."""
+        return self.whole.ranking_loss(factor, self.judge)
+
+    @cached_property
+    def euclidean_loss(self) -> float:
+        """What they lose by the unscaled distance."""
+        shape = self.hinge.shape
+        return self.ranking_loss(shape.start(shape.identity(self.hinge.n_features)))
 
 
 def make_task(
@@ -92,6 +115,7 @@ def make_task(
     count = n_targets(ranker, oracle, of_classes=relevance is None)
     if count is not None and isinstance(points, StoredRows):
         raise ValueError(f"targets: expected 'auto' or 'all' with queries in files, found {ranker.targets!r}")
+    relevant = wanted
     wanted = wanted if count is None else nearest_targets(wanted, points, features.items, count)
     hinge = MetricHinge(
         points,
@@ -103,12 +127,14 @@ def make_task(
         executor,
         _scale(ranker, wanted),
     )
+    whole = None if count is None else replace(hinge, relevance=relevant, scale=None)
     if gpu is not None:
         from slatewise.metric_learning.gpu.hinge import on_gpu
 
         hinge = on_gpu(hinge, gpu)
+    whole = hinge if whole is None else whole
     card = card_for(n_queries, *_arrays(items), *_arrays(asked), *labelling.told, weight, used)
-    return Task(items, hinge, features, gamma, labelling, n_queries - len(used), replace(card, n_rows=n_items))
+    return Task(items, hinge, whole, features, gamma, labelling, n_queries - len(used), replace(card, n_rows=n_items))
 
 
 def _scale(ranker: MetricRanker, wanted: Relevance) -> NDArray[np.float64] | None:

@@ -102,13 +102,35 @@ def read_run(run: RunInput, qrels: QrelsInput, missing: Missing) -> tuple[Array,
     return names[kept], scored
 
 
+def continued(scored: Scored) -> tuple[Scored, Int]:
+    """Put the relevant documents that a run lacks right after the ends of their lists; also return how many of each."""
+    n_lists, absent = len(scored.lengths), scored.unretrieved
+    if absent is None:
+        return scored, np.zeros(n_lists, dtype=np.int64)
+    wanted = absent.relevance > 0
+    owners = np.concatenate((np.repeat(np.arange(n_lists), scored.lengths), absent.lists[wanted]))
+    # Whole numbers for scores: there is always a smaller one, and what tied still does.
+    steps = np.unique(scored.scores, return_inverse=True)[1].astype(np.float64)
+    after = np.arange(-1.0, -1.0 - int(wanted.sum()), -1.0)
+    order = np.argsort(owners, kind="stable")
+    ids = None if scored.ids is None else np.concatenate((scored.ids.astype(np.str_), np.full(len(after), "")))[order]
+    longer = Scored(
+        np.concatenate((steps, after))[order],
+        np.concatenate((scored.relevance, absent.relevance[wanted]))[order],
+        np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=n_lists)))),
+        ids,
+        Unretrieved(absent.lists[~wanted], absent.relevance[~wanted]),
+    )
+    return longer, np.bincount(absent.lists[wanted], minlength=n_lists)
+
+
 def _warn_of_left_out(unanswered: int, n_judged: int, unjudged: int) -> None:
     what = [f"{unanswered} of {n_judged} judged queries without an answer (missing='zero' counts them as 0)"]
     what = what if unanswered else []
     if unjudged:
         what.append(f"{unjudged} answered {'query' if unjudged == 1 else 'queries'} without judgements")
     if what:
-        warnings.warn(f"run: left out {' and '.join(what)}", DataWarning, stacklevel=4)
+        warnings.warn(f"run: left out {' and '.join(what)}", DataWarning, stacklevel=5)
 
 
 def _rows(argument: str, given: Any, value_names: tuple[str, ...]) -> _Rows:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from slatewise.metrics._input import read_lists
-from slatewise.metrics._runs import Missing, QrelsInput, RunInput, read_run
+from slatewise.metrics._input import Scored, read_lists
+from slatewise.metrics._runs import Missing, QrelsInput, RunInput, continued, read_run
 from slatewise.metrics._standings import Engine
-from slatewise.metrics.conventions import Array, Float
+from slatewise.metrics.conventions import Array, Flags, Float, Int
 from slatewise.metrics.measure import Measure, list_values, mean
 from slatewise.metrics.presets import parse
 
@@ -108,10 +109,41 @@ def evaluate_queries(
     >>> found.qid.tolist(), found.values["mrr"].tolist()
     (['q'], [0.5])
     """
+    return _of_queries(measures, run, qrels, missing, engine)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """Where the lists of a run end, and what lies behind that."""
+
+    lengths: Int
+    """Documents of each list; 0 where a query has none."""
+    n_missing: Int
+    """Relevant documents that each list lacks."""
+    too_early: dict[str, Flags]
+    """By measure, the lists that would get another value if what they lack came right after their ends."""
+
+
+def evaluate_with_ends(
+    measures: Iterable[Measure | str], run: RunInput, qrels: QrelsInput, missing: Missing
+) -> tuple[PerQuery, Ends]:
+    """Measure every query as :func:`evaluate_queries` does, and find the lists that end too early for a measure."""
+    found, chosen, scored = _of_queries(measures, run, qrels, missing, "auto")
+    longer, n_missing = continued(scored)
+    others = zip(chosen, list_values(list(chosen.values()), longer, "auto"), strict=True)
+    too_early = {
+        name: ~np.isclose(found.values[name], values, rtol=1e-12, atol=0.0, equal_nan=True) for name, values in others
+    }
+    return found, Ends(scored.lengths, n_missing, too_early)
+
+
+def _of_queries(
+    measures: Iterable[Measure | str], run: RunInput, qrels: QrelsInput, missing: Missing, engine: Engine
+) -> tuple[PerQuery, dict[str, Measure], Scored]:
     chosen = _named(measures)
     qid, scored = read_run(run, qrels, missing)
     values = list_values(list(chosen.values()), scored, engine)
-    return PerQuery(qid, dict(zip(chosen, values, strict=True)))
+    return PerQuery(qid, dict(zip(chosen, values, strict=True))), chosen, scored
 
 
 def _named(measures: Iterable[Measure | str]) -> dict[str, Measure]:

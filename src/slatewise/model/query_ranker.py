@@ -7,6 +7,7 @@ score without, instead of taking all rows for one list.
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -60,7 +61,8 @@ class QueryRanker(SavedEstimator):
         y
             Relevance of each row: a finite number, larger is better; :meth:`score` needs numbers >= 0.
         qid
-            The list each row belongs to: any dtype, rows in any order. None: all rows are one list.
+            The list each row belongs to: any dtype, rows in any order. None: all rows are one list, which is a warning
+            that ``group=[n_rows]`` spares.
         group
             Instead of ``qid``, where the rows of a list stand together: how many rows each list has.
         sample_weight
@@ -77,6 +79,7 @@ class QueryRanker(SavedEstimator):
             return self._fit_files(X, [name for name, value in given.items() if value is not None])
         rows = check_features(self, X, reset=True)
         relevance = check_targets(rows, y)
+        _warn_of_one_list(int(rows.shape[0]), qid, group)
         groups = group_rows(qid, int(rows.shape[0]), group)
         weight = list_weights(sample_weight, groups)
         card = _card(rows, relevance, groups, weight)
@@ -120,7 +123,8 @@ class QueryRanker(SavedEstimator):
         X
             As in :meth:`fit`.
         qid, group
-            The list of each row, or how many rows each list has; lists given by ``group`` are called 0, 1, ..
+            The list of each row, or how many rows each list has; lists given by ``group`` are called 0, 1, .. Without
+            either all rows are one list, which is a warning.
         doc_ids
             What each row is called in the answer; default: its number.
         """
@@ -128,6 +132,7 @@ class QueryRanker(SavedEstimator):
         names = None if doc_ids is None else np.asarray(doc_ids)
         if names is not None and names.shape != scores.shape:
             raise ValueError(f"doc_ids: expected one per row of X ({len(scores)}), found shape {names.shape}")
+        _warn_of_one_list(len(scores), qid, group)
         return rank_rows(scores, qid, group, names)
 
     def score(
@@ -153,6 +158,7 @@ class QueryRanker(SavedEstimator):
             )
         scores = self.predict(X)
         relevance = check_targets(scores, y)
+        _warn_of_one_list(len(scores), qid, group)
         groups = group_rows(qid, len(scores), group)
         weight = list_weights(sample_weight, groups)
         values = NDCG(k=10).of_lists(groups.gather(relevance), groups.gather(scores), groups.offsets)
@@ -179,6 +185,16 @@ class QueryRanker(SavedEstimator):
 
     @abstractmethod
     def _scores(self, X: Features) -> NDArray[np.float64]: ...
+
+
+def _warn_of_one_list(n_rows: int, qid: ArrayLike | None, group: ArrayLike | None) -> None:
+    """Say that rows without ids of queries are one list: a forgotten ``qid`` looks just like it."""
+    if qid is None and group is None and n_rows > 1:
+        warnings.warn(
+            f"all {n_rows} rows are one list without qid: pass qid, one id per row, or group=[{n_rows}] if they are",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _card(rows: Features, relevance: NDArray[np.float64], groups: Groups, weight: NDArray[Any] | None) -> ModelCard:

@@ -8,7 +8,7 @@ threads at once: the same bits in every run. A tile that does not fit is cut in 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
@@ -25,6 +25,7 @@ from slatewise.metric_learning.gpu.interleavings import (
     most_violated,
     try_all,
 )
+from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.mahalanobis import Floats, Rows, dense, is_sparse, row_blocks
 from slatewise.metric_learning.metric_hinge import MetricHinge
 
@@ -78,6 +79,13 @@ class GpuHinge(MetricHinge):
         """Return (offset, gradient) of the plane that touches R at the W of this factor, up to rounding."""
         with working_on(self.device):
             return self._cut(factor)
+
+    def _loss(self, factor: Floats, oracle: Oracle) -> float:
+        if oracle == self.oracle:
+            return self.cut(factor)[0]
+        other = replace(self, oracle=oracle)
+        vars(other).update(_sent=self._sent)  # what lies on the device serves any oracle
+        return other.cut(factor)[0]
 
     def _cut(self, factor: Floats) -> tuple[float, Floats]:
         sent, L = self._sent, torch.as_tensor(np.ascontiguousarray(factor), device=self.device)
