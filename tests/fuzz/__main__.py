@@ -30,7 +30,8 @@ def _formats(name: str | None) -> list[Format]:
 def main() -> int:
     """Parse the command line, spread the batches over processes, print what failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("--files", type=int, default=5000, help="mutated files a format, fewer of slow ones (default: %(default)s)")
+    files = "mutated files a format, fewer of slow ones (default: %(default)s)"
+    parser.add_argument("--files", type=int, default=5000, help=files)
     parser.add_argument("--format", help="only this format")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
