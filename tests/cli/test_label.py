@@ -278,6 +278,16 @@ def test_what_is_wrong_is_said_and_nothing_is_left(case, tmp_path, photos, refus
     assert sorted(os.listdir(tmp_path)) == before
 
 
+@pytest.mark.parametrize("shape", [(10**12, 2), (30_000_000, 2)])
+def test_features_that_a_file_only_claims_are_refused_in_one_line(tmp_path, photos, refused, shape):
+    with open(tmp_path / "f.npy", "wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
+        file.write(bytes(16))
+    words = ("--items", photos, "--labels", tmp_path / "labels.txt", "--features", tmp_path / "f.npy")
+    expected = "f.npy: expected an array as numpy.save writes it, found 16 bytes for shape"
+    assert expected in refused("label", "init", tmp_path / "new", *words)
+
+
 def test_a_project_is_never_overwritten(tmp_path, photos, beach, refused):
     words = ("--items", photos, "--labels", tmp_path / "labels.txt")
     assert "expected nothing there yet, found something" in refused("label", "init", beach, *words)

@@ -1,5 +1,7 @@
 """Rows that stay in their files: the bits of a fit on arrays, and errors that name file and column."""
 
+import io
+import zipfile
 from decimal import Decimal
 
 import numpy as np
@@ -219,6 +221,36 @@ def test_what_a_format_cannot_say_is_named(tmp_path):
         DataError, match=r"more.npz\[Y\]: expected 2 rows as in X, shape \(2, 2\), found shape \(2, 3\)"
     ):
         cluster.source([tmp_path / "tags.npz", tmp_path / "more.npz"], labels="Y")
+
+
+@pytest.mark.parametrize("shape", [(10**15, 2), (10**9, 2), (-1, -2), (2, 2)])
+def test_rows_that_an_archive_only_claims_are_not_cut_into_pieces(tmp_path, shape):
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    with zipfile.ZipFile(tmp_path / "rows.npz", "w") as archive:
+        archive.writestr("X.npy", file.getvalue() + bytes(16))
+    with pytest.raises(DataError, match=r"rows.npz\[X\]: expected a whole array, found 16 bytes for shape"):
+        cluster.source(tmp_path / "rows.npz")
+
+
+def test_an_archive_that_claims_more_than_it_can_have_packed_is_refused(tmp_path):
+    file, n_rows = io.BytesIO(), 10**12
+    np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (n_rows, 1)})
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as members:
+        members.writestr("X.npy", file.getvalue())
+        members.infolist()[0].file_size = len(file.getvalue()) + 8 * n_rows  # in the directory at the end
+    (tmp_path / "rows.npz").write_bytes(archive.getvalue())
+    with pytest.raises(DataError, match=r"rows.npz\[X\]: expected a whole array, found \d{6} bytes for shape"):
+        cluster.source(tmp_path / "rows.npz")
+
+
+@pytest.mark.parametrize("header", ["-" * 9000 + "1", "{[]: 1}"])
+def test_a_header_of_an_archive_that_no_parser_likes_is_a_data_error(tmp_path, header):
+    with zipfile.ZipFile(tmp_path / "rows.npz", "w") as archive:
+        archive.writestr("X.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
+    with pytest.raises(DataError, match=r"rows.npz\[X\]: expected a whole array"):
+        cluster.source(tmp_path / "rows.npz")
 
 
 @pytest.mark.parametrize(

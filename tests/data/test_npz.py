@@ -1,8 +1,11 @@
 """The npz form: round trips, the arrays NumPy itself reads, and archives that lie."""
 
 import io
+import pickle
 import random
+import tracemalloc
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -118,6 +121,110 @@ def test_a_header_that_claims_more_than_there_is_allocates_nothing() -> None:
     with zipfile.ZipFile(archive, "a") as members:
         members.writestr("X.npy", content)
     with pytest.raises(DataError, match=r"\[X\]: expected a whole array .* found 16 bytes for shape"):
+        read_npz(named(archive.getvalue()))
+
+
+def claims(shape: tuple[int, ...], content: bytes = b"") -> bytes:
+    """Return an npy file of float64 that claims a shape."""
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    return file.getvalue() + content
+
+
+def sparse(name: str, n_columns: int) -> dict[str, np.ndarray]:
+    """Return one row without an entry, of so many columns."""
+    nothing = np.array([], dtype=np.int64)
+    parts = {"data": nothing, "indices": nothing, "indptr": np.array([0, 0]), "shape": np.array([1, n_columns])}
+    return {f"{name}_{part}": values for part, values in parts.items()}
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        (
+            {"X": np.ones((1, 1)), **sparse("Y", 20_000_000)},
+            r"\[Y\]: expected at most 1048576 columns without label_names",
+        ),
+        ({"X": np.ones((1, 1)), **sparse("Y", 10**12)}, r"\[Y_shape\]: expected two sizes >= 0, at most 2147483647"),
+        ({**sparse("X", 10**12), "Y": np.ones((1, 1))}, r"\[X_shape\]: expected two sizes >= 0, at most 2147483647"),
+        ({**sparse("X", 2**62), "Y": np.ones((1, 1))}, r"\[X_shape\]: expected two sizes"),
+        ({"X": np.ones((0, 1)), "Y": np.zeros((0, 10**12))}, r"\[Y\]: expected at most 2147483647 columns"),
+        ({"X": np.zeros((0, 10**12)), "Y": np.zeros((0, 1))}, r"\[X\]: expected at most 2147483647 columns"),
+        ({"X": np.zeros((10**12, 0))}, r"\[X\]: expected .* or 1048576 rows without columns"),
+    ],
+)
+def test_a_shape_of_which_nothing_is_there_allocates_nothing(members: dict[str, np.ndarray], message: str) -> None:
+    file = named(packed(members), "bad.npz")
+    assert len(file.getbuffer()) < 1000
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match=r"^bad.npz" + message):
+            read_npz(file, require_labels=False)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_names_of_labels_that_nobody_looks_at_are_not_made() -> None:
+    file = named(packed({"X": np.ones((1, 1)), **sparse("Y", 1 << 20)}))
+    tracemalloc.start()
+    try:
+        found = read_npz(file)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    again = pickle.loads(pickle.dumps(found))
+    for rows in (found, again, replace(found)):
+        assert rows.label_names[[0, -1]].tolist() == ["0", "1048575"]
+
+
+def test_matrices_side_by_side_are_not_too_wide_and_have_the_same_rows() -> None:
+    wide = packed({**sparse("A", 2**31 - 1), **sparse("B", 1), "Y": np.ones((1, 1)), "C": np.ones((2, 1))})
+    with pytest.raises(DataError, match=r"\[A, B\]: expected at most 2147483647 columns, found 2147483648"):
+        read_npz(named(wide), features=["A", "B"])
+    with pytest.raises(DataError, match=r"\[C\]: expected 1 rows as in A, found 2"):
+        read_npz(named(wide), features=["A", "C"])
+
+
+@pytest.mark.parametrize("header", ["-" * 9000 + "1", "{[]: 1}", "{'descr': ('<f8', -1), 'shape': ()}"])
+def test_a_header_that_no_parser_likes_is_a_data_error(header: str) -> None:
+    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+    archive = io.BytesIO(packed({"Y": GOOD["Y"]}))
+    with zipfile.ZipFile(archive, "a") as members:
+        members.writestr("X.npy", content)
+    with pytest.raises(DataError, match=r"\[X\]: expected a whole array"):
+        read_npz(named(archive.getvalue()))
+
+
+def test_bounds_that_wrap_around_are_refused() -> None:
+    bounds = np.array([0, 2**63 - 1, -(2**63), -1, 2])
+    members = {**GOOD, "X_indptr": bounds, "X_shape": np.array([4, 2]), "Y": np.ones((4, 3))}
+    with pytest.raises(DataError, match=r"\[X_indptr\]: expected 5 bounds that grow from 0 to 2"):
+        read_npz(named(packed({**members, "is_train": np.ones(4, dtype=bool)})))
+
+
+@pytest.mark.parametrize("number", [0x110000, 0xD800, 2**32 - 1])
+@pytest.mark.parametrize("order", "<>")
+def test_names_that_are_no_text_are_refused(number: int, order: str) -> None:
+    names = np.array([97, 98, number], dtype=f"{order}u4").view(f"{order}U1")
+    for member, length in (("label_names", 3), ("ids", 2)):
+        with pytest.raises(
+            DataError, match=rf"\[{member}\]: expected text of Unicode letters, found the number {number}"
+        ):
+            read_npz(named(packed({**GOOD, member: names[-length:]})))
+
+
+def test_names_of_labels_that_are_no_list_are_refused() -> None:
+    with pytest.raises(DataError, match=r"\[label_names\]: expected 1 strings, found <U1 of shape \(\)"):
+        read_npz(named(packed({"X": np.ones((1, 1)), "label_names": np.array("a")})), require_labels=False)
+
+
+@pytest.mark.parametrize("codec", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_codec_that_numpy_does_not_write_is_refused(codec: int) -> None:
+    archive = io.BytesIO(packed({"Y": np.zeros((10**6, 1), dtype=np.int8)}))
+    with zipfile.ZipFile(archive, "a", codec) as members:
+        members.writestr("X.npy", claims((10**6, 1), bytes(8 * 10**6)))
+    with pytest.raises(DataError, match=r"expected a complete .npz archive, found X.npy packed by method 1[24]"):
         read_npz(named(archive.getvalue()))
 
 

@@ -4,6 +4,7 @@ import io
 import random
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -138,3 +139,16 @@ def test_damage_is_a_data_error_or_goes_unseen_but_never_worse(kind: str) -> Non
             messages.append(str(error))
     assert len(messages) > 100
     assert not any("\n" in message for message in messages)
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_rows_of_which_no_byte_is_there_are_refused_before_room_is_made_for_them(kind: str) -> None:
+    n_rows = 4 << 20
+    content = WRITERS[kind](pa.table(dict.fromkeys(("q", "rel", "x"), pa.nulls(n_rows))), n_rows)
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match=r"found column '.*' of null, which claims 4194304 rows and has no"):
+            read_parquet(named(content), label="rel", qid="q")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

@@ -6,6 +6,7 @@ To add a format, write ``tests/fuzz/format_<name>.py`` with ``FORMATS: list[Form
 from __future__ import annotations
 
 import pkgutil
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -26,7 +27,8 @@ class Format:
 
     Both return a value that ``==`` compares: nested tuples of ints, strings and bytes (floats by their bits, for
     example ``array.tobytes()``, so that -0.0 is not 0.0). On a bad file ``read`` must raise DataError with a name, a
-    line and a column, and ``reference`` must raise :class:`Rejected` with the same line.
+    line and a column, and ``reference`` must raise :class:`Rejected` with the same line. Files that are no text have
+    no lines: then all of these are 0.
     """
 
     name: str
@@ -40,6 +42,12 @@ class Format:
     """Pieces of this format worth splicing in anywhere, beside those common to all formats."""
     containers: bool = True
     """Whether the reader also takes gzip and xz."""
+    is_text: bool = True
+    """Whether the file has lines."""
+    mutate: Callable[[random.Random, bytes], bytes] | None = None
+    """What changes a seed instead of the harness, whose changes a checksum would give away."""
+    slow: int = 1
+    """About how many times longer a file takes than one of text: the harness makes that many fewer."""
 
 
 def collect() -> list[Format]:

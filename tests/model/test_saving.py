@@ -49,6 +49,13 @@ def test_every_public_method_is_asked(tmp_path):
         assert public_methods(estimator) - asked <= ({"fold_in"} if not_by_id else set()), name
 
 
+@pytest.mark.parametrize("model", ["cstar-classes", "cstar-base-classes", "format-1-cstar_classes"])
+def test_one_class_per_row_is_one_label_to_list(tmp_path, model):
+    for k in (2, 3, 4):
+        with pytest.raises(ModelFileError, match=f"k_: expected 1 with one class per row, found {k}"):
+            loaded(with_value(model, "values", "k_", k), tmp_path)
+
+
 @pytest.mark.parametrize("value", [float("nan"), 0, -7, "all", 10**9, [1]])
 def test_settings_of_a_run_are_not_taken_from_a_file(tmp_path, value):
     for name in ("n_threads", "callbacks", "checkpoint"):

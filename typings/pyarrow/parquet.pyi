@@ -8,6 +8,7 @@ class RowGroup:
 
 class FileMetaData:
     num_row_groups: int
+    num_rows: int
     def row_group(self, i: int) -> RowGroup: ...
 
 class ParquetFile:

@@ -136,8 +136,9 @@ def check_learned(ranker: CStarRanker) -> None:
             raise ValueError(f"{name}: expected shape {shape}, found {getattr(ranker, name).shape}")
     if has_told:
         StarPair.of(ranker.told_[2:], ranker.core_)
-    if ranker.k_ > n_labels:
-        raise ValueError(f"k_: expected a number from 1 to {n_labels}, found {ranker.k_}")
+    if ranker.k_ > (n_labels if ranker.multilabel_ else 1):
+        expected = f"a number from 1 to {n_labels}" if ranker.multilabel_ else "1 with one class per row"
+        raise ValueError(f"k_: expected {expected}, found {ranker.k_}")
     if ranker.classes_.shape != (n_labels,) or (
         ranker.multilabel_ and not np.array_equal(ranker.classes_, np.arange(n_labels))
     ):

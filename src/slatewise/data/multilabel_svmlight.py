@@ -96,8 +96,7 @@ def read_multilabel_svmlight(
             parts.append(parsed.part)
     labels, label_counts, lengths, features, values = join_fields(parts)
     Y = csr_from_lengths(np.ones(len(labels), dtype=np.int8), labels, label_counts, n_labels)
-    names = np.arange(Y.shape[1]).astype(np.str_)
-    return MultiLabel(csr_from_lengths(values, features, lengths, n_features), Y, names, skipped=problems.report())
+    return MultiLabel(csr_from_lengths(values, features, lengths, n_features), Y, skipped=problems.report())
 
 
 def write_multilabel_svmlight(path: str | os.PathLike[str], data: MultiLabel) -> None:

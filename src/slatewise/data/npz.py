@@ -10,12 +10,15 @@ member                                     what it holds
 ``known``                                  optional: (n, l) booleans, whether Y is known; where not, Y is 0
 ``answered``                               optional: (n, l) booleans, whether it is known because somebody was asked
 ========================================== =======================================================================
+
+Members are stored or deflated, as NumPy writes them: other codecs unpack a few bytes into gigabytes. What takes no byte
+of a file is limited, since it may be a lie: a matrix has at most 2^31 - 1 columns, labels without names and rows
+without columns are at most 2^20.
 """
 
 from __future__ import annotations
 
 import io
-import lzma
 import os
 import struct
 import zipfile
@@ -33,17 +36,20 @@ from scipy.sparse import csr_array, hstack
 
 from slatewise.core.errors import DataError
 from slatewise.core.files import atomic_path
+from slatewise.core.rules import MOST, MOST_LISTED
 from slatewise.core.sparse import sparse_rows
 from slatewise.data._source import PathOrFile
 from slatewise.data.records import Float, Ids, MultiLabel, Strings
 
 Array: TypeAlias = NDArray[Any]
 Mask: TypeAlias = NDArray[np.bool_]
-# What zipfile, its codecs and NumPy's header parser raise on bytes in memory that are not what they claim to be.
-_DAMAGE = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, OSError, EOFError, RuntimeError),
-    *(ValueError, SyntaxError, TokenError),
+# What zipfile, its codec and NumPy's header parser, which evaluates any Python literal, raise on bytes in memory that
+# are not what they claim to be.
+DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, OSError, EOFError, RuntimeError, MemoryError),
+    *(ValueError, SyntaxError, TokenError, TypeError, LookupError, ArithmeticError),
 )
+_CODECS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _HEADER_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
@@ -115,21 +121,26 @@ class _Archive(Mapping[str, Array]):
             # Damage must not make an optional member vanish: opening compares the two places that hold its name, and
             # the end record says how many there are, which zipfile does not look at.
             for info in self._zip.infolist():
+                if info.compress_type not in _CODECS:
+                    raise ValueError(
+                        f"{info.filename} packed by method {info.compress_type}, neither stored nor deflated"
+                    )
                 self._zip.open(info).close()
             end = content.rfind(b"PK\x05\x06")
             count = int.from_bytes(content[end + 10 : end + 12], "little")
             if count not in (len(self._zip.infolist()), 0xFFFF):
                 raise ValueError(f"{len(self._zip.infolist())} members of {count}")
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise DataError(name, 0, 0, "a complete .npz archive", str(error)) from None
         self._infos = {info.filename.removesuffix(".npy"): info for info in self._zip.infolist()}
         if len(self._infos) != len(self._zip.infolist()):
             raise DataError(name, 0, 0, "every member once", ", ".join(self._zip.namelist()))
 
     def __getitem__(self, member: str) -> Array:
+        info = self._infos[member]
         try:
-            return _array(self._zip.read(self._infos[member]))
-        except _DAMAGE as error:
+            return array_of(self._zip.read(info))
+        except DAMAGE as error:
             raise _fault(self._name, member, "a whole array of plain numbers or strings", str(error)) from None
 
     def __contains__(self, member: object) -> bool:
@@ -142,15 +153,18 @@ class _Archive(Mapping[str, Array]):
         return len(self._infos)
 
 
-def _array(content: bytes) -> Array:
-    """Build an array; the shape its header claims must be what the bytes hold, so nothing large is made of a lie."""
+def array_of(content: bytes) -> Array:
+    """Build the array of an npy file, or raise one of :data:`DAMAGE`.
+
+    The shape its header claims must be what the bytes hold, so nothing large is made of a lie.
+    """
     file = io.BytesIO(content)
     version = npy.read_magic(file)
     if version not in _HEADER_READERS:
         raise ValueError(f"format version {version}")
     shape, fortran_order, dtype = _HEADER_READERS[version](file)
-    if dtype.hasobject:
-        raise ValueError("Python objects")
+    if dtype.hasobject or dtype.kind == "V":
+        raise ValueError("Python objects" if dtype.hasobject else f"records of {dtype}")
     n_bytes = len(content) - file.tell()
     if prod(shape) * dtype.itemsize != n_bytes:
         raise ValueError(f"{n_bytes} bytes for shape {shape} of {dtype}")
@@ -164,11 +178,17 @@ def _multilabel(
     blocks = [features] if isinstance(features, str) else list(features)
     if not blocks:
         raise ValueError("features: expected at least one name, found none")
-    X = _side_by_side([_matrix(members, name, block) for block in blocks])
+    matrices = [_matrix(members, name, block) for block in blocks]
+    for block, matrix in zip(blocks, matrices, strict=True):
+        if matrix.shape[0] != matrices[0].shape[0]:
+            raise _fault(name, block, f"{matrices[0].shape[0]} rows as in {blocks[0]}", str(matrix.shape[0]))
+    X = _side_by_side(matrices)
+    if X.shape[1] > MOST:
+        raise _fault(name, ", ".join(blocks), f"at most {MOST} columns", str(X.shape[1]))
     if require_labels or "Y" in members or "Y_shape" in members:
         Y = csr_array(_matrix(members, name, "Y"))
     else:
-        Y = csr_array((X.shape[0], len(members["label_names"]) if "label_names" in members else 0))
+        Y = csr_array((X.shape[0], members["label_names"].size if "label_names" in members else 0))
     Y.eliminate_zeros()
     if (Y.data != 1).any():
         raise _fault(name, "Y", "zeros and ones", str(Y.data[Y.data != 1][0]))
@@ -182,10 +202,11 @@ def _multilabel(
         is_train = members["is_train"]
         if is_train.shape != (n_rows,) or is_train.dtype != np.bool_:
             raise _fault(name, "is_train", f"{n_rows} booleans", f"{is_train.dtype} of shape {is_train.shape}")
+    label_names = None
     if "label_names" in members:
         label_names = _names(members, name, "label_names", n_labels)
-    else:
-        label_names = np.arange(n_labels).astype(np.str_)
+    elif n_labels > MOST_LISTED:
+        raise _fault(name, "Y", f"at most {MOST_LISTED} columns without label_names", str(n_labels))
     ids = _ids(members, name, n_rows) if "ids" in members else None
     known, answered = _masks(members, name, Y)
     return MultiLabel(
@@ -226,15 +247,21 @@ def _matrix(members: Mapping[str, Array], name: str, matrix: str) -> csr_array |
     values = members[matrix]
     if values.ndim != 2:
         raise _fault(name, matrix, "two dimensions", f"shape {values.shape}")
+    n_rows, n_columns = values.shape
+    if n_columns > MOST or (not n_columns and n_rows > MOST_LISTED):
+        expected = f"at most {MOST} columns, or {MOST_LISTED} rows without columns"
+        raise _fault(name, matrix, expected, f"shape {values.shape}")
     return _finite(name, matrix, values)
 
 
 def _csr(members: Mapping[str, Array], name: str, matrix: str) -> csr_array:
     shape, indptr, indices = (_integers(members, name, f"{matrix}_{part}") for part in ("shape", "indptr", "indices"))
-    if shape.shape != (2,) or (shape < 0).any():
-        raise _fault(name, f"{matrix}_shape", "two sizes >= 0", f"{shape}")
+    if shape.shape != (2,) or (shape < 0).any() or shape[1] > MOST:
+        raise _fault(name, f"{matrix}_shape", f"two sizes >= 0, at most {MOST} columns", f"{shape}")
     n_rows, n_columns = int(shape[0]), int(shape[1])
-    if len(indptr) != n_rows + 1 or indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
+    # Compared, not subtracted: differences of bounds that are far apart wrap around.
+    steps_back = (indptr[1:] < indptr[:-1]).any()
+    if len(indptr) != n_rows + 1 or indptr[0] != 0 or indptr[-1] != len(indices) or steps_back:
         raise _fault(name, f"{matrix}_indptr", f"{n_rows + 1} bounds that grow from 0 to {len(indices)}", f"{indptr}")
     if len(indices) and not 0 <= indices.min() <= indices.max() < n_columns:
         found = f"{indices.min()} to {indices.max()}"
@@ -277,6 +304,7 @@ def _names(members: Mapping[str, Array], name: str, member: str, length: int) ->
     values = members[member]
     if values.dtype.kind != "U" or values.shape != (length,):
         raise _fault(name, member, f"{length} strings", f"{values.dtype} of shape {values.shape}")
+    _check_text(name, member, values)
     return values
 
 
@@ -285,7 +313,17 @@ def _ids(members: Mapping[str, Array], name: str, length: int) -> Ids:
     if values.dtype.kind not in "Uiu" or values.shape != (length,) or len(np.unique(values)) < length:
         found = f"{values.dtype} of shape {values.shape}"
         raise _fault(name, "ids", f"{length} strings or integers, each once", found)
+    _check_text(name, "ids", values)
     return values
+
+
+def _check_text(name: str, member: str, values: Array) -> None:
+    """Raise DataError unless strings are text: NumPy keeps any number where a letter belongs, and fails later."""
+    if values.dtype.kind == "U" and values.size:
+        letters = values.view(np.dtype(np.uint32).newbyteorder(values.dtype.byteorder))
+        odd = (letters > 0x10FFFF) | ((letters >= 0xD800) & (letters <= 0xDFFF))
+        if odd.any():
+            raise _fault(name, member, "text of Unicode letters", f"the number {letters[odd][0]}")
 
 
 def _parts(matrix: str, values: csr_array | Float) -> dict[str, Array]:

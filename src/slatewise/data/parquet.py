@@ -12,6 +12,7 @@ import narwhals as nw
 import numpy as np
 
 from slatewise.core.errors import DataError
+from slatewise.core.rules import MOST_LISTED
 from slatewise.data._source import TABLE_MAGIC, PathOrFile
 from slatewise.data.frames import Columns, ids_of, require_columns, rows_of
 from slatewise.data.records import Ids, RowsToRank
@@ -141,7 +142,9 @@ def row_groups(path: str) -> RowGroups:
 def read_group(path: str, number: int, columns: Sequence[str]) -> nw.DataFrame[Any]:
     """Return some columns of one row group of a Parquet file."""
     with _open_parquet(path) as file:
-        return nw.from_native(file.read_row_group(number, columns=columns), eager_only=True)
+        rows = file.read_row_group(number, columns=columns)
+        _require_stored(rows, columns, rows.num_rows)
+        return nw.from_native(rows, eager_only=True)
 
 
 @contextmanager
@@ -225,6 +228,7 @@ class _Parquet:
 
     def batches(self, columns: list[str], n_rows: int) -> Iterator[pyarrow.Table]:
         for batch in self._file.iter_batches(batch_size=n_rows, columns=columns):
+            _require_stored(batch, columns, self._file.metadata.num_rows)
             yield pyarrow.Table.from_batches([batch])
 
 
@@ -240,8 +244,21 @@ class _Arrow:
         for number in range(self._file.num_record_batches):
             batch = self._file.get_batch(number)
             batch.validate(full=True)  # offsets out of bounds would otherwise read foreign memory
+            _require_stored(batch, columns, batch.num_rows)
             for start in range(0, batch.num_rows, n_rows):
                 yield pyarrow.Table.from_batches([batch.select(columns).slice(start, n_rows)])
+
+
+def _require_stored(rows: pyarrow.RecordBatch | pyarrow.Table, columns: Sequence[str], n_rows: int) -> None:
+    """Raise pyarrow's error where a column of ``n_rows``, some of them given, has no bytes for them: of nulls, say.
+
+    So few that room for them does not matter pass: what is wrong with the column is then said with its place.
+    """
+    for name in columns if n_rows > MOST_LISTED else ():
+        column = rows[name]
+        if rows.num_rows > 8 * column.nbytes:
+            found = f"column {name!r} of {column.type}, which claims {n_rows} rows and has no bytes for them"
+            raise pyarrow.ArrowInvalid(found)
 
 
 def _whole(table: _Table, columns: list[str]) -> nw.DataFrame[Any]:

@@ -257,13 +257,39 @@ class Prefixes:
         return self.items[self.ends]
 
 
+class _LabelNames:
+    """A field that holds the names of labels, or None: then their numbers, which nobody pays for who does not look."""
+
+    @overload
+    def __get__(self, rows: None, owner: type[MultiLabel]) -> None: ...
+    @overload
+    def __get__(self, rows: MultiLabel, owner: type[MultiLabel]) -> Strings: ...
+    def __get__(self, rows: MultiLabel | None, owner: type[MultiLabel]) -> Strings | None:
+        if rows is None:
+            return None  # the field's default
+        names: Strings | None = vars(rows)["label_names"]
+        if names is None:
+            names = vars(rows)["label_names"] = np.arange(rows.Y.shape[1]).astype(np.str_)
+        return names
+
+    def __set__(self, rows: MultiLabel, names: Strings | None) -> None:
+        vars(rows)["label_names"] = names
+
+
 @dataclass(frozen=True, eq=False)
 class MultiLabel:
-    """Rows with sets of labels: ``Y[i, l]`` is 1 where row i has label l; ``ids[i]`` names the row."""
+    """Rows with sets of labels: ``Y[i, l]`` is 1 where row i has label l; ``ids[i]`` names the row.
+
+    Examples
+    --------
+    >>> MultiLabel(np.ones((1, 2)), csr_array([[0, 1, 1]])).label_names.tolist()
+    ['0', '1', '2']
+    """
 
     X: csr_array | Float
     Y: csr_array
-    label_names: Strings
+    label_names: _LabelNames = _LabelNames()
+    """Strings; by default the numbers of the labels."""
     feature_names: Strings | None = None
     is_train: NDArray[np.bool_] | None = None
     skipped: Skipped = field(default_factory=Skipped)

@@ -7,13 +7,14 @@ features, labels and query ids; all files of a source have one format.
 from __future__ import annotations
 
 import io
+import math
 import os
+import struct
 import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import IO, Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.lib import format as npy
@@ -21,10 +22,13 @@ from numpy.typing import NDArray
 
 from slatewise.core.checks import LARGEST
 from slatewise.core.errors import DataError
+from slatewise.data.npz import DAMAGE
 
 Floats: TypeAlias = NDArray[np.float64]
 PIECE_BYTES = 1 << 24
 """Of text, or of features, that a piece has where a format has no pieces of its own."""
+_MOST_DEFLATED = 1032
+"""Bytes that one byte of an archive can unpack to."""
 
 
 class RowGroup(NamedTuple):
@@ -447,7 +451,7 @@ class NpzRows:
 def _opened(path: str) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, ValueError, struct.error, RuntimeError) as error:
         raise DataError(path, 0, 0, "a complete .npz archive", str(error)) from None
 
 
@@ -459,35 +463,37 @@ class _Header(NamedTuple):
 
 
 def _header(archive: zipfile.ZipFile, path: str, member: str) -> _Header:
-    try:
-        with archive.open(f"{member}.npy") as file:
-            return _read_header(file, path, member)
-    except KeyError:
+    if f"{member}.npy" not in archive.namelist():
         there = ", ".join(name.removesuffix(".npy") for name in archive.namelist())
-        raise DataError(f"{path}[{member}]", 0, 0, "this member, stored in full", f"only {there}") from None
-
-
-def _read_header(file: IO[bytes], path: str, member: str) -> _Header:
+        raise DataError(f"{path}[{member}]", 0, 0, "this member, stored in full", f"only {there}")
+    info = archive.getinfo(f"{member}.npy")
     try:
-        version = npy.read_magic(file)
-        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, by_column, dtype = read(file)
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        with archive.open(info) as file:
+            version = npy.read_magic(file)
+            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+            shape, by_column, dtype = read(file)
+            start = file.tell()
+    except DAMAGE as error:
         raise DataError(f"{path}[{member}]", 0, 0, "a whole array", str(error)) from None
     if by_column or dtype.hasobject or not shape:
         found = "Python objects" if dtype.hasobject else "columns one after the other" if by_column else "one number"
         raise DataError(f"{path}[{member}]", 0, 0, "rows of plain numbers or strings, one after the other", found)
-    return _Header(shape, dtype, file.tell())
+    # What the header claims must be what the archive says there is, and that no more than it can have packed.
+    n_bytes, most = info.file_size - start, os.stat(path).st_size * _MOST_DEFLATED
+    if min(shape) < 0 or not dtype.itemsize or math.prod(shape) * dtype.itemsize != n_bytes or n_bytes > most:
+        found = f"{min(n_bytes, most)} bytes for shape {shape} of {dtype}"
+        raise DataError(f"{path}[{member}]", 0, 0, "a whole array", found)
+    return _Header(shape, dtype, start)
 
 
 def _rows_of(archive: zipfile.ZipFile, path: str, member: str, first: int, n_rows: int) -> NDArray[Any]:
     shape, dtype, start = _header(archive, path, member)
-    size = dtype.itemsize * int(np.prod(shape[1:]))
+    size = dtype.itemsize * math.prod(shape[1:])
     try:
         with archive.open(f"{member}.npy") as file:
             file.seek(start + first * size, os.SEEK_SET)
             content = file.read(n_rows * size)
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except DAMAGE as error:
         raise DataError(f"{path}[{member}]", 0, 0, "a whole array", str(error)) from None
     if len(content) != n_rows * size:
         raise DataError(f"{path}[{member}]", 0, 0, f"{first + n_rows} rows", "the end of the member")

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from slatewise.core.errors import ProjectError
 from slatewise.core.executor import thread_count
+from slatewise.core.rules import shown
 from slatewise.labelling.honest_share import HonestShare, draws
 from slatewise.labelling.item_data import ItemData
 from slatewise.labelling.model_files import keep_model, label_columns, models_folder, read_model
@@ -119,7 +120,12 @@ def measure_versions(project: Project, data: ItemData, said: Said, honest: Hones
 
 def qualities(project: Project) -> list[Quality]:
     """Return what the versions of a project's model are worth on the honest share, the oldest first."""
-    return [Quality.from_json(kept) for kept in project.settings.get(_SETTING, [])]
+    kept: object = project.settings.get(_SETTING, [])
+    try:
+        return [Quality.from_json(one) for one in cast("list[dict[str, Any]]", kept)]
+    except (TypeError, KeyError, AttributeError, ValueError):
+        expected = "figures of versions of the model"
+        raise ProjectError(f"{project.path}: expected {expected} in its settings, found {shown(kept)}") from None
 
 
 class Trainer:

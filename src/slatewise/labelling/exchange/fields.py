@@ -14,8 +14,8 @@ from typing import Any, TypeAlias, get_args
 from slatewise.core.errors import DataError
 from slatewise.data._tokens import number, whole
 from slatewise.labelling.exchange.statements import Statement
-from slatewise.labelling.store.acts import MOST_MILLISECONDS, check_name
-from slatewise.labelling.store.records import How
+from slatewise.labelling.store.acts import check_name
+from slatewise.labelling.store.records import MOST_MILLISECONDS, How
 
 Fault: TypeAlias = "Callable[[str, str], DataError]"
 """Of the field and what was expected there."""

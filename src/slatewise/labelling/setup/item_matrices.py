@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from slatewise.data import read_npz, read_tags
 from slatewise.data._delimited import guess_delimiter, splitter_for
 from slatewise.data._lines import header_line
 from slatewise.data._source import is_table, open_source
+from slatewise.data.npz import DAMAGE, array_of
 
 _LEAST_CHANCE = 1e-6
 """Of scores that are probabilities: none is taken to be certain."""
@@ -83,8 +83,8 @@ def as_log_odds(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], bool]
 
 def _npy(file: Path) -> NDArray[np.float64]:
     try:
-        array = cast("NDArray[Any]", np.load(file, allow_pickle=False))
-    except (ValueError, EOFError, OSError) as error:
+        array = array_of(file.read_bytes())
+    except DAMAGE as error:
         raise DataError(str(file), 0, 0, "an array as numpy.save writes it", str(error)) from None
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise DataError(str(file), 0, 0, "numbers, a row per item", f"{array.dtype} of shape {array.shape}")

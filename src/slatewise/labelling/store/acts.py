@@ -9,11 +9,10 @@ from operator import index
 from typing import Any, get_args
 
 from slatewise.core.rules import shown
-from slatewise.labelling.store.records import Act, ActKind, Given, How
+from slatewise.labelling.store.database import counted
+from slatewise.labelling.store.records import MOST_MILLISECONDS, Act, ActKind, Given, How
 from slatewise.web.tokens import ROLES
 
-MOST_MILLISECONDS = 253402300799999
-"""Of times and lengths of time: the end of the year 9999."""
 _HOWS, _KINDS = get_args(How), get_args(ActKind)
 
 
@@ -85,11 +84,6 @@ def check_name(argument: str, name: Any) -> str:
         return name
     expected = "a text of at most 500 printable characters, not empty and without blanks around it"
     raise ValueError(f"{argument}: expected {expected}, found {shown(name)}")
-
-
-def counted(connection: sqlite3.Connection, table: str) -> int:
-    """Return how many rows are numbered from 0."""
-    return connection.execute(f"SELECT coalesce(max(number) + 1, 0) FROM {table}").fetchone()[0]
 
 
 def new_number(cursor: sqlite3.Cursor) -> int:

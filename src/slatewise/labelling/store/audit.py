@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping
+from typing import cast
 
+from slatewise.core.rules import shown
 from slatewise.labelling.store import clocks
-from slatewise.labelling.store.database import Database
+from slatewise.labelling.store.database import Damaged, Database, checked_rows, types_of
 from slatewise.labelling.store.records import Logged
+from slatewise.labelling.store.settings import as_json
 
 
 class AuditLog:
@@ -24,8 +27,15 @@ class AuditLog:
 
     def all(self) -> list[Logged]:
         """Return all lines, the oldest first."""
-        rows = self._database.rows("SELECT number, time, annotator, what, detail FROM audit ORDER BY number")
-        return [Logged(number, time, who, what, json.loads(text)) for number, time, who, what, text in rows]
+        types, query = (*types_of(Logged)[:-1], str), f"SELECT {', '.join(Logged._fields)} FROM audit ORDER BY number"
+        lines: list[Logged] = []
+        with self._database.read() as connection:
+            for *row, text in checked_rows(connection, types, query):
+                detail: object = as_json(text)
+                if not isinstance(detail, dict):
+                    raise Damaged(f"detail {shown(text)}")
+                lines.append(Logged._make((*row, cast("dict[str, object]", detail))))
+        return lines
 
 
 def log(connection: sqlite3.Connection, what: str, annotator: int | None, detail: Mapping[str, object]) -> None:

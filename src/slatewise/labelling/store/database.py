@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from slatewise.core.errors import ProjectError
 from slatewise.core.files import atomic_path
+from slatewise.core.rules import shown
 from slatewise.labelling.store import schema
+from slatewise.labelling.store.records import Between
 
 _WAIT_SECONDS = 10.0
 """For another process that writes at the moment."""
@@ -31,6 +34,18 @@ _FOUND = {
     sqlite3.SQLITE_BUSY: f"one that another process kept busy for {_WAIT_SECONDS:g} s",
     sqlite3.SQLITE_IOERR: "a disk that fails",
 }
+
+
+_AT_ONCE = 1 << 12
+_NUMBERED = ("items", "labels")
+"""From 0, without a gap."""
+_Within: TypeAlias = "str | Between | frozenset[object] | None"
+
+
+class Damaged(sqlite3.DatabaseError):
+    """A row that no project has; raised inside of :meth:`Database.read` and :meth:`Database.write`, which say it."""
+
+    sqlite_errorcode = sqlite3.SQLITE_CORRUPT
 
 
 class Database:
@@ -111,9 +126,14 @@ class Database:
                     self._close_idle()
 
     def rows(self, query: str, *arguments: Any) -> list[Any]:
-        """Return what a query finds."""
+        """Return what a query finds, unchecked."""
         with self.read() as connection:
             return connection.execute(query, arguments).fetchall()
+
+    def checked(self, types: tuple[Any, ...], query: str, *arguments: Any) -> list[Any]:
+        """Return what :func:`checked_rows` yields."""
+        with self.read() as connection:
+            return list(checked_rows(connection, types, query, arguments))
 
     def backup(self, target: Path) -> None:
         """Copy the project as it is now, whatever is written meanwhile; the copy appears whole or not at all."""
@@ -179,10 +199,87 @@ class _InWords:
         return None
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, UnicodeDecodeError):  # SQLite quotes names that are none
+            error = Damaged("names that are no text")
         if isinstance(error, sqlite3.Error):
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             found = f"{_FOUND[code]} ({error})" if code in _FOUND else str(error)
             raise ProjectError(f"{self._path}: expected a labelling project that can be used, found {found}") from error
+
+
+def checked_rows(
+    connection: sqlite3.Connection,
+    types: tuple[Any, ...],
+    query: str,
+    arguments: Sequence[Any] | Mapping[str, Any] = (),
+) -> Generator[tuple[Any, ...]]:
+    """Yield what a query finds; raise :class:`Damaged` unless each column is of its type, as records note it.
+
+    SQLite keeps any value in any column of a file that was damaged, or written past the rules of its tables.
+    """
+    cursor = connection.execute(query, arguments)
+    while rows := cursor.fetchmany(_AT_ONCE):
+        for (name, *_), hint, values in zip(cursor.description, types, zip(*rows, strict=True), strict=True):
+            strange = _strange(connection, hint, values)
+            if strange:
+                raise Damaged(f"{name} {shown(strange[0])}")
+        yield from rows
+
+
+def counted(connection: sqlite3.Connection, table: str) -> int:
+    """Return how many rows are numbered from 0; raise :class:`Damaged` where they are not."""
+    ((count,),), (least, most) = connection.execute(f"SELECT count(*) FROM {table}"), _ends(connection, table)
+    if count and (least, most) != (0, count - 1):
+        raise Damaged(f"{count} {table} with numbers from {shown(least)} to {shown(most)}")
+    return count
+
+
+@cache
+def types_of(record: type) -> tuple[Any, ...]:
+    """Return the types of the fields of a record."""
+    return tuple(get_type_hints(record, include_extras=True).values())
+
+
+def _strange(connection: sqlite3.Connection, hint: Any, values: tuple[Any, ...]) -> list[Any]:
+    """Return a value of a column that is not of its type, nothing where all are."""
+    types, within = _meaning(hint)
+    if not types.issuperset(map(type, values)):
+        return [next(value for value in values if type(value) not in types)]
+    if within is None:
+        return []
+    known = [value for value in values if value is not None]
+    if not known:
+        return []
+    if isinstance(within, str):
+        if within in _NUMBERED:  # there may be very many, and :func:`counted` says whether one is missing
+            least, most = _ends(connection, within)
+            within = Between(least or 0, -1 if most is None else most)
+        else:
+            within = frozenset(number for (number,) in connection.execute(f"SELECT number FROM {within}"))
+    if isinstance(within, Between):
+        return [value for value in (min(known), max(known)) if not within.least <= value <= within.most]
+    return list(set(known) - within)[:1]
+
+
+def _ends(connection: sqlite3.Connection, table: str) -> tuple[int | None, int | None]:
+    """Return the first and the last number of a table; asked for one by one, SQLite does not look at all rows."""
+    query = f"SELECT (SELECT min(number) FROM {table}), (SELECT max(number) FROM {table})"
+    return connection.execute(query).fetchone()
+
+
+@cache
+def _meaning(hint: Any) -> tuple[frozenset[type], _Within]:
+    """Return the types in SQLite of a type in Python, and which of their values it has: those of a table, or these."""
+    if get_origin(hint) is UnionType or type(None) in get_args(hint):
+        (other,) = (part for part in get_args(hint) if part is not NoneType)
+        types, within = _meaning(other)
+        return types | {NoneType}, within
+    if get_origin(hint) is Annotated:
+        kind, within = get_args(hint)
+        return _meaning(kind)[0], within
+    if get_origin(hint) is Literal:
+        return frozenset(map(type, get_args(hint))), frozenset(get_args(hint))
+    return frozenset({float, int} if hint is float else {int} if hint is bool else {hint}), None
 
 
 def remove(path: Path) -> None:

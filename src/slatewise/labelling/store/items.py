@@ -9,11 +9,12 @@ from pathlib import Path, PurePosixPath
 from typing import get_args
 
 from slatewise.core.rules import shown
-from slatewise.labelling.store.acts import check_name, counted, whole
-from slatewise.labelling.store.database import Database
-from slatewise.labelling.store.records import Item, Kind
+from slatewise.labelling.store.acts import check_name, whole
+from slatewise.labelling.store.database import Damaged, Database, checked_rows, counted
+from slatewise.labelling.store.records import Item, ItemNumber, Kind
 
-_KINDS = get_args(Kind)
+_KINDS, _FILES = get_args(Kind), ("image", "audio")
+_TYPES = (str, Kind, str, str | None)
 _UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
 _ITEMS = "SELECT id, kind, content, path FROM items LEFT JOIN folders ON folders.number = items.folder"
 
@@ -41,7 +42,7 @@ class Items:
 
     def number(self, id: str) -> int:
         """Return the number of the item with this id."""
-        found = self._database.rows("SELECT number FROM items WHERE id = ?", id)
+        found = self._database.checked((ItemNumber,), "SELECT number FROM items WHERE id = ?", id)
         if not found:
             raise ValueError(f"item: expected the id of an item, found {shown(id)}")
         return found[0][0]
@@ -62,13 +63,20 @@ class Items:
 
     def folders(self) -> list[Path]:
         """Return the folders that hold files of items; no file elsewhere belongs to the project."""
-        return [self._home / path for (path,) in self._database.rows("SELECT path FROM folders ORDER BY number")]
+        found = self._database.checked((str,), "SELECT path FROM folders ORDER BY number")
+        return [self._home / path for (path,) in found]
 
     def _items(self, where: str, *arguments: object) -> list[Item]:
-        return [
-            Item(item_id, kind, content, None if path is None else self._home / path)
-            for item_id, kind, content, path in self._database.rows(f"{_ITEMS} {where}", *arguments)
-        ]
+        with self._database.read() as connection:
+            counted(connection, "items")  # their numbers are their places
+            items = [
+                Item(item_id, kind, content, None if path is None else self._home / path)
+                for item_id, kind, content, path in checked_rows(connection, _TYPES, f"{_ITEMS} {where}", arguments)
+            ]
+            for item in items:
+                if (item.kind in _FILES) != (item.folder is not None):
+                    raise Damaged(f"folder {shown(item.folder)} of {shown(item.id)}")
+        return items
 
     def _registered(self, connection: sqlite3.Connection, folder: Path) -> int:
         """Return the number of a folder; one below that of the project is kept relative, so that both can move."""
@@ -86,7 +94,7 @@ def _check(item: Item, seen: Container[str]) -> None:
         raise ValueError(f"id: expected every item once, found {shown(item.id)} again")
     if item.kind not in _KINDS:
         raise ValueError(f"kind: expected one of {_KINDS}, found {shown(item.kind)}")
-    is_file = item.kind in ("image", "audio")
+    is_file = item.kind in _FILES
     if is_file != (item.folder is not None):
         expected = "the folder of a file" if is_file else "no folder with a text or a link"
         raise ValueError(f"folder: expected {expected}, found {shown(item.folder)} of {shown(item.id)}")

@@ -6,9 +6,10 @@ import sqlite3
 from collections.abc import Iterable
 
 from slatewise.core.rules import shown
-from slatewise.labelling.store.acts import check_name, counted
+from slatewise.labelling.store.acts import check_name
 from slatewise.labelling.store.audit import log
-from slatewise.labelling.store.database import Database
+from slatewise.labelling.store.database import Database, checked_rows, counted
+from slatewise.labelling.store.records import LabelNumber
 
 _BY_NAME = "SELECT number FROM labels WHERE name = ?1 UNION ALL SELECT label FROM former_names WHERE name = ?1 LIMIT 1"
 
@@ -25,16 +26,19 @@ class Labels:
 
     def names(self) -> list[str]:
         """Return the names by number."""
-        return [name for (name,) in self._database.rows("SELECT name FROM labels ORDER BY number")]
+        with self._database.read() as connection:
+            counted(connection, "labels")  # their numbers are their places
+            return [name for (name,) in checked_rows(connection, (str,), "SELECT name FROM labels ORDER BY number")]
 
     def by_name(self) -> dict[str, int]:
         """Return the numbers by name, also by names that labels had before."""
         former = "SELECT name, label FROM former_names"
-        return dict(self._database.rows(f"{former} UNION ALL SELECT name, number FROM labels"))
+        query = f"{former} UNION ALL SELECT name, number FROM labels"
+        return dict(self._database.checked((str, LabelNumber), query))
 
     def number(self, name: str) -> int:
         """Return the number of a label, also by a name that it had before."""
-        found = self._database.rows(_BY_NAME, name)
+        found = self._database.checked((LabelNumber,), _BY_NAME, name)
         if not found:
             raise ValueError(f"label: expected the name of a label, found {shown(name)}")
         return found[0][0]

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from slatewise.core.rules import shown
 from slatewise.labelling.store import clocks
-from slatewise.labelling.store.acts import Numbers, counted, whole
-from slatewise.labelling.store.database import Database
+from slatewise.labelling.store.acts import Numbers, whole
+from slatewise.labelling.store.database import Database, checked_rows, counted
+from slatewise.labelling.store.records import ItemNumber
 
 SECONDS = 300.0
 MOST_SECONDS = 3600.0
@@ -41,9 +42,11 @@ class Leases:
         annotator, overlap = whole("annotator", annotator), _check_overlap(overlap)
         with self._database.read() as connection:
             n_items = counted(connection, "items")
-            taken = connection.execute(_OF_ALL, {"now": self._now(), "annotator": annotator})
+            now = {"now": self._now(), "annotator": annotator}
+            taken = checked_rows(connection, (ItemNumber,), _OF_ALL, now)
             others = np.bincount(np.fromiter(chain.from_iterable(taken), dtype=np.int64), minlength=n_items)
-            own = connection.execute("SELECT item FROM marks WHERE annotator = ?", (annotator,))
+            query = "SELECT item FROM marks WHERE annotator = ?"
+            own = checked_rows(connection, (ItemNumber,), query, (annotator,))
             others[np.fromiter(chain.from_iterable(own), dtype=np.int64)] = overlap
         return np.flatnonzero(others < overlap)
 
@@ -73,7 +76,8 @@ class Leases:
     def held(self, annotator: int) -> list[int]:
         """Return the items whose leases a person holds, the one that lasts longest first."""
         query = "SELECT item FROM leases WHERE annotator = ? AND until > ? ORDER BY until DESC, item"
-        return [item for (item,) in self._database.rows(query, whole("annotator", annotator), self._now())]
+        found = self._database.checked((ItemNumber,), query, whole("annotator", annotator), self._now())
+        return [item for (item,) in found]
 
     def release(self, item: int, annotator: int) -> None:
         """Give the lease of an item back; nothing where the person does not hold it."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Annotated
 
 from slatewise.labelling.store import clocks
 from slatewise.labelling.store.acts import Numbers, new_number, whole
 from slatewise.labelling.store.audit import log
-from slatewise.labelling.store.database import Database
-from slatewise.labelling.store.records import ModelVersion
+from slatewise.labelling.store.database import Database, checked_rows, types_of
+from slatewise.labelling.store.records import Between, ModelNumber, ModelVersion
+
+_LAST = Annotated[int, Between(0, 1 << 62)]  # others follow
 
 
 class ModelVersions:
@@ -30,7 +33,8 @@ class ModelVersions:
         Where there are none yet they keep their numbers.
         """
         with self._database.write() as connection:
-            last = connection.execute("SELECT coalesce(max(number), 0) FROM models").fetchone()[0]
+            query = "SELECT coalesce(max(number), 0) AS model FROM models"
+            ((last,),) = checked_rows(connection, (_LAST,), query)
             adopted = {number: last + number for number in sorted(set(numbers))}
             rows = [(number, "", clocks.now(), note, 0) for number in adopted.values()]
             connection.executemany("INSERT INTO models VALUES (?, ?, ?, ?, ?)", rows)
@@ -46,9 +50,13 @@ class ModelVersions:
     def current(self) -> ModelVersion | None:
         """Return the version in use, None where there is none."""
         used = "SELECT model FROM model_uses ORDER BY number DESC LIMIT 1"
-        found = self._database.rows(f"SELECT * FROM models WHERE number = ({used})")
+        with self._database.read() as connection:
+            list(checked_rows(connection, (ModelNumber | None,), used))
+            query = f"SELECT * FROM models WHERE number = ({used})"
+            found = list(checked_rows(connection, types_of(ModelVersion), query))
         return ModelVersion(*found[0]) if found else None
 
     def all(self) -> list[ModelVersion]:
         """Return all versions, the oldest first."""
-        return [ModelVersion(*row) for row in self._database.rows("SELECT * FROM models ORDER BY number")]
+        rows = self._database.checked(types_of(ModelVersion), "SELECT * FROM models ORDER BY number")
+        return [ModelVersion(*row) for row in rows]

@@ -7,7 +7,7 @@ import secrets
 from slatewise.labelling.store import clocks
 from slatewise.labelling.store.acts import Numbers, check_name, check_role, new_number
 from slatewise.labelling.store.audit import log
-from slatewise.labelling.store.database import Database
+from slatewise.labelling.store.database import Damaged, Database, checked_rows, types_of
 from slatewise.labelling.store.records import Person, Token
 from slatewise.web.tokens import Role
 
@@ -22,17 +22,20 @@ class People:
         """Return the number of the annotator with this name, who is added where there is none."""
         check_name("annotator", name)
         query = "SELECT number FROM annotators WHERE name = ?"
-        found = self._database.rows(query, name)
+        found = self._database.checked((int,), query, name)
         if found:
             return found[0][0]
         with self._database.write() as connection:
             row = (name, f"someone-{secrets.token_hex(4)}")
             connection.execute("INSERT OR IGNORE INTO annotators (name, pseudonym) VALUES (?, ?)", row)
-            return connection.execute(query, (name,)).fetchone()[0]
+            for (number,) in connection.execute(query, (name,)):
+                return number
+            raise Damaged("an index that lost an annotator")
 
     def all(self) -> list[Person]:
         """Return everybody who ever answered or may."""
-        return [Person(*row) for row in self._database.rows("SELECT * FROM annotators ORDER BY number")]
+        rows = self._database.checked(types_of(Person), "SELECT * FROM annotators ORDER BY number")
+        return [Person(*row) for row in rows]
 
     def forget(self, number: int) -> str:
         """Remove a person's name from the file; return the pseudonym that the answers keep. The person's tokens end.
@@ -41,7 +44,8 @@ class People:
         """
         with self._database.write() as connection:
             number = Numbers(connection).check("annotator", number)
-            (pseudonym,) = connection.execute("SELECT pseudonym FROM annotators WHERE number = ?", (number,)).fetchone()
+            query = "SELECT pseudonym FROM annotators WHERE number = ?"
+            ((pseudonym,),) = checked_rows(connection, (str,), query, (number,))
             connection.execute("UPDATE annotators SET name = NULL WHERE number = ?", (number,))
             ended = (clocks.now(), number)
             connection.execute("UPDATE tokens SET revoked = ? WHERE annotator = ? AND revoked IS NULL", ended)
@@ -68,7 +72,8 @@ class Tokens:
 
     def all(self) -> list[Token]:
         """Return all tokens, also those that ended."""
-        return [Token(*row) for row in self._database.rows("SELECT * FROM tokens ORDER BY number")]
+        rows = self._database.checked(types_of(Token), "SELECT * FROM tokens ORDER BY number")
+        return [Token(*row) for row in rows]
 
     def revoke(self, number: int) -> None:
         """End a token."""

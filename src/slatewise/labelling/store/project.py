@@ -14,16 +14,30 @@ from types import TracebackType
 import numpy as np
 
 from slatewise.labelling.store import clocks
-from slatewise.labelling.store.acts import Numbers, counted, whole
+from slatewise.labelling.store.acts import Numbers, whole
 from slatewise.labelling.store.audit import AuditLog
-from slatewise.labelling.store.database import Database, remove
+from slatewise.labelling.store.database import Database, checked_rows, counted, remove, types_of
 from slatewise.labelling.store.items import Items
 from slatewise.labelling.store.known import KnownLabels
 from slatewise.labelling.store.labels import Labels
 from slatewise.labelling.store.leases import Leases
 from slatewise.labelling.store.model_versions import ModelVersions
 from slatewise.labelling.store.people import People, Tokens
-from slatewise.labelling.store.records import Act, Answer, Given, How, Item, ItemState, Mark, Recorded, Undone
+from slatewise.labelling.store.records import (
+    Act,
+    ActKind,
+    Answer,
+    Given,
+    How,
+    Item,
+    ItemNumber,
+    ItemState,
+    LabelNumber,
+    Mark,
+    Recorded,
+    Said,
+    Undone,
+)
 from slatewise.labelling.store.server_lock import ServerLock
 from slatewise.labelling.store.settings import Settings
 from slatewise.labelling.store.votes import Votes
@@ -216,7 +230,8 @@ class Project:
         with self._database.write() as connection:
             numbers = Numbers(connection)
             own = (numbers.check("item", item), numbers.check("annotator", annotator))
-            rows = connection.execute(f"SELECT label, said, how FROM state {_OF_ONE}", own)
+            query = f"SELECT label, said, how FROM state {_OF_ONE}"
+            rows = checked_rows(connection, (LabelNumber, Said, How), query, own)
             before = {label: (said, how) for label, said, how in rows}
             given: list[Given] = []
             for label, probability in beliefs.items():
@@ -242,15 +257,16 @@ class Project:
             annotator = numbers.check("annotator", annotator)
             only, one = ("", ()) if item is None else ("AND item = ?", (numbers.check("item", item),))
             query = f"SELECT number, kind, item FROM standing WHERE annotator = ? {only} ORDER BY number DESC LIMIT 1"
-            last = connection.execute(query, (annotator, *one)).fetchone()
-            if last is None:
+            last = list(checked_rows(connection, (int, ActKind, ItemNumber), query, (annotator, *one)))
+            if not last:
                 return None
-            number, kind, where = last
+            ((number, kind, where),) = last
             connection.execute(
                 "INSERT INTO acts (kind, item, annotator, time, undoes) VALUES ('undo', ?, ?, ?, ?)",
                 (where, annotator, clocks.now(), number),
             )
-            labels = connection.execute("SELECT label FROM answers WHERE act = ? ORDER BY label", (number,))
+            query = "SELECT label FROM answers WHERE act = ? ORDER BY label"
+            labels = checked_rows(connection, (LabelNumber,), query, (number,))
             return Undone(number, kind, where, tuple(label for (label,) in labels))
 
     def record(self, acts: Iterable[Act]) -> list[int]:
@@ -265,7 +281,8 @@ class Project:
         with self._database.read() as connection:
             n_labels = counted(connection, "labels")
             said, answered = np.full(n_labels, -1, dtype=np.int8), np.zeros(n_labels, dtype=np.bool_)
-            for label, value in connection.execute(f"SELECT label, said FROM state {_OF_ONE}", own):
+            query = f"SELECT label, said FROM state {_OF_ONE}"
+            for label, value in checked_rows(connection, (LabelNumber, Said), query, own):
                 said[label], answered[label] = value, True
             mark = connection.execute(f"SELECT kind FROM marks {_OF_ONE}", own).fetchone()
         return ItemState(said, answered, "open" if mark is None else mark[0])
@@ -278,8 +295,9 @@ class Project:
 
     def votes(self, item: int | None = None) -> Votes:
         """Return what everybody said of all items, or of one, as columns: for counts."""
+        number = None if item is None else whole("item", item)
         with self._database.read() as connection:
-            return Votes.read(connection, None if item is None else whole("item", item))
+            return Votes.read(connection, number)
 
     def answers(
         self, item: int | None = None, annotator: int | None = None, *, every: bool = False
@@ -299,12 +317,13 @@ class Project:
         columns, table = ", ".join(Answer._fields), _EVERY if every else _STANDING
         query = f"SELECT {columns} FROM {table} WHERE {where} ORDER BY act, label"
         with self._database.read() as connection:
-            for row in connection.execute(query, tuple(wanted.values())):
+            for row in checked_rows(connection, types_of(Answer), query, tuple(wanted.values())):
                 yield Answer._make((*row[:-1], bool(row[-1])))
 
     def marks(self) -> list[Mark]:
         """Return who is done with what, and who skipped what, in the order in which they said so."""
-        rows = self._database.rows(f"SELECT {', '.join(Mark._fields)} FROM marks ORDER BY act")
+        query = f"SELECT {', '.join(Mark._fields)} FROM marks ORDER BY act"
+        rows = self._database.checked(types_of(Mark), query)
         return [Mark(*row) for row in rows]
 
     def last_act(self, annotator: int | None = None) -> int:
@@ -318,7 +337,7 @@ class Project:
     def acts_after(self, act: int) -> dict[int, int]:
         """Return the items that anybody did something to after an act, and the last act of each."""
         query = "SELECT item, max(number) FROM acts WHERE number > ? GROUP BY item"
-        return dict(self._database.rows(query, whole("act", act)))
+        return dict(self._database.checked((ItemNumber, int), query, whole("act", act)))
 
     def n_acts(self, item: int) -> int:
         """Return how many acts there are of an item, undone or not: the number changes whenever anything does."""
@@ -332,4 +351,4 @@ class Project:
             WHERE annotator = ? AND number > ? ORDER BY number, label LIMIT ?
         """
         own = (whole("annotator", annotator), whole("act", act), whole("most", most))
-        return [Recorded(*row) for row in self._database.rows(query, *own)]
+        return [Recorded(*row) for row in self._database.checked(types_of(Recorded), query, *own)]

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.web.tokens import Role
 
+MOST_MILLISECONDS = 253402300799999
+"""Of times and lengths of time: the end of the year 9999."""
+
+
+class Between(NamedTuple):
+    """What a number may be, both ends included."""
+
+    least: float
+    most: float
+
+
+# What is noted beside a type, a table whose numbers it has or what it is between, is checked of every row that is read.
+ItemNumber: TypeAlias = Annotated[int, "items"]
+LabelNumber: TypeAlias = Annotated[int, "labels"]
+PersonNumber: TypeAlias = Annotated[int, "annotators"]
+ModelNumber: TypeAlias = Annotated[int, "models"]
+Milliseconds: TypeAlias = Annotated[int, Between(0, MOST_MILLISECONDS)]
+Chance: TypeAlias = Annotated[float, Between(0.0, 1.0)]
 Kind: TypeAlias = Literal["image", "text", "audio", "link"]
 Said: TypeAlias = Literal[1, 0, -1]
 """Yes, no, don't know."""
@@ -70,15 +88,15 @@ class Act:
 class Answer(NamedTuple):
     """One answer with all that is known of how it came about."""
 
-    item: int
-    annotator: int
-    label: int
-    said: int
+    item: ItemNumber
+    annotator: PersonNumber
+    label: LabelNumber
+    said: Said
     how: How
-    probability: float | None
-    time: int
-    milliseconds: int | None
-    model: int | None
+    probability: Chance | None
+    time: Milliseconds
+    milliseconds: Milliseconds | None
+    model: ModelNumber | None
     act: int
     undone: bool = False
 
@@ -86,12 +104,12 @@ class Answer(NamedTuple):
 class Mark(NamedTuple):
     """An item that an annotator is done with, or skipped."""
 
-    item: int
-    annotator: int
+    item: ItemNumber
+    annotator: PersonNumber
     kind: Literal["done", "skip"]
-    time: int
-    milliseconds: int | None
-    model: int | None
+    time: Milliseconds
+    milliseconds: Milliseconds | None
+    model: ModelNumber | None
     act: int
 
 
@@ -100,9 +118,9 @@ class Recorded(NamedTuple):
 
     act: int
     kind: Literal["answer", "done", "skip", "undo"]
-    item: int
-    label: int | None
-    said: int | None
+    item: ItemNumber
+    label: LabelNumber | None
+    said: Said | None
 
 
 class Undone(NamedTuple):
@@ -132,7 +150,7 @@ class ModelVersion(NamedTuple):
 
     number: int
     path: str
-    created: int
+    created: Milliseconds
     note: str
     last_act: int
 
@@ -143,17 +161,17 @@ class Token(NamedTuple):
     number: int
     digest: str
     role: Role
-    annotator: int
-    created: int
-    revoked: int | None
+    annotator: PersonNumber
+    created: Milliseconds
+    revoked: Milliseconds | None
 
 
 class Logged(NamedTuple):
     """A line of the audit log."""
 
     number: int
-    time: int
-    annotator: int | None
+    time: Milliseconds
+    annotator: PersonNumber | None
     what: str
     detail: dict[str, object]
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from slatewise.labelling.store.database import Database
+from slatewise.core.rules import shown
+from slatewise.labelling.store.database import Damaged, Database, checked_rows
+
+
+def as_json(text: str) -> Any:
+    """Return what a text of the file says; raise Damaged where it is no JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise Damaged(f"no JSON but {shown(text)}") from None
 
 
 class Settings:
@@ -16,8 +25,10 @@ class Settings:
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a setting, ``default`` where it was never set."""
-        found = self._database.rows("SELECT value FROM settings WHERE name = ?", name)
-        return json.loads(found[0][0]) if found else default
+        with self._database.read() as connection:
+            for (text,) in checked_rows(connection, (str,), "SELECT value FROM settings WHERE name = ?", (name,)):
+                return as_json(text)
+        return default
 
     def set(self, name: str, value: Any) -> None:
         """Keep a setting."""

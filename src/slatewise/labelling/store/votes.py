@@ -5,13 +5,23 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass, fields
 from itertools import chain
-from typing import TypeAlias, get_args
+from typing import Annotated, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.labelling.store.database import checked_rows
 from slatewise.labelling.store.known import KnownLabels, known_labels, last_of_each
-from slatewise.labelling.store.records import How
+from slatewise.labelling.store.records import (
+    MOST_MILLISECONDS,
+    Between,
+    How,
+    ItemNumber,
+    LabelNumber,
+    Milliseconds,
+    PersonNumber,
+    Said,
+)
 
 Ints: TypeAlias = NDArray[np.int64]
 HOWS = get_args(How)
@@ -19,10 +29,14 @@ HOWS = get_args(How)
 _HOW = " ".join(f"WHEN '{how}' THEN {number}" for number, how in enumerate(HOWS))
 # Not the view ``state``: to keep the last answer of each is quicker where all of them are wanted.
 _QUERY = f"""
-    SELECT item, label, annotator, said, CASE how {_HOW} END,
-        time, coalesce(milliseconds, -1), coalesce(model, 0), standing.number
+    SELECT item, label, annotator, said, CASE how {_HOW} END AS how,
+        time, coalesce(milliseconds, -1) AS milliseconds, coalesce(model, 0) AS model, standing.number
     FROM standing JOIN answers ON answers.act = standing.number
 """
+_TYPES = (
+    *(ItemNumber, LabelNumber, PersonNumber, Said, int),
+    *(Milliseconds, Annotated[int, Between(-1, MOST_MILLISECONDS)], int, int),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +61,8 @@ class Votes:
     def read(cls, connection: sqlite3.Connection, item: int | None = None) -> Votes:
         """Read what stands of all items or of one; of what one person said of a label of an item, the last."""
         where, arguments = ("", ()) if item is None else ("WHERE item = ?", (item,))
-        rows = connection.execute(f"{_QUERY} {where} ORDER BY standing.number, label", arguments)
+        query = f"{_QUERY} {where} ORDER BY standing.number, label"
+        rows = checked_rows(connection, _TYPES, query, arguments)
         flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64).reshape(-1, len(fields(cls)))
         return cls(*np.ascontiguousarray(flat[last_of_each(flat)].T))
 
