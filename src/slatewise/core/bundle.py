@@ -132,6 +132,6 @@ def with_ridge(
             callback(rescaled(found))
 
     with one_blas_thread():
-        fit = one_slack(objective, cuts, 1.0 / l2, tol=tol, max_iter=max_iter, callback=tell, easier="raise l2")
+        fit = one_slack(objective, cuts, 1.0 / l2, tol=tol, max_iter=max_iter, callback=tell, easier="l2")
     history = tuple(rescaled(found) for found in fit.history)
     return Fit(fit.params, l2 * fit.objective, l2 * fit.lower_bound, fit.converged, history)

@@ -44,7 +44,7 @@ def minimise(
     tol: float = 1e-3,
     max_iter: int = 500,
     callback: Callable[[Round], None] | None = None,
-    easier: str = "raise l2",
+    easier: str = "l2",
 ) -> Fit:
     """Minimise P, with ``ridge`` for lambda, until the relative certified gap is at most ``tol``.
 

@@ -87,7 +87,7 @@ class MarginRanker(QueryRanker):
     Examples
     --------
     >>> from slatewise import MarginRanker, datasets
-    >>> queries = datasets.make_queries(n_queries=40, random_state=0)
+    >>> queries = datasets.make_queries(n_queries=40, random_state=1)
     >>> ranker = MarginRanker("map").fit(queries.X, queries.y, qid=queries.qid)
     >>> ranker.predict(queries.X).shape == queries.y.shape
     True
