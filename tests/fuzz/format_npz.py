@@ -262,7 +262,7 @@ def mutate(rng: random.Random, data: bytes) -> bytes:
 
 def _form(name: str, features: tuple[str, ...], require_labels: bool) -> Format:
     read, reference = (partial(function, features, require_labels) for function in (_read, _reference))
-    return Format(name, _SEEDS, read, reference, containers=False, is_text=False, mutate=mutate, slow=10)
+    return Format(name, _SEEDS, read, reference, containers=False, is_text=False, mutate=mutate, slow=20)
 
 
 FORMATS = [_form("npz", ("X",), True), _form("npz-side-by-side", ("X", "B"), False)]
