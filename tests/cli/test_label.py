@@ -288,6 +288,13 @@ def test_features_that_a_file_only_claims_are_refused_in_one_line(tmp_path, phot
     assert expected in refused("label", "init", tmp_path / "new", *words)
 
 
+@pytest.mark.parametrize("shape", [(0, 2**62), (2**62, 0)])
+def test_features_without_an_entry_are_refused_in_one_line(tmp_path, photos, refused, shape):
+    np.save(tmp_path / "f.npy", np.empty(shape, dtype=np.int8))
+    words = ("--items", photos, "--labels", tmp_path / "labels.txt", "--features", tmp_path / "f.npy")
+    assert "f.npy: expected at most 2147483647 columns" in refused("label", "init", tmp_path / "new", *words)
+
+
 def test_a_project_is_never_overwritten(tmp_path, photos, beach, refused):
     words = ("--items", photos, "--labels", tmp_path / "labels.txt")
     assert "expected nothing there yet, found something" in refused("label", "init", beach, *words)

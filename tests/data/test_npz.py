@@ -165,6 +165,15 @@ def test_a_shape_of_which_nothing_is_there_allocates_nothing(members: dict[str, 
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("shape", [(0, 2**63 - 1), (2**62, 0)])
+def test_numbers_without_an_entry_whose_shape_fits_no_wider_ones_are_refused(shape: tuple[int, int]) -> None:
+    nothing = np.empty(shape, dtype=np.int8)
+    with pytest.raises(DataError, match=r"^bad.npz\[Y_data\]: expected 0 values, found shape"):
+        read_npz(named(packed({"X": np.ones((1, 1)), **sparse("Y", 3), "Y_data": nothing}), "bad.npz"))
+    with pytest.raises(DataError, match=r"^bad.npz\[X\]: expected at most 2147483647 columns, or 1048576 rows without"):
+        read_npz(named(packed({"X": nothing, **sparse("Y", 3)}), "bad.npz"))
+
+
 def test_names_of_labels_that_nobody_looks_at_are_not_made() -> None:
     file = named(packed({"X": np.ones((1, 1)), **sparse("Y", 1 << 20)}))
     tracemalloc.start()

@@ -247,11 +247,16 @@ def _matrix(members: Mapping[str, Array], name: str, matrix: str) -> csr_array |
     values = members[matrix]
     if values.ndim != 2:
         raise _fault(name, matrix, "two dimensions", f"shape {values.shape}")
-    n_rows, n_columns = values.shape
+    check_sizes(f"{name}[{matrix}]", values)
+    return _finite(name, matrix, values)
+
+
+def check_sizes(name: str, matrix: Array) -> None:
+    """Raise DataError where a matrix without an entry claims more rows or columns than any has."""
+    n_rows, n_columns = matrix.shape
     if n_columns > MOST or (not n_columns and n_rows > MOST_LISTED):
         expected = f"at most {MOST} columns, or {MOST_LISTED} rows without columns"
-        raise _fault(name, matrix, expected, f"shape {values.shape}")
-    return _finite(name, matrix, values)
+        raise DataError(name, 0, 0, expected, f"shape {matrix.shape}")
 
 
 def _csr(members: Mapping[str, Array], name: str, matrix: str) -> csr_array:
@@ -273,10 +278,10 @@ def _csr(members: Mapping[str, Array], name: str, matrix: str) -> csr_array:
     part = f"{matrix}_data"
     if part not in members and matrix != "Y":
         raise _fault(name, part, "this member in the archive", f"only {', '.join(sorted(members))}")
-    values = _finite(name, part, members[part]) if part in members else np.ones(len(indices))
-    if values.shape != indices.shape:
+    values = members[part] if part in members else np.ones(len(indices))
+    if values.shape != indices.shape:  # before it is cast: of wider numbers, a shape without an entry may be too large
         raise _fault(name, part, f"{len(indices)} values", f"shape {values.shape}")
-    return csr_array((values, indices, indptr), shape=(n_rows, n_columns))
+    return csr_array((_finite(name, part, values), indices, indptr), shape=(n_rows, n_columns))
 
 
 def _finite(name: str, member: str, values: Array) -> Float:

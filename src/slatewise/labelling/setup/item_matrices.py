@@ -20,7 +20,7 @@ from slatewise.data import read_npz, read_tags
 from slatewise.data._delimited import guess_delimiter, splitter_for
 from slatewise.data._lines import header_line
 from slatewise.data._source import is_table, open_source
-from slatewise.data.npz import DAMAGE, array_of
+from slatewise.data.npz import DAMAGE, array_of, check_sizes
 
 _LEAST_CHANCE = 1e-6
 """Of scores that are probabilities: none is taken to be certain."""
@@ -88,6 +88,7 @@ def _npy(file: Path) -> NDArray[np.float64]:
         raise DataError(str(file), 0, 0, "an array as numpy.save writes it", str(error)) from None
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise DataError(str(file), 0, 0, "numbers, a row per item", f"{array.dtype} of shape {array.shape}")
+    check_sizes(str(file), array)
     return array.astype(np.float64)
 
 
