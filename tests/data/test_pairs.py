@@ -193,7 +193,10 @@ def test_well_known_names_are_a_header_and_no_query(names, options, ids) -> None
 
 @pytest.mark.parametrize(
     "text",
-    [b"user1,item1\n", b"song,movie\n", b"user,tea\nann,tea\n", b"user,item,5\n", b"7,item\n", b"a,b\nuser,item\n"],
+    [
+        *(b"user1,item1\n", b"song,movie\n", b"user,tea\nann,tea\n", b"7,item\n", b"a,b\nuser,item\n"),
+        *(b"user,item,5\n", b"user,item,1e400\n"),
+    ],
 )
 def test_a_line_that_may_be_data_is_data(text) -> None:
     assert len(read_pairs(named(text)).items) == text.count(b"\n")

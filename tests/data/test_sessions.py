@@ -198,7 +198,7 @@ def test_other_names_above_numbers_are_an_error_that_says_so() -> None:
     with pytest.warns(DataWarning, match="left out 1 row"):
         assert lists(read_sessions(named(text), on_error="skip")) == [[1, 2], [3]]
     assert lists(read_sessions(named(text), header=True)) == [[1, 2], [3]]
-    for data in (b"tea\n1,x\n", b"tea,4\n1\n", b"007\n1\n", b"tea\n"):
+    for data in (b"tea\n1,x\n", b"tea,4\n1\n", b"007\n1\n", b"1e400\n1\n", b"tea\n"):
         assert len(read_sessions(named(data))) == data.count(b"\n")
     with pytest.raises(DataError, match="expected a line that names the columns, found an empty file"):
         read_sessions(named(b""), header=True)

@@ -61,6 +61,17 @@ def number(text: str) -> float | None:
     return value if isfinite(value) else None
 
 
+def is_numeral(text: str) -> bool:
+    """Whether the text is written as a number is, also as one too large for a float64.
+
+    Examples
+    --------
+    >>> is_numeral("-1.5e3"), is_numeral("1e999"), is_numeral("nan")
+    (True, True, False)
+    """
+    return _NUMBER.fullmatch(text) is not None
+
+
 def whole(text: str) -> int | None:
     """Return the int64 the text spells, or None.
 
@@ -145,7 +156,7 @@ def name_columns(fields: Sequence[str], others: Sequence[str] = ()) -> bool:
     >>> name_columns(["user1", "item1"]), name_columns(["song", "movie"]), name_columns(["user", "tea"])
     (False, False, False)
     """
-    if not fields or any(number(text.strip()) is not None for text in others):
+    if not fields or any(is_numeral(text.strip()) for text in others):
         return False
     words = [word for text in fields for word in _BETWEEN_WORDS.split(text.casefold())]
     stems = [_stem(word) for word in words]

@@ -13,7 +13,7 @@ from slatewise.core.files import atomic_file
 from slatewise.data._delimited import Blanks, Plain, Splitter, check_delimiter, check_id, guess_delimiter
 from slatewise.data._lines import Line, clean_lines, header_line, warn_of_header
 from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
-from slatewise.data._tokens import as_ids, check_word, name_columns, number, words
+from slatewise.data._tokens import as_ids, check_word, is_numeral, name_columns, words
 from slatewise.data.pairs import IF_HEADER
 from slatewise.data.records import Sessions
 
@@ -100,7 +100,7 @@ def read_sessions(
 
 
 def _are_names_above_integers(first: list[str], others: list[str]) -> bool:
-    return bool(others) and all(number(item) is None for item in first) and as_ids(others).dtype.kind == "i"
+    return bool(others) and not any(map(is_numeral, first)) and as_ids(others).dtype.kind == "i"
 
 
 def write_sessions(path: str | os.PathLike[str], sessions: Sessions) -> None:
