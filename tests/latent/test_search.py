@@ -39,10 +39,8 @@ def promise(epochs):
 
 def is_better(tried, best, queries, errors):
     """Say whether one promises more than another by some standard errors over the queries, query by query."""
-    gains = [(tried - best)[queries == query] for query in dict.fromkeys(queries)]
-    mean = sum(gain.sum() for gain in gains) / len(queries)
-    variance = sum((gain.sum() - mean * len(gain)) ** 2 for gain in gains)
-    return mean * len(queries) > errors * variance**0.5
+    gains = [(tried - best)[queries == query].sum() for query in dict.fromkeys(queries)]
+    return sum(gains) > errors * sum(gain**2 for gain in gains) ** 0.5
 
 
 def climbed(settings, names, judge, better):
@@ -141,6 +139,13 @@ def test_no_argument_does_not_overfit_where_the_former_norm_did():
         assert now.max_norm_ < 2.5
         gains.append(found / before - 1)
     assert np.mean(gains) > 3 * np.std(gains, ddof=1) / np.sqrt(len(gains))
+
+
+@pytest.mark.parametrize(("n_queries", "moves"), [(1, False), (2, False), (9, False), (10, True)])
+def test_a_search_does_not_move_for_what_a_few_queries_gain(n_queries, moves):
+    settled = SimpleNamespace(validation=SimpleNamespace(queries=np.arange(n_queries)))
+    best, tried = (search.Trial(0, None, [np.full(n_queries, found)]) for found in (False, True))
+    assert search.StageSearch(settled, None, (), 1, search.Progress(), None)._is_better(tried, best) == moves
 
 
 @pytest.mark.parametrize(("more", "pairs_per_query", "moves"), [(40, 1, True), (5, 1, False), (40, 20, False)])

@@ -157,8 +157,9 @@ class StageSearch:
             raise RuntimeError("a trial is judged by pairs that are held out")
         gain = tried.promise() - best.promise()
         _, query = np.unique(self.stages.validation.queries, return_inverse=True)
-        spread = np.bincount(query, gain - gain.mean())
-        return bool(gain.sum() > STANDARD_ERRORS * np.sqrt(spread @ spread))
+        # Their spread is taken around 0, not around their mean: a few queries may all gain as much by chance.
+        gains = np.bincount(query, gain)
+        return bool(gains.sum() > STANDARD_ERRORS * np.sqrt(gains @ gains))
 
     def _try(self, stage: int, lists: Ints | None, steps: Steps) -> Trial:
         """Train a trial, or what is left of it, or remember it."""
