@@ -15,7 +15,7 @@ label-demo: $(VENV)/installed-label
 	$(BIN)/slatewise label demo demo/labelling
 
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations=10
 
 # The suite with the instructions of other processors, which add in another order: all that this one can imitate.
 portable: $(VENV)/installed-test

@@ -25,3 +25,30 @@ def shared_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("SLATEWISE_DATA does not name a folder with the public data sets")
     return Path(folder)
+
+
+def pytest_configure(config):
+    from tests import compilations  # loads NumPy
+
+    config.compilations = compilations.share()
+
+
+def pytest_sessionfinish(session):
+    """Send what a worker has compiled to the process that prints the summary."""
+    if hasattr(session.config, "workeroutput"):
+        here = session.config.compilations
+        session.config.workeroutput["compilations"] = here.seconds, dict(here.kernels)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    """Add what a worker has compiled."""
+    node.config.compilations.add(*getattr(node, "workeroutput", {}).get("compilations", (0.0, {})))
+
+
+def pytest_terminal_summary(config, terminalreporter):
+    """Print the time spent compiling in the test processes, and write what it was spent on to SLATEWISE_COMPILATIONS."""
+    terminalreporter.write_line(config.compilations.summary())
+    if path := os.environ.get("SLATEWISE_COMPILATIONS"):
+        lines = (f"{n}\t{name}\n" for name, n in sorted(config.compilations.kernels.items()))
+        Path(path).write_text("".join(lines))
