@@ -12,7 +12,7 @@ demo: $(VENV)/installed-plain
 
 # Drawn scenes, and the page that asks about them.
 label-demo: $(VENV)/installed-label
-	$(BIN)/slatewise label demo demo/labelling
+	$(BIN)/slatewise label demo demo/labeling
 
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n auto --dist worksteal --durations=10

@@ -47,7 +47,7 @@ def pytest_testnodedown(node, error):
 
 
 def pytest_terminal_summary(config, terminalreporter):
-    """Print the time spent compiling in the test processes, and write what it was spent on to SLATEWISE_COMPILATIONS."""
+    """Print the time spent compiling in the test processes; write details to SLATEWISE_COMPILATIONS."""
     terminalreporter.write_line(config.compilations.summary())
     if path := os.environ.get("SLATEWISE_COMPILATIONS"):
         lines = (f"{n}\t{name}\n" for name, n in sorted(config.compilations.kernels.items()))

@@ -82,8 +82,8 @@ assert "<svg" in Demo([row]).overview()
 """,
     "label": """
 import uvicorn
-from slatewise.labelling.page import make_app, serve
-from slatewise.labelling.setup.demo_project import make_demo_folder
+from slatewise.labeling.page import make_app, serve
+from slatewise.labeling.setup.demo_project import make_demo_folder
 """,
     "bench": """
 from importlib import import_module

@@ -8,12 +8,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from slatewise._registry import ESTIMATORS
 from slatewise._version import __version__
 from slatewise.core.by_name import on_first_use
 
 if TYPE_CHECKING:
-    from slatewise import client, cluster, data, datasets, inference, labelling, losses, metrics
+    from slatewise import client, cluster, data, datasets, inference, labeling, losses, metrics
     from slatewise.cstar.ranker import CStarRanker
+    from slatewise.estimators.best_feature import BestFeatureRanker
     from slatewise.latent.cooccurrence_ranker import CooccurrenceRanker
     from slatewise.latent.ranker import LatentRanker
     from slatewise.latent.session_blend import SessionBlend
@@ -23,8 +25,7 @@ if TYPE_CHECKING:
     from slatewise.matching.ranker import MatchingRanker
     from slatewise.metric_learning.margin_ranker import MarginRanker
     from slatewise.metric_learning.ranker import MetricRanker
-    from slatewise.model.best_feature import BestFeatureRanker
-    from slatewise.model.saving import load
+    from slatewise.persistence.saving import load
 
 __all__ = [
     "BestFeatureRanker",
@@ -44,27 +45,14 @@ __all__ = [
     "data",
     "datasets",
     "inference",
-    "labelling",
+    "labeling",
     "load",
     "losses",
     "metrics",
 ]
 
-_MODULES = frozenset({"client", "cluster", "data", "datasets", "inference", "labelling", "losses", "metrics"})
-_HOMES = {
-    "BestFeatureRanker": "slatewise.model.best_feature",
-    "CStarRanker": "slatewise.cstar.ranker",
-    "CooccurrenceRanker": "slatewise.latent.cooccurrence_ranker",
-    "GraphMatcher": "slatewise.matching.graph_matcher",
-    "LatentRanker": "slatewise.latent.ranker",
-    "MarginRanker": "slatewise.metric_learning.margin_ranker",
-    "MatchingRanker": "slatewise.matching.ranker",
-    "MetricRanker": "slatewise.metric_learning.ranker",
-    "SessionBlend": "slatewise.latent.session_blend",
-    "SessionNeighbors": "slatewise.latent.session_neighbors",
-    "StructuredReranker": "slatewise.latent.structured_reranker",
-    "load": "slatewise.model.saving",
-}
+_MODULES = frozenset({"client", "cluster", "data", "datasets", "inference", "labeling", "losses", "metrics"})
+_HOMES = {**{name: row.home for name, row in ESTIMATORS.items()}, "load": "slatewise.persistence.saving"}
 
 _first_use = on_first_use(globals(), _HOMES)
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from slatewise import metrics
 from slatewise.core.progress import track
 from slatewise.cstar.ranker import CStarRanker
-from slatewise.labelling import GivenScores, RandomQuestion, SimulationResult, simulate
+from slatewise.labeling import GivenScores, RandomQuestion, SimulationResult, simulate
 from slatewise_papers._reproduction import Reproduction, Row
 from slatewise_papers.cstar_data import LabelProblem, load_problem
 from slatewise_papers.cstar_scores import chain_log_odds, folds

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from slatewise import datasets, metrics
 from slatewise.core.progress import track
 from slatewise.datasets.records import RankingSet
+from slatewise.estimators.best_feature import BestFeatureRanker
+from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.matching.ranker import MatchingRanker
 from slatewise.metric_learning.margin_ranker import MarginRanker
-from slatewise.model.best_feature import BestFeatureRanker
-from slatewise.model.query_ranker import QueryRanker
 from slatewise_papers._reproduction import Row
 from slatewise_papers.defaults_short_lists import short_list_rows
 from slatewise_papers.rankmatch_data import Rows

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from slatewise import datasets, metrics
 from slatewise.data import minmax_per_query
 from slatewise.datasets.records import RankingSet
+from slatewise.estimators.best_feature import BestFeatureRanker
 from slatewise.metric_learning.margin_ranker import MarginRanker
-from slatewise.model.best_feature import BestFeatureRanker
 from slatewise_papers._reproduction import Row
 
 Floats: TypeAlias = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""The labelling page in a process of its own, and people who use it by its own HTTP: for benchmarks and long tests."""
+"""The labeling page in a process of its own, and people who use it by its own HTTP: for benchmarks and long tests."""
 
 from __future__ import annotations
 

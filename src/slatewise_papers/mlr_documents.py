@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from slatewise import data, datasets, metrics
 from slatewise.datasets.records import RankingSet
 from slatewise.datasets.splits import Split
-from slatewise.metric_learning.margin_ranker import Loss, MarginRanker
+from slatewise.metric_learning.margin_ranker import MarginRanker
 from slatewise_papers._reproduction import Row
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -24,7 +24,7 @@ Floats: TypeAlias = NDArray[np.float64]
 DOCUMENTS = ("ohsumed25",)
 OFFICIAL = "RankSVM"
 STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-LOSSES: tuple[Loss, ...] = ("map", "auc", "mrr")
+LOSSES = ("map", "auc", "mrr")
 LETOR = metrics.preset("letor")
 MEASURES = {"MAP": LETOR.AP(), "NDCG@10": LETOR.NDCG(10)}
 
@@ -51,7 +51,7 @@ def document_rows(name: str, quick: bool) -> list[Row]:
     return rows
 
 
-def _chosen(letor: RankingSet, X: Floats, fold: Split, loss: Loss, strengths: tuple[float, ...]) -> MarginRanker:
+def _chosen(letor: RankingSet, X: Floats, fold: Split, loss: str, strengths: tuple[float, ...]) -> MarginRanker:
     train, held_out = fold.train, fold.validation
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*lists are left out")  # of every C the same

@@ -20,7 +20,7 @@ from slatewise import metrics
 from slatewise.core.checks import Features
 from slatewise.core.progress import track
 from slatewise.cstar.ranker import CStarRanker
-from slatewise.labelling import GivenLogOdds, LabelRanker, LabelRows, simulate
+from slatewise.labeling import GivenLogOdds, LabelRanker, LabelRows, simulate
 from slatewise_papers.cstar_scores import Logistic
 from slatewise_papers.tags_baselines import Found, Part, as_dense, chains, mlknn, timed, tuned_logistic
 from slatewise_papers.tags_trees import boosted_trees, has_lightgbm

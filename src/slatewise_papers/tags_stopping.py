@@ -1,7 +1,7 @@
 """When to stop asking: whether a promise of 95% is kept, and how many questions that takes.
 
 Five random splits per data set, 80% to learn from and 20% to play with an annotator who is always right; a fifth of the
-training rows is not learnt from but calibrates the rule (:func:`slatewise.labelling.calibrate_stopping`). Nobody is
+training rows is not learnt from but calibrates the rule (:func:`slatewise.labeling.calibrate_stopping`). Nobody is
 told how many labels are right, and nothing is chosen here: ``CStarRanker()`` as it comes, the most probable label is
 asked.
 
@@ -27,7 +27,7 @@ from scipy.stats import t as student
 from slatewise.core.progress import track
 from slatewise.cstar.logistic import LinearLogOdds
 from slatewise.cstar.ranker import CStarRanker
-from slatewise.labelling import GivenLogOdds, LabelRanker, StoppingRule, calibrate_stopping, simulate_stopping
+from slatewise.labeling import GivenLogOdds, LabelRanker, StoppingRule, calibrate_stopping, simulate_stopping
 from slatewise_papers._reproduction import Reproduction, Row
 from slatewise_papers.cstar_data import Floats, LabelProblem, load_problem
 

@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from slatewise.labelling import Item, ItemData, Plan, Project
-from slatewise.labelling.setup.demo_project import make_demo_folder
-from slatewise.labelling.setup.drawn_scenes import LABELS, draw_scenes
-from slatewise.labelling.store import clocks
+from slatewise.labeling import Item, ItemData, Plan, Project
+from slatewise.labeling.setup.demo_project import make_demo_folder
+from slatewise.labeling.setup.drawn_scenes import LABELS, draw_scenes
+from slatewise.labeling.store import clocks
 
 PNG = draw_scenes(1)[0].png
 
@@ -305,7 +305,7 @@ def test_no_project(tmp_path, refused):
     assert "found nothing: `slatewise label init` makes one" in refused("label", "status", tmp_path / "none")
     assert "found no project.db" in refused("label", "status", tmp_path)
     (tmp_path / "text.db").write_text("hello")
-    assert "expected a labelling project" in refused("label", "status", tmp_path / "text.db")
+    assert "expected a labeling project" in refused("label", "status", tmp_path / "text.db")
 
 
 def answer(folder):
@@ -452,10 +452,10 @@ def test_the_demo_is_made_where_no_folder_is_and_without_tls_is_told(tmp_path, d
         served.append(file)
         ready(address)
 
-    monkeypatch.setattr("slatewise.labelling.setup.demo_project.make_demo_folder", make)
-    monkeypatch.setattr("slatewise.labelling.page.serve", serve)
-    out = done("label", "demo", tmp_path / "demo" / "labelling")
-    assert served == [tmp_path / "demo" / "labelling" / "project.db"]
+    monkeypatch.setattr("slatewise.labeling.setup.demo_project.make_demo_folder", make)
+    monkeypatch.setattr("slatewise.labeling.page.serve", serve)
+    out = done("label", "demo", tmp_path / "demo" / "labeling")
+    assert served == [tmp_path / "demo" / "labeling" / "project.db"]
     assert ("not encrypted" in out) is warned
 
 

@@ -44,7 +44,7 @@ def workers_killed(times: int) -> dict[str, object]:
     """Fit again and again while somebody kills workers; one is back when it answers."""
     import ray
 
-    expected, fits, wrong, back = {name: fit(name, n_threads=1) for name in LEARNERS}, 0, 0, []
+    expected, fits, wrong, back = {name: fit(name, n_jobs=1) for name in LEARNERS}, 0, 0, []
     with cluster.ray(workers=2) as opened:
         pids = [ray.get(actor.about.remote()).pid for actor in opened.actors]
         done = threading.Event()
@@ -102,7 +102,7 @@ def drivers_killed(times: int) -> dict[str, object]:
                     killed += 1
                 out = driver.communicate()[0].decode().strip()
                 if driver.returncode == 0:
-                    wrong += out.splitlines()[-1] != fit(name, n_threads=1)
+                    wrong += out.splitlines()[-1] != fit(name, n_jobs=1)
                     break
         fits += 1
     return {"kills": killed, "fits": fits, "wrong": wrong, "until_a_new_round_most_s": max(again)}

@@ -69,7 +69,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.same", description=__doc__)
     parser.add_argument("--port", type=int, default=6390, help="of the cluster of two nodes")
     port = parser.parse_args().port
-    found = {"one thread": fitted(n_threads=1), "two threads": fitted(n_threads=2)}
+    found = {"one thread": fitted(n_jobs=1), "two threads": fitted(n_jobs=2)}
     for n_workers in (2, 4):
         with cluster.ray(workers=n_workers):
             found[f"{n_workers} workers"] = fitted()

@@ -41,7 +41,7 @@ def many_blocks():
 @pytest.mark.parametrize("name", LEARNERS)
 def test_workers_change_no_bit(many_blocks, opened, name):
     on_workers = learned(FITS[name]())
-    found = threading.Thread(target=lambda: here.append(learned(FITS[name](n_threads=1))))
+    found = threading.Thread(target=lambda: here.append(learned(FITS[name](n_jobs=1))))
     here: list[str] = []
     found.start()  # a thread of its own is on no cluster
     found.join()

@@ -21,7 +21,7 @@ def many_blocks(monkeypatch):
 @QUIETLY
 @pytest.mark.parametrize("name", FITS)
 def test_workers_change_no_bit(many_blocks, name):
-    found = {n_threads: learned(FITS[name](n_threads=n_threads)) for n_threads in (1, 2)}
+    found = {n_jobs: learned(FITS[name](n_jobs=n_jobs)) for n_jobs in (1, 2)}
     for n_workers in (2, 3, 8):
         workers = PretendWorkers(n_workers)
         with on_cluster(workers):

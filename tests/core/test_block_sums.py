@@ -62,7 +62,7 @@ GRAM = BlockSum(scaled, gram, add_value_and_slope)
 def test_held_blocks_have_the_same_sum_at_any_number_of_threads():
     rng = np.random.default_rng(0)
     blocks = [rng.normal(size=(50, 7)) * 10.0 ** rng.integers(-8, 8) for _ in range(41)]
-    sums = [Executor(n_threads).hold(blocks, 2.0).sum(GRAM, 0.5) for n_threads in (1, 2, 3)]
+    sums = [Executor(n_jobs).hold(blocks, 2.0).sum(GRAM, 0.5) for n_jobs in (1, 2, 3)]
     assert {total.tobytes() for _, total in sums} == {sums[0][1].tobytes()}
     assert sums[0][0] == 41.0
     np.testing.assert_allclose(sums[0][1], sum(block.T @ block for block in blocks))

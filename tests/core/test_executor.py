@@ -5,6 +5,7 @@ import threading
 from contextlib import nullcontext, suppress
 from itertools import permutations
 
+import joblib
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -21,12 +22,12 @@ def _square_after_the_second(later: threading.Event, block: int) -> int:
     return block * block
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 5])
-def test_results_come_in_block_order(n_threads):
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+def test_results_come_in_block_order(n_jobs):
     later = threading.Event()
-    if n_threads == 1:
+    if n_jobs == 1:
         later.set()
-    results = Executor(n_threads).map_blocks(_square_after_the_second, later, range(9))
+    results = Executor(n_jobs).map_blocks(_square_after_the_second, later, range(9))
     assert list(results) == [block * block for block in range(9)]
 
 
@@ -36,18 +37,18 @@ def _fail_at(block_that_fails: int, block: int) -> int:
     return block
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_a_failure_reaches_the_caller(n_threads):
-    results = Executor(n_threads).map_blocks(_fail_at, 4, range(100))
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_a_failure_reaches_the_caller(n_jobs):
+    results = Executor(n_jobs).map_blocks(_fail_at, 4, range(100))
     assert [next(results) for _ in range(4)] == [0, 1, 2, 3]
     with pytest.raises(RuntimeError, match="block 4"):
         next(results)
     with pytest.raises(RuntimeError, match="block 4"):
-        Executor(n_threads).fill_blocks(lambda block: _fail_at(4, block) and None, range(100))
+        Executor(n_jobs).fill_blocks(lambda block: _fail_at(4, block) and None, range(100))
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 3])
-def test_few_blocks_are_in_flight(n_threads):
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_few_blocks_are_in_flight(n_jobs):
     made = []
 
     def blocks():
@@ -55,8 +56,8 @@ def test_few_blocks_are_in_flight(n_threads):
             made.append(block)
             yield block
 
-    for taken, _ in enumerate(Executor(n_threads).map_blocks(_fail_at, -1, blocks()), start=1):
-        assert len(made) - taken < 2 * n_threads
+    for taken, _ in enumerate(Executor(n_jobs).map_blocks(_fail_at, -1, blocks()), start=1):
+        assert len(made) - taken < 2 * n_jobs
 
 
 def test_stopping_early_starts_no_more_blocks():
@@ -78,7 +79,7 @@ def _gram(scale: float, block: np.ndarray) -> np.ndarray:
 def test_sums_have_the_same_bits_at_any_number_of_threads():
     rng = np.random.default_rng(0)
     blocks = [rng.normal(size=(50, 7)) * 10.0 ** rng.integers(-8, 8) for _ in range(40)]
-    sums = [Executor(n_threads).sum_blocks(_gram, 1.0, blocks, np.add) for n_threads in (1, 2, 3)]
+    sums = [Executor(n_jobs).sum_blocks(_gram, 1.0, blocks, np.add) for n_jobs in (1, 2, 3)]
     assert sums[0].tobytes() == sums[1].tobytes() == sums[2].tobytes()
     np.testing.assert_allclose(sums[0], sum(block.T @ block for block in blocks))
 
@@ -246,16 +247,27 @@ def test_a_bad_environment_is_named(monkeypatch, text):
         thread_count()
 
 
-@pytest.mark.parametrize("n_threads", [0, -2])
-def test_a_bad_number_is_named(n_threads):
-    with pytest.raises(ValueError, match="n_threads: expected None or -1 for all cores or a whole number from 1"):
-        thread_count(n_threads)
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "all"])
+def test_a_bad_number_is_named(n_jobs):
+    with pytest.raises(ValueError, match="n_jobs: expected None or a whole number from 1 to 4096 or "):
+        thread_count(n_jobs)
+
+
+def test_negative_numbers_count_back_from_all_cores():
+    assert thread_count(-1) == thread_count()
+    assert thread_count(-4096) == 1
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_a_worker_of_joblib_takes_one_thread_unless_told_otherwise(backend):
+    calls = [joblib.delayed(thread_count)(n_jobs) for n_jobs in (None, None, 3)]
+    assert joblib.Parallel(n_jobs=2, backend=backend)(calls) == [1, 1, 3]
 
 
 def test_blocks_are_mapped_summed_and_filled_in_order_at_any_number_of_threads():
     blocks = [*range(20)]
-    for n_threads in (1, 2, 5, 50):
-        executor = Executor(n_threads)
+    for n_jobs in (1, 2, 5, 50):
+        executor = Executor(n_jobs)
         assert list(executor.map_blocks(pow, 3, blocks)) == [3**block for block in blocks]
         assert executor.sum_blocks(_word, "b", iter(blocks), str.__add__) == "".join(f"b{block}" for block in blocks)
         filled: set[int] = set()

@@ -95,7 +95,7 @@ ALLOWED = {
     "core": {"0", "auto"},
     "targets": {"auto"},
     "random_state": {"0", "None", *WHOLE},
-    "n_threads": {"None", "-1"},
+    "n_jobs": {"None", "-1"},
     "callbacks": {"None"},
     "device": {"None"},
     "checkpoint": {"None", "auto", "7", "no such thing"},
@@ -152,14 +152,14 @@ def test_fit_refuses_every_bad_value_by_name():
 @pytest.mark.parametrize("estimator", FITS, ids=lambda estimator: estimator.__name__)
 def test_every_parameter_has_a_rule_that_allows_its_default(estimator):
     parameters = inspect.signature(estimator).parameters
-    assert list(estimator.rules) == list(parameters)
+    assert list(estimator._rules) == list(parameters)
     for name, parameter in parameters.items():
-        estimator.rules[name].check(name, parameter.default)
+        estimator._rules[name].check(name, parameter.default)
 
 
 @pytest.mark.parametrize("value", [1, np.int64(7), np.uint8(3), 4096, -1, None])
 def test_threads_that_are_allowed(value):
-    rules.THREADS.check("n_threads", value)
+    rules.JOBS.check("n_jobs", value)
 
 
 def test_minus_one_is_all_cores(monkeypatch):

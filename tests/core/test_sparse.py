@@ -17,7 +17,7 @@ from slatewise import (
     SessionNeighbors,
     StructuredReranker,
     data,
-    labelling,
+    labeling,
     metrics,
 )
 from slatewise.core.checks import relevance_rows
@@ -116,7 +116,7 @@ DOORS: dict[str, tuple[str, Callable[[Any, dict[str, Any], Any], object]]] = {
     "MetricRanker.score y": ("y", lambda m, f, _: f["labels"].score(X, m)),
     "MetricRanker.score relevance": ("relevance", lambda m, f, _: f["lists"].score(X, relevance=m)),
     "StructuredReranker base": ("base", lambda m, _, __: StructuredReranker(m).fit(IDS, IDS % 5)),
-    "simulate": ("y", lambda m, f, _: labelling.simulate(f["stars"], X, m)),
+    "simulate": ("y", lambda m, f, _: labeling.simulate(f["stars"], X, m)),
     "write_svmlight": ("X", lambda m, _, path: data.write_svmlight(path, data.RowsToRank(m, np.zeros(6), IDS))),
     "write_npz X": ("X", lambda m, _, path: data.write_npz(path, _labelled(m, sparse.csr_array(DENSE)))),
     "write_npz Y": ("Y", lambda m, _, path: data.write_npz(path, _labelled(X, m))),

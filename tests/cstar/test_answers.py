@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 import slatewise
 from slatewise import CStarRanker, datasets
 from slatewise.core.errors import ModelFileError
-from slatewise.model.file import read_model, write_model
+from slatewise.persistence.file import read_model, write_model
 
 hinge = partial(CStarRanker, scores="linear", surrogate="max-margin", C=1.0)
 NAMES = ["sky", "sea", "tree", "car", "road", "boat", "sun", "dog"]

@@ -103,7 +103,7 @@ def test_one_list_has_one_budget_of_nodes_however_strong_its_pairs_are(n_core, k
         assert ((nodes > 0) & (nodes <= limit)).all()
     again = [star_top_k, star_max_marginals]
     with pytest.warns(star.UnprovenWarning):
-        again = [search(s, pair, core, k, node_limit=limit, n_threads=2) for search in again]
+        again = [search(s, pair, core, k, node_limit=limit, n_jobs=2) for search in again]
     np.testing.assert_array_equal(again[0].selected, found.selected)
     assert again[1].outside_bound.tobytes() == marginals.outside_bound.tobytes()
     assert (found.upper_bound >= found.score).all()
@@ -131,12 +131,12 @@ def test_symmetries(method, seed, shift):
     n_items, k = 15, int(rng.integers(0, 16))
     pair, core = model(rng, n_items, 6)
     s = rng.normal(size=n_items)
-    base = star_top_k(s, pair, core, k, method=method, n_threads=1)
+    base = star_top_k(s, pair, core, k, method=method, n_jobs=1)
     order = rng.permutation(n_items)
     place = np.argsort(order)
-    moved = star_top_k(s[order], pair[:, order], place[core], k, method=method, n_threads=1)
+    moved = star_top_k(s[order], pair[:, order], place[core], k, method=method, n_jobs=1)
     assert set(order[moved.selected[0]]) == set(base.selected[0])  # two items may have the same max-marginals
-    lifted = star_top_k(s + shift, pair, core, k, method=method, n_threads=1)
+    lifted = star_top_k(s + shift, pair, core, k, method=method, n_jobs=1)
     assert lifted.score[0] == pytest.approx(base.score[0] + k * shift, abs=1e-8)
 
 
@@ -145,11 +145,11 @@ def test_the_same_bits_with_one_and_two_threads(method):
     rng = np.random.default_rng(6)
     pair, core = model(rng, 50, 7, 0.5)
     s, k = rng.normal(size=(300, 50)), rng.integers(0, 51, 300)
-    one, two = (star_top_k(s, pair, core, k, method=method, n_threads=n) for n in (1, 2))
+    one, two = (star_top_k(s, pair, core, k, method=method, n_jobs=n) for n in (1, 2))
     assert one.score.tobytes() == two.score.tobytes()
     assert all((a == b).all() for a, b in zip(one.selected, two.selected, strict=True))
     assert [len(row) for row in one.selected] == k.tolist()
-    marginals = [star_max_marginals(s, pair, core, k, n_threads=n) for n in (1, 2)]
+    marginals = [star_max_marginals(s, pair, core, k, n_jobs=n) for n in (1, 2)]
     assert marginals[0].inside.tobytes() == marginals[1].inside.tobytes()
     assert marginals[0].outside.tobytes() == marginals[1].outside.tobytes()
 

@@ -59,7 +59,7 @@ def possible_scores(s, pair, core, k, known, sets):
 
 def check_argmax(s, pair, core, k, known, method, sets, exact):
     """Compare one block of lists with all sets."""
-    found = star_top_k(s, pair, core, k, method=method, known=known, n_threads=1)
+    found = star_top_k(s, pair, core, k, method=method, known=known, n_jobs=1)
     best = possible_scores(s, pair, core, k, known, sets).max(axis=1)
     chosen = np.zeros(s.shape)
     for row, items in zip(chosen, found.selected, strict=True):
@@ -123,7 +123,7 @@ def test_the_max_marginals_of_all_lists(path, kind, monkeypatch):
         s, k, known = small_lists(rng, n_items, kind, n_items)
         sets = all_sets(n_items, n_items)
         scores = possible_scores(s, pair, core, k, known, sets)
-        found = star_max_marginals(s, pair, core, k, known=known, n_threads=1)
+        found = star_max_marginals(s, pair, core, k, known=known, n_jobs=1)
         tolerance = 0.0 if kind == "whole" else 1e-9
         for item in range(n_items):
             inside = scores[:, sets[:, item] == 1].max(axis=1)

@@ -20,7 +20,7 @@ from slatewise.cstar.training import regularizer_weights
 CORE = np.array([3, 1])
 
 
-def make_hinge(offset=False, own_features=False, n=12, n_items=5, seed=0, weight=None, n_threads=1):
+def make_hinge(offset=False, own_features=False, n=12, n_items=5, seed=0, weight=None, n_jobs=1):
     rng = np.random.default_rng(seed)
     Y = rng.random((n, n_items)) < 0.45
     Y[np.arange(n), rng.integers(0, n_items, n)] = True
@@ -29,7 +29,7 @@ def make_hinge(offset=False, own_features=False, n=12, n_items=5, seed=0, weight
     weight = np.full(n, 1 / n) if weight is None else weight
     fixed = rng.normal(size=(n, n_items)) if offset else None
     problem = StarProblem(n_items, phi, as_sets(Y), k, weight, CORE, fixed)
-    return StarHinge(problem, (1.0 - Y) / k[:, None], Executor(n_threads))
+    return StarHinge(problem, (1.0 - Y) / k[:, None], Executor(n_jobs))
 
 
 def features(hinge, m, items):
@@ -155,7 +155,7 @@ def test_weights_repeat_rows():
 
 
 def test_threads_do_not_change_the_bits():
-    fits = [bcfw(make_hinge(n=40, n_threads=threads), 10.0, tol=1e-3) for threads in (1, 2, 3)]
+    fits = [bcfw(make_hinge(n=40, n_jobs=threads), 10.0, tol=1e-3) for threads in (1, 2, 3)]
     for other in fits[1:]:
         np.testing.assert_array_equal(fits[0].params, other.params)
         assert fits[0].lower_bound == other.lower_bound

@@ -21,7 +21,7 @@ from slatewise.core.results import ConvergenceWarning
 from slatewise.cstar import selection as star_selection
 from slatewise.cstar.linear_features import prepare_linear
 from slatewise.cstar.training import LEARNERS, Settings, relevant_hinge
-from slatewise.model.file import read_model, write_model
+from slatewise.persistence.file import read_model, write_model
 
 hinge = partial(CStarRanker, scores="linear", surrogate="max-margin", C=1.0)
 """The paper's method, on features."""
@@ -523,7 +523,7 @@ def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, scenes, change):
 
 def test_same_bits_with_any_number_of_threads(tmp_path, scenes):
     for threads in (1, 2):
-        hinge(core=3, C=3, n_threads=threads).fit(scenes.X, scenes.Y).save(tmp_path / str(threads))
+        hinge(core=3, C=3, n_jobs=threads).fit(scenes.X, scenes.Y).save(tmp_path / str(threads))
     arrays = [read_model(tmp_path / str(threads)).arrays for threads in (1, 2)]
     for name, array in arrays[0].items():
         np.testing.assert_array_equal(array, arrays[1][name])

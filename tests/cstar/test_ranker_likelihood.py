@@ -7,7 +7,7 @@ import pytest
 
 import slatewise
 from slatewise import CStarRanker
-from slatewise.labelling import RandomQuestion, simulate
+from slatewise.labeling import RandomQuestion, simulate
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_saved_and_with_other_threads_it_ranks_the_same(tmp_path, noisy, ranker)
     ranker.save(tmp_path / "m.safetensors")
     back = slatewise.load(tmp_path / "m.safetensors")
     np.testing.assert_array_equal(back.decision_function(noisy[0]), ranker.decision_function(noisy[0]))
-    two = CStarRanker(2, "pretrained", C=0.5, surrogate="likelihood-k", n_threads=2).fit(noisy[0][:400], noisy[1][:400])
+    two = CStarRanker(2, "pretrained", C=0.5, surrogate="likelihood-k", n_jobs=2).fit(noisy[0][:400], noisy[1][:400])
     assert two.pair_.tobytes() == ranker.pair_.tobytes()
     assert two.coef_.tobytes() == ranker.coef_.tobytes()
 

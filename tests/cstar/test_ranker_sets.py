@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import slatewise
 from slatewise import CStarRanker, datasets
 from slatewise.core.errors import ModelFileError
-from slatewise.labelling import GivenLogOdds, Uncertainty, calibrate, simulate
-from slatewise.model.file import read_model
+from slatewise.labeling import GivenLogOdds, Uncertainty, calibrate, simulate
+from slatewise.persistence.file import read_model
 
 quick = partial(CStarRanker, core=2, C=0.3)
 
@@ -200,7 +200,7 @@ def test_files(tmp_path, scenes, ranker):
 
 def test_same_bits_with_any_number_of_threads(tmp_path, scenes):
     for threads in (1, 2):
-        CStarRanker(n_threads=threads).fit(scenes.X, scenes.Y).save(tmp_path / str(threads))
+        CStarRanker(n_jobs=threads).fit(scenes.X, scenes.Y).save(tmp_path / str(threads))
     one, two = (read_model(tmp_path / str(threads)).arrays for threads in (1, 2))
     for name, array in one.items():
         np.testing.assert_array_equal(array, two[name])
@@ -219,7 +219,7 @@ def test_many_labels_by_parts(tmp_path, monkeypatch):
     }.items():
         monkeypatch.setattr(f"slatewise.cstar.{name}", most)
     for threads in (1, 2):
-        CStarRanker(n_threads=threads).fit(X, Y).save(tmp_path / str(threads))
+        CStarRanker(n_jobs=threads).fit(X, Y).save(tmp_path / str(threads))
     one, two = (read_model(tmp_path / str(threads)).arrays for threads in (1, 2))
     for name, array in one.items():
         np.testing.assert_array_equal(array, two[name])

@@ -13,7 +13,7 @@ from slatewise.cstar.training import Settings
 SETTINGS = Settings(C=1.0, rho=1.0, tol=1e-3, max_iter=200, random_state=0)
 
 
-def rows(n=300, n_labels=7, together=1.5, seed=0, hidden=0.0, n_threads=1):
+def rows(n=300, n_labels=7, together=1.5, seed=0, hidden=0.0, n_jobs=1):
     """Log-odds of independent labels; in the rows the labels after the first few follow label 0 or label 1."""
     rng = np.random.default_rng(seed)
     given = rng.normal(-0.5, 1.0, (n, n_labels))
@@ -23,7 +23,7 @@ def rows(n=300, n_labels=7, together=1.5, seed=0, hidden=0.0, n_threads=1):
         Y[:, label] = rng.random(n) < 1 / (1 + np.exp(-moved))
     Y[rng.random(Y.shape) < hidden] = -1
     model = AdjustedScores(given, np.zeros(0, dtype=np.int64))
-    return SubsetLikelihood(model, Y, np.ones(n), Executor(n_threads))
+    return SubsetLikelihood(model, Y, np.ones(n), Executor(n_jobs))
 
 
 def test_structure_is_found():
@@ -84,6 +84,6 @@ def test_too_few_rows_to_hold_some_out():
 @pytest.mark.parametrize("limit", [6000, 150])
 def test_threads_change_nothing_and_rows_are_drawn(monkeypatch, limit):
     monkeypatch.setattr("slatewise.cstar.subset_choice._MOST_ROWS", limit)
-    one, two = (SubsetChoice.of(rows(n_threads=threads), SETTINGS).core_and_strength() for threads in (1, 2))
+    one, two = (SubsetChoice.of(rows(n_jobs=threads), SETTINGS).core_and_strength() for threads in (1, 2))
     assert (one.core.tolist(), one.C, one.loss) == (two.core.tolist(), two.C, two.loss)
     assert {0, 1} <= set(one.core.tolist())

@@ -47,7 +47,7 @@ def test_the_same_bits_with_one_and_two_threads():
     rng = np.random.default_rng(0)
     s, pair = rng.normal(size=(700, 9)), rng.normal(size=(2, 9))
     pair[:, :2] = 0.0
-    one, two = (inference.subset_none(s, pair, [0, 1], s < 0, n_threads=n) for n in (1, 2))
+    one, two = (inference.subset_none(s, pair, [0, 1], s < 0, n_jobs=n) for n in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 

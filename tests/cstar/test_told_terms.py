@@ -11,7 +11,7 @@ from slatewise.core.errors import ModelFileError
 from slatewise.core.executor import ONE_THREAD
 from slatewise.cstar.told_terms import told_fit, worth_telling
 from slatewise.cstar.training import Settings
-from slatewise.labelling import LabelRows
+from slatewise.labeling import LabelRows
 
 N, CORE = 5, np.array([3, 1])
 
@@ -58,7 +58,7 @@ def test_nothing_near_is_better_given_the_number_of_labels():
         assert objective(given[some], known[some], coef + a, shift + v, told.pair + G, 0.7) > best
 
 
-def test_labelling_and_answers_use_the_same_terms(scenes, ranker):
+def test_labeling_and_answers_use_the_same_terms(scenes, ranker):
     rows, nothing = LabelRows.of(ranker, scenes.X[:9], 2), np.full((9, 6), -1, dtype=np.int8)
     np.testing.assert_allclose(rows.margins(nothing), ranker.decision_function(scenes.X[:9], k=2))
     untold = LabelRows.of(ranker, scenes.X[:9], None)

@@ -54,7 +54,7 @@ def test_equal_to_the_cpu(gpu, size):
 
 def test_thirty_rows_equal_to_the_cpu(gpu):
     w = np.random.default_rng(30).normal(size=(30, 30))
-    here, there = permanent(w, "glynn", n_threads=-1), permanent(w, device="cuda")
+    here, there = permanent(w, "glynn", n_jobs=-1), permanent(w, device="cuda")
     assert abs(there.log_z - here.log_z) <= 1e-10
     np.testing.assert_allclose(there.marginals, here.marginals, rtol=1e-10)
 
@@ -66,7 +66,7 @@ def test_thirty_rows_equal_to_the_cpu(gpu):
 def test_wide_ranges_forbidden_edges_and_more_columns(gpu, shape, spread):
     w = spread * np.random.default_rng(1).normal(size=(4, *shape))
     w[1:, 0, 1] = -np.inf
-    here, there = permanent(w, n_threads=1), permanent(w, device="cuda")
+    here, there = permanent(w, n_jobs=1), permanent(w, device="cuda")
     np.testing.assert_allclose(there.log_z, here.log_z, rtol=1e-13, atol=1e-10)
     np.testing.assert_allclose(there.marginals, here.marginals, rtol=0, atol=1e-10)
 
@@ -98,7 +98,7 @@ def test_a_large_batch_equals_its_parts_and_the_cpu(gpu):
         w = drawn(gpu, count, size)
         whole, part = permanent(w, device="cuda"), permanent(w[-100:], device="cuda")
         torch.testing.assert_close(whole.marginals[-100:], part.marginals, rtol=1e-12, atol=0)
-        here = permanent(w.cpu().numpy(), n_threads=-1)
+        here = permanent(w.cpu().numpy(), n_jobs=-1)
         np.testing.assert_allclose(whole.log_z.cpu(), here.log_z, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(whole.marginals.cpu(), here.marginals, rtol=1e-10)
 

@@ -1,7 +1,7 @@
 """Record how a real Label Studio reads what a project writes, and what it exports itself.
 
 Not part of the suite: it needs a running Label Studio, which is large. The recordings are ``*.json`` beside this file,
-and ``tests/labelling/exchange/test_label_studio.py`` reads them. To make them again, in an environment of its own::
+and ``tests/labeling/exchange/test_label_studio.py`` reads them. To make them again, in an environment of its own::
 
     pip install label-studio==1.23.2
     LABEL_STUDIO_ENABLE_LEGACY_API_TOKEN=true COLLECT_ANALYTICS=false LATEST_VERSION_CHECK=false \
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from slatewise.labelling import Item, Project, export_answers, label_studio_config
+from slatewise.labeling import Item, Project, export_answers, label_studio_config
 
 HERE = Path(__file__).parent
 LABELS = ["sea", "sky, blue", 'a "tree" & <more>', "Straße 👍"]

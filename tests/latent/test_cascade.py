@@ -17,11 +17,11 @@ def table_of(values):
     return Table(np.ascontiguousarray(values, dtype=np.float32), np.zeros((len(values), 0), dtype=np.float32), ())
 
 
-def top_items(X, numbers, Z, k, hidden=None, n_threads=2, index=None):
+def top_items(X, numbers, Z, k, hidden=None, n_jobs=2, index=None):
     """Rank rows of Z for rows of X."""
     stages = (Factors(IdQueries(table_of(X)), table_of(Z)),)
     cascade = Cascade(stages) if index is None else Cascade(stages, quantized=lambda stage: index)
-    return cascade.top(numbers, k, hidden, Executor(n_threads))
+    return cascade.top(numbers, k, hidden, Executor(n_jobs))
 
 
 @pytest.fixture(params=[1 << 15, 1000], ids=["whole", "shares"])
@@ -82,7 +82,7 @@ def test_queries_are_called_by_number_and_threads_change_nothing():
     rng = np.random.default_rng(0)
     X, Z = (rng.normal(size=(n, 32)).astype(np.float32) for n in (900, 2500))
     numbers = rng.integers(0, 900, 400)
-    one, two = (top_items(X, numbers, Z, 10, n_threads=threads) for threads in (1, 2))
+    one, two = (top_items(X, numbers, Z, 10, n_jobs=threads) for threads in (1, 2))
     np.testing.assert_array_equal(one.items, two.items)
     np.testing.assert_array_equal(one.scores, two.scores)
     np.testing.assert_array_equal(one.items, by_sorting(X[numbers], Z, 10)[0])
@@ -129,7 +129,7 @@ def test_few_and_many_queries_have_the_same_bits_with_any_number_of_threads(n_qu
     assert found[0].items.shape == (n_queries, 25)
 
 
-def by_index(X, Z, k, hidden=None, n_threads=2):
+def by_index(X, Z, k, hidden=None, n_jobs=2):
     """Rank for four queries at a time: so few look at the index, which is all they are given."""
     index, nothing = QuantizedIndex.of(Z, Z.shape[1]), np.full_like(Z, np.nan)
     assert index is not None
@@ -140,7 +140,7 @@ def by_index(X, Z, k, hidden=None, n_threads=2):
             nothing,
             k,
             None if hidden is None else hidden[first : first + 4],
-            n_threads,
+            n_jobs,
             index,
         )
         for first in range(0, len(X), 4)

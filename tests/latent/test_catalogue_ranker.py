@@ -259,8 +259,7 @@ def test_scores_of_features_and_of_new_queries(staged):
 def test_scores_have_the_same_bits_with_any_number_of_threads(pairs):
     names = np.repeat(np.arange(600), 2)
     one, two = (
-        LatentRanker(**SMALL | {"epochs": 1, "n_threads": threads}).fit(names, np.arange(1200) % 90)
-        for threads in (1, 2)
+        LatentRanker(**SMALL | {"epochs": 1, "n_jobs": threads}).fit(names, np.arange(1200) % 90) for threads in (1, 2)
     )
     np.testing.assert_array_equal(one.scores(one.query_ids_, one.item_ids_), two.scores(two.query_ids_, two.item_ids_))
 
@@ -439,7 +438,7 @@ def test_an_index_finds_most_of_what_rank_finds(tmp_path, staged, stage):
 
 def test_an_index_has_the_same_bytes_with_one_thread(tmp_path, pairs):
     pytest.importorskip("usearch.index")
-    ranker = LatentRanker(**SMALL, n_threads=1).fit(pairs.queries, pairs.items)
+    ranker = LatentRanker(**SMALL, n_jobs=1).fit(pairs.queries, pairs.items)
     for name in ("one", "two"):
         ranker.export_index(tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()

@@ -100,4 +100,4 @@ def test_a_file_that_does_not_fit_together_is_refused(change, message):
     for name, value in change.items():
         setattr(ranker, name, value)
     with pytest.raises(ValueError, match=message):
-        ranker.check_learned()
+        ranker._check_learned()

@@ -146,14 +146,14 @@ def test_rows_are_taken_in_pieces_that_fit_in_memory(monkeypatch):
     block = Block(rng.permutation(150), ends, positives, rng.random(ends[-1]).astype(np.float32), starts)
     table = pair_table(rng, 15)
 
-    def everything(most, n_threads=1):
+    def everything(most, n_jobs=1):
         monkeypatch.setattr("slatewise.latent.base_scores.MOST_SCORES", most)
         base = Counted(b)
         found = OnBase(base).gradient(block, vectors, items, rank_weights(15))
         moved = np.zeros(items.shape)
         np.add.at(moved, found.items.rows, found.items.coefficients[:, None] * vectors[found.items.sources])
         cascade = on_base(base, 15, table, pair=Gram(table.segments[0]))
-        top = cascade.top(np.arange(150), 15, executor=Executor(n_threads))
+        top = cascade.top(np.arange(150), 15, executor=Executor(n_jobs))
         given = cascade.base_scores(top.items)
         return base.most, found.loss, found.violated, found.queries, moved, top.items, top.scores, given
 

@@ -17,7 +17,7 @@ from slatewise.latent.cascade import Cascade
 from slatewise.latent.negatives import WholeCatalogue
 from slatewise.latent.rank_weights import rank_weights
 from slatewise.latent.session_pairs import session_pairs
-from slatewise.model.file import read_model, write_model
+from slatewise.persistence.file import read_model, write_model
 from tests.latent.reference import adagrad, rank_weight
 from tests.latent.test_bags import WINDOW, N, make, whole_block
 from tests.latent.test_sessions import ASKED, N_ITEMS, SMALL, named, slow_scores
@@ -204,7 +204,7 @@ def test_forms_and_threads_change_no_bit(rankers, sessions, features, name):
     twice = csr_array(features / 2)
     parts = np.repeat(twice.data, 2), np.repeat(twice.indices, 2), 2 * twice.indptr
     for threads, given in ((2, csr_array(features)), (8, csr_array(parts, shape=features.shape))):
-        other = LatentRanker(**{**SMALL, **KINDS[name], "n_threads": threads}).fit(sessions, query_features=given)
+        other = LatentRanker(**{**SMALL, **KINDS[name], "n_jobs": threads}).fit(sessions, query_features=given)
         np.testing.assert_array_equal(rankers[name].item_factors_, other.item_factors_)
         np.testing.assert_array_equal(rankers[name].query_factors_, other.query_factors_)
 

@@ -14,7 +14,7 @@ from slatewise import LatentRanker, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.latent.input import check_pairs
 from slatewise.latent.validation import hold_out
-from slatewise.model.file import read_model, write_model
+from slatewise.persistence.file import read_model, write_model
 from tests.interrupted_fits import KILLED, exit_code
 from tests.latent.reference import parts
 
@@ -186,7 +186,7 @@ TINY = (1e-21, 1e-22, 1e-23, 1e-24, 1e-60)  # squares around the least that floa
 
 @pytest.mark.parametrize("engine", ["blocked", "sampled"])
 def test_weights_may_be_far_apart(pairs, engine):
-    settings = {"n_components": 50, "epochs": 1, "engine": engine, "n_threads": 1}
+    settings = {"n_components": 50, "epochs": 1, "engine": engine, "n_jobs": 1}
     sets = [np.where(pairs.queries == 25, smallest, 1.0) for smallest in TINY]
     for weights in (*sets, 0.5 ** (np.linspace(400, 0, len(pairs.queries)) / 5)):
         fitted = LatentRanker(**settings).fit(pairs.queries, pairs.items, weights)
@@ -195,7 +195,7 @@ def test_weights_may_be_far_apart(pairs, engine):
 
 @pytest.mark.parametrize("engine", ["blocked", "sampled"])
 def test_only_the_ratios_of_weights_count(pairs, engine):
-    settings = {**SMALL, "epochs": 2, "engine": engine, "n_threads": 1}
+    settings = {**SMALL, "epochs": 2, "engine": engine, "n_jobs": 1}
     fits = [
         LatentRanker(**settings).fit(pairs.queries, pairs.items, np.full(len(pairs.queries), size))
         for size in (1.0, 1e308, 5e-324)
@@ -358,7 +358,7 @@ def test_a_pair_of_every_query_and_item_is_trained(n_pairs):
 @pytest.mark.parametrize("stages", [1, 2])
 @pytest.mark.parametrize("engine", ["blocked", "sampled"])
 def test_a_query_without_pairs_gets_the_order_of_the_biases(pairs, stages, engine):
-    settings = {**SMALL, "epochs": 2, "stages": stages, "engine": engine, "validation_fraction": 0.0, "n_threads": 1}
+    settings = {**SMALL, "epochs": 2, "stages": stages, "engine": engine, "validation_fraction": 0.0, "n_jobs": 1}
     matrix = np.zeros((62, 60))
     np.add.at(matrix, (pairs.queries, pairs.items), 1.0)
     weights = np.where(pairs.queries == 25, 0.0, 1.0)
@@ -406,7 +406,7 @@ def test_later_stages_are_saved_and_kept_by_partial_fit(tmp_path, pairs, pair):
 
 
 def test_draws_beyond_the_catalogue_change_nothing(pairs):
-    settings = {**SMALL, "epochs": 2, "engine": "sampled", "n_threads": 1}
+    settings = {**SMALL, "epochs": 2, "engine": "sampled", "n_jobs": 1}
     by_default, capped = (
         LatentRanker(**settings, max_draws=draws).fit(pairs.queries, pairs.items) for draws in (None, 600)
     )
@@ -700,7 +700,7 @@ def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, ranker, change):
 )
 def test_same_bits_with_any_number_of_threads(pairs, settings):
     one, *others = (
-        LatentRanker(**{**SMALL, "epochs": 3, "n_threads": threads, **settings}).fit(pairs.queries, pairs.items)
+        LatentRanker(**{**SMALL, "epochs": 3, "n_jobs": threads, **settings}).fit(pairs.queries, pairs.items)
         for threads in (1, 2, 8)
     )
     for other in others:
@@ -740,7 +740,7 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path, pairs):
         LatentRanker(**SMALL, checkpoint=path).fit(pairs.queries + 1, pairs.items)
     with pytest.raises(ValueError, match="checkpoint"):
         LatentRanker(**{**SMALL, "max_norm": 1.0}, checkpoint=path).fit(pairs.queries, pairs.items)
-    LatentRanker(**SMALL, checkpoint=path, n_threads=2).fit(pairs.queries, pairs.items)
+    LatentRanker(**SMALL, checkpoint=path, n_jobs=2).fit(pairs.queries, pairs.items)
     assert not os.path.exists(path)
 
 

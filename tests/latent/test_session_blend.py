@@ -12,7 +12,7 @@ from slatewise.core.executor import Executor
 from slatewise.latent.blend_model import N_KNOTS, START, BlendModel, likely_blend, not_learnt
 from slatewise.latent.kernels.blend import Candidates, Heights, surprise
 from slatewise.latent.session_queries import SessionQueries
-from slatewise.model.file import read_model, write_model
+from slatewise.persistence.file import read_model, write_model
 
 LOG = datasets.make_sessions(600, 40, n_clusters=5, random_state=0).sessions
 ASKED = [[1, 2, 1], [3], [9, 8, 7, 6, 5, 4, 3, 2, 1], [11, 11, 12]]

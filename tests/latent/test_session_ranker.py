@@ -42,7 +42,7 @@ def ranker(kind):
 
 
 def learned(ranker):
-    return {name: getattr(ranker, name) for name in ranker.learned}
+    return {name: getattr(ranker, name) for name in ranker._learned}
 
 
 def assert_same(one, other):
@@ -221,7 +221,7 @@ def test_settings_that_are_numbers_count_as_they_are_when_sessions_come(kind):
 def test_any_number_of_threads_has_the_same_bits(kind):
     sessions = datasets.make_sessions(3000, 200, random_state=1).sessions
     queries = sessions.prefixes()
-    one, eight = (kind(n_threads=n).fit(sessions) for n in (1, 8))
+    one, eight = (kind(n_jobs=n).fit(sessions) for n in (1, 8))
     assert_same(learned(one), learned(eight))
     found = one.rank(queries, 10), eight.rank(queries, 10)
     np.testing.assert_array_equal(found[0].ids, found[1].ids)

@@ -19,10 +19,10 @@ from slatewise.latent.mixing import Mixed, best_mixture
 from slatewise.latent.session_base import DEPTH
 from slatewise.latent.session_pairs import session_pairs
 from slatewise.latent.validation import cross_folds, hold_out
-from slatewise.model.file import read_model, write_model
+from slatewise.persistence.file import read_model, write_model
 from tests.interrupted_fits import KILLED, exit_code
 
-SMALL = {"n_components": 6, "epochs": 3, "k": 5, "learning_rate": 0.3, "max_norm": 1.5, "n_threads": 1}
+SMALL = {"n_components": 6, "epochs": 3, "k": 5, "learning_rate": 0.3, "max_norm": 1.5, "n_jobs": 1}
 N_ITEMS = 30
 ASKED = [["i01", "i02", "i01"], ["i03"], ["i09", "i08", "i07", "i06", "i05", "i04", "i03", "i02", "i01"]]
 
@@ -282,7 +282,7 @@ def test_forms_and_threads_change_no_bit(sessions, settings):
     given = {**SMALL, "epochs": 2, **settings}
     one = LatentRanker(**given).fit(sessions)
     for threads, data in ((2, Sessions.of(sessions)), (8, frame)):
-        other = LatentRanker(**{**given, "n_threads": threads}).fit(data)
+        other = LatentRanker(**{**given, "n_jobs": threads}).fit(data)
         np.testing.assert_array_equal(one.item_factors_, other.item_factors_)
         np.testing.assert_array_equal(one.query_factors_, other.query_factors_)
 

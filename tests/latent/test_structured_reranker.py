@@ -177,7 +177,7 @@ def test_a_scorer_of_strings_is_the_matrix_again(sessions, fitted, monkeypatch):
     # A table that is too large to keep is asked for block by block, with the same result.
     monkeypatch.setattr("slatewise.latent.base_scorer.MOST_KEPT", 0)
     scorer.largest = 0
-    again = StructuredReranker(scorer, stages=2, n_threads=2, **SMALL).fit(names[queries], names[items])
+    again = StructuredReranker(scorer, stages=2, n_jobs=2, **SMALL).fit(names[queries], names[items])
     assert scorer.largest <= 128
     assert again.pair_factors_.tobytes() == fitted.pair_factors_.tobytes()
 
@@ -268,8 +268,8 @@ def test_a_base_of_numbers_does_not_serve_a_fit_with_other_ids(sessions):
 
 def test_threads_change_no_bit(sessions, fitted):
     base, train, _ = sessions
-    for n_threads in (1, 2):
-        again = StructuredReranker(base, stages=2, n_threads=n_threads, **SMALL).fit(*train)
+    for n_jobs in (1, 2):
+        again = StructuredReranker(base, stages=2, n_jobs=n_jobs, **SMALL).fit(*train)
         assert again.pair_factors_.tobytes() == fitted.pair_factors_.tobytes()
 
 

@@ -79,15 +79,15 @@ def walks() -> dict[str, list[tuple[str, int]]]:
         if "window" in settings:
             given = (sessions,)
         settings = {key: value for key, value in settings.items() if key != "features"}
-        ranker = LatentRanker(2, stages=2, k=4, epochs=2, validation_fraction=0.2, n_threads=1, **settings)
+        ranker = LatentRanker(2, stages=2, k=4, epochs=2, validation_fraction=0.2, n_jobs=1, **settings)
         found[name] = walk(lambda ranker=ranker, given=given: ranker.fit(*given))
-    small: dict[str, Any] = {"epochs": 1, "n_threads": 1, "validation_fraction": 0.0, "window": 3}
+    small: dict[str, Any] = {"epochs": 1, "n_jobs": 1, "validation_fraction": 0.0, "window": 3}
     by_session = LatentRanker(2, base=None, **small).fit(sessions)
     on_base = LatentRanker(2, base=SessionNeighbors(), **small).fit(sessions)
     found["rank, the first on a base"] = walk(lambda: on_base.rank(sessions, k=3, exclude_seen=True))
     on_blend = LatentRanker(2, **small).fit(sessions)
     found["rank, the first on a blend"] = walk(lambda: on_blend.rank(sessions, k=3, exclude_seen=True))
-    ranker = LatentRanker(2, stages=2, k=4, epochs=1, n_threads=1, validation_fraction=0.0)
+    ranker = LatentRanker(2, stages=2, k=4, epochs=1, n_jobs=1, validation_fraction=0.0)
     ranker.fit(pairs.queries, pairs.items)
     hidden = [[item] for item in ranker.item_ids_[: len(ranker.query_ids_)]]
     asked = ranker.query_ids_[: len(hidden)]

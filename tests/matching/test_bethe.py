@@ -64,7 +64,7 @@ def test_marginals_are_the_gradient(shape):
 
 def test_large_matrices_and_threads():
     w = np.random.default_rng(3).normal(size=(6, 50, 50))
-    one, two = permanent(w, "bethe", n_threads=1), permanent(w, "bethe", n_threads=2)
+    one, two = permanent(w, "bethe", n_jobs=1), permanent(w, "bethe", n_jobs=2)
     assert one.marginals.tobytes() == two.marginals.tobytes()
     np.testing.assert_allclose(one.marginals.sum(axis=1), 1.0, atol=1e-7)
 

@@ -8,7 +8,7 @@ import slatewise
 from slatewise import GraphMatcher, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.datasets.records import MatchingSet
-from slatewise.model.file import ModelState, read_model, write_model
+from slatewise.persistence.file import ModelState, read_model, write_model
 from slatewise_papers.rankmatch_images import house_problem
 
 
@@ -132,7 +132,7 @@ def test_callbacks_see_every_round(copies):
 
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_threads_do_not_change_the_bits(copies, settings):
-    one, two = (GraphMatcher(n_threads=n, **settings).fit(*copies) for n in (1, 2))
+    one, two = (GraphMatcher(n_jobs=n, **settings).fit(*copies) for n in (1, 2))
     np.testing.assert_array_equal(one.coef_, two.coef_)
 
 

@@ -155,7 +155,7 @@ def test_threads_do_not_change_the_bits(shape):
     w = np.random.default_rng(4).normal(size=shape)
     if shape[0] == 9:
         w = np.where(np.abs(np.subtract.outer(np.arange(20), np.arange(20))) <= 2, w, -np.inf)
-    one, two = permanent(w, n_threads=1), permanent(w, n_threads=2)
+    one, two = permanent(w, n_jobs=1), permanent(w, n_jobs=2)
     assert one.log_z.tobytes() == two.log_z.tobytes()
     assert one.marginals.tobytes() == two.marginals.tobytes()
 
@@ -175,7 +175,7 @@ from slatewise.inference import permanent, sample_matchings, tied_log_sum
 rng = np.random.default_rng(0)
 cases = ((9, 2, 2), "auto"), ((2, 3, 3), "auto"), ((2, 3, 3), "bethe"), ((1, 7, 7), "glynn"), ((1, 2, 3), "rows")
 for shape, method in cases:
-    print(permanent(rng.normal(size=shape), method, n_threads=1).log_z.tolist())
+    print(permanent(rng.normal(size=shape), method, n_jobs=1).log_z.tolist())
 print(tied_log_sum(rng.normal(size=7), [3, 2, 1, 1], [3.0, 2.0, 1.0, 0.0]).marginals.ravel().tolist())
 for shape, method in (((4, 4), "tables"), ((3, 3), "huber-law"), ((2, 3), "tables"), ((2, 3), "chain")):
     print(sample_matchings(rng.normal(size=shape), 4, 0, method).matchings.ravel().tolist())

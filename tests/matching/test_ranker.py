@@ -11,7 +11,7 @@ import slatewise
 from slatewise import MatchingRanker, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.core.results import ConvergenceWarning
-from slatewise.model.file import ModelState, read_model, write_model
+from slatewise.persistence.file import ModelState, read_model, write_model
 
 
 @parametrize_with_checks(
@@ -81,7 +81,7 @@ def test_a_seed_gives_the_same_bits_at_any_number_of_threads(rows):
     X, y, qid = rows
     for settings in ({}, {"surrogate": "max-margin"}, {"subsets": "whole"}):
         fits = [
-            MatchingRanker(M=None, repeats=2, random_state=3, n_threads=n, l2=0.1).set_params(**settings).fit(X, y, qid)
+            MatchingRanker(M=None, repeats=2, random_state=3, n_jobs=n, l2=0.1).set_params(**settings).fit(X, y, qid)
             for n in (1, 2, 3)
         ]
         for other in fits[1:]:

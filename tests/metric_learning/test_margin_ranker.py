@@ -8,15 +8,27 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.named_failures import WEIGHTS_OF_LISTS
 
 import slatewise
-from slatewise import MarginRanker, data, datasets, metrics
+from slatewise import MarginRanker, data, datasets, losses, metrics
 from slatewise.core.errors import ModelFileError
 from slatewise.core.graded import GradedLists
 from slatewise.core.groups import group_rows
 from slatewise.core.results import ConvergenceWarning
 from slatewise.datasets.records import RankingSet
-from slatewise.model.file import ModelState, read_model, write_model
+from slatewise.persistence.file import ModelState, read_model, write_model
 
 LOSSES = ("map", "auc", "ndcg", "precision", "mrr")
+
+
+def at_3(loss, **fields):
+    """A loss that looks at three ranks, if it looks at some only."""
+    fields |= {"k": 3} if loss in ("ndcg", "precision") else {}
+    return {
+        "map": losses.MAP,
+        "auc": losses.AUC,
+        "ndcg": losses.NDCG,
+        "precision": losses.Precision,
+        "mrr": losses.MRR,
+    }[loss](**fields)
 
 
 @parametrize_with_checks([MarginRanker()], expected_failed_checks=lambda estimator: WEIGHTS_OF_LISTS)
@@ -36,7 +48,7 @@ def rows():
 @pytest.mark.parametrize("loss", LOSSES)
 def test_learns_and_certifies(rows, loss):
     X, y, qid = rows
-    ranker = MarginRanker(loss, k=3, C=10.0).fit(X, y, qid)
+    ranker = MarginRanker(at_3(loss), C=10.0).fit(X, y, qid)
     assert 0 <= ranker.objective_ - ranker.lower_bound_ <= 1e-3 * ranker.objective_
     assert ranker.score(X, y, qid) > 0.85
     assert ranker.coef_[0] > ranker.coef_[3] > ranker.coef_[1]
@@ -47,7 +59,7 @@ def test_learns_and_certifies(rows, loss):
 def test_each_loss_is_best_at_its_own(rows):
     """The objective of a loss is smallest at its own optimum."""
     X, y, qid = rows
-    fits = {loss: MarginRanker(loss, k=3, C=10.0, tol=1e-4, threshold=1.0).fit(X, y, qid) for loss in LOSSES}
+    fits = {loss: MarginRanker(at_3(loss, threshold=1.0), C=10.0, tol=1e-4).fit(X, y, qid) for loss in LOSSES}
     for loss, ranker in fits.items():
         hinge = ranker._hinge(GradedLists.of(X, y, group_rows(qid, len(y)), None))
         for other in fits.values():
@@ -85,9 +97,12 @@ def test_lists_that_say_nothing_are_skipped_and_counted(rows):
 @pytest.mark.filterwarnings("ignore:.*lists are left out")
 def test_threshold_says_what_is_relevant(rows):
     X, y, qid = rows
-    graded, binary = MarginRanker(threshold=2.0).fit(X, y, qid), MarginRanker().fit(X, (y >= 2).astype(int), qid)
+    graded, binary = (
+        MarginRanker(losses.MAP(threshold=2.0)).fit(X, y, qid),
+        MarginRanker().fit(X, (y >= 2).astype(int), qid),
+    )
     np.testing.assert_array_equal(graded.coef_, binary.coef_)
-    every_pair, one_step = MarginRanker("auc").fit(X, y, qid), MarginRanker("auc", threshold=1.0).fit(X, y, qid)
+    every_pair, one_step = MarginRanker("auc").fit(X, y, qid), MarginRanker(losses.AUC(threshold=1.0)).fit(X, y, qid)
     assert not np.array_equal(every_pair.coef_, one_step.coef_)
     scaled = MarginRanker("auc").fit(X, 0.1 * y - 5.0, qid)  # only the order of the grades counts
     np.testing.assert_array_equal(every_pair.coef_, scaled.coef_)
@@ -133,23 +148,23 @@ def test_the_scale_of_the_features_does_not_stop_training(scale):
 
 
 def test_any_whole_number_of_ranks_is_taken(rows):
-    one, two = (MarginRanker("ndcg", k=k, C=10.0).fit(*rows) for k in (5, np.int64(5)))
+    one, two = (MarginRanker(losses.NDCG(k), C=10.0).fit(*rows) for k in (5, np.int64(5)))
     np.testing.assert_array_equal(one.coef_, two.coef_)
 
 
 def test_threads_do_not_change_a_bit(rows, monkeypatch):
     X, y, qid = rows
     monkeypatch.setattr("slatewise.metric_learning.margin_hinge.BLOCK_BYTES", 1000)
-    one, two = (MarginRanker(C=3.0, n_threads=n).fit(X, y, qid) for n in (1, 2))
+    one, two = (MarginRanker(C=3.0, n_jobs=n).fit(X, y, qid) for n in (1, 2))
     assert one.coef_.tobytes() == two.coef_.tobytes()
 
 
 def test_rounds_are_told_and_an_early_end_is_a_warning(rows):
     X, y, qid = rows
     told = []
-    ranker = MarginRanker(C=100.0, max_iter=2, callbacks=[told.append])
+    ranker = MarginRanker(C=100.0, max_iter=2)
     with pytest.warns(ConvergenceWarning, match="certified gap"):
-        ranker.fit(X, y, qid)
+        ranker.fit(X, y, qid, callbacks=[told.append])
     assert [round_.round for round_ in told] == [1, 2]
     assert not ranker.model_card_.converged
 

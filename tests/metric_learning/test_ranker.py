@@ -23,7 +23,7 @@ from slatewise.core import devices
 from slatewise.core.errors import ModelFileError
 from slatewise.core.results import ConvergenceWarning, NothingLearntWarning
 from slatewise.metric_learning import mahalanobis
-from slatewise.model.file import read_model, write_model
+from slatewise.persistence.file import read_model, write_model
 
 LOSSES = ["auc", "precision", "map", "mrr", "ndcg", "knn"]
 
@@ -473,7 +473,7 @@ def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, wine, change):
 
 def test_same_bits_with_any_number_of_threads(wine, monkeypatch):
     monkeypatch.setattr(mahalanobis, "BLOCK_BYTES", 20_000)
-    one, two = (MetricRanker(loss="map", C=20, n_threads=threads).fit(*wine) for threads in (1, 2))
+    one, two = (MetricRanker(loss="map", C=20, n_jobs=threads).fit(*wine) for threads in (1, 2))
     np.testing.assert_array_equal(one.components_, two.components_)
     assert (one.objective_, one.lower_bound_) == (two.objective_, two.lower_bound_)
 

@@ -12,7 +12,7 @@ def test_plain_sums_over_core_settings_give_the_same_log_odds() -> None:
     pair[:, core] = np.triu(pair[:, core], 1) + np.triu(pair[:, core], 1).T
     for _ in range(20):
         s, known = rng.normal(size=12), rng.integers(-1, 2, 12).astype(np.int8)
-        ours = subset_log_odds(s, pair, core, known, n_threads=1)[0]
+        ours = subset_log_odds(s, pair, core, known, n_jobs=1)[0]
         np.testing.assert_allclose(plain_log_odds(s, pair, core, known), ours, atol=1e-11)
 
 

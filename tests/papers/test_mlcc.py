@@ -81,7 +81,7 @@ def test_rotating_the_rows_rotates_the_metric(rows):
 
 def test_threads_do_not_change_a_bit(rows, monkeypatch):
     monkeypatch.setattr("slatewise_papers.learners.mlcc._BLOCK_ROWS", 5)
-    one, two = (collapse_classes(*rows, n_threads=n) for n in (1, 2))
+    one, two = (collapse_classes(*rows, n_jobs=n) for n in (1, 2))
     assert one.params.tobytes() == two.params.tobytes()
 
 

@@ -103,9 +103,9 @@ def test_relevance_gives_the_targets():
 def test_planted_rankings_come_back(D):
     X, c, orders = planted(140, 4, D, seed=0)
     train, test = slice(0, 40), slice(40, None)
-    model = fit_quadratic(X[train], c, D, orders[train], C=100.0, rho=0.1, tol=2e-2, n_threads=1)
+    model = fit_quadratic(X[train], c, D, orders[train], C=100.0, rho=0.1, tol=2e-2, n_jobs=1)
     assert model.certified
-    alone = fit_quadratic(X[train], c, np.zeros((4, 4)), orders[train], C=100.0, tol=2e-2, n_threads=1)
+    alone = fit_quadratic(X[train], c, np.zeros((4, 4)), orders[train], C=100.0, tol=2e-2, n_jobs=1)
     right, right_alone = ((each.predict(X) == orders).all(axis=1) for each in (model, alone))
     assert right[train].mean() >= 0.95
     assert right[test].mean() >= 0.75

@@ -73,7 +73,7 @@ def test_enumeration_agrees_with_subsets_on_nine_items():
 
 @given(st.integers(2, 6), st.integers(0, 10**6), st.booleans(), st.randoms())
 @settings(max_examples=50, deadline=None)
-def test_relabelling_the_items_relabels_the_ranking(n, seed, later, random):
+def test_relabeling_the_items_relabels_the_ranking(n, seed, later, random):
     s, c, F, D = problem(n, seed, later)
     labels = list(range(n))
     random.shuffle(labels)

@@ -212,9 +212,9 @@ def test_threads_and_other_queries_change_nothing(search, two_factors, monkeypat
     s, V, w = rng.normal(size=(9, 200)), rng.normal(size=(200, 5)), 1.0 / np.arange(1, 11)
     T = rng.normal(size=V.shape)
     search = partial(search, listed=T) if two_factors else search
-    whole = search(s, V, w, n_threads=1)
+    whole = search(s, V, w, n_jobs=1)
     monkeypatch.setattr("slatewise.quadratic.slates._VALUES_PER_BLOCK", 400)
-    one, two = search(s, V, w, n_threads=1), search(s, V, w, n_threads=2)
+    one, two = search(s, V, w, n_jobs=1), search(s, V, w, n_jobs=2)
     np.testing.assert_array_equal(one.items, two.items)
     assert one.score.tobytes() == two.score.tobytes()
     np.testing.assert_array_equal(whole.items, one.items)

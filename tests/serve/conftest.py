@@ -122,7 +122,7 @@ def make_asking(files, folder, place=0, **settings):
 @pytest.fixture(scope="session")
 def asking(files, tmp_path_factory):
     patient = Limits(seconds=600)  # a machine that does much else is slow, and a test never times
-    asked = make_asking(files, tmp_path_factory.mktemp("spool"), n_threads=1, limits=patient)
+    asked = make_asking(files, tmp_path_factory.mktemp("spool"), n_jobs=1, limits=patient)
     asked.service.models.look()
     assert asked.service.models.ready, [asked.service.models.about(name) for name in files]
     yield asked

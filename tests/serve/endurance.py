@@ -189,7 +189,7 @@ def warm(folder, n):
 
     hear_warnings()
     (folder / "spool").mkdir()
-    asking = make_asking({path.stem: path for path in folder.glob("*.safetensors")}, folder / "spool", n_threads=1)
+    asking = make_asking({path.stem: path for path in folder.glob("*.safetensors")}, folder / "spool", n_jobs=1)
     began = time.monotonic()
     asking.service.models.look()
     seconds = time.monotonic() - began

@@ -104,7 +104,7 @@ def fuzz(folder, n_requests, seed=0):
     for name, model in fit_sessions().items():
         files[name] = folder / f"{name}.safetensors"
         model.save(files[name])
-    asking = make_asking(files, folder / "spool", n_threads=1)
+    asking = make_asking(files, folder / "spool", n_jobs=1)
     asking.service.models.look()
     total, asked, again = {}, 0, 0
     while asked < n_requests:

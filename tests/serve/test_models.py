@@ -33,7 +33,7 @@ def two(tmp_path_factory):
 def served(two, tmp_path):
     (tmp_path / "spool").mkdir()
     shutil.copy(two[0], tmp_path / "plays.safetensors")
-    asked = make_asking({"plays": tmp_path / "plays.safetensors"}, tmp_path / "spool", n_threads=1)
+    asked = make_asking({"plays": tmp_path / "plays.safetensors"}, tmp_path / "spool", n_jobs=1)
     yield asked, tmp_path / "plays.safetensors"
     asked.service.close()
 
@@ -65,7 +65,7 @@ def test_nobody_says_yes_before_all_workers_are_warm(two, tmp_path):
     """A client cannot choose its worker; one that takes the place of a dead one is not waited for: it is not asked."""
     for name in ("spool", "warm"):
         (tmp_path / name).mkdir()
-    shared = {"n_threads": 1, "workers": 2, "warm": str(tmp_path / "warm")}
+    shared = {"n_jobs": 1, "workers": 2, "warm": str(tmp_path / "warm")}
     first, second, later = (make_asking({"plays": two[0]}, tmp_path / "spool", place, **shared) for place in (0, 1, 1))
     first.service.models.look()
     assert first.rank("plays", queries=[1])[0] == 200
@@ -149,7 +149,7 @@ def test_a_link_that_is_led_elsewhere_is_a_new_model(two, tmp_path):
     spool.mkdir()
     link.symlink_to(two[0])
     (started,) = Settings((str(link),)).check().files()
-    asked = make_asking({started.name: started.path}, spool, n_threads=1)
+    asked = make_asking({started.name: started.path}, spool, n_jobs=1)
     asked.service.models.look()
     before = version_of(asked)
     link.unlink()
@@ -197,7 +197,7 @@ def test_who_waits_for_all_models_is_called_once(two, tmp_path):
     called, files = [], [tmp_path / "a.safetensors", tmp_path / "b.safetensors"]
     shutil.copy(two[0], files[0])
     files[1].write_text("no model")
-    settings = Settings(tuple(map(str, files)), spool=str(tmp_path / "spool"), n_threads=1)
+    settings = Settings(tuple(map(str, files)), spool=str(tmp_path / "spool"), n_jobs=1)
     service = make_service(settings, ready=lambda: called.append(service.state))
     for source in (None, two[0], two[1]):
         if source is not None:
@@ -231,7 +231,7 @@ def test_a_worker_that_starts_beside_a_bad_file_answers_as_the_others(served, ba
     asked.service.models.look()
     answer = asked.rank("plays", queries=[1, 2, 3])
     BAD[bad][0](path, {})
-    later = make_asking({"plays": path}, path.parent / "spool", n_threads=1)
+    later = make_asking({"plays": path}, path.parent / "spool", n_jobs=1)
     later.service.models.look()
     assert later.service.state == "ready"
     assert later.rank("plays", queries=[1, 2, 3]) == answer

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from slatewise import BestFeatureRanker, GraphMatcher, MatchingRanker, StructuredReranker
-from slatewise.model import saving
+from slatewise._registry import ESTIMATORS
 from slatewise.serve.kinds import KINDS, doors_of
 from slatewise.serve.limits import Limits
 from tests.serve.conftest import JSON, MESSAGEPACK, make_asking
@@ -92,7 +92,7 @@ def test_other_rankers_of_documents(kind):
 def test_every_estimator_is_served_or_refused_by_name():
     """A reranker's file has no base, and a matcher ranks nothing."""
     others = {"GraphMatcher": GraphMatcher, "StructuredReranker": StructuredReranker}
-    assert set(saving._HOMES) == set(KINDS) | set(others)
+    assert set(ESTIMATORS) == set(KINDS) | set(others)
     for name, kind in others.items():
         with pytest.raises(
             ValueError, match=f"model: expected one of BestFeature.*, found {name}, which ranks nothing"

@@ -48,7 +48,7 @@ def served(tmp_path_factory):
     hear_warnings()
     for name, model in models.items():
         model.save(folder / f"{name}.safetensors")
-    asking = make_asking({name: folder / f"{name}.safetensors" for name in models}, spool, n_threads=1)
+    asking = make_asking({name: folder / f"{name}.safetensors" for name in models}, spool, n_jobs=1)
     asking.service.models.look()
     yield asking, models
     asking.service.close()

@@ -38,7 +38,7 @@ from slatewise.datasets import (
     make_silhouettes,
 )
 from slatewise.datasets.make_sessions import MadeSessions
-from slatewise.labelling import simulate
+from slatewise.labeling import simulate
 from slatewise.report import Page, bars, gains, lines, matchings, pair_graphs, points, slopes
 
 Floats: TypeAlias = NDArray[np.float64]

@@ -43,8 +43,8 @@ def serve(
 
     Example: slatewise label serve beach
     """
-    from slatewise.labelling.page import serve as serve_page
-    from slatewise.labelling.setup.project_folder import project_file
+    from slatewise.labeling.page import serve as serve_page
+    from slatewise.labeling.setup.project_folder import project_file
 
     serve_page(project_file(project), host=host, port=port, origin=origin, behind_proxy=behind_proxy, ready=_say)
 
@@ -58,9 +58,9 @@ def demo(
 
     Example: slatewise label demo
     """
-    from slatewise.labelling.page import serve as serve_page
-    from slatewise.labelling.setup.demo_project import make_demo_folder
-    from slatewise.labelling.setup.project_folder import project_file
+    from slatewise.labeling.page import serve as serve_page
+    from slatewise.labeling.setup.demo_project import make_demo_folder
+    from slatewise.labeling.setup.project_folder import project_file
 
     if not project.exists():
         project.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ for command in (label_project.rename, label_project.forget, label_project.audit,
 
 
 def _say(address: str) -> None:
-    print(f"labelling page: {address} (Ctrl-C ends it)", flush=True)
+    print(f"labeling page: {address} (Ctrl-C ends it)", flush=True)
     where = urlsplit(address)
     if where.scheme == "http" and where.hostname not in _HERE:
         print(

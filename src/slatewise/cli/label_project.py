@@ -12,11 +12,11 @@ import typer
 from slatewise.cli.console import print_table, when, without_nan, working
 
 if TYPE_CHECKING:
-    from slatewise.labelling import Agreement, ProgressReport, Project
-    from slatewise.labelling.plan import Plan
-    from slatewise.labelling.progress_report import PersonCount
-    from slatewise.labelling.setup.item_matrices import ItemMatrix
-    from slatewise.labelling.setup.task_files import FoundTasks
+    from slatewise.labeling import Agreement, ProgressReport, Project
+    from slatewise.labeling.plan import Plan
+    from slatewise.labeling.progress_report import PersonCount
+    from slatewise.labeling.setup.item_matrices import ItemMatrix
+    from slatewise.labeling.setup.task_files import FoundTasks
 
 ProjectArgument = Annotated[Path, typer.Argument(metavar="PROJECT", help="The folder that label init made.")]
 FormatOption = Annotated[
@@ -58,7 +58,7 @@ def init(
         typer.Option(help="name=value of how to label, such as overlap=2 or share=0.1; repeatable."),
     ] = None,
 ) -> None:
-    """Make a labelling project.
+    """Make a labeling project.
 
     The folder appears whole or not at all.
 
@@ -68,9 +68,9 @@ def init(
 
     From Label Studio: slatewise label init beach --items photos/tasks.json
     """
-    from slatewise.labelling.setup.label_files import read_label_names
-    from slatewise.labelling.setup.project_folder import check_new_folder, make_project_folder
-    from slatewise.labelling.setup.task_files import is_task_file
+    from slatewise.labeling.setup.label_files import read_label_names
+    from slatewise.labeling.setup.project_folder import check_new_folder, make_project_folder
+    from slatewise.labeling.setup.task_files import is_task_file
 
     check_new_folder(project)  # before the reading, not after
     names, chosen = None if labels is None else read_label_names(labels), _plan(plan or [])
@@ -107,7 +107,7 @@ def status(
 
     Example: slatewise label status beach
     """
-    from slatewise.labelling import Agreement, ProgressReport
+    from slatewise.labeling import Agreement, ProgressReport
 
     with _opened(project, readonly=True) as opened:
         progress, agreement = ProgressReport.of(opened), Agreement.of(opened)
@@ -140,8 +140,8 @@ def export(
     To Label Studio: slatewise label export beach beach.json --interface beach.xml
     """
     from slatewise.core.files import atomic_file, check_target
-    from slatewise.labelling import ItemData, export_answers, label_studio_config
-    from slatewise.labelling.exchange.formats import FORMATS, format_of
+    from slatewise.labeling import ItemData, export_answers, label_studio_config
+    from slatewise.labeling.exchange.formats import FORMATS, format_of
 
     check_target(out)
     name = format_of(out, format)
@@ -181,7 +181,7 @@ def import_(
     Example: slatewise label import beach old.csv --annotator "last year" --map ocean=sea
     """
     from slatewise.core.errors import DataError
-    from slatewise.labelling import import_answers
+    from slatewise.labeling import import_answers
 
     labels = dict(_pair(text) for text in renamed or [])
     with _opened(project) as opened:
@@ -267,15 +267,15 @@ def backup(
 
 
 def _opened(project: Path, *, readonly: bool = False) -> Project:
-    from slatewise.labelling import Project
-    from slatewise.labelling.setup.project_folder import project_file
+    from slatewise.labeling import Project
+    from slatewise.labeling.setup.project_folder import project_file
 
     return Project.open(project_file(project), readonly=readonly)
 
 
 def _found(items: Path, labels: list[str] | None) -> FoundTasks:
-    from slatewise.labelling.setup.item_files import read_items
-    from slatewise.labelling.setup.task_files import FoundTasks, is_task_file, read_task_items
+    from slatewise.labeling.setup.item_files import read_items
+    from slatewise.labeling.setup.task_files import FoundTasks, is_task_file, read_task_items
 
     if is_task_file(items):
         return read_task_items(items, labels)
@@ -285,13 +285,13 @@ def _found(items: Path, labels: list[str] | None) -> FoundTasks:
 
 
 def _matrix(path: Path | None, row_id: str | None) -> ItemMatrix | None:
-    from slatewise.labelling.setup.item_matrices import read_matrix
+    from slatewise.labeling.setup.item_matrices import read_matrix
 
     return None if path is None else read_matrix(path, row_id)
 
 
 def _plan(settings: list[str]) -> Plan:
-    from slatewise.labelling.plan import Plan
+    from slatewise.labeling.plan import Plan
 
     names, given = [field.name for field in fields(Plan)], dict[str, Any]()
     for text in settings:
@@ -316,7 +316,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _models(project: Project) -> list[dict[str, Any]]:
-    from slatewise.labelling import qualities
+    from slatewise.labeling import qualities
 
     current, measured = project.models.current(), {quality.version: quality for quality in qualities(project)}
     found: list[dict[str, Any]] = []

@@ -10,7 +10,7 @@ import typer
 from slatewise.cli.console import print_table, when
 
 if TYPE_CHECKING:
-    from slatewise.labelling import Project
+    from slatewise.labeling import Project
 
 ProjectArgument = Annotated[Path, typer.Argument(metavar="PROJECT", help="The folder that label init made.")]
 
@@ -31,7 +31,7 @@ def make(
 
     Example: slatewise label token make beach Ann --role reviewer
     """
-    from slatewise.labelling.entrance import new_token
+    from slatewise.labeling.entrance import new_token
     from slatewise.web.tokens import ROLES
 
     if role not in ROLES:
@@ -79,7 +79,7 @@ def revoke(
 
 
 def _opened(project: Path, *, readonly: bool = False) -> Project:
-    from slatewise.labelling import Project
-    from slatewise.labelling.setup.project_folder import project_file
+    from slatewise.labeling import Project
+    from slatewise.labeling.setup.project_folder import project_file
 
     return Project.open(project_file(project), readonly=readonly)

@@ -32,9 +32,9 @@ def run(
     from slatewise.serve.settings import Settings
     from slatewise.serve.supervisor import serve
 
-    n_threads = threads or max(thread_count(None) // workers, 1)
+    n_jobs = threads or max(thread_count(None) // workers, 1)
     settings = Settings(
-        tuple(models), host, port, None if token_file is None else str(token_file), origin, behind_proxy, n_threads
+        tuple(models), host, port, None if token_file is None else str(token_file), origin, behind_proxy, n_jobs
     )
 
     def print_address(address: str) -> None:

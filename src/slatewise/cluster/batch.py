@@ -324,4 +324,4 @@ def loaded(path: str, expected: str) -> Any:
     cast("dict[str, Any]", vars(model)).pop(
         "feature_names_in_", None
     )  # columns were read by them, and come as an array
-    return model.set_params(n_threads=1) if "n_threads" in model.get_params() else model
+    return model.set_params(n_jobs=1) if "n_jobs" in model.get_params() else model

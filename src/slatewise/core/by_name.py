@@ -7,18 +7,13 @@ from importlib import import_module
 from typing import Any
 
 
-def found_at(home: str, name: str) -> Any:
-    """Return a name of the module that a table gives as its home."""
-    return getattr(import_module(home), name)
-
-
 def on_first_use(package: dict[str, Any], homes: Mapping[str, str]) -> Callable[[str], object]:
     """Return the ``__getattr__`` of a package: ``homes`` says where each name lives, and a name once found stays."""
 
     def attribute(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package['__name__']!r} has no attribute {name!r}")
-        package[name] = found_at(homes[name], name)
+        package[name] = getattr(import_module(homes[name]), name)
         return package[name]
 
     return attribute

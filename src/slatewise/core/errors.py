@@ -58,7 +58,7 @@ class ModelFileError(_Message, ValueError):
 
 
 class ProjectError(_Message, RuntimeError):
-    """A labelling project cannot be opened, or cannot take what was said; of that, nothing was written."""
+    """A labeling project cannot be opened, or cannot take what was said; of that, nothing was written."""
 
 
 class ClusterError(_Message, RuntimeError):

@@ -34,28 +34,36 @@ from slatewise.core.block_sums import (
     Tree,
     require_of_module,
 )
-from slatewise.core.rules import THREADS
+from slatewise.core.rules import JOBS
 from slatewise.core.stored import fetched
 
 
-def thread_count(n_threads: int | None = None) -> int:
-    """Resolve a number of threads: the argument, else ``SLATEWISE_THREADS``, else, as with -1, all cores."""
-    THREADS.check("n_threads", n_threads)
-    if n_threads is None:
-        text = os.environ.get("SLATEWISE_THREADS", "")
-        if not text:
-            return _cores()
-        if not text.isascii() or not text.isdigit():
-            raise ValueError(f"SLATEWISE_THREADS: expected a whole number of threads >= 1, found {text!r}")
-        n_threads = int(text)
-        if n_threads < 1:
-            raise ValueError(f"SLATEWISE_THREADS: expected a whole number of threads >= 1, found {n_threads}")
-    return _cores() if n_threads == -1 else int(n_threads)
+def thread_count(n_jobs: int | None = None) -> int:
+    """Resolve ``n_jobs``, the number of threads.
+
+    None: ``SLATEWISE_THREADS``, else 1 inside a worker of joblib, where the others use the other cores, else all cores
+    of this process. A negative number counts back from all cores: -1 is all, -2 all but one.
+    """
+    JOBS.check("n_jobs", n_jobs)
+    if n_jobs is not None:
+        return int(n_jobs) if n_jobs > 0 else max(1, _cores() + 1 + int(n_jobs))
+    text = os.environ.get("SLATEWISE_THREADS", "")
+    if not text:
+        return 1 if _given_by_ray() is None and _inside_joblib() else _cores()
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise ValueError(f"SLATEWISE_THREADS: expected a whole number of threads >= 1, found {text!r}")
+    return int(text)
 
 
 def _cores() -> int:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores, _given_by_ray() or cores)
+
+
+def _inside_joblib() -> bool:
+    """Tell whether this code runs in a worker of ``joblib.Parallel``: a process or a thread of a search."""
+    parallel: Any = sys.modules.get("joblib.parallel")  # there are no workers where joblib was never loaded
+    return parallel is not None and parallel.get_active_backend()[0].nesting_level > 0
 
 
 def _given_by_ray() -> int | None:
@@ -169,9 +177,9 @@ class Executor:
     cluster: Cluster | None = None
 
     @classmethod
-    def of(cls, n_threads: int | None) -> Executor:
+    def of(cls, n_jobs: int | None) -> Executor:
         """Resolve what a user asked for, see :func:`thread_count`."""
-        return cls(thread_count(n_threads), _cluster.get())
+        return cls(thread_count(n_jobs), _cluster.get())
 
     @property
     def here(self) -> Executor:

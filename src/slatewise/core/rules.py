@@ -2,7 +2,7 @@
 
 A class writes its table beside the signature of ``__init__``, one :class:`Rule` for every parameter::
 
-    rules = {"k": count(), "C": POSITIVE | one_of("auto"), "n_threads": THREADS}
+    rules = {"k": count(), "C": POSITIVE | one_of("auto"), "n_jobs": JOBS}
 
 and :func:`check` walks it. Rules over several parameters stay code in the estimator. Counts have an upper end: a
 hostile one would make NumPy allocate.
@@ -55,9 +55,14 @@ class Rule:
 
     expected: str
     allows: Callable[[Any], bool]
+    kinds: tuple[type[Any], ...] = ()
+    """The settings classes among what is allowed."""
 
     def __or__(self, other: Rule) -> Rule:
-        return Rule(f"{self.expected} or {other.expected}", lambda value: self.allows(value) or other.allows(value))
+        def allows(value: object) -> bool:
+            return self.allows(value) or other.allows(value)
+
+        return Rule(f"{self.expected} or {other.expected}", allows, self.kinds + other.kinds)
 
     def check(self, name: str, value: object) -> None:
         """Raise ``ValueError("name: expected ..., found ...")`` unless the value is allowed."""
@@ -68,12 +73,17 @@ class Rule:
 class Ruled(Protocol):
     """An object with a table of what its parameters may be."""
 
-    rules: ClassVar[Mapping[str, Rule]]
+    _rules: ClassVar[Mapping[str, Rule]]
+
+
+def rules_of(ruled: Ruled) -> Mapping[str, Rule]:
+    """Return what each parameter may be."""
+    return ruled._rules  # pyright: ignore[reportPrivateUsage] # users see no tables, estimators share this one
 
 
 def check(ruled: Ruled) -> None:
     """Raise ValueError by the first parameter that its rule does not allow."""
-    for name, rule in ruled.rules.items():
+    for name, rule in rules_of(ruled).items():
         rule.check(name, getattr(ruled, name))
 
 
@@ -229,7 +239,7 @@ PATH = Rule("a path", _is_path)
 CALLBACKS = NONE | Rule("a list or tuple of callables", _are_callables)
 CHECKPOINT = NONE | PATH
 SEED = NONE | count(0, 2**63 - 1) | Rule("a RandomState or Generator", is_source)
-THREADS = NONE | Rule("-1 for all cores", lambda value: is_whole(value) and value == -1) | count(1, MOST_THREADS)
+JOBS = NONE | count(1, MOST_THREADS) | count(-MOST_THREADS, -1)
 DEVICE = NONE | Rule(
     "'cpu', 'cuda' or 'cuda:0'",
     lambda value: isinstance(value, str) and re.fullmatch(r"cpu|cuda(:\d+)?", value, re.ASCII) is not None,

@@ -167,7 +167,7 @@ def not_told(answering: Answering, asked: Asked, counts: Ints, executor: Executo
 def set_log_odds(
     s: ArrayLike, pair: ArrayLike, core: ArrayLike, k: ArrayLike | None = None, known: ArrayLike | None = None
 ) -> Floats:
-    """Return the log-odds of labels of sets of any size, or of k labels where that is told; for labelling.
+    """Return the log-odds of labels of sets of any size, or of k labels where that is told; for labeling.
 
     Examples
     --------

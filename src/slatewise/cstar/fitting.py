@@ -33,7 +33,7 @@ from slatewise.cstar.sums import check_summed
 from slatewise.cstar.told_terms import NO_TOLD_TERMS, told_fit, worth_telling
 from slatewise.cstar.training import LEARNERS, Settings, Start, fixed_k_fit, relevant_hinge
 from slatewise.data.row_source import StoredRows
-from slatewise.model.checkpoint import Checkpoint, resumed
+from slatewise.persistence.checkpoint import Checkpoint, resumed
 
 if TYPE_CHECKING:
     from slatewise.cstar.ranker import CStarRanker
@@ -76,7 +76,7 @@ def train_sets(
     ranker: CStarRanker, given: Floats, known: Known, weight: Floats, data_sha256: str, executor: Executor
 ) -> Trained:
     """Fit given log-odds (n, N) by the likelihood of sets of any size; ``known`` is -1 where nobody knows."""
-    with resumed(ranker, data_sha256, **_as_used(ranker)) as tell:
+    with resumed(ranker, data_sha256, as_used=_as_used(ranker)) as tell:
         settings = Settings(1.0, 1.0, ranker.tol, ranker.max_iter, ranker.seed_)
         core, C, rho = _chosen(ranker, given, known, weight, settings, executor)
 
@@ -154,7 +154,7 @@ def _given_core(core: NDArray[Any], n_labels: int) -> Ints:
     return core.astype(np.int64)
 
 
-def _as_used(ranker: CStarRanker) -> dict[str, object]:
+def _as_used(ranker: CStarRanker) -> dict[str, str]:
     """Name the user's classifier for the checkpoint, which its scores, part of the data there, tell from others."""
     return {"base": type(ranker.base).__name__} if is_foreign(ranker) else {}
 
@@ -184,10 +184,10 @@ def train(
 ) -> Trained:
     """Choose the core and the strengths, and fit; go on from the checkpoint where there is one."""
     if ranker.surrogate == "likelihood-k" or ranker.learner != "bcfw":
-        with resumed(ranker, data_sha256, **_as_used(ranker)) as tell_round:
+        with resumed(ranker, data_sha256, as_used=_as_used(ranker)) as tell_round:
             return _train(ranker, prepared, Y, weight, executor, lambda found, _: tell_round(found), None)
     # C and the core may be chosen by fits that end at max_iter too: with another one the state may belong to others.
-    checkpoint = Checkpoint.of(ranker, f"{data_sha256} {ranker.max_iter}", **_as_used(ranker))
+    checkpoint = Checkpoint.of(ranker, f"{data_sha256} {ranker.max_iter}", as_used=_as_used(ranker))
 
     def tell(found: Round, state: DualState | None) -> None:
         if state is not None and ranker.k == "relevant":

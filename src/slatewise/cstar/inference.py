@@ -96,7 +96,7 @@ def star_top_k(
     known: ArrayLike | None = None,
     node_limit: int = NODE_LIMIT,
     warm_start: ArrayLike | None = None,
-    n_threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> StarResult:
     """Return the k items with the highest f, for each list.
 
@@ -121,7 +121,7 @@ def star_top_k(
         exceeds ``score``, and an :class:`UnprovenWarning` says how many lists that are.
     warm_start : (n, k), optional
         Items of a good list, to start from (-1 fills up shorter rows).
-    n_threads : int, optional
+    n_jobs : int, optional
         Threads over lists; the result has the same bits with any number.
 
     Examples
@@ -135,7 +135,7 @@ def star_top_k(
     lists = StarLists.of(s, pair, core, k, known)
     warm, node_limit = checked_warm_start(warm_start, lists.s), whole_number("node_limit", node_limit, 1)
     _check_method(method, lists.pair.n_core)
-    best = best_first(lists, warm, method, node_limit, Executor.of(n_threads))
+    best = best_first(lists, warm, method, node_limit, Executor.of(n_jobs))
     selected = best.items if np.ndim(k) == 0 else [row[:n] for row, n in zip(best.items, lists.k, strict=True)]
     return StarResult(selected, best.found.score, best.found.upper_bound, best.nodes)
 
@@ -196,7 +196,7 @@ def star_max_marginals(
     k: ArrayLike,
     known: ArrayLike | None = None,
     node_limit: int = NODE_LIMIT_OF_MARGINALS,
-    n_threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> StarMarginals:
     """Return, for each list and item, the best score with the item in and the best with it out.
 
@@ -214,7 +214,7 @@ def star_max_marginals(
     array([[2. , 2.5, 2.5, 2. ]])
     """
     lists = StarLists.of(s, pair, core, k, known)
-    return max_marginals(lists, whole_number("node_limit", node_limit, 1), Executor.of(n_threads))
+    return max_marginals(lists, whole_number("node_limit", node_limit, 1), Executor.of(n_jobs))
 
 
 def max_marginals(
@@ -251,10 +251,10 @@ def star_margins(
     core: ArrayLike,
     k: ArrayLike,
     known: ArrayLike | None = None,
-    n_threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> Floats:
     """Return, for each list and item, the best score with the item in minus the best with it out."""
-    return margins(StarLists.of(s, pair, core, k, known), Executor.of(n_threads))
+    return margins(StarLists.of(s, pair, core, k, known), Executor.of(n_jobs))
 
 
 def margins(lists: StarLists, executor: Executor = ONE_THREAD) -> Floats:

@@ -53,9 +53,8 @@ from slatewise.cstar.sums import log_odds, most_probable, star_log_odds
 from slatewise.cstar.told_terms import ToldTerms
 from slatewise.cstar.training import LEARNERS
 from slatewise.data.row_source import RowSource
-from slatewise.model.file import ModelCard
-from slatewise.model.saving import SavedEstimator, card_for
-from slatewise.model.sklearn import (
+from slatewise.estimators.base import SavedEstimator
+from slatewise.estimators.sklearn import (
     available_if,
     check_features,
     check_is_fitted,
@@ -63,6 +62,8 @@ from slatewise.model.sklearn import (
     check_weights,
     say_multi_label,
 )
+from slatewise.persistence.file import ModelCard
+from slatewise.persistence.saving import card_for
 
 if TYPE_CHECKING:
     from slatewise.core.checks import Sparse
@@ -154,7 +155,7 @@ class CStarRanker(SavedEstimator):
         Where bcfw keeps its state (not with a fixed k), and the bundle and the likelihoods what was computed so far;
         fit goes on from there if the file is of the same data and settings, with the same bits as if it had never
         stopped, and removes it at the end. Base scores are learnt anew: a classifier of yours needs a random_state.
-    n_threads : int, optional
+    n_jobs : int, optional
         Threads over blocks of rows; the result has the same bits with any number. -1: all cores.
     random_state : int, RandomState or Generator, optional
         Order of the rows in training, and folds. None is 0: every fit draws the same numbers.
@@ -221,7 +222,7 @@ class CStarRanker(SavedEstimator):
     True
     """
 
-    learned: ClassVar[Mapping[str, Rule]] = {
+    _learned: ClassVar[Mapping[str, Rule]] = {
         "core_": rules.whole_array(1),
         "pair_": rules.learned_array(2),
         "coef_": rules.learned_array(1) | rules.learned_array(2),
@@ -243,7 +244,6 @@ class CStarRanker(SavedEstimator):
         "n_iter_": rules.count(0),
         "n_skipped_": rules.count(0),
     }
-    file_version: ClassVar[int] = 4
     core_: Ints
     pair_: Floats
     coef_: Floats
@@ -262,7 +262,7 @@ class CStarRanker(SavedEstimator):
     """What fit was given; a file does not keep it."""
     _foreign: FittedBase
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    _rules: ClassVar[Mapping[str, Rule]] = {
         "core": rules.one_of("auto")
         | rules.count(0)
         | rules.vector("label numbers", 0, whole=True, empty=True)
@@ -280,7 +280,7 @@ class CStarRanker(SavedEstimator):
         "surrogate": rules.one_of("likelihood", "likelihood-k", "max-margin"),
         "callbacks": rules.CALLBACKS,
         "checkpoint": rules.CHECKPOINT,
-        "n_threads": rules.THREADS,
+        "n_jobs": rules.JOBS,
         "random_state": rules.SEED,
         "base": rules.NONE | rules.one_of("svc") | CLASSIFIER,
     }
@@ -301,7 +301,7 @@ class CStarRanker(SavedEstimator):
         surrogate: Surrogate = "likelihood",
         callbacks: Sequence[Callable[[Round], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        n_threads: int | None = None,
+        n_jobs: int | None = None,
         random_state: RandomState = None,
         base: Literal["svc"] | Classifier | None = None,
     ) -> None:
@@ -319,7 +319,7 @@ class CStarRanker(SavedEstimator):
         self.surrogate = surrogate
         self.callbacks = callbacks
         self.checkpoint = checkpoint
-        self.n_threads = n_threads
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.base = base
 
@@ -367,7 +367,7 @@ class CStarRanker(SavedEstimator):
         (['sea', 'sky', 'tree'], [0], (1, 3))
         """
         rules.check(self)
-        executor = Executor.of(self.n_threads)
+        executor = Executor.of(self.n_jobs)
         if isinstance(X, RowSource):
             given = {"y": y, "sample_weight": sample_weight, "label_names": label_names, "separator": separator}
             given["answered"] = answered
@@ -453,7 +453,7 @@ class CStarRanker(SavedEstimator):
         :class:`~slatewise.cstar.inference.UnprovenWarning` says so, and
         :func:`~slatewise.inference.star_max_marginals` on ``label_scores``, ``pair_`` and ``core_`` gives the bounds.
         """
-        return self._answering().margins(self._asked(self._scores(X), k, known), Executor.of(self.n_threads))
+        return self._answering().margins(self._asked(self._scores(X), k, known), Executor.of(self.n_jobs))
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: ArrayLike | Sparse, known: ArrayLike | None = None) -> Floats:
@@ -490,7 +490,7 @@ class CStarRanker(SavedEstimator):
         >>> ranker.rank([[2.0, 0.5, -1.0]], k=2).to_dict()  # doctest: +ELLIPSIS
         {0: {'sea': ..., 'sky': ...}}
         """
-        listed = self._answering().listed(self._asked(self._scores(X), k, known), Executor.of(self.n_threads))
+        listed = self._answering().listed(self._asked(self._scores(X), k, known), Executor.of(self.n_jobs))
         offsets = np.concatenate(([0], np.cumsum(listed.counts)))
         names = self.label_names_[listed.items]
         return Rankings.of_lists(np.arange(len(listed.counts)), names, listed.scores, offsets)
@@ -511,7 +511,7 @@ class CStarRanker(SavedEstimator):
             fewest wrong labels; or the most probable labels, as many as are expected.
         """
         asked = self._asked(self._scores(X), k if self.multilabel_ else None, None)
-        flags = self._answering().decided(asked, decision, Executor.of(self.n_threads))
+        flags = self._answering().decided(asked, decision, Executor.of(self.n_jobs))
         return flags.astype(np.int64) if self.multilabel_ else self.classes_[flags.argmax(axis=1)]
 
     def predict_count(self, X: ArrayLike | Sparse) -> Ints:
@@ -519,7 +519,7 @@ class CStarRanker(SavedEstimator):
         scores = self._scores(X)
         if self.needs_count:
             return predict_label_count(scores, self.count_coef_)
-        margins = self._answering().margins(self._asked(scores, None, None), Executor.of(self.n_threads))
+        margins = self._answering().margins(self._asked(scores, None, None), Executor.of(self.n_jobs))
         return np.rint(chances(margins).sum(axis=1)).astype(np.int64)
 
     def score(
@@ -551,7 +551,7 @@ class CStarRanker(SavedEstimator):
         if not weight.any():
             raise ValueError("y: expected a row of weight > 0 with a relevant label, found none")
         counts, asked = labels.sum(axis=1).astype(np.int64), self._asked(scores, None, None)
-        executor, answering = Executor.of(self.n_threads), self._answering()
+        executor, answering = Executor.of(self.n_jobs), self._answering()
         chosen = answering.told(asked, counts, executor) if told else not_told(answering, asked, counts, executor)
         rows = np.repeat(np.arange(len(labels)), counts)
         hits = np.bincount(rows, labels[rows, chosen], len(labels)) / np.maximum(counts, 1)
@@ -574,7 +574,7 @@ class CStarRanker(SavedEstimator):
         Where lists differ in length because labels are known to be out, all are cut to the shortest.
         """
         scores = self._scores(X)
-        listed = self._answering().listed(self._asked(scores, k, known), Executor.of(self.n_threads))
+        listed = self._answering().listed(self._asked(scores, k, known), Executor.of(self.n_jobs))
         shortest = int(listed.counts.min(initial=scores.shape[1])) if len(listed.counts) else 0
         first = np.cumsum(listed.counts) - listed.counts
         selected = listed.items[first[:, None] + np.arange(shortest)]
@@ -597,9 +597,9 @@ class CStarRanker(SavedEstimator):
             )
         super().save(path)
 
-    def check_learned(self) -> None:
+    def _check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-        super().check_learned()
+        super()._check_learned()
         check_learned(self)
 
     def __sklearn_tags__(self) -> Any:

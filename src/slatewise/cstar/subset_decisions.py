@@ -111,7 +111,7 @@ def size_chances(rows: SubsetRows, executor: Executor = ONE_THREAD) -> Floats:
 
 
 def best_subset(
-    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_threads: int | None = None
+    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_jobs: int | None = None
 ) -> BestSubsets:
     """Return the most probable set of each row, of any size, and its score f.
 
@@ -125,11 +125,11 @@ def best_subset(
     >>> found.chosen, found.score
     (array([[ True,  True, False]]), array([2.]))
     """
-    return most_probable_sets(SubsetRows.of(s, pair, core, known), Executor.of(n_threads))
+    return most_probable_sets(SubsetRows.of(s, pair, core, known), Executor.of(n_jobs))
 
 
 def f1_subset(
-    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_threads: int | None = None
+    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_jobs: int | None = None
 ) -> BestSubsets:
     """Return the set of each row with the largest expected F1, and what it expects.
 
@@ -144,11 +144,11 @@ def f1_subset(
     >>> found.chosen, found.score.round(3)
     (array([[ True,  True,  True, False]]), array([0.649]))
     """
-    return f1_sets(SubsetRows.of(s, pair, core, known), Executor.of(n_threads))
+    return f1_sets(SubsetRows.of(s, pair, core, known), Executor.of(n_jobs))
 
 
 def subset_sizes(
-    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_threads: int | None = None
+    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_jobs: int | None = None
 ) -> Floats:
     """Return, for each row, how likely 0, 1, 2, ... labels are in, cut where less than 1e-12 is left.
 
@@ -159,4 +159,4 @@ def subset_sizes(
     >>> subset_sizes([0.0, 0.0, 0.0], pair=np.zeros((0, 3)), core=[]).round(3)
     array([[0.125, 0.375, 0.375, 0.125]])
     """
-    return size_chances(SubsetRows.of(s, pair, core, known), Executor.of(n_threads))
+    return size_chances(SubsetRows.of(s, pair, core, known), Executor.of(n_jobs))

@@ -68,7 +68,7 @@ def row_information(rows: SubsetRows, executor: Executor = ONE_THREAD) -> Subset
 
 
 def subset_information(
-    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_threads: int | None = None
+    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_jobs: int | None = None
 ) -> SubsetInformation:
     """Return how uncertain labels and rows are, and what each label says about the core, in nats.
 
@@ -84,4 +84,4 @@ def subset_information(
     >>> found.label.round(2), found.shared.round(2), found.row.round(2)
     (array([[0.69, 0.69, 0.69]]), array([[0.69, 0.22, 0.  ]]), array([1.86]))
     """
-    return row_information(SubsetRows.of(s, pair, core, known), Executor.of(n_threads))
+    return row_information(SubsetRows.of(s, pair, core, known), Executor.of(n_jobs))

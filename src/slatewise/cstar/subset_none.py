@@ -34,7 +34,7 @@ def subset_none(
     core: ArrayLike,
     among: ArrayLike,
     known: ArrayLike | None = None,
-    n_threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> Floats:
     """Return, for each row, the probability that no label of ``among`` is in, among sets of any size.
 
@@ -54,7 +54,7 @@ def subset_none(
     >>> subset_none([0.0, 0.0], pair=[[0.0, 2.0]], core=[0], among=[False, True], known=[0, -1]).round(3)
     array([0.5])
     """
-    rows, executor = SubsetRows.of(s, pair, core, known), Executor.of(n_threads)
+    rows, executor = SubsetRows.of(s, pair, core, known), Executor.of(n_jobs)
     asked = np.atleast_2d(np.asarray(among))
     if asked.shape != rows.s.shape or asked.dtype != np.bool_:
         raise ValueError(

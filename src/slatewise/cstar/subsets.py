@@ -244,7 +244,7 @@ def chances(log_odds: Floats) -> Floats:
 
 
 def subset_log_partition(
-    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_threads: int | None = None
+    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_jobs: int | None = None
 ) -> Floats:
     """Return, for each row, the logarithm of the sum of exp f over all sets that agree with what is known.
 
@@ -256,11 +256,11 @@ def subset_log_partition(
     >>> subset_log_partition([0.0, 0.0], pair=[[0.0, 1.0]], core=[0]).round(3)
     array([1.744])
     """
-    return log_partition(SubsetRows.of(s, pair, core, known), Executor.of(n_threads))
+    return log_partition(SubsetRows.of(s, pair, core, known), Executor.of(n_jobs))
 
 
 def subset_log_odds(
-    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_threads: int | None = None
+    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_jobs: int | None = None
 ) -> Floats:
     """Return, for each row and label, the log-odds that the label is in: +inf and -inf where that is known.
 
@@ -272,11 +272,11 @@ def subset_log_odds(
     >>> subset_log_odds([0.0, -800.0, 0.0], pair=[[0.0, 1.0, 1.0]], core=[0]).round()
     array([[   1., -799.,    1.]])
     """
-    return subset_odds(SubsetRows.of(s, pair, core, known), Executor.of(n_threads)).log_odds
+    return subset_odds(SubsetRows.of(s, pair, core, known), Executor.of(n_jobs)).log_odds
 
 
 def subset_marginals(
-    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_threads: int | None = None
+    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_jobs: int | None = None
 ) -> Floats:
     """Return, for each row and label, the probability that the label is in, among sets of any size.
 
@@ -291,7 +291,7 @@ def subset_marginals(
         At most 12 core labels.
     known : array_like like s, optional
         1 for labels known to be in, 0 for labels known to be out, -1 elsewhere.
-    n_threads : int, optional
+    n_jobs : int, optional
         All cores as it comes. The answer does not depend on it.
 
     Returns
@@ -309,4 +309,4 @@ def subset_marginals(
     >>> subset_marginals(s, pair, core=[0], known=[1, -1, -1]).round(3)
     array([[1.   , 0.881, 0.5  ]])
     """
-    return chances(subset_log_odds(s, pair, core, known, n_threads))
+    return chances(subset_log_odds(s, pair, core, known, n_jobs))

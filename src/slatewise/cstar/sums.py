@@ -170,7 +170,7 @@ def star_log_odds(
     core: ArrayLike,
     k: ArrayLike,
     known: ArrayLike | None = None,
-    n_threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> Floats:
     """Return, for each list and item, the log-odds that the item is in: what max-marginals are to the best list.
 
@@ -184,7 +184,7 @@ def star_log_odds(
     """
     lists = StarLists.of(s, pair, core, k, known)
     check_summed(lists.pair.n_core)
-    return log_odds(lists, Executor.of(n_threads))
+    return log_odds(lists, Executor.of(n_jobs))
 
 
 def log_odds(lists: StarLists, executor: Executor = ONE_THREAD) -> Floats:

@@ -26,7 +26,7 @@ from slatewise.latent.tables import Ints, Singles
 class CatalogueRanker(FrozenRanker[LatentModel]):
     """A frozen model, made of learned attributes, and the methods that ask it."""
 
-    n_threads: int | None
+    n_jobs: int | None
     item_ids_: Ids
 
     def rank(
@@ -86,7 +86,7 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         """
         where, batch = check_device(device), self._batch(queries, unknown, query_features)
         last, shown = batch.model.check_stage(stage), batch.shown(k, exclude, unknown, exclude_seen, candidates)
-        found = batch.ranked_by(last, shown, where)(k, executor=Executor.of(self.n_threads))
+        found = batch.ranked_by(last, shown, where)(k, executor=Executor.of(self.n_jobs))
         return batch.rankings(found, shown)
 
     def scores(
@@ -112,7 +112,7 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         batch = self._batch(queries, unknown, query_features)
         last, known = batch.model.check_stage(stage), batch.model.item_ids
         numbers = number_ids("items", items, known, unknown=unknown, instead="have the score -inf")
-        return batch.scores(last, numbers, Executor.of(self.n_threads))
+        return batch.scores(last, numbers, Executor.of(self.n_jobs))
 
     def explain(
         self,
@@ -135,7 +135,7 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         """
         batch = self._batch(queries, unknown, query_features)
         last, shown = batch.model.check_stage(stage), batch.shown(k, exclude, unknown, exclude_seen, candidates)
-        return batch.explain(last, k, shown, Executor.of(self.n_threads))
+        return batch.explain(last, k, shown, Executor.of(self.n_jobs))
 
     def recall(
         self,
@@ -159,7 +159,7 @@ class CatalogueRanker(FrozenRanker[LatentModel]):
         With ``unknown="ignore"`` queries are treated as in :meth:`rank`, and pairs of items that fit never saw count as
         not found. The other switches are those of :meth:`rank`.
         """
-        where, model, executor = check_device(device), self._model(), Executor.of(self.n_threads)
+        where, model, executor = check_device(device), self._model(), Executor.of(self.n_jobs)
         if items is None:
             queries, items, query_features = self._continued(queries, query_features)
         numbers = number_ids("items", items, model.item_ids, unknown=unknown, instead="count as not found")

@@ -14,7 +14,7 @@ from slatewise.latent.settings import Steps
 from slatewise.latent.stages import Shape
 from slatewise.latent.tables import Table
 from slatewise.latent.training import StageState
-from slatewise.model.file import Json, ModelState
+from slatewise.persistence.file import Json, ModelState
 
 _GOING, _LEADING = "going", "leading"
 

@@ -56,7 +56,7 @@ class CooccurrenceRanker(SessionRanker):
     last_weight, repeat_weight : float or "auto"
         What the score of the query's last item, and of its earlier items, is multiplied by, also those before the
         window. 0: they come after all items that anything speaks for, which is less than ``rank(exclude_seen=True)``.
-    n_threads : int, optional
+    n_jobs : int, optional
         Threads over blocks of items and of queries; the answers have the same bits with any number. -1: all cores.
 
     Attributes
@@ -87,7 +87,7 @@ class CooccurrenceRanker(SessionRanker):
     1: pen (1), milk (-0.5)
     """
 
-    learned: ClassVar[Mapping[str, Rule]] = {
+    _learned: ClassVar[Mapping[str, Rule]] = {
         "item_ids_": rules.IDS,
         "pair_offsets_": rules.whole_array(1),
         "pair_items_": rules.whole_array(1, "int32"),
@@ -114,16 +114,16 @@ class CooccurrenceRanker(SessionRanker):
     last_weight_: float
     repeat_weight_: float
     window_: int
-    _frozen_from: ClassVar[tuple[str, ...]] = tuple(learned)
+    _frozen_from: ClassVar[tuple[str, ...]] = tuple(_learned)
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    _rules: ClassVar[Mapping[str, Rule]] = {
         "window": WINDOW,
         "decay": DECAY | rules.one_of("auto"),
         "backward": rules.WEIGHT | rules.one_of("auto"),
         "row_power": POWER | rules.one_of("auto"),
         "last_weight": rules.WEIGHT | rules.one_of("auto"),
         "repeat_weight": rules.WEIGHT | rules.one_of("auto"),
-        "n_threads": rules.THREADS,
+        "n_jobs": rules.JOBS,
     }
 
     def __init__(
@@ -134,7 +134,7 @@ class CooccurrenceRanker(SessionRanker):
         row_power: Literal["auto"] | float = "auto",
         last_weight: Literal["auto"] | float = "auto",
         repeat_weight: Literal["auto"] | float = "auto",
-        n_threads: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.window = window
         self.decay = decay
@@ -142,7 +142,7 @@ class CooccurrenceRanker(SessionRanker):
         self.row_power = row_power
         self.last_weight = last_weight
         self.repeat_weight = repeat_weight
-        self.n_threads = n_threads
+        self.n_jobs = n_jobs
 
     def _learn(self, sessions: NumberedSessions, executor: Executor) -> None:
         given, window = self._given(), int(self.window)
@@ -163,7 +163,7 @@ class CooccurrenceRanker(SessionRanker):
         if self.window != self.window_:
             raise ValueError(f"window: expected {self.window_}, that of the counts to go on with, found {self.window}")
         found = {name: getattr(self, f"{name}_") for name in STARTS}
-        fresh = PairCounts.of(sessions, self.window_, Executor.of(self.n_threads))
+        fresh = PairCounts.of(sessions, self.window_, Executor.of(self.n_jobs))
         before = self._counts().moved(former, len(sessions.item_ids))
         self._keep(before.plus(fresh), {**found, **self._given()})
 
@@ -203,9 +203,9 @@ class CooccurrenceRanker(SessionRanker):
         )
         return CountModel.of(counts, settings)
 
-    def check_learned(self) -> None:
+    def _check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-        super().check_learned()
+        super()._check_learned()
         self._check_items()
         items, offsets, n_items = self.pair_items_, self.pair_offsets_, len(self.item_ids_)
         if len(offsets) != n_items + 1 or offsets[0] != 0 or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():

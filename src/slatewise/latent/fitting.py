@@ -24,7 +24,7 @@ from slatewise.latent.stages import Shape, Stages
 from slatewise.latent.tables import Ints, Singles, Table
 from slatewise.latent.training import EpochReport, Schedule, StageState
 from slatewise.latent.validation import cross_folds, hold_out
-from slatewise.model.checkpoint import Checkpoint
+from slatewise.persistence.checkpoint import Checkpoint
 
 MOST_SEARCHED = 1 << 31
 """Scores of an epoch over sessions, pairs times items, up to which steps and norms are searched for."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
-from slatewise.model.saving import SavedEstimator
-from slatewise.model.sklearn import check_is_fitted
+from slatewise.estimators.base import SavedEstimator
+from slatewise.estimators.sklearn import check_is_fitted
 
 Model = TypeVar("Model")
 

@@ -25,12 +25,12 @@ from numpy.typing import ArrayLike, NDArray
 from slatewise.core.checks import feature_rows
 from slatewise.core.ids import Ids, check_ids
 from slatewise.core.sparse import sparse_rows
+from slatewise.estimators.sklearn import BaseEstimator, check_rows, check_weights
 from slatewise.latent.bags import AgeWeights, Bags
 from slatewise.latent.base_levels import N_KNOTS, Levels
 from slatewise.latent.pair_terms import OwnItems
 from slatewise.latent.queries import BagQueries, ContextQueries, DenseQueries, IdQueries, Queries, SparseQueries
 from slatewise.latent.tables import Ints, Singles, Table
-from slatewise.model.sklearn import BaseEstimator, check_rows, check_weights
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -48,9 +48,9 @@ from slatewise.latent.session_ranker import SessionRanker
 from slatewise.latent.settings import DROPOUT, STARTS, STARTS_OF_SUMS, LatentSettings
 from slatewise.latent.tables import Ints, Singles, Table, padded
 from slatewise.latent.training import EpochReport
-from slatewise.model.checkpoint import Checkpoint
-from slatewise.model.file import ModelCard, ModelState
-from slatewise.model.saving import card_for
+from slatewise.persistence.checkpoint import Checkpoint
+from slatewise.persistence.file import ModelCard, ModelState
+from slatewise.persistence.saving import card_for
 
 
 class LatentRanker(CatalogueRanker):
@@ -127,7 +127,7 @@ class LatentRanker(CatalogueRanker):
         Where fit keeps its state after every epoch; it goes on from there if the file is of the same data and settings,
         and removes it at the end. With "blocked", and with "gpu" on the same GPU, the bits are those of a fit that
         never stopped, and "auto" finds the same.
-    n_threads : int, optional
+    n_jobs : int, optional
         Threads over blocks of pairs or queries. -1: all cores.
     random_state : int, RandomState or Generator, optional
         Start of the factors and order of the pairs. None is 0: every fit draws the same numbers.
@@ -194,8 +194,7 @@ class LatentRanker(CatalogueRanker):
     [['milk'], ['lemon']]
     """
 
-    file_version: ClassVar[int] = 2
-    learned: ClassVar[Mapping[str, Rule]] = {
+    _learned: ClassVar[Mapping[str, Rule]] = {
         "query_ids_": rules.IDS,
         "item_ids_": rules.IDS,
         "query_factors_": rules.learned_array(3, np.float32),
@@ -216,7 +215,7 @@ class LatentRanker(CatalogueRanker):
         "position_weights_": rules.WEIGHTS,
         "own_weight_": rules.WEIGHT,
     }
-    parts: ClassVar[tuple[str, ...]] = ("base_",)
+    _parts: ClassVar[tuple[str, ...]] = ("base_",)
     query_ids_: Ids
     query_factors_: Singles
     item_factors_: Singles
@@ -250,7 +249,7 @@ class LatentRanker(CatalogueRanker):
         "own_weight_",
     )
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    _rules: ClassVar[Mapping[str, Rule]] = {
         "n_components": rules.count(1, rules.MOST_COMPONENTS),
         "stages": rules.count(),
         "k": rules.count(1, rules.MOST_LISTED),
@@ -275,7 +274,7 @@ class LatentRanker(CatalogueRanker):
         "max_draws": rules.count() | rules.NONE,
         "callbacks": rules.CALLBACKS,
         "checkpoint": rules.CHECKPOINT,
-        "n_threads": rules.THREADS,
+        "n_jobs": rules.JOBS,
         "random_state": rules.SEED,
     }
 
@@ -305,7 +304,7 @@ class LatentRanker(CatalogueRanker):
         max_draws: int | None = None,
         callbacks: Sequence[Callable[[EpochReport], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        n_threads: int | None = None,
+        n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
@@ -332,7 +331,7 @@ class LatentRanker(CatalogueRanker):
         self.max_draws = max_draws
         self.callbacks = callbacks
         self.checkpoint = checkpoint
-        self.n_threads = n_threads
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(
@@ -362,11 +361,11 @@ class LatentRanker(CatalogueRanker):
             query times the feature's number: numbers should be around 1. Answers want the same columns.
         """
         pairs = self._pairs(queries, items, sample_weight, query_features)
-        settings, executor = self._settings(pairs), Executor.of(self.n_threads)
+        settings, executor = self._settings(pairs), Executor.of(self.n_jobs)
         card = card_for(pairs.n_queries, *pairs.arrays())
-        base = fitted_base(self.base, pairs, self.n_threads)
+        base = fitted_base(self.base, pairs, self.n_jobs)
         as_used = {"position_weights": settings.position_weights, "base": described(base)}
-        checkpoint = Checkpoint.of(self, card.data_sha256, **as_used)
+        checkpoint = Checkpoint.of(self, card.data_sha256, as_used=as_used)
         learned = search_of(settings, pairs, checkpoint, executor, base).fit(settings.steps())
         checkpoint.remove()
         for state in learned.stages:
@@ -394,9 +393,9 @@ class LatentRanker(CatalogueRanker):
         """
         fitted = "item_factors_" in vars(self)
         fresh = self._pairs(queries, items, sample_weight, query_features, further=fitted)
-        settings, executor = self._settings(fresh), Executor.of(self.n_threads)
+        settings, executor = self._settings(fresh), Executor.of(self.n_jobs)
         if not fitted:
-            base = fitted_base(self.base, fresh, self.n_threads)
+            base = fitted_base(self.base, fresh, self.n_jobs)
             learned = first_epoch(settings, settings.steps(), fresh, base, executor)
             return self._keep(settings, fresh, learned, card_for(fresh.n_queries, *fresh.arrays()), base)
         if self.n_stages_ > 1 and settings.pair != self.pair_:
@@ -408,7 +407,7 @@ class LatentRanker(CatalogueRanker):
         former = Former(self._model(), self.query_steps_, self.item_steps_, epochs, base, self.learned_weight_)
         pairs, learned = one_more_epoch(settings, steps, fresh, former, executor)
         if base is not None and pairs.sessions is not None:
-            base = added_to(base, pairs, self.n_threads)
+            base = added_to(base, pairs, self.n_jobs)
         # Rows of features are new each time, ids may be old ones.
         before = self.model_card_.n_lists if self.by_features_ else 0
         card = card_for(before + pairs.n_queries, *pairs.arrays()).after(self.model_card_)
@@ -457,7 +456,7 @@ class LatentRanker(CatalogueRanker):
         unknown
             As in :meth:`rank`; with "ignore" items that fit never saw are left out.
         """
-        return folded_in(self._model(), items, unknown, self.max_norm_, Executor.of(self.n_threads))
+        return folded_in(self._model(), items, unknown, self.max_norm_, Executor.of(self.n_jobs))
 
     def query_vectors(self, queries: Any, stage: int | None = None, *, query_features: Any = None) -> Singles:
         """Return vectors whose inner products with :meth:`item_vectors` are the scores that :meth:`rank` sorts by.
@@ -466,7 +465,7 @@ class LatentRanker(CatalogueRanker):
         """
         batch = self._batch(queries, "error", query_features)
         last = batch.model.check_stage(stage)
-        factors = batch.cascade(last).factors(len(batch), Executor.of(self.n_threads))
+        factors = batch.cascade(last).factors(len(batch), Executor.of(self.n_jobs))
         return against_equally_long(factors.queries.vectors(np.arange(len(batch)))[:, : batch.model.width(last)])
 
     def item_vectors(self, stage: int | None = None) -> Singles:
@@ -482,7 +481,7 @@ class LatentRanker(CatalogueRanker):
     def export_index(self, path: str | os.PathLike[str], stage: int | None = None) -> None:
         """Write :meth:`item_vectors` as a usearch index of inner products, for searches that need not be exact.
 
-        Keys are places in ``item_ids_``; search with :meth:`query_vectors`. With ``n_threads=1`` the file has the same
+        Keys are places in ``item_ids_``; search with :meth:`query_vectors`. With ``n_jobs=1`` the file has the same
         bytes every time. Needs ``pip install 'slatewise[ann]'``.
 
         Parameters
@@ -492,12 +491,12 @@ class LatentRanker(CatalogueRanker):
         stage
             As in :meth:`rank`.
         """
-        write_index(path, self.item_vectors(stage), Executor.of(self.n_threads))
+        write_index(path, self.item_vectors(stage), Executor.of(self.n_jobs))
 
     def similar_items(self, ids: ArrayLike, k: int = 10) -> Rankings:
         """Return the k items whose rows of V have the largest cosine with each item's, itself left out."""
         model = self._model()
-        return similar_items(model, number_ids("ids", ids, model.item_ids), k, Executor.of(self.n_threads))
+        return similar_items(model, number_ids("ids", ids, model.item_ids), k, Executor.of(self.n_jobs))
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
@@ -547,7 +546,7 @@ class LatentRanker(CatalogueRanker):
     def _batch(self, queries: Any, unknown: Unknown, query_features: Any = None) -> QueryBatch:
         model = self._model()
         if model.window != 0:
-            return QueryBatch.of_sessions(model, queries, unknown, query_features, Executor.of(self.n_threads))
+            return QueryBatch.of_sessions(model, queries, unknown, query_features, Executor.of(self.n_jobs))
         refuse_context(query_features)
         if model.by_features:
             return QueryBatch.of_features(model, check_features(self, queries, reset=False))
@@ -584,9 +583,9 @@ class LatentRanker(CatalogueRanker):
         tags.input_tags.sparse = True
         return tags
 
-    def check_learned(self) -> None:
+    def _check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-        super().check_learned()
+        super()._check_learned()
         LatentSettings.of(self.get_params(deep=False))
         if np.asarray(self.position_weights_).dtype != np.float32:
             raise ValueError("position_weights_: expected float32, found others")
@@ -624,9 +623,9 @@ class LatentRanker(CatalogueRanker):
                 raise ValueError("query_factors_: expected steps of the base >= 0, found others")
 
     @classmethod
-    def from_state(cls, state: ModelState, name: str) -> Self:
+    def _from_state(cls, state: ModelState, name: str) -> Self:
         """Build the ranker that a model file describes; a base that was given as an object is one again."""
-        ranker = super().from_state(state, name)
+        ranker = super()._from_state(state, name)
         if "base" not in state.params and ranker.base_ is not None:
             ranker.base = fresh(ranker.base_)
         return ranker

@@ -21,7 +21,7 @@ def is_without_base(base: Any, so_far: SessionsSoFar) -> bool:
     return base is None or (so_far.window is None and not isinstance(base, SessionRanker))
 
 
-def fitted_base(base: Any, pairs: LatentPairs, n_threads: int | None) -> SessionRanker | None:
+def fitted_base(base: Any, pairs: LatentPairs, n_jobs: int | None) -> SessionRanker | None:
     """Fit a copy of the base on the sessions that pairs are of; None where there is none."""
     so_far = pairs.sessions
     if so_far is None:
@@ -30,16 +30,16 @@ def fitted_base(base: Any, pairs: LatentPairs, n_threads: int | None) -> Session
         return None
     if is_without_base(base, so_far):
         return None
-    chosen = fresh(base) if isinstance(base, SessionRanker) else SessionBlend(n_threads=n_threads)
+    chosen = fresh(base) if isinstance(base, SessionRanker) else SessionBlend(n_jobs=n_jobs)
     return chosen.fit(Sessions(pairs.item_ids[so_far.items], so_far.offsets))
 
 
-def added_to(base: SessionRanker, pairs: LatentPairs, n_threads: int | None) -> SessionRanker:
+def added_to(base: SessionRanker, pairs: LatentPairs, n_jobs: int | None) -> SessionRanker:
     """Return a base that has learnt from further sessions too; the one given stays as it is."""
     so_far = pairs.sessions
     if so_far is None:
         return base
-    return base.with_further(Sessions(pairs.item_ids[so_far.items], so_far.offsets), n_threads)
+    return base.with_further(Sessions(pairs.item_ids[so_far.items], so_far.offsets), n_jobs)
 
 
 def fresh(base: SessionRanker) -> SessionRanker:
@@ -61,5 +61,5 @@ def described(base: SessionRanker | None) -> Any:
     """Return a base in a form that can be hashed: its name and parameters."""
     if base is None:
         return None
-    params = sorted((name, value) for name, value in base.get_params(deep=False).items() if name != "n_threads")
+    params = sorted((name, value) for name, value in base.get_params(deep=False).items() if name != "n_jobs")
     return [type(base).__name__, *(part for pair in params for part in pair)]

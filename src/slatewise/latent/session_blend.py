@@ -44,7 +44,7 @@ class SessionBlend(SessionRanker):
         How many similar sessions speak.
     window : int
         How many items of the query count, the last ones.
-    n_threads : int, optional
+    n_jobs : int, optional
         Threads over blocks; the answers have the same bits with any number. -1: all cores.
 
     Attributes
@@ -77,33 +77,33 @@ class SessionBlend(SessionRanker):
     [['milk', 'pen'], ['pen', 'milk']]
     """
 
-    learned: ClassVar[Mapping[str, Rule]] = {
+    _learned: ClassVar[Mapping[str, Rule]] = {
         "item_ids_": rules.IDS,
         "steps_": rules.learned_array(3, most=500.0),
         "repeats_": rules.learned_array(1, most=500.0),
     }
-    parts: ClassVar[tuple[str, ...]] = ("neighbors_", "counts_")
+    _parts: ClassVar[tuple[str, ...]] = ("neighbors_", "counts_")
     neighbors_: SessionNeighbors
     counts_: CooccurrenceRanker
     steps_: Floats
     repeats_: Floats
-    _frozen_from: ClassVar[tuple[str, ...]] = (*learned, *parts)
+    _frozen_from: ClassVar[tuple[str, ...]] = (*_learned, *_parts)
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    _rules: ClassVar[Mapping[str, Rule]] = {
         "k": rules.count(1, rules.MOST_LISTED),
         "window": rules.count(1, MOST_AGES),
-        "n_threads": rules.THREADS,
+        "n_jobs": rules.JOBS,
     }
 
-    def __init__(self, k: int = 100, window: int = 20, n_threads: int | None = None) -> None:
+    def __init__(self, k: int = 100, window: int = 20, n_jobs: int | None = None) -> None:
         self.k = k
         self.window = window
-        self.n_threads = n_threads
+        self.n_jobs = n_jobs
 
     def _learn(self, sessions: NumberedSessions, executor: Executor) -> None:
         window = int(self.window)
-        neighbors = SessionNeighbors(int(self.k), window=window, n_threads=self.n_threads)
-        counts = CooccurrenceRanker(window, n_threads=self.n_threads)
+        neighbors = SessionNeighbors(int(self.k), window=window, n_jobs=self.n_jobs)
+        counts = CooccurrenceRanker(window, n_jobs=self.n_jobs)
         for part in (neighbors, counts):
             part.fit_numbered(sessions)
             part.last_weight_ = part.repeat_weight_ = 1.0
@@ -115,7 +115,7 @@ class SessionBlend(SessionRanker):
         known, own = some_sessions(sessions, ~held), some_sessions(sessions, held)
         asked = Sessions(own.items, own.offsets).prefixes()
         if len(asked) < FEWEST_QUERIES:
-            return not_learnt(len(self.parts), window)
+            return not_learnt(len(self._parts), window)
         asked = asked[np.linspace(0, len(asked) - 1, min(len(asked), MOST_QUERIES)).astype(np.int64)]
         queries = SessionQueries(np.arange(len(asked)), asked.items, asked.starts, asked.ends)
         return likely_blend(self._scorers(known, executor), window, queries, asked.next_items, executor)
@@ -126,8 +126,8 @@ class SessionBlend(SessionRanker):
                 f"window: expected {len(self.repeats_)}, that of the fit to go on with, found {self.window}"
             )
         further = Sessions(sessions.item_ids[sessions.items], sessions.offsets)
-        self.neighbors_ = self.neighbors_.with_further(further, self.n_threads)
-        self.counts_ = self.counts_.with_further(further, self.n_threads)
+        self.neighbors_ = self.neighbors_.with_further(further, self.n_jobs)
+        self.counts_ = self.counts_.with_further(further, self.n_jobs)
 
     def scorer_of(self, sessions: NumberedSessions, executor: Executor) -> BlendModel:
         """Return what scores with other sessions under what fit found; the items are those of fit."""
@@ -139,9 +139,9 @@ class SessionBlend(SessionRanker):
     def _freeze(self) -> BlendModel:
         return BlendModel((self.neighbors_.scorer(), self.counts_.scorer()), self.steps_, self.repeats_)
 
-    def check_learned(self) -> None:
+    def _check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-        super().check_learned()
+        super()._check_learned()
         self._check_items()
         kinds: dict[str, type[SessionRanker]] = {"neighbors_": SessionNeighbors, "counts_": CooccurrenceRanker}
         for name, kind in kinds.items():

@@ -57,7 +57,7 @@ class SessionNeighbors(SessionRanker):
         of it which is the latest in the query. None: they all weigh the same.
     window : int
         How many items of the query count, the last ones.
-    n_threads : int, optional
+    n_jobs : int, optional
         Threads over blocks of queries; the answers have the same bits with any number. -1: all cores.
 
     Attributes
@@ -89,7 +89,7 @@ class SessionNeighbors(SessionRanker):
     1: pen (1.138), milk (-0.5)
     """
 
-    learned: ClassVar[Mapping[str, Rule]] = {
+    _learned: ClassVar[Mapping[str, Rule]] = {
         "item_ids_": rules.IDS,
         "session_items_": rules.whole_array(1, "int32"),
         "session_offsets_": rules.whole_array(1),
@@ -108,16 +108,16 @@ class SessionNeighbors(SessionRanker):
     repeat_weight_: float
     reach_: float | None
     window_: int
-    _frozen_from: ClassVar[tuple[str, ...]] = tuple(learned)
+    _frozen_from: ClassVar[tuple[str, ...]] = tuple(_learned)
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    _rules: ClassVar[Mapping[str, Rule]] = {
         "k": rules.count(1, rules.MOST_LISTED),
         "decay": DECAY | rules.one_of("auto"),
         "last_weight": rules.WEIGHT | rules.one_of("auto"),
         "repeat_weight": rules.WEIGHT | rules.one_of("auto"),
         "reach": rules.LEARNED_POSITIVE | rules.NONE | rules.one_of("auto"),
         "window": WINDOW,
-        "n_threads": rules.THREADS,
+        "n_jobs": rules.JOBS,
     }
 
     def __init__(
@@ -128,7 +128,7 @@ class SessionNeighbors(SessionRanker):
         repeat_weight: Literal["auto"] | float = "auto",
         reach: Literal["auto"] | float | None = "auto",
         window: int = 20,
-        n_threads: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.k = k
         self.decay = decay
@@ -136,7 +136,7 @@ class SessionNeighbors(SessionRanker):
         self.repeat_weight = repeat_weight
         self.reach = reach
         self.window = window
-        self.n_threads = n_threads
+        self.n_jobs = n_jobs
 
     def _learn(self, sessions: NumberedSessions, executor: Executor) -> None:
         given = self._given()
@@ -182,9 +182,9 @@ class SessionNeighbors(SessionRanker):
         settings = NeighbourSettings(self.k_, self.window_, self.decay_, reach, self.last_weight_, self.repeat_weight_)
         return NeighbourModel.of(sets.index(len(self.item_ids_)), settings)
 
-    def check_learned(self) -> None:
+    def _check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-        super().check_learned()
+        super()._check_learned()
         self._check_items()
         items, offsets, n_items = self.session_items_, self.session_offsets_, len(self.item_ids_)
         if len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != len(items) or not (np.diff(offsets) > 0).all():

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise.data.records import Sessions
 from slatewise.data.session_forms import is_frame
+from slatewise.estimators.sklearn import check_weights
 from slatewise.latent.bags import learned_from
 from slatewise.latent.input import LatentPairs, SessionsSoFar, check_context, check_enough
 from slatewise.latent.session_queries import number_sessions
-from slatewise.model.sklearn import check_weights
 
 
 def opened(queries: Any) -> Any:

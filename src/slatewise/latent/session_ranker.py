@@ -19,7 +19,7 @@ from slatewise.latent.input import Ids, Unknown, joined_ids, number_ids
 from slatewise.latent.lists import check_depths, check_k, check_lengths
 from slatewise.latent.session_queries import NumberedSessions, SessionQueries, number_sessions
 from slatewise.latent.session_scores import Floats, RankedItems, SparseScorer, best_items, item_scores
-from slatewise.model.saving import card_for
+from slatewise.persistence.saving import card_for
 
 LEAST_DECAY = 0.01
 DECAY = rules.number(f"a number from {LEAST_DECAY:g} to 1", LEAST_DECAY, 1.0)
@@ -29,7 +29,7 @@ WINDOW = rules.count(1, 1 << 16)
 class SessionRanker(FrozenRanker[SparseScorer]):
     """Sessions in, sessions asked: the door of both, and the switches of every answer."""
 
-    n_threads: int | None
+    n_jobs: int | None
     item_ids_: Ids
 
     def fit(self, sessions: Any) -> Self:
@@ -47,7 +47,7 @@ class SessionRanker(FrozenRanker[SparseScorer]):
 
     def fit_numbered(self, sessions: NumberedSessions) -> Self:
         """Learn from sessions that have passed the door already."""
-        self._learn(sessions, Executor.of(self.n_threads))
+        self._learn(sessions, Executor.of(self.n_jobs))
         self._seen(sessions, 0)
         return self
 
@@ -71,9 +71,9 @@ class SessionRanker(FrozenRanker[SparseScorer]):
         self.model_card_ = self.model_card_.after(before)
         return self
 
-    def with_further(self, sessions: Any, n_threads: int | None) -> Self:
+    def with_further(self, sessions: Any, n_jobs: int | None) -> Self:
         """Return a ranker that has learnt from further sessions too; this one stays as it is."""
-        copy = type(self)(**{**self.get_params(deep=False), "n_threads": n_threads})
+        copy = type(self)(**{**self.get_params(deep=False), "n_jobs": n_jobs})
         vars(copy).update({name: value for name, value in vars(self).items() if name.endswith("_")})
         return copy.partial_fit(sessions)
 
@@ -132,7 +132,7 @@ class SessionRanker(FrozenRanker[SparseScorer]):
         model = self._model()
         asked = self._asked(queries, unknown)
         numbers = number_ids("items", items, self.item_ids_, unknown=unknown, instead="have the score -inf")
-        return item_scores(model, asked, numbers, Executor.of(self.n_threads))
+        return item_scores(model, asked, numbers, Executor.of(self.n_jobs))
 
     def recall(
         self,
@@ -205,7 +205,7 @@ class SessionRanker(FrozenRanker[SparseScorer]):
         asked = self._asked(queries, unknown)
         shown = check_shown(asked, self.item_ids_, exclude, exclude_seen, candidates, unknown)
         check_k(k, len(self.item_ids_))
-        return asked, best_items(model, asked, int(k), shown, Executor.of(self.n_threads))
+        return asked, best_items(model, asked, int(k), shown, Executor.of(self.n_jobs))
 
     def _check_items(self) -> None:
         """Raise ValueError unless there is an item, and a query is one session."""

@@ -15,6 +15,7 @@ from slatewise.core.executor import Executor
 from slatewise.core.ids import one_or_more
 from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
+from slatewise.estimators.base import SavedEstimator
 from slatewise.latent.base_scorer import Scaled, pairs_for, rows_of
 from slatewise.latent.batch import QueryBatch
 from slatewise.latent.catalogue_ranker import CatalogueRanker
@@ -25,7 +26,7 @@ from slatewise.latent.pair_terms import PAIR_TERMS
 from slatewise.latent.settings import LatentSettings, position_weights
 from slatewise.latent.tables import Singles, Table, padded
 from slatewise.latent.training import EpochReport
-from slatewise.model.saving import SavedEstimator, card_for
+from slatewise.persistence.saving import card_for
 
 
 class StructuredReranker(CatalogueRanker):
@@ -68,7 +69,7 @@ class StructuredReranker(CatalogueRanker):
         Pairs of a step; default: a hundredth of them, between 64 and 2,048.
     callbacks : sequence of callables, optional
         Each is called with a :class:`slatewise.latent.training.EpochReport` after every epoch.
-    n_threads : int, optional
+    n_jobs : int, optional
         Threads over blocks of pairs or queries; the result has the same bits with any number. -1: all cores.
     random_state : int, RandomState or Generator, optional
         Start of S and order of the pairs. None is 0: every fit draws the same numbers.
@@ -109,7 +110,7 @@ class StructuredReranker(CatalogueRanker):
     (2, 4)
     """
 
-    learned: ClassVar[Mapping[str, Rule]] = {
+    _learned: ClassVar[Mapping[str, Rule]] = {
         "item_ids_": rules.IDS,
         "pair_factors_": rules.learned_array(3, np.float32),
         "base_unit_": rules.UNIT,
@@ -119,7 +120,7 @@ class StructuredReranker(CatalogueRanker):
         "n_stages_": rules.count(0),
         "n_epochs_": rules.vector("whole numbers", 0, rules.MOST, whole=True, empty=True),
     }
-    not_saved: ClassVar[tuple[str, ...]] = (*SavedEstimator.not_saved, "base")
+    _not_saved: ClassVar[tuple[str, ...]] = (*SavedEstimator._not_saved, "base")
     pair_factors_: Singles
     base_unit_: float
     n_components_: int
@@ -129,7 +130,7 @@ class StructuredReranker(CatalogueRanker):
     n_epochs_: list[int]
     _frozen_from: ClassVar[tuple[str, ...]] = ("item_ids_", "pair_factors_", "n_components_", "pair_", "k_")
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    _rules: ClassVar[Mapping[str, Rule]] = {
         "base": rules.ELSEWHERE,
         "n_components": rules.count(1, rules.MOST_COMPONENTS),
         "stages": rules.count(),
@@ -143,7 +144,7 @@ class StructuredReranker(CatalogueRanker):
         "patience": rules.count(),
         "batch_size": rules.count() | rules.NONE,
         "callbacks": rules.CALLBACKS,
-        "n_threads": rules.THREADS,
+        "n_jobs": rules.JOBS,
         "random_state": rules.SEED,
     }
 
@@ -162,7 +163,7 @@ class StructuredReranker(CatalogueRanker):
         patience: int = 3,
         batch_size: int | None = None,
         callbacks: Sequence[Callable[[EpochReport], None]] | None = None,
-        n_threads: int | None = None,
+        n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
         self.base = base
@@ -178,7 +179,7 @@ class StructuredReranker(CatalogueRanker):
         self.patience = patience
         self.batch_size = batch_size
         self.callbacks = callbacks
-        self.n_threads = n_threads
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, queries: ArrayLike, items: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -194,7 +195,7 @@ class StructuredReranker(CatalogueRanker):
         rules.check(self)
         pairs = pairs_for(self.base, queries, items, sample_weight)
         self.n_features_in_ = 1  # a query is one id
-        settings, executor = self._settings(), Executor.of(self.n_threads)
+        settings, executor = self._settings(), Executor.of(self.n_jobs)
         base = rows_of(self.base, cast("Ids", pairs.query_ids), pairs.item_ids)
         shape = shape_of(settings, pairs, settings.steps(), on_base=True)
         stages = stages_of(settings, pairs, shape, executor, base)
@@ -224,9 +225,9 @@ class StructuredReranker(CatalogueRanker):
         """
         super().save(path)
 
-    def check_learned(self) -> None:
+    def _check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-        super().check_learned()
+        super()._check_learned()
         if len(self.n_epochs_) != self.n_stages_:
             raise ValueError(f"n_epochs_: expected {self.n_stages_} numbers, found {len(self.n_epochs_)}")
         if not len(self.item_ids_) or self.n_features_in_ != 1:

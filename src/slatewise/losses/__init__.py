@@ -1,8 +1,11 @@
-"""Task losses that are linear in the ranking, and how each folds into inference.
+"""Losses of a ranking: those that rankers are trained for, and those that fold into inference.
+
+:class:`AUC`, :class:`Precision`, :class:`MAP`, :class:`MRR`, :class:`NDCG` and :class:`KNN` are the ``loss`` of
+:class:`slatewise.MetricRanker` and :class:`slatewise.MarginRanker`. The others are linear in the ranking:
 
     Delta(Pi, z) = <Pi a, b(z)>,    (Pi a)_i = a[position of item i]
 
-A loss is two vectors: what a position weighs, ``a``, and what an item of relevance z costs there, ``b(z)``.
+Such a loss is two vectors: what a position weighs, ``a``, and what an item of relevance z costs there, ``b(z)``.
 Loss-augmented inference adds ``b a'`` to the item-by-position scores
 (:func:`slatewise.inference.linear_loss_ranking`, the ``linear`` term of
 :func:`slatewise.inference.quadratic_ranking`); for precision at k it only shifts the item scores
@@ -13,6 +16,20 @@ from slatewise.losses.dcg import DCGLoss
 from slatewise.losses.linear import LinearLoss, Vectors
 from slatewise.losses.precision import PrecisionLoss
 from slatewise.losses.reciprocal_rank import ReciprocalRankLoss
+from slatewise.losses.training import AUC, KNN, MAP, MRR, NDCG, Precision
 from slatewise.losses.winner import WinnerLoss
 
-__all__ = ["DCGLoss", "LinearLoss", "PrecisionLoss", "ReciprocalRankLoss", "Vectors", "WinnerLoss"]
+__all__ = [
+    "AUC",
+    "KNN",
+    "MAP",
+    "MRR",
+    "NDCG",
+    "DCGLoss",
+    "LinearLoss",
+    "Precision",
+    "PrecisionLoss",
+    "ReciprocalRankLoss",
+    "Vectors",
+    "WinnerLoss",
+]

@@ -16,6 +16,8 @@ from slatewise.core.results import Fit, Round
 from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
 from slatewise.data.row_source import RowSource
+from slatewise.estimators.base import SavedEstimator
+from slatewise.estimators.sklearn import check_is_fitted
 from slatewise.matching.best_matching import best_matchings
 from slatewise.matching.graph_edges import EdgeScores, gather_blocks
 from slatewise.matching.graph_fit import FEW_ROWS, AmongFewRows, GraphLearner, Likelihood, MaxMargin
@@ -30,9 +32,8 @@ from slatewise.matching.graph_settings import (
     require_possible,
 )
 from slatewise.matching.graph_sums import MOST_EXACT_ROWS, BetheSum, ExactSum, SampledSum, draw_matchings
-from slatewise.model.checkpoint import resumed
-from slatewise.model.saving import SavedEstimator, card_for
-from slatewise.model.sklearn import check_is_fitted
+from slatewise.persistence.checkpoint import resumed
+from slatewise.persistence.saving import card_for
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -78,7 +79,7 @@ class GraphMatcher(SavedEstimator):
     checkpoint : path, optional
         Where what was computed so far is kept; fit goes on from there if the file is of the same data and settings,
         with the same bits as if it had never stopped, and removes it at the end.
-    n_threads : int, optional
+    n_jobs : int, optional
         Threads over graphs; the result has the same bits with any number. -1: all cores.
     random_state : int, RandomState or Generator, optional
         Of samples and of the parts of ``points``. None is 0: every fit draws the same numbers.
@@ -109,7 +110,7 @@ class GraphMatcher(SavedEstimator):
     (True, True)
     """
 
-    learned: ClassVar[Mapping[str, Rule]] = {
+    _learned: ClassVar[Mapping[str, Rule]] = {
         "coef_": rules.learned_array(1, most=MOST_WEIGHT),
         "unmatched_": rules.number(f"a number up to {MOST_WEIGHT:g}", -MOST_WEIGHT, MOST_WEIGHT) | rules.NONE,
         "objective_": rules.SEEN,
@@ -121,7 +122,7 @@ class GraphMatcher(SavedEstimator):
     coef_: Floats
     unmatched_: float | None
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    _rules: ClassVar[Mapping[str, Rule]] = {
         "l2": rules.POSITIVE | rules.one_of("auto"),
         "surrogate": rules.one_of("likelihood", "max-margin"),
         "expectation": rules.one_of("exact", "bethe", "sample"),
@@ -132,7 +133,7 @@ class GraphMatcher(SavedEstimator):
         "max_iter": rules.count(),
         "callbacks": rules.CALLBACKS,
         "checkpoint": rules.CHECKPOINT,
-        "n_threads": rules.THREADS,
+        "n_jobs": rules.JOBS,
         "random_state": rules.SEED,
     }
 
@@ -148,7 +149,7 @@ class GraphMatcher(SavedEstimator):
         max_iter: int = 500,
         callbacks: Sequence[Callable[[Round], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        n_threads: int | None = None,
+        n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
         self.l2 = l2
@@ -161,7 +162,7 @@ class GraphMatcher(SavedEstimator):
         self.max_iter = max_iter
         self.callbacks = callbacks
         self.checkpoint = checkpoint
-        self.n_threads = n_threads
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, edge_features: Iterable[ArrayLike], matches: Iterable[ArrayLike]) -> Self:
@@ -195,7 +196,7 @@ class GraphMatcher(SavedEstimator):
         card = card_for(len(graphs), np.concatenate(targets), *graphs)
         with resumed(self, card.data_sha256) as tell:
             points = self._rows_at_once(graphs)
-            executor = Executor.of(self.n_threads)
+            executor = Executor.of(self.n_jobs)
             quiet, learn = self._learner(points, executor, None), self._learner(points, executor, tell)
             self.l2_ = choose_l2(graphs, targets, scores, quiet) if self.l2 == "auto" else float(self.l2)
             fit = learn(gather_blocks(graphs, targets), scores, self.l2_, None)
@@ -211,12 +212,12 @@ class GraphMatcher(SavedEstimator):
 
     def marginals(self, edge_features: Iterable[ArrayLike]) -> list[Floats]:
         """Return the probability of every edge, one (M, N) array per graph; what a row lacks to 1 is left unmatched."""
-        sums, executor = self._sums(), Executor.of(self.n_threads)
+        sums, executor = self._sums(), Executor.of(self.n_jobs)
         return [sums(weights[None], self.unmatched_, executor)[1][0] for weights in self._weights(edge_features)]
 
     def log_likelihood(self, edge_features: Iterable[ArrayLike], matches: Iterable[ArrayLike]) -> Floats:
         """Return log p of one matching per graph, (n,); -inf where a row is unmatched that cannot be."""
-        sums, executor = self._sums(), Executor.of(self.n_threads)
+        sums, executor = self._sums(), Executor.of(self.n_jobs)
         every = self._weights(edge_features)
         targets = check_matches(matches, [weights[:, :, None] for weights in every])
         unmatched = -np.inf if self.unmatched_ is None else self.unmatched_
@@ -241,9 +242,9 @@ class GraphMatcher(SavedEstimator):
         found = self.predict(graphs)
         return float(np.mean([(one == other).mean() for one, other in zip(found, targets, strict=True)]))
 
-    def check_learned(self) -> None:
+    def _check_learned(self) -> None:
         """Raise ValueError unless there is one number per feature."""
-        super().check_learned()
+        super()._check_learned()
         if self.coef_.shape != (self.n_features_in_,):
             raise ValueError(f"coef_: expected {self.n_features_in_} numbers, found shape {self.coef_.shape}")
 

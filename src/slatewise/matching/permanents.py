@@ -54,7 +54,7 @@ class Permanent:
 
 
 def permanent(
-    log_weights: ArrayLike, method: Method = "auto", n_threads: int | None = None, device: str | None = None
+    log_weights: ArrayLike, method: Method = "auto", n_jobs: int | None = None, device: str | None = None
 ) -> Permanent:
     """Return log Z and the probability of each edge.
 
@@ -68,7 +68,7 @@ def permanent(
         ``"candidates"`` where most edges are forbidden. ``"glynn"`` hands matrices whose terms cancel to ``"subsets"``.
         ``"bethe"`` is a bound for any size. ``"auto"`` takes the fastest exact one, and the bound where that would take
         long: ``result.exact`` tells.
-    n_threads : int, optional
+    n_jobs : int, optional
         Threads over matrices, and over one large matrix; the result has the same bits with any number.
     device : {None, "cpu", "cuda", "cuda:0", ...}
         "cuda": on a GPU, in float64, exact for up to 36 columns (``pip install 'slatewise[gpu]'``). Arrays are copied
@@ -94,7 +94,7 @@ def permanent(
     square = weights.shape[1] == weights.shape[2]
     if not square and name in ("subsets", "glynn"):
         raise ValueError(f"method: expected 'rows', 'candidates' or 'bethe' for {weights.shape[1:]}, found {name!r}")
-    sums = _SOLVERS[name](weights, Executor.of(n_threads))
+    sums = _SOLVERS[name](weights, Executor.of(n_jobs))
     kind: Kind = "bound" if name == "bethe" else "exact"
     if np.ndim(cast(Float, log_weights)) == 2:
         return Permanent(float(sums.log_z[0]), sums.marginals[0], name, kind, float(sums.error[0]))

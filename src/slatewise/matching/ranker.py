@@ -20,6 +20,8 @@ from slatewise.core.results import Round
 from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
 from slatewise.data.row_source import ListTable, RowSource
+from slatewise.estimators.query_ranker import QueryRanker
+from slatewise.estimators.sklearn import check_targets
 from slatewise.matching.problems import slate_hinge, slate_likelihood, whole_hinge, whole_likelihood
 from slatewise.matching.settings import (
     MOST_DOCUMENTS,
@@ -31,8 +33,6 @@ from slatewise.matching.settings import (
 )
 from slatewise.matching.slates import RatedLists, all_slates, fraction_of_slates
 from slatewise.matching.training import MakeProblem, averaged_fit, choose_l2
-from slatewise.model.query_ranker import QueryRanker
-from slatewise.model.sklearn import check_targets
 
 if TYPE_CHECKING:
     from slatewise.core.checks import Sparse
@@ -81,7 +81,7 @@ class MatchingRanker(QueryRanker):
     checkpoint : path, optional
         Where what was computed so far is kept; fit goes on from there if the file is of the same data and settings,
         with the same bits as if it had never stopped, and removes it at the end.
-    n_threads : int, optional
+    n_jobs : int, optional
         The result has the same bits with any number. -1: all cores.
     random_state : int, RandomState or Generator, optional
         Of the slates and the inner folds. None is 0: every fit draws the same numbers.
@@ -122,7 +122,7 @@ class MatchingRanker(QueryRanker):
     (True, True)
     """
 
-    learned: ClassVar[Mapping[str, Rule]] = {
+    _learned: ClassVar[Mapping[str, Rule]] = {
         "coef_": rules.learned_array(1),
         "l2_": rules.POSITIVE,
         "M_": rules.count(0, MOST_DOCUMENTS),
@@ -137,7 +137,7 @@ class MatchingRanker(QueryRanker):
     ratings_: Floats
     M_: int
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    _rules: ClassVar[Mapping[str, Rule]] = {
         "M": rules.count(2, MOST_DOCUMENTS) | rules.NONE,
         "c": rules.one_of("linear", "rating") | rules.vector("finite numbers"),
         "ties": rules.one_of("random", "marginal"),
@@ -149,7 +149,7 @@ class MatchingRanker(QueryRanker):
         "max_iter": rules.count(),
         "callbacks": rules.CALLBACKS,
         "checkpoint": rules.CHECKPOINT,
-        "n_threads": rules.THREADS,
+        "n_jobs": rules.JOBS,
         "random_state": rules.SEED,
         "absent": rules.one_of("use", "skip"),
     }
@@ -167,7 +167,7 @@ class MatchingRanker(QueryRanker):
         max_iter: int = 1000,
         callbacks: Sequence[Callable[[Round], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        n_threads: int | None = None,
+        n_jobs: int | None = None,
         random_state: RandomState = None,
         absent: Literal["use", "skip"] = "use",
     ) -> None:
@@ -182,13 +182,13 @@ class MatchingRanker(QueryRanker):
         self.max_iter = max_iter
         self.callbacks = callbacks
         self.checkpoint = checkpoint
-        self.n_threads = n_threads
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.absent = absent
 
-    def check_learned(self) -> None:
+    def _check_learned(self) -> None:
         """Raise ValueError unless there is one number per feature, and M and the ratings are of the parameters."""
-        super().check_learned()
+        super()._check_learned()
         if self.coef_.shape != (self.n_features_in_,):
             raise ValueError(f"coef_: expected {self.n_features_in_} numbers, found shape {self.coef_.shape}")
         if len(self.ratings_) < 2 or not (np.diff(self.ratings_) > 0).all():
@@ -239,7 +239,7 @@ class MatchingRanker(QueryRanker):
     def _fit_source(self, source: RowSource, lists: ListTable, tell: Callable[[Round], None]) -> None:
         if isinstance(self.l2, str):
             raise ValueError("l2: expected a number with a source, of which nobody holds folds, found 'auto'")
-        ratings = source.relevances(Executor.of(self.n_threads))
+        ratings = source.relevances(Executor.of(self.n_jobs))
         self._fit_lists(GradedLists.alike(cast("Features", source.features), ratings, lists.offsets), tell)
 
     def _slate_size(self) -> int:
@@ -263,7 +263,7 @@ class MatchingRanker(QueryRanker):
 
     def _problem_maker(self) -> MakeProblem:
         """Choose the problem."""
-        executor = Executor.of(self.n_threads)
+        executor = Executor.of(self.n_jobs)
         hinge = self.surrogate == "max-margin"
         c = position_weights(self.c, self.M_ or len(self.ratings_))
         if isinstance(self.subsets, str) and self.subsets == "whole":

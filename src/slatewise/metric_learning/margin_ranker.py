@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, TypeAlias
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core import rules
 from slatewise.core.checks import Features
+from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
 from slatewise.core.executor import Executor
 from slatewise.core.graded import GradedLists
 from slatewise.core.results import Fit, Round
-from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
 from slatewise.data.row_source import ListTable, RowSource
+from slatewise.estimators.query_ranker import QueryRanker
+from slatewise.losses.training import AUC, MAP, MRR, NDCG, Precision, TrainingLoss, cutoff_of
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.margin_fit import choose_strength, fit_margin
 from slatewise.metric_learning.margin_hinge import ListOracle, MarginHinge
 from slatewise.metric_learning.margin_source import levels_of, source_hinge
 from slatewise.metric_learning.ordered_pairs import OrderedPairs
-from slatewise.model.query_ranker import QueryRanker
 
 Floats: TypeAlias = NDArray[np.float64]
-Loss: TypeAlias = Literal["map", "auc", "ndcg", "precision", "mrr"]
-LOSSES = ("map", "auc", "ndcg", "precision", "mrr")
 
 
 class MarginRanker(QueryRanker):
@@ -35,45 +33,6 @@ class MarginRanker(QueryRanker):
 
     ``min over w of 1/2 |w|^2 + C mean_q max over rankings of [loss + their score - the best ranking's score]``, solved
     to a certified gap. ``loss="auc"`` is the ranking SVM, ``loss="map"`` is SVM-MAP.
-
-    Parameters
-    ----------
-    loss : {"map", "auc", "ndcg", "precision", "mrr"}
-        What training minimises: 1 minus that measure of a list. "ndcg" has LETOR's discount and gain 0 or 1.
-    k : int
-        Ranks that count for "ndcg" and "precision".
-    C : float or "auto"
-        Weight of the hinge against the regularizer; "auto": by the same loss on inner folds over lists, of which
-        there must then be two.
-    threshold : float, optional
-        The smallest relevance that counts as relevant. Default: all that is above the smallest relevance in training
-        (in LETOR's grades 0, 1, 2: 1 and 2); for "auc" every pair of rows of different relevance counts instead.
-    tol : float
-        Relative certified gap at which training ends.
-    max_iter : int
-        Most rounds.
-    callbacks : sequence of callables, optional
-        Each is called with a :class:`slatewise.core.results.Round` every round.
-    checkpoint : path, optional
-        Where what was computed so far is kept; fit goes on from there if the file is of the same data and settings,
-        with the same bits as if it had never stopped, and removes it at the end.
-    n_threads : int, optional
-        Threads over blocks of lists; the result has the same bits with any number. -1: all cores.
-    random_state : int, RandomState or Generator, optional
-        Of the folds of ``C="auto"``. None is 0: every fit draws the same numbers.
-        From a RandomState or Generator each fit draws one seed, ``seed_``.
-
-    Attributes
-    ----------
-    coef_
-        w, one weight per feature.
-    C_
-        What was given or chosen.
-    objective_, lower_bound_, n_iter_
-        The certificate: no weights have an objective below the bound.
-    n_skipped_
-        Lists that are left out, which fit warns of: without a relevant or without an irrelevant row they say nothing
-        about a ranking.
 
     Notes
     -----
@@ -95,59 +54,35 @@ class MarginRanker(QueryRanker):
     True
     """
 
-    learned: ClassVar[Mapping[str, Rule]] = {
-        "coef_": rules.learned_array(1),
-        "C_": rules.POSITIVE,
-        "objective_": rules.SEEN,
-        "lower_bound_": rules.SEEN,
-        "n_iter_": rules.count(0),
-        "n_skipped_": rules.count(0),
-        "has_qid_": rules.BOOLEAN,
-    }
-    coef_: Floats
+    loss: str | AUC | MAP | MRR | NDCG | Precision = param(
+        settings(MAP, AUC, NDCG, Precision, MRR),
+        """What training minimizes: 1 minus that measure of a list. Without a ``threshold`` all rows above the smallest
+        relevance in training are relevant (in LETOR's grades 0, 1, 2: 1 and 2); for "auc" every pair of rows of
+        different relevance counts instead.""",
+        default="map",
+        kw_only=False,
+    )
+    C: float | Literal["auto"] = param(
+        rules.POSITIVE | rules.one_of("auto"),
+        """Weight of the hinge against the regularizer; "auto": by the same loss on inner folds over lists, of which
+        there must then be two.""",
+        default=1.0,
+    )
+    tol: float = param(rules.POSITIVE, "Relative certified gap at which training ends.", default=1e-3)
+    max_iter: int = param(rules.count(), "The maximum number of rounds.", default=1000)
+    n_jobs: int | None = param(rules.JOBS, JOBS_TEXT, default=None, saved=False)
+    random_state: RandomState = param(rules.SEED, seed_text('Of the folds of ``C="auto"``.'), default=None)
 
-    rules: ClassVar[Mapping[str, Rule]] = {
-        "loss": rules.one_of(*LOSSES),
-        "k": rules.count(),
-        "C": rules.POSITIVE | rules.one_of("auto"),
-        "threshold": rules.FINITE | rules.NONE,
-        "tol": rules.POSITIVE,
-        "max_iter": rules.count(),
-        "callbacks": rules.CALLBACKS,
-        "checkpoint": rules.CHECKPOINT,
-        "n_threads": rules.THREADS,
-        "random_state": rules.SEED,
-    }
-
-    def __init__(
-        self,
-        loss: Loss = "map",
-        k: int = 10,
-        C: float | Literal["auto"] = 1.0,
-        threshold: float | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        callbacks: Sequence[Callable[[Round], None]] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        n_threads: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self.loss = loss
-        self.k = k
-        self.C = C
-        self.threshold = threshold
-        self.tol = tol
-        self.max_iter = max_iter
-        self.callbacks = callbacks
-        self.checkpoint = checkpoint
-        self.n_threads = n_threads
-        self.random_state = random_state
-
-    def check_learned(self) -> None:
-        """Raise ValueError unless there is one weight per feature."""
-        super().check_learned()
-        if self.coef_.shape != (self.n_features_in_,):
-            raise ValueError(f"coef_: expected {self.n_features_in_} numbers, found shape {self.coef_.shape}")
+    coef_: Floats = learned(rules.learned_array(1), "w, one weight per feature.", shape=("n_features_in_",))
+    C_: float = learned(rules.POSITIVE, "The given or chosen C.")
+    objective_: float = learned(rules.SEEN, "The objective of ``coef_``.")
+    lower_bound_: float = learned(rules.SEEN, "The certificate: no weights have an objective below it.")
+    n_iter_: int = learned(rules.count(0), "The number of rounds.")
+    n_skipped_: int = learned(
+        rules.count(0),
+        """The number of lists left out, with a warning: without a relevant or without an irrelevant row they say
+        nothing about a ranking.""",
+    )
 
     def _certificate(self) -> dict[str, Any]:
         gap = (self.objective_ - self.lower_bound_) / max(self.objective_, 1e-300)
@@ -161,9 +96,10 @@ class MarginRanker(QueryRanker):
     def _fit_source(self, source: RowSource, lists: ListTable, tell: Callable[[Round], None]) -> None:
         if isinstance(self.C, str):
             raise ValueError("C: expected a number with a source, of which nobody holds folds, found 'auto'")
-        levels = levels_of(lists, self.threshold, every_grade=self.loss == "auc")
+        loss = self._loss()
+        levels = levels_of(lists, loss.threshold, every_grade=isinstance(loss, AUC))
         useful = self._useful(levels.of_numbers(lists.least), levels.of_numbers(lists.most))
-        hinge = source_hinge(source, lists, useful, levels, self._oracle(), Executor.of(self.n_threads))
+        hinge = source_hinge(source, lists, useful, levels, self._oracle(), Executor.of(self.n_jobs))
         self.C_ = float(self.C)
         self._keep(fit_margin(hinge, self.C_, self.tol, self.max_iter, tell), lambda params: params)
 
@@ -172,14 +108,15 @@ class MarginRanker(QueryRanker):
         self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
         self.n_iter_ = len(fit.history)
         if not self.coef_.any():
-            advice = {
-                "precision": "'map' and 'auc', or a larger k, look at more of a list",
-                "ndcg": "'map' and 'auc', or a larger k, look at more of a list",
-                "mrr": "'map' and 'auc' look at more of a list",
+            loss = self._loss()
+            advice: dict[type[TrainingLoss], str] = {
+                Precision: "'map' and 'auc', or a larger k, look at more of a list",
+                NDCG: "'map' and 'auc', or a larger k, look at more of a list",
+                MRR: "'map' and 'auc' look at more of a list",
             }
             warnings.warn(
-                f"nothing was learned: the hinge of loss={self.loss!r} is smallest where all weights are 0; "
-                f"{advice.get(self.loss, 'look at the features, which say nothing about relevance inside a list')}",
+                f"nothing was learned: the hinge of loss={loss.shorthand!r} is smallest where all weights are 0; "
+                f"{advice.get(type(loss), 'look at the features, which say nothing about relevance inside a list')}",
                 UserWarning,
                 stacklevel=4,
             )
@@ -189,8 +126,8 @@ class MarginRanker(QueryRanker):
         levels, starts = self._levels(lists.y), lists.offsets[:-1]
         useful = self._useful(np.minimum.reduceat(levels, starts), np.maximum.reduceat(levels, starts))
         kept, levels = lists.keep(useful), levels[np.repeat(useful, np.diff(lists.offsets))]
-        executor = Executor.of(self.n_threads)
-        relevance = levels if self.loss == "auc" else levels.astype(np.int8)
+        executor = Executor.of(self.n_jobs)
+        relevance = levels if isinstance(self._loss(), AUC) else levels.astype(np.int8)
         return MarginHinge(kept.X, relevance, kept.offsets, self._oracle(), executor, kept.weight)
 
     def _useful(self, least: NDArray[Any], most: NDArray[Any]) -> NDArray[np.bool_]:
@@ -204,20 +141,29 @@ class MarginRanker(QueryRanker):
         if self.n_skipped_:
             relevant = int(np.sum(least[~useful] > 0))
             reasons = {"relevant rows only": relevant, "irrelevant rows only": self.n_skipped_ - relevant}
-            if self.loss == "auc" and self.threshold is None:
+            if self._counts_every_grade():
                 reasons = {"a single relevance": self.n_skipped_}
             why = ", ".join(f"{count} of {reason}" for reason, count in reasons.items() if count)
             warnings.warn(f"{self.n_skipped_} of {len(useful)} lists are left out: {why}", UserWarning, stacklevel=5)
         return useful
 
+    def _loss(self) -> TrainingLoss:
+        return resolved(self, "loss")
+
+    def _counts_every_grade(self) -> bool:
+        loss = self._loss()
+        return isinstance(loss, AUC) and loss.threshold is None
+
     def _oracle(self) -> ListOracle:
-        return OrderedPairs() if self.loss == "auc" else Oracle(self.loss, int(self.k))
+        loss = self._loss()
+        return OrderedPairs() if isinstance(loss, AUC) else Oracle(str(loss.shorthand), cutoff_of(loss))
 
     def _levels(self, y: Floats) -> NDArray[np.int64]:
         """Relevance as whole numbers from 0: 0 and 1, or for the AUC of graded rows every grade."""
-        if self.threshold is not None:
-            return (y >= self.threshold).astype(np.int64)
-        if self.loss == "auc":
+        threshold = self._loss().threshold
+        if threshold is not None:
+            return (y >= threshold).astype(np.int64)
+        if self._counts_every_grade():
             return np.unique(y, return_inverse=True)[1].astype(np.int64)
         return (y > y.min()).astype(np.int64)
 

@@ -16,6 +16,9 @@ from slatewise.core.rankings import Rankings
 from slatewise.core.results import Fit, Round
 from slatewise.core.row_kernels import KERNELS
 from slatewise.core.rules import Rule
+from slatewise.estimators.base import SavedEstimator
+from slatewise.estimators.sklearn import check_is_fitted
+from slatewise.estimators.transformer import Transforms, check_points
 from slatewise.metric_learning.catalogue_precision import mean_average_precision
 from slatewise.metric_learning.cuts import Cuts
 from slatewise.metric_learning.interleave import ORACLES
@@ -30,10 +33,7 @@ from slatewise.metric_learning.settings import (
     warn_if_nothing_learnt,
 )
 from slatewise.metric_learning.task import Task, as_float64, make_task
-from slatewise.model.checkpoint import Checkpoint
-from slatewise.model.saving import SavedEstimator
-from slatewise.model.sklearn import check_is_fitted
-from slatewise.model.transformer import Transforms, check_points
+from slatewise.persistence.checkpoint import Checkpoint
 
 Floats: TypeAlias = NDArray[np.float64]
 Loss: TypeAlias = Literal["auc", "precision", "map", "mrr", "ndcg", "knn"]
@@ -109,7 +109,7 @@ class MetricRanker(Transforms, SavedEstimator):
     checkpoint : path, optional
         Where the state is kept after every step; fit goes on from there if the file is of the same data and settings,
         with the same bits as if it had never stopped, and removes it at the end.
-    n_threads : int, optional
+    n_jobs : int, optional
         Threads over blocks of queries; the result has the same bits with any number. -1: all cores.
     device : {None, "cpu", "cuda", "cuda:0", ...}
         "cuda": fit on a GPU (``pip install 'slatewise[gpu]'``): scores, and the sums over rankings, in float64 in tiles
@@ -142,7 +142,7 @@ class MetricRanker(Transforms, SavedEstimator):
     True
     """
 
-    learned: ClassVar[Mapping[str, Rule]] = {
+    _learned: ClassVar[Mapping[str, Rule]] = {
         "components_": rules.learned_array(2),
         "basis_": rules.learned_array(2) | rules.whole_array(1),
         "gamma_": rules.LEARNED_POSITIVE,
@@ -165,7 +165,7 @@ class MetricRanker(Transforms, SavedEstimator):
     n_iter_: int
     n_skipped_: int
 
-    rules: ClassVar[Mapping[str, Rule]] = {
+    _rules: ClassVar[Mapping[str, Rule]] = {
         "loss": rules.one_of(*ORACLES),
         "k": rules.count(),
         "C": rules.POSITIVE,
@@ -181,10 +181,10 @@ class MetricRanker(Transforms, SavedEstimator):
         "pairs": rules.one_of("top", "all"),
         "callbacks": rules.CALLBACKS,
         "checkpoint": rules.CHECKPOINT,
-        "n_threads": rules.THREADS,
+        "n_jobs": rules.JOBS,
         "device": rules.DEVICE,
     }
-    not_saved: ClassVar[tuple[str, ...]] = (*SavedEstimator.not_saved, "device")
+    _not_saved: ClassVar[tuple[str, ...]] = (*SavedEstimator._not_saved, "device")
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class MetricRanker(Transforms, SavedEstimator):
         pairs: Literal["top", "all"] = "top",
         callbacks: Sequence[Callable[[Round], None]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        n_threads: int | None = None,
+        n_jobs: int | None = None,
         device: str | None = None,
     ) -> None:
         self.loss = loss
@@ -221,7 +221,7 @@ class MetricRanker(Transforms, SavedEstimator):
         self.pairs = pairs
         self.callbacks = callbacks
         self.checkpoint = checkpoint
-        self.n_threads = n_threads
+        self.n_jobs = n_jobs
         self.device = device
 
     def fit(
@@ -352,7 +352,7 @@ class MetricRanker(Transforms, SavedEstimator):
             raise ValueError(f"k: expected a whole number, found {k!r}")
         if not 1 <= k <= len(self.catalogue_):
             raise ValueError(f"k: expected 1 to {len(self.catalogue_)}, the rows of fit, found {k}")
-        ids, scores = nearest(points, items, int(k), Executor.of(self.n_threads))
+        ids, scores = nearest(points, items, int(k), Executor.of(self.n_jobs))
         return Rankings(np.arange(len(points)), ids, scores)
 
     def scores(self, queries: Any, items: Any = None) -> Floats:
@@ -408,9 +408,9 @@ class MetricRanker(Transforms, SavedEstimator):
         )
         return mean_average_precision(points, items, wanted)
 
-    def check_learned(self) -> None:
+    def _check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-        super().check_learned()
+        super()._check_learned()
         check_learned(self)
 
     def __sklearn_tags__(self) -> Any:
@@ -437,7 +437,7 @@ class MetricRanker(Transforms, SavedEstimator):
         self.basis_, self.gamma_ = task.features.basis, task.gamma
         # Not features.items @ L.T: features are centred where that helps training, and transform knows no centre.
         self.catalogue_ = np.asarray(self._values(task.items) @ self.components_.T)
-        self.catalogue_labels_, self.classes_ = task.labelling.labels, task.labelling.classes
+        self.catalogue_labels_, self.classes_ = task.labeling.labels, task.labeling.classes
         self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
         warn_if_nothing_learnt(self, task, fit.params)
         self.n_iter_, self.n_skipped_ = fit.history[-1].round, task.n_skipped

@@ -15,12 +15,12 @@ from slatewise.core.label_sets import check_labels
 from slatewise.core.results import NothingLearntWarning
 from slatewise.core.row_kernels import check_basis
 from slatewise.core.sparse import sparse_rows
+from slatewise.estimators.transformer import check_classes
 from slatewise.metric_learning.cone import Cone, Orthant, Psd
 from slatewise.metric_learning.cuts import Regularizer
 from slatewise.metric_learning.interleave import Oracle, require_few_states
 from slatewise.metric_learning.mahalanobis import is_sparse, row_blocks
 from slatewise.metric_learning.relevant_items import LEFT_OUT, MOST_GRADES, Listed, Relevance, SameClass, SharedLabel
-from slatewise.model.transformer import check_classes
 
 if TYPE_CHECKING:
     from slatewise.metric_learning.ranker import MetricRanker
@@ -42,7 +42,7 @@ NO_LABELS = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class Labelling:
+class Labeling:
     """What the items are known by, for scoring later: class numbers, 0/1 labels, or nothing."""
 
     labels: Labels
@@ -78,7 +78,7 @@ def query_weights(weight: ArrayLike | None, n_queries: int) -> NDArray[np.float6
 
 def relevance_of(
     ranker: MetricRanker, y: Any, relevance: Any, n_items: int, n_queries: int | None
-) -> tuple[Relevance, Labelling]:
+) -> tuple[Relevance, Labeling]:
     """Say what is relevant in a fit; ``n_queries`` is None where the rows of X are the queries."""
     if (y is None) == (relevance is None):
         if y is None:
@@ -92,10 +92,10 @@ def relevance_of(
     own = np.arange(n_items) if n_queries is None else np.full(n_queries, -1)
     lists = listed(ranker, relevance, shape, own)
     told = (lists.lists.data, lists.lists.indices, lists.lists.indptr)
-    return lists, Labelling(NO_LABELS, NO_LABELS, told)
+    return lists, Labeling(NO_LABELS, NO_LABELS, told)
 
 
-def same_labels(y: Any, n_rows: int) -> tuple[Relevance, Labelling]:
+def same_labels(y: Any, n_rows: int) -> tuple[Relevance, Labeling]:
     """Read classes or 0/1 labels: rows are relevant to each other that share one."""
     own = np.arange(n_rows)
     rows = sparse_rows("y", y)
@@ -105,10 +105,10 @@ def same_labels(y: Any, n_rows: int) -> tuple[Relevance, Labelling]:
         if len(classes) < 2:
             raise ValueError(f"y: expected at least two classes, found 1 class ({classes[0]!r})")
         numbers = numbers.astype(np.int64)
-        return SameClass(numbers, numbers, own), Labelling(numbers, classes, (numbers,))
+        return SameClass(numbers, numbers, own), Labeling(numbers, classes, (numbers,))
     labels = check_labels(told, n_rows)[0].astype(np.int8)
     matrix = csr_array(labels.astype(np.int32))
-    return SharedLabel(matrix, matrix, own), Labelling(labels, NO_LABELS, (labels,))
+    return SharedLabel(matrix, matrix, own), Labeling(labels, NO_LABELS, (labels,))
 
 
 def listed(ranker: MetricRanker, relevance: Any, shape: tuple[int, int], own: Ints) -> Listed:

@@ -15,6 +15,7 @@ from slatewise.core.devices import gpu_of
 from slatewise.core.executor import Executor, refuse_on_cluster
 from slatewise.core.row_kernels import KERNELS
 from slatewise.data.row_source import RowSource, StoredRows
+from slatewise.estimators.transformer import check_points
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.mahalanobis import is_sparse
 from slatewise.metric_learning.metric_hinge import MetricHinge
@@ -22,16 +23,15 @@ from slatewise.metric_learning.point_features import PointFeatures, kernel_featu
 from slatewise.metric_learning.relevant_items import Relevance, askable, lowest_counts, nearest_targets
 from slatewise.metric_learning.settings import (
     REGULARIZERS,
-    Labelling,
+    Labeling,
     n_targets,
     oracle_for,
     query_weights,
     relevance_of,
     top_ranks,
 )
-from slatewise.model.file import ModelCard
-from slatewise.model.saving import card_for
-from slatewise.model.transformer import check_points
+from slatewise.persistence.file import ModelCard
+from slatewise.persistence.saving import card_for
 
 if TYPE_CHECKING:
     from slatewise.metric_learning.ranker import MetricRanker
@@ -47,7 +47,7 @@ class Task:
     """The same, but of all that is relevant where the hinge has targets only: what its rankings lose is the loss."""
     features: PointFeatures
     gamma: float
-    labelling: Labelling
+    labeling: Labeling
     n_skipped: int
     card: ModelCard
 
@@ -78,7 +78,7 @@ def make_task(
     rules.check(ranker)
     if ranker.device not in (None, "cpu"):
         refuse_on_cluster(f"device={ranker.device!r}", "device=None, whose sums the workers add up")
-    gpu, executor = gpu_of("X", X, ranker.device), Executor.of(ranker.n_threads)
+    gpu, executor = gpu_of("X", X, ranker.device), Executor.of(ranker.n_jobs)
     if isinstance(X, RowSource):
         X, y = _read(X, y, relevance, executor)
     sparse = ranker.kernel == "linear"
@@ -94,7 +94,7 @@ def make_task(
     if ranker.kernel == "precomputed" and queries is not None:
         raise ValueError("queries: expected None for kernel='precomputed', found points")
     n_items, n_queries = int(items.shape[0]), int(asked.shape[0])
-    wanted, labelling = relevance_of(ranker, y, relevance, n_items, None if queries is None else n_queries)
+    wanted, labeling = relevance_of(ranker, y, relevance, n_items, None if queries is None else n_queries)
     weight = query_weights(query_weight, n_queries)
     used = np.flatnonzero((weight > 0) & askable(wanted))
     if not len(used):
@@ -133,8 +133,8 @@ def make_task(
 
         hinge = on_gpu(hinge, gpu)
     whole = hinge if whole is None else whole
-    card = card_for(n_queries, *_arrays(items), *_arrays(asked), *labelling.told, weight, used)
-    return Task(items, hinge, whole, features, gamma, labelling, n_queries - len(used), replace(card, n_rows=n_items))
+    card = card_for(n_queries, *_arrays(items), *_arrays(asked), *labeling.told, weight, used)
+    return Task(items, hinge, whole, features, gamma, labeling, n_queries - len(used), replace(card, n_rows=n_items))
 
 
 def _scale(ranker: MetricRanker, wanted: Relevance) -> NDArray[np.float64] | None:

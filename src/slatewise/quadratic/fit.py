@@ -75,7 +75,7 @@ def fit_quadratic(
     tol: float = 1e-3,
     max_iter: int = 1000,
     random_state: int = 0,
-    n_threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> QuadraticFit:
     """Learn item scores and item pairs from lists of the same N items.
 
@@ -115,7 +115,7 @@ def fit_quadratic(
     if target.size == 0:
         raise ValueError(f"orders, relevance: expected at least one list of at least one item, found {target.shape}")
     hinge = _hinge(X, c, D, target, [(loss or DCGLoss(gain="linear")).vectors(row, k) for row in grades])
-    hinge = replace(hinge, method=method, random_state=random_state, executor=Executor.of(n_threads))
+    hinge = replace(hinge, method=method, random_state=random_state, executor=Executor.of(n_jobs))
     weights = np.ones(hinge.n_params)
     weights[hinge.n_items * (hinge.X.shape[1] + 1) :] = rho
     with one_blas_thread():

@@ -56,7 +56,7 @@ def iterated_slates(
     factors: ArrayLike,
     weights: ArrayLike,
     start: ArrayLike | None = None,
-    n_threads: int | None = None,
+    n_jobs: int | None = None,
     *,
     listed: ArrayLike | None = None,
 ) -> Slates:
@@ -73,7 +73,7 @@ def iterated_slates(
         Position weights, never rising and not negative.
     start : array-like of shape (queries, k), optional
         Slates to begin with, such as those of :func:`beam_slates`.
-    n_threads : int, optional
+    n_jobs : int, optional
         Threads over blocks of queries; the result has the same bits with any number.
     listed : array-like ``(items, r)``, optional
         The row T d of every item, where the pair term is S'T and ``factors`` has the rows S d. Default: S'S.
@@ -92,7 +92,7 @@ def iterated_slates(
     >>> iterated_slates([1.0, 0.9, 0.5], rows, [1.0, 0.5], listed=listed).items.tolist()
     [[0, 2]]
     """
-    model, executor = _Model.of(s, factors, weights, listed), Executor.of(n_threads)
+    model, executor = _Model.of(s, factors, weights, listed), Executor.of(n_jobs)
     begin = model.sorted(executor) if start is None else model.checked_start(start)
     return _searched(executor.map_blocks(_climbed, _Climb(model, begin), model.blocks()))
 
@@ -102,7 +102,7 @@ def beam_slates(
     factors: ArrayLike,
     weights: ArrayLike,
     width: int = 8,
-    n_threads: int | None = None,
+    n_jobs: int | None = None,
     *,
     listed: ArrayLike | None = None,
 ) -> Slates:
@@ -110,7 +110,7 @@ def beam_slates(
 
     Parameters
     ----------
-    s, factors, weights, n_threads, listed
+    s, factors, weights, n_jobs, listed
         As in :func:`iterated_slates`.
     width : int
         Slates kept per query.
@@ -122,14 +122,14 @@ def beam_slates(
     """
     width = whole_number("width", width, 1)
     model = _Model.of(s, factors, weights, listed)
-    return _searched(Executor.of(n_threads).map_blocks(_filled, _Beam(model, width), model.blocks(width)))
+    return _searched(Executor.of(n_jobs).map_blocks(_filled, _Beam(model, width), model.blocks(width)))
 
 
 def greedy_slates(
     s: ArrayLike,
     factors: ArrayLike,
     weights: ArrayLike,
-    n_threads: int | None = None,
+    n_jobs: int | None = None,
     *,
     listed: ArrayLike | None = None,
 ) -> Slates:
@@ -137,10 +137,10 @@ def greedy_slates(
 
     Parameters
     ----------
-    s, factors, weights, n_threads, listed
+    s, factors, weights, n_jobs, listed
         As in :func:`iterated_slates`.
     """
-    return beam_slates(s, factors, weights, 1, n_threads, listed=listed)
+    return beam_slates(s, factors, weights, 1, n_jobs, listed=listed)
 
 
 @dataclass(frozen=True, eq=False)

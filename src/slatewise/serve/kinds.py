@@ -26,13 +26,13 @@ KINDS: dict[str, Callable[[Any, Limits], Doors]] = {
 }
 
 
-def doors_of(estimator: Any, limits: Limits, n_threads: int | None = None) -> Doors:
+def doors_of(estimator: Any, limits: Limits, n_jobs: int | None = None) -> Doors:
     """Return the doors of a loaded estimator, which is the service's from now on; ValueError where it has none."""
     name = type(estimator).__name__
     if name not in KINDS:
         raise ValueError(f"model: expected one of {', '.join(sorted(KINDS))}, found {name}, which ranks nothing alone")
-    if "n_threads" in estimator.get_params(deep=False):
-        estimator.set_params(n_threads=thread_count(n_threads))
+    if "n_jobs" in estimator.get_params(deep=False):
+        estimator.set_params(n_jobs=thread_count(n_jobs))
     # Requests bring numbers without names, of which scikit-learn would warn every time.
     cast("dict[str, Any]", vars(estimator)).pop("feature_names_in_", None)
     return KINDS[name](estimator, limits)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from slatewise.core.errors import printable
-from slatewise.model.saving import load
+from slatewise.persistence.saving import load
 from slatewise.serve.door import Door, Doors, Refused, Request
 from slatewise.serve.hearing import listening
 from slatewise.serve.kinds import doors_of
@@ -73,11 +73,11 @@ class Models:
         files: Iterable[ModelFile],
         spool: Spool,
         limits: Limits,
-        n_threads: int | None = None,
+        n_jobs: int | None = None,
         told: Callable[[Version | None, str, str], None] = lambda version, name, result: None,
     ) -> None:
         self.files = [_Watched(file) for file in check_names(files)]
-        self._spool, self._limits, self._n_threads, self._told = spool, limits, n_threads, told
+        self._spool, self._limits, self._n_jobs, self._told = spool, limits, n_jobs, told
         self._current: dict[str, Version] = {}
         self._ended = threading.Event()
 
@@ -188,7 +188,7 @@ class Models:
     def _made(self, name: str, path: Path, version: str) -> Version:
         estimator = load(path, mmap=True)
         names = cast("dict[str, Any]", vars(estimator)).get("feature_names_in_")
-        doors = doors_of(estimator, self._limits, self._n_threads)
+        doors = doors_of(estimator, self._limits, self._n_jobs)
         examples = {door.name: warm(door, self._ended) for door in doors.values()}
         card = estimator.model_card_
         about = {

@@ -28,7 +28,7 @@ class Settings:
     token_file: str | None = None
     origin: str | None = None
     behind_proxy: bool = False
-    n_threads: int | None = None
+    n_jobs: int | None = None
     """Of each worker."""
     limits: Limits = field(default_factory=Limits)
     spool: str = ""

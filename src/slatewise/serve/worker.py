@@ -58,7 +58,7 @@ def make_service(settings: Settings, place: int = 0, ready: Callable[[], None] =
                 crew.say_warm()
             ready()
 
-    models = Models(settings.files(), Spool(Path(settings.spool)), settings.limits, settings.n_threads, told)
+    models = Models(settings.files(), Spool(Path(settings.spool)), settings.limits, settings.n_jobs, told)
     return Service(models, settings.limits, measures, crew, look_every=settings.look_every)
 
 

@@ -1,4 +1,4 @@
-"""The labelling page under load: 10,000 items x 200 labels, 20 people, on the cores that there are.
+"""The labeling page under load: 10,000 items x 200 labels, 20 people, on the cores that there are.
 
 The server is a process of its own, asked by HTTP as a browser asks it. First everybody answers once a second, then the
 same while a model is trained, then without a pause. A time is from an answer to the reply with the next question, of
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from slatewise.cstar.ranker import CStarRanker
 from slatewise.datasets import make_label_scenes
 from slatewise.datasets.make_scenes import LabelScenes
-from slatewise.labelling import Item, ItemData, Plan, Project, keep_model
-from slatewise.labelling.store.records import Act, Given
+from slatewise.labeling import Item, ItemData, Plan, Project, keep_model
+from slatewise.labeling.store.records import Act, Given
 from slatewise_papers.bench._table import Row, Table
 from slatewise_papers.label_page import PageClient, PageServer, Turn
 

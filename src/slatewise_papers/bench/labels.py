@@ -63,7 +63,7 @@ def _questions(n_labels: int, times: int) -> list[Row]:
         ranker.next_question(one.scores, one.known)
 
     def log_odds(one: _Question) -> None:
-        np.abs(subset_log_odds(one.scores, pair, core, one.known, n_threads=1)).argmin()
+        np.abs(subset_log_odds(one.scores, pair, core, one.known, n_jobs=1)).argmin()
 
     def plain(one: _Question) -> None:
         np.abs(plain_log_odds(one.scores[0], pair, core, one.known[0])).argmin()
@@ -90,7 +90,7 @@ def _ranker_of_scores(rng: np.random.Generator, n_labels: int) -> CStarRanker:
     scores = rng.normal(-3.0, 2.0, (60, n_labels))
     together = scores[:, :N_CORE] @ rng.normal(0.0, 0.3, (N_CORE, n_labels))
     Y = rng.logistic(size=scores.shape) < scores + together
-    ranker = CStarRanker(np.arange(N_CORE), "pretrained", C=0.1, tol=0.1, n_threads=1)
+    ranker = CStarRanker(np.arange(N_CORE), "pretrained", C=0.1, tol=0.1, n_jobs=1)
     return ranker.fit(scores, Y.astype(np.int8))
 
 
@@ -160,14 +160,14 @@ def _training(n_rows: int) -> list[Row]:
 
 
 def _as_it_comes(X: Floats, Y: Known) -> None:
-    CStarRanker(random_state=0, n_threads=1).fit(X, Y)
+    CStarRanker(random_state=0, n_jobs=1).fit(X, Y)
 
 
 def _pretrained(X: Floats, Y: Known) -> None:
     """The configuration that used to win, and that needs the number of labels."""
     with one_blas_thread():
         base = Logistic().cross_fit(X, Y.astype(np.float64), X[:1])
-        ranker = CStarRanker(scores="pretrained", surrogate="likelihood-k", C="auto", random_state=0, n_threads=1)
+        ranker = CStarRanker(scores="pretrained", surrogate="likelihood-k", C="auto", random_state=0, n_jobs=1)
         ranker.fit(base.train, Y)
 
 

@@ -50,7 +50,7 @@ def run(quick: bool = False) -> Table:
 def plain_neighbors() -> SessionNeighbors:
     """Return the ranker that SciPy's product can be compared with."""
     return SessionNeighbors(
-        NEIGHBOURS, decay=DECAY, last_weight=1.0, repeat_weight=1.0, reach=None, window=WINDOW, n_threads=1
+        NEIGHBOURS, decay=DECAY, last_weight=1.0, repeat_weight=1.0, reach=None, window=WINDOW, n_jobs=1
     )
 
 

@@ -29,8 +29,8 @@ def run(quick: bool = False) -> Table:
 
 def _one_large(size: int, times: int) -> list[Row]:
     fresh = _fresh((size, size), times)
-    ours = best_seconds(lambda w: permanent(w, n_threads=1), fresh)
-    positive = best_seconds(lambda w: permanent(w, "subsets", n_threads=1), fresh[1:4])
+    ours = best_seconds(lambda w: permanent(w, n_jobs=1), fresh)
+    positive = best_seconds(lambda w: permanent(w, "subsets", n_jobs=1), fresh[1:4])
     what = f"value and all marginals, M={size}"
     if not installed("thewalrus"):
         return [Row(what, ours), Row(f"{what}, subsets", positive)]
@@ -47,7 +47,7 @@ def _batches(count: int, times: int) -> list[Row]:
     for size, bar in ((3, "ratio >= 2"), (4, ""), (5, "ratio >= 10"), (6, "")):
         n = count if size < 6 else count // 10
         fresh = _fresh((n, size, size), times)
-        what, ours = f"{n} matrices at once, M={size}", best_seconds(lambda w: permanent(w, n_threads=1), fresh)
+        what, ours = f"{n} matrices at once, M={size}", best_seconds(lambda w: permanent(w, n_jobs=1), fresh)
         plain, by_products = best_seconds(by_enumeration, fresh), best_seconds(by_matrix_products, fresh)
         rows.append(Row(what, ours, "NumPy, all permutations", plain, bar=bar))
         rows.append(Row(what, ours, "the same as two matrix products", by_products))

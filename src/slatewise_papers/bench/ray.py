@@ -106,7 +106,7 @@ def margin(n_rows: int) -> Learner:
         return lambda: hinge.cut(w)
 
     def fit(tell: Callable[[Round], None]) -> object:
-        settings: dict[str, Any] = {"C": 100.0, "tol": 1e-3, "n_threads": WORKERS, "callbacks": [tell]}
+        settings: dict[str, Any] = {"C": 100.0, "tol": 1e-3, "n_jobs": WORKERS, "callbacks": [tell]}
         return MarginRanker("map", **settings).fit(X, relevance, group=np.full(n_rows // 100, 100))
 
     return Learner(f"MarginRanker, {n_rows} x 46, map", len(pickle.dumps(w)), ask, fit)
@@ -127,7 +127,7 @@ def likelihood(n_rows: int) -> Learner:
         return lambda: model.value_and_grad(params)
 
     def fit(tell: Callable[[Round], None]) -> object:
-        settings: dict[str, Any] = {"core": core, "C": 1.0, "max_iter": 12, "n_threads": WORKERS, "callbacks": [tell]}
+        settings: dict[str, Any] = {"core": core, "C": 1.0, "max_iter": 12, "n_jobs": WORKERS, "callbacks": [tell]}
         return CStarRanker(scores="pretrained", **settings).fit(given, known)
 
     return Learner(f"c-star likelihood, {n_rows} x 93, 8 core labels", len(pickle.dumps(params)), ask, fit)

@@ -48,7 +48,7 @@ def _batch(opened: Any, model: Any, n_queries: int, n_items: int) -> Row:
         start = time.perf_counter()
         rank(opened, folder / "model.safetensors", folder / "in", folder / "out", 20)
         there = time.perf_counter() - start
-    plain, some = model.set_params(n_threads=WORKERS), queries[: max(1, n_queries // TENTH)]
+    plain, some = model.set_params(n_jobs=WORKERS), queries[: max(1, n_queries // TENTH)]
     here = n_queries / len(some) * seconds(lambda: plain.rank(some, 20), 1)
     what = f"the 20 best of {n_items} items for {n_queries} queries, Parquet to Parquet"
     return Row(what, there, f"rank, {WORKERS} threads", here, bar=AT_LEAST)

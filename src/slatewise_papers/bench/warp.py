@@ -212,8 +212,8 @@ def _same_bits(race: Race) -> list[Row]:
     pairs = _some_runs(race.pairs, 4096)
     weight = rank_weights(race.n_items)
 
-    def seconds(n_threads: int | None) -> float:
-        engine = BlockedEngine(WholeCatalogue(), weight, STEP_PAIRS, Executor.of(n_threads))
+    def seconds(n_jobs: int | None) -> float:
+        engine = BlockedEngine(WholeCatalogue(), weight, STEP_PAIRS, Executor.of(n_jobs))
         factors = first_factors(race.n_items)
         start = time.perf_counter()
         engine.epoch(factors, pairs, np.random.default_rng(0))

@@ -101,7 +101,7 @@ def collapse_classes(
     *,
     tol: float = 1e-3,
     max_iter: int = 500,
-    n_threads: int | None = None,
+    n_jobs: int | None = None,
 ) -> Fit:
     """Learn the metric that draws each class together and the classes apart.
 
@@ -115,7 +115,7 @@ def collapse_classes(
         Weight of the divergence against the trace.
     tol, max_iter
         The relative certified gap to stop at, and the most L-BFGS iterations.
-    n_threads : int, optional
+    n_jobs : int, optional
         Threads over blocks of rows; the result has the same bits with any number.
 
     Returns
@@ -141,7 +141,7 @@ def collapse_classes(
         if not 0 < number < np.inf:
             raise ValueError(f"{name}: expected a finite number > 0, found {number}")
     rows -= rows[0]  # so that a constant column becomes exactly 0
-    objective = CollapseObjective(rows - rows.mean(axis=0), codes.astype(np.int64), Executor.of(n_threads))
+    objective = CollapseObjective(rows - rows.mean(axis=0), codes.astype(np.int64), Executor.of(n_jobs))
     with one_blas_thread():
         return _minimise(objective, C, tol, max_iter)
 

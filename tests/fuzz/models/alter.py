@@ -205,7 +205,7 @@ def _remove_value(rng: random.Random, parts: Parts) -> str:
 def _add_value(rng: random.Random, parts: Parts) -> str:
     holder = rng.choice([parts.metadata, *(part for part in parts.metadata.values() if isinstance(part, dict))])
     name = rng.choice(
-        ("n_threads", "callbacks", "checkpoint", "base", "__class__", "k_", "fit", "model_card_", "x", "sha256")
+        ("n_jobs", "callbacks", "checkpoint", "base", "__class__", "k_", "fit", "model_card_", "x", "sha256")
     )
     if isinstance(holder, dict):
         holder[name] = copy.deepcopy(rng.choice(_JSON))

@@ -23,7 +23,6 @@ from slatewise.core.errors import ModelFileError
 from tests.fuzz.models.alter import altered
 from tests.fuzz.models.asked import Question, questions
 from tests.fuzz.models.fitted import fitted
-from tests.model.format_1.write import HERE
 
 LIMIT_SECONDS = 60
 """A machine may be busy; what an attack is after is a case that never ends."""
@@ -45,12 +44,7 @@ class Outcome:
 
 @cache
 def files() -> dict[str, bytes]:
-    """Return every fitted model as the bytes of its file, and the files that older versions wrote."""
-    kept = {f"format-1-{path.stem}": path.read_bytes() for path in sorted(HERE.glob("*.safetensors"))}
-    return {**_saved(), **kept}
-
-
-def _saved() -> dict[str, bytes]:
+    """Return every fitted model as the bytes of its file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.safetensors"
         found = {}
@@ -82,7 +76,7 @@ def _answer(question: Question) -> Any:
         if not question.may_refuse:
             raise
         return str(error)
-    return {name: vars(found)[name] for name in found.learned} if question.method == "partial_fit" else found
+    return {name: vars(found)[name] for name in found._learned} if question.method == "partial_fit" else found
 
 
 def case(name: str, seed: int, index: int) -> tuple[bytes, str]:

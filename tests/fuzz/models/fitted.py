@@ -91,7 +91,7 @@ def _catalogues() -> dict[str, Any]:
     return {
         "latent": LatentRanker(**small, max_norm=2.5).fit(*ids),
         "latent-stages": LatentRanker(**small, max_norm=2.5, stages=2, pair="bilinear", own_weight=0.5).fit(*ids),
-        "latent-sampled": LatentRanker(**small, max_norm=2.5, engine="sampled", n_threads=1, loss="auc").fit(*ids),
+        "latent-sampled": LatentRanker(**small, max_norm=2.5, engine="sampled", n_jobs=1, loss="auc").fit(*ids),
         "latent-strings": LatentRanker(**small, max_norm=2.5).fit(*names),
         "latent-sessions": LatentRanker(**small, max_norm=2.5, window=3).fit(sessions),
         "latent-baskets": LatentRanker(**small, max_norm=2.5, window=None).fit(sessions),

@@ -1,0 +1,38 @@
+"""One row per estimator: what other parts of the library need to know of it before it is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """Where an estimator lives, and how the command line calls it."""
+
+    home: str
+    """Its module."""
+    command: str | None = None
+    """``slatewise fit COMMAND``; None: the command line does not fit it."""
+
+
+ESTIMATORS: Mapping[str, Row] = {
+    "BestFeatureRanker": Row("slatewise.estimators.best_feature", "feature"),
+    "CStarRanker": Row("slatewise.cstar.ranker", "cstar"),
+    "CooccurrenceRanker": Row("slatewise.latent.cooccurrence_ranker", "cooccurrence"),
+    "GraphMatcher": Row("slatewise.matching.graph_matcher"),
+    "LatentRanker": Row("slatewise.latent.ranker", "latent"),
+    "MarginRanker": Row("slatewise.metric_learning.margin_ranker", "margin"),
+    "MatchingRanker": Row("slatewise.matching.ranker", "matching"),
+    "MetricRanker": Row("slatewise.metric_learning.ranker", "metric"),
+    "SessionBlend": Row("slatewise.latent.session_blend", "blend"),
+    "SessionNeighbors": Row("slatewise.latent.session_neighbors", "neighbors"),
+    "StructuredReranker": Row("slatewise.latent.structured_reranker"),
+}
+
+
+def estimator_class(name: str) -> Any:
+    """Import an estimator by its name."""
+    return getattr(import_module(ESTIMATORS[name].home), name)

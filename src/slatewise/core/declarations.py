@@ -1,0 +1,265 @@
+"""Parameters, learned attributes and settings objects, each declared once.
+
+The body of a class says what each of them is::
+
+    class MarginRanker(Estimator):
+        C: float | Literal["auto"] = param(POSITIVE | one_of("auto"), "Weight of the loss.", default=1.0)
+        coef_: Floats = learned(learned_array(1), "One weight per feature.", shape=("n_features_in_",))
+
+From this follow the signature of ``__init__`` (the class becomes a dataclass), validation in ``fit``, the check of a
+loaded file, and the sections "Parameters" and "Attributes" of the docstring.
+
+Parameters that matter only together belong to a :class:`Settings` object, which is the value of one parameter. A
+string or a number is a shorthand for one::
+
+    loss="ndcg"                 the same as loss=NDCG()
+    stages=2                    the same as stages=Stages(2)
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, ClassVar, Literal, TypeVar, cast, dataclass_transform
+
+import numpy as np
+
+from slatewise.core.rules import Rule, Ruled, is_whole, rules_of
+
+_KEY = "slatewise"
+Dimension = str | int
+"""A dimension of an array: a number, the name of an attribute (its value, or the length of an array), or a letter."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a parameter or a learned attribute is."""
+
+    rule: Rule
+    text: str
+    saved: bool = True
+    """Whether a model file has it."""
+    optional: bool = False
+    """Whether a fit may leave a learned attribute out."""
+    shape: tuple[Dimension, ...] | None = None
+
+
+def param(rule: Rule, text: str, *, default: Any, saved: bool = True, kw_only: bool | None = None) -> Any:
+    """Declare a parameter of an estimator, or a field of a settings object.
+
+    Parameters
+    ----------
+    rule
+        What a value may be.
+    text
+        What it means, for the docstring.
+    default
+        What the signature says.
+    saved
+        Whether it belongs to the model. ``n_jobs`` and the like belong to a run: no model file has them.
+    kw_only
+        False for the first parameter of an estimator.
+    """
+    return field(
+        default=default,
+        kw_only=cast("bool", MISSING) if kw_only is None else kw_only,
+        metadata={_KEY: Declaration(rule, text, saved)},
+    )
+
+
+def learned(
+    rule: Rule,
+    text: str,
+    *,
+    shape: tuple[Dimension, ...] | None = None,
+    optional: bool = False,
+    saved: bool = True,
+    init: Literal[False] = False,
+) -> Any:
+    """Declare an attribute that ``fit`` sets.
+
+    Parameters
+    ----------
+    rule
+        What a value may be.
+    text
+        What it means, for the docstring.
+    shape
+        Of an array: numbers, names of attributes (``"n_features_in_"``, or an array, of which the length counts), and
+        letters for what only has to agree between arrays.
+    optional
+        Whether some models have no such attribute. It is then absent, not None.
+    saved
+        Whether a model file has it.
+    init
+        Always False; type checkers read it.
+    """
+    return field(init=init, metadata={_KEY: Declaration(rule, text, saved, optional, shape)})
+
+
+JOBS_TEXT = """Threads; the result is the same, bit for bit, with any number. None: the environment variable
+``SLATEWISE_THREADS``, else all cores of this process, and 1 inside a worker of joblib."""
+
+
+def seed_text(what: str) -> str:
+    """Return the text of ``random_state``; ``what`` says what is drawn."""
+    return f"""{what} None is 0: every fit draws the same numbers.
+From a RandomState or Generator each fit draws one seed, ``seed_``."""
+
+
+def params_of(kind: type) -> dict[str, Declaration]:
+    """Return the declared parameters of a class, in the order of its signature."""
+    return {one.name: one.metadata[_KEY] for one in fields(kind) if one.init}
+
+
+def learned_of(kind: type) -> dict[str, Declaration]:
+    """Return the declared learned attributes of a class."""
+    return {one.name: one.metadata[_KEY] for one in fields(kind) if not one.init}
+
+
+def check_shapes(estimator: object) -> None:
+    """Raise ValueError unless the arrays of a fitted estimator have the declared shapes."""
+    sizes: dict[str, int] = {}
+    for name, declared in learned_of(type(estimator)).items():
+        if declared.shape is None or not hasattr(estimator, name):
+            continue
+        value = getattr(estimator, name)
+        if not isinstance(value, np.ndarray):
+            continue
+        found = cast("tuple[int, ...]", value.shape)
+        if len(found) != len(declared.shape):
+            continue  # of another of the kinds that its rule allows
+        expected = tuple(
+            _size(estimator, one, sizes.setdefault(str(one), size))
+            for one, size in zip(declared.shape, found, strict=True)
+        )
+        if found != expected:
+            raise ValueError(f"{name}: expected shape {expected}, found {found}")
+
+
+def _size(estimator: object, dimension: Dimension, bound: int) -> int:
+    if isinstance(dimension, int):
+        return dimension
+    value: Any = getattr(estimator, dimension, bound)
+    return int(value) if is_whole(value) else len(value)
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+Kind = TypeVar("Kind", bound="Settings")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(param,))
+class Settings:
+    """A few parameters that belong together, frozen: the value of one parameter of an estimator.
+
+    A subclass declares its fields by :func:`param` and names its shorthand. Values are checked when it is made.
+
+    Examples
+    --------
+    >>> from slatewise.core.rules import count
+    >>> class Slates(Settings, shorthand="sampled"):
+    ...     size: int = param(count(2, 20), "Documents of a slate.", default=3)
+    >>> Slates(size=4)
+    Slates(size=4)
+    >>> Slates(size=1)
+    Traceback (most recent call last):
+    ValueError: Slates.size: expected a whole number from 2 to 20, found 1
+    """
+
+    shorthand: ClassVar[str | None] = None
+    """The string that stands for this class with its defaults."""
+    takes_number: ClassVar[bool] = False
+    """Whether a number stands for this class with that number as its first field."""
+
+    def __init_subclass__(cls, *, shorthand: str | None = None, takes_number: bool = False) -> None:
+        super().__init_subclass__()
+        cls.shorthand, cls.takes_number = shorthand, takes_number
+        dataclass(frozen=True)(cls)
+        document(cls)
+
+    def __post_init__(self) -> None:
+        """Check every field; arrays become tuples, so that settings can be compared."""
+        for name, declared in params_of(type(self)).items():
+            value = getattr(self, name)
+            declared.rule.check(f"{type(self).__name__}.{name}", value)
+            if isinstance(value, list | np.ndarray):
+                object.__setattr__(self, name, tuple(np.asarray(cast("Any", value)).tolist()))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the fields: scikit-learn's ``get_params(deep=True)`` of an estimator looks inside."""
+        return {name: getattr(self, name) for name in params_of(type(self))}
+
+    def __sklearn_clone__(self) -> Settings:
+        return self
+
+
+def settings(*kinds: type[Settings]) -> Rule:
+    """Allow some settings classes and their shorthands."""
+    words = [repr(kind.shorthand) for kind in kinds if kind.shorthand is not None]
+    objects = ", ".join(f"{kind.__name__}(...)" for kind in kinds)
+    number = " or a number" if any(kind.takes_number for kind in kinds) else ""
+
+    def allows(value: object) -> bool:
+        return expanded(kinds, value) is not None
+
+    return Rule(f"{', '.join(words)}{' or ' if words else ''}{objects}{number}", allows, kinds)
+
+
+def expanded(kinds: tuple[type[Settings], ...], value: object) -> Settings | None:
+    """Return the settings object that a value is, or stands for; None where it is none."""
+    for kind in kinds:
+        if isinstance(value, kind):
+            return value
+        if isinstance(value, str) and value == kind.shorthand:
+            return kind()
+        if kind.takes_number and is_whole(value):
+            first, declared = next(iter(params_of(kind).items()))
+            return kind(**{first: value}) if declared.rule.allows(value) else None
+    return None
+
+
+def resolved(estimator: Ruled, name: str) -> Any:
+    """Return a parameter of an estimator, as the settings object that it stands for where it is a shorthand."""
+    value = getattr(estimator, name)
+    found = expanded(rules_of(estimator)[name].kinds, value)
+    return value if found is None else found
+
+
+def kinds_with(kinds: tuple[type[Settings], ...], field_name: str) -> list[str]:
+    """Name the shorthands, or else the classes, of those kinds that have a field."""
+    return [kind.shorthand or kind.__name__ for kind in kinds if field_name in params_of(kind)]
+
+
+# --- docstrings -------------------------------------------------------------------------------------------------------
+
+_LATER = re.compile(r"^(See Also|Notes|References|Examples)\n-+$", re.MULTILINE)
+
+
+def document(kind: type) -> None:
+    """Write the declared parameters and attributes into the docstring of a class."""
+    if kind.__doc__ is None:  # python -OO
+        return
+    text = inspect.cleandoc(kind.__doc__)
+    sections = _section("Parameters", params_of(kind), _defaults(kind)) + _section("Attributes", learned_of(kind), {})
+    later = _LATER.search(text)
+    place = len(text) if later is None else later.start()
+    kind.__doc__ = f"{text[:place].rstrip()}\n\n{sections}{text[place:]}".rstrip() + "\n"
+
+
+def _defaults(kind: type) -> Mapping[str, str]:
+    return {one.name: repr(one.default) for one in fields(kind) if one.init}
+
+
+def _section(title: str, declared: Mapping[str, Declaration], defaults: Mapping[str, str]) -> str:
+    lines: list[str] = []
+    for name, one in declared.items():
+        if not one.text:
+            continue
+        default = f", default={defaults[name]}" if name in defaults else ""
+        lines.append(f"{name} : {one.rule.expected}{default}" if name in defaults else name)
+        lines.append(textwrap.indent(inspect.cleandoc(one.text), "    "))
+    return "\n".join([title, "-" * len(title), *lines, "", ""]) if lines else ""

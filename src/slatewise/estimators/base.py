@@ -1,0 +1,199 @@
+"""The base class of estimators: declared parameters, settings objects, scikit-learn's ``get_params``, ``save``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, is_dataclass, replace
+from typing import Any, ClassVar, Self, cast, dataclass_transform
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.core.declarations import (
+    Settings,
+    check_shapes,
+    document,
+    kinds_with,
+    learned,
+    learned_of,
+    param,
+    params_of,
+    resolved,
+)
+from slatewise.core.errors import ModelFileError
+from slatewise.core.rules import NAMES, Rule, check, count
+from slatewise.core.seeds import is_source, seed_from
+from slatewise.estimators.sklearn import BaseEstimator, check_is_fitted
+from slatewise.persistence.file import ModelCard, ModelState, write_model
+from slatewise.persistence.saving import as_json, described, from_json, take_part
+
+_OPTIONAL = ("feature_names_in_",)
+
+
+class SavedEstimator(BaseEstimator):
+    """An estimator that can be written to one file and read back."""
+
+    _rules: ClassVar[Mapping[str, Rule]] = {}
+    """What each parameter may be."""
+    _learned: ClassVar[Mapping[str, Rule]] = {}
+    """What each attribute may be that fit learns, and a file has."""
+    _optional: ClassVar[frozenset[str]] = frozenset()
+    """Those of ``_learned`` that some models do not have."""
+    _not_saved: ClassVar[tuple[str, ...]] = ("callbacks", "checkpoint", "n_jobs")
+    """Parameters of a run, not of the model: neither written to a file nor taken from one."""
+    _parts: ClassVar[tuple[str, ...]] = ()
+    """Attributes that are fitted estimators, or None: their files are inside this one's. Their own parts have none."""
+    _file_version: ClassVar[int] = 1
+    """Which form of ``_learned`` a file has, counted up where that changes: ``load`` reads the present one only."""
+    model_card_: ModelCard
+    seed_: int
+    """Of the last fit, where the class has ``random_state``: what that says, or what was drawn from it."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to one ``.safetensors`` file; the file appears whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where to write; a file already there is replaced.
+        """
+        check_is_fitted(self)
+        self._check_learned()
+        write_model(path, self._state())
+
+    def _state(self) -> ModelState:
+        """Return what a file has; a parameter that is an estimator is known by its fitted part."""
+        optional = [name for name in (*self._optional, *_OPTIONAL) if name in vars(self)]
+        names = [*(self._learned.keys() - self._optional), "n_features_in_", *optional]
+        found: dict[str, Any] = {name: getattr(self, name) for name in names}
+        arrays: dict[str, NDArray[Any]] = {k: value for k, value in found.items() if isinstance(value, np.ndarray)}
+        values = {name: as_json(value, name) for name, value in found.items() if name not in arrays}
+        given = {name: value for name, value in self.get_params(deep=False).items() if name not in self._not_saved}
+        params = {
+            name: as_json(self.seed_ if is_source(value) else value, name)
+            for name, value in given.items()
+            if not isinstance(value, SavedEstimator)
+        }
+        for part in self._parts:
+            fitted: SavedEstimator | None = getattr(self, part)
+            own = None if fitted is None else fitted._state()
+            values[part] = None if own is None else described(own)
+            arrays.update({} if own is None else {f"{part}.{name}": array for name, array in own.arrays.items()})
+        kind = type(self)
+        return ModelState(kind.__name__, params, values, arrays, self.model_card_, kind._file_version)
+
+    @classmethod
+    def _from_state(cls, state: ModelState, name: str) -> Self:
+        """Build the estimator that a model file describes; ``name`` is the file's, for messages."""
+        parts = {part: take_part(state, part, name) for part in cls._parts}
+        found: dict[str, Any] = {**state.values, **state.arrays}
+        expected = {*cls._learned, "n_features_in_"}
+        if (expected - cls._optional) - found.keys() or found.keys() - expected - set(_OPTIONAL):
+            raise ModelFileError(f"{name}: expected {sorted(expected)} for {cls.__name__}, found {sorted(found)}")
+        if state.params.keys() - cls._rules.keys():
+            raise ModelFileError(f"{name}: expected the parameters of {cls.__name__}, found {sorted(state.params)}")
+        given = {key: value for key, value in state.params.items() if key not in cls._not_saved}
+        estimator = cls(**{key: from_json(cls._rules[key], value, f"{name}: {key}") for key, value in given.items()})
+        for attribute, value in (found | parts).items():
+            setattr(estimator, attribute, value)
+        estimator.model_card_ = state.card
+        try:
+            estimator._check_learned()
+        except ValueError as error:
+            raise ModelFileError(f"{name}: {error}") from None
+        estimator._settle_seed()
+        return estimator
+
+    def _settle_seed(self) -> None:
+        """Take the seed of a fit and of what is drawn after it from ``random_state``: once, when all is checked."""
+        if "random_state" in self._rules:
+            self.seed_ = seed_from(self.get_params(deep=False)["random_state"])
+
+    def _check_learned(self) -> None:
+        """Raise ValueError unless parameters and all that was learned follow their rules; a subclass adds sizes."""
+        check(self)
+        count().check("n_features_in_", self.n_features_in_)
+        for name, rule in self._learned.items():
+            if name not in self._optional or name in vars(self):
+                rule.check(name, getattr(self, name))
+        if "feature_names_in_" in vars(self):
+            names = vars(self)["feature_names_in_"]
+            NAMES.check("feature_names_in_", names)
+            if len(names) != self.n_features_in_:
+                raise ValueError(f"feature_names_in_: expected {self.n_features_in_} names, found {len(names)}")
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(param, learned))
+class Estimator(SavedEstimator):
+    """An estimator whose parameters and learned attributes are declared in the body of its class."""
+
+    _rules: ClassVar[Mapping[str, Rule]] = {}
+    _learned: ClassVar[Mapping[str, Rule]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "_rules" in vars(cls):  # a class that still has tables instead of declarations
+            return
+        dataclass(eq=False, repr=False, kw_only=True)(cls)
+        params, attributes = params_of(cls), learned_of(cls)
+        cls._rules = {name: one.rule for name, one in params.items()}
+        cls._learned = {name: one.rule for name, one in attributes.items() if one.saved}
+        cls._optional = frozenset(name for name, one in attributes.items() if one.optional)
+        cls._not_saved = tuple(name for name, one in params.items() if not one.saved)
+        document(cls)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; with ``deep`` also those inside settings objects, shorthands and estimators.
+
+        Parameters
+        ----------
+        deep
+            Whether to look inside: ``loss="ndcg"`` gives ``loss__k`` too.
+        """
+        params = {name: getattr(self, name) for name in self._rules}
+        if deep:
+            for name in [*params]:
+                inner = resolved(self, name)
+                if hasattr(inner, "get_params") and not isinstance(inner, type):
+                    params |= {f"{name}__{key}": value for key, value in inner.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``name__field=value`` sets a field of a settings object, of a shorthand, or of an estimator.
+
+        Parameters
+        ----------
+        **params
+            Parameters by name. ``loss="ndcg", loss__k=5`` sets the loss first and then its field.
+        """
+        nested: dict[str, dict[str, Any]] = {}
+        for key, value in params.items():
+            name, _, inner = key.partition("__")
+            if name not in self._rules:
+                raise ValueError(f"{key}: expected one of {', '.join(self._rules)} as a parameter of {self!r}")
+            if inner:
+                nested.setdefault(name, {})[inner] = value
+            else:
+                setattr(self, name, value)
+        for name, changes in nested.items():
+            self._set_inside(name, changes)
+        return self
+
+    def _set_inside(self, name: str, changes: dict[str, Any]) -> None:
+        current = resolved(self, name)
+        if hasattr(current, "set_params"):
+            current.set_params(**changes)
+            return
+        known = params_of(type(current)) if isinstance(current, Settings) else {}
+        for key in changes.keys() - known.keys():
+            able = kinds_with(self._rules[name].kinds, key)
+            hint = f"a parameter of {name}={' or '.join(map(repr, able))}" if able else "a parameter that exists"
+            raise ValueError(f"{name}__{key}: expected {hint}, found {name}={getattr(self, name)!r}")
+        setattr(self, name, replace(cast("Any", current), **changes))
+
+    def _check_learned(self) -> None:
+        """Raise ValueError unless parameters and learned attributes are as declared."""
+        super()._check_learned()
+        if is_dataclass(self):
+            check_shapes(self)

@@ -1,0 +1,76 @@
+"""Answers as JSON lines: an object per item, ``{"item": "a.jpg", "answers": [{"label": "sky", "said": "yes"}]}``.
+
+The answers have the fields of :mod:`slatewise.labeling.exchange.fields`. Items that nobody has seen are there too,
+with no answers; ``kind`` and ``content`` say what an item is, and are not read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from os import PathLike
+from typing import Any
+
+from slatewise.core.errors import DataError
+from slatewise.core.files import atomic_file
+from slatewise.core.rules import shown
+from slatewise.data._source import PathOrFile, open_source
+from slatewise.labeling.exchange.fields import as_fields, statement
+from slatewise.labeling.exchange.json_text import as_object, as_objects, parsed
+from slatewise.labeling.exchange.statements import Names, Statement, statements
+from slatewise.labeling.store.project import Project
+
+_KEYS = {"item", "kind", "content", "answers"}
+
+
+def write_json_lines(project: Project, path: str | PathLike[str]) -> None:
+    """Write an object per item."""
+    labels, items = project.labels.names(), project.items.all()
+    said: list[list[dict[str, Any]]] = [[] for _ in items]
+    for one in statements(project):
+        said[one.item].append(as_fields(one, labels))
+    with atomic_file(path) as file:
+        for item, answers in zip(items, said, strict=True):
+            row = {"item": item.id, "kind": item.kind, "content": item.content, "answers": answers}
+            file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+
+
+def read_json_lines(path: PathOrFile, names: Names, annotator: str) -> list[Statement]:
+    """Read an object per line."""
+    said: list[Statement] = []
+    with open_source(path) as source:
+        for number, text in source.text_lines():
+            if not text.strip():
+                continue
+            row = parsed(source.name, number, text)
+
+            def fault(expected: str, found: object, number: int = number) -> DataError:
+                return DataError(source.name, number, 1, expected, shown(found))
+
+            fields = as_object(row)
+            if fields is None or not set(fields) <= _KEYS:
+                raise fault(f"an object with no other keys than {', '.join(sorted(_KEYS))}", row)
+            name, answers = fields.get("item"), as_objects(fields.get("answers", []))
+            if not isinstance(name, str) or name not in names.items:
+                raise fault("item: the id of an item of the project", name)
+            if answers is None:
+                raise fault("answers: a list of objects", fields["answers"])
+            for place, answer in enumerate(answers):
+                said.append(read_object(answer, names.items[name], names, annotator, f"answers[{place}]", fault))
+    return said
+
+
+def read_object(
+    fields: dict[str, Any],
+    item: int,
+    names: Names,
+    annotator: str,
+    place: str,
+    fault: Callable[[str, object], DataError],
+) -> Statement:
+    """Read one statement of an object."""
+
+    def of_field(name: str, expected: str) -> DataError:
+        return fault(f"{place}.{name}: {expected}", fields.get(name))
+
+    return statement(fields, item, names.labels, annotator, of_field)

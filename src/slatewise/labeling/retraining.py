@@ -1,0 +1,221 @@
+"""New versions of the model from what people said so far, in a process of their own.
+
+A model learns from items of which something was asked or shown: labels that nobody answered for stay unknown, those
+that people volunteered count as unknown, and those that ``done`` closed are a no (see ADR 21 and 23). Items of the
+honest share are left out, so that all versions are measured on items that none has seen. Labels that nobody was ever
+asked for are left to the session, which takes them to be rare.
+
+A version is a file that appears whole, then a line of the project that says it is there, then one that puts it in use.
+A trainer that fails or is killed leaves the version before in use.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from threading import RLock
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.core.errors import ProjectError
+from slatewise.core.executor import thread_count
+from slatewise.core.rules import shown
+from slatewise.labeling.honest_share import HonestShare, draws
+from slatewise.labeling.item_data import ItemData
+from slatewise.labeling.model_files import keep_model, label_columns, models_folder, read_model
+from slatewise.labeling.plan import Plan
+from slatewise.labeling.quality import Quality, measure
+from slatewise.labeling.said import Said
+from slatewise.labeling.scored_items import ScoredItems, frequency_log_odds
+from slatewise.labeling.store.project import Project
+from slatewise.labeling.store.server_lock import TrainerLock
+
+_SETTING = "quality"
+_LOG = "training.log"
+_MOST_MEASURED = 10
+"""Versions that are measured again, on the items of today, when there is a new one; older ones keep their figures."""
+State: TypeAlias = Literal["idle", "training", "trained", "failed"]
+
+
+class Trained(NamedTuple):
+    """A new version."""
+
+    version: int
+    n_items: int
+    """How many it learnt from."""
+    n_known: int
+    """And how many labels of these."""
+
+
+class TrainerStatus(NamedTuple):
+    """What a trainer is doing."""
+
+    state: State
+    message: str
+    """What happened last, for people."""
+
+
+def retrain(project: Project) -> Trained:
+    """Train a new version here and now, put it in use and measure it; everybody else goes on meanwhile.
+
+    Parameters
+    ----------
+    project
+        A project; where neither features nor log-odds are attached (:class:`slatewise.labeling.ItemData`) the model
+        learns which labels come together, and sees no item as another.
+    """
+    from slatewise.cstar.ranker import CStarRanker
+
+    lock = TrainerLock(project.path)
+    try:
+        data = ItemData.seen(project)
+        plan, names, last_act = Plan.of(project), project.labels.names(), project.last_act()
+        honest = HonestShare(draws((item.id for item in project.items.all()), plan.seed), plan.share)
+        said = Said.of(project.votes(), (len(honest.draw), len(names)))
+        known = said.answered & ~honest.inside[:, None]
+        rows, columns = np.flatnonzero(known.any(axis=1)), np.flatnonzero(known.any(axis=0))
+        if len(columns) < 2:
+            raise ProjectError(f"{project.path}: expected answers for at least 2 labels, found {len(columns)}")
+        X = cast("Any", data.X)[rows] if data.kind == "features" else cast("Any", data.X)[np.ix_(rows, columns)]
+        kept = np.where(known, said.values, -1)[np.ix_(rows, columns)]
+        model = CStarRanker(scores="base" if data.kind == "features" else "pretrained", random_state=plan.seed)
+        with warnings.catch_warnings():
+            if data.kind == "nothing":  # that all labels are equally likely is meant
+                warnings.filterwarnings("ignore", "X: expected log-odds", UserWarning)
+            model.fit(X, kept, label_names=[names[label] for label in columns])
+        n_known = int((kept >= 0).sum())
+        note = f"{len(rows)} items, {n_known} labels known"
+        version = keep_model(project, model, note=note, last_act=last_act)
+        measure_versions(project, data, said, honest)
+    finally:
+        lock.release()
+    return Trained(version, len(rows), n_known)
+
+
+def measure_versions(project: Project, data: ItemData, said: Said, honest: HonestShare) -> None:
+    """Measure the last versions on the complete items of the honest share, and keep the figures in the project."""
+    plan, rows = Plan.of(project), np.flatnonzero(said.complete & honest.inside)
+    if not len(rows):
+        return
+    figures = {quality.version: quality for quality in qualities(project)}
+    truth, others = said.values[rows].clip(0), frequency_log_odds(said.values)
+    some = ItemData(cast("NDArray[np.float64]", data.X[rows]), data.kind)
+    for version in [version for version in project.models.all() if version.path][-_MOST_MEASURED:]:
+        try:
+            model = read_model(project, version)
+            scored = ScoredItems.by_model(model, some, label_columns(project, model), others)
+        except (ProjectError, ValueError, OSError) as error:
+            warnings.warn(f"model {version.number} is not measured: {error}", stacklevel=2)
+            continue
+        figures[version.number] = measure(scored.rows, truth, plan, version.number)
+    project.settings.set(_SETTING, [quality.as_json() for _, quality in sorted(figures.items())])
+
+
+def qualities(project: Project) -> list[Quality]:
+    """Return what the versions of a project's model are worth on the honest share, the oldest first."""
+    kept: object = project.settings.get(_SETTING, [])
+    try:
+        return [Quality.from_json(one) for one in cast("list[dict[str, Any]]", kept)]
+    except (TypeError, KeyError, AttributeError, ValueError):
+        expected = "figures of versions of the model"
+        raise ProjectError(f"{project.path}: expected {expected} in its settings, found {shown(kept)}") from None
+
+
+class Trainer:
+    """Trains new versions in another process; may be used from any thread.
+
+    Parameters
+    ----------
+    project
+        The project.
+
+    Examples
+    --------
+    A page calls :meth:`poll` every second or so, and :meth:`start` when somebody presses the button.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self._project, self._lock = project, RLock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._status = TrainerStatus("idle", "")
+        self._tried = 0
+
+    @property
+    def status(self) -> TrainerStatus:
+        """What it is doing, and what happened last."""
+        with self._lock:
+            self._collect()
+            return self._status
+
+    def start(self) -> bool:
+        """Begin to train, unless that is under way; return whether it began."""
+        with self._lock:
+            self._collect()
+            if self._process is not None:
+                return False
+            self._tried = self._project.last_act()
+            command = [sys.executable, "-m", "slatewise.labeling.training_process", str(self._project.path.resolve())]
+            with open(self._log(), "wb") as log:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=log,
+                    # One core at least is left to those who answer.
+                    env=os.environ | {"SLATEWISE_THREADS": str(max(thread_count() - 1, 1))},
+                )
+            self._status = TrainerStatus("training", "A new version is being trained.")
+            return True
+
+    def poll(self) -> TrainerStatus:
+        """Begin to train if that is due: after so many acts as the plan of the project says."""
+        with self._lock:
+            every = Plan.of(self._project).retrain_every
+            if every and self.status.state != "training" and self._acts_since() >= every:
+                self.start()
+            return self._status
+
+    def wait(self, seconds: float | None = None) -> TrainerStatus:
+        """Wait until it is done, or so long."""
+        process = self._process
+        if process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(seconds)
+        return self.status
+
+    def stop(self) -> None:
+        """End the training that is under way; the version before stays in use."""
+        with self._lock:
+            if self._process is not None:
+                self._process.terminate()
+                self._process.wait()
+            self._collect()
+
+    def _acts_since(self) -> int:
+        seen = max((version.last_act for version in self._project.models.all()), default=0)
+        return self._project.last_act() - max(seen, self._tried)
+
+    def _collect(self) -> None:
+        """Note how the process ended, if it did."""
+        code = None if self._process is None else self._process.poll()
+        if code is None:
+            return
+        self._process = None
+        said = self._log().read_text(errors="replace").strip().splitlines()
+        if code == 0:
+            self._status = TrainerStatus("trained", said[-1] if said else "")
+            return
+        reason = f"it was ended by {signal.Signals(-code).name}" if code < 0 else said[-1] if said else f"exit {code}"
+        message = f"No new version: {reason}. The version before stays in use."
+        self._status = TrainerStatus("failed", message)
+        self._project.audit.add("training failed", None, reason=reason)
+
+    def _log(self) -> Path:
+        return models_folder(self._project) / _LOG

@@ -1,0 +1,315 @@
+"""One person's labeling of a project: an item, the best next question, an answer, and so on.
+
+Every act is on the disk when its method returns. Scores of items are computed once per version of the model, so that an
+answer costs the sums over the sets of labels of one row.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+
+from slatewise.core.rules import one_of, shown
+from slatewise.labeling.exchange.formats import FORMATS, export_answers, format_of
+from slatewise.labeling.item_view import WORDS, ItemView, Question, Word
+from slatewise.labeling.plan import ORDERS, By
+from slatewise.labeling.store import clocks
+from slatewise.labeling.store.acts import whole
+from slatewise.labeling.store.project import Project
+from slatewise.labeling.store.records import How, Undone
+from slatewise.labeling.store.votes import HOWS
+from slatewise.labeling.visit import Visit
+from slatewise.labeling.workbench import Workbench
+
+if TYPE_CHECKING:
+    from slatewise.core.checks import Sparse
+    from slatewise.cstar.ranker import CStarRanker
+
+_SOMEBODY_ELSE = "Your time for this item ran out and somebody else has it now; what you say is kept all the same."
+_WORD, _ORDER = one_of(*WORDS), one_of(*ORDERS)
+
+
+class Session:
+    """One person's labeling; may be used from any thread.
+
+    An item that the person had when a session ended, even if it was killed, is open again in the next one.
+
+    Parameters
+    ----------
+    project
+        The project, open for writing.
+    annotator
+        The person's name.
+    model, features, scores
+        As of :class:`Workbench`. Default: what the project has.
+    workbench
+        What it shares with other sessions of the project. Default: one of its own.
+
+    Attributes
+    ----------
+    annotator, name
+        The person's number and name.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from slatewise.labeling import Item, Plan
+    >>> with TemporaryDirectory() as folder:
+    ...     texts = [Item("a", "text", "Waves on a beach."), Item("b", "text", "A street at night.")]
+    ...     with Project.create(Path(folder, "tags.db"), ["sea", "sky"], texts) as project:
+    ...         session = Session(project, "Ann", scores=[[-2.0, 0.5], [1.0, -9.0]])
+    ...         item = session.next_item()
+    ...         question = session.question
+    ...         view = session.answer(question.label, "yes", milliseconds=800)
+    ...         item, question.name, question.reason.text, view.chance > 0.99, view.enough
+    (1, 'sea', '73% likely', True, True)
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        annotator: str,
+        model: CStarRanker | None = None,
+        features: ArrayLike | Sparse | None = None,
+        scores: ArrayLike | None = None,
+        *,
+        workbench: Workbench | None = None,
+    ) -> None:
+        if workbench is not None and any(part is not None for part in (model, features, scores)):
+            raise ValueError("workbench: expected it, or a model and features or scores, found both")
+        self._workbench = workbench or Workbench(project, model, features, scores)
+        self._project, self.annotator, self.name = project, project.people.number(annotator), annotator
+        self._lock = RLock()
+        self._visit: Visit | None = None
+        self._view: ItemView | None = None
+        self._leased, self._taken, self._n_acts = 0.0, False, 0
+        for item in project.leases.held(self.annotator):
+            if self._visit is None and project.state(item, self.annotator).mark == "open":
+                self.open(item)
+
+    @property
+    def item(self) -> int | None:
+        """The number of the item that is open, None where none is."""
+        return None if self._visit is None else self._visit.item
+
+    @property
+    def view(self) -> ItemView | None:
+        """What to show of the open item; the same until anybody says something of it. None where no item is open."""
+        with self._lock:
+            if self._visit is not None and self._project.n_acts(self._visit.item) != self._n_acts:
+                self._again()  # an import, a reviewer, or another process
+            return self._last_view()
+
+    @property
+    def question(self) -> Question | None:
+        """The best next question about the open item; None where none is open, or nothing is left to ask."""
+        return None if self.view is None else self.view.question
+
+    def next_item(self, by: By | None = None) -> int | None:
+        """Leave the open item and open the best one that nobody has; return its number, None where none is left.
+
+        Parameters
+        ----------
+        by : {"file order", "least sure", "most gain", "disagreement"}, optional
+            What is best. Default: as the plan of the project says. The plan's share without the model comes in between.
+        """
+        if by is not None:
+            _ORDER.check("by", by)
+        with self._lock:
+            self._workbench.refresh()
+            left = self.item
+            if left is not None:
+                self._workbench.left(left)
+            for item in self._workbench.choose(self.annotator, by, left):
+                if self.open(item):
+                    return item
+            self._leave()
+            return None
+
+    def open(self, item: int) -> bool:
+        """Open an item instead of the one that is open; return whether that can be: others may have it."""
+        with self._lock:
+            left, plan = self.item, self._workbench.bench.plan
+            item = whole("item", item)
+            if not self._project.leases.claim(
+                item,
+                self.annotator,
+                overlap=plan.overlap,
+                seconds=plan.lease_seconds,
+                instead_of=None if left == item else left,
+            ):
+                return False
+            self._leased, self._taken = clocks.steady_clock(), False
+            self._begin(item)
+            return True
+
+    def answer(self, label: int | str, said: Word, *, milliseconds: int | None = None) -> ItemView:
+        """Record an answer; return what to show next.
+
+        Parameters
+        ----------
+        label
+            The number or the name of a label. An answer to another one than the question counts as volunteered.
+        said : {"yes", "no", "don't know"}
+            The answer; it supersedes what the person said of the label before.
+        milliseconds
+            How long it took.
+        """
+        _WORD.check("said", said)
+        with self._lock:
+            visit, view, number = self._open_visit(), self._last_view(), self._number(label)
+            assert view is not None
+            was_asked = visit.how[number] == HOWS.index("asked")
+            is_asked = view.question is not None and view.question.label == number
+            how: How = "asked" if was_asked or is_asked else "volunteered"
+            return self._record(visit, view, number, WORDS[said], how, milliseconds)
+
+    def volunteer(self, label: int | str, said: Word = "yes", *, milliseconds: int | None = None) -> ItemView:
+        """Record what nobody asked for; return what to show next. The parameters are those of :meth:`answer`."""
+        _WORD.check("said", said)
+        with self._lock:
+            visit, view, number = self._open_visit(), self._last_view(), self._number(label)
+            assert view is not None
+            return self._record(visit, view, number, WORDS[said], "volunteered", milliseconds)
+
+    def done(
+        self, shown: Mapping[int, float | None] | Sequence[int] | None = None, *, milliseconds: int | None = None
+    ) -> None:
+        """End the open item. Labels that the list shows and nobody said anything of are a no, recorded as closed.
+
+        Parameters
+        ----------
+        shown
+            The labels that the page listed, or a mapping to how likely they were. Default: those of the view.
+        milliseconds
+            How long it took.
+        """
+        with self._lock:
+            visit, view = self._open_visit(), self._last_view()
+            assert view is not None
+            if shown is None:
+                listed = {label.label: label.probability for label in view.listed if label.said is None}
+                shown = {} if visit.honest else listed | visit.from_list
+            model = view.version
+            self._project.done(visit.item, self.annotator, shown, milliseconds=milliseconds, model=model)
+            self._ended(visit)
+
+    def skip(self, *, milliseconds: int | None = None) -> None:
+        """Leave the open item to others; what was said of it stays."""
+        with self._lock:
+            visit = self._open_visit()
+            self._project.skip(visit.item, self.annotator, milliseconds=milliseconds)
+            self._ended(visit)
+            self._project.leases.release(visit.item, self.annotator)
+
+    def undo(self) -> Undone | None:
+        """Take back the person's last act, of any item, and open that item; return the act, None if there is none."""
+        with self._lock:
+            undone = self._project.undo(self.annotator)
+            if undone is None:
+                return None
+            if undone.item == self.item or not self.open(undone.item):
+                self._again()
+            return undone
+
+    def settle(self, item: int, label: int | str, said: Word) -> None:
+        """Decide as a reviewer what others dispute, see :class:`slatewise.labeling.Agreement`."""
+        _WORD.check("said", said)
+        self._project.answer(item, self._number(label), WORDS[said], self.annotator, how="reviewed")
+
+    def export(self, path: str | os.PathLike[str], format: str | None = None, **options: Any) -> None:
+        """Write what everybody said to a file, as :func:`slatewise.labeling.export_answers` does.
+
+        The formats that need features take those of the session.
+        """
+        if FORMATS[format_of(path, format)].needs_features:
+            data = self._workbench.item_data()
+            options = {"X": None if data is None else data.X} | options
+        export_answers(self._project, path, format, **options)
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    def _last_view(self) -> ItemView | None:
+        """Return what the person was shown, and says something to, whatever others said since."""
+        if self._view is None and self._visit is not None:
+            notes = self._workbench.notes() if not self._visit.honest else ()
+            self._view = self._visit.view(self._workbench.bench, (*notes, *([_SOMEBODY_ELSE] * self._taken)))
+        return self._view
+
+    def _record(
+        self, visit: Visit, view: ItemView, label: int, said: int, how: How, milliseconds: int | None
+    ) -> ItemView:
+        believed = float(view.probability[label])
+        probability = believed if 0.0 <= believed <= 1.0 else None  # NaN: there is no model in this
+        self._project.answer(
+            visit.item,
+            label,
+            said,
+            self.annotator,
+            how=how,
+            milliseconds=milliseconds,
+            model=view.version,
+            probability=probability,
+        )
+        if how == "volunteered" and probability is not None and any(one.label == label for one in view.listed):
+            visit.from_list[label] = probability
+        visit.note(label, said, how)
+        self._n_acts += 1
+        self._keep_lease(visit)
+        self._view = None
+        after = self.view
+        assert after is not None
+        return after
+
+    def _keep_lease(self, visit: Visit) -> None:
+        """Make the lease longer when half of it is over: not with every answer, because that flushes the disk."""
+        plan = self._workbench.bench.plan
+        if clocks.steady_clock() - self._leased < plan.lease_seconds / 2:
+            return
+        has_it = self._project.leases.claim(
+            visit.item, self.annotator, overlap=plan.overlap, seconds=plan.lease_seconds
+        )
+        self._taken = not has_it
+        self._leased = clocks.steady_clock()
+
+    def _begin(self, item: int) -> None:
+        if self._visit is not None:
+            self._workbench.left(self._visit.item)
+        self._workbench.opened(item)
+        self._n_acts = self._project.n_acts(item)  # before the votes, so that nothing is missed
+        self._visit = Visit.of(item, self.annotator, self._project.votes(item), self._workbench.bench)
+        self._view = None
+
+    def _again(self) -> None:
+        """Read what stands of the open item."""
+        if self._visit is not None:
+            from_list = self._visit.from_list
+            self._begin(self._visit.item)
+            self._visit.from_list = from_list
+
+    def _ended(self, visit: Visit) -> None:
+        self._workbench.left(visit.item)
+        self._visit = self._view = None
+
+    def _leave(self) -> None:
+        if self._visit is not None:
+            self._project.leases.release(self._visit.item, self.annotator)
+            self._visit = self._view = None
+
+    def _open_visit(self) -> Visit:
+        if self._visit is None:
+            raise ValueError("item: expected one that is open, found none: call next_item")
+        return self._visit
+
+    def _number(self, label: int | str) -> int:
+        if isinstance(label, str):
+            return self._project.labels.number(label)
+        number = whole("label", label)
+        if not 0 <= number < len(self._workbench.bench.names):
+            raise ValueError(f"label: expected the number of one that is there, found {shown(label)}")
+        return number

@@ -1,1 +1,0 @@
-"""The model file, saving and loading, checkpoints, and what estimators share."""
