@@ -13,7 +13,7 @@ from slatewise._version import __version__
 from slatewise.core.by_name import on_first_use
 
 if TYPE_CHECKING:
-    from slatewise import client, cluster, data, datasets, inference, labeling, losses, metrics
+    from slatewise import client, cluster, data, datasets, inference, kernels, labeling, losses, metrics
     from slatewise.cstar.ranker import CStarRanker
     from slatewise.estimators.best_feature import BestFeatureRanker
     from slatewise.latent.cooccurrence_ranker import CooccurrenceRanker
@@ -45,13 +45,14 @@ __all__ = [
     "data",
     "datasets",
     "inference",
+    "kernels",
     "labeling",
     "load",
     "losses",
     "metrics",
 ]
 
-_MODULES = frozenset({"client", "cluster", "data", "datasets", "inference", "labeling", "losses", "metrics"})
+_MODULES = frozenset({"client", "cluster", "data", "datasets", "inference", "kernels", "labeling", "losses", "metrics"})
 _HOMES = {**{name: row.home for name, row in ESTIMATORS.items()}, "load": "slatewise.persistence.saving"}
 
 _first_use = on_first_use(globals(), _HOMES)
