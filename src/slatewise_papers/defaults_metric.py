@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from slatewise.core.progress import track
-from slatewise.core.results import NothingLearntWarning
+from slatewise.core.results import NothingLearnedWarning
 from slatewise.metric_learning.ranker import Loss, MetricRanker
 from slatewise_papers._reproduction import Row
 from slatewise_papers.mlr_data import ClassProblem, Fold, inner_folds, load_problem
@@ -43,7 +43,7 @@ def rows(quick: bool, seed: int) -> list[Row]:
             scaled = fold.mapped(standard(fold.X))
             for method, learn in METHODS.items():
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", NothingLearntWarning)  # the table shows it
+                    warnings.simplefilter("ignore", NothingLearnedWarning)  # the table shows it
                     learned = learn(scaled)
                 errors.setdefault(method, []).append(error(scaled, learned))
         table += [Row(f"{name}: {method}", _mean(values), None) for method, values in errors.items()]

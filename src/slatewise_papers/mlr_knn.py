@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from slatewise.core.results import ConvergenceWarning, NothingLearntWarning
+from slatewise.core.results import ConvergenceWarning, NothingLearnedWarning
 from slatewise.metric_learning.ranker import MetricRanker
 from slatewise_papers.learners.mlcc import collapse_classes
 from slatewise_papers.mlr_data import Floats, Fold, Ints
@@ -193,7 +193,7 @@ def _learn(method: Method, fold: Scaled, settings: Sequence[Setting]) -> list[Fo
         rows = fold[scaling]
         some = list(dict.fromkeys(one._replace(beside=False) for one in settings if one.scaling is scaling))
         with warnings.catch_warnings():
-            for category in (ConvergenceWarning, NothingLearntWarning):  # judged by neighbours, not by the objective
+            for category in (ConvergenceWarning, NothingLearnedWarning):  # judged by neighbours, not by the objective
                 warnings.simplefilter("ignore", category)
             maps = method.learn(rows.X, rows.y, some)
         for setting, learned in zip(some, maps, strict=True):

@@ -21,7 +21,7 @@ import slatewise
 from slatewise import MetricRanker, load
 from slatewise.core import devices
 from slatewise.core.errors import ModelFileError
-from slatewise.core.results import ConvergenceWarning, NothingLearntWarning
+from slatewise.core.results import ConvergenceWarning, NothingLearnedWarning
 from slatewise.metric_learning import mahalanobis
 from slatewise.persistence.file import read_model, write_model
 
@@ -29,7 +29,7 @@ LOSSES = ["auc", "precision", "map", "mrr", "ndcg", "knn"]
 
 
 # Some of scikit-learn's own data have labels at random: there is nothing to learn, and fit says so.
-@pytest.mark.filterwarnings("ignore::slatewise.core.results.NothingLearntWarning")
+@pytest.mark.filterwarnings("ignore::slatewise.core.results.NothingLearnedWarning")
 @parametrize_with_checks([MetricRanker()])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
@@ -99,7 +99,7 @@ def test_in_a_pipeline_and_in_a_search(wine):
     model = make_pipeline(StandardScaler(), MetricRanker(), KNeighborsClassifier(3))
     search = GridSearchCV(model, {"metricranker__C": [0.1, 10.0]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.95
-    with pytest.warns(NothingLearntWarning):
+    with pytest.warns(NothingLearnedWarning):
         alone = GridSearchCV(MetricRanker(), {"C": [1e-4, 10.0]}, cv=3).fit(*wine)
     assert alone.best_params_ == {"C": 10.0}
 
@@ -349,13 +349,13 @@ def test_constant_features_and_shifts(wine):
     more = MetricRanker(tol=1e-4).fit(np.column_stack([X + 3.0, np.full(len(X), 5.0)]), y)
     assert more.objective_ == pytest.approx(plain.objective_, rel=2e-4)
     assert np.abs(more.components_[:, -1]).max() < 1e-9
-    with pytest.warns(NothingLearntWarning, match="1.0000 of it"):
+    with pytest.warns(NothingLearnedWarning, match="1.0000 of it"):
         wide = MetricRanker().fit(np.ones((6, 9)), [0, 0, 0, 1, 1, 1])
     assert wide.transform(np.ones((4, 9))).shape == (4, 0)
-    with pytest.warns(NothingLearntWarning):
+    with pytest.warns(NothingLearnedWarning):
         tenths = MetricRanker().fit(np.full((6, 2), 0.1), [0, 0, 0, 1, 1, 1])
     assert tenths.components_.shape == (0, 2)
-    with pytest.warns(NothingLearntWarning):
+    with pytest.warns(NothingLearnedWarning):
         nothing = MetricRanker().fit(np.ones((6, 2)), [0, 0, 0, 1, 1, 1])
     assert nothing.distances(np.ones((4, 2))).tolist() == [[0.0] * 6] * 4
     assert nothing.get_metric()([1.0, 2.0], [3.0, 4.0]) == 0.0

@@ -11,7 +11,7 @@ from sklearn.preprocessing import scale
 from tests.metric_judge import nearest_of, planes, risk, same_class
 
 from slatewise import MetricRanker
-from slatewise.core.results import NothingLearntWarning
+from slatewise.core.results import NothingLearnedWarning
 from slatewise.inference import most_violated
 from slatewise.metric_learning.task import make_task
 from slatewise.metrics import AP
@@ -26,7 +26,7 @@ def few_points(seed):
     return rng.normal(size=(6, 2)) * [1.0, 3.0] + 3.0 * y[:, None], y
 
 
-@pytest.mark.filterwarnings("ignore::slatewise.core.results.NothingLearntWarning")
+@pytest.mark.filterwarnings("ignore::slatewise.core.results.NothingLearnedWarning")
 @pytest.mark.parametrize("pairs", ["top", "all"])
 @pytest.mark.parametrize("targets", ["all", 2])
 @pytest.mark.parametrize("loss", LOSSES)
@@ -86,7 +86,7 @@ def test_every_loss_learns_as_it_comes(load, loss):
 
 def test_nothing_learnt_is_a_warning_with_numbers(wine_rows):
     X, y = wine_rows
-    with pytest.warns(NothingLearntWarning, match="nothing or next to nothing was learned") as caught:
+    with pytest.warns(NothingLearnedWarning, match="nothing or next to nothing was learned") as caught:
         ranker = MetricRanker("knn", targets="all", pairs="all").fit(X, y)
     assert len(ranker.components_)  # what was found is kept
     text = str(caught[0].message)
@@ -94,9 +94,9 @@ def test_nothing_learnt_is_a_warning_with_numbers(wine_rows):
     assert zero == pytest.approx(1.0)
     assert bound == pytest.approx(ranker.lower_bound_, rel=1e-5)
     assert "targets=k" in text
-    with pytest.warns(NothingLearntWarning, match="C=0.01"):
+    with pytest.warns(NothingLearnedWarning, match="C=0.01"):
         MetricRanker("auc", C=0.01).fit(X, y)
-    with pytest.warns(NothingLearntWarning, match="C=0.001"):
+    with pytest.warns(NothingLearnedWarning, match="C=0.001"):
         MetricRanker("auc").path(X, y, [0.001, 1.0])
 
 
@@ -109,7 +109,7 @@ def test_ranking_worse_than_euclid_is_a_warning_with_numbers(scaled):
         MetricRanker(tol=1e-2).fit(X, y)  # a warning would be an error
         return
     with pytest.warns(
-        NothingLearntWarning, match="worse than nothing was learned: the learned distance ranks"
+        NothingLearnedWarning, match="worse than nothing was learned: the learned distance ranks"
     ) as caught:
         ranker = MetricRanker(tol=1e-2).fit(X, y)
     assert ranker.lower_bound_ < 0.97  # the neighborhood of W = 0 is not what it is about

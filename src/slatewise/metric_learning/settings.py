@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from slatewise.core.checks import relevance_rows
 from slatewise.core.label_sets import check_labels
-from slatewise.core.results import NothingLearntWarning
+from slatewise.core.results import NothingLearnedWarning
 from slatewise.core.row_kernels import check_basis
 from slatewise.core.sparse import sparse_rows
 from slatewise.estimators.transformer import check_classes
@@ -164,7 +164,7 @@ def warn_if_nothing_learnt(ranker: MetricRanker, task: Task, W: NDArray[np.float
             f"nothing or next to nothing was learned: the objective of W = 0 is {at_zero:.6g}, and no W is below "
             f"{ranker.lower_bound_:.6g}, {ranker.lower_bound_ / at_zero:.4f} of it {setting}: "
             f"raise C{', or set targets=k' if all_pairs else ''}, or look at the features",
-            NothingLearntWarning,
+            NothingLearnedWarning,
             stacklevel=4,
         )
         return
@@ -175,7 +175,7 @@ def warn_if_nothing_learnt(ranker: MetricRanker, task: Task, W: NDArray[np.float
             "worse than nothing was learned: the learned distance ranks the training queries worse than the Euclidean "
             f"one, 1 - {task.judge.name} is {loss:.4g} instead of {task.euclidean_loss:.4g} {setting}: "
             f"raise {more}, look at the features, or keep to the Euclidean distance",
-            NothingLearntWarning,
+            NothingLearnedWarning,
             stacklevel=4,
         )
 
