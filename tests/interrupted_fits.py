@@ -11,7 +11,16 @@ import numpy as np
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
-from slatewise import CStarRanker, GraphMatcher, LatentRanker, MarginRanker, MatchingRanker, MetricRanker, datasets
+from slatewise import (
+    CStarRanker,
+    GraphMatcher,
+    LatentRanker,
+    MarginRanker,
+    MatchingRanker,
+    MetricRanker,
+    datasets,
+    losses,
+)
 from tests.matched_graphs import noisy_copies
 
 
@@ -58,7 +67,7 @@ FITS = {
     "labels, as it comes": (CStarRanker(), scenes),
     "labels, likelihood": (CStarRanker(2, "pretrained", surrogate="likelihood-k"), scored_labels),
     "labels, bundle": (CStarRanker(2, "linear", C=30.0, surrogate="max-margin", learner="bundle", tol=0.1), scenes),
-    "points": (MetricRanker("precision", C=100.0), wine),
+    "points": (MetricRanker(losses.Precision(3), C=100.0), wine),
 }
 
 

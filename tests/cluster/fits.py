@@ -8,7 +8,7 @@ from slatewise import CStarRanker, GraphMatcher, MarginRanker, MatchingRanker, M
 
 BLOCKS = {
     "slatewise.metric_learning.margin_hinge.BLOCK_BYTES": 1 << 11,
-    "slatewise.metric_learning.mahalanobis.BLOCK_BYTES": 1 << 13,
+    "slatewise.metric_learning.distance.BLOCK_BYTES": 1 << 13,
     "slatewise.cstar.hinge.BLOCK_BYTES": 1 << 11,
     "slatewise.cstar.adjusted._TERMS": 1,
     "slatewise.cstar.adjusted._ROWS": 16,

@@ -18,11 +18,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.metric_judge import same_class
 
 import slatewise
-from slatewise import MetricRanker, load
+from slatewise import MetricRanker, kernels, load, losses
 from slatewise.core import devices
 from slatewise.core.errors import ModelFileError
 from slatewise.core.results import ConvergenceWarning, NothingLearnedWarning
-from slatewise.metric_learning import mahalanobis
+from slatewise.metric_learning import distance
 from slatewise.persistence.file import read_model, write_model
 
 LOSSES = ["auc", "precision", "map", "mrr", "ndcg", "knn"]
@@ -151,10 +151,10 @@ def test_queries_outside_the_catalogue(wine):
 def test_grades(wine):
     X, y = wine[0][::3], wine[1][::3]
     grades = csr_array(np.maximum(0, 2 - np.abs(y[:, None] - y)).astype(float))
-    top = MetricRanker(loss="map", threshold=2).fit(X, relevance=grades)
+    top = MetricRanker(losses.MAP(threshold=2)).fit(X, relevance=grades)
     same = MetricRanker(loss="map").fit(X, y)
     np.testing.assert_array_equal(top.components_, same.components_)
-    graded = MetricRanker(loss="ndcg", k=5, C=10).fit(X, relevance=grades)
+    graded = MetricRanker(losses.NDCG(5), C=10).fit(X, relevance=grades)
     assert graded.objective_ - graded.lower_bound_ <= 1e-3 * graded.objective_
     with pytest.raises(ValueError, match="whole grades"):
         MetricRanker(loss="ndcg").fit(X, relevance=grades * 0.3)
@@ -202,7 +202,7 @@ def test_a_path_certifies_every_C(wine):
 def test_kernels(wine):
     X, y = wine[0][:, :6], wine[1]
     train, test = np.arange(0, 178, 2), np.arange(1, 178, 6)
-    direct = MetricRanker(kernel="rbf", gamma=0.1, C=50).fit(X[train], y[train])
+    direct = MetricRanker(kernel=kernels.Rbf(0.1), C=50).fit(X[train], y[train])
     K = rbf_kernel(X[train], gamma=0.1)
     given = MetricRanker(kernel="precomputed", C=50).fit(K, y[train])
     assert given.objective_ == pytest.approx(direct.objective_, rel=2e-3)
@@ -210,7 +210,7 @@ def test_kernels(wine):
     assert Z.shape == (len(test), len(direct.components_))
     assert other.shape == (len(test), len(given.components_))
     assert direct.score(X[test], y[test]) > MetricRanker(C=50).fit(X[train], y[train]).score(X[test], y[test]) - 0.05
-    few = MetricRanker(kernel="rbf", gamma=0.1, C=50, n_components=20).fit(X[train], y[train])
+    few = MetricRanker(kernel=kernels.Rbf(0.1, n_basis=20), C=50).fit(X[train], y[train])
     assert few.basis_.shape == (20, 6)
     assert few.objective_ >= direct.lower_bound_
     with pytest.raises(ValueError, match="queries"):
@@ -324,6 +324,62 @@ def test_n_components_is_the_most_rank(wine, regularizer):
     assert [len(ranker.components_) for ranker in path] == [2, 2]
 
 
+@pytest.mark.filterwarnings("ignore:worse than nothing was learned")
+def test_n_components_with_a_kernel(wine):
+    X, y = wine[0][::2], wine[1][::2]
+    free = MetricRanker(kernel="rbf", C=20.0).fit(X, y)
+    few = MetricRanker(kernel="rbf", C=20.0, n_components=1).fit(X, y)
+    assert few.components_.shape == (1, len(few.basis_))
+    assert len(free.components_) > 1
+    assert free.lower_bound_ <= few.lower_bound_ <= free.objective_ < few.objective_
+    more = MetricRanker(kernel="rbf", C=20.0, n_components=10_000).fit(X, y)
+    np.testing.assert_array_equal(more.components_, free.components_)
+
+
+def test_a_model_has_only_the_attributes_of_its_data_and_kernel(wine, tmp_path):
+    X, y = np.abs(wine[0][::3]), wine[1][::3]
+    optional = {"basis_", "gamma_", "catalogue_labels_", "classes_"}
+    lists = {"relevance": csr_array((y[:, None] == y).astype(float))}
+    ranker = MetricRanker()
+    for parameters, given, expected in [
+        ({}, {"y": y}, {"catalogue_labels_", "classes_"}),
+        ({"kernel": "rbf"}, {"y": np.eye(3)[y]}, {"basis_", "gamma_", "catalogue_labels_"}),
+        ({"kernel": "intersection"}, {"y": y}, {"basis_", "catalogue_labels_", "classes_"}),
+        ({"kernel": "linear"}, lists, set()),
+    ]:
+        ranker.set_params(**parameters).fit(X, **given)
+        assert optional & vars(ranker).keys() == expected
+        ranker.save(tmp_path / "m")
+        back = load(tmp_path / "m")
+        assert optional & vars(back).keys() == expected
+        np.testing.assert_array_equal(back.transform(X), ranker.transform(X))
+        state = read_model(tmp_path / "m")
+        for name in optional:
+            lost = {key: value for key, value in state.arrays.items() if key != name}
+            values = {key: value for key, value in state.values.items() if key != name}
+            if name not in expected:
+                values["gamma_"] = 1.0
+            if name == "catalogue_labels_" and "classes_" not in expected:
+                continue  # labels are what a file of lists may lack
+            write_model(tmp_path / "altered", replace(state, arrays=lost, values=values))
+            if (lost.keys(), values) != (state.arrays.keys(), state.values):
+                with pytest.raises(ModelFileError, match=r"_: expected"):
+                    load(tmp_path / "altered")
+
+
+def test_a_search_reaches_into_the_loss_and_the_kernel(wine):
+    X, y = np.abs(wine[0][::2]), wine[1][::2]
+    ranker = MetricRanker("ndcg", kernel="rbf", tol=1e-2)
+    grid = {"loss__k": [2, 4], "kernel__gamma": [0.01, 0.1]}
+    search = GridSearchCV(ranker, grid, cv=2).fit(X, y)
+    assert search.best_estimator_.loss == losses.NDCG(search.best_params_["loss__k"])
+    assert search.best_estimator_.gamma_ == search.best_params_["kernel__gamma"]
+    with pytest.raises(ValueError, match="loss__k: expected a parameter of loss='precision' or 'ndcg' or 'knn'"):
+        MetricRanker("map").set_params(loss__k=3)
+    with pytest.raises(ValueError, match="kernel__gamma: expected a parameter of kernel='rbf' or 'chi2'"):
+        MetricRanker().set_params(kernel__gamma=3)
+
+
 def test_single_precision_in_and_out(wine):
     X, y = wine
     ranker = MetricRanker().fit(X.astype(np.float32), y)
@@ -365,28 +421,28 @@ def test_constant_features_and_shifts(wine):
 
 
 BAD = [
-    ({"loss": "other"}, {}, "loss: expected one of"),
-    ({"k": 0}, {}, "k: expected"),
-    ({"k": 2.5}, {}, "k: expected"),
+    ({"loss": "other"}, {}, "loss: expected 'auc', 'precision', 'map', 'mrr', 'ndcg', 'knn' or"),
+    ({"loss": 3}, {}, "loss: expected"),
     ({"C": 0}, {}, "C: expected"),
     ({"C": "much"}, {}, "C: expected"),
     ({"C": np.inf}, {}, "C: expected"),
     ({"regularizer": "l1"}, {}, "regularizer: expected one of"),
     ({"tol": -1.0}, {}, "tol: expected"),
     ({"max_iter": 0}, {}, "max_iter: expected"),
-    ({"kernel": "other"}, {}, "kernel: expected one of"),
+    ({"kernel": "other"}, {}, "kernel: expected 'linear' or 'rbf', 'chi2', 'intersection', 'precomputed' or"),
     ({"kernel": "chi2"}, {}, "histogram"),
     ({"kernel": "precomputed"}, {}, "symmetric"),
     ({"kernel": "precomputed"}, {"X": np.zeros((20, 20))}, "not 0 everywhere"),
     ({"unlisted": "maybe"}, {}, "unlisted: expected one of"),
-    ({"threshold": "high"}, {}, "threshold: expected"),
     ({"n_components": 0}, {}, "n_components: expected"),
     ({"n_components": 4}, {}, "n_components: expected at most 3"),
     ({"targets": 0}, {}, "targets: expected"),
     ({"targets": True}, {}, "targets: expected"),
     ({"targets": "nearest"}, {}, "targets: expected"),
     ({"pairs": "few"}, {}, "pairs: expected one of"),
-    ({"gamma": -1.0}, {}, "gamma: expected"),
+    ({"kernel": 0.5}, {}, "kernel: expected"),
+    ({}, {"callbacks": print}, "callbacks: expected"),
+    ({}, {"checkpoint": 3}, "checkpoint: expected"),
     ({}, {"y": None}, "requires y to be passed"),
     ({}, {"y": np.zeros(20)}, "1 class"),
     ({}, {"y": np.arange(20)}, "relevant and irrelevant"),
@@ -472,7 +528,7 @@ def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, wine, change):
 
 
 def test_same_bits_with_any_number_of_threads(wine, monkeypatch):
-    monkeypatch.setattr(mahalanobis, "BLOCK_BYTES", 20_000)
+    monkeypatch.setattr(distance, "BLOCK_BYTES", 20_000)
     one, two = (MetricRanker(loss="map", C=20, n_jobs=threads).fit(*wine) for threads in (1, 2))
     np.testing.assert_array_equal(one.components_, two.components_)
     assert (one.objective_, one.lower_bound_) == (two.objective_, two.lower_bound_)
@@ -480,7 +536,7 @@ def test_same_bits_with_any_number_of_threads(wine, monkeypatch):
 
 def test_callbacks_see_the_gap_close(wine):
     rounds = []
-    MetricRanker(callbacks=[rounds.append]).fit(*wine)
+    MetricRanker().fit(*wine, callbacks=[rounds.append])
     assert rounds[-1].gap <= 1e-3 <= rounds[0].gap
     assert all(later.lower_bound >= earlier.lower_bound for earlier, later in pairwise(rounds))
 
@@ -492,13 +548,13 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path, wine):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        MetricRanker(checkpoint=path, callbacks=[stop]).fit(*wine)
+        MetricRanker().fit(*wine, checkpoint=path, callbacks=[stop])
     with pytest.raises(ValueError, match="checkpoint"):
-        MetricRanker(checkpoint=path).fit(wine[0][:100], wine[1][:100])
+        MetricRanker().fit(wine[0][:100], wine[1][:100], checkpoint=path)
     with pytest.raises(ValueError, match="checkpoint"):
-        MetricRanker(C=2, checkpoint=path).fit(*wine)
+        MetricRanker(C=2).fit(*wine, checkpoint=path)
     assert os.path.exists(path)
-    MetricRanker(checkpoint=path).fit(*wine)
+    MetricRanker().fit(*wine, checkpoint=path)
     assert not os.path.exists(path)
 
 

@@ -21,6 +21,7 @@ from slatewise import (
     SessionNeighbors,
     StructuredReranker,
     datasets,
+    kernels,
 )
 from tests.fuzz.models.asked import Base
 
@@ -75,8 +76,8 @@ def _metrics() -> dict[str, Any]:
     classes = np.array(["a", "b", "c"])[Y[:, :3].argmax(axis=1)]
     return {
         "metric": MetricRanker().fit(X, classes),
-        "metric-rbf": MetricRanker(kernel="rbf", n_components=6).fit(X, classes),
-        "metric-precomputed": MetricRanker(kernel="precomputed", n_components=6).fit(X @ X.T, classes),
+        "metric-rbf": MetricRanker(kernel=kernels.Rbf(n_basis=6)).fit(X, classes),
+        "metric-precomputed": MetricRanker(kernel=kernels.Precomputed(6)).fit(X @ X.T, classes),
         "metric-labels": MetricRanker(regularizer="diagonal").fit(X, Y),
         "metric-lists": MetricRanker().fit(X, relevance=np.eye(len(X))[:, ::-1]),
     }

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from slatewise.core.devices import MOST_TILE, halved, with_less_memory, working_on
+from slatewise.metric_learning.distance import Floats, Rows, dense, is_sparse, row_blocks
 from slatewise.metric_learning.gpu.interleavings import (
     LOSSES,
     ROUNDING,
@@ -26,7 +27,6 @@ from slatewise.metric_learning.gpu.interleavings import (
     try_all,
 )
 from slatewise.metric_learning.interleave import Oracle
-from slatewise.metric_learning.mahalanobis import Floats, Rows, dense, is_sparse, row_blocks
 from slatewise.metric_learning.metric_hinge import MetricHinge
 
 torch: Any = import_module("torch")
