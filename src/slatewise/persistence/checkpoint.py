@@ -22,7 +22,7 @@ from slatewise._version import __version__
 from slatewise.core.errors import ModelFileError
 from slatewise.core.oracle_log import OracleLog, keeping
 from slatewise.core.results import Round
-from slatewise.core.rules import CALLBACKS, CHECKPOINT
+from slatewise.core.rules import CHECKPOINT
 from slatewise.persistence.file import Json, ModelCard, ModelState, read_model, write_model
 from slatewise.persistence.saving import as_json
 
@@ -137,15 +137,8 @@ def resumed(
     :meth:`Checkpoint.of`.
     """
     callbacks = estimator.get_params(deep=False).get("callbacks") if callbacks is None else callbacks
-    CALLBACKS.check("callbacks", callbacks)
     state = Checkpoint.of(estimator, data_sha256, checkpoint, as_used)
     log = None if state.path is None else OracleLog(state.start(), state.write)
-
-    def tell(found: Round) -> None:
-        if log is None or not log.replaying:
-            for callback in callbacks or ():
-                callback(found)
-
-    with keeping(log):
-        yield tell
+    with estimator._watched(callbacks) as tell, keeping(log):
+        yield lambda found: None if log is not None and log.replaying else tell(found)
     state.remove()
