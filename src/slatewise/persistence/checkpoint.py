@@ -53,8 +53,7 @@ class Checkpoint:
 
         ``as_used`` are parameters in the form in which the fit uses them, where that is not the form they are given in.
         """
-        params = estimator.get_params(deep=False)
-        path = params.get("checkpoint") if path is None else path
+        path = getattr(estimator, "checkpoint", None) if path is None else path
         kind = type(estimator).__name__ + _CHECKPOINT
         if path is None:
             return cls(None, kind, "")
@@ -64,6 +63,7 @@ class Checkpoint:
                 "checkpoint: expected None inside a search or a cross-validation, where many fits would share one "
                 f"file, found {os.fspath(path)!r}"
             )
+        params = estimator.get_params(deep=False)
         seed = {"random_state": estimator.seed_} if "random_state" in params else {}
         return cls(FilePath(path), kind, _hashed(data_sha256, {**params, **seed, **(as_used or {})}))
 
