@@ -275,7 +275,7 @@ def test_distances_far_from_zero(wine, ranker):
 
 
 @pytest.mark.parametrize("rows", [7, 64, 178])
-@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf", "C": 50}, {"loss": "precision"}])
+@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf", "C": 50}, {"loss": losses.Precision(3)}])
 def test_distances_have_the_same_bits_in_both_directions(wine, settings, rows):
     X, y = wine[0][::-1][:rows].astype(np.float32), np.r_[np.zeros(3), wine[1][::-1][3:rows]]
     ranker = MetricRanker(**settings).fit(X, y)
@@ -336,40 +336,50 @@ def test_n_components_with_a_kernel(wine):
     np.testing.assert_array_equal(more.components_, free.components_)
 
 
+OPTIONAL = {"basis_", "gamma_", "catalogue_labels_", "classes_"}
+
+
 def test_a_model_has_only_the_attributes_of_its_data_and_kernel(wine, tmp_path):
     X, y = np.abs(wine[0][::3]), wine[1][::3]
-    optional = {"basis_", "gamma_", "catalogue_labels_", "classes_"}
     lists = {"relevance": csr_array((y[:, None] == y).astype(float))}
-    ranker = MetricRanker()
+    ranker = MetricRanker(C=50.0)
     for parameters, given, expected in [
         ({}, {"y": y}, {"catalogue_labels_", "classes_"}),
         ({"kernel": "rbf"}, {"y": np.eye(3)[y]}, {"basis_", "gamma_", "catalogue_labels_"}),
         ({"kernel": "intersection"}, {"y": y}, {"basis_", "catalogue_labels_", "classes_"}),
         ({"kernel": "linear"}, lists, set()),
     ]:
-        ranker.set_params(**parameters).fit(X, **given)
-        assert optional & vars(ranker).keys() == expected
+        ranker.set_params(**parameters).fit(X, **given)  # nothing is left of the fit before
         ranker.save(tmp_path / "m")
         back = load(tmp_path / "m")
-        assert optional & vars(back).keys() == expected
+        assert OPTIONAL & vars(ranker).keys() == OPTIONAL & vars(back).keys() == expected
         np.testing.assert_array_equal(back.transform(X), ranker.transform(X))
-        state = read_model(tmp_path / "m")
-        for name in optional:
-            lost = {key: value for key, value in state.arrays.items() if key != name}
-            values = {key: value for key, value in state.values.items() if key != name}
-            if name not in expected:
-                values["gamma_"] = 1.0
-            if name == "catalogue_labels_" and "classes_" not in expected:
-                continue  # labels are what a file of lists may lack
-            write_model(tmp_path / "altered", replace(state, arrays=lost, values=values))
-            if (lost.keys(), values) != (state.arrays.keys(), state.values):
-                with pytest.raises(ModelFileError, match=r"_: expected"):
-                    load(tmp_path / "altered")
+        assert back.kernel == ranker.kernel
+
+
+@pytest.mark.parametrize("name", ["basis_", "gamma_", "classes_"])
+def test_a_file_without_what_its_kernel_or_labels_need_is_refused(tmp_path, wine, name):
+    X, y = wine[0][::3], wine[1][::3]
+    MetricRanker(C=50.0, kernel="rbf").fit(X, y).save(tmp_path / "m")
+    state = read_model(tmp_path / "m")
+    for part in (state.arrays, state.values):
+        part.pop(name, None)
+    write_model(tmp_path / "m", state)
+    with pytest.raises(ModelFileError, match=f"{name}: expected one"):
+        load(tmp_path / "m")
+    MetricRanker().fit(X, relevance=(y[:, None] == y).astype(float)).save(tmp_path / "m")
+    state = read_model(tmp_path / "m")
+    more = {"basis_": np.ones((2, 13)), "classes_": np.arange(3)}
+    arrays = {key: value for key, value in more.items() if key == name}
+    values = {"gamma_": 1.0} if name == "gamma_" else {}
+    write_model(tmp_path / "m", replace(state, arrays={**state.arrays, **arrays}, values={**state.values, **values}))
+    with pytest.raises(ModelFileError, match=f"{name}: expected none"):
+        load(tmp_path / "m")
 
 
 def test_a_search_reaches_into_the_loss_and_the_kernel(wine):
     X, y = np.abs(wine[0][::2]), wine[1][::2]
-    ranker = MetricRanker("ndcg", kernel="rbf", tol=1e-2)
+    ranker = MetricRanker("ndcg", C=100.0, kernel="rbf", tol=1e-2)
     grid = {"loss__k": [2, 4], "kernel__gamma": [0.01, 0.1]}
     search = GridSearchCV(ranker, grid, cv=2).fit(X, y)
     assert search.best_estimator_.loss == losses.NDCG(search.best_params_["loss__k"])

@@ -135,7 +135,7 @@ def _precision_of_others(Z, y):
 def test_what_rankings_lose_is_the_loss_of_all_that_is_relevant(wine_rows, loss):
     X, y = wine_rows
     ranker = MetricRanker(loss_of(loss, 3))
-    task = ranker._task(ranker._validate(X, y, None, None, None, None))
+    task = ranker._task(ranker._validate(X, y, None, None, None))
     others = ~np.eye(len(y), dtype=bool)
     scores, relevance = -euclidean_distances(X, squared=True), (y[:, None] == y).astype(np.int8)
     lists = zip(scores[others].reshape(len(y), -1), relevance[others].reshape(len(y), -1), strict=True)

@@ -19,6 +19,7 @@ from slatewise.core.results import Fit, NothingLearnedWarning, Round
 from slatewise.core.row_kernels import RowKernel
 from slatewise.data.row_source import RowSource, StoredRows
 from slatewise.estimators.base import Estimator
+from slatewise.estimators.callbacks import watched
 from slatewise.estimators.sklearn import check_is_fitted
 from slatewise.estimators.transformer import Transforms, check_points
 from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf, check_basis, has_gamma, learned_kernel
@@ -145,15 +146,15 @@ class MetricRanker(Transforms, Estimator):
         rules.learned_array(2),
         """L with W = L'L: a low-rank map to where the learned distance is Euclidean. With a kernel, a map of the kernel
         values with ``basis_``.""",
-        shape=("rank", "width"),
+        shape=("r", "w"),
     )
     catalogue_: Floats = learned(
-        rules.learned_array(2), "The mapped rows of X, which ``rank`` returns the numbers of.", shape=("items", "rank")
+        rules.learned_array(2), "The mapped rows of X, which ``rank`` returns the numbers of.", shape=("n", "r")
     )
     catalogue_labels_: NDArray[Any] = learned(
         rules.whole_array(1) | rules.whole_array(2, "int8"),
         """The place in ``classes_`` of each item's class, or the items' 0/1 labels. Only after a fit with ``y``.""",
-        shape=("items", "labels"),
+        shape=("n", "l"),
         optional=True,
     )
     classes_: NDArray[Any] = learned(
@@ -211,23 +212,23 @@ class MetricRanker(Transforms, Estimator):
         -------
         self
         """
-        data = self._validate(X, y, relevance, queries, query_weight, callbacks)
+        data = self._validate(X, y, relevance, queries, query_weight)
         task = self._task(data)
         state = Checkpoint.of(self, data.card.data_sha256, checkpoint)
+        with watched(self, callbacks) as tell:
 
-        def tell(round_: Round, search: MetricSearch) -> None:
-            state.write(search.arrays())
-            for callback in callbacks or ():
-                callback(round_)
+            def report(round_: Round, search: MetricSearch) -> None:
+                state.write(search.arrays())
+                tell(round_)
 
-        fit = fit_metric(
-            task.problem,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            rank=self.n_components,
-            resume=state.start(),
-            callback=tell,
-        )
+            fit = fit_metric(
+                task.problem,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                rank=self.n_components,
+                resume=state.start(),
+                callback=report,
+            )
         state.remove()
         return self._keep(task, fit)
 
@@ -263,26 +264,23 @@ class MetricRanker(Transforms, Estimator):
         if not rankers:
             return []
         first = rankers[0]
-        task = first._task(first._validate(X, y, relevance, queries, query_weight, callbacks))
+        task = first._task(first._validate(X, y, relevance, queries, query_weight))
+        seen = {name: value for name, value in vars(first).items() if name.endswith("_in_")}
         cuts, start = None, None
-
-        def tell(round_: Round, search: MetricSearch) -> None:
-            for callback in callbacks or ():
-                callback(round_)
-
-        for ranker in rankers:
-            vars(ranker).update({name: value for name, value in vars(first).items() if name.endswith("_in_")})
-            fit = fit_metric(
-                replace(task.problem, C=float(ranker.C)),
-                tol=self.tol,
-                max_iter=self.max_iter,
-                rank=self.n_components,
-                cuts=cuts,
-                start=start,
-                callback=tell,
-            )
-            cuts, start = cast("Cuts", fit.state.cuts), fit.params
-            ranker._keep(task, fit)
+        with watched(self, callbacks) as tell:
+            for ranker in rankers:
+                vars(ranker).update(seen)
+                fit = fit_metric(
+                    replace(task.problem, C=float(ranker.C)),
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    rank=self.n_components,
+                    cuts=cuts,
+                    start=start,
+                    callback=lambda round_, search: tell(round_),
+                )
+                cuts, start = cast("Cuts", fit.state.cuts), fit.params
+                ranker._keep(task, fit)
         return rankers
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -378,12 +376,9 @@ class MetricRanker(Transforms, Estimator):
 
     # --- fitting -----------------------------------------------------------------------------------------------------
 
-    def _validate(
-        self, X: Any, y: Any, relevance: Any, queries: Any, query_weight: ArrayLike | None, callbacks: Callbacks
-    ) -> TrainingData:
+    def _validate(self, X: Any, y: Any, relevance: Any, queries: Any, query_weight: ArrayLike | None) -> TrainingData:
         """Check all that fit was given."""
         rules.check(self)
-        rules.CALLBACKS.check("callbacks", callbacks)
         if self.device not in (None, "cpu"):
             refuse_on_cluster(f"device={self.device!r}", "device=None, whose sums the workers add up")
         gpu_of("X", X, self.device)
