@@ -14,6 +14,7 @@ from slatewise.core.by_name import on_first_use
 
 if TYPE_CHECKING:
     from slatewise import client, cluster, data, datasets, inference, kernels, labeling, losses, metrics
+    from slatewise.core.progress import set_progress
     from slatewise.cstar.ranker import CStarRanker
     from slatewise.estimators.best_feature import BestFeatureRanker
     from slatewise.latent.cooccurrence_ranker import CooccurrenceRanker
@@ -50,10 +51,15 @@ __all__ = [
     "load",
     "losses",
     "metrics",
+    "set_progress",
 ]
 
 _MODULES = frozenset({"client", "cluster", "data", "datasets", "inference", "kernels", "labeling", "losses", "metrics"})
-_HOMES = {**{name: row.home for name, row in ESTIMATORS.items()}, "load": "slatewise.persistence.saving"}
+_HOMES = {
+    **{name: row.home for name, row in ESTIMATORS.items()},
+    "load": "slatewise.persistence.saving",
+    "set_progress": "slatewise.core.progress",
+}
 
 _first_use = on_first_use(globals(), _HOMES)
 

@@ -22,7 +22,10 @@ from slatewise import (
     StructuredReranker,
 )
 from slatewise.core import rules
+from slatewise.core.declarations import params_of
 from slatewise.core.executor import thread_count
+from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf
+from slatewise.losses import AUC, KNN, MAP, MRR, NDCG, Precision
 
 X = np.array([[3.0, 1.0], [1.0, 2.0], [2.0, 5.0], [9.0, 4.0], [0.5, 0.25], [4.0, 4.5]])
 LABELS = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 1]])
@@ -147,6 +150,27 @@ def test_fit_refuses_every_bad_value_by_name():
         message = refusal(*triple.values)
         assert re.fullmatch(rf"{triple.values[1]}: expected .+, found .+", message), f"{triple.id}: {message}"
         assert len(message) < 400, triple.id
+
+
+SETTINGS = (AUC, KNN, MAP, MRR, NDCG, Precision, Chi2, Intersection, Precomputed, Rbf)
+# What fields allow, by hand.
+FIELDS = {
+    "gamma": {*NUMBER, "None"},
+    "n_basis": {"None"},
+    "threshold": {*NUMBER, "0", "-1", "-2", "-0.5", "None"},
+}
+
+
+@pytest.mark.parametrize("kind", SETTINGS, ids=lambda kind: kind.__name__)
+def test_settings_refuse_every_bad_value_by_name(kind):
+    for field in params_of(kind):
+        for name, value in ANYTHING.items():
+            if name in FIELDS.get(field, set()):
+                kind(**{field: value})
+                continue
+            with pytest.raises(ValueError, match=rf"^{kind.__name__}\.{field}: expected .+, found .+") as caught:
+                kind(**{field: value})
+            assert len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize("estimator", FITS, ids=lambda estimator: estimator.__name__)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from slatewise.core import progress
+from slatewise.core.bars import shown
 from slatewise.core.rules import CALLBACKS
 
 if TYPE_CHECKING:
@@ -37,11 +39,13 @@ def watched(estimator: Any, callbacks: Iterable[Callable[[Any], None]] | None) -
     functions = tuple(callbacks or ())
 
     def tell(found: Any) -> None:
+        progress.tell(found)
         for function in functions:
             function(found)
 
     if not hasattr(estimator, "_skl_callbacks"):  # attached by set_callbacks
-        yield tell
+        with shown(type(estimator).__name__):
+            yield tell
         return
     with callback_management_context(estimator):
         fit = estimator._init_callback_context(max_subtasks=None)

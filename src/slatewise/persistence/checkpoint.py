@@ -1,7 +1,7 @@
 """The state of a fit on disk: written whole or not at all, and only ever continued on the same data and settings.
 
-A checkpoint is of one version of slatewise, and no migration reads another's: it holds the inside of a learner, whose
-bits a later version need not reach.
+A checkpoint is of one version of slatewise: it holds the inside of a learner, whose bits a later version need not
+reach.
 """
 
 from __future__ import annotations
