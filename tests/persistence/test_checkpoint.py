@@ -16,7 +16,7 @@ from slatewise.persistence.file import read_model, write_model
 
 
 def learned(estimator):
-    return {name: getattr(estimator, name) for name in (*estimator._learned, "model_card_")}
+    return {name: getattr(estimator, name) for name in (*estimator._learned, "model_card_") if hasattr(estimator, name)}
 
 
 def assert_same_bits(one, two):

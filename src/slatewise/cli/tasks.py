@@ -296,6 +296,8 @@ class ExampleTask(Task):
 
     def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
         """Measure where the training rows of a row's own class stand."""
+        if not hasattr(model, "classes_"):
+            raise ValueError("model: expected one fitted on rows with classes, found one of labels or of lists")
         rows = read_classes(data, model.n_features_in_, Part.TEST)
         relevance = rows.y[:, None] == model.classes_[model.catalogue_labels_]
         scores = model.scores(rows.X)

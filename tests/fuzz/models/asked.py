@@ -174,7 +174,6 @@ def _metric(ranker: Any, folder: Path) -> Iterator[Question]:
     if ranker.n_features_in_ > MOST_COLUMNS:
         return
     X, (n_items, rank) = _rows(ROWS, ranker.n_features_in_), ranker.catalogue_.shape
-    labels = ranker.catalogue_labels_
     width = ranker.components_.shape[1]
     yield Question("transform", lambda: ranker.transform(X), array((ROWS, rank)))
     yield Question("rank", lambda: ranker.rank(X, min(3, n_items)).ids, array((ROWS, min(3, n_items)), "i"))
@@ -183,10 +182,12 @@ def _metric(ranker: Any, folder: Path) -> Iterator[Question]:
     yield Question("get_metric", lambda: ranker.get_metric()(X[0], X[1]), number(0.0, np.inf))
     yield Question("metric_", lambda: ranker.metric_, array((width, width)))
     yield Question("get_feature_names_out", ranker.get_feature_names_out, array((rank,), "O"))
-    relevant = 1.0 if ranker.threshold is None else max(1.0, float(ranker.threshold))
+    threshold = ranker.get_params()["loss__threshold"]
+    relevant = 1.0 if threshold is None else max(1.0, float(threshold))
     wanted = csr_array(np.resize([relevant, 0.0], (ROWS, n_items)))  # what is "ignored" is what a sparse one lacks
     yield Question("score", lambda: ranker.score(X, relevance=wanted), number(0.0, 1.0))
-    if len(labels):
+    if hasattr(ranker, "catalogue_labels_"):
+        labels = ranker.catalogue_labels_
         y = ranker.classes_[np.resize(labels, ROWS)] if labels.ndim == 1 else np.ones((ROWS, labels.shape[1]), int)
         yield Question("score", lambda: ranker.score(X, y), number(0.0, 1.0), bool(labels.ndim == 2))
 
