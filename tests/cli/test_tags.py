@@ -152,8 +152,8 @@ def test_bad_input_is_one_line(tmp_path, files, refused):
         ((*TAGS, "--param", 'core=["lake"]'), "core: expected names of labels that fit saw, found 'lake'"),
     ]:
         assert message in refused("fit", "cstar", path, *said, *out)
-    assert "for cstar, only" in refused("fit", "feature", path, "--labels", "is:", *out)
-    assert "for cstar, only" in refused("fit", "latent", path, "--id", "photo", *out)
+    assert "for cstar and cstar-margin, only" in refused("fit", "feature", path, "--labels", "is:", *out)
+    assert "for cstar and cstar-margin, only" in refused("fit", "latent", path, "--id", "photo", *out)
     np.savez(tmp_path / "x.npz", X=np.eye(3), Y=np.eye(3))
     assert "expected with CSV, TSV, JSON lines" in refused("fit", "cstar", tmp_path / "x.npz", "--id", "photo", *out)
     one = tmp_path / "one.csv"

@@ -43,7 +43,7 @@ from slatewise.report import Page, bars, gains, lines, matchings, pair_graphs, p
 
 Floats: TypeAlias = NDArray[np.float64]
 _datasets: Any = import_module("sklearn.datasets")
-COLUMNS = ["system", "problem", "measure", "independent", "structured", "best possible"]
+COLUMNS = ["system", "problem", "measure", "baseline", "structured", "best possible"]
 
 
 @dataclass(frozen=True)
