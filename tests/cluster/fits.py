@@ -21,9 +21,10 @@ BLOCKS = {
 
 
 def documents(kind, **settings):
-    def fit(**more):
+    def fit(callbacks=None, checkpoint=None, **more):
         queries = datasets.make_queries(n_queries=30, random_state=5)
-        return kind(**settings, **more).fit(queries.X, queries.y, qid=queries.qid)
+        ranker = kind(**settings, **more)
+        return ranker.fit(queries.X, queries.y, qid=queries.qid, callbacks=callbacks, checkpoint=checkpoint)
 
     return fit
 
@@ -40,11 +41,11 @@ def tags(**settings):
 
 
 def classes(**settings):
-    def fit(**more):
+    def fit(callbacks=None, checkpoint=None, **more):
         rng = np.random.default_rng(0)
         y = rng.integers(0, 3, 90)
         X = rng.normal(size=(90, 4)) + y[:, None] * np.array([1.0, 0.5, 0.0, 0.0])
-        return MetricRanker(**settings, **more).fit(X, y)
+        return MetricRanker(**settings, **more).fit(X, y, callbacks=callbacks, checkpoint=checkpoint)
 
     return fit
 

@@ -20,6 +20,7 @@ from slatewise import (
     MetricRanker,
     cluster,
     datasets,
+    losses,
 )
 from slatewise.core.executor import Executor, on_cluster
 from slatewise.errors import DataError
@@ -55,7 +56,9 @@ def many_blocks(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("settings", [{}, {"loss": "auc"}, {"threshold": 2.0}, {"loss": "auc", "threshold": 2.0}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"loss": "auc"}, {"loss": losses.MAP(threshold=2.0)}, {"loss": losses.AUC(threshold=2.0)}]
+)
 def test_a_source_has_the_bits_of_arrays(tmp_path, many_blocks, settings):
     X, y, qid = rows()
     written(tmp_path, X, y, qid)
