@@ -24,6 +24,7 @@ from slatewise import (
 )
 from slatewise.core.executor import Executor, on_cluster
 from slatewise.errors import DataError
+from slatewise.matching import Slates
 
 
 def rows(seed=0, n_lists=60):
@@ -82,7 +83,12 @@ def alike(make, arrays, source):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
-    "settings", [{"repeats": 2}, {"subsets": "whole"}, {"M": 3, "surrogate": "max-margin", "repeats": 1, "tol": 0.05}]
+    "settings",
+    [
+        {"slates": Slates(repeats=2)},
+        {"slates": "whole"},
+        {"slates": Slates(3, repeats=1), "surrogate": "max-margin", "tol": 0.05},
+    ],
 )
 def test_slates_of_a_source_have_the_bits_of_arrays(tmp_path, many_blocks, settings):
     X, y, qid = rows()

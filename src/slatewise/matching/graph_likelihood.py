@@ -70,7 +70,7 @@ class _Shared(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """Where the likelihood is asked for."""
+    """Where the likelihood is evaluated."""
 
     shared: _Shared
     params: Floats
