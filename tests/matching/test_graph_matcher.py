@@ -176,6 +176,15 @@ def test_more_than_24_rows_are_cut_into_parts_unless_forbidden():
     assert matcher.marginals(graphs, inference="bethe")[0].shape == (26, 26)
 
 
+def test_a_part_may_have_no_column_left():
+    graphs, matches = noisy_copies(np.random.default_rng(6), 30, 8)
+    graphs = [graph[:, 3:] for graph in graphs]
+    matches = [np.where(match >= 3, match - 3, -1) for match in matches]
+    whole, parts = (GraphMatcher(Likelihood(part_size=size)).fit(graphs, matches) for size in (None, 3))
+    np.testing.assert_allclose(parts.coef_, whole.coef_, atol=0.3)
+    assert parts.unmatched_ == pytest.approx(whole.unmatched_, abs=0.3)
+
+
 @pytest.mark.usefixtures("shared_data")
 def test_parts_teach_what_tells_similar_points_apart():
     """On the frames 90 apart parts cut at random left 29% of the very pairs learned from wrong, max-margin 3%."""
