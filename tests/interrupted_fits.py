@@ -12,6 +12,7 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
 from slatewise import (
+    CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
     LatentRanker,
@@ -64,10 +65,10 @@ FITS = {
     "graphs, l2 chosen": (GraphMatcher(Likelihood(part_size=3), l2="auto"), copies),
     "graphs, max-margin": (GraphMatcher(l2=1e-3, surrogate="max-margin"), copies),
     "graphs, drawn": (GraphMatcher(Likelihood(Sample(20)), max_iter=12), copies),
-    "labels": (CStarRanker(2, "linear", C=10.0, surrogate="max-margin"), scenes),
-    "labels, as it comes": (CStarRanker(), scenes),
-    "labels, likelihood": (CStarRanker(2, "pretrained", surrogate="likelihood-k"), scored_labels),
-    "labels, bundle": (CStarRanker(2, "linear", C=30.0, surrogate="max-margin", learner="bundle", tol=0.1), scenes),
+    "labels": (CStarMarginRanker(core=2, C=10.0), scenes),
+    "labels, default": (CStarRanker(), scenes),
+    "labels, precomputed": (CStarRanker("precomputed", core=2), scored_labels),
+    "labels, bundle": (CStarMarginRanker(core=2, C=30.0, solver="bundle", tol=0.1), scenes),
     "points": (MetricRanker(losses.Precision(3), C=100.0), wine),
 }
 

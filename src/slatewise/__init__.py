@@ -15,6 +15,7 @@ from slatewise.core.by_name import on_first_use
 if TYPE_CHECKING:
     from slatewise import client, cluster, data, datasets, inference, kernels, labeling, losses, matching, metrics
     from slatewise.core.progress import set_progress
+    from slatewise.cstar.margin_ranker import CStarMarginRanker
     from slatewise.cstar.ranker import CStarRanker
     from slatewise.estimators.best_feature import BestFeatureRanker
     from slatewise.latent.cooccurrence_ranker import CooccurrenceRanker
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BestFeatureRanker",
+    "CStarMarginRanker",
     "CStarRanker",
     "CooccurrenceRanker",
     "GraphMatcher",

@@ -4,7 +4,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from slatewise import CStarRanker, GraphMatcher, MarginRanker, MatchingRanker, MetricRanker, datasets
+from slatewise import CStarMarginRanker, CStarRanker, GraphMatcher, MarginRanker, MatchingRanker, MetricRanker, datasets
 from slatewise.matching import Likelihood, Sample, Slates
 
 BLOCKS = {
@@ -30,12 +30,15 @@ def documents(kind, **settings):
 
 
 def tags(**settings):
-    def fit(**more):
+    def fit(callbacks=None, checkpoint=None, **more):
         scenes = datasets.make_label_scenes(n_rows=150, random_state=3)
-        X = np.asarray(scenes.marginals(scenes.X)) if settings.get("scores") == "pretrained" else scenes.X
-        if settings.get("scores") == "pretrained":
+        is_given = settings.get("base") == "precomputed"
+        X = np.asarray(scenes.marginals(scenes.X)) if is_given else scenes.X
+        if is_given:
             X = np.log(np.clip(X, 0.01, 0.99) / (1.0 - np.clip(X, 0.01, 0.99)))
-        return CStarRanker(core=[0, 1], C=1.0, **settings, **more).fit(X, scenes.Y)
+        kind = CStarMarginRanker if "solver" in settings else CStarRanker
+        ranker = kind(core=[0, 1], C=1.0, **settings, **more)
+        return ranker.fit(X, scenes.Y, callbacks=callbacks, checkpoint=checkpoint)
 
     return fit
 
@@ -62,9 +65,8 @@ def outlines(**settings):
 FITS = {
     "margin map": documents(MarginRanker, tol=1e-2),
     "margin auc": documents(MarginRanker, loss="auc", tol=1e-2),
-    "cstar likelihood": tags(scores="pretrained"),
-    "cstar likelihood of k": tags(scores="pretrained", surrogate="likelihood-k"),
-    "cstar bundle, linear": tags(scores="linear", surrogate="max-margin", learner="bundle", tol=0.1),
+    "cstar": tags(base="precomputed"),
+    "cstar margin, bundle": tags(solver="bundle", tol=0.1),
     "cstar with a base": tags(),
     "metric map": classes(loss="map", C=10.0, tol=1e-2),
     "metric auc, diagonal": classes(loss="auc", regularizer="diagonal", tol=1e-2),

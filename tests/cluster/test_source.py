@@ -13,6 +13,7 @@ from tests.cluster.pretend import PretendWorkers
 
 from slatewise import (
     BestFeatureRanker,
+    CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
     MarginRanker,
@@ -113,30 +114,30 @@ def tagged(folder, *, some_unknown):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
-    ("scores", "settings"),
+    ("kind", "settings"),
     [
-        ("pretrained", {"core": [0, 1], "C": 1.0}),
-        ("pretrained", {"core": 2}),
-        ("linear", {"core": 2, "C": 1.0, "surrogate": "max-margin", "learner": "bundle", "tol": 0.1}),
+        (CStarRanker, {"base": "precomputed", "core": [0, 1], "C": 1.0}),
+        (CStarRanker, {"base": "precomputed", "core": 2}),
+        (CStarMarginRanker, {"core": 2, "C": 1.0, "solver": "bundle", "tol": 0.1}),
     ],
 )
-def test_labels_of_a_source_have_the_bits_of_arrays(tmp_path, many_blocks, monkeypatch, scores, settings):
+def test_labels_of_a_source_have_the_bits_of_arrays(tmp_path, many_blocks, monkeypatch, kind, settings):
     monkeypatch.setattr("slatewise.cstar.subset_choice._MOST_ROWS", 60)
-    X, Y, odds, columns = tagged(tmp_path, some_unknown=scores == "pretrained" and settings["core"] == 2)
-    features = columns["odds"] if scores == "pretrained" else columns["x"]
+    X, Y, odds, columns = tagged(tmp_path, some_unknown=kind is CStarRanker and settings["core"] == 2)
+    features = columns["odds"] if kind is CStarRanker else columns["x"]
     source = cluster.source(tmp_path / "tags.parquet", features=features, labels=columns["label"])
-    given = odds if scores == "pretrained" else X
+    given = odds if kind is CStarRanker else X
     names = columns["label"]
     alike(
-        lambda: CStarRanker(scores=scores, **settings),
+        lambda: kind(**settings),
         lambda r: r.fit(given, Y, label_names=names),
         lambda r: r.fit(source),
     )
     np.savez(tmp_path / "tags.npz", X=given, Y=Y, label_names=names)
     archive = cluster.source(tmp_path / "tags.npz", labels="Y")
     assert len(archive.groups) > 3
-    fit = CStarRanker(scores=scores, **settings).fit(archive)
-    assert learned(fit) == learned(CStarRanker(scores=scores, **settings).fit(source))
+    fit = kind(**settings).fit(archive)
+    assert learned(fit) == learned(kind(**settings).fit(source))
     assert fit.label_names_.tolist() == names
 
 
@@ -203,10 +204,10 @@ def test_what_a_format_cannot_say_is_named(tmp_path):
     with pytest.raises(DataError, match=r"rows.npz\[Z\]: expected two dimensions"):
         cluster.source(tmp_path / "rows.npz", features="Z")
     with pytest.raises(ValueError, match="labels: expected Parquet or npz for sets of labels, found SVMlight"):
-        CStarRanker(scores="pretrained").fit(cluster.source(tmp_path / "rows.svm", features=1))
+        CStarRanker("precomputed").fit(cluster.source(tmp_path / "rows.svm", features=1))
     np.savez(tmp_path / "tags.npz", X=np.zeros((2, 2)), Y=[[0, 1], [1, 3]])
     with pytest.raises(DataError, match=r"tags.npz\[Y\], row 1: expected 0, 1, or a missing value, found 3"):
-        CStarRanker(scores="pretrained").fit(cluster.source(tmp_path / "tags.npz", labels="Y"))
+        CStarRanker("precomputed").fit(cluster.source(tmp_path / "tags.npz", labels="Y"))
     for name, member, message in (
         ("X", [[1.0], [np.nan]], r"\[X\], column 0, row 1: expected a finite number, found nan"),
         ("X", [["1"], ["2"]], r"\[X\]: expected 1 columns of numbers, found <U1"),
@@ -275,7 +276,7 @@ def test_a_column_of_another_kind_is_named(tmp_path, column, values, message):
     pyarrow.parquet.write_table(pyarrow.table({**table, column: values}), tmp_path / "rows.parquet")
     with pytest.raises(DataError, match=message):  # noqa: PT012
         found = cluster.source(tmp_path / "rows.parquet", features=["f", "g"], labels=["tag", "tog"], qid="q")
-        CStarRanker(scores="pretrained").fit(found)
+        CStarRanker("precomputed").fit(found)
 
 
 def test_kinds_of_columns_that_say_the_same_are_read_the_same(tmp_path):
@@ -302,24 +303,24 @@ def test_kinds_of_columns_that_say_the_same_are_read_the_same(tmp_path):
     assert len(source.lists(Executor(1))) == 60
 
 
-LINEAR = {"scores": "linear", "surrogate": "max-margin", "learner": "bundle", "C": 1.0}
+BUNDLE = {"solver": "bundle", "C": 1.0}
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("ranker", "message"),
     [
-        ({}, "base: expected scores='pretrained' or 'linear' with a source, found scores='base'"),
-        ({**LINEAR, "scores": "rbf"}, "scores: expected 'pretrained' or 'linear' with a source"),
-        ({"scores": "pretrained", "surrogate": "likelihood-k"}, "surrogate: expected 'likelihood' for given scores"),
-        ({**LINEAR, "learner": "bcfw"}, "learner: expected 'bundle' with a source, found 'bcfw'"),
-        ({**LINEAR, "C": "auto"}, "C: expected a number with a source"),
-        ({**LINEAR, "k": 2}, "k: expected 'relevant' with a source, found 2"),
+        (CStarRanker(), "base: expected 'precomputed' with a source, found None"),
+        (CStarMarginRanker("rbf", **BUNDLE), "unary: expected 'linear' with a source, found 'rbf'"),
+        (CStarMarginRanker(C=1.0), "solver: expected 'bundle' with a source, found 'bcfw'"),
+        (CStarMarginRanker(solver="bundle"), "C: expected a number with a source"),
+        (CStarMarginRanker(**BUNDLE, k=2), "k: expected 'relevant' with a source, found 2"),
+        (CStarMarginRanker(**BUNDLE, core_selection="gain"), "core_selection: expected 'information' with a source"),
     ],
 )
-def test_what_labels_in_files_are_not_learnt_by_is_named(tmp_path, settings, message):
+def test_settings_that_need_rows_in_memory_are_refused_with_a_source(tmp_path, ranker, message):
     np.savez(tmp_path / "tags.npz", X=[[1.0, -1.0], [-1.0, 1.0]], Y=[[1, 0], [0, 1]])
     with pytest.raises(ValueError, match=message):
-        CStarRanker(**settings).fit(cluster.source(tmp_path / "tags.npz", labels="Y"))
+        ranker.fit(cluster.source(tmp_path / "tags.npz", labels="Y"))
 
 
 def test_any_run_of_rows_can_be_read(tmp_path):

@@ -18,6 +18,7 @@ SOME_LEFT = [["tea"], ["tea", "cup"]], 3  # sessions of which different numbers 
 
 ANSWERS = {
     "BestFeatureRanker": lambda new: new().fit(ROWS, RATINGS, qid=QID).rank(ROWS, QID),
+    "CStarMarginRanker": lambda kind: kind(core=0, C=1.0).fit(ROWS, LABELS).rank(ROWS, 2),
     "CStarRanker": lambda new: new(core=0, C=1.0).fit(ROWS, LABELS).rank(ROWS, 2),
     "CooccurrenceRanker": lambda new: new().fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),
     "LatentRanker": lambda new: new(**FEW_EPOCHS, base=None).fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),

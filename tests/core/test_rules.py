@@ -11,6 +11,7 @@ import pytest
 from slatewise import (
     BestFeatureRanker,
     CooccurrenceRanker,
+    CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
     LatentRanker,
@@ -35,6 +36,7 @@ IDS = (np.array([0, 1, 2, 0, 1, 2]), np.array([1, 2, 0, 2, 0, 1]))
 FITS = {
     BestFeatureRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
     CooccurrenceRanker: lambda ranker: ranker.fit([[0, 1], [1, 2]]),
+    CStarMarginRanker: lambda ranker: ranker.fit(X, LABELS),
     CStarRanker: lambda ranker: ranker.fit(X, LABELS),
     GraphMatcher: lambda matcher: matcher.fit(GRAPHS, [[0, 1]]),
     LatentRanker: lambda ranker: ranker.fit(*IDS),
@@ -115,7 +117,7 @@ def allowed(estimator, parameter):
         names.add("None")
     if estimator is LatentRanker:
         names |= OF_SESSIONS.get(parameter, set())
-    if parameter == "tol" and estimator in (CStarRanker, GraphMatcher):
+    if parameter == "tol" and estimator in (CStarMarginRanker, CStarRanker, GraphMatcher):
         names.add("0")
     if parameter in MAY_BE_AUTO and estimator not in (MetricRanker, StructuredReranker):
         names.add("auto")

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from slatewise import BestFeatureRanker, CStarRanker, GraphMatcher, MarginRanker, MatchingRanker, MetricRanker
+from slatewise import (
+    BestFeatureRanker,
+    CStarMarginRanker,
+    CStarRanker,
+    GraphMatcher,
+    MarginRanker,
+    MatchingRanker,
+    MetricRanker,
+)
 from slatewise.matching import Slates
 
 RNG = np.random.default_rng(0)
@@ -54,7 +62,7 @@ def test_rankers_of_queries_refuse_rows_beyond_the_bound(ranker):
 def test_other_estimators_refuse_rows_beyond_the_bound():
     metric = MetricRanker(C=100.0, tol=0.5).fit(X, np.arange(40) % 3)
     cstar = CStarRanker(core=1, C=1.0, tol=0.5, random_state=0).fit(X, Y)
-    kernel = CStarRanker(core=1, C=1.0, scores="rbf", surrogate="max-margin")
+    kernel = CStarMarginRanker("rbf", core=1, C=1.0)
     for calls in (
         [lambda rows: MetricRanker().fit(rows, np.arange(40) % 3), metric.transform],
         [lambda rows: kernel.fit(rows, Y), cstar.decision_function, cstar.rank],
@@ -71,10 +79,10 @@ def test_other_estimators_refuse_rows_beyond_the_bound():
 @pytest.mark.parametrize("size", [1e3, 1e6, 1e30])
 def test_decision_function_of_scores_far_apart_is_right(size):
     scores = RNG.normal(size=(40, 5))
-    ranker = CStarRanker(core=2, C=1.0, scores="pretrained", surrogate="likelihood", random_state=0).fit(scores, Y)
+    ranker = CStarRanker("precomputed", core=2, C=1.0, random_state=0).fit(scores, Y)
     rows = scores[:6] * size
     found = ranker.decision_function(rows, k=2)
-    slope, shift, *pair = ranker.told_  # the terms of sets whose size is told
+    slope, shift, *pair = ranker.known_count_terms_
     own = slope * ranker.label_scores(rows) + shift
     G = np.zeros((5, 5))
     G[ranker.core_], G[:, ranker.core_] = np.array(pair), np.array(pair).T

@@ -12,6 +12,7 @@ from sklearn.preprocessing import MaxAbsScaler
 
 from slatewise import (
     BestFeatureRanker,
+    CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
     MarginRanker,
@@ -260,7 +261,7 @@ def test_rows_that_all_become_one_list_are_told_of(rows, ranker):
     assert len(meant.rank(X[:1])) == 1
 
 
-ADVICE = {"max_iter", "tol", "C", "l2", "learner"}
+ADVICE = {"max_iter", "tol", "C", "l2", "solver"}
 """Parameters that a warning of a fit that stopped early may name."""
 
 
@@ -276,9 +277,9 @@ ADVICE = {"max_iter", "tol", "C", "l2", "learner"}
         GraphMatcher(max_iter=1, l2=1e-6),
         GraphMatcher(max_iter=1, surrogate="max-margin"),
         CStarRanker(core=2, max_iter=1, C=10.0, tol=1e-9),
-        CStarRanker(core=2, max_iter=1, C=10.0, surrogate="max-margin", scores="linear"),
-        CStarRanker(core=2, max_iter=1, C=10.0, surrogate="max-margin", scores="linear", learner="bundle"),
-        CStarRanker(core=2, max_iter=1, C=10.0, surrogate="max-margin", scores="linear", learner="subgradient"),
+        CStarMarginRanker(core=2, max_iter=1, C=10.0),
+        CStarMarginRanker(core=2, max_iter=1, C=10.0, solver="bundle"),
+        CStarMarginRanker(core=2, max_iter=1, C=10.0, solver="subgradient"),
     ],
     ids=named,
 )
@@ -292,6 +293,7 @@ def test_a_fit_that_stops_early_names_its_own_parameters(rows, ranker):
     of = {
         MetricRanker: (X, y > 1),
         GraphMatcher: (list(graphs), [np.arange(5)] * 8),
+        CStarMarginRanker: (scenes.X, scenes.Y),
         CStarRanker: (scenes.X, scenes.Y),
     }
     with pytest.warns(ConvergenceWarning) as caught:

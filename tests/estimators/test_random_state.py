@@ -9,6 +9,7 @@ from sklearn.base import clone
 from tests.interrupted_fits import fit_watched
 
 from slatewise import (
+    CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
     LatentRanker,
@@ -33,7 +34,8 @@ FITS = {
     "margin": (MarginRanker("auc", C="auto"), QUERIES),
     "matching": (MatchingRanker(Slates(3, 0.1, 1)), QUERIES),
     "graph": (GraphMatcher(Likelihood(Sample(20)), l2=0.1, max_iter=5), (list(GRAPHS), MATCHES)),
-    "cstar": (CStarRanker(2, C=1.0), (SCENES.X[:, :5], SCENES.Y[:, :4])),
+    "cstar": (CStarRanker(core=2, C=1.0), (SCENES.X[:, :5], SCENES.Y[:, :4])),
+    "cstar margin": (CStarMarginRanker(core=2, C=1.0), (SCENES.X[:, :5], SCENES.Y[:, :4])),
     "latent": (LatentRanker(**SMALL, learning_rate=0.1), (PAIRS.queries, PAIRS.items)),
     "reranker": (StructuredReranker(np.eye(20), validation_fraction=0.0, **SMALL), (PAIRS.queries, PAIRS.items)),
 }
@@ -57,8 +59,9 @@ def following(source):
 
 
 def assert_same_bits(one, two):
-    for name in one._learned:
-        np.testing.assert_array_equal(getattr(one, name, "absent"), getattr(two, name, "absent"), err_msg=name)
+    assert {*one._learned} & vars(one).keys() == {*two._learned} & vars(two).keys()
+    for name in {*one._learned} & vars(one).keys():
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
 
 
 def test_all_estimators_with_random_state_are_here():

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from tests.interrupted_fits import FITS, exit_code, fit_watched, queries
 
-from slatewise import BestFeatureRanker, CStarRanker, MarginRanker, MatchingRanker, datasets, losses
+from slatewise import BestFeatureRanker, CStarMarginRanker, MarginRanker, MatchingRanker, datasets, losses
 from slatewise.matching import Slates
 from slatewise.persistence import checkpoint as _checkpoint
 from slatewise.persistence.file import read_model, write_model
@@ -41,8 +41,8 @@ def whole_fit(name):
         ("matching", 12),
         ("graphs", 9),
         ("labels", 2),
-        ("labels, as it comes", 4),
-        ("labels, likelihood", 4),
+        ("labels, default", 4),
+        ("labels, precomputed", 4),
         ("points", 20),
     ],
 )
@@ -204,16 +204,16 @@ def test_a_shorthand_is_the_object_that_it_stands_for(tmp_path):
 def test_a_state_that_other_rounds_of_validation_led_to_is_refused(tmp_path):
     scenes = datasets.make_label_scenes(n_rows=40, random_state=0)
     path = tmp_path / "state"
-    interrupted(CStarRanker(1, "linear", surrogate="max-margin", max_iter=2), path, (scenes.X, scenes.Y))
-    ranker = CStarRanker(1, "linear", surrogate="max-margin", max_iter=60)
+    interrupted(CStarMarginRanker(core=1, max_iter=2), path, (scenes.X, scenes.Y))
+    ranker = CStarMarginRanker(core=1, max_iter=60)
     with pytest.raises(ValueError, match="checkpoint: expected the state of this data and these settings"):
         fit_watched(ranker, (scenes.X, scenes.Y), checkpoint=path)
 
 
-@pytest.mark.parametrize("params", [{"k": 2}, {"learner": "subgradient"}])
+@pytest.mark.parametrize("params", [{"k": 2}, {"solver": "subgradient"}])
 def test_where_no_state_is_kept_a_checkpoint_is_refused(params, tmp_path):
     scenes = datasets.make_label_scenes(n_rows=40, random_state=0)
-    ranker = CStarRanker(core=1, surrogate="max-margin", **params)
+    ranker = CStarMarginRanker(core=1, **params)
     with pytest.raises(ValueError, match="checkpoint: expected None"):
         fit_watched(ranker, (scenes.X, scenes.Y), checkpoint=tmp_path / "state")
 

@@ -20,7 +20,7 @@ from scipy.spatial.distance import cdist
 
 from slatewise import (
     BestFeatureRanker,
-    CStarRanker,
+    CStarMarginRanker,
     GraphMatcher,
     LatentRanker,
     MarginRanker,
@@ -134,7 +134,7 @@ def _interacting(seed: int) -> list[DemoRow]:
     }
     return [
         DemoRow(
-            "CStarRanker",
+            "CStarMarginRanker",
             "interacting items",
             f"p@{lists.k}",
             alone.score(lists.X[1000:], lists.Y[1000:]),
@@ -169,7 +169,7 @@ def _scenes(seed: int) -> list[DemoRow]:
     }
     return [
         DemoRow(
-            "CStarRanker",
+            "CStarMarginRanker",
             "tags of a scene",
             "break-even",
             alone.score(X, Y),
@@ -341,11 +341,9 @@ def _list_before_and_after(ranker: LatentRanker, made: MadeSessions, queries: ND
 
 def _alone_and_joint(
     X: Floats, Y: NDArray[np.int8], n_train: int, core: int | list[int], C: float
-) -> tuple[CStarRanker, CStarRanker]:
+) -> tuple[CStarMarginRanker, CStarMarginRanker]:
     """Fit independent labels, and a core of interacting ones, on the first ``n_train`` rows."""
-    alone, joint = (
-        CStarRanker(labels, "linear", C=C, surrogate="max-margin").fit(X[:n_train], Y[:n_train]) for labels in (0, core)
-    )
+    alone, joint = (CStarMarginRanker(core=labels, C=C).fit(X[:n_train], Y[:n_train]) for labels in (0, core))
     return alone, joint
 
 

@@ -18,6 +18,7 @@ from scipy.sparse import csr_array, issparse
 from slatewise import (
     BestFeatureRanker,
     CooccurrenceRanker,
+    CStarMarginRanker,
     CStarRanker,
     LatentRanker,
     MarginRanker,
@@ -157,7 +158,7 @@ class Task(ABC):
         if columns.header is not None:
             raise ValueError("--header: expected with files of pairs or sessions, found other data")
         if tagged != NO_TAGS:
-            raise ValueError(f"{TAG_OPTIONS}: expected with rows that have labels, for cstar, only")
+            raise ValueError(f"{TAG_OPTIONS}: expected with rows that have labels, for cstar and cstar-margin, only")
         return self
 
     def of_events(self, events: EventColumns) -> Self:
@@ -221,6 +222,8 @@ class LabelTask(Task):
     """Labels of rows: a row is a list, and the labels are its items."""
 
     tagged: TagColumns = NO_TAGS
+    takes_unknown: bool = False
+    """Whether some labels may be unknown."""
 
     def reading(self, columns: PairColumns, tagged: TagColumns = NO_TAGS) -> Self:
         """Return the task that reads tables of tagged rows like this."""
@@ -229,9 +232,13 @@ class LabelTask(Task):
 
     def fit(self, estimator: Any, data: str, **run: Any) -> None:
         """Fit on rows with sets of labels; of tables the model keeps the names of the features."""
-        rows = read_labels(data, part=Part.TRAIN, columns=self.tagged, partly_known=True)
+        rows = read_labels(data, part=Part.TRAIN, columns=self.tagged, partly_known=self.takes_unknown)
         Y = rows.Y if rows.known is None else np.where(rows.known, rows.Y.toarray(), -1)
-        estimator.fit(_dense(rows), Y, label_names=rows.label_names, answered=rows.answered, **run)
+        if self.takes_unknown:
+            run = {**run, "answered": rows.answered}
+        elif rows.answered is not None and not rows.answered.all():
+            raise ValueError(f"{data}: expected answers for all labels, found some volunteered: only cstar takes these")
+        estimator.fit(_dense(rows), Y, label_names=rows.label_names, **run)
         if is_tag_file(data) and rows.feature_names is not None:
             estimator.feature_names_in_ = rows.feature_names.astype(object)
 
@@ -484,7 +491,8 @@ MOST_JUDGEMENTS = 20_000_000
 TASKS: dict[str, Task] = {
     "blend": SessionTask(SessionBlend),
     "cooccurrence": SessionTask(CooccurrenceRanker),
-    "cstar": LabelTask(CStarRanker),
+    "cstar": LabelTask(CStarRanker, takes_unknown=True),
+    "cstar-margin": LabelTask(CStarMarginRanker),
     "feature": DocumentTask(BestFeatureRanker),
     "latent": CatalogueTask(LatentRanker),
     "margin": DocumentTask(MarginRanker),

@@ -67,8 +67,8 @@ _JSON = (
         list(range(50)),
         {"rules": {"k": []}},
     ),
-    *("linear", "pretrained", "rbf", "chi2", "intersection", "precomputed", "likelihood", "max-margin", "relevant"),
-    *("base", "svc", "likelihood-k"),
+    *("linear", "scores", "rbf", "chi2", "intersection", "precomputed", "likelihood", "max-margin", "relevant"),
+    *("base", "svc"),
     *(
         "bcfw",
         "bundle",
@@ -97,6 +97,7 @@ _JSON = (
         "ignored",
     ),
     *(
+        "CStarMarginRanker",
         "CStarRanker",
         "LatentRanker",
         "GraphMatcher",

@@ -145,7 +145,7 @@ def _cstar(ranker: Any, folder: Path) -> Iterator[Question]:
     two, counts = min(2, n_labels), np.resize(np.arange(1, n_labels + 1), ROWS)
     full = (ROWS, n_labels)
     yield Question("label_scores", lambda: ranker.label_scores(X), array(full))
-    if ranker.scores == "base":
+    if hasattr(ranker, "base_scores"):
         yield Question("base_scores", lambda: ranker.base_scores(X), array(full))
     yield Question("decision_function", lambda: ranker.decision_function(X), array(full, finite=False))
     yield Question("decision_function", lambda: ranker.decision_function(X, two, known), array(full, finite=False))
@@ -158,12 +158,12 @@ def _cstar(ranker: Any, folder: Path) -> Iterator[Question]:
     yield Question("predict", lambda: ranker.predict(X), predicted)
     yield Question("predict_count", lambda: ranker.predict_count(X), array((ROWS,), "i"))
     yield Question("score", lambda: ranker.score(X, Y), number(0.0, 1.0))
-    yield Question("score", lambda: ranker.score(X, Y, told=False), number(0.0, 1.0))
+    yield Question("score", lambda: ranker.score(X, Y, count_known=False), number(0.0, 1.0))
     yield Question("next_question", lambda: ranker.next_question(X, known, two), array((ROWS,), "i"))
     yield Question("explain", lambda: ranker.explain(X), anything)
-    if ranker.surrogate != "max-margin":
+    if not ranker.needs_count:
         yield Question("predict_proba", lambda: ranker.predict_proba(X, known), array(full))
-    for decision in ("subset", "hamming", "count") if ranker.surrogate == "likelihood" and not one_class else ():
+    for decision in ("subset", "hamming", "count") if not ranker.needs_count and not one_class else ():
         yield Question("predict", partial(ranker.predict, X, decision=decision), predicted)
 
 
@@ -270,6 +270,7 @@ def _graph(matcher: Any, folder: Path) -> Iterator[Question]:
 
 _ASKED = {
     **dict.fromkeys(("BestFeatureRanker", "MarginRanker", "MatchingRanker"), _query_ranker),
+    "CStarMarginRanker": _cstar,
     "CStarRanker": _cstar,
     "MetricRanker": _metric,
     "LatentRanker": _latent,

@@ -11,6 +11,7 @@ import numpy as np
 from slatewise import (
     BestFeatureRanker,
     CooccurrenceRanker,
+    CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
     LatentRanker,
@@ -23,6 +24,7 @@ from slatewise import (
     datasets,
     kernels,
 )
+from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf
 from slatewise.matching import AllSlates, Likelihood, Sample, Slates
 from tests.fuzz.models.asked import Base
 
@@ -56,21 +58,21 @@ def _labels() -> dict[str, Any]:
     X, Y = scenes.X[:, :5], scenes.Y[:, :4]
     given = 2.0 * Y - 1.0 + rng.normal(size=Y.shape)
     classes = np.array(["a", "b", "c"])[Y[:, :3].argmax(axis=1)]
-    hinge = partial(CStarRanker, C=1.0, surrogate="max-margin")
+    hinge = partial(CStarMarginRanker, C=1.0)
     return {
-        "cstar": hinge(core=2, scores="linear").fit(X, Y),
-        "cstar-fixed": hinge(core=[1], scores="linear", k=2, max_iter=20).fit(X, Y),
-        "cstar-rbf": hinge(core=1, scores="rbf", n_components=6).fit(X, Y),
-        "cstar-chi2": hinge(core=1, scores="chi2", n_components=6).fit(np.abs(X), Y),
-        "cstar-intersection": hinge(core=1, scores="intersection", n_components=6).fit(np.abs(X), Y),
-        "cstar-precomputed": hinge(core=1, scores="precomputed", n_components=6).fit(X @ X.T, Y),
-        "cstar-likelihood-k": CStarRanker(core=2, scores="pretrained", C=1.0, surrogate="likelihood-k").fit(given, Y),
+        "cstar-margin": hinge(core=2).fit(X, Y),
+        "cstar-margin-fixed": hinge(core=[1], k=2, max_iter=20).fit(X, Y),
+        "cstar-margin-rbf": hinge(Rbf(n_basis=6), core=1).fit(X, Y),
+        "cstar-margin-chi2": hinge(Chi2(n_basis=6), core=1).fit(np.abs(X), Y),
+        "cstar-margin-intersection": hinge(Intersection(n_basis=6), core=1).fit(np.abs(X), Y),
+        "cstar-margin-kernel": hinge(Precomputed(n_basis=6), core=1).fit(X @ X.T, Y),
+        "cstar-margin-scores": hinge("scores", core=2).fit(given, Y),
+        "cstar-precomputed": CStarRanker("precomputed", core=2, C=1.0).fit(given, Y),
         "cstar-base": CStarRanker(core=2, C=1.0).fit(X, Y),
         "cstar-base-named": CStarRanker(core=1, C=1.0).fit(X, Y, label_names=[f"label {place}" for place in range(4)]),
         "cstar-base-svc": CStarRanker(core=1, C=1.0, base="svc").fit(X, Y),
-        "cstar-base-hinge": hinge(core=1).fit(X, Y),
         "cstar-base-classes": CStarRanker(core=1, C=1.0).fit(X, classes),
-        "cstar-classes": hinge(core=1, scores="linear").fit(X, classes),
+        "cstar-margin-classes": hinge(core=1).fit(X, classes),
     }
 
 
