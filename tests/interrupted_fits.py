@@ -22,6 +22,7 @@ from slatewise import (
     datasets,
     losses,
 )
+from slatewise.matching import Likelihood, Sample, Slates
 from tests.matched_graphs import noisy_copies
 
 
@@ -57,13 +58,13 @@ def wine():
 FITS = {
     "margin": (MarginRanker("map", C=100.0, tol=1e-4), queries),
     "margin, C chosen": (MarginRanker("auc", C="auto"), queries),
-    "matching": (MatchingRanker(M=3, repeats=2, subsets=0.1), queries),
-    "matching, l2 chosen": (MatchingRanker(M=3, repeats=1, subsets=0.1, l2="auto"), queries),
-    "matching, max-margin": (MatchingRanker(M=3, repeats=2, subsets=0.1, l2=0.1, surrogate="max-margin"), queries),
+    "matching": (MatchingRanker(Slates(3, 0.1, 2)), queries),
+    "matching, l2 chosen": (MatchingRanker(Slates(3, 0.1, 1), l2="auto"), queries),
+    "matching, max-margin": (MatchingRanker(Slates(3, 0.1, 2), l2=0.1, surrogate="max-margin"), queries),
     "graphs": (GraphMatcher(l2=1e-3, tol=1e-6), copies),
-    "graphs, l2 chosen": (GraphMatcher(l2="auto", points=3), copies),
+    "graphs, l2 chosen": (GraphMatcher(Likelihood(part_size=3), l2="auto"), copies),
     "graphs, max-margin": (GraphMatcher(l2=1e-3, surrogate="max-margin"), copies),
-    "graphs, drawn": (GraphMatcher(expectation="sample", n_samples=20, max_iter=12), copies),
+    "graphs, drawn": (GraphMatcher(Likelihood(Sample(20)), max_iter=12), copies),
     "labels": (CStarMarginRanker(core=2, C=10.0), scenes),
     "labels, default": (CStarRanker(), scenes),
     "labels, precomputed": (CStarRanker("precomputed", core=2), scored_labels),

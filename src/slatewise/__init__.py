@@ -13,7 +13,7 @@ from slatewise._version import __version__
 from slatewise.core.by_name import on_first_use
 
 if TYPE_CHECKING:
-    from slatewise import client, cluster, data, datasets, inference, kernels, labeling, losses, metrics
+    from slatewise import client, cluster, data, datasets, inference, kernels, labeling, losses, matching, metrics
     from slatewise.core.progress import set_progress
     from slatewise.cstar.margin_ranker import CStarMarginRanker
     from slatewise.cstar.ranker import CStarRanker
@@ -52,11 +52,14 @@ __all__ = [
     "labeling",
     "load",
     "losses",
+    "matching",
     "metrics",
     "set_progress",
 ]
 
-_MODULES = frozenset({"client", "cluster", "data", "datasets", "inference", "kernels", "labeling", "losses", "metrics"})
+_MODULES = frozenset(
+    {"client", "cluster", "data", "datasets", "inference", "kernels", "labeling", "losses", "matching", "metrics"}
+)
 _HOMES = {
     **{name: row.home for name, row in ESTIMATORS.items()},
     "load": "slatewise.persistence.saving",

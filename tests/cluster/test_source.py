@@ -21,9 +21,11 @@ from slatewise import (
     MetricRanker,
     cluster,
     datasets,
+    losses,
 )
 from slatewise.core.executor import Executor, on_cluster
 from slatewise.errors import DataError
+from slatewise.matching import Slates
 
 
 def rows(seed=0, n_lists=60):
@@ -56,16 +58,16 @@ def many_blocks(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("settings", [{}, {"loss": "auc"}, {"threshold": 2.0}, {"loss": "auc", "threshold": 2.0}])
-def test_a_source_has_the_bits_of_arrays(tmp_path, many_blocks, settings):
+@pytest.mark.parametrize("loss", ["map", "auc", losses.MAP(threshold=2.0), losses.AUC(threshold=2.0)], ids=str)
+def test_a_source_has_the_bits_of_arrays(tmp_path, many_blocks, loss):
     X, y, qid = rows()
     written(tmp_path, X, y, qid)
     source = cluster.source(tmp_path / "*.parquet", labels="grade", qid="q")
     assert source.n_rows == len(y)
-    arrays = MarginRanker(**settings, tol=1e-2).fit(X, y, qid=qid)
-    alone = MarginRanker(**settings, tol=1e-2).fit(source)
+    arrays = MarginRanker(loss, tol=1e-2).fit(X, y, qid=qid)
+    alone = MarginRanker(loss, tol=1e-2).fit(source)
     with on_cluster(PretendWorkers(3)):
-        on_workers = MarginRanker(**settings, tol=1e-2).fit(source)
+        on_workers = MarginRanker(loss, tol=1e-2).fit(source)
     assert learned(arrays) == learned(alone) == learned(on_workers)
     assert alone.model_card_.data_sha256 == on_workers.model_card_.data_sha256
     assert alone.model_card_.n_lists == arrays.model_card_.n_lists == 60
@@ -82,7 +84,12 @@ def alike(make, arrays, source):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
-    "settings", [{"repeats": 2}, {"subsets": "whole"}, {"M": 3, "surrogate": "max-margin", "repeats": 1, "tol": 0.05}]
+    "settings",
+    [
+        {"slates": Slates(repeats=2)},
+        {"slates": "whole"},
+        {"slates": Slates(3, repeats=1), "surrogate": "max-margin", "tol": 0.05},
+    ],
 )
 def test_slates_of_a_source_have_the_bits_of_arrays(tmp_path, many_blocks, settings):
     X, y, qid = rows()

@@ -27,6 +27,7 @@ from slatewise.core.declarations import params_of
 from slatewise.core.executor import thread_count
 from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf
 from slatewise.losses import AUC, KNN, MAP, MRR, NDCG, Precision
+from slatewise.matching import AllSlates, Likelihood, Sample, Slates, WholeQueries
 
 X = np.array([[3.0, 1.0], [1.0, 2.0], [2.0, 5.0], [9.0, 4.0], [0.5, 0.25], [4.0, 4.5]])
 LABELS = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 1]])
@@ -96,7 +97,6 @@ ALLOWED = {
     "reach": {*NUMBER, "None", "auto"} - {"1e300"},
     "row_power": {"0", "1e-300", "auto"},
     "validation_fraction": {"0", "1e-300"},
-    "subsets": {"2.5", "3.0", "1e-300"},
     "core": {"0", "auto"},
     "targets": {"auto"},
     "random_state": {"0", "None", *WHOLE},
@@ -106,14 +106,14 @@ ALLOWED = {
     "checkpoint": {"None", "auto", "7", "no such thing"},
 }
 OF_SESSIONS = {"window": {"None"}, "dropout": {"0", "1e-300", "auto"}, "base": {"None", "auto"}}
-MAY_BE_NONE = ("base", "C_pair", "gamma", "threshold", "batch_size", "max_draws", "M", "tol", "n_components")
-MAY_BE_AUTO = ("C", "l2", "points", "unmatched", "learning_rate", "max_norm", "stage_learning_rate", "stage_norm")
+MAY_BE_NONE = ("base", "C_pair", "gamma", "threshold", "batch_size", "max_draws", "tol", "n_components")
+MAY_BE_AUTO = ("C", "l2", "unmatched", "learning_rate", "max_norm", "stage_learning_rate", "stage_norm")
 
 
 def allowed(estimator, parameter):
     default = inspect.signature(estimator).parameters[parameter].default
     names = set(ALLOWED.get(parameter, ()))
-    if parameter == "points" or (parameter in MAY_BE_NONE and default is None):
+    if parameter in MAY_BE_NONE and default is None:
         names.add("None")
     if estimator is LatentRanker:
         names |= OF_SESSIONS.get(parameter, set())
@@ -154,11 +154,20 @@ def test_fit_refuses_every_bad_value_by_name():
         assert len(message) < 400, triple.id
 
 
-SETTINGS = (AUC, KNN, MAP, MRR, NDCG, Precision, Chi2, Intersection, Precomputed, Rbf)
+SETTINGS = (
+    *(AUC, KNN, MAP, MRR, NDCG, Precision),
+    *(Chi2, Intersection, Precomputed, Rbf),
+    *(AllSlates, Likelihood, Sample, Slates, WholeQueries),
+)
 # What fields allow, by hand.
 FIELDS = {
     "gamma": {*NUMBER, "None"},
     "n_basis": {"None"},
+    "part_size": {"None", "auto"},
+    "position_weights": {"negative numbers"},
+    "rating_weights": {"negative numbers"},
+    "share": {"2.5", "3.0", "1e-300"},
+    "size": {"None"},
     "threshold": {*NUMBER, "0", "-1", "-2", "-0.5", "None"},
 }
 

@@ -20,6 +20,7 @@ from slatewise import (
     load,
 )
 from slatewise._registry import ESTIMATORS, estimator_class
+from slatewise.matching import Likelihood, Sample, Slates
 from slatewise.persistence.file import read_model
 
 MADE = datasets.make_queries(n_queries=8, random_state=0)
@@ -31,8 +32,8 @@ MATCHES = [np.random.default_rng(place).permutation(4) for place in range(4)]
 SMALL = {"n_components": 3, "epochs": 2, "k": 4, "max_norm": 2.5}
 FITS = {
     "margin": (MarginRanker("auc", C="auto"), QUERIES),
-    "matching": (MatchingRanker(M=3, repeats=1, subsets=0.1), QUERIES),
-    "graph": (GraphMatcher(l2=0.1, expectation="sample", n_samples=20, max_iter=5), (list(GRAPHS), MATCHES)),
+    "matching": (MatchingRanker(Slates(3, 0.1, 1)), QUERIES),
+    "graph": (GraphMatcher(Likelihood(Sample(20)), l2=0.1, max_iter=5), (list(GRAPHS), MATCHES)),
     "cstar": (CStarRanker(core=2, C=1.0), (SCENES.X[:, :5], SCENES.Y[:, :4])),
     "cstar margin": (CStarMarginRanker(core=2, C=1.0), (SCENES.X[:, :5], SCENES.Y[:, :4])),
     "latent": (LatentRanker(**SMALL, learning_rate=0.1), (PAIRS.queries, PAIRS.items)),

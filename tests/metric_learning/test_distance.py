@@ -48,10 +48,10 @@ def test_nearest_items_first(k, monkeypatch):
 def test_mean_average_precision_of_a_catalogue(monkeypatch):
     monkeypatch.setattr(distance, "BLOCK_BYTES", 2000)
     rng = np.random.default_rng(0)
-    Q, X, asked, y = rng.normal(size=(20, 3)), rng.normal(size=(50, 3)), np.arange(20) % 4, np.arange(50) % 3
+    Q, X, query_class, y = rng.normal(size=(20, 3)), rng.normal(size=(50, 3)), np.arange(20) % 4, np.arange(50) % 3
     distances = euclidean_distances(Q, X)
-    each = [average_precision_score(y == asked[q], -distances[q]) for q in range(20) if asked[q] < 3]
-    found = mean_average_precision(Q, X, SameClass(asked, y, np.full(20, -1)))
+    each = [average_precision_score(y == query_class[q], -distances[q]) for q in range(20) if query_class[q] < 3]
+    found = mean_average_precision(Q, X, SameClass(query_class, y, np.full(20, -1)))
     assert found == pytest.approx(np.mean(each))
 
 

@@ -295,9 +295,11 @@ def test_the_metric_as_a_function(wine, settings):
     assert distance(X[0], X[1]) == distance(X[1], X[0]) == pytest.approx(np.sqrt(ranker.distances(X[:1], X[1:2])[0, 0]))
     assert distance(X[2], X[2]) == 0.0
     for algorithm in ("brute", "ball_tree"):
-        told = KNeighborsClassifier(3, metric=distance, algorithm=algorithm).fit(X, y)
+        by_function = KNeighborsClassifier(3, metric=distance, algorithm=algorithm).fit(X, y)
         mapped = KNeighborsClassifier(3).fit(ranker.transform(X), y)
-        np.testing.assert_array_equal(told.predict(wine[0][1::3]), mapped.predict(ranker.transform(wine[0][1::3])))
+        np.testing.assert_array_equal(
+            by_function.predict(wine[0][1::3]), mapped.predict(ranker.transform(wine[0][1::3]))
+        )
     with pytest.raises(NotFittedError):
         MetricRanker().get_metric()
 

@@ -10,7 +10,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from tests.interrupted_fits import FITS, exit_code, fit_watched, queries
 
-from slatewise import BestFeatureRanker, CStarMarginRanker, MarginRanker, MatchingRanker, datasets
+from slatewise import BestFeatureRanker, CStarMarginRanker, MarginRanker, MatchingRanker, datasets, losses
+from slatewise.matching import Slates
 from slatewise.persistence import checkpoint as _checkpoint
 from slatewise.persistence.file import read_model, write_model
 
@@ -170,7 +171,7 @@ def test_a_state_of_another_estimator_is_refused(tmp_path):
     path = tmp_path / "state"
     interrupted(MarginRanker(), path, queries())
     with pytest.raises(ValueError, match="checkpoint: expected the state of this data and these settings"):
-        fit_watched(MatchingRanker(M=3, repeats=2), queries(), checkpoint=path)
+        fit_watched(MatchingRanker(Slates(3, repeats=2)), queries(), checkpoint=path)
 
 
 def test_a_file_holds_the_answers_alone(tmp_path):
@@ -184,10 +185,20 @@ def test_a_file_holds_the_answers_alone(tmp_path):
 
 def test_settings_are_compared_in_all_their_digits_however_they_print(tmp_path):
     path, data = tmp_path / "state", queries()
-    interrupted(MatchingRanker(M=3, c=np.array([2.0, 1.0, 0.0])), path, data)
+    interrupted(MatchingRanker(Slates(3, position_weights=np.array([2.0, 1.0, 0.0]))), path, data)
     with np.printoptions(precision=1), pytest.raises(ValueError, match="checkpoint: expected the state of this data"):
-        fit_watched(MatchingRanker(M=3, c=np.array([2.0, 1.0 + 1e-9, 0.0])), data, checkpoint=path)
-    fit_watched(MatchingRanker(M=3, c=[2.0, 1.0, 0.0]), data, checkpoint=path)  # the same in other words
+        fit_watched(MatchingRanker(Slates(3, position_weights=[2.0, 1.0 + 1e-9, 0.0])), data, checkpoint=path)
+    fit_watched(MatchingRanker(Slates(3, position_weights=[2, 1, 0])), data, checkpoint=path)  # the same in other words
+
+
+def test_a_shorthand_is_the_object_that_it_stands_for(tmp_path):
+    path = tmp_path / "state"
+    interrupted(MarginRanker("map"), path, queries())
+    with pytest.raises(ValueError, match="checkpoint: expected the state of this data and these settings"):
+        fit_watched(MarginRanker(losses.MAP(threshold=1)), queries(), checkpoint=path)
+    fit_watched(MarginRanker(losses.MAP()), queries(), checkpoint=path)
+    interrupted(MarginRanker(losses.MAP(threshold=1)), path, queries())
+    fit_watched(MarginRanker(losses.MAP(threshold=1.0)), queries(), checkpoint=path)
 
 
 def test_a_state_that_other_rounds_of_validation_led_to_is_refused(tmp_path):

@@ -39,6 +39,7 @@ from slatewise.datasets import (
 )
 from slatewise.datasets.make_sessions import MadeSessions
 from slatewise.labeling import simulate
+from slatewise.matching import Slates
 from slatewise.report import Page, bars, gains, lines, matchings, pair_graphs, points, slopes
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -230,7 +231,7 @@ def _queries(seed: int) -> list[DemoRow]:
     rankers = {
         "best feature": BestFeatureRanker(),
         "margin": MarginRanker("map", C=10.0),
-        "matching": MatchingRanker(M=3, repeats=2, random_state=seed),
+        "matching": MatchingRanker(Slates(3, repeats=2), random_state=seed),
     }
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*lists are left out")  # a made list or two has a single rating

@@ -8,28 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Self
 
 from slatewise.core import progress
 from slatewise.core.bars import shown
 from slatewise.core.rules import CALLBACKS
+from slatewise.estimators.sklearn import available_if
 
-if TYPE_CHECKING:
 
-    class CallbackSupport:
-        """Gives ``set_callbacks`` to an estimator, from scikit-learn 1.9 on."""
+def _has_callbacks(estimator: object) -> bool:
+    if find_spec("sklearn.callback") is None:
+        raise AttributeError("set_callbacks: expected scikit-learn 1.9 or newer")
+    return True
 
-        def set_callbacks(self, *callbacks: Any) -> Self: ...  # noqa: D102
 
-    def callback_management_context(estimator: Any) -> Any: ...  # noqa: D103
-else:
-    try:
-        from sklearn.callback import CallbackSupportMixin as CallbackSupport
-        from sklearn.callback._callback_support import callback_management_context
-    except ImportError:
+def _support() -> Any:
+    """Return scikit-learn's module, on first use: importing it imports rich."""
+    return import_module("sklearn.callback._callback_support")
 
-        class CallbackSupport:
-            """Nothing: this scikit-learn has no callbacks."""
+
+class CallbackSupport:
+    """Gives ``set_callbacks`` to an estimator, from scikit-learn 1.9 on."""
+
+    @available_if(_has_callbacks)
+    def set_callbacks(self, *callbacks: Any) -> Self:
+        """Attach callbacks of scikit-learn, for every fit to come; none at all takes them away.
+
+        Parameters
+        ----------
+        *callbacks
+            Objects as :class:`sklearn.callback.ProgressBar`; functions are an argument of ``fit``.
+        """
+        return _support().CallbackSupportMixin.set_callbacks(self, *callbacks)
 
 
 @contextmanager
@@ -47,8 +59,9 @@ def watched(estimator: Any, callbacks: Iterable[Callable[[Any], None]] | None) -
         with shown(type(estimator).__name__):
             yield tell
         return
-    with callback_management_context(estimator):
-        fit = estimator._init_callback_context(max_subtasks=None)
+    support = _support()
+    with support.callback_management_context(estimator):
+        fit = support.CallbackSupportMixin._init_callback_context(estimator, max_subtasks=None)
         fit.call_on_fit_task_begin(estimator=estimator)
 
         def tell_all(found: Any) -> None:

@@ -19,6 +19,7 @@ from typing import Any, Self, TypeAlias
 from numpy.typing import NDArray
 
 from slatewise._version import __version__
+from slatewise.core.declarations import resolved
 from slatewise.core.errors import ModelFileError
 from slatewise.core.oracle_log import OracleLog, keeping
 from slatewise.core.results import Round
@@ -63,7 +64,8 @@ class Checkpoint:
                 "checkpoint: expected None inside a search or a cross-validation, where many fits would share one "
                 f"file, found {os.fspath(path)!r}"
             )
-        params = estimator.get_params(deep=False)
+        # A shorthand is the object that it stands for.
+        params = {name: resolved(estimator, name) for name in estimator.get_params(deep=False)}
         seed = {"random_state": estimator.seed_} if "random_state" in params else {}
         return cls(FilePath(path), kind, _hashed(data_sha256, {**params, **seed, **(as_used or {})}))
 
@@ -115,6 +117,8 @@ def _hashed(data_sha256: str, params: Mapping[str, object]) -> str:
 def _one_form(value: Json) -> Json:
     if isinstance(value, list):
         return [_one_form(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _one_form(part) for name, part in value.items()}
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

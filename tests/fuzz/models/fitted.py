@@ -25,6 +25,7 @@ from slatewise import (
     kernels,
 )
 from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf
+from slatewise.matching import AllSlates, Likelihood, Sample, Slates
 from tests.fuzz.models.asked import Base
 
 
@@ -41,10 +42,13 @@ def _queries() -> dict[str, Any]:
     rankers = {
         "best": BestFeatureRanker(),
         "margin": MarginRanker(),
-        "matching": MatchingRanker(M=3, repeats=1),
-        "matching-whole": MatchingRanker(subsets="whole"),
-        "matching-weights": MatchingRanker(c=[3.0, 1.0, 0.5], M=3, repeats=1, ties="marginal"),
-        "matching-hinge": MatchingRanker(surrogate="max-margin", repeats=1),
+        "matching": MatchingRanker(Slates(3, repeats=1)),
+        "matching-all": MatchingRanker(AllSlates(2)),
+        "matching-whole": MatchingRanker("whole"),
+        "matching-weights": MatchingRanker(
+            Slates(3, repeats=1, position_weights=[3.0, 1.0, 0.5], ties="marginal"),
+        ),
+        "matching-hinge": MatchingRanker(Slates(repeats=1), surrogate="max-margin"),
     }
     return {name: ranker.fit(X, y, qid=qid) for name, ranker in rankers.items()}
 
@@ -123,7 +127,7 @@ def _graphs() -> dict[str, Any]:
     left_out = [np.where(np.arange(4) == 2, -1, one) for one in matches]
     return {
         "graph": GraphMatcher(l2=0.1).fit(graphs, matches),
-        "graph-bethe": GraphMatcher(l2=0.1, expectation="bethe", unmatched=0.0).fit(graphs, matches),
-        "graph-sample": GraphMatcher(l2=0.1, expectation="sample", n_samples=20, max_iter=20).fit(graphs, matches),
-        "graph-margin": GraphMatcher(l2=0.1, surrogate="max-margin").fit(graphs, left_out),
+        "graph-bethe": GraphMatcher(Likelihood("bethe"), l2=0.1, unmatched=0.0).fit(graphs, matches),
+        "graph-sample": GraphMatcher(Likelihood(Sample(20)), l2=0.1, max_iter=20).fit(graphs, matches),
+        "graph-margin": GraphMatcher("max-margin", l2=0.1).fit(graphs, left_out),
     }

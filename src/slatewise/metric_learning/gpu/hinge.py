@@ -1,6 +1,6 @@
 """The hinge of a learned distance on a GPU: scores, rankings and their sums in tiles of queries, all in float64.
 
-What is as large as queries x items exists for one tile at a time, but for the relevance, a byte each, which stays on
+What is as large as queries x items exists for one tile at a time, except the relevance, a byte each, which stays on
 the device where there is room. Tiles depend on the sizes only and are added in their order, and nothing is added by two
 threads at once: the same bits in every run. A tile that does not fit is cut in halves, from then on.
 """
