@@ -17,3 +17,4 @@ autodoc_member_order = "bysource"
 autosummary_generate = True
 napoleon_google_docstring = False
 nitpicky = False
+suppress_warnings = ["ref.python"]  # types in docstrings: a loss and a measure are both called NDCG

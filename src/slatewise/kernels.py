@@ -25,7 +25,7 @@ _N_BASIS_TEXT = "The maximum number of basis rows. None: all that add anything, 
 
 
 class Rbf(Settings, shorthand="rbf"):
-    """k(x, y) = exp(-gamma |x - y|^2)."""
+    """``k(x, y) = exp(-gamma |x - y|^2)``."""
 
     gamma: float | None = param(POSITIVE | NONE, "None: 1 / (number of features * variance).", default=None)
     n_basis: int | None = param(_N_BASIS, _N_BASIS_TEXT, default=None)
@@ -36,7 +36,7 @@ class Rbf(Settings, shorthand="rbf"):
 
 
 class Chi2(Settings, shorthand="chi2"):
-    """k(x, y) = exp(-gamma sum_j (x_j - y_j)^2 / (x_j + y_j)), for rows of numbers >= 0 (histograms)."""
+    """``k(x, y) = exp(-gamma sum_j (x_j - y_j)^2 / (x_j + y_j))``, for rows of numbers >= 0 (histograms)."""
 
     gamma: float | None = param(
         POSITIVE | NONE, "None: 1 / the mean distance of a training row to the mean row.", default=None
@@ -49,7 +49,7 @@ class Chi2(Settings, shorthand="chi2"):
 
 
 class Intersection(Settings, shorthand="intersection"):
-    """k(x, y) = sum_j min(x_j, y_j), for rows of numbers >= 0 (histograms)."""
+    """``k(x, y) = sum_j min(x_j, y_j)``, for rows of numbers >= 0 (histograms)."""
 
     n_basis: int | None = param(_N_BASIS, _N_BASIS_TEXT, default=None)
 
