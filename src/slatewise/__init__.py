@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from slatewise import client, cluster, data, datasets, inference, labeling, losses, metrics
     from slatewise.cstar.ranker import CStarRanker
     from slatewise.estimators.best_feature import BestFeatureRanker
-    from slatewise.latent.cooccurrence_ranker import CooccurrenceRanker
     from slatewise.latent.ranker import LatentRanker
-    from slatewise.latent.session_blend import SessionBlend
-    from slatewise.latent.session_neighbors import SessionNeighbors
     from slatewise.latent.structured_reranker import StructuredReranker
     from slatewise.matching.graph_matcher import GraphMatcher
     from slatewise.matching.ranker import MatchingRanker
     from slatewise.metric_learning.margin_ranker import MarginRanker
     from slatewise.metric_learning.ranker import MetricRanker
     from slatewise.persistence.saving import load
+    from slatewise.sessions.blend import SessionBlend
+    from slatewise.sessions.cooccurrence import CooccurrenceRanker
+    from slatewise.sessions.neighbors import SessionNeighbors
 
 __all__ = [
     "BestFeatureRanker",

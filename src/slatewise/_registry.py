@@ -21,14 +21,14 @@ class Row:
 ESTIMATORS: Mapping[str, Row] = {
     "BestFeatureRanker": Row("slatewise.estimators.best_feature", "feature"),
     "CStarRanker": Row("slatewise.cstar.ranker", "cstar"),
-    "CooccurrenceRanker": Row("slatewise.latent.cooccurrence_ranker", "cooccurrence"),
+    "CooccurrenceRanker": Row("slatewise.sessions.cooccurrence", "cooccurrence"),
     "GraphMatcher": Row("slatewise.matching.graph_matcher"),
     "LatentRanker": Row("slatewise.latent.ranker", "latent"),
     "MarginRanker": Row("slatewise.metric_learning.margin_ranker", "margin"),
     "MatchingRanker": Row("slatewise.matching.ranker", "matching"),
     "MetricRanker": Row("slatewise.metric_learning.ranker", "metric"),
-    "SessionBlend": Row("slatewise.latent.session_blend", "blend"),
-    "SessionNeighbors": Row("slatewise.latent.session_neighbors", "neighbors"),
+    "SessionBlend": Row("slatewise.sessions.blend", "blend"),
+    "SessionNeighbors": Row("slatewise.sessions.neighbors", "neighbors"),
     "StructuredReranker": Row("slatewise.latent.structured_reranker"),
 }
 

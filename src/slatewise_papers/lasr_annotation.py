@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from slatewise import metrics
 from slatewise.core.progress import tell, track
-from slatewise.latent.pair_terms import Bilinear, Gram
+from slatewise.factors.pair_terms import Bilinear, Gram
 from slatewise.latent.structured_reranker import StructuredReranker
 from slatewise_papers._reproduction import Row
 from slatewise_papers.lasr_baselines import one_vs_rest, rank_svm

@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 from slatewise.core.progress import tell, track
-from slatewise.latent.pair_terms import Bilinear, Gram
+from slatewise.factors.pair_terms import Bilinear, Gram
 from slatewise.latent.ranker import LatentRanker
 from slatewise.latent.structured_reranker import StructuredReranker
 from slatewise_papers._reproduction import Row

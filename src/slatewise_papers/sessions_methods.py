@@ -17,12 +17,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from slatewise.data.records import Prefixes, Sessions
-from slatewise.latent.cooccurrence_ranker import CooccurrenceRanker
-from slatewise.latent.engines import ENGINES
+from slatewise.factors.engines import ENGINES
 from slatewise.latent.ranker import LatentRanker
-from slatewise.latent.session_blend import SessionBlend
-from slatewise.latent.session_neighbors import SessionNeighbors
-from slatewise.latent.session_ranker import SessionRanker
+from slatewise.sessions.blend import SessionBlend
+from slatewise.sessions.cooccurrence import CooccurrenceRanker
+from slatewise.sessions.estimator import SessionRanker
+from slatewise.sessions.neighbors import SessionNeighbors
 from slatewise_papers.sessions_measures import LISTED, Ints, Rank
 from slatewise_papers.sessions_networks import gru4rec, sasrec
 from slatewise_papers.sessions_peers import (

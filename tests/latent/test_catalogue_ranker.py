@@ -17,7 +17,7 @@ import slatewise
 from slatewise import LatentRanker, StructuredReranker, datasets
 from slatewise.core.results import ConvergenceWarning
 from slatewise.latent.fold_in import FoldedIn, FoldedQueries
-from tests.latent.reference import parts
+from tests.factors.reference import parts
 
 SMALL = {"n_components": 8, "epochs": 6, "random_state": 0, "validation_fraction": 0.0}
 
@@ -497,7 +497,7 @@ def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
 @pytest.fixture
 def quantized(monkeypatch):
     """Make indexes for small catalogues too, as for large ones."""
-    monkeypatch.setattr("slatewise.latent.model.FEWEST_INDEXED", 1)
+    monkeypatch.setattr("slatewise.factors.model.FEWEST_INDEXED", 1)
 
 
 @pytest.mark.usefixtures("quantized")

@@ -12,11 +12,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import slatewise
 from slatewise import LatentRanker, datasets
 from slatewise.core.errors import ModelFileError
-from slatewise.latent.input import check_pairs
-from slatewise.latent.validation import hold_out
+from slatewise.factors.input import check_pairs
+from slatewise.factors.validation import hold_out
 from slatewise.persistence.file import read_model, write_model
+from tests.factors.reference import parts
 from tests.interrupted_fits import KILLED, exit_code
-from tests.latent.reference import parts
 
 EXPECTED_FAILURES = {
     "check_fit_score_takes_y": "the second argument is called items",

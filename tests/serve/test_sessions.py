@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("slatewise.latent.session_neighbors", reason="this version has no rankers of sessions")
+pytest.importorskip("slatewise.sessions.neighbors", reason="this version has no rankers of sessions")
 
 from slatewise import CooccurrenceRanker, LatentRanker, SessionBlend, SessionNeighbors, datasets
 from slatewise.cli.main import main

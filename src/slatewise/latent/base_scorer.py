@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.sparse import sparse_rows
-from slatewise.latent.base_scores import BaseScores, pieces
-from slatewise.latent.input import Ids, LatentPairs, Unknown, as_singles, check_ids, check_pairs
-from slatewise.latent.tables import Ints, Singles
+from slatewise.factors.base_scores import BaseScores, pieces
+from slatewise.factors.input import Ids, LatentPairs, as_singles, check_ids, check_pairs
+from slatewise.factors.tables import Ints, Singles
+from slatewise.recommend.ids import Unknown
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

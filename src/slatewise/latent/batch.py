@@ -13,34 +13,31 @@ from numpy.typing import NDArray
 from slatewise.core.executor import Executor
 from slatewise.core.ids import one_or_more
 from slatewise.core.rankings import Rankings
-from slatewise.latent.among import top_among
-from slatewise.latent.bags import asked_of
-from slatewise.latent.base_scores import BaseScores
-from slatewise.latent.candidates import Seen, Shown, check_shown
-from slatewise.latent.cascade import FEW_QUERIES, Cascade, Device, TopItems
-from slatewise.latent.engine import Factors
-from slatewise.latent.explanation import SlateExplanation, explain_slates
-from slatewise.latent.fold_in import FoldedQueries
-from slatewise.latent.input import (
+from slatewise.factors.among import top_among
+from slatewise.factors.bags import asked_of
+from slatewise.factors.base_scores import BaseScores
+from slatewise.factors.cascade import FEW_QUERIES, Cascade, Device, TopItems
+from slatewise.factors.engine import Factors
+from slatewise.factors.explanation import SlateExplanation, explain_slates
+from slatewise.factors.input import (
     AskedBags,
     Features,
     Ids,
-    Unknown,
     bag_queries,
     check_context,
     check_ids,
     featured_queries,
-    find_ids,
-    number_ids,
     own_items,
 )
-from slatewise.latent.lists import check_exclude, check_k
-from slatewise.latent.model import LatentModel, inverse_lengths
-from slatewise.latent.pair_terms import OwnItems
-from slatewise.latent.queries import IdQueries, Queries, zero_queries
-from slatewise.latent.session_base import levels_of
-from slatewise.latent.session_queries import SessionQueries
-from slatewise.latent.tables import Ints, Singles, Table
+from slatewise.factors.model import LatentModel, inverse_lengths
+from slatewise.factors.pair_terms import OwnItems
+from slatewise.factors.queries import IdQueries, Queries, zero_queries
+from slatewise.factors.tables import Ints, Singles, Table
+from slatewise.latent.fold_in import FoldedQueries
+from slatewise.recommend.filters import Seen, Shown, check_exclude, check_k, check_shown
+from slatewise.recommend.histories import SessionQueries
+from slatewise.recommend.ids import Unknown, find_ids, number_ids
+from slatewise.sessions.cross_fit import levels_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

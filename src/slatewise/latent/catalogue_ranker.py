@@ -11,16 +11,16 @@ import numpy as np
 from slatewise.core.executor import Executor
 from slatewise.core.ids import one_or_more
 from slatewise.core.rankings import Rankings
+from slatewise.factors.device import check_device
+from slatewise.factors.explanation import SlateExplanation
+from slatewise.factors.input import Ids, check_ids
+from slatewise.factors.model import LatentModel
+from slatewise.factors.tables import Ints, Singles
 from slatewise.latent.batch import QueryBatch
-from slatewise.latent.candidates import Seen
-from slatewise.latent.device import check_device
-from slatewise.latent.explanation import SlateExplanation
-from slatewise.latent.frozen_ranker import FrozenRanker
-from slatewise.latent.input import Ids, Unknown, check_ids, number_ids
-from slatewise.latent.lists import check_depths, check_lengths
-from slatewise.latent.model import LatentModel
-from slatewise.latent.recall import recall_of
-from slatewise.latent.tables import Ints, Singles
+from slatewise.recommend.evaluation import recall_of
+from slatewise.recommend.filters import Seen, check_depths, check_lengths
+from slatewise.recommend.frozen_ranker import FrozenRanker
+from slatewise.recommend.ids import Unknown, number_ids
 
 
 class CatalogueRanker(FrozenRanker[LatentModel]):

@@ -8,23 +8,23 @@ from functools import partial
 import numpy as np
 
 from slatewise.core.executor import Executor, refuse_on_cluster
-from slatewise.latent.base_levels import N_KNOTS, likely_steps
-from slatewise.latent.base_scores import BaseScores
-from slatewise.latent.checkpoint import packed, unpacked
-from slatewise.latent.engine import EngineTask, WarpEngine
-from slatewise.latent.engines import ENGINES
-from slatewise.latent.input import LatentPairs, own_items, queries_of
-from slatewise.latent.pairs import TrainingPairs
-from slatewise.latent.queries import zero_queries
-from slatewise.latent.search import Progress, StageSearch, left_open
-from slatewise.latent.session_base import with_levels
-from slatewise.latent.session_ranker import SessionRanker
-from slatewise.latent.settings import LatentSettings, Steps
-from slatewise.latent.stages import Shape, Stages
-from slatewise.latent.tables import Ints, Singles, Table
-from slatewise.latent.training import EpochReport, Schedule, StageState
-from slatewise.latent.validation import cross_folds, hold_out
+from slatewise.factors.base_levels import N_KNOTS, likely_steps
+from slatewise.factors.base_scores import BaseScores
+from slatewise.factors.checkpoint import packed, unpacked
+from slatewise.factors.engine import EngineTask, WarpEngine
+from slatewise.factors.engines import ENGINES
+from slatewise.factors.input import LatentPairs, own_items, queries_of
+from slatewise.factors.pairs import TrainingPairs
+from slatewise.factors.queries import zero_queries
+from slatewise.factors.search import Progress, StageSearch, left_open
+from slatewise.factors.settings import LatentSettings, Steps
+from slatewise.factors.stages import Shape, Stages
+from slatewise.factors.tables import Ints, Singles, Table
+from slatewise.factors.training import EpochReport, Schedule, StageState
+from slatewise.factors.validation import cross_folds, hold_out
 from slatewise.persistence.checkpoint import Checkpoint
+from slatewise.sessions.cross_fit import with_levels
+from slatewise.sessions.estimator import SessionRanker
 
 MOST_SEARCHED = 1 << 31
 """Scores of an epoch over sessions, pairs times items, up to which steps and norms are searched for."""

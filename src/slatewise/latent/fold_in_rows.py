@@ -9,10 +9,10 @@ import numpy as np
 
 from slatewise.core.executor import Executor
 from slatewise.core.results import ConvergenceWarning
+from slatewise.factors.model import LatentModel
 from slatewise.latent.fold_in import TOLERANCE, FoldedQueries, fold_in
-from slatewise.latent.input import Unknown
-from slatewise.latent.lists import check_sets
-from slatewise.latent.model import LatentModel
+from slatewise.recommend.filters import check_sets
+from slatewise.recommend.ids import Unknown
 
 
 def folded_in(model: LatentModel, items: Any, unknown: Unknown, max_norm: float, executor: Executor) -> FoldedQueries:

@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slatewise.core.executor import Executor
-from slatewise.latent.base_levels import N_KNOTS
-from slatewise.latent.engine import Factors
+from slatewise.factors.base_levels import N_KNOTS
+from slatewise.factors.engine import Factors
+from slatewise.factors.input import LatentPairs, queries_of
+from slatewise.factors.model import LatentModel
+from slatewise.factors.search import Learned
+from slatewise.factors.settings import LatentSettings, Steps
+from slatewise.factors.tables import Ints, Singles, Table
+from slatewise.factors.training import StageState
 from slatewise.latent.fitting import engine_of, shape_of, stages_of, training_pairs, zero_untaught
-from slatewise.latent.input import LatentPairs, joined_ids, queries_of
-from slatewise.latent.model import LatentModel
-from slatewise.latent.search import Learned
-from slatewise.latent.session_base import further_levels, with_levels
-from slatewise.latent.session_ranker import SessionRanker
-from slatewise.latent.settings import LatentSettings, Steps
-from slatewise.latent.tables import Ints, Singles, Table
-from slatewise.latent.training import StageState
+from slatewise.recommend.ids import joined_ids
+from slatewise.sessions.cross_fit import further_levels, with_levels
+from slatewise.sessions.estimator import SessionRanker
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,39 +18,30 @@ from slatewise.core.rankings import Rankings
 from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
 from slatewise.data.records import Prefixes, Sessions
-from slatewise.latent.bags import AgeWeights
-from slatewise.latent.base_levels import N_KNOTS
+from slatewise.factors.bags import AgeWeights
+from slatewise.factors.base_levels import N_KNOTS
+from slatewise.factors.engines import ENGINES
+from slatewise.factors.input import Ids, LatentPairs, check_context, check_features, check_pairs, refuse_context
+from slatewise.factors.model import LatentModel, pair_term
+from slatewise.factors.pair_terms import PAIR_TERMS
+from slatewise.factors.search import Learned
+from slatewise.factors.settings import DROPOUT, STARTS, STARTS_OF_SUMS, LatentSettings
+from slatewise.factors.tables import Ints, Singles, Table, padded
+from slatewise.factors.training import EpochReport
 from slatewise.latent.batch import QueryBatch, similar_items
 from slatewise.latent.catalogue_ranker import CatalogueRanker
-from slatewise.latent.engines import ENGINES
 from slatewise.latent.fitting import are_many, check_for_kind, search_of, tell_of_stages, zero_untaught
 from slatewise.latent.fold_in import FoldedQueries
 from slatewise.latent.fold_in_rows import folded_in
 from slatewise.latent.growth import Former, first_epoch, one_more_epoch
-from slatewise.latent.index_file import write_index
-from slatewise.latent.index_vectors import against_equally_long, equally_long
-from slatewise.latent.input import (
-    Ids,
-    LatentPairs,
-    Unknown,
-    check_context,
-    check_features,
-    check_pairs,
-    number_ids,
-    refuse_context,
-)
-from slatewise.latent.model import LatentModel, pair_term
-from slatewise.latent.pair_terms import PAIR_TERMS
-from slatewise.latent.search import Learned
 from slatewise.latent.session_bases import BASE, added_to, check_base, described, fitted_base, fresh, is_without_base
-from slatewise.latent.session_pairs import are_sessions, is_ragged, opened, session_pairs
-from slatewise.latent.session_ranker import SessionRanker
-from slatewise.latent.settings import DROPOUT, STARTS, STARTS_OF_SUMS, LatentSettings
-from slatewise.latent.tables import Ints, Singles, Table, padded
-from slatewise.latent.training import EpochReport
 from slatewise.persistence.checkpoint import Checkpoint
 from slatewise.persistence.file import ModelCard, ModelState
 from slatewise.persistence.saving import card_for
+from slatewise.recommend.export import against_equally_long, equally_long, write_index
+from slatewise.recommend.ids import Unknown, number_ids
+from slatewise.sessions.estimator import SessionRanker
+from slatewise.sessions.session_pairs import are_sessions, is_ragged, opened, session_pairs
 
 
 class LatentRanker(CatalogueRanker):
@@ -121,7 +112,7 @@ class LatentRanker(CatalogueRanker):
     max_draws : int, optional
         Of "sampled", at most as many as there are other items, which is the default.
     callbacks : sequence of callables, optional
-        Each is called with a :class:`slatewise.latent.training.EpochReport` after every epoch of fit, those of trials
+        Each is called with a :class:`slatewise.factors.training.EpochReport` after every epoch of fit, those of trials
         included; partial_fit calls none.
     checkpoint : path, optional
         Where fit keeps its state after every epoch; it goes on from there if the file is of the same data and settings,

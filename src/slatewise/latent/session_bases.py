@@ -8,9 +8,9 @@ import numpy as np
 
 from slatewise.core.rules import NONE, Rule, one_of
 from slatewise.data.records import Sessions
-from slatewise.latent.input import Ids, LatentPairs, SessionsSoFar
-from slatewise.latent.session_blend import SessionBlend
-from slatewise.latent.session_ranker import SessionRanker
+from slatewise.factors.input import Ids, LatentPairs, SessionsSoFar
+from slatewise.sessions.blend import SessionBlend
+from slatewise.sessions.estimator import SessionRanker
 
 BASE = Rule("a SessionBlend, SessionNeighbors or CooccurrenceRanker", lambda value: isinstance(value, SessionRanker))
 BASE = one_of("auto") | NONE | BASE

@@ -16,17 +16,18 @@ from slatewise.core.ids import one_or_more
 from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
 from slatewise.estimators.base import SavedEstimator
+from slatewise.factors.input import Ids, check_ids, refuse_context
+from slatewise.factors.model import LatentModel, pair_term
+from slatewise.factors.pair_terms import PAIR_TERMS
+from slatewise.factors.settings import LatentSettings, position_weights
+from slatewise.factors.tables import Singles, Table, padded
+from slatewise.factors.training import EpochReport
 from slatewise.latent.base_scorer import Scaled, pairs_for, rows_of
 from slatewise.latent.batch import QueryBatch
 from slatewise.latent.catalogue_ranker import CatalogueRanker
 from slatewise.latent.fitting import shape_of, stages_of, tell_of_stages
-from slatewise.latent.input import Ids, Unknown, check_ids, refuse_context
-from slatewise.latent.model import LatentModel, pair_term
-from slatewise.latent.pair_terms import PAIR_TERMS
-from slatewise.latent.settings import LatentSettings, position_weights
-from slatewise.latent.tables import Singles, Table, padded
-from slatewise.latent.training import EpochReport
 from slatewise.persistence.saving import card_for
+from slatewise.recommend.ids import Unknown
 
 
 class StructuredReranker(CatalogueRanker):
@@ -68,7 +69,7 @@ class StructuredReranker(CatalogueRanker):
     batch_size : int, optional
         Pairs of a step; default: a hundredth of them, between 64 and 2,048.
     callbacks : sequence of callables, optional
-        Each is called with a :class:`slatewise.latent.training.EpochReport` after every epoch.
+        Each is called with a :class:`slatewise.factors.training.EpochReport` after every epoch.
     n_jobs : int, optional
         Threads over blocks of pairs or queries; the result has the same bits with any number. -1: all cores.
     random_state : int, RandomState or Generator, optional

@@ -23,17 +23,17 @@ from slatewise import LatentRanker, SessionBlend, datasets
 from slatewise.core.executor import Executor, one_blas_thread
 from slatewise.data.records import Sessions
 from slatewise.datasets.records import SessionSet
-from slatewise.latent.bags import AgeWeights, learned_from
-from slatewise.latent.base_levels import N_KNOTS
-from slatewise.latent.blocked import BlockedEngine
-from slatewise.latent.engine import Factors
-from slatewise.latent.negatives import WholeCatalogue
-from slatewise.latent.pairs import TrainingPairs
-from slatewise.latent.queries import BagQueries, IdQueries
-from slatewise.latent.rank_weights import rank_weights
-from slatewise.latent.settings import DROPOUT
-from slatewise.latent.stages import Shape
-from slatewise.latent.tables import Ints, Singles, aligned_zeros, padded
+from slatewise.factors.bags import AgeWeights, learned_from
+from slatewise.factors.base_levels import N_KNOTS
+from slatewise.factors.blocked import BlockedEngine
+from slatewise.factors.engine import Factors
+from slatewise.factors.negatives import WholeCatalogue
+from slatewise.factors.pairs import TrainingPairs
+from slatewise.factors.queries import BagQueries, IdQueries
+from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.settings import DROPOUT
+from slatewise.factors.stages import Shape
+from slatewise.factors.tables import Ints, Singles, aligned_zeros, padded
 from slatewise_papers.bench._table import Row, Table, installed
 
 N_COMPONENTS, WINDOW, STEP_PAIRS, K, ASKED = 64, 20, 2048, 20, 10
