@@ -42,7 +42,7 @@ same-answers: $(VENV)/installed-test
 
 # Benchmarks beside those of another commit, in turn: make same-speed COMMIT=...
 same-speed: $(VENV)/installed-test
-	$(BIN)/python -m tests.same_speed $(COMMIT) star permanent metric warp topk
+	$(BIN)/python -m tests.same_speed $(COMMIT) star permanent metric warp topk cstar labels quadratic neighbors serve
 
 # The documentation is built in an environment of its own, which has nothing but the extra "docs".
 check: $(VENV)/installed-check

@@ -48,13 +48,21 @@ def _compare(name: str, sides: dict[str, Path], folder: Path, times: int) -> Non
             rows = _rows(name, root, folder / side)
             if run:  # the first one compiles
                 found[side].append(rows)
-    # Rows are compared by their place: what they are called may have changed.
-    before, now = (list(zip(*runs, strict=True)) for runs in found.values())
-    for first, second in zip(before, now, strict=True):
-        unit, what = second[0]["unit"], second[0]["what"]
-        if unit in ("s", "ms"):
-            old, new = (median(row["ours"] for row in rows) for rows in (first, second))
-            print(f"{name}: {what}: {old:.4g} {unit} before, {new:.4g} now: {old / new:.2f}x", flush=True)
+    before, now = (_by_name(runs) for runs in found.values())
+    for what in before.keys() & now.keys():
+        unit, (old, new) = now[what][1], (median(side[what][0]) for side in (before, now))
+        print(f"{name}: {what}: {old:.4g} {unit} before, {new:.4g} now: {old / new:.2f}x", flush=True)
+    for side, names in (("before", before.keys() - now.keys()), ("now", now.keys() - before.keys())):
+        for what in sorted(names):
+            print(f"{name}: {what}: only {side}", flush=True)
+
+
+def _by_name(runs: list[list[dict[str, Any]]]) -> dict[str, tuple[list[float], str]]:
+    """Return the times of every row, and their unit; rows that are no times are left out."""
+    found: dict[str, tuple[list[float], str]] = {}
+    for row in (row for run in runs for row in run if row["unit"] in ("s", "ms")):
+        found.setdefault(row["what"], ([], row["unit"]))[0].append(row["ours"])
+    return found
 
 
 def _rows(name: str, root: Path, folder: Path) -> list[dict[str, Any]]:

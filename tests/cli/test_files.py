@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from slatewise import CStarRanker, data, datasets, metrics
+from slatewise import CStarRanker, data, datasets, load, metrics
 from slatewise.data.records import MultiLabel
 
 HINGE = [word for one in ("scores=linear", "surrogate=max-margin", "C=1.0") for word in ("--param", one)]
@@ -310,14 +310,21 @@ def test_no_output_onto_an_input(tmp_path, documents, run):
         assert "--out: expected another file than" in bad_input(run("rank", model, path, "--out", target))
         if target != model:
             assert "--out: expected another file than" in bad_input(run("fit", "feature", path, "--out", target))
-    point = ("--param", f"checkpoint={path}")
+    point = ("--checkpoint", path)
     assert "checkpoint: expected another" in bad_input(run("fit", "margin", path, "--out", model, *point))
-    new = ("--out", tmp_path / "new", "--param", f"checkpoint={tmp_path}/./new")
+    new = ("--out", tmp_path / "new", "--checkpoint", f"{tmp_path}/./new")
     assert "checkpoint: expected another" in bad_input(run("fit", "margin", path, *new))
     assert "--json: expected another" in bad_input(run("reproduce", "letor", "--data", path, "--json", path))
     page = tmp_path / "page.html"
     assert "--report: expected another" in bad_input(run("reproduce", "letor", "--json", page, "--report", page))
     assert {file: file.read_bytes() for file in before} == before
+
+
+def test_a_param_reaches_into_settings_in_any_order(tmp_path, documents, run):
+    path, _ = documents
+    out = tmp_path / "model"
+    run("fit", "margin", path, "--out", out, "--param", "loss__k=3", "--param", "loss=ndcg")
+    assert load(out).get_params()["loss__k"] == 3
 
 
 def test_params_are_what_a_text_can_say(tmp_path, documents, run):
@@ -326,7 +333,10 @@ def test_params_are_what_a_text_can_say(tmp_path, documents, run):
     def refused(param, system="margin"):
         return bad_input(run("fit", system, path, "--out", model, "--param", param))
 
-    assert "--param: expected a parameter that a text can say, found callbacks" in refused("callbacks=[1]")
+    assert "--param loss__k: expected a parameter of loss='ndcg' or 'precision', found loss='map'" in refused(
+        "loss__k=3"
+    )
+    assert "found 'callbacks=[1]'" in refused("callbacks=[1]")
     assert "--param: expected a number, a text" in refused('C={"a": 1}')
     assert "--param: expected a number, a text" in refused("C=[[1]]")
     assert "C: expected" in refused("C=" + "[" * 100_000)

@@ -95,7 +95,7 @@ ALLOWED = {
     "core": {"0", "auto"},
     "targets": {"auto"},
     "random_state": {"0", "None", *WHOLE},
-    "n_jobs": {"None", "-1"},
+    "n_jobs": {"None", "-1", "-2"},
     "callbacks": {"None"},
     "device": {"None"},
     "checkpoint": {"None", "auto", "7", "no such thing"},

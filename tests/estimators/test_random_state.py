@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.interrupted_fits import fit_watched
 
 from slatewise import (
     CStarRanker,
@@ -38,9 +39,9 @@ FITS = {
 SOURCES = {"Generator": np.random.default_rng, "RandomState": np.random.RandomState}
 
 
-def fitted(name, random_state, **more):
+def fitted(name, random_state, **run):
     estimator, data = FITS[name]
-    return clone(estimator).set_params(random_state=random_state, **more).fit(*data)
+    return fit_watched(clone(estimator).set_params(random_state=random_state), data, **run)
 
 
 def drawn(source):

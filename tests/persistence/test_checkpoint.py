@@ -207,6 +207,7 @@ def test_where_no_state_is_kept_a_checkpoint_is_refused(params, tmp_path):
         fit_watched(ranker, (scenes.X, scenes.Y), checkpoint=tmp_path / "state")
 
 
+@pytest.mark.filterwarnings("ignore:all .* rows are one list")
 def test_a_checkpoint_inside_a_search_is_refused_with_the_reason(tmp_path):
     X, y, _ = queries()
     search = GridSearchCV(BestFeatureRanker(), {"measure": ["ndcg@5"]}, cv=2, error_score="raise")

@@ -1,7 +1,6 @@
 import hashlib
 import json
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,15 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
 from slatewise.core.errors import ModelFileError
-from slatewise.persistence.file import ModelCard, ModelState, _canonical, _sealed, read_model, write_model
+from slatewise.persistence.file import (
+    FORMAT_VERSION,
+    ModelCard,
+    ModelState,
+    _canonical,
+    _sealed,
+    read_model,
+    write_model,
+)
 
 CARD = ModelCard("slatewise 0.1.0", n_lists=3, n_rows=9, data_sha256="00", objective=2.5, lower_bound=2.4)
 
@@ -52,7 +59,7 @@ def test_the_rest_comes_back(model):
     assert state.params == {"measure": "map"}
     assert state.values == {"sign_": -1.0}
     assert state.card == CARD
-    assert (state.estimator_version, state.format) == (1, 2)
+    assert state.estimator_version == 1
 
 
 def test_the_safetensors_library_reads_the_same(model):
@@ -90,7 +97,7 @@ def test_every_truncation_and_extension_is_refused(tmp_path, model, mmap):
 def hostile(path, entries, metadata=None, data=b""):
     """A file whose checksums are right and whose content is not."""
     inner = {
-        "format": 2,
+        "format": FORMAT_VERSION,
         "estimator": "X",
         "estimator_version": 1,
         "params": {},
@@ -134,7 +141,7 @@ def test_overlapping_tensors_are_refused(tmp_path):
         read_model(hostile(tmp_path / "h", {"a": entry, "b": entry}, data=b"\0" * 8))
 
 
-@pytest.mark.parametrize("version", [0, 3, 99, "1", None, 1.0, True])
+@pytest.mark.parametrize("version", [0, FORMAT_VERSION + 1, 99, "1", None, 1.0, True])
 def test_unknown_versions_are_refused(tmp_path, version):
     with pytest.raises(ModelFileError, match="newer slatewise"):
         read_model(hostile(tmp_path / "h", {}, {"format": version}))
@@ -235,8 +242,7 @@ def test_failed_write_leaves_the_old_file(model):
     assert [path.name for path in model.parent.iterdir()] == [model.name]
 
 
-def test_the_first_version_is_still_read():
-    state = read_model(Path(__file__).parent / "golden" / "model_v1.safetensors")
-    assert state.estimator == "BestFeatureRanker"
-    assert state.format == 1
-    assert state.arrays["feature_names_in_"].tolist() == ["bm25", "clicks"]
+@pytest.mark.parametrize("version", [1, 2])
+def test_files_of_before_0_3_are_refused_in_one_sentence(tmp_path, version):
+    with pytest.raises(ModelFileError, match=r"h: expected format version 3, found \d, which is of a slatewise before"):
+        read_model(hostile(tmp_path / "h", {}, {"format": version}))

@@ -142,7 +142,11 @@ def fit(
     ],
     out: Annotated[Path, typer.Option(help="The model file to write (.safetensors).")],
     param: Annotated[
-        list[str] | None, typer.Option(help="name=value, as the estimator's argument; repeatable.")
+        list[str] | None,
+        typer.Option(help="name=value, as the estimator's argument, or of a part of it (loss__k=3); repeatable."),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="A file that keeps the state of the fit; a fit that was killed goes on from it.")
     ] = None,
     header: HeaderOption = None,
     weight: Annotated[
@@ -167,16 +171,16 @@ def fit(
     """
     from slatewise.cli.cluster import opened
     from slatewise.cli.inputs import EventColumns, PairColumns, TagColumns
-    from slatewise.cli.tasks import task_named
+    from slatewise.cli.tasks import run_of, task_named
 
     check_target("--out", out, data)  # before the training, not after
     tagged = TagColumns(labels, tags, separator, row_id, features)
     task = task_named(system).reading(PairColumns(header, weight), tagged).of_events(EventColumns(columns, gap))
     estimator = task.make(param or [])
-    checkpoint = estimator.get_params().get("checkpoint")
-    check_target("--param checkpoint", None if checkpoint is None else Path(checkpoint), data, out)
+    check_target("--checkpoint", checkpoint, data, out)
+    run = run_of(estimator, checkpoint)
     with working(f"fit {system}"), opened(cluster, workers):
-        task.fit(estimator, data)
+        task.fit(estimator, data, **run)
     estimator.save(out)
     card = estimator.model_card_
     print(f"{out}: {type(estimator).__name__} from {card.n_lists} lists, {card.n_rows} rows")

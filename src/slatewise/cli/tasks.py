@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import warnings
 from abc import ABC, abstractmethod
@@ -133,18 +134,20 @@ class Task(ABC):
     estimator: type[Any]
 
     def make(self, params: Sequence[str]) -> Any:
-        """Build the estimator with ``name=value`` parameters (JSON values, or plain text); it tells of its rounds."""
+        """Build the estimator with ``name=value`` parameters (JSON values, or plain text).
+
+        ``loss__k=3`` sets a field of a parameter that is a settings object; such parameters are set after the others.
+        """
         chosen = self.estimator()
-        if "callbacks" in chosen.get_params():
-            chosen.set_params(callbacks=[tell])
-        for text in params:
+        known = chosen.get_params(deep=False)
+        for text in sorted(params, key=lambda text: "__" in text.partition("=")[0]):
             name, equals, value = text.partition("=")
-            if not equals or name not in chosen.get_params():
-                known = ", ".join(chosen.get_params())
-                raise ValueError(f"--param: expected name=value with a name from {known}, found {text!r}")
-            if name in _OBJECTS:
-                raise ValueError(f"--param: expected a parameter that a text can say, found {name}: use it from Python")
-            chosen.set_params(**{name: value if name in _TEXTS else _json_or_text(name, value)})
+            if not equals or name.partition("__")[0] not in known:
+                raise ValueError(f"--param: expected name=value with a name from {', '.join(known)}, found {text!r}")
+            try:
+                chosen.set_params(**{name: _json_or_text(name, value)})
+            except ValueError as error:
+                raise ValueError(f"--param {error}") from None
         return chosen
 
     def reading(self, columns: PairColumns, tagged: TagColumns = NO_TAGS) -> Self:
@@ -172,8 +175,8 @@ class Task(ABC):
         return self
 
     @abstractmethod
-    def fit(self, estimator: Any, data: str) -> None:
-        """Read the data and fit."""
+    def fit(self, estimator: Any, data: str, **run: Any) -> None:
+        """Read the data and fit; ``run`` are arguments of ``fit`` that are no data."""
 
     @abstractmethod
     def run(self, model: Any, data: str, top: int) -> Run:
@@ -191,10 +194,10 @@ class Task(ABC):
 class DocumentTask(Task):
     """Documents of queries: graded rows with query ids."""
 
-    def fit(self, estimator: Any, data: str) -> None:
+    def fit(self, estimator: Any, data: str, **run: Any) -> None:
         """Fit on graded rows."""
         rows = read_rows_to_rank(data, part=Part.TRAIN)
-        estimator.fit(_features(rows), rows.y, qid=rows.qid)
+        estimator.fit(_features(rows), rows.y, qid=rows.qid, **run)
 
     def run(self, model: Any, data: str, top: int) -> Run:
         """Rank the documents of every query."""
@@ -224,11 +227,11 @@ class LabelTask(Task):
         super().reading(columns)
         return replace(self, tagged=tagged)
 
-    def fit(self, estimator: Any, data: str) -> None:
+    def fit(self, estimator: Any, data: str, **run: Any) -> None:
         """Fit on rows with sets of labels; of tables the model keeps the names of the features."""
         rows = read_labels(data, part=Part.TRAIN, columns=self.tagged, partly_known=True)
         Y = rows.Y if rows.known is None else np.where(rows.known, rows.Y.toarray(), -1)
-        estimator.fit(_dense(rows), Y, label_names=rows.label_names, answered=rows.answered)
+        estimator.fit(_dense(rows), Y, label_names=rows.label_names, answered=rows.answered, **run)
         if is_tag_file(data) and rows.feature_names is not None:
             estimator.feature_names_in_ = rows.feature_names.astype(object)
 
@@ -279,10 +282,10 @@ class LabelTask(Task):
 class ExampleTask(Task):
     """Rows that ask for rows like themselves: every row of the data ranks the rows of the training data."""
 
-    def fit(self, estimator: Any, data: str) -> None:
+    def fit(self, estimator: Any, data: str, **run: Any) -> None:
         """Fit on rows with classes."""
         rows = read_classes(data, part=Part.TRAIN)
-        estimator.fit(rows.X, rows.y)
+        estimator.fit(rows.X, rows.y, **run)
 
     def run(self, model: Any, data: str, top: int) -> Run:
         """Return the nearest training rows of every row; both are named by number, from 0."""
@@ -328,15 +331,15 @@ class CatalogueTask(Task):
         """Return the task that shows such items only; to rows of features it shows all."""
         return replace(self, shown=shown)
 
-    def fit(self, estimator: Any, data: str) -> None:
+    def fit(self, estimator: Any, data: str, **run: Any) -> None:
         """Fit on observed pairs, or on features of the queries."""
         if has_labels(data):
             super().reading(self.columns)
             rows = read_labels(data, part=Part.TRAIN)
-            estimator.fit(rows.X, rows.Y)
+            estimator.fit(rows.X, rows.Y, **run)
             return
         pairs = read_interactions(data, self.columns, Part.TRAIN)
-        estimator.fit(pairs.queries, pairs.items, pairs.weights)
+        estimator.fit(pairs.queries, pairs.items, pairs.weights, **run)
 
     def run(self, model: Any, data: str, top: int) -> Run:
         """Rank the items for every query of the data that the model knows; rows of features are named from 0."""
@@ -412,9 +415,9 @@ class SessionTask(Task):
         """Return the task that shows such items only."""
         return replace(self, shown=shown)
 
-    def fit(self, estimator: Any, data: str) -> None:
+    def fit(self, estimator: Any, data: str, **run: Any) -> None:
         """Fit on sessions."""
-        estimator.fit(read_session_log(data, self.events, Part.TRAIN, self.header))
+        estimator.fit(read_session_log(data, self.events, Part.TRAIN, self.header), **run)
 
     def run(self, model: Any, data: str, top: int) -> Run:
         """Rank what comes after every session; sessions without id are named by number, from 0."""
@@ -476,10 +479,6 @@ DEEPEST = 1000
 """Places of a catalogue's ranking that are looked at."""
 MOST_JUDGEMENTS = 20_000_000
 """Pairs of one class that are written out to measure a run: some GB."""
-_OBJECTS = ("callbacks",)
-"""Parameters that are objects of Python."""
-_TEXTS = ("checkpoint",)
-"""Parameters that are a path, whatever it looks like."""
 TASKS: dict[str, Task] = {
     "blend": SessionTask(SessionBlend),
     "cooccurrence": SessionTask(CooccurrenceRanker),
@@ -499,6 +498,15 @@ def task_named(system: str) -> Task:
     if system not in TASKS:
         raise ValueError(f"system: expected one of {', '.join(TASKS)}, found {system!r}")
     return TASKS[system]
+
+
+def run_of(estimator: Any, checkpoint: Path | None) -> dict[str, Any]:
+    """Return the arguments of ``fit`` that report rounds and keep a checkpoint; not every estimator has rounds."""
+    known = inspect.signature(estimator.fit).parameters
+    if checkpoint is not None and "checkpoint" not in known:
+        raise ValueError(f"--checkpoint: expected an estimator that takes one, found {type(estimator).__name__}")
+    run = {"callbacks": [tell], "checkpoint": checkpoint}
+    return {name: value for name, value in run.items() if name in known}
 
 
 def task_of(model: object) -> Task:

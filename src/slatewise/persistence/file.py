@@ -257,8 +257,8 @@ def _checked_metadata(header: dict[str, Any], name: str) -> dict[str, Any]:
     version = metadata.get("format")
     if type(version) is int and 1 <= version < FORMAT_VERSION:
         raise ModelFileError(
-            f"{name}: written by a slatewise before 0.3, whose model files this version does not read: "
-            "fit the model again, or read it with the older version"
+            f"{name}: expected format version {FORMAT_VERSION}, found {version}, which is of a slatewise before 0.3: "
+            "fit the model again and save it"
         )
     if version != FORMAT_VERSION or type(version) is not int:
         raise ModelFileError(
