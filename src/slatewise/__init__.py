@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from slatewise.metric_learning.ranker import MetricRanker
     from slatewise.persistence.saving import load
     from slatewise.sessions.blend import SessionBlend
-    from slatewise.sessions.cooccurrence import CooccurrenceRanker
+    from slatewise.sessions.cooccurrence import SessionCooccurrence
     from slatewise.sessions.neighbors import SessionNeighbors
 
 __all__ = [
     "BestFeatureRanker",
     "CStarRanker",
-    "CooccurrenceRanker",
     "GraphMatcher",
     "LatentRanker",
     "MarginRanker",
     "MatchingRanker",
     "MetricRanker",
     "SessionBlend",
+    "SessionCooccurrence",
     "SessionNeighbors",
     "StructuredReranker",
     "__version__",

@@ -21,13 +21,13 @@ class Row:
 ESTIMATORS: Mapping[str, Row] = {
     "BestFeatureRanker": Row("slatewise.estimators.best_feature", "feature"),
     "CStarRanker": Row("slatewise.cstar.ranker", "cstar"),
-    "CooccurrenceRanker": Row("slatewise.sessions.cooccurrence", "cooccurrence"),
     "GraphMatcher": Row("slatewise.matching.graph_matcher"),
     "LatentRanker": Row("slatewise.latent.ranker", "latent"),
     "MarginRanker": Row("slatewise.metric_learning.margin_ranker", "margin"),
     "MatchingRanker": Row("slatewise.matching.ranker", "matching"),
     "MetricRanker": Row("slatewise.metric_learning.ranker", "metric"),
     "SessionBlend": Row("slatewise.sessions.blend", "blend"),
+    "SessionCooccurrence": Row("slatewise.sessions.cooccurrence", "cooccurrence"),
     "SessionNeighbors": Row("slatewise.sessions.neighbors", "neighbors"),
     "StructuredReranker": Row("slatewise.latent.structured_reranker"),
 }

@@ -20,8 +20,8 @@ from slatewise.data.records import Prefixes, Sessions
 from slatewise.factors.engines import ENGINES
 from slatewise.latent.ranker import LatentRanker
 from slatewise.sessions.blend import SessionBlend
-from slatewise.sessions.cooccurrence import CooccurrenceRanker
-from slatewise.sessions.estimator import SessionRanker
+from slatewise.sessions.cooccurrence import SessionCooccurrence
+from slatewise.sessions.estimator import SessionModel
 from slatewise.sessions.neighbors import SessionNeighbors
 from slatewise_papers.sessions_measures import LISTED, Ints, Rank
 from slatewise_papers.sessions_networks import gru4rec, sasrec
@@ -99,8 +99,8 @@ def plain_neighbours(log: Sessions, n_items: int, **settings: Any) -> Rank:
 
 
 def cooccurrence(log: Sessions, n_items: int, **settings: Any) -> Rank:
-    """Fit CooccurrenceRanker."""
-    return _lists_of(CooccurrenceRanker(**settings).fit(log))
+    """Fit SessionCooccurrence."""
+    return _lists_of(SessionCooccurrence(**settings).fit(log))
 
 
 def blend(log: Sessions, n_items: int, **settings: Any) -> Rank:
@@ -114,7 +114,7 @@ def latent(log: Sessions, n_items: int, **settings: Any) -> Rank:
     return _lists_of(LatentRanker(engine=engine, **settings).fit(log))
 
 
-def _lists_of(ranker: SessionRanker | LatentRanker) -> Rank:
+def _lists_of(ranker: SessionModel | LatentRanker) -> Rank:
     return lambda asked: ranker.rank(asked, min(LISTED, len(ranker.item_ids_))).ids
 
 
@@ -152,8 +152,8 @@ METHODS: dict[str, Method] = {
     "SASRec, tuned": Method(
         sasrec, _grid(width=(64, 128), dropout=(0.2, 0.5), layers=(1, 2)), library("torch"), on_gpu=True, cost=3.0
     ),
-    "CooccurrenceRanker() as it comes": Method(cooccurrence),
-    "CooccurrenceRanker, tuned": Method(cooccurrence, _grid(window=(1, 2, 3, 5, 8, 10, 15, 20))),
+    "SessionCooccurrence() as it comes": Method(cooccurrence),
+    "SessionCooccurrence, tuned": Method(cooccurrence, _grid(window=(1, 2, 3, 5, 8, 10, 15, 20))),
     "V-SKNN, tuned": Method(plain_neighbours, _grid(k=(100, 500), decay=(0.6, 0.8, 0.9, 1.0))),
     "SessionNeighbors() as it comes": Method(neighbours),
     "SessionNeighbors, tuned": Method(neighbours, _grid(k=(25, 50, 70, 100, 150, 200, 500, 1000))),

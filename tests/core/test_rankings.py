@@ -18,7 +18,7 @@ SOME_LEFT = [["tea"], ["tea", "cup"]], 3  # sessions of which different numbers 
 ANSWERS = {
     "BestFeatureRanker": lambda new: new().fit(ROWS, RATINGS, qid=QID).rank(ROWS, QID),
     "CStarRanker": lambda new: new(core=0, C=1.0).fit(ROWS, LABELS).rank(ROWS, 2),
-    "CooccurrenceRanker": lambda new: new().fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),
+    "SessionCooccurrence": lambda new: new().fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),
     "LatentRanker": lambda new: new(**FEW_EPOCHS, base=None).fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),
     "MarginRanker": lambda new: new(tol=0.3).fit(ROWS, RATINGS, qid=QID).rank(ROWS, QID),
     "MatchingRanker": lambda new: new(M=3, tol=0.3, random_state=0).fit(ROWS, RATINGS, qid=QID).rank(ROWS, QID),

@@ -10,7 +10,6 @@ import pytest
 
 from slatewise import (
     BestFeatureRanker,
-    CooccurrenceRanker,
     CStarRanker,
     GraphMatcher,
     LatentRanker,
@@ -18,6 +17,7 @@ from slatewise import (
     MatchingRanker,
     MetricRanker,
     SessionBlend,
+    SessionCooccurrence,
     SessionNeighbors,
     StructuredReranker,
 )
@@ -30,7 +30,7 @@ GRAPHS = [np.arange(8.0).reshape(2, 2, 2)]
 IDS = (np.array([0, 1, 2, 0, 1, 2]), np.array([1, 2, 0, 2, 0, 1]))
 FITS = {
     BestFeatureRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
-    CooccurrenceRanker: lambda ranker: ranker.fit([[0, 1], [1, 2]]),
+    SessionCooccurrence: lambda ranker: ranker.fit([[0, 1], [1, 2]]),
     CStarRanker: lambda ranker: ranker.fit(X, LABELS),
     GraphMatcher: lambda matcher: matcher.fit(GRAPHS, [[0, 1]]),
     LatentRanker: lambda ranker: ranker.fit(*IDS),

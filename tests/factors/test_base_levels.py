@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slatewise import CooccurrenceRanker, SessionBlend, SessionNeighbors, datasets
+from slatewise import SessionBlend, SessionCooccurrence, SessionNeighbors, datasets
 from slatewise.core.executor import Executor
 from slatewise.data import Sessions
 from slatewise.factors import base_levels
@@ -15,7 +15,7 @@ from slatewise.recommend.histories import SessionQueries
 from slatewise.sessions.cross_fit import further_levels, levels_of, with_levels
 from slatewise.sessions.session_pairs import session_pairs
 
-BASES = [SessionNeighbors(k=20), CooccurrenceRanker(window=4), SessionBlend(k=20, window=4)]
+BASES = [SessionNeighbors(k=20), SessionCooccurrence(window=4), SessionBlend(k=20, window=4)]
 KNOTS = np.linspace(0, 1, N_KNOTS)
 
 

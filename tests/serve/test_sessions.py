@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("slatewise.sessions.neighbors", reason="this version has no rankers of sessions")
 
-from slatewise import CooccurrenceRanker, LatentRanker, SessionBlend, SessionNeighbors, datasets
+from slatewise import LatentRanker, SessionBlend, SessionCooccurrence, SessionNeighbors, datasets
 from slatewise.cli.main import main
 from slatewise.serve.hearing import hear_warnings
 from tests.serve.conftest import SMALL, make_asking
@@ -30,7 +30,7 @@ def fit_sessions():
     log = datasets.make_sessions(120, 20, random_state=0).sessions
     models = {
         "neighbours": SessionNeighbors(**FIXED).fit(log),
-        "counts": CooccurrenceRanker(**FIXED).fit(log),
+        "counts": SessionCooccurrence(**FIXED).fit(log),
         "both": SessionBlend().fit(log),
     }
     if OF_SESSIONS:

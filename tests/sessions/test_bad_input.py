@@ -8,14 +8,14 @@ import polars
 import pytest
 from scipy.sparse import csr_array
 
-from slatewise import CooccurrenceRanker, LatentRanker, SessionBlend, SessionNeighbors
+from slatewise import LatentRanker, SessionBlend, SessionCooccurrence, SessionNeighbors
 from slatewise.data import Sessions, sessions_from_events
 
 LOG = [["tea", "milk"], ["tea", "cup", "milk"], ["ink", "pen"]]
 LONG = np.random.default_rng(0).integers(0, 300, 1_000_000)
 NUMBERS = {"decay": 0.8, "last_weight": 1.0, "repeat_weight": 1.0}
 LEARNED = {"n_components": 4, "epochs": 1, "learning_rate": 0.3, "max_norm": 1.5, "validation_fraction": 0.0}
-FIXED = {SessionNeighbors: NUMBERS, CooccurrenceRanker: NUMBERS, SessionBlend: {}, LatentRanker: LEARNED}
+FIXED = {SessionNeighbors: NUMBERS, SessionCooccurrence: NUMBERS, SessionBlend: {}, LatentRanker: LEARNED}
 FRAME = {"session": [1, 1], "item": ["tea", "cup"]}
 
 
@@ -170,7 +170,7 @@ ANSWERED = {
 }
 
 
-@pytest.mark.parametrize("kind", [SessionNeighbors, CooccurrenceRanker, SessionBlend])
+@pytest.mark.parametrize("kind", [SessionNeighbors, SessionCooccurrence, SessionBlend])
 @pytest.mark.parametrize("what", ANSWERED)
 def test_answered_and_said_aloud(kind, what):
     call, expected, *said = ANSWERED[what]
@@ -183,7 +183,7 @@ def test_answered_and_said_aloud(kind, what):
     assert (found.nothing_known is not None) == (NOBODY in said)
 
 
-@pytest.mark.parametrize("kind", [SessionNeighbors, CooccurrenceRanker, SessionBlend])
+@pytest.mark.parametrize("kind", [SessionNeighbors, SessionCooccurrence, SessionBlend])
 def test_a_session_of_a_million_items_is_learned_from_and_asks(kind):
     ranker = kind(**FIXED[kind]).fit([LONG, [1, 2], [2, 3]])
     found = ranker.rank([LONG, LONG[-50:]], 5)

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import slatewise
-from slatewise import CooccurrenceRanker, SessionBlend, SessionNeighbors, datasets
+from slatewise import SessionBlend, SessionCooccurrence, SessionNeighbors, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.core.executor import Executor
 from slatewise.persistence.file import read_model, write_model
 from slatewise.recommend.histories import SessionQueries
 from slatewise.sessions.blend_model import N_KNOTS, START, BlendModel, likely_blend, not_learnt
+from slatewise.sessions.estimator import scorer_of, with_further
 from slatewise.sessions.kernels.blend import Candidates, Heights, surprise
 
 LOG = datasets.make_sessions(600, 40, n_clusters=5, random_state=0).sessions
@@ -31,7 +32,7 @@ def slow_heights(ranker, asked):
     for number, part in enumerate((ranker.neighbors_, ranker.counts_)):
         scores = part.scores(asked, ranker.item_ids_)
         levels = np.log1p(9 * np.maximum(scores, 0) / scores.max(axis=1, keepdims=True)) / np.log(10)
-        new, had = (np.interp(levels, LEVELS, np.cumsum(ranker.steps_[kind, number])) for kind in (0, 1))
+        new, had = (np.interp(levels, LEVELS, np.cumsum(ranker.spline_steps_[kind, number])) for kind in (0, 1))
         said = np.where(again, had, new)
         heights = np.where(scores > 0, np.maximum(heights, 0) * np.isfinite(heights) + said, heights)
     for row, items in enumerate(asked):
@@ -109,8 +110,8 @@ def test_likelihood_and_its_slope():
 def test_the_mixture_is_the_most_likely_one(ranker):
     """Of sessions that the parts have not seen; no mixture near it is more likely, with its prior."""
     known, later = LOG[:400], LOG[400:].prefixes()
-    neighbors, counts = SessionNeighbors(30).fit(known), CooccurrenceRanker(6).fit(known)
-    parts = neighbors.scorer(), counts.scorer()
+    neighbors, counts = SessionNeighbors(30).fit(known), SessionCooccurrence(6).fit(known)
+    parts = scorer_of(neighbors), scorer_of(counts)
     queries = SessionQueries.of(later, neighbors.item_ids_)
     targets = np.searchsorted(neighbors.item_ids_, later.next_items)
     steps, repeats = likely_blend(parts, 6, queries, targets, Executor(2))
@@ -136,18 +137,18 @@ def test_the_mixture_is_the_most_likely_one(ranker):
 
 def test_few_sessions_leave_the_start():
     ranker = SessionBlend(window=4).fit([["a", "b"], ["b", "c"]])
-    np.testing.assert_array_equal(ranker.steps_, np.full((2, 2, N_KNOTS), START / N_KNOTS))
+    np.testing.assert_array_equal(ranker.spline_steps_, np.full((2, 2, N_KNOTS), START / N_KNOTS))
     np.testing.assert_array_equal(ranker.repeats_, np.zeros(4))
     assert ranker.rank("a", 1, exclude_seen=True).ids.tolist() == [["b"]]
 
 
 def test_further_sessions_go_to_both_parts_and_leave_the_mixture():
     ranker = SessionBlend(window=5).fit(LOG[:300])
-    before = ranker.neighbors_, ranker.counts_, ranker.steps_, ranker.repeats_
+    before = ranker.neighbors_, ranker.counts_, ranker.spline_steps_, ranker.repeats_
     answers = ranker.rank(ASKED, 9).ids
-    parts = [part.with_further(LOG[300:], 1) for part in before[:2]]
+    parts = [with_further(part, LOG[300:], 1) for part in before[:2]]
     ranker.partial_fit(LOG[300:])
-    assert ranker.steps_ is before[2]
+    assert ranker.spline_steps_ is before[2]
     assert ranker.repeats_ is before[3]
     for name, part in zip(("neighbors_", "counts_"), parts, strict=True):
         np.testing.assert_array_equal(getattr(ranker, name).rank(ASKED, 9).scores, part.rank(ASKED, 9).scores)
@@ -181,7 +182,11 @@ def test_parts_out_of_a_file(tmp_path, ranker):
         write_model(tmp_path / "other", replace(state, values={**state.values, **change}))
         with pytest.raises(ModelFileError):
             slatewise.load(tmp_path / "other")
-    for name, value in (("steps_", -state.arrays["steps_"]), ("repeats_", np.empty(0)), ("steps_", np.ones((2, 3, 9)))):
+    for name, value in (
+        ("spline_steps_", -state.arrays["spline_steps_"]),
+        ("repeats_", np.empty(0)),
+        ("spline_steps_", np.ones((2, 3, 9))),
+    ):
         write_model(tmp_path / "other", replace(state, arrays={**state.arrays, name: value}))
         with pytest.raises(ModelFileError):
             slatewise.load(tmp_path / "other")

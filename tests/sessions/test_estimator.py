@@ -12,18 +12,18 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
 import slatewise
-from slatewise import CooccurrenceRanker, SessionBlend, SessionNeighbors, datasets
+from slatewise import SessionBlend, SessionCooccurrence, SessionNeighbors, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.data import Sessions
 
-RANKERS = [SessionNeighbors, CooccurrenceRanker, SessionBlend]
+RANKERS = [SessionNeighbors, SessionCooccurrence, SessionBlend]
 LOG = datasets.make_sessions(900, 70, n_clusters=7, random_state=0).sessions
 QUERIES = [items.tolist() for items in datasets.make_sessions(40, 50, n_clusters=7, random_state=5).sessions]
 NUMBERS = {"decay": 0.8, "last_weight": 0.5, "repeat_weight": 2.0}
-FIXED = {SessionNeighbors: NUMBERS, CooccurrenceRanker: NUMBERS, SessionBlend: {}}
+FIXED = {SessionNeighbors: NUMBERS, SessionCooccurrence: NUMBERS, SessionBlend: {}}
 SETTLED = {
     SessionNeighbors: {**NUMBERS, "reach": 3.0, "k": 20},
-    CooccurrenceRanker: {**NUMBERS, "backward": 0.5, "row_power": 0.5},
+    SessionCooccurrence: {**NUMBERS, "backward": 0.5, "row_power": 0.5},
 }
 
 
@@ -278,7 +278,7 @@ def test_a_file_gives_the_same_answers(kind, tmp_path, mmap, as_names):
 def test_copies_leave_out_what_is_made_of_the_rest(ranker):
     ranker.rank(QUERIES, 3)
     for other in (copy.deepcopy(ranker), pickle.loads(pickle.dumps(ranker))):
-        assert "_frozen" not in vars(other)
+        assert "_predictor" not in vars(other)
         np.testing.assert_array_equal(other.rank(QUERIES, 3).ids, ranker.rank(QUERIES, 3).ids)
 
 

@@ -189,7 +189,7 @@ def test_what_a_user_likes_is_learnt(base):
     """The next item is of the user's own kind: whoever sees the items alone can only guess which."""
     rng = np.random.default_rng(0)
     users, firsts = rng.integers(0, 6, 400), rng.integers(0, 4, 400)
-    sessions = [[f"a{first}", f"b{user}"] for first, user in zip(firsts, users, strict=True)]
+    sessions = [[f"b{first}", f"a{user}"] for first, user in zip(firsts, users, strict=True)]
     ids, given, asked = np.eye(6)[users], slice(0, 300), slice(300, 400)
     questions, wanted = [one[:1] for one in sessions[asked]], [one[1] for one in sessions[asked]]
     settings = {"n_components": 8, "epochs": 8, "learning_rate": 0.3, "max_norm": 1.5, "base": base}

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 import slatewise
-from slatewise import CooccurrenceRanker, LatentRanker, SessionBlend, datasets
+from slatewise import LatentRanker, SessionBlend, SessionCooccurrence, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.data import Sessions
 from slatewise.factors.base_levels import N_KNOTS
@@ -49,7 +49,7 @@ def based(sessions):
 
 @pytest.fixture(scope="module")
 def counted(sessions):
-    return LatentRanker(**SMALL, window=4, base=CooccurrenceRanker(window=3), validation_fraction=0.0).fit(sessions)
+    return LatentRanker(**SMALL, window=4, base=SessionCooccurrence(window=3), validation_fraction=0.0).fit(sessions)
 
 
 @pytest.fixture(scope="module")
@@ -272,7 +272,7 @@ def test_weights_of_sessions(sessions):
         {"window": None},
         {"stages": 2, "pair": "bilinear"},
         {"stages": 2, "pair": "both"},
-        {"base": CooccurrenceRanker(window=3)},
+        {"base": SessionCooccurrence(window=3)},
     ],
 )
 def test_forms_and_threads_change_no_bit(sessions, settings):
@@ -319,7 +319,7 @@ def test_auto_finds_steps(sessions):
 
 @pytest.mark.parametrize(
     ("settings", "expected"),
-    [({"base": None}, (0.6, 2.5)), ({"window": None}, (0.6, 2.5)), ({"base": CooccurrenceRanker()}, (0.3, 1.5))],
+    [({"base": None}, (0.6, 2.5)), ({"window": None}, (0.6, 2.5)), ({"base": SessionCooccurrence()}, (0.3, 1.5))],
 )
 def test_of_many_sessions_nothing_is_searched_for(sessions, monkeypatch, settings, expected):
     """A sum of items that is all there is wants larger norms than one on a base, or one of few sessions."""
@@ -529,7 +529,7 @@ def test_further_sessions_with_a_base_and_stages(sessions):
 
 
 def test_a_base_is_fitted_apart_from_the_one_given(sessions):
-    given = CooccurrenceRanker(window=3)
+    given = SessionCooccurrence(window=3)
     ranker = LatentRanker(**SMALL, base=given, validation_fraction=0.0).fit(sessions)
     assert not hasattr(given, "item_ids_")
     np.testing.assert_array_equal(ranker.base_.rank(ASKED).scores, clone(given).fit(sessions).rank(ASKED).scores)
@@ -537,7 +537,7 @@ def test_a_base_is_fitted_apart_from_the_one_given(sessions):
         with pytest.raises(ValueError, match="base: expected 'auto' or None or a SessionBlend, SessionN"):
             LatentRanker(base=wrong).fit(sessions)
     pairs = Sessions.of(sessions).pairs()
-    with pytest.raises(ValueError, match="base: expected 'auto' or None where queries are no sessions, found Cooc"):
+    with pytest.raises(ValueError, match="base: expected 'auto' or None where queries are no sessions, found Session"):
         LatentRanker(base=given).fit(pairs.queries, pairs.items)
 
 

@@ -17,13 +17,13 @@ from scipy.sparse import csr_array, issparse
 
 from slatewise import (
     BestFeatureRanker,
-    CooccurrenceRanker,
     CStarRanker,
     LatentRanker,
     MarginRanker,
     MatchingRanker,
     MetricRanker,
     SessionBlend,
+    SessionCooccurrence,
     SessionNeighbors,
     datasets,
     metrics,
@@ -481,7 +481,7 @@ MOST_JUDGEMENTS = 20_000_000
 """Pairs of one class that are written out to measure a run: some GB."""
 TASKS: dict[str, Task] = {
     "blend": SessionTask(SessionBlend),
-    "cooccurrence": SessionTask(CooccurrenceRanker),
+    "cooccurrence": SessionTask(SessionCooccurrence),
     "cstar": LabelTask(CStarRanker),
     "feature": DocumentTask(BestFeatureRanker),
     "latent": CatalogueTask(LatentRanker),

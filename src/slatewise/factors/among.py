@@ -16,10 +16,10 @@ from slatewise.factors.tables import Ints, Singles
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from slatewise.recommend.filters import Shown
+    from slatewise.recommend.filters import ItemFilter
 
 
-def top_among(cascade: Cascade, n_queries: int, k: int, shown: Shown, executor: Executor) -> TopItems:
+def top_among(cascade: Cascade, n_queries: int, k: int, shown: ItemFilter, executor: Executor) -> TopItems:
     """Rank candidates for queries 0 to ``n_queries``; lists have as many as there are, at most k."""
     found, factors = TopItems.nothing(n_queries, k), cascade.factors(n_queries, executor)
     # Queries with candidates of their own are taken one by one.
@@ -34,7 +34,7 @@ def top_among(cascade: Cascade, n_queries: int, k: int, shown: Shown, executor: 
     return found
 
 
-def _rank(factors: Factors, shown: Shown, found: TopItems, rows: slice) -> None:
+def _rank(factors: Factors, shown: ItemFilter, found: TopItems, rows: slice) -> None:
     items = _of_row(cast("csr_array", shown.own), rows.start) if shown.common is None else shown.common
     scores = np.empty((rows.stop - rows.start, len(items)), dtype=np.float32)
     queries: Ints = np.arange(rows.start, rows.stop, dtype=np.int64)

@@ -34,7 +34,7 @@ from slatewise.factors.pair_terms import OwnItems
 from slatewise.factors.queries import IdQueries, Queries, zero_queries
 from slatewise.factors.tables import Ints, Singles, Table
 from slatewise.latent.fold_in import FoldedQueries
-from slatewise.recommend.filters import Seen, Shown, check_exclude, check_k, check_shown
+from slatewise.recommend.filters import ItemFilter, Seen, check_exclude, check_filters, check_k
 from slatewise.recommend.histories import SessionQueries
 from slatewise.recommend.ids import Unknown, find_ids, number_ids
 from slatewise.sessions.cross_fit import levels_of
@@ -136,11 +136,11 @@ class QueryBatch:
         scores[:, items < 0] = -np.inf
         return scores
 
-    def shown(self, k: int, exclude: Any, unknown: Unknown, exclude_seen: Seen, candidates: Any) -> Shown:
+    def shown(self, k: int, exclude: Any, unknown: Unknown, exclude_seen: Seen, candidates: Any) -> ItemFilter:
         """Return what may be shown to each query; refuse more places than items."""
         item_ids = self.model.item_ids
         sessions = self._as_sessions(exclude_seen) if self.sessions is None else self.sessions
-        shown = check_shown(sessions, item_ids, exclude, exclude_seen, candidates, unknown)
+        shown = check_filters(sessions, item_ids, exclude, exclude_seen, candidates, unknown)
         check_k(k, len(item_ids))
         return shown
 
@@ -155,7 +155,7 @@ class QueryBatch:
         ends = np.cumsum(known, dtype=np.int64)
         return SessionQueries(self.ids, places[known], ends - known, ends)
 
-    def ranked_by(self, stage: int, shown: Shown, device: Device | None = None) -> partial[TopItems]:
+    def ranked_by(self, stage: int, shown: ItemFilter, device: Device | None = None) -> partial[TopItems]:
         """Return what ranks all that may be shown, when it is told how many places there are, and an executor."""
         cascade = self.cascade(stage, device)
         if shown.common is None and shown.own is None:
@@ -164,13 +164,13 @@ class QueryBatch:
             raise ValueError("device: expected None with candidates, which are ranked on the CPU, found a GPU")
         return partial(top_among, cascade, len(self), shown=shown)
 
-    def explain(self, stage: int, k: int, shown: Shown, executor: Executor) -> SlateExplanation:
+    def explain(self, stage: int, k: int, shown: ItemFilter, executor: Executor) -> SlateExplanation:
         """Rank, and take the scores apart."""
         found = self.ranked_by(stage, shown)(k, executor=executor)
         require_finite(found.scores, found.items >= 0 if shown.may_be_short else None)
         return explain_slates(self.cascade(stage), self.model.pair, found.items, self.model.item_ids, executor)
 
-    def rankings(self, found: TopItems, shown: Shown) -> Rankings:
+    def rankings(self, found: TopItems, shown: ItemFilter) -> Rankings:
         """Name what was found, and mark queries of which nothing is known."""
         require_finite(found.scores, found.items >= 0 if shown.may_be_short else None)
         return named(self.ids, self.model.item_ids, found, self.nothing_known)

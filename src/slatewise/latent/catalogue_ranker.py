@@ -17,9 +17,9 @@ from slatewise.factors.input import Ids, check_ids
 from slatewise.factors.model import LatentModel
 from slatewise.factors.tables import Ints, Singles
 from slatewise.latent.batch import QueryBatch
+from slatewise.latent.frozen_ranker import FrozenRanker
 from slatewise.recommend.evaluation import recall_of
 from slatewise.recommend.filters import Seen, check_depths, check_lengths
-from slatewise.recommend.frozen_ranker import FrozenRanker
 from slatewise.recommend.ids import Unknown, number_ids
 
 

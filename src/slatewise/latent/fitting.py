@@ -24,7 +24,7 @@ from slatewise.factors.training import EpochReport, Schedule, StageState
 from slatewise.factors.validation import cross_folds, hold_out
 from slatewise.persistence.checkpoint import Checkpoint
 from slatewise.sessions.cross_fit import with_levels
-from slatewise.sessions.estimator import SessionRanker
+from slatewise.sessions.estimator import SessionModel
 
 MOST_SEARCHED = 1 << 31
 """Scores of an epoch over sessions, pairs times items, up to which steps and norms are searched for."""
@@ -35,7 +35,7 @@ def search_of(
     pairs: LatentPairs,
     checkpoint: Checkpoint,
     executor: Executor,
-    session_base: SessionRanker | None = None,
+    session_base: SessionModel | None = None,
 ) -> StageSearch:
     """Put the parts of a LatentRanker's fit together, going on from a checkpoint."""
     shape, steps = partial(shape_of, settings, pairs, n_knots=0 if session_base is None else N_KNOTS), settings.steps()
@@ -74,7 +74,7 @@ def stages_of(
     shape: Shape,
     executor: Executor,
     base: BaseScores | None = None,
-    session_base: SessionRanker | None = None,
+    session_base: SessionModel | None = None,
 ) -> Stages:
     """Hold pairs out and put the parts of stages together; on a base, which is then stage 0 itself.
 

@@ -18,7 +18,7 @@ from slatewise.factors.training import StageState
 from slatewise.latent.fitting import engine_of, shape_of, stages_of, training_pairs, zero_untaught
 from slatewise.recommend.ids import joined_ids
 from slatewise.sessions.cross_fit import further_levels, with_levels
-from slatewise.sessions.estimator import SessionRanker
+from slatewise.sessions.estimator import SessionModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +31,13 @@ class Former:
     """AdaGrad's accumulators."""
     epochs: tuple[int, ...]
     """Trained so far, by stage."""
-    base: SessionRanker | None = None
+    base: SessionModel | None = None
     weight: float | None = 1.0
     """Of what was learnt beside the base."""
 
 
 def first_epoch(
-    settings: LatentSettings, steps: Steps, pairs: LatentPairs, base: SessionRanker | None, executor: Executor
+    settings: LatentSettings, steps: Steps, pairs: LatentPairs, base: SessionModel | None, executor: Executor
 ) -> Learned:
     """Train on the first pairs of all, with a base that was fitted on them."""
     if settings.stages != 1:

@@ -40,7 +40,7 @@ from slatewise.persistence.file import ModelCard, ModelState
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.export import against_equally_long, equally_long, write_index
 from slatewise.recommend.ids import Unknown, number_ids
-from slatewise.sessions.estimator import SessionRanker
+from slatewise.sessions.estimator import SessionModel, scorer_of
 from slatewise.sessions.session_pairs import are_sessions, is_ragged, opened, session_pairs
 
 
@@ -93,7 +93,7 @@ class LatentRanker(CatalogueRanker):
     window : int or None
         Of sessions: how many of the last items make a query, each with a weight of its own by age. None: sessions are
         baskets, whose items are in no order and all count alike.
-    base : "auto", None, :class:`slatewise.SessionBlend`, ``SessionNeighbors`` or ``CooccurrenceRanker``
+    base : "auto", None, :class:`slatewise.SessionBlend`, ``SessionNeighbors`` or ``SessionCooccurrence``
         Of sessions: whose scores are added, by a weight that is learnt; it is fitted on the same sessions. "auto":
         ``SessionBlend()`` for sessions, none for baskets. Ids and features have none.
     dropout : float or "auto"
@@ -214,7 +214,7 @@ class LatentRanker(CatalogueRanker):
     item_steps_: Singles
     by_features_: bool
     window_: int | None
-    base_: SessionRanker | None
+    base_: SessionModel | None
     learned_weight_: float | None
     n_stages_: int
     n_epochs_: list[int]
@@ -286,7 +286,7 @@ class LatentRanker(CatalogueRanker):
         position_weights: Literal["reciprocal"] | ArrayLike = "reciprocal",
         own_weight: float = 0.0,
         window: int | None = 20,
-        base: Literal["auto"] | SessionRanker | None = "auto",
+        base: Literal["auto"] | SessionModel | None = "auto",
         dropout: Literal["auto"] | float = "auto",
         epochs: int = 12,
         validation_fraction: float = 0.05,
@@ -531,7 +531,7 @@ class LatentRanker(CatalogueRanker):
             self.by_features_,
             self.window_,
             self._n_context(),
-            None if self.base_ is None else self.base_.scorer(),
+            None if self.base_ is None else scorer_of(self.base_),
         )
 
     def _batch(self, queries: Any, unknown: Unknown, query_features: Any = None) -> QueryBatch:
@@ -637,7 +637,7 @@ class LatentRanker(CatalogueRanker):
         pairs: LatentPairs,
         learned: Learned,
         card: ModelCard,
-        base: SessionRanker | None,
+        base: SessionModel | None,
     ) -> Self:
         stages, (query_factors, item_factors) = learned.stages, learned.factors
         query_steps = stages[0].queries.accumulators

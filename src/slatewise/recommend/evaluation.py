@@ -23,11 +23,12 @@ def recall_of(lists: Ints, own: Ints, items: Ints, ks: tuple[int, ...]) -> dict[
 
 
 def ranks_in(lists: Ints, own: Ints, items: Ints) -> Ints:
-    """Return the rank of each pair's item in its list, from 0; the length of the list where the item is missing."""
+    """Return the rank of each pair's item in its list, from 0; its length where it is missing, as -1 is."""
     length, ranks = lists.shape[1], np.empty(len(own), dtype=np.int64)
     for first in range(0, len(own), PAIRS_AT_ONCE):
         rows = slice(first, first + PAIRS_AT_ONCE)
-        hit = lists[own[rows]] == items[rows, None]
+        wanted = items[rows, None]
+        hit = (lists[own[rows]] == wanted) & (wanted >= 0)
         ranks[rows] = np.where(hit.any(axis=1), hit.argmax(axis=1), length)
     return ranks
 

@@ -27,7 +27,7 @@ Seen: TypeAlias = bool | Literal["last"]
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class ItemFilter:
     """Items that queries may be shown: all but the ``hidden`` ones, or of the candidates all but these."""
 
     hidden: csr_array | None = None
@@ -43,9 +43,9 @@ class Shown:
         return self.hidden is not None or self.common is not None or self.own is not None
 
 
-def check_shown(
+def check_filters(
     queries: SessionQueries, item_ids: Ids, exclude: Any, exclude_seen: Any, candidates: Any, unknown: Unknown
-) -> Shown:
+) -> ItemFilter:
     """Check the switches of a ``rank`` of sessions.
 
     ``exclude`` and ``candidates`` are sequences of ids, one sequence per query, or a sparse matrix (queries, items);
@@ -58,7 +58,7 @@ def check_shown(
         seen = seen_items(queries, len(item_ids), only_last=exclude_seen == "last")
         hidden = seen if hidden is None else hidden + seen
     common, own = check_candidates(candidates, len(queries), item_ids, unknown)
-    return Shown(hidden, common, own)
+    return ItemFilter(hidden, common, own)
 
 
 def check_candidates(

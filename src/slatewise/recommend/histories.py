@@ -16,6 +16,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import lgamma
 from numbers import Number
 from typing import Any, cast
 
@@ -27,6 +28,11 @@ from slatewise.core.sparse import sparse_rows
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.data.session_forms import flat_lists, is_frame
 from slatewise.recommend.ids import Ints, Unknown, number_ids
+
+NEARLY_ALL = 0.95
+"""Share of sorted sessions from which order seems to carry no information."""
+LOG_CHANCE = -20.0
+"""A chance of 2e-9."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +119,41 @@ def number_sessions(sessions: Any) -> NumberedSessions:
     item_ids, numbers = np.unique(ids, return_inverse=True)
     offsets = np.concatenate(([0], np.cumsum(lengths[~empty]))).astype(np.int64)
     return NumberedSessions(item_ids, numbers.astype(np.int64), offsets)
+
+
+def warn_of_sorted(sessions: NumberedSessions) -> None:
+    """Warn where nearly all sessions have their items in ascending order, which chance does not explain.
+
+    A session of m different items is sorted by chance with probability 1 / m!. Sets are often stored so.
+    """
+    lengths = np.diff(sessions.offsets)
+    several = lengths > 1
+    n_several = int(several.sum())
+    if not n_several:
+        return
+    rises = np.diff(sessions.items) > 0
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    inside = owners[1:] == owners[:-1]
+    falls = np.bincount(owners[1:][inside & ~rises], minlength=len(lengths))
+    is_sorted = several & (falls == 0)
+    n_sorted = int(is_sorted.sum())
+    if n_sorted < NEARLY_ALL * n_several:
+        return
+    # At most the probability that so many of the sessions are sorted.
+    log_chance = log_choose(n_several, n_sorted) - float(sum(map(lgamma, (lengths[is_sorted] + 1).tolist())))
+    if log_chance < LOG_CHANCE:
+        warnings.warn(
+            f"sessions: the items of {n_sorted} of {n_several} sessions are sorted by id, so their order seems to "
+            "carry no information: pass them in the order of time, or, if they have none, take "
+            "SessionRanker(window=None, base=None), which learns from baskets",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def log_choose(n: int, k: int) -> float:
+    """Return the logarithm of the number of ways to choose k of n."""
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
 
 
 def _spans(queries: Any) -> tuple[Ids, Ids, Ints, Ints]:

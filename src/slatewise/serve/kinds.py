@@ -16,7 +16,7 @@ from slatewise.serve.limits import Limits
 KINDS: dict[str, Callable[[Any, Limits], Doors]] = {
     "BestFeatureRanker": document_doors,
     "CStarRanker": label_doors,
-    "CooccurrenceRanker": catalogue_doors,
+    "SessionCooccurrence": catalogue_doors,
     "LatentRanker": catalogue_doors,
     "MarginRanker": document_doors,
     "MatchingRanker": document_doors,

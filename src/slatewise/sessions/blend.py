@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from slatewise.core import rules
+from slatewise.core.declarations import JOBS_TEXT, learned, param
 from slatewise.core.executor import Executor
-from slatewise.core.rules import Rule
 from slatewise.data.records import Sessions
 from slatewise.factors.tables import Ints
 from slatewise.recommend.histories import NumberedSessions, SessionQueries
 from slatewise.sessions.blend_model import N_KNOTS, BlendModel, likely_blend, not_learnt
-from slatewise.sessions.cooccurrence import CooccurrenceRanker
+from slatewise.sessions.cooccurrence import SessionCooccurrence
 from slatewise.sessions.cross_fit import some_sessions
-from slatewise.sessions.estimator import SessionRanker
+from slatewise.sessions.estimator import SessionModel, fit_numbered, scorer_of, with_further
 from slatewise.sessions.neighbors import SessionNeighbors
 from slatewise.sessions.sparse_scores import Floats, SparseScorer
 
@@ -25,10 +24,10 @@ HELD_OUT, MOST_QUERIES, FEWEST_QUERIES = 0.1, 20_000, 20
 MOST_AGES = 1000
 
 
-class SessionBlend(SessionRanker):
+class SessionBlend(SessionModel):
     """Rank all items for a session by how likely they are to come next, given what two rankers say of them.
 
-    :class:`slatewise.SessionNeighbors` knows similar sessions, :class:`slatewise.CooccurrenceRanker` what stood near
+    :class:`slatewise.SessionNeighbors` knows similar sessions, :class:`slatewise.SessionCooccurrence` what stood near
     what; here both are asked, and the score of an item is the probability that it comes next::
 
         score(q, d) = exp h / (sum over candidates of exp h + number of other items)
@@ -37,28 +36,6 @@ class SessionBlend(SessionRanker):
 
     The lines rise, through nine knots each, and r has a number for every age. They are those under which the items that
     came in the last tenth of the sessions are most likely, with both rankers fitted on the sessions before.
-
-    Parameters
-    ----------
-    k : int
-        How many similar sessions speak.
-    window : int
-        How many items of the query count, the last ones.
-    n_jobs : int, optional
-        Threads over blocks; the answers have the same bits with any number. -1: all cores.
-
-    Attributes
-    ----------
-    item_ids_
-        Ids in ascending order.
-    neighbors_, counts_
-        The fitted rankers, with what they found best, but for the weights of items that the session has: these are 1,
-        as r says that here.
-    steps_
-        (2, 2, 9) what lines rise by at each knot: of new items and of those that the session has, by neighbours and by
-        counts.
-    repeats_
-        r of every age, the last item's first.
 
     Notes
     -----
@@ -71,44 +48,42 @@ class SessionBlend(SessionRanker):
 
     Examples
     --------
-    >>> from slatewise import SessionBlend
+    >>> from slatewise.sessions.blend import SessionBlend
     >>> ranker = SessionBlend().fit([["tea", "milk"], ["tea", "cup", "milk"], ["ink", "pen"], ["pen", "paper"]])
     >>> ranker.rank([["cup", "tea"], ["ink"]], k=2, exclude_seen=True).ids.tolist()
     [['milk', 'pen'], ['pen', 'milk']]
     """
 
-    _learned: ClassVar[Mapping[str, Rule]] = {
-        "item_ids_": rules.IDS,
-        "steps_": rules.learned_array(3, most=500.0),
-        "repeats_": rules.learned_array(1, most=500.0),
-    }
     _parts: ClassVar[tuple[str, ...]] = ("neighbors_", "counts_")
-    neighbors_: SessionNeighbors
-    counts_: CooccurrenceRanker
-    steps_: Floats
-    repeats_: Floats
-    _frozen_from: ClassVar[tuple[str, ...]] = (*_learned, *_parts)
+    k: int = param(rules.count(1, rules.MOST_LISTED), "The number of similar sessions.", default=100, kw_only=False)
+    window: int = param(
+        rules.count(1, MOST_AGES), "The number of items of the query that count, the last ones.", default=20
+    )
+    n_jobs: int | None = param(rules.JOBS, JOBS_TEXT, default=None, saved=False)
 
-    _rules: ClassVar[Mapping[str, Rule]] = {
-        "k": rules.count(1, rules.MOST_LISTED),
-        "window": rules.count(1, MOST_AGES),
-        "n_jobs": rules.JOBS,
-    }
-
-    def __init__(self, k: int = 100, window: int = 20, n_jobs: int | None = None) -> None:
-        self.k = k
-        self.window = window
-        self.n_jobs = n_jobs
+    neighbors_: SessionNeighbors = learned(
+        rules.ELSEWHERE,
+        "The fitted neighbors, with 1 for the weights of items of the session: ``repeats_`` has these.",
+        saved=False,
+    )
+    counts_: SessionCooccurrence = learned(rules.ELSEWHERE, "The fitted counts, in the same way.", saved=False)
+    spline_steps_: Floats = learned(
+        rules.learned_array(3, most=500.0),
+        """What the lines rise by at each knot: for new items and for those of the session, by neighbors and by
+        counts.""",
+        shape=(2, 2, N_KNOTS),
+    )
+    repeats_: Floats = learned(rules.learned_array(1, most=500.0), "r of every age, that of the last item first.")
 
     def _learn(self, sessions: NumberedSessions, executor: Executor) -> None:
         window = int(self.window)
         neighbors = SessionNeighbors(int(self.k), window=window, n_jobs=self.n_jobs)
-        counts = CooccurrenceRanker(window, n_jobs=self.n_jobs)
+        counts = SessionCooccurrence(window, n_jobs=self.n_jobs)
         for part in (neighbors, counts):
-            part.fit_numbered(sessions)
+            fit_numbered(part, sessions)
             part.last_weight_ = part.repeat_weight_ = 1.0
         self.neighbors_, self.counts_ = neighbors, counts
-        self.steps_, self.repeats_ = self._mixture(sessions, window, executor)
+        self.spline_steps_, self.repeats_ = self._mixture(sessions, window, executor)
 
     def _mixture(self, sessions: NumberedSessions, window: int, executor: Executor) -> tuple[Floats, Floats]:
         held = np.arange(len(sessions)) >= (1.0 - HELD_OUT) * len(sessions)
@@ -126,30 +101,27 @@ class SessionBlend(SessionRanker):
                 f"window: expected {len(self.repeats_)}, that of the fit to go on with, found {self.window}"
             )
         further = Sessions(sessions.item_ids[sessions.items], sessions.offsets)
-        self.neighbors_ = self.neighbors_.with_further(further, self.n_jobs)
-        self.counts_ = self.counts_.with_further(further, self.n_jobs)
+        self.neighbors_ = with_further(self.neighbors_, further, self.n_jobs)
+        self.counts_ = with_further(self.counts_, further, self.n_jobs)
 
-    def scorer_of(self, sessions: NumberedSessions, executor: Executor) -> BlendModel:
-        """Return what scores with other sessions under what fit found; the items are those of fit."""
-        return BlendModel(self._scorers(sessions, executor), self.steps_, self.repeats_)
+    def _scorer_of(self, sessions: NumberedSessions, executor: Executor) -> BlendModel:
+        return BlendModel(self._scorers(sessions, executor), self.spline_steps_, self.repeats_)
 
     def _scorers(self, sessions: NumberedSessions, executor: Executor) -> tuple[SparseScorer, SparseScorer]:
-        return self.neighbors_.scorer_of(sessions, executor), self.counts_.scorer_of(sessions, executor)
+        return scorer_of(self.neighbors_, sessions, executor), scorer_of(self.counts_, sessions, executor)
 
     def _freeze(self) -> BlendModel:
-        return BlendModel((self.neighbors_.scorer(), self.counts_.scorer()), self.steps_, self.repeats_)
+        return BlendModel((scorer_of(self.neighbors_), scorer_of(self.counts_)), self.spline_steps_, self.repeats_)
 
     def _check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
         super()._check_learned()
-        self._check_items()
-        kinds: dict[str, type[SessionRanker]] = {"neighbors_": SessionNeighbors, "counts_": CooccurrenceRanker}
+        kinds: dict[str, type[SessionModel]] = {"neighbors_": SessionNeighbors, "counts_": SessionCooccurrence}
         for name, kind in kinds.items():
             part: Any = getattr(self, name)
             if not isinstance(part, kind) or not np.array_equal(part.item_ids_, self.item_ids_):
                 raise ValueError(f"{name}: expected a {kind.__name__} of the same items, found {type(part).__name__}")
-        shape = 2, len(kinds), N_KNOTS
-        if self.steps_.shape != shape or (self.steps_ < 0).any():
-            raise ValueError(f"steps_: expected {shape} numbers >= 0, found {self.steps_.shape}")
+        if (self.spline_steps_ < 0).any():
+            raise ValueError("spline_steps_: expected numbers >= 0, found others")
         if not len(self.repeats_):
             raise ValueError("repeats_: expected a number for every age, found none")

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from slatewise.core import rules
+from slatewise.core.declarations import JOBS_TEXT, learned, param
 from slatewise.core.executor import Executor
-from slatewise.core.rules import Rule
 from slatewise.factors.tables import Ints
 from slatewise.recommend.evaluation import gains_of
 from slatewise.recommend.histories import NumberedSessions
-from slatewise.sessions.estimator import DECAY, WINDOW, SessionRanker
+from slatewise.sessions.estimator import DECAY, WINDOW, SessionModel
+from slatewise.sessions.neighbors import LAST_TEXT, REPEAT_TEXT
 from slatewise.sessions.pair_counts import CountModel, CountSettings, PairCounts, Short
 from slatewise.sessions.sparse_scores import Floats, places_of
 from slatewise.sessions.tuning import choose, hold_out
@@ -36,40 +37,13 @@ LADDERS: Mapping[str, tuple[float, ...]] = {
 POWER = rules.number("a number from 0 to 1", 0.0, 1.0)
 
 
-class CooccurrenceRanker(SessionRanker):
+class SessionCooccurrence(SessionModel):
     """Rank all items for a session by how near they stood to its items in other sessions.
 
     Every two items of a session that are at most ``window`` places apart count ``1 / distance``, forward for the later
     one and backward for the earlier one. A query adds up the counts of its last ``window`` items::
 
         score(q, d) = sum over items x of q of  decay^age (F[x, d] + backward F[d, x]) / (sum of the row of x)^row_power
-
-    Parameters
-    ----------
-    window : int
-        How many places apart two items can be, and how many items of the query count, the last ones.
-    decay : float or "auto"
-        What an item of the query weighs against the one after it, from 0.01 to 1; 1: all the same, as in a basket.
-    backward : float or "auto"
-        What it counts that an item stood before another, against that it stood behind it; 1: both ways alike.
-    row_power : float or "auto"
-        From 0 to 1: how far items that stand near many others speak as loudly as those that stand near few.
-    last_weight, repeat_weight : float or "auto"
-        What the score of the query's last item, and of its earlier items, is multiplied by, also those before the
-        window. 0: they come after all items that anything speaks for, which is less than ``rank(exclude_seen=True)``.
-    n_jobs : int, optional
-        Threads over blocks of items and of queries; the answers have the same bits with any number. -1: all cores.
-
-    Attributes
-    ----------
-    item_ids_
-        Ids in ascending order.
-    pair_offsets_, pair_items_, forward_, backward_counts_
-        The counts, as rows of a sparse matrix: those of the items behind and before each item.
-    item_counts_, n_sessions_
-        In how many sessions each item is, and how many there are.
-    decay_, backward_, row_power_, last_weight_, repeat_weight_, window_
-        What all answers are made with, whatever the parameters are set to after fit.
 
     Notes
     -----
@@ -80,73 +54,58 @@ class CooccurrenceRanker(SessionRanker):
 
     Examples
     --------
-    >>> from slatewise import CooccurrenceRanker
-    >>> ranker = CooccurrenceRanker().fit([["tea", "milk"], ["tea", "cup", "milk"], ["ink", "pen"], ["pen", "paper"]])
+    >>> from slatewise import SessionCooccurrence
+    >>> ranker = SessionCooccurrence().fit([["tea", "milk"], ["tea", "cup", "milk"], ["ink", "pen"], ["pen", "paper"]])
     >>> ranker.rank([["cup", "tea"], ["ink"]], k=2, exclude_seen=True)
     2 lists of 2
     0: milk (1), pen (-0.5)
     1: pen (1), milk (-0.5)
     """
 
-    _learned: ClassVar[Mapping[str, Rule]] = {
-        "item_ids_": rules.IDS,
-        "pair_offsets_": rules.whole_array(1),
-        "pair_items_": rules.whole_array(1, "int32"),
-        "forward_": rules.COUNTS,
-        "backward_counts_": rules.COUNTS,
-        "item_counts_": rules.whole_array(1),
-        "n_sessions_": rules.count(),
-        "decay_": DECAY,
-        "backward_": rules.WEIGHT,
-        "row_power_": POWER,
-        "last_weight_": rules.WEIGHT,
-        "repeat_weight_": rules.WEIGHT,
-        "window_": WINDOW,
-    }
-    pair_offsets_: Ints
-    pair_items_: Short
-    forward_: Floats
-    backward_counts_: Floats
-    item_counts_: Ints
-    n_sessions_: int
-    decay_: float
-    backward_: float
-    row_power_: float
-    last_weight_: float
-    repeat_weight_: float
-    window_: int
-    _frozen_from: ClassVar[tuple[str, ...]] = tuple(_learned)
+    window: int = param(
+        WINDOW,
+        "The largest distance of two items that count, and the number of items of the query that count, the last ones.",
+        default=20,
+        kw_only=False,
+    )
+    decay: float | Literal["auto"] = param(
+        DECAY | rules.one_of("auto"),
+        """Weight of an item of the query relative to the next one, from 0.01 to 1; 1: all the same, as in a basket.""",
+        default="auto",
+    )
+    backward: float | Literal["auto"] = param(
+        rules.WEIGHT | rules.one_of("auto"),
+        "Weight of an item that stood before another, relative to one that stood after it; 1: both directions alike.",
+        default="auto",
+    )
+    row_power: float | Literal["auto"] = param(
+        POWER | rules.one_of("auto"),
+        "From 0 to 1: how far items with many neighbors are scaled down to those with few.",
+        default="auto",
+    )
+    last_weight: float | Literal["auto"] = param(rules.WEIGHT | rules.one_of("auto"), LAST_TEXT, default="auto")
+    repeat_weight: float | Literal["auto"] = param(rules.WEIGHT | rules.one_of("auto"), REPEAT_TEXT, default="auto")
+    n_jobs: int | None = param(rules.JOBS, JOBS_TEXT, default=None, saved=False)
 
-    _rules: ClassVar[Mapping[str, Rule]] = {
-        "window": WINDOW,
-        "decay": DECAY | rules.one_of("auto"),
-        "backward": rules.WEIGHT | rules.one_of("auto"),
-        "row_power": POWER | rules.one_of("auto"),
-        "last_weight": rules.WEIGHT | rules.one_of("auto"),
-        "repeat_weight": rules.WEIGHT | rules.one_of("auto"),
-        "n_jobs": rules.JOBS,
-    }
-
-    def __init__(
-        self,
-        window: int = 20,
-        decay: Literal["auto"] | float = "auto",
-        backward: Literal["auto"] | float = "auto",
-        row_power: Literal["auto"] | float = "auto",
-        last_weight: Literal["auto"] | float = "auto",
-        repeat_weight: Literal["auto"] | float = "auto",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.window = window
-        self.decay = decay
-        self.backward = backward
-        self.row_power = row_power
-        self.last_weight = last_weight
-        self.repeat_weight = repeat_weight
-        self.n_jobs = n_jobs
+    pair_offsets_: Ints = learned(rules.whole_array(1), "Where the pairs of each item begin in ``pair_items_``.")
+    pair_items_: Short = learned(
+        rules.whole_array(1, "int32"), "The other items of the pairs of each item.", shape=("p",)
+    )
+    forward_: Floats = learned(rules.COUNTS, "Counts of items after each item.", shape=("p",))
+    backward_counts_: Floats = learned(rules.COUNTS, "Counts of items before each item.", shape=("p",))
+    item_counts_: Ints = learned(
+        rules.whole_array(1), "The number of sessions that have each item.", shape=("item_ids_",)
+    )
+    n_sessions_: int = learned(rules.count(), "The number of sessions.")
+    decay_: float = learned(DECAY, "Predictions are made with it, whatever ``decay`` is set to later.")
+    backward_: float = learned(rules.WEIGHT, "The same of ``backward``.")
+    row_power_: float = learned(POWER, "The same of ``row_power``.")
+    last_weight_: float = learned(rules.WEIGHT, "The same of ``last_weight``.")
+    repeat_weight_: float = learned(rules.WEIGHT, "The same of ``repeat_weight``.")
+    window_: int = learned(WINDOW, "The same of ``window``.")
 
     def _learn(self, sessions: NumberedSessions, executor: Executor) -> None:
-        given, window = self._given(), int(self.window)
+        given, window = self._given_numbers(), int(self.window)
         tried = {name: ladder for name, ladder in LADDERS.items() if name not in given}
         held = hold_out(sessions) if tried else None
         chosen = {**STARTS, **given}
@@ -166,12 +125,10 @@ class CooccurrenceRanker(SessionRanker):
         found = {name: getattr(self, f"{name}_") for name in STARTS}
         fresh = PairCounts.of(sessions, self.window_, Executor.of(self.n_jobs))
         before = self._counts().moved(former, len(sessions.item_ids))
-        self._keep(before.plus(fresh), {**found, **self._given()})
+        self._keep(before.plus(fresh), {**found, **self._given_numbers()})
 
-    def _given(self) -> dict[str, float]:
-        """Return the settings that are numbers."""
-        given = self.get_params(deep=False)
-        return {name: float(given[name]) for name in STARTS if given[name] != "auto"}
+    def _given_numbers(self) -> dict[str, float]:
+        return {name: value for name, value in self._given(STARTS).items() if value is not None}
 
     def _keep(self, counts: PairCounts, chosen: Mapping[str, float]) -> None:
         self.pair_offsets_, self.pair_items_ = counts.offsets, counts.items
@@ -190,15 +147,14 @@ class CooccurrenceRanker(SessionRanker):
             self.n_sessions_,
         )
 
-    def scorer_of(self, sessions: NumberedSessions, executor: Executor) -> CountModel:
-        """Return what scores with other sessions under the settings that fit found; the items are those of fit."""
+    def _scorer_of(self, sessions: NumberedSessions, executor: Executor) -> CountModel:
         counts = PairCounts.of(sessions, self.window_, executor)
-        return self._asking(counts)
+        return self._predictor_of(counts)
 
     def _freeze(self) -> CountModel:
-        return self._asking(self._counts())
+        return self._predictor_of(self._counts())
 
-    def _asking(self, counts: PairCounts) -> CountModel:
+    def _predictor_of(self, counts: PairCounts) -> CountModel:
         settings = CountSettings(
             self.window_, self.decay_, self.backward_, self.row_power_, self.last_weight_, self.repeat_weight_
         )
@@ -207,7 +163,6 @@ class CooccurrenceRanker(SessionRanker):
     def _check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
         super()._check_learned()
-        self._check_items()
         items, offsets, n_items = self.pair_items_, self.pair_offsets_, len(self.item_ids_)
         if len(offsets) != n_items + 1 or offsets[0] != 0 or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():
             raise ValueError(f"pair_offsets_: expected {n_items} rows of {len(items)} pairs in all, found others")
@@ -218,7 +173,5 @@ class CooccurrenceRanker(SessionRanker):
         inside[ends] = False
         if (np.diff(items)[inside] <= 0).any():
             raise ValueError("pair_items_: expected ascending items in each row, found others")
-        if len(self.forward_) != len(items) or len(self.backward_counts_) != len(items):
-            raise ValueError(f"forward_, backward_counts_: expected {len(items)} counts each, found others")
-        if len(self.item_counts_) != n_items or self.item_counts_.max() > self.n_sessions_:
-            raise ValueError(f"item_counts_: expected {n_items} numbers up to {self.n_sessions_}, found others")
+        if self.item_counts_.max() > self.n_sessions_:
+            raise ValueError(f"item_counts_: expected up to {self.n_sessions_}, found {self.item_counts_.max()}")

@@ -20,7 +20,7 @@ from slatewise.factors.input import LatentPairs, SessionsSoFar
 from slatewise.factors.tables import Ints
 from slatewise.factors.training import Validation
 from slatewise.recommend.histories import NumberedSessions, SessionQueries
-from slatewise.sessions.estimator import SessionRanker
+from slatewise.sessions.estimator import SessionModel, scorer_of
 from slatewise.sessions.sparse_scores import SparseScorer, blocks
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _STREAM = 2 << 32
 
 
 def with_levels(
-    pairs: LatentPairs, base: SessionRanker | None, validation: Validation | None, seed: int, executor: Executor
+    pairs: LatentPairs, base: SessionModel | None, validation: Validation | None, seed: int, executor: Executor
 ) -> LatentPairs:
     """Add what bases that have not seen a session say of its beginnings; ``base`` is fitted on all sessions."""
     so_far = pairs.sessions
@@ -55,14 +55,14 @@ def with_levels(
         others, own = (~held, held) if fold < 0 else (~held & (folds != fold), folds == fold)
         numbers = np.flatnonzero(own[so_far.owners])
         if len(numbers):
-            scorer = base.scorer_of(some_sessions(sessions, others), executor)
+            scorer = scorer_of(base, some_sessions(sessions, others), executor)
             parts.append(levels_of(scorer, _some_queries(queries, numbers), executor))
             asked.append(numbers)
     levels = _put_together(parts, asked, len(queries))
     return replace(pairs, sessions=replace(so_far, levels=levels))
 
 
-def further_levels(base: SessionRanker, so_far: SessionsSoFar, n_items: int, known: Ints, executor: Executor) -> Levels:
+def further_levels(base: SessionModel, so_far: SessionsSoFar, n_items: int, known: Ints, executor: Executor) -> Levels:
     """Return what a base says of sessions that it has not learnt from yet; ``known`` are its items among all."""
     places = np.full(n_items, -1, dtype=np.int64)
     places[known] = np.arange(len(known))
@@ -70,7 +70,7 @@ def further_levels(base: SessionRanker, so_far: SessionsSoFar, n_items: int, kno
     numbers = places[queries.items]
     before = np.concatenate(([0], np.cumsum(numbers >= 0)))
     asked = SessionQueries(queries.ids, numbers[numbers >= 0], before[queries.starts], before[queries.ends])
-    found = levels_of(base.scorer(), asked, executor)
+    found = levels_of(scorer_of(base), asked, executor)
     return found._replace(items=known.astype(np.int32)[found.items])  # both ascend
 
 

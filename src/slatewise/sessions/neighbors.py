@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from slatewise.core import rules
+from slatewise.core.declarations import JOBS_TEXT, learned, param
 from slatewise.core.executor import Executor
-from slatewise.core.rules import Rule
 from slatewise.factors.tables import Ints
 from slatewise.recommend.evaluation import gains_of
 from slatewise.recommend.histories import NumberedSessions
-from slatewise.sessions.estimator import DECAY, WINDOW, SessionRanker
+from slatewise.sessions.estimator import DECAY, WINDOW, SessionModel
 from slatewise.sessions.neighbor_model import NeighbourModel, NeighbourSettings, SessionSets, Short
 from slatewise.sessions.sparse_scores import Floats, blocks
 from slatewise.sessions.tuning import HeldOut, choose, hold_out
@@ -32,7 +32,12 @@ LADDERS: Mapping[str, tuple[float, ...]] = {
 }
 
 
-class SessionNeighbors(SessionRanker):
+LAST_TEXT = "Factor of the score of the last item of the query."
+REPEAT_TEXT = """Factor of the scores of its earlier items, also those before the window. With 0 they come after all
+items that have a score; ``rank(exclude_seen=True)`` leaves them out."""
+
+
+class SessionNeighbors(SessionModel):
     """Rank all items for a session by the sessions that are most like it.
 
     The k sessions that share most with the query speak for their items::
@@ -43,32 +48,6 @@ class SessionNeighbors(SessionRanker):
     N is the number of sessions, n_i of those that have item i, ``|s|`` how many different items s has, w_i the sum of
     ``decay ** age`` over the places of i in the query, the last item having age 0. The search is exact. There is
     nothing to train: a fit stores the sessions, and tries a few settings on the last of them.
-
-    Parameters
-    ----------
-    k : int
-        How many similar sessions speak. Of equally similar ones the shorter, then the later.
-    decay : float or "auto"
-        What an item of the query weighs against the one after it, from 0.01 to 1; 1: all the same, as in a basket.
-    last_weight, repeat_weight : float or "auto"
-        What the score of the query's last item, and of its earlier items, is multiplied by, also those before the
-        window. 0: they come after all items that anything speaks for, which is less than ``rank(exclude_seen=True)``.
-    reach : float, None or "auto"
-        Items of a similar session are weighed by ``exp(-distance / reach)``, the distance in places to that item
-        of it which is the latest in the query. None: they all weigh the same.
-    window : int
-        How many items of the query count, the last ones.
-    n_jobs : int, optional
-        Threads over blocks of queries; the answers have the same bits with any number. -1: all cores.
-
-    Attributes
-    ----------
-    item_ids_
-        Ids in ascending order.
-    session_items_, session_offsets_
-        The different items of each session, as places in ``item_ids_``, in the order in which they were there last.
-    k_, decay_, last_weight_, repeat_weight_, reach_, window_
-        What all answers are made with, whatever the parameters are set to after fit.
 
     Notes
     -----
@@ -90,57 +69,46 @@ class SessionNeighbors(SessionRanker):
     1: pen (1.138), milk (-0.5)
     """
 
-    _learned: ClassVar[Mapping[str, Rule]] = {
-        "item_ids_": rules.IDS,
-        "session_items_": rules.whole_array(1, "int32"),
-        "session_offsets_": rules.whole_array(1),
-        "k_": rules.count(1, rules.MOST_LISTED),
-        "decay_": DECAY,
-        "last_weight_": rules.WEIGHT,
-        "repeat_weight_": rules.WEIGHT,
-        "reach_": rules.LEARNED_POSITIVE | rules.NONE,
-        "window_": WINDOW,
-    }
-    session_items_: Short
-    session_offsets_: Ints
-    k_: int
-    decay_: float
-    last_weight_: float
-    repeat_weight_: float
-    reach_: float | None
-    window_: int
-    _frozen_from: ClassVar[tuple[str, ...]] = tuple(_learned)
+    k: int = param(
+        rules.count(1, rules.MOST_LISTED),
+        "The number of similar sessions. Of equally similar ones the shorter, then the later.",
+        default=70,
+        kw_only=False,
+    )
+    decay: float | Literal["auto"] = param(
+        DECAY | rules.one_of("auto"),
+        """Weight of an item of the query relative to the next one, from 0.01 to 1; 1: all the same, as in a basket.""",
+        default="auto",
+    )
+    last_weight: float | Literal["auto"] = param(rules.WEIGHT | rules.one_of("auto"), LAST_TEXT, default="auto")
+    repeat_weight: float | Literal["auto"] = param(rules.WEIGHT | rules.one_of("auto"), REPEAT_TEXT, default="auto")
+    reach: float | Literal["auto"] | None = param(
+        rules.LEARNED_POSITIVE | rules.NONE | rules.one_of("auto"),
+        """Items of a similar session are weighted by ``exp(-distance / reach)``, the distance in positions to that item
+        of it which is the latest in the query. None: all weights are the same.""",
+        default="auto",
+    )
+    window: int = param(WINDOW, "The number of items of the query that count, the last ones.", default=20)
+    n_jobs: int | None = param(rules.JOBS, JOBS_TEXT, default=None, saved=False)
 
-    _rules: ClassVar[Mapping[str, Rule]] = {
-        "k": rules.count(1, rules.MOST_LISTED),
-        "decay": DECAY | rules.one_of("auto"),
-        "last_weight": rules.WEIGHT | rules.one_of("auto"),
-        "repeat_weight": rules.WEIGHT | rules.one_of("auto"),
-        "reach": rules.LEARNED_POSITIVE | rules.NONE | rules.one_of("auto"),
-        "window": WINDOW,
-        "n_jobs": rules.JOBS,
-    }
-
-    def __init__(
-        self,
-        k: int = 70,
-        decay: Literal["auto"] | float = "auto",
-        last_weight: Literal["auto"] | float = "auto",
-        repeat_weight: Literal["auto"] | float = "auto",
-        reach: Literal["auto"] | float | None = "auto",
-        window: int = 20,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.k = k
-        self.decay = decay
-        self.last_weight = last_weight
-        self.repeat_weight = repeat_weight
-        self.reach = reach
-        self.window = window
-        self.n_jobs = n_jobs
+    session_items_: Short = learned(
+        rules.whole_array(1, "int32"),
+        "The different items of each session, as positions in ``item_ids_``, in the order of their last occurrences.",
+    )
+    session_offsets_: Ints = learned(rules.whole_array(1), "Where each session begins in ``session_items_``.")
+    k_: int = learned(
+        rules.count(1, rules.MOST_LISTED), "Predictions are made with it, whatever ``k`` is set to later."
+    )
+    decay_: float = learned(DECAY, "The same of ``decay``.")
+    last_weight_: float = learned(rules.WEIGHT, "The same of ``last_weight``.")
+    repeat_weight_: float = learned(rules.WEIGHT, "The same of ``repeat_weight``.")
+    reach_: float = learned(
+        rules.LEARNED_POSITIVE, "The same of ``reach``; absent where all weights are the same.", optional=True
+    )
+    window_: int = learned(WINDOW, "The same of ``window``.")
 
     def _learn(self, sessions: NumberedSessions, executor: Executor) -> None:
-        given = self._given()
+        given = self._given_numbers()
         tried = {name: ladder for name, ladder in LADDERS.items() if name not in given}
         held = hold_out(sessions) if tried else None
         chosen = {**STARTS, **given}
@@ -151,42 +119,38 @@ class SessionNeighbors(SessionRanker):
         self.session_items_, self.session_offsets_ = sets.items, sets.offsets
 
     def _add(self, sessions: NumberedSessions, former: Ints) -> None:
-        found = {name: getattr(self, f"{name}_") for name in STARTS}
-        self._settle({**found, "reach": math.inf if self.reach_ is None else self.reach_, **self._given()})
+        found = {name: getattr(self, f"{name}_", math.inf) for name in STARTS}
+        self._settle({**found, **self._given_numbers()})
         sets = SessionSets.of(sessions.items, sessions.offsets, len(sessions.item_ids))
         before = former.astype(np.int32)[self.session_items_]
         self.session_items_ = np.concatenate([before, sets.items])
         self.session_offsets_ = np.concatenate([self.session_offsets_, sets.offsets[1:] + self.session_offsets_[-1]])
 
-    def _given(self) -> dict[str, float]:
-        """Return the settings that are numbers."""
-        settings = {name: value for name, value in self.get_params(deep=False).items() if name in STARTS}
-        return {
-            name: math.inf if value is None else float(value) for name, value in settings.items() if value != "auto"
-        }
+    def _given_numbers(self) -> dict[str, float]:
+        return {name: math.inf if value is None else value for name, value in self._given(STARTS).items()}
 
     def _settle(self, chosen: Mapping[str, float]) -> None:
         self.k_, self.window_ = int(self.k), int(self.window)
         self.decay_, self.last_weight_ = chosen["decay"], chosen["last_weight"]
         self.repeat_weight_ = chosen["repeat_weight"]
-        self.reach_ = None if chosen["reach"] == math.inf else chosen["reach"]
+        vars(self).pop("reach_", None)
+        if chosen["reach"] != math.inf:
+            self.reach_ = chosen["reach"]
 
-    def scorer_of(self, sessions: NumberedSessions, executor: Executor) -> NeighbourModel:
-        """Return what scores with other sessions under the settings that fit found; the items are those of fit."""
-        return self._asking(SessionSets.of(sessions.items, sessions.offsets, len(sessions.item_ids)))
+    def _scorer_of(self, sessions: NumberedSessions, executor: Executor) -> NeighbourModel:
+        return self._predictor_of(SessionSets.of(sessions.items, sessions.offsets, len(sessions.item_ids)))
 
     def _freeze(self) -> NeighbourModel:
-        return self._asking(SessionSets(self.session_items_, self.session_offsets_))
+        return self._predictor_of(SessionSets(self.session_items_, self.session_offsets_))
 
-    def _asking(self, sets: SessionSets) -> NeighbourModel:
-        reach = math.inf if self.reach_ is None else self.reach_
+    def _predictor_of(self, sets: SessionSets) -> NeighbourModel:
+        reach = getattr(self, "reach_", math.inf)
         settings = NeighbourSettings(self.k_, self.window_, self.decay_, reach, self.last_weight_, self.repeat_weight_)
         return NeighbourModel.of(sets.index(len(self.item_ids_)), settings)
 
     def _check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
         super()._check_learned()
-        self._check_items()
         items, offsets, n_items = self.session_items_, self.session_offsets_, len(self.item_ids_)
         if len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != len(items) or not (np.diff(offsets) > 0).all():
             raise ValueError(f"session_offsets_: expected sessions with items, of {len(items)} in all, found others")

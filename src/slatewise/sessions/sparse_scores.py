@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from slatewise.core.executor import Executor
 from slatewise.factors.tables import Ints
-from slatewise.recommend.filters import Shown
+from slatewise.recommend.filters import ItemFilter
 from slatewise.recommend.histories import SessionQueries
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ def by_popularity(shares: Floats) -> Popularity:
     return Popularity(scores, np.argsort(-scores, kind="stable"))
 
 
-def best_items(scorer: SparseScorer, queries: SessionQueries, k: int, shown: Shown, executor: Executor) -> RankedItems:
+def best_items(
+    scorer: SparseScorer, queries: SessionQueries, k: int, shown: ItemFilter, executor: Executor
+) -> RankedItems:
     """Rank the items of each query that may be shown."""
     from slatewise.recommend.kernels import sparse_scores as kernels
 

@@ -275,7 +275,7 @@ _ASKED = {
     "StructuredReranker": _reranker,
     "SessionBlend": _sessions,
     "SessionNeighbors": _sessions,
-    "CooccurrenceRanker": _sessions,
+    "SessionCooccurrence": _sessions,
     "GraphMatcher": _graph,
 }
 _TRAINING = {"fit", "fit_numbered", "fit_transform", "path", "with_further"}

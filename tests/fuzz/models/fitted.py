@@ -10,7 +10,6 @@ import numpy as np
 
 from slatewise import (
     BestFeatureRanker,
-    CooccurrenceRanker,
     CStarRanker,
     GraphMatcher,
     LatentRanker,
@@ -18,6 +17,7 @@ from slatewise import (
     MatchingRanker,
     MetricRanker,
     SessionBlend,
+    SessionCooccurrence,
     SessionNeighbors,
     StructuredReranker,
     datasets,
@@ -109,8 +109,8 @@ def _sessions() -> dict[str, Any]:
         "blend-strings": SessionBlend(5, window=3).fit(names),
         "neighbors": SessionNeighbors().fit(sessions),
         "neighbors-strings": SessionNeighbors(k=5, reach=2.0, last_weight=0.0).fit(names),
-        "cooccurrence": CooccurrenceRanker().fit(sessions),
-        "cooccurrence-strings": CooccurrenceRanker(3, backward=0.0, row_power=0.5).fit(names),
+        "cooccurrence": SessionCooccurrence().fit(sessions),
+        "cooccurrence-strings": SessionCooccurrence(3, backward=0.0, row_power=0.5).fit(names),
     }
 
 
