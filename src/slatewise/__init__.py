@@ -13,45 +13,51 @@ from slatewise._version import __version__
 from slatewise.core.by_name import on_first_use
 
 if TYPE_CHECKING:
-    from slatewise import client, cluster, data, datasets, inference, labeling, losses, metrics
+    from slatewise import client, cluster, data, datasets, factors, inference, labeling, losses, metrics, sessions
     from slatewise.cstar.ranker import CStarRanker
     from slatewise.estimators.best_feature import BestFeatureRanker
+    from slatewise.latent.feature_ranker import LatentFeatureRanker
     from slatewise.latent.ranker import LatentRanker
-    from slatewise.latent.structured_reranker import StructuredReranker
+    from slatewise.latent.reranker import StructuredReranker
     from slatewise.matching.graph_matcher import GraphMatcher
     from slatewise.matching.ranker import MatchingRanker
     from slatewise.metric_learning.margin_ranker import MarginRanker
     from slatewise.metric_learning.ranker import MetricRanker
     from slatewise.persistence.saving import load
-    from slatewise.sessions.blend import SessionBlend
     from slatewise.sessions.cooccurrence import SessionCooccurrence
     from slatewise.sessions.neighbors import SessionNeighbors
+    from slatewise.sessions.ranker import SessionRanker
 
 __all__ = [
     "BestFeatureRanker",
     "CStarRanker",
     "GraphMatcher",
+    "LatentFeatureRanker",
     "LatentRanker",
     "MarginRanker",
     "MatchingRanker",
     "MetricRanker",
-    "SessionBlend",
     "SessionCooccurrence",
     "SessionNeighbors",
+    "SessionRanker",
     "StructuredReranker",
     "__version__",
     "client",
     "cluster",
     "data",
     "datasets",
+    "factors",
     "inference",
     "labeling",
     "load",
     "losses",
     "metrics",
+    "sessions",
 ]
 
-_MODULES = frozenset({"client", "cluster", "data", "datasets", "inference", "labeling", "losses", "metrics"})
+_MODULES = frozenset(
+    {"client", "cluster", "data", "datasets", "factors", "inference", "labeling", "losses", "metrics", "sessions"}
+)
 _HOMES = {**{name: row.home for name, row in ESTIMATORS.items()}, "load": "slatewise.persistence.saving"}
 
 _first_use = on_first_use(globals(), _HOMES)

@@ -22,14 +22,16 @@ ESTIMATORS: Mapping[str, Row] = {
     "BestFeatureRanker": Row("slatewise.estimators.best_feature", "feature"),
     "CStarRanker": Row("slatewise.cstar.ranker", "cstar"),
     "GraphMatcher": Row("slatewise.matching.graph_matcher"),
+    "LatentFeatureRanker": Row("slatewise.latent.feature_ranker", "latent-features"),
     "LatentRanker": Row("slatewise.latent.ranker", "latent"),
     "MarginRanker": Row("slatewise.metric_learning.margin_ranker", "margin"),
     "MatchingRanker": Row("slatewise.matching.ranker", "matching"),
     "MetricRanker": Row("slatewise.metric_learning.ranker", "metric"),
-    "SessionBlend": Row("slatewise.sessions.blend", "blend"),
+    "SessionBlend": Row("slatewise.sessions.blend"),
     "SessionCooccurrence": Row("slatewise.sessions.cooccurrence", "cooccurrence"),
     "SessionNeighbors": Row("slatewise.sessions.neighbors", "neighbors"),
-    "StructuredReranker": Row("slatewise.latent.structured_reranker"),
+    "SessionRanker": Row("slatewise.sessions.ranker", "sessions"),
+    "StructuredReranker": Row("slatewise.latent.reranker"),
 }
 
 

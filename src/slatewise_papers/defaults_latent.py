@@ -111,6 +111,5 @@ def _timed(ranker: LatentRanker, pairs: ArtistPairs) -> _Fitted:
         tell(report)
 
     start = time.perf_counter()
-    ranker.callbacks = [listen]
-    ranker.fit(pairs.queries, pairs.items)
+    ranker.fit(pairs.queries, pairs.items, callbacks=[listen])
     return _Fitted(ranker, max(recalls), time.perf_counter() - start, len(recalls))

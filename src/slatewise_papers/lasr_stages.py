@@ -21,7 +21,7 @@ from slatewise.factors.blocked import BlockedEngine, step_size
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.engine import Factors
 from slatewise.factors.negatives import WholeCatalogue
-from slatewise.factors.pair_terms import Gram, OwnItems, PairTerm
+from slatewise.factors.pair_terms import OwnItems, PairTerm, Semidefinite
 from slatewise.factors.pairs import TrainingPairs
 from slatewise.factors.queries import IdQueries
 from slatewise.factors.rank_weights import rank_weights
@@ -44,7 +44,7 @@ class Settings:
     alpha: float = 1.0
     step: float = 0.5
     max_norm: float = 2.25
-    term: Callable[[Segment], PairTerm] = Gram
+    term: Callable[[Segment], PairTerm] = Semidefinite
     pair_step: float = 0.1
     pair_norm: float = 0.7
     reverse: float = 0.0

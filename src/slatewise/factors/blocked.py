@@ -25,6 +25,7 @@ from slatewise.factors.negatives import (
 )
 from slatewise.factors.pairs import Block, TrainingPairs, shuffled_blocks
 from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.settings import Blocked
 from slatewise.factors.tables import Entries, Singles, step_rows
 
 BLOCKS_PER_STEP = 4
@@ -139,15 +140,16 @@ def _whole(rows: np.ndarray[tuple[int], np.dtype[np.int64]], first: int) -> Entr
 def blocked_engine(task: EngineTask) -> BlockedEngine:
     """Compare with the whole catalogue, or with drawn items and lists."""
     settings = task.settings
+    engine = settings.engine if isinstance(settings.engine, Blocked) else Blocked()
     negatives: Negatives = WholeCatalogue()
-    if settings.negatives != "catalogue":
+    if engine.negatives != "all":
         # A later stage begins at the lists it was handed, and moves little.
-        drawn = int(settings.negatives)
-        negatives = SharedWithLists(drawn, task.lists) if task.stage else SharedNegatives(drawn, settings.k)
+        drawn = int(engine.negatives)
+        negatives = SharedWithLists(drawn, task.lists) if task.stage else SharedNegatives(drawn, settings.depth)
     weight = rank_weights(task.n_items, settings.rank_power)
     # Later stages leave U and V as they are: there is nothing to keep from learning too much.
     dropout = 0.0 if task.stage else settings.dropout
-    return BlockedEngine(negatives, weight, settings.batch_size or step_size(task.n_pairs), task.executor, dropout)
+    return BlockedEngine(negatives, weight, engine.batch_size or step_size(task.n_pairs), task.executor, dropout)
 
 
 KIND = EngineKind(blocked_engine)

@@ -32,9 +32,9 @@ def gpu(name: str = "cuda") -> TorchDevice:
     return TorchDevice(str(require_gpu(name)))
 
 
-def gpu_to_train_on() -> TorchDevice:
-    """Return the GPU that is current."""
-    return TorchDevice(str(require_gpu("cuda", "engine", "'blocked' trains on the CPU")))
+def gpu_to_train_on(name: str = "cuda") -> TorchDevice:
+    """Return a GPU for an engine."""
+    return TorchDevice(str(require_gpu(name, "engine", "'blocked' trains on the CPU")))
 
 
 def check_device(name: str | None) -> TorchDevice | None:

@@ -13,7 +13,7 @@ from slatewise.factors.averaging import EpochMean
 from slatewise.factors.base_scores import BaseScores
 from slatewise.factors.pairs import TrainingPairs
 from slatewise.factors.queries import Queries
-from slatewise.factors.settings import LatentSettings
+from slatewise.factors.settings import TrainingSettings
 from slatewise.factors.tables import Ints, Table
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class WarpEngine(Protocol):
 class EngineTask(NamedTuple):
     """What an engine is made for: a stage of a fit."""
 
-    settings: LatentSettings
+    settings: TrainingSettings
     stage: int
     queries: Table
     """The rows that queries come from."""
@@ -70,11 +70,7 @@ class EngineTask(NamedTuple):
     executor: Executor
 
 
-def _nothing_needed(settings: LatentSettings) -> None:
-    """Run everywhere."""
-
-
-def _here() -> None:
+def _here(settings: TrainingSettings) -> None:
     """Rank on the CPU."""
 
 
@@ -84,7 +80,7 @@ class EngineKind(NamedTuple):
     make: Callable[[EngineTask], WarpEngine]
     takes_features: bool = True
     """Whether queries may be more than rows of a table."""
-    check: Callable[[LatentSettings], None] = _nothing_needed
-    """Raises, before work starts, where the engine cannot be had."""
-    device: Callable[[], Device | None] = _here
-    """Returns where lists are made in training: handed over to the next stage, and for the recall that is watched."""
+    device: Callable[[TrainingSettings], Device | None] = _here
+    """Returns where lists are made in training: handed over to the next stage, and for the recall that is watched.
+
+    Raises, before work starts, where there is no such device."""

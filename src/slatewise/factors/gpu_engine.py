@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from slatewise.factors.device import TorchDevice, gpu_to_train_on
 from slatewise.factors.engine import EngineKind, EngineTask, EpochStats, Factors
 from slatewise.factors.pairs import TrainingPairs
 from slatewise.factors.rank_weights import rank_weights
-from slatewise.factors.settings import LatentSettings
+from slatewise.factors.settings import Gpu, TrainingSettings
 from slatewise.factors.tables import Singles
 
 if TYPE_CHECKING:
@@ -54,23 +54,16 @@ class GpuEngine:
 
 
 def gpu_engine(task: EngineTask) -> GpuEngine:
-    """Compare with the whole catalogue."""
-    settings = task.settings
+    """Compare with all items."""
+    settings, engine = task.settings, cast("Gpu", task.settings.engine)
     weight = rank_weights(task.n_items, settings.rank_power)
     dropout = 0.0 if task.stage else settings.dropout  # as in blocked: later stages leave U and V as they are
-    return GpuEngine(weight, settings.batch_size or step_size(task.n_pairs), dropout, find_gpu())
+    return GpuEngine(weight, engine.batch_size or step_size(task.n_pairs), dropout, find_gpu(settings))
 
 
-def find_gpu() -> TorchDevice:
+def find_gpu(settings: TrainingSettings) -> TorchDevice:
     """Return the GPU that fit trains, hands over and watches recall on."""
-    return gpu_to_train_on()
+    return gpu_to_train_on(cast("Gpu", settings.engine).device)
 
 
-def check_gpu(settings: LatentSettings) -> None:
-    """Raise before work starts where there is no GPU, or a parameter is for other engines."""
-    if settings.negatives != "catalogue":
-        raise ValueError(f"negatives: expected 'catalogue' with engine 'gpu', found {settings.negatives!r}")
-    find_gpu()
-
-
-KIND = EngineKind(gpu_engine, check=check_gpu, device=find_gpu)
+KIND = EngineKind(gpu_engine, device=find_gpu)

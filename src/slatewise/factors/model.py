@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slatewise.core.ids import Ids
 from slatewise.core.rules import is_whole
-from slatewise.factors.input import Ids
 from slatewise.factors.pair_terms import PAIR_TERMS, PairTerm
 from slatewise.factors.tables import Segment, Singles, Table
 from slatewise.recommend.quantized import QuantizedIndex
-
-if TYPE_CHECKING:
-    from slatewise.sessions.sparse_scores import SparseScorer
 
 FEWEST_INDEXED = 1 << 15
 """Fewer items are as soon multiplied as looked up."""
@@ -34,18 +30,9 @@ class LatentModel:
     """A row per item of every stage: [V d | b_d | S d | T d], or A d and B d behind S d; without V and b on a base."""
     pair: PairTerm
     position_weights: Singles
-    own_weight: float = 0.0
+    self_weight: float = 0.0
     queries: tuple[Table, ...] = ()
     """A row per query, or per feature of queries, of every stage: [U q | 1]; none where a base scores first."""
-    query_ids: Ids = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """In ascending order; none for features."""
-    by_features: bool = False
-    window: int | None = 0
-    """Of queries that are sessions: most items that count; None: baskets; 0: queries are none."""
-    n_context: int = 0
-    """Of sessions: how many features of whoever asks there are."""
-    base: SparseScorer | None = None
-    """Of sessions: what scores few items beside the factors."""
     indexes: dict[int | str, QuantizedIndex | None] = field(default_factory=dict[int | str, QuantizedIndex | None])
     """Those made so far, by stage."""
 

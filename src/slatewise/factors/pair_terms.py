@@ -1,6 +1,6 @@
 """How a list moves an item: p_q . (S d) with p_q a weighted sum over the list dbar of query q.
 
-gram        sum_{j <= k} w_j (S d).(S dbar_j)                            S'S can only say that items belong together
+semidefinite  sum_{j <= k} w_j (S d).(S dbar_j)                            S'S can only say that items belong together
 bilinear    sum_{j <= k} w_j (S d).(T dbar_j)                            S'T can also say that they do not
 both        sum_{j <= k} w_j [(S d).(S dbar_j) + (A d).(B dbar_j)]       S'S, and an A'B of its own
 """
@@ -13,7 +13,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from slatewise.core.ids import Ids
 from slatewise.factors.tables import Ints, Segment, Singles
+from slatewise.recommend.ids import find_ids
 
 
 class Join(NamedTuple):
@@ -43,7 +45,7 @@ class PairTerm(Protocol):
 
 
 @dataclass(frozen=True)
-class Gram:
+class Semidefinite:
     """S'S."""
 
     S: Segment
@@ -100,7 +102,11 @@ def _after(part: Segment) -> Segment:
     return replace(part, start=part.stop, stop=2 * part.stop - part.start)
 
 
-PAIR_TERMS: Mapping[str, Callable[[Segment], PairTerm]] = {"gram": Gram, "bilinear": Bilinear, "both": Both}
+PAIR_TERMS: Mapping[str, Callable[[Segment], PairTerm]] = {
+    "semidefinite": Semidefinite,
+    "bilinear": Bilinear,
+    "both": Both,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,3 +134,8 @@ def add_lists(pair: PairTerm, items: Singles, lists: Ints, weights: Singles, vec
 
     for moved, listed in pair.joins:
         list_vectors(items, lists, weights, listed.start, listed.stop, moved.start, vectors)
+
+
+def self_items(ids: Ids, item_ids: Ids, weight: float) -> OwnItems | None:
+    """Return which item each query is; None where that has no weight."""
+    return OwnItems(find_ids(ids, item_ids), weight) if weight else None

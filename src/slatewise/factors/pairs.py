@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.ids import Ids
 from slatewise.factors.tables import Ints, Singles
 
 PAIRS_PER_RUN = 16
@@ -51,6 +52,46 @@ class TrainingPairs:
         """Return the pairs of all queries but those marked."""
         kept = ~left_out[self.queries]
         return TrainingPairs.of(self.queries[kept], self.items[kept], self.weights[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs (query, item) by number, with a weight each."""
+
+    queries: Ints
+    items: Ints
+    weights: NDArray[np.float64]
+    item_ids: Ids
+    """In ascending order."""
+    n_queries: int
+
+    def for_training(self) -> TrainingPairs:
+        """Sort the pairs, with weights of mean 1."""
+        weights = self.weights / self.weights.max()  # of which no sum is infinite
+        return TrainingPairs.of(self.queries, self.items, (weights / weights.mean()).astype(np.float32))
+
+
+AnyPairs = TypeVar("AnyPairs", bound=Pairs)
+
+
+def some_pairs(pairs: AnyPairs, chosen: NDArray[np.bool_]) -> AnyPairs:
+    """Return the pairs marked."""
+    return replace(pairs, queries=pairs.queries[chosen], items=pairs.items[chosen], weights=pairs.weights[chosen])
+
+
+def check_enough(pairs: AnyPairs, further: bool = False) -> AnyPairs:
+    """Leave pairs of weight 0 out; raise ValueError unless there is one left, and two items to rank.
+
+    ``further`` pairs may be all of one item.
+    """
+    used = pairs.weights > 0
+    if not used.any():
+        raise ValueError(
+            "sample_weight: expected at least one pair of weight > 0, found none: all are zero, or no pairs"
+        )
+    if not further and len(pairs.item_ids) < 2:
+        raise ValueError(f"items: expected at least two to rank, found {len(pairs.item_ids)}: one class is no ranking")
+    return pairs if used.all() else some_pairs(pairs, used)
 
 
 class Block(NamedTuple):

@@ -9,15 +9,16 @@ with lists    [ ... | 1 | p_q ]                p_q = sum_j w_j S dbar_j, dbar th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from slatewise.core.executor import Executor
 from slatewise.factors.added import Added, Both
 from slatewise.factors.bags import AgeWeights, Bags, Repeats
-from slatewise.factors.base_levels import Levels, OnLevels
+from slatewise.factors.base_levels import N_KNOTS, Levels, OnLevels
 from slatewise.factors.pair_terms import PairTerm, add_lists
 from slatewise.factors.tables import Entries, Ints, Singles, Table, aligned_zeros, step_rows
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from slatewise.factors.gpu.queries import DeviceQueries
     from slatewise.factors.gpu.tables import Sent
 
+Features: TypeAlias = "Singles | csr_array"
 FEATURES_PER_TILE, ROWS_PER_TILE = 512, 256
 """What one thread adds up; tiles are put together in their order."""
 
@@ -377,3 +379,39 @@ class ListedQueries:
         from slatewise.factors.gpu.queries import DeviceListed
 
         return DeviceListed.of(sent, self.inner.on(sent), self.items, self.pair, self.lists, self.weights)
+
+
+class AskedBags(NamedTuple):
+    """What vectors of queries that hold items are made of, but for the table."""
+
+    bags: Bags
+    owners: Ints
+    """Which row of the context each has."""
+    n_ages: int
+    levels: Levels | None
+    context: csr_array | None
+
+
+def bag_queries(asked: AskedBags, n_items: int, bias: int) -> Callable[[Table], Queries]:
+    """Return what makes queries that hold items from a table of U."""
+    n_knots, context = 0 if asked.levels is None else N_KNOTS, asked.context
+    n_rows = n_items + (0 if context is None else int(context.shape[1]))
+
+    def bags_of(table: Table) -> BagQueries:
+        return BagQueries(asked.bags, AgeWeights(table, n_rows, n_knots), bias, asked.levels)
+
+    if context is None:
+        return bags_of
+    from scipy.sparse import csr_array
+
+    # Rows of features are behind those of items, and others behind them.
+    parts = context.data, context.indices + n_items, context.indptr
+    shifted = csr_array(parts, shape=(context.shape[0], n_rows + 2 * asked.n_ages + n_knots))
+    return lambda table: ContextQueries(bags_of(table), SparseQueries(shifted, table, bias), asked.owners)
+
+
+def featured_queries(features: Features, bias: int) -> Callable[[Table], Queries]:
+    """Return what makes queries from a table of U with a row per feature."""
+    if isinstance(features, np.ndarray):
+        return lambda table: DenseQueries(features, table, bias)
+    return lambda table: SparseQueries(features, table, bias)

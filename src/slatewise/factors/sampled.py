@@ -7,7 +7,7 @@ engine. A step is a pair, so the mean of an epoch is taken between tasks, of whi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from slatewise.factors.blocked import blocked_engine
 from slatewise.factors.engine import EngineKind, EngineTask, EpochStats, Factors, WarpEngine
 from slatewise.factors.pairs import Block, TrainingPairs, shuffled_blocks
 from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.settings import Sampled
 from slatewise.factors.tables import Singles, Table, aligned_zeros, padded
 
 Bytes: TypeAlias = NDArray[np.int8]
@@ -101,7 +102,8 @@ def sampled_engine(task: EngineTask) -> WarpEngine:
     """Draw for stage 0; later stages are blocked."""
     if task.stage:
         return blocked_engine(task)
-    draws = min(task.settings.max_draws or task.n_items, task.n_items - 1)  # more would say that a rank is below 1
+    engine = cast("Sampled", task.settings.engine)
+    draws = min(engine.max_draws or task.n_items, task.n_items - 1)  # more would say that a rank is below 1
     return SampledEngine(task.queries, rank_weights(task.n_items, task.settings.rank_power), draws, task.executor)
 
 

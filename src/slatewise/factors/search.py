@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from slatewise.factors.settings import LatentSettings, Steps
+from slatewise.factors.settings import Steps, TrainingSettings
 from slatewise.factors.stages import Shape, Stages
 from slatewise.factors.tables import Ints, Singles
 from slatewise.factors.training import EpochReport, Flags, Floats, StageState
@@ -87,9 +87,9 @@ class Progress:
     """What it is trained with."""
 
 
-def left_open(settings: LatentSettings) -> list[str]:
+def left_open(settings: TrainingSettings) -> list[str]:
     """Name the parameters that a fit has to search for."""
-    return [name for names in SEARCHED[: settings.stages] for name in names if getattr(settings, name) == "auto"]
+    return [name for names in SEARCHED[: settings.stages.n] for name in names if settings.given[name] == "auto"]
 
 
 @dataclass(eq=False)

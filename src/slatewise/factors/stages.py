@@ -30,7 +30,7 @@ from slatewise.factors.base_scores import BaseScores
 from slatewise.factors.cascade import Cascade, Device
 from slatewise.factors.engine import Factors, WarpEngine
 from slatewise.factors.mixing import choose_weight
-from slatewise.factors.pair_terms import Gram, OwnItems, PairTerm, places_of
+from slatewise.factors.pair_terms import OwnItems, PairTerm, Semidefinite, places_of
 from slatewise.factors.pairs import TrainingPairs
 from slatewise.factors.queries import ListedQueries, Queries
 from slatewise.factors.recall import hits_at, recall_at
@@ -56,7 +56,7 @@ class Shape:
     pair_norm: float
     by_id: bool = True
     """Whether rows of U are the queries' own, and hold the 1 that multiplies the bias."""
-    term: Callable[[Segment], PairTerm] = Gram
+    term: Callable[[Segment], PairTerm] = Semidefinite
     on_base: bool = False
     """Whether a base scores first: then there is no U, V and b, and rows begin with S."""
     n_ages: int = 0

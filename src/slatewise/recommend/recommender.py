@@ -210,7 +210,7 @@ class Recommender(FittedModel[Predictor], Estimator):
         numbers = number_ids("items", items, self.item_ids_, unknown=unknown, instead="have the score -inf")
         return batch.scores(numbers, self._executor(n_jobs))
 
-    def _judged(self, queries: Any, items: Any, filters: Filters, n_jobs: int | None) -> tuple[Batch, Ints, Ints]:
+    def _judged(self, queries: Any, items: Any, filters: Filters, n_jobs: int | None) -> tuple[Any, Ints, Ints]:
         """Return the queries, for each pair its query among them, and its target."""
         self._model()
         if items is None:

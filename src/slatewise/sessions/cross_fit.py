@@ -1,13 +1,12 @@
-"""A ranker of sessions under a LatentRanker: what it says of queries that it has not seen.
+"""Out-of-fold scores of a base: training queries are scored by a base that has not seen their session.
 
-A base that knows a session by heart says of its beginnings what no later session will hear, so in training it is asked
-from folds: sessions of a fold are scored by a base of all other sessions, its counts, rarities and popularity too.
-Sessions held out to judge by are scored by a base of all that are learnt from; and answers come from a base of all.
+A base that has seen a session scores its beginnings as it will score no later session. So in training, sessions of a
+fold are scored by a base of all other sessions, with its counts, rarities and popularity; held-out sessions by a base
+of all that are trained on; and predictions use a base of all.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,11 +15,11 @@ from numpy.typing import NDArray
 from slatewise.core.executor import Executor
 from slatewise.core.groups import spans
 from slatewise.factors.base_levels import Levels
-from slatewise.factors.input import LatentPairs, SessionsSoFar
 from slatewise.factors.tables import Ints
 from slatewise.factors.training import Validation
 from slatewise.recommend.histories import NumberedSessions, SessionQueries
 from slatewise.sessions.estimator import SessionModel, scorer_of
+from slatewise.sessions.session_pairs import SessionPairs
 from slatewise.sessions.sparse_scores import SparseScorer, blocks
 
 if TYPE_CHECKING:
@@ -33,40 +32,36 @@ _STREAM = 2 << 32
 """Keeps the folds apart from other random numbers."""
 
 
-def with_levels(
-    pairs: LatentPairs, base: SessionModel | None, validation: Validation | None, seed: int, executor: Executor
-) -> LatentPairs:
-    """Add what bases that have not seen a session say of its beginnings; ``base`` is fitted on all sessions."""
-    so_far = pairs.sessions
-    if base is None or so_far is None:
-        return pairs
-    sessions = NumberedSessions(pairs.item_ids, so_far.items, so_far.offsets)
+def cross_fitted(
+    base: SessionModel, pairs: SessionPairs, validation: Validation | None, seed: int, executor: Executor
+) -> Levels:
+    """Return scores of all queries by bases that have not seen their session; ``base`` is fitted on all sessions."""
+    sessions = pairs.sessions
     held = np.zeros(len(sessions), dtype=bool)
     if validation is not None:
-        held[so_far.owners[validation.queries]] = True
+        held[pairs.owners[validation.queries]] = True
     used = np.flatnonzero(~held)
     folds, n_folds = np.full(len(held), -1, dtype=np.int64), min(FOLDS, len(used))
-    if n_folds > 1:  # a single session has nobody to be scored by
+    if n_folds > 1:  # there are no others to score a single session
         folds[used] = np.random.default_rng((seed, _STREAM)).permutation(len(used)) % n_folds
-    queries = queries_so_far(so_far)
+    queries = queries_so_far(pairs)
     parts: list[Levels] = []
     asked: list[Ints] = []
     for fold in range(-1, n_folds if n_folds > 1 else 0):
         others, own = (~held, held) if fold < 0 else (~held & (folds != fold), folds == fold)
-        numbers = np.flatnonzero(own[so_far.owners])
+        numbers = np.flatnonzero(own[pairs.owners])
         if len(numbers):
             scorer = scorer_of(base, some_sessions(sessions, others), executor)
             parts.append(levels_of(scorer, _some_queries(queries, numbers), executor))
             asked.append(numbers)
-    levels = _put_together(parts, asked, len(queries))
-    return replace(pairs, sessions=replace(so_far, levels=levels))
+    return _put_together(parts, asked, len(queries))
 
 
-def further_levels(base: SessionModel, so_far: SessionsSoFar, n_items: int, known: Ints, executor: Executor) -> Levels:
-    """Return what a base says of sessions that it has not learnt from yet; ``known`` are its items among all."""
-    places = np.full(n_items, -1, dtype=np.int64)
+def further_levels(base: SessionModel, pairs: SessionPairs, known: Ints, executor: Executor) -> Levels:
+    """Return a base's scores of sessions that it has not learned from yet; ``known`` are its items among all."""
+    places = np.full(len(pairs.item_ids), -1, dtype=np.int64)
     places[known] = np.arange(len(known))
-    queries = queries_so_far(so_far)
+    queries = queries_so_far(pairs)
     numbers = places[queries.items]
     before = np.concatenate(([0], np.cumsum(numbers >= 0)))
     asked = SessionQueries(queries.ids, numbers[numbers >= 0], before[queries.starts], before[queries.ends])
@@ -74,10 +69,10 @@ def further_levels(base: SessionModel, so_far: SessionsSoFar, n_items: int, know
     return found._replace(items=known.astype(np.int32)[found.items])  # both ascend
 
 
-def queries_so_far(so_far: SessionsSoFar) -> SessionQueries:
+def queries_so_far(pairs: SessionPairs) -> SessionQueries:
     """Return the beginnings of sessions as queries of a base, which has a window of its own."""
-    bags = so_far.bags
-    return SessionQueries(np.arange(bags.n_queries), bags.items, so_far.firsts, bags.ends)
+    bags = pairs.bags
+    return SessionQueries(np.arange(bags.n_queries), bags.items, pairs.firsts, bags.ends)
 
 
 def levels_of(scorer: SparseScorer, queries: SessionQueries, executor: Executor) -> Levels:
