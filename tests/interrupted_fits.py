@@ -11,7 +11,17 @@ import numpy as np
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
-from slatewise import CStarRanker, GraphMatcher, LatentRanker, MarginRanker, MatchingRanker, MetricRanker, datasets
+from slatewise import (
+    CStarRanker,
+    GraphMatcher,
+    LatentRanker,
+    MarginRanker,
+    MatchingRanker,
+    MetricRanker,
+    SessionRanker,
+    datasets,
+)
+from slatewise.factors import Factors, Stages
 from tests.matched_graphs import noisy_copies
 
 
@@ -74,8 +84,8 @@ def prefixes():
 
 
 KILLED = FITS | {
-    "sessions": (LatentRanker(6, stages=3, k=5, epochs=4, validation_fraction=0.1), sessions),
-    "prefixes": (LatentRanker(6, k=5, epochs=4, validation_fraction=0.1, window=3), prefixes),
+    "sessions": (LatentRanker(6, stages=Stages(3, k=5), epochs=4, validation_fraction=0.1), sessions),
+    "prefixes": (SessionRanker(Factors(6, epochs=4), window=3, validation_fraction=0.1), prefixes),
 }
 
 

@@ -8,10 +8,17 @@ from scipy.sparse import csr_array
 from slatewise.factors.bags import AgeWeights, learned_from
 from slatewise.factors.base_levels import N_KNOTS, Levels
 from slatewise.factors.engine import Factors
-from slatewise.factors.input import AskedBags, bag_queries
-from slatewise.factors.pair_terms import Bilinear, Both, Gram
+from slatewise.factors.pair_terms import Bilinear, Both, Semidefinite
 from slatewise.factors.pairs import TrainingPairs
-from slatewise.factors.queries import BagQueries, DenseQueries, IdQueries, ListedQueries, SparseQueries
+from slatewise.factors.queries import (
+    AskedBags,
+    BagQueries,
+    DenseQueries,
+    IdQueries,
+    ListedQueries,
+    SparseQueries,
+    bag_queries,
+)
 from slatewise.factors.stages import Shape
 
 N = 6
@@ -22,13 +29,13 @@ KINDS = (
     "baskets",
     "dense",
     "sparse",
-    "gram",
+    "semidefinite",
     "bilinear",
     "listed sessions",
     "both",
     "context",
 )
-TERMS = {"gram": Gram, "bilinear": Bilinear, "listed sessions": Gram, "both": Both}
+TERMS = {"semidefinite": Semidefinite, "bilinear": Bilinear, "listed sessions": Semidefinite, "both": Both}
 
 
 def on_grid(rng, shape, parts=64, most=1.0):
@@ -60,7 +67,7 @@ def case(kind, n_items=70, n_pairs=50, seed=0):
     window = None if kind == "baskets" else 5
     n_rows = n_items + 4 * (kind == "context") if held else 11
     shape = Shape(
-        N, n_rows, n_items, 0.3, 1.5, 0.2, 0.1, 0.4, by_id=not (held or featured), term=term or Gram,
+        N, n_rows, n_items, 0.3, 1.5, 0.2, 0.1, 0.4, by_id=not (held or featured), term=term or Semidefinite,
         n_ages=(window or 1) if held else 0, n_knots=N_KNOTS if kind in ("levels", "context") else 0,
     )  # fmt: skip
     queries, items = shape.tables(1 if term else 0)

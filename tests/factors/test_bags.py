@@ -11,13 +11,13 @@ from slatewise.factors.base_levels import N_KNOTS, Levels
 from slatewise.factors.blocked import BlockedEngine
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.engine import Factors
-from slatewise.factors.input import AskedBags, bag_queries, check_context
 from slatewise.factors.kernels.dropout import kept_shares
 from slatewise.factors.negatives import SharedNegatives, WholeCatalogue
 from slatewise.factors.pairs import Block, TrainingPairs
-from slatewise.factors.queries import BagQueries
+from slatewise.factors.queries import AskedBags, BagQueries, bag_queries
 from slatewise.factors.rank_weights import rank_weights
 from slatewise.factors.tables import Entries, Segment, Table, padded
+from slatewise.sessions.session_pairs import check_query_features as check_context
 from tests.factors.reference import adagrad, rank_weight
 
 N, WINDOW = 5, 3

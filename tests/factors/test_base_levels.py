@@ -3,16 +3,17 @@
 import numpy as np
 import pytest
 
-from slatewise import SessionBlend, SessionCooccurrence, SessionNeighbors, datasets
+from slatewise import SessionCooccurrence, SessionNeighbors, datasets
 from slatewise.core.executor import Executor
 from slatewise.data import Sessions
 from slatewise.factors import base_levels
 from slatewise.factors.base_levels import N_KNOTS, START, Levels, likely_steps
 from slatewise.factors.kernels.base_levels import places_among, surprise
-from slatewise.factors.validation import hold_out
-from slatewise.latent.session_bases import added_to, fitted_base
+from slatewise.factors.validation import hold_out_owners
 from slatewise.recommend.histories import SessionQueries
-from slatewise.sessions.cross_fit import further_levels, levels_of, with_levels
+from slatewise.sessions.blend import SessionBlend
+from slatewise.sessions.cross_fit import cross_fitted, further_levels, levels_of
+from slatewise.sessions.estimator import scorer_of, with_further
 from slatewise.sessions.session_pairs import session_pairs
 
 BASES = [SessionNeighbors(k=20), SessionCooccurrence(window=4), SessionBlend(k=20, window=4)]
@@ -93,7 +94,7 @@ def test_levels_are_those_of_the_best_scores(monkeypatch, base, depth):
     base.fit(sessions)
     asked = [one[:3].tolist() for one in sessions[:9]] + [[]]
     queries = SessionQueries.of([*asked[:-1], asked[0]], base.item_ids_)
-    found = as_table(levels_of(base.scorer(), queries, Executor(1)), 25)
+    found = as_table(levels_of(scorer_of(base), queries, Executor(1)), 25)
     scores = np.maximum(base.scores([*asked[:-1], asked[0]], base.item_ids_), 0)
     order = np.argsort(-scores, axis=1, kind="stable")
     np.put_along_axis(scores, order[:, depth:], 0, axis=1)
@@ -107,10 +108,11 @@ def test_no_base_has_seen_what_it_is_asked_in_training(base):
     made = datasets.make_sessions(60, 20, random_state=0).sessions
     sessions = [[f"own{number}", *(f"i{item}" for item in one[:4]), f"own{number}"] for number, one in enumerate(made)]
     pairs = session_pairs(sessions, None, 3)
-    fitted = fitted_base(base, pairs, 1)
-    _, held = hold_out(pairs, 0.2, 5, 0)
+    fitted = base.fit(sessions)
+    order = np.arange(len(sessions))[::-1]
+    _, held = hold_out_owners(pairs, pairs.owners[pairs.queries], order, 0.2, 5)
     for validation in (held, None):
-        found = with_levels(pairs, fitted, validation, 0, Executor(2)).sessions.levels
+        found = cross_fitted(fitted, pairs, validation, 0, Executor(2))
         table = as_table(found, len(pairs.item_ids))
         own = np.char.startswith(pairs.item_ids, "own")
         mine = pairs.item_ids[None, :] == np.array([f"own{owner}" for owner in pairs.owners])[:, None]
@@ -120,7 +122,7 @@ def test_no_base_has_seen_what_it_is_asked_in_training(base):
         if validation is not None:
             kept_out[pairs.owners[validation.queries]] = True
         assert not table[:, [np.flatnonzero(pairs.item_ids == f"own{s}")[0] for s in np.flatnonzero(kept_out)]].any()
-    seen = as_table(levels_of(fitted.scorer(), SessionQueries.of([sessions[0][:1]], pairs.item_ids), Executor(1)), 80)
+    seen = as_table(levels_of(scorer_of(fitted), SessionQueries.of([sessions[0][:1]], pairs.item_ids), Executor(1)), 80)
     assert seen.any()
 
 
@@ -131,15 +133,13 @@ def test_further_sessions_are_scored_before_they_are_learnt_from():
     together = np.array(["a", "b", "c", "d", "f"])
     from dataclasses import replace
 
-    so_far = replace(
-        pairs.sessions,
-        bags=pairs.sessions.bags._replace(items=np.searchsorted(together, pairs.item_ids)[pairs.sessions.bags.items]),
-    )
-    found = as_table(further_levels(base, so_far, 5, np.array([1, 3, 4]), Executor(1)), 5)
+    bags = pairs.bags._replace(items=np.searchsorted(together, pairs.item_ids)[pairs.bags.items])
+    further = replace(pairs, bags=bags, item_ids=together)
+    found = as_table(further_levels(base, further, np.array([1, 3, 4]), Executor(1)), 5)
     expected = np.maximum(base.scores([["b"]], ["b", "d", "f"]), 0)
     assert not found[0].any()  # a is new
     np.testing.assert_allclose(found[1, [1, 3, 4]], np.log1p(9 * expected[0] / expected.max()) / np.log(10), rtol=1e-6)
     assert not found[2].any()
-    grown = added_to(base, replace(pairs, item_ids=together, sessions=replace(so_far, items=so_far.bags.items)), 1)
+    grown = with_further(base, Sessions.of([["a", "b", "c"], ["c", "d"]]), 1)
     assert grown.item_ids_.tolist() == together.tolist()
     assert base.item_ids_.tolist() == ["b", "d", "f"]

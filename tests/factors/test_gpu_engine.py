@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slatewise import LatentRanker, load
+from slatewise import load
 from slatewise.core.devices import with_less_memory
 from slatewise.core.executor import Executor
 from slatewise.factors import gpu_engine
@@ -15,6 +15,7 @@ from slatewise.factors.kernels.violators import Violators, scan_tile
 from slatewise.factors.negatives import WholeCatalogue
 from slatewise.factors.pairs import Block
 from slatewise.factors.rank_weights import rank_weights
+from tests.factors.flat import make_latent, make_session_ranker
 from tests.factors.gpu_cases import KINDS, case
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'slatewise[gpu]'")
@@ -108,7 +109,7 @@ def test_what_is_left_out_is_half_and_keeps_the_mean():
 
 @pytest.fixture
 def on_cpu(monkeypatch):
-    monkeypatch.setattr(gpu_engine, "gpu_to_train_on", lambda: HERE)
+    monkeypatch.setattr(gpu_engine, "gpu_to_train_on", lambda name: HERE)
 
 
 def clusters(n=1200, seed=0):
@@ -122,7 +123,7 @@ def test_a_ranker_learns_as_with_the_blocked_engine(on_cpu, stages):
     queries, items = clusters()
     settings = {"n_components": 8, "epochs": 6, "learning_rate": 0.3, "max_norm": 1.5, "stages": stages, "k": 5}
     found = {
-        engine: LatentRanker(engine=engine, **settings).fit(queries, items).recall(queries, items, ks=(10,))[10]
+        engine: make_latent(engine=engine, **settings).fit(queries, items).recall(queries, items, ks=(10,))[10]
         for engine in ("gpu", "blocked")
     }
     assert found["gpu"] > 0.9
@@ -132,7 +133,7 @@ def test_a_ranker_learns_as_with_the_blocked_engine(on_cpu, stages):
 def test_a_checkpoint_goes_on_with_the_same_bits(on_cpu, tmp_path):
     queries, items = clusters(400)
     settings = {"n_components": 4, "learning_rate": 0.3, "max_norm": 1.5, "epochs": 4, "engine": "gpu"}
-    whole = LatentRanker(**settings).fit(queries, items)
+    whole = make_latent(**settings).fit(queries, items)
 
     class Stop(Exception):
         pass
@@ -143,16 +144,16 @@ def test_a_checkpoint_goes_on_with_the_same_bits(on_cpu, tmp_path):
 
     path = tmp_path / "state"
     with pytest.raises(Stop):
-        LatentRanker(**settings, checkpoint=path, callbacks=[stop]).fit(queries, items)
-    again = LatentRanker(**settings, checkpoint=path).fit(queries, items)
+        make_latent(**settings, checkpoint=path, callbacks=[stop]).fit(queries, items)
+    again = make_latent(**settings, checkpoint=path).fit(queries, items)
     np.testing.assert_array_equal(again.item_factors_, whole.item_factors_)
 
 
 def test_a_file_is_of_no_device(monkeypatch, tmp_path):
     queries, items = clusters(60)
     with monkeypatch.context() as patched:
-        patched.setattr(gpu_engine, "gpu_to_train_on", lambda: HERE)
-        ranker = LatentRanker(4, engine="gpu", epochs=1, learning_rate=0.3, max_norm=1.5).fit(queries, items)
+        patched.setattr(gpu_engine, "gpu_to_train_on", lambda name: HERE)
+        ranker = make_latent(4, engine="gpu", epochs=1, learning_rate=0.3, max_norm=1.5).fit(queries, items)
     ranker.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.rank([1, 2], k=5).ids, ranker.rank([1, 2], k=5, device="cpu").ids)
@@ -165,7 +166,7 @@ def test_a_file_is_of_no_device(monkeypatch, tmp_path):
 def test_sessions_and_baskets_are_learnt(on_cpu, window):
     rng = np.random.default_rng(0)
     sessions = [(rng.integers(6) * 10 + rng.integers(0, 10, rng.integers(2, 7))).tolist() for _ in range(150)]
-    ranker = LatentRanker(
+    ranker = make_session_ranker(
         n_components=8, engine="gpu", window=window, epochs=5, learning_rate=0.3, max_norm=1.5, dropout=0.2
     ).fit(sessions)
     best = ranker.rank([[11, 12]], k=5).ids[0]
@@ -175,29 +176,27 @@ def test_sessions_and_baskets_are_learnt(on_cpu, window):
 def test_who_asks_is_learnt(on_cpu):
     rng = np.random.default_rng(0)
     users, firsts = rng.integers(0, 5, 300), rng.integers(0, 4, 300)
-    sessions = [[f"a{first}", f"b{user}"] for first, user in zip(firsts, users, strict=True)]
+    sessions = [[f"b{first}", f"a{user}"] for first, user in zip(firsts, users, strict=True)]
     settings = {"n_components": 8, "engine": "gpu", "epochs": 6, "learning_rate": 0.3, "max_norm": 1.5, "base": None}
-    ranker = LatentRanker(**settings).fit(sessions, query_features=np.eye(5)[users])
-    assert ranker.rank([["a0"]] * 5, k=1, query_features=np.eye(5)).ids[:, 0].tolist() == [f"b{u}" for u in range(5)]
-    LatentRanker(**settings).fit(sessions, query_features=np.zeros((300, 2)))
+    ranker = make_session_ranker(**settings).fit(sessions, query_features=np.eye(5)[users])
+    assert ranker.rank([["b0"]] * 5, k=1, query_features=np.eye(5)).ids[:, 0].tolist() == [f"a{u}" for u in range(5)]
+    make_session_ranker(**settings).fit(sessions, query_features=np.zeros((300, 2)))
 
 
 def test_what_cannot_be_had_is_said_before_work_starts(monkeypatch):
     queries, items = clusters(60)
     if not torch.cuda.is_available():
         with pytest.raises((ValueError, ImportError), match=r"expected a GPU|slatewise\[gpu\]"):
-            LatentRanker(engine="gpu").fit(queries, items)
+            make_latent(engine="gpu").fit(queries, items)
         with pytest.raises((ValueError, ImportError), match=r"expected a GPU|slatewise\[gpu\]"):
-            LatentRanker(epochs=1, learning_rate=0.3, max_norm=1.5).fit(queries, items).rank([1], device="cuda")
-    with pytest.raises(ValueError, match="negatives: expected 'catalogue'"):
-        LatentRanker(engine="gpu", negatives=10).fit(queries, items)
+            make_latent(epochs=1, learning_rate=0.3, max_norm=1.5).fit(queries, items).rank([1], device="cuda")
     for wrong in ("tpu", "cuda:x", 3):
         with pytest.raises(ValueError, match="device: expected None, 'cpu', 'cuda' or 'cuda:0', found"):
             check_device(wrong)
     assert check_device("cpu") is None
     monkeypatch.setattr("slatewise.core.devices.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"pip install 'slatewise\[gpu\]'"):
-        LatentRanker(engine="gpu").fit(queries, items)
+        make_latent(engine="gpu").fit(queries, items)
 
 
 def test_less_memory_is_tried_before_an_error():

@@ -8,7 +8,7 @@ from slatewise.core.executor import Executor
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.device import TorchDevice
 from slatewise.factors.engine import Factors
-from slatewise.factors.pair_terms import Bilinear, Both, Gram
+from slatewise.factors.pair_terms import Bilinear, Both, Semidefinite
 from slatewise.factors.queries import IdQueries
 from slatewise.factors.stages import Shape
 from slatewise.factors.tables import Segment
@@ -45,7 +45,7 @@ def test_equal_scores_rank_by_number_and_blocks_do_not_matter(monkeypatch):
     check(cascade, np.arange(40), 25)
 
 
-@pytest.mark.parametrize("term", [Gram, Bilinear, Both])
+@pytest.mark.parametrize("term", [Semidefinite, Bilinear, Both])
 @pytest.mark.parametrize("stages", [2, 3])
 def test_later_stages_are_moved_by_the_lists_of_those_before(stages, term):
     rng = np.random.default_rng(1)

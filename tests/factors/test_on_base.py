@@ -8,7 +8,7 @@ from slatewise.factors.blocked import BlockedEngine
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.engine import Factors
 from slatewise.factors.negatives import OnBase, SharedNegatives, SharedWithLists, WholeCatalogue
-from slatewise.factors.pair_terms import Bilinear, Both, Gram
+from slatewise.factors.pair_terms import Bilinear, Both, Semidefinite
 from slatewise.factors.pairs import Block, TrainingPairs
 from slatewise.factors.queries import IdQueries, ListedQueries, ZeroQueries
 from slatewise.factors.rank_weights import rank_weights
@@ -43,7 +43,7 @@ def test_a_stage_scores_by_the_formula():
     rng = np.random.default_rng(0)
     b = rng.normal(size=(5, 12))
     base, table = Matrix(b), pair_table(rng, 12)
-    found = on_base(base, 12, table, pair=Gram(table.segments[0])).top(np.arange(5), 12)
+    found = on_base(base, 12, table, pair=Semidefinite(table.segments[0])).top(np.arange(5), 12)
     S = table.values[:, :3]
     for q in range(5):
         before = np.argsort(-b[q], kind="stable")[:3]
@@ -62,9 +62,11 @@ def low_rank(rng, n_queries=6, n_items=20, n=3):
     queries.values[:, :n], items.values[:, :n] = U, V
     items.values[:, n : 2 * n] = pair.values[:, :n]
     base = Matrix(U @ V.T)
-    small = on_base(base, n_items, pair, pair=Gram(pair.segments[0])).factors(n_queries)
+    small = on_base(base, n_items, pair, pair=Semidefinite(pair.segments[0])).factors(n_queries)
     lists = on_base(base, n_items).top(np.arange(n_queries), 3).items
-    return small, Factors(ListedQueries(IdQueries(queries), items, Gram(items.segments[1]), lists, WEIGHTS), items)
+    return small, Factors(
+        ListedQueries(IdQueries(queries), items, Semidefinite(items.segments[1]), lists, WEIGHTS), items
+    )
 
 
 def test_a_low_rank_base_trains_as_the_factors_it_is_made_of():
@@ -152,7 +154,7 @@ def test_rows_are_taken_in_pieces_that_fit_in_memory(monkeypatch):
         found = OnBase(base).gradient(block, vectors, items, rank_weights(15))
         moved = np.zeros(items.shape)
         np.add.at(moved, found.items.rows, found.items.coefficients[:, None] * vectors[found.items.sources])
-        cascade = on_base(base, 15, table, pair=Gram(table.segments[0]))
+        cascade = on_base(base, 15, table, pair=Semidefinite(table.segments[0]))
         top = cascade.top(np.arange(150), 15, executor=Executor(n_jobs))
         given = cascade.base_scores(top.items)
         return base.most, found.loss, found.violated, found.queries, moved, top.items, top.scores, given
@@ -169,7 +171,7 @@ def test_rows_are_taken_in_pieces_that_fit_in_memory(monkeypatch):
             np.testing.assert_array_equal(one, two)
 
 
-@pytest.mark.parametrize(("term", "n_parts"), [(Gram, 1), (Bilinear, 2), (Both, 3)])
+@pytest.mark.parametrize(("term", "n_parts"), [(Semidefinite, 1), (Bilinear, 2), (Both, 3)])
 def test_a_stage_scores_and_learns_by_the_formula(term, n_parts):
     rng = np.random.default_rng(3)
     b = rng.normal(size=(4, 10))
@@ -181,7 +183,11 @@ def test_a_stage_scores_and_learns_by_the_formula(term, n_parts):
 
     def scores(values):
         first, second, third = values[:, :3], values[:, 3:6], values[:, 6:9]
-        meeting = {Gram: [(first, first)], Bilinear: [(first, second)], Both: [(first, first), (second, third)]}[term]
+        meeting = {
+            Semidefinite: [(first, first)],
+            Bilinear: [(first, second)],
+            Both: [(first, first), (second, third)],
+        }[term]
         moves = sum(moved @ listed.T for moved, listed in meeting)
         return b + sum(w * moves[:, before[:, place]].T for place, w in enumerate(WEIGHTS))
 

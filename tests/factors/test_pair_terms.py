@@ -7,7 +7,7 @@ from slatewise.core.executor import Executor
 from slatewise.factors.blocked import BlockedEngine
 from slatewise.factors.engine import Factors
 from slatewise.factors.negatives import WholeCatalogue
-from slatewise.factors.pair_terms import PAIR_TERMS, Bilinear, Both, Gram
+from slatewise.factors.pair_terms import PAIR_TERMS, Bilinear, Both, Semidefinite
 from slatewise.factors.pairs import TrainingPairs
 from slatewise.factors.queries import IdQueries, ListedQueries
 from slatewise.factors.rank_weights import rank_weights
@@ -17,7 +17,7 @@ from tests.factors.reference import adagrad, shares
 N = 3
 WEIGHTS = np.array([1.0, 0.5, 1 / 3], dtype=np.float32)
 S, SECOND, THIRD = (slice(N + 1 + n, 2 * N + 1 + n) for n in (0, N, 2 * N))
-MEETING = {Gram: [(S, S)], Bilinear: [(S, SECOND)], Both: [(S, S), (SECOND, THIRD)]}
+MEETING = {Semidefinite: [(S, S)], Bilinear: [(S, SECOND)], Both: [(S, S), (SECOND, THIRD)]}
 """Which columns of a moved item meet which of a listed one."""
 
 

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 import slatewise
-from slatewise import LatentRanker, datasets
+from slatewise import datasets
 from slatewise.factors import search
 from slatewise.factors import stages as stages_module
 from slatewise.factors.search import GRIDS, TRIAL_EPOCHS
-from slatewise.factors.settings import STARTS
+from slatewise.factors.settings import STARTS, TrainingSettings
 from slatewise.factors.stages import Stages
+from tests.factors.flat import make_featured, make_latent
 
-SMALL = {"n_components": 6, "epochs": 6, "k": 5, "random_state": 0, "validation_fraction": 0.1}
+SMALL = {"n_components": 6, "epochs": 6, "random_state": 0, "validation_fraction": 0.1}
 AUTO = dict.fromkeys(GRIDS, "auto")
 SEARCHED = ("max_norm", "learning_rate"), ("stage_learning_rate", "stage_norm")
 
@@ -26,7 +27,7 @@ def pairs():
 
 def reports_of(pairs, **settings):
     reports = []
-    ranker = LatentRanker(**SMALL | settings, callbacks=[reports.append]).fit(pairs.queries, pairs.items)
+    ranker = make_latent(**SMALL | settings, callbacks=[reports.append]).fit(pairs.queries, pairs.items)
     return ranker, reports
 
 
@@ -107,7 +108,7 @@ def test_it_is_the_fit_with_what_the_ladders_lead_to(pairs, monkeypatch, errors)
 
 
 def test_steps_and_norms_are_searched_for_unless_they_are_given(pairs):
-    assert {name: getattr(LatentRanker(), name) for name in GRIDS} == {
+    assert TrainingSettings(8, 3, 0.1, 3).given == {
         "learning_rate": "auto",
         "max_norm": "auto",
         "stage_learning_rate": 0.1,
@@ -131,7 +132,7 @@ def test_no_argument_does_not_overfit_where_the_former_norm_did():
         test = rng.random(3600) < 0.2
         settings = {"n_components": 16, "random_state": seed}
         former, now = (
-            LatentRanker(**settings, **given).fit(queries[~test], items[~test])
+            make_latent(**settings, **given).fit(queries[~test], items[~test])
             for given in ({"learning_rate": 0.3, "max_norm": 2.5}, {})
         )
         asked = np.isin(items, now.item_ids_) & test
@@ -188,17 +189,17 @@ def test_features_are_searched_too():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 6, 200)
     X = np.eye(6)[labels] + 0.3 * rng.normal(size=(200, 6))
-    ranker = LatentRanker(**SMALL | AUTO | {"stages": 2}).fit(X, labels)
+    ranker = make_featured(**SMALL | AUTO | {"stages": 2}).fit(X, labels)
     assert ranker.recall(X, labels, [1])[1] > 0.9
 
 
 @pytest.mark.parametrize("stages", [1, 2])
 def test_with_nothing_held_out_it_is_where_a_search_would_begin(pairs, stages):
     unjudged = SMALL | {"validation_fraction": 0.0, "epochs": 2, "stages": stages}
-    ranker = LatentRanker(**unjudged | AUTO).fit(pairs.queries, pairs.items)
-    same_bits(ranker, LatentRanker(**unjudged, **STARTS).fit(pairs.queries, pairs.items))
-    first = LatentRanker(**SMALL | AUTO).partial_fit(pairs.queries, pairs.items)
-    same_bits(first, LatentRanker(**SMALL, **STARTS).partial_fit(pairs.queries, pairs.items))
+    ranker = make_latent(**unjudged | AUTO).fit(pairs.queries, pairs.items)
+    same_bits(ranker, make_latent(**unjudged, **STARTS).fit(pairs.queries, pairs.items))
+    first = make_latent(**SMALL | AUTO).partial_fit(pairs.queries, pairs.items)
+    same_bits(first, make_latent(**SMALL, **STARTS).partial_fit(pairs.queries, pairs.items))
 
 
 @pytest.mark.parametrize("stages", [1, 2])
@@ -216,7 +217,7 @@ def test_stopped_after_any_epoch_it_goes_on_to_the_same_bits(tmp_path, pairs, mo
     # Every resumed fit carries out one epoch and is stopped again, until none is left.
     for _ in range(len(reports) + 1):
         try:
-            found = LatentRanker(**settings, checkpoint=state, callbacks=[stop]).fit(pairs.queries, pairs.items)
+            found = make_latent(**settings, checkpoint=state, callbacks=[stop]).fit(pairs.queries, pairs.items)
             break
         except KeyboardInterrupt:
             assert state.exists()

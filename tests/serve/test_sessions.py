@@ -5,9 +5,10 @@ import pytest
 
 pytest.importorskip("slatewise.sessions.neighbors", reason="this version has no rankers of sessions")
 
-from slatewise import LatentRanker, SessionBlend, SessionCooccurrence, SessionNeighbors, datasets
+from slatewise import LatentRanker, SessionCooccurrence, SessionNeighbors, datasets
 from slatewise.cli.main import main
 from slatewise.serve.hearing import hear_warnings
+from slatewise.sessions.blend import SessionBlend
 from tests.serve.conftest import SMALL, make_asking
 from tests.serve.test_batching import ask_together
 from tests.serve.test_wrong import check_every_field

@@ -8,14 +8,16 @@ import polars
 import pytest
 from scipy.sparse import csr_array
 
-from slatewise import LatentRanker, SessionBlend, SessionCooccurrence, SessionNeighbors
+from slatewise import SessionCooccurrence, SessionNeighbors, SessionRanker
 from slatewise.data import Sessions, sessions_from_events
+from slatewise.factors import Factors
+from slatewise.sessions.blend import SessionBlend
 
 LOG = [["tea", "milk"], ["tea", "cup", "milk"], ["ink", "pen"]]
 LONG = np.random.default_rng(0).integers(0, 300, 1_000_000)
 NUMBERS = {"decay": 0.8, "last_weight": 1.0, "repeat_weight": 1.0}
-LEARNED = {"n_components": 4, "epochs": 1, "learning_rate": 0.3, "max_norm": 1.5, "validation_fraction": 0.0}
-FIXED = {SessionNeighbors: NUMBERS, SessionCooccurrence: NUMBERS, SessionBlend: {}, LatentRanker: LEARNED}
+LEARNED = {"factors": Factors(4, epochs=1, learning_rate=0.3, max_norm=1.5), "validation_fraction": 0.0}
+FIXED = {SessionNeighbors: NUMBERS, SessionCooccurrence: NUMBERS, SessionBlend: {}, SessionRanker: LEARNED}
 FRAME = {"session": [1, 1], "item": ["tea", "cup"]}
 
 

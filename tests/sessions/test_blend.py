@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import slatewise
-from slatewise import SessionBlend, SessionCooccurrence, SessionNeighbors, datasets
+from slatewise import SessionCooccurrence, SessionNeighbors, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.core.executor import Executor
 from slatewise.persistence.file import read_model, write_model
 from slatewise.recommend.histories import SessionQueries
+from slatewise.sessions.blend import SessionBlend
 from slatewise.sessions.blend_model import N_KNOTS, START, BlendModel, likely_blend, not_learnt
 from slatewise.sessions.estimator import scorer_of, with_further
 from slatewise.sessions.kernels.blend import Candidates, Heights, surprise

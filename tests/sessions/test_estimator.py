@@ -12,9 +12,10 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
 import slatewise
-from slatewise import SessionBlend, SessionCooccurrence, SessionNeighbors, datasets
+from slatewise import SessionCooccurrence, SessionNeighbors, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.data import Sessions
+from slatewise.sessions.blend import SessionBlend
 
 RANKERS = [SessionNeighbors, SessionCooccurrence, SessionBlend]
 LOG = datasets.make_sessions(900, 70, n_clusters=7, random_state=0).sessions

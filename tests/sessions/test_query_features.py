@@ -1,4 +1,4 @@
-"""LatentRanker on sessions with features of whoever asks: the formula, its slopes, files, and what is refused."""
+"""SessionRanker with features of the sessions: the formula, its slopes, files, and what is refused."""
 
 from dataclasses import replace
 
@@ -8,16 +8,18 @@ import pytest
 from scipy.sparse import coo_array, csr_array
 
 import slatewise
-from slatewise import LatentRanker, StructuredReranker, datasets
+from slatewise import datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.core.executor import Executor
 from slatewise.data import Sessions
+from slatewise.factors import Blocked
 from slatewise.factors.blocked import BlockedEngine
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.negatives import WholeCatalogue
 from slatewise.factors.rank_weights import rank_weights
 from slatewise.persistence.file import read_model, write_model
 from slatewise.sessions.session_pairs import session_pairs
+from tests.factors.flat import make_session_ranker
 from tests.factors.reference import adagrad, rank_weight
 from tests.factors.test_bags import WINDOW, N, make, whole_block
 from tests.sessions.test_session_ranker import ASKED, N_ITEMS, SMALL, named, slow_scores
@@ -42,20 +44,23 @@ KINDS = {
     "alone": {"window": 4, "base": None},
     "based": {"window": 4, "validation_fraction": 0.0},
     "baskets": {"window": None},
-    "staged": {"window": 4, "stages": 2, "validation_fraction": 0.0},
 }
 
 
 @pytest.fixture(scope="module")
 def rankers(sessions, features):
-    return {name: LatentRanker(**SMALL, **one).fit(sessions, query_features=features) for name, one in KINDS.items()}
+    return {
+        name: make_session_ranker(**SMALL, **one).fit(sessions, query_features=features) for name, one in KINDS.items()
+    }
 
 
 def slow(ranker, asked, rows):
     """The formula of sessions, and what features add to it."""
     n, n_items = ranker.n_components_, len(ranker.item_ids_)
-    C, V = ranker.query_factors_[0][n_items : n_items + D, :n], ranker.item_factors_[0][:, :n]
-    return slow_scores(ranker, asked, ranker.window_) + np.asarray(rows) @ C.astype(float) @ V.T.astype(float)
+    C, V = ranker.query_factors_[n_items : n_items + D, :n], ranker.item_factors_[:, :n]
+    return slow_scores(ranker, asked, getattr(ranker, "window_", None)) + np.asarray(rows) @ C.astype(
+        float
+    ) @ V.T.astype(float)
 
 
 # --- slopes ----------------------------------------------------------------------------------------------------------
@@ -132,20 +137,12 @@ def test_answers_are_those_of_the_formula(rankers, monkeypatch, name, indexed):
     np.testing.assert_allclose(found.scores, np.take_along_axis(expected, order, axis=1), atol=1e-5)
     np.testing.assert_allclose(ranker.explain(ASKED, 7, query_features=OF_ASKED).score, found.scores, atol=1e-5)
     zeros = ranker.scores(ASKED, ranker.item_ids_, query_features=csr_array(OF_ASKED.shape))
-    np.testing.assert_allclose(zeros, slow_scores(ranker, ASKED, ranker.window_), atol=1e-5)
+    np.testing.assert_allclose(zeros, slow_scores(ranker, ASKED, getattr(ranker, "window_", None)), atol=1e-5)
     with pytest.warns(UserWarning, match="query_features: fit had 3 of them and these 3 queries come without"):
         np.testing.assert_array_equal(ranker.scores(ASKED, ranker.item_ids_), zeros)
 
 
-def test_stages_and_vectors_have_them_too(rankers):
-    ranker = rankers["staged"]
-    assert ranker.n_stages_ == 2
-    n, weights = ranker.n_components_, ranker.position_weights_
-    S, expected = ranker.item_factors_[1][:, n + 1 : 2 * n + 1].astype(float), slow(ranker, ASKED, OF_ASKED)
-    for row in range(len(ASKED)):
-        listed = np.argsort(-expected[row], kind="stable")[: len(weights)]
-        expected[row] += S @ (weights @ S[listed])
-    np.testing.assert_allclose(ranker.scores(ASKED, ranker.item_ids_, query_features=OF_ASKED), expected, atol=1e-5)
+def test_vectors_have_them_too(rankers):
     alone = rankers["alone"]
     products = alone.query_vectors(ASKED, query_features=OF_ASKED) @ alone.item_vectors().T
     repeats = slow_scores(alone, ASKED, 4) - slow_scores_without_repeats(alone)
@@ -175,8 +172,8 @@ def test_features_alone_are_something_known(rankers):
     with pytest.warns(UserWarning, match="queries: 1 of 3 have no item that fit saw and get the order of the biases"):
         found = ranker.rank([[], [], ["i01"]], N_ITEMS, query_features=[[2.0, 0, 0], [0, 0, 0], [0, 0, 0]])
     assert found.nothing_known.tolist() == [False, True, False]
-    V = ranker.item_factors_[0].astype(float)
-    expected = 2.0 * V[:, :n] @ ranker.query_factors_[0][n_items, :n] + V[:, n]
+    V = ranker.item_factors_.astype(float)
+    expected = 2.0 * V[:, :n] @ ranker.query_factors_[n_items, :n] + V[:, n]
     np.testing.assert_array_equal(found.ids[0], ranker.item_ids_[np.argsort(-expected, kind="stable")])
     assert ranker.rank([[]], query_features=[[1.0, 0, 0]]).nothing_known is None
 
@@ -184,7 +181,7 @@ def test_features_alone_are_something_known(rankers):
 # --- training --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("base", [None, "auto"])
+@pytest.mark.parametrize("base", [None, "blend"])
 def test_what_a_user_likes_is_learnt(base):
     """The next item is of the user's own kind: whoever sees the items alone can only guess which."""
     rng = np.random.default_rng(0)
@@ -193,8 +190,8 @@ def test_what_a_user_likes_is_learnt(base):
     ids, given, asked = np.eye(6)[users], slice(0, 300), slice(300, 400)
     questions, wanted = [one[:1] for one in sessions[asked]], [one[1] for one in sessions[asked]]
     settings = {"n_components": 8, "epochs": 8, "learning_rate": 0.3, "max_norm": 1.5, "base": base}
-    plain = LatentRanker(**settings).fit(sessions[given])
-    known = LatentRanker(**settings).fit(sessions[given], query_features=csr_array(ids[given]))
+    plain = make_session_ranker(**settings).fit(sessions[given])
+    known = make_session_ranker(**settings).fit(sessions[given], query_features=csr_array(ids[given]))
     assert plain.recall(questions, wanted, (1,))[1] < 0.35
     assert known.recall(questions, wanted, (1,), query_features=ids[asked])[1] > 0.9
 
@@ -204,21 +201,23 @@ def test_forms_and_threads_change_no_bit(rankers, sessions, features, name):
     twice = csr_array(features / 2)
     parts = np.repeat(twice.data, 2), np.repeat(twice.indices, 2), 2 * twice.indptr
     for threads, given in ((2, csr_array(features)), (8, csr_array(parts, shape=features.shape))):
-        other = LatentRanker(**{**SMALL, **KINDS[name], "n_jobs": threads}).fit(sessions, query_features=given)
+        other = make_session_ranker(**{**SMALL, **KINDS[name], "n_jobs": threads}).fit(sessions, query_features=given)
         np.testing.assert_array_equal(rankers[name].item_factors_, other.item_factors_)
         np.testing.assert_array_equal(rankers[name].query_factors_, other.query_factors_)
 
 
 def test_a_feature_that_nobody_has_says_nothing(sessions, features):
-    wider = LatentRanker(**SMALL, **KINDS["alone"]).fit(sessions, query_features=np.pad(features, ((0, 0), (0, 1))))
-    assert wider.query_factors_[0][N_ITEMS : N_ITEMS + D].any(axis=1).all()
-    assert not wider.query_factors_[0][N_ITEMS + D].any()
-    assert wider.n_features_in_ == D + 2
+    wider = make_session_ranker(**SMALL, **KINDS["alone"]).fit(
+        sessions, query_features=np.pad(features, ((0, 0), (0, 1)))
+    )
+    assert wider.query_factors_[N_ITEMS : N_ITEMS + D].any(axis=1).all()
+    assert not wider.query_factors_[N_ITEMS + D].any()
+    assert wider.n_query_features_ == D + 1
 
 
 def test_empty_sessions_take_their_rows_along(sessions, features, rankers):
     with pytest.warns(UserWarning, match="sessions: 2 of 152 have no items and are left out"):
-        other = LatentRanker(**SMALL, **KINDS["alone"]).fit(
+        other = make_session_ranker(**SMALL, **KINDS["alone"]).fit(
             [[], *sessions[:9], [], *sessions[9:]], query_features=np.insert(features, [0, 9], 7.0, axis=0)
         )
     np.testing.assert_array_equal(other.query_factors_, rankers["alone"].query_factors_)
@@ -240,19 +239,19 @@ def test_a_checkpoint_goes_on_with_the_same_bits(tmp_path, sessions, features):
 
     settings = {**SMALL, "window": 4, "max_norm": "auto", "checkpoint": tmp_path / "state"}
     with pytest.raises(Stop):
-        LatentRanker(**settings, callbacks=[stop]).fit(sessions, query_features=features)
-    part = LatentRanker(**settings).fit(sessions, query_features=features)
-    whole = LatentRanker(**{**settings, "checkpoint": None}).fit(sessions, query_features=features)
+        make_session_ranker(**settings, callbacks=[stop]).fit(sessions, query_features=features)
+    part = make_session_ranker(**settings).fit(sessions, query_features=features)
+    whole = make_session_ranker(**{**settings, "checkpoint": None}).fit(sessions, query_features=features)
     np.testing.assert_array_equal(part.query_factors_, whole.query_factors_)
     np.testing.assert_array_equal(part.item_factors_, whole.item_factors_)
 
 
 def test_further_sessions(sessions, features):
-    ranker = LatentRanker(**SMALL, window=4).partial_fit(sessions, query_features=features)
-    before = ranker.query_factors_[0][N_ITEMS : N_ITEMS + D].copy()
+    ranker = make_session_ranker(**SMALL, window=4).partial_fit(sessions, query_features=features)
+    before = ranker.query_factors_[N_ITEMS : N_ITEMS + D].copy()
     assert before.any()
     ranker.partial_fit([["a new one", "i01"], ["i02", "i03"]], query_features=[[1.0, 0, 0], [0, 0, 0]])
-    after = ranker.query_factors_[0][N_ITEMS + 1 : N_ITEMS + 1 + D]
+    after = ranker.query_factors_[N_ITEMS + 1 : N_ITEMS + 1 + D]
     np.testing.assert_array_equal(after[1:], before[1:])
     assert not np.array_equal(after[0], before[0])
     expected = slow(ranker, ASKED, OF_ASKED)
@@ -261,7 +260,7 @@ def test_further_sessions(sessions, features):
         with pytest.raises(ValueError, match=f"query_features: .*{message}"):
             ranker.partial_fit(sessions, query_features=given)
     with pytest.raises(ValueError, match="query_features: expected None, as in fit, found 3"):
-        LatentRanker(**SMALL).partial_fit(sessions).partial_fit(sessions, query_features=features)
+        make_session_ranker(**SMALL).partial_fit(sessions).partial_fit(sessions, query_features=features)
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -274,17 +273,15 @@ def test_saved_and_read_back(tmp_path, rankers, name):
     expected = ranker.rank(ASKED, query_features=OF_ASKED).scores
     for mmap in (False, True):
         back = slatewise.load(tmp_path / "model", mmap=mmap)
-        assert back.n_features_in_ == 1 + D
+        assert back.n_query_features_ == D
         np.testing.assert_array_equal(back.rank(ASKED, query_features=OF_ASKED).scores, expected)
     state = read_model(tmp_path / "model")
-    window = ranker.window_ or 1
+    window = getattr(ranker, "window_", 1)
     changes = (
-        {"n_features_in_": 1},
-        {"n_features_in_": D},
-        {"n_features_in_": D + 2},
-        {"n_features_in_": 0},
-        {"n_features_in_": 3, "window_": window + 1},
-        {"by_features_": True},
+        {"n_features_in_": 2},
+        {"n_query_features_": D + 1},
+        {"n_query_features_": 0},
+        {"n_query_features_": 3, "window_": window + 1},
         {"window_": 0},
     )
     for change in changes:
@@ -299,12 +296,10 @@ def test_saved_and_read_back(tmp_path, rankers, name):
 
 
 def test_a_fit_that_fails_leaves_the_ranker_as_it_was(sessions, features):
-    ranker = LatentRanker(**SMALL, window=4).fit(sessions, query_features=features)
+    ranker = make_session_ranker(**SMALL, window=4).fit(sessions, query_features=features)
     before = ranker.rank(ASKED, query_features=OF_ASKED).scores
     with pytest.raises(ValueError, match="negatives"):
-        ranker.set_params(negatives=5).fit(sessions)
-    with pytest.raises(ValueError, match="own_weight"):
-        ranker.set_params(negatives="catalogue", own_weight=1.0).fit(features[:2], ["i01", "i02"])
+        ranker.set_params(factors__engine=Blocked(negatives=5)).fit(sessions)
     np.testing.assert_array_equal(ranker.rank(ASKED, query_features=OF_ASKED).scores, before)
 
 
@@ -340,25 +335,13 @@ def test_bad_features_are_named(rankers, sessions, given, message):
         rankers["alone"].rank(ASKED, query_features=given)
     if "columns" not in message:
         with pytest.raises(ValueError, match=f"query_features: .*{message}"):
-            LatentRanker(**SMALL).fit(ASKED, query_features=given)
+            make_session_ranker(**SMALL).fit(ASKED, query_features=given)
 
 
 def test_where_they_mean_nothing_they_are_refused(sessions, features):
     with pytest.raises(ValueError, match="query_features: expected one column at least, found 0"):
-        LatentRanker(**SMALL).fit(sessions, query_features=np.zeros((150, 0)))
-    plain = LatentRanker(**SMALL).fit(sessions)
+        make_session_ranker(**SMALL).fit(sessions, query_features=np.zeros((150, 0)))
+    plain = make_session_ranker(**SMALL).fit(sessions)
     for ask in (plain.rank, plain.recall, plain.explain, plain.query_vectors):
         with pytest.raises(ValueError, match="query_features: expected None where fit had none, found some"):
             ask(sessions, query_features=features)
-    pairs = Sessions.of(sessions).pairs()
-    rows = np.ones((len(pairs.queries), 2))
-    for queries in (pairs.queries, rows):
-        with pytest.raises(ValueError, match="query_features: expected None where queries are no sessions, found some"):
-            LatentRanker(**SMALL).fit(queries, pairs.items, query_features=rows)
-        ranker = LatentRanker(**{**SMALL, "epochs": 1}).fit(queries, pairs.items)
-        for ask, more in ((ranker.rank, ()), (ranker.recall, (pairs.items,))):
-            with pytest.raises(ValueError, match="query_features: expected None where queries are no sessions"):
-                ask(queries, *more, query_features=rows)
-    reranker = StructuredReranker(np.eye(4), epochs=1).fit([0, 1, 2, 3], [1, 2, 3, 0])
-    with pytest.raises(ValueError, match="query_features: expected None of a reranker, found some"):
-        reranker.rank([0], 2, query_features=[[1.0]])

@@ -1,4 +1,4 @@
-"""LatentRanker on sessions and baskets: what it answers is the formula, in whatever form they come."""
+"""SessionRanker on sessions and baskets: what it answers is the formula, in whatever form they come."""
 
 import signal
 from dataclasses import replace
@@ -10,19 +10,21 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 import slatewise
-from slatewise import LatentRanker, SessionBlend, SessionCooccurrence, datasets
+from slatewise import SessionCooccurrence, SessionRanker, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.data import Sessions
 from slatewise.factors.base_levels import N_KNOTS
-from slatewise.factors.input import LatentPairs, SessionsSoFar
 from slatewise.factors.mixing import Mixed, best_mixture
-from slatewise.factors.validation import cross_folds, hold_out
+from slatewise.factors.validation import hold_out_owners
 from slatewise.persistence.file import read_model, write_model
+from slatewise.sessions import Blend
+from slatewise.sessions.blend import SessionBlend
 from slatewise.sessions.cross_fit import DEPTH
 from slatewise.sessions.session_pairs import session_pairs
+from tests.factors.flat import make_session_ranker
 from tests.interrupted_fits import KILLED, exit_code
 
-SMALL = {"n_components": 6, "epochs": 3, "k": 5, "learning_rate": 0.3, "max_norm": 1.5, "n_jobs": 1}
+SMALL = {"n_components": 6, "epochs": 3, "learning_rate": 0.3, "max_norm": 1.5, "n_jobs": 1}
 N_ITEMS = 30
 ASKED = [["i01", "i02", "i01"], ["i03"], ["i09", "i08", "i07", "i06", "i05", "i04", "i03", "i02", "i01"]]
 
@@ -39,38 +41,35 @@ def sessions():
 
 @pytest.fixture(scope="module")
 def ranker(sessions):
-    return LatentRanker(**SMALL, window=4, base=None).fit(sessions)
+    return make_session_ranker(**SMALL, window=4, base=None).fit(sessions)
 
 
 @pytest.fixture(scope="module")
 def based(sessions):
-    return LatentRanker(**SMALL, window=4).fit(sessions)
+    return make_session_ranker(**SMALL, window=4).fit(sessions)
 
 
 @pytest.fixture(scope="module")
 def counted(sessions):
-    return LatentRanker(**SMALL, window=4, base=SessionCooccurrence(window=3), validation_fraction=0.0).fit(sessions)
+    return make_session_ranker(**SMALL, window=4, base=SessionCooccurrence(window=3), validation_fraction=0.0).fit(
+        sessions
+    )
 
 
 @pytest.fixture(scope="module")
 def blended(sessions):
-    return LatentRanker(**SMALL, window=4, base=SessionBlend(window=6)).fit(sessions)
-
-
-@pytest.fixture(scope="module")
-def staged(sessions):
-    return LatentRanker(**SMALL, window=4, stages=2, validation_fraction=0.0).fit(sessions)
+    return make_session_ranker(**SMALL, window=4, base=Blend(window=6)).fit(sessions)
 
 
 @pytest.fixture(scope="module")
 def baskets(sessions):
-    return LatentRanker(**SMALL, window=None).fit(sessions)
+    return make_session_ranker(**SMALL, window=None).fit(sessions)
 
 
 def slow_scores(ranker, asked, window):
     """The formula, from what was learnt."""
     n, ids = ranker.n_components_, ranker.item_ids_.tolist()
-    U, V = ranker.query_factors_[0].astype(float), ranker.item_factors_[0].astype(float)
+    U, V = ranker.query_factors_.astype(float), ranker.item_factors_.astype(float)
     weights, repeats = ranker.age_weights_, ranker.repeat_weights_
     out = []
     for one in asked:
@@ -86,9 +85,9 @@ def slow_scores(ranker, asked, window):
 
 def base_scores(ranker, asked):
     """What the base says, by a line through knots."""
-    if ranker.base_ is None:
+    if not hasattr(ranker, "base_"):
         return 0.0
-    found, steps = ranker.base_.scores(asked, ranker.item_ids_), ranker.query_factors_[0][-N_KNOTS:, 0]
+    found, steps = ranker.base_.scores(asked, ranker.item_ids_), ranker.query_factors_[-N_KNOTS:, 0]
     levels = np.log1p(9 * np.maximum(found, 0) / found.max(axis=1, keepdims=True)) / np.log(10)
     knots = np.interp(levels, np.linspace(0, 1, N_KNOTS), np.cumsum(steps.astype(float)))
     assert ((found > 0).sum(axis=1) <= DEPTH).all()
@@ -150,22 +149,6 @@ def test_few_candidates_make_short_lists(ranker):
         ranker.rank(ASKED, exclude_seen="first")
 
 
-def test_rankers_of_ids_take_candidates_too(sessions):
-    pairs = Sessions.of(sessions).pairs()
-    ranker = LatentRanker(**SMALL, stages=2, validation_fraction=0.0).fit(pairs.queries, pairs.items)
-    some = ["i03", "i11", "i20"]
-    found, scores = ranker.rank(["i01", "i02"], k=3, candidates=some), ranker.scores(["i01", "i02"], some)
-    np.testing.assert_allclose(found.scores, -np.sort(-scores, axis=1), atol=1e-6)
-    assert ranker.recall(["i01"], ["i03"], (3,), candidates=some) == {3: 1.0}
-    assert ranker.recall(["i01"], ["i05"], (3,), candidates=some) == {3: 0.0}
-    each = [["i05"], some, ["i03"]]
-    assert ranker.recall(["i09", "i01", "i09"], ["i05", "i03", "i11"], (3,), candidates=each)[3] == pytest.approx(2 / 3)
-    why = ranker.explain(["i01", "i02"], 3, candidates=some, exclude=[["i03"], []])
-    np.testing.assert_array_equal(why.items[:, 0], ranker.rank(["i01", "i02"], 1, candidates=some[1:]).ids[:, 0])
-    with pytest.raises(ValueError, match="items: expected one item per query, found None"):
-        ranker.recall(["i01"])
-
-
 @pytest.mark.parametrize("name", ["ranker", "based"])
 def test_one_session_has_the_list_it_has_among_many(request, name, sessions):
     ranker = request.getfixturevalue(name)
@@ -211,7 +194,7 @@ def test_nothing_known_is_answered_by_bias_and_marked(ranker):
         "queries: 2 of 4 have no item that fit saw and get the order of the biases",
     ]
     assert found.nothing_known.tolist() == [False, True, False, True]
-    biases = ranker.item_factors_[0][:, ranker.n_components_]
+    biases = ranker.item_factors_[:, ranker.n_components_]
     for row in (1, 3):
         np.testing.assert_array_equal(found.ids[row], ranker.item_ids_[np.argsort(-biases, kind="stable")])
     np.testing.assert_array_equal(found.ids[2], ranker.rank([["i02"]], k=N_ITEMS).ids[0])
@@ -221,8 +204,8 @@ def test_nothing_known_is_answered_by_bias_and_marked(ranker):
 
 
 def test_items_after_which_nothing_came_say_nothing():
-    ranker = LatentRanker(**SMALL).fit([["a", "b"], ["a", "b"], ["c", "b"], ["b", "last"]])
-    rows, weights = np.split(ranker.query_factors_[0], [len(ranker.item_ids_)])
+    ranker = make_session_ranker(**SMALL).fit([["a", "b"], ["a", "b"], ["c", "b"], ["b", "last"]])
+    rows, weights = np.split(ranker.query_factors_, [len(ranker.item_ids_)])
     assert not rows[ranker.item_ids_ == "last", : ranker.n_components_].any()
     assert not weights[:, 1:].any()
 
@@ -236,7 +219,9 @@ def test_what_was_before_the_last_item_counts():
     sessions = [[f"a{a}", f"x{x}", f"b{a}"] for a, x in rng.integers(0, [8, 3], (400, 2))]
     asked, wanted = [one[:2] for one in sessions[300:]], [one[2] for one in sessions[300:]]
     found = {
-        window: LatentRanker(8, epochs=6, window=window, base=None).fit(sessions[:300]).recall(asked, wanted, (1,))[1]
+        window: make_session_ranker(8, epochs=6, window=window, base=None)
+        .fit(sessions[:300])
+        .recall(asked, wanted, (1,))[1]
         for window in (1, 2)
     }
     assert found[2] > 0.9
@@ -246,32 +231,29 @@ def test_what_was_before_the_last_item_counts():
 def test_what_comes_again_is_learnt_and_so_is_what_never_does():
     rng = np.random.default_rng(0)
     again = [[int(a), int(b), int(a)] for a, b in rng.permuted(np.tile(np.arange(40), (300, 1)), axis=1)[:, :2]]
-    ranker = LatentRanker(4, epochs=6, window=3).fit(again)
+    ranker = make_session_ranker(4, epochs=6, window=3).fit(again)
     assert ranker.repeat_weights_[0] < 0 < ranker.repeat_weights_[1]
     assert ranker.recall([[5, 6], [7, 8]], [5, 7], (1,)) == {1: 1.0}
 
 
 def test_weights_of_sessions(sessions):
     weights = np.arange(len(sessions)) % 2
-    some = LatentRanker(**SMALL).fit(sessions, sample_weight=weights)
+    some = make_session_ranker(**SMALL).fit(sessions, sample_weight=weights)
     kept = [one for one, weight in zip(sessions, weights, strict=True) if weight]
     pairs, other = session_pairs(sessions, weights, 20), session_pairs(kept, None, 20)
     assert len(pairs.queries) == len(other.queries)
     np.testing.assert_array_equal(pairs.item_ids[pairs.items], other.item_ids[other.items])
     assert len(some.item_ids_) == len(pairs.item_ids)
     with pytest.raises(ValueError, match="sample_weight"):
-        LatentRanker(**SMALL).fit(sessions, sample_weight=np.ones(3))
+        make_session_ranker(**SMALL).fit(sessions, sample_weight=np.ones(3))
 
 
-@pytest.mark.filterwarnings("ignore:stages")
 @pytest.mark.parametrize(
     "settings",
     [
         {},
         {"base": None},
         {"window": None},
-        {"stages": 2, "pair": "bilinear"},
-        {"stages": 2, "pair": "both"},
         {"base": SessionCooccurrence(window=3)},
     ],
 )
@@ -280,9 +262,9 @@ def test_forms_and_threads_change_no_bit(sessions, settings):
         [(number, item) for number, one in enumerate(sessions) for item in one], columns=["session", "item"]
     )
     given = {**SMALL, "epochs": 2, **settings}
-    one = LatentRanker(**given).fit(sessions)
+    one = make_session_ranker(**given).fit(sessions)
     for threads, data in ((2, Sessions.of(sessions)), (8, frame)):
-        other = LatentRanker(**{**given, "n_jobs": threads}).fit(data)
+        other = make_session_ranker(**{**given, "n_jobs": threads}).fit(data)
         np.testing.assert_array_equal(one.item_factors_, other.item_factors_)
         np.testing.assert_array_equal(one.query_factors_, other.query_factors_)
 
@@ -290,7 +272,7 @@ def test_forms_and_threads_change_no_bit(sessions, settings):
 def test_a_basket_has_no_order(sessions, baskets):
     rng = np.random.default_rng(0)
     shuffled = [[*rng.permutation(one).tolist(), one[0]] for one in sessions]
-    other = LatentRanker(**SMALL, window=None).fit([set(one) for one in shuffled])
+    other = make_session_ranker(**SMALL, window=None).fit([set(one) for one in shuffled])
     np.testing.assert_array_equal(baskets.item_factors_, other.item_factors_)
     assert baskets.age_weights_.tolist() == [1.0]
     again = baskets.rank([["i03", "i01", "i03"]], k=5)
@@ -301,19 +283,18 @@ def test_a_basket_has_no_order(sessions, baskets):
 
 def test_sessions_are_held_out_whole(sessions):
     pairs = session_pairs(sessions, None, 4)
-    used, held = hold_out(pairs, 0.2, 5, 0)
+    order = np.arange(len(sessions))[::-1]
+    used, held = hold_out_owners(pairs, pairs.owners[pairs.queries], order, 0.2, 5)
     assert held is not None
     assert 0.15 < len(held.queries) / len(pairs.queries) < 0.3
     assert not set(pairs.owners[held.queries]) & set(pairs.owners[used.queries])
-    folds = cross_folds(used, 0)
-    assert (folds[held.queries] == -1).all()
-    for owner in np.unique(pairs.owners):
-        assert len(set(folds[pairs.owners == owner].tolist())) == 1
 
 
 def test_auto_finds_steps(sessions):
-    found = LatentRanker(**{**SMALL, "learning_rate": "auto", "max_norm": "auto"}).fit(sessions)
-    given = LatentRanker(**{**SMALL, "learning_rate": found.learning_rate_, "max_norm": found.max_norm_}).fit(sessions)
+    found = make_session_ranker(**{**SMALL, "learning_rate": "auto", "max_norm": "auto"}).fit(sessions)
+    given = make_session_ranker(**{**SMALL, "learning_rate": found.learning_rate_, "max_norm": found.max_norm_}).fit(
+        sessions
+    )
     np.testing.assert_array_equal(found.query_factors_, given.query_factors_)
 
 
@@ -323,57 +304,40 @@ def test_auto_finds_steps(sessions):
 )
 def test_of_many_sessions_nothing_is_searched_for(sessions, monkeypatch, settings, expected):
     """A sum of items that is all there is wants larger norms than one on a base, or one of few sessions."""
-    ranker = LatentRanker(4, epochs=1, validation_fraction=0, **settings).fit(sessions)
+    ranker = make_session_ranker(4, epochs=1, validation_fraction=0, **settings).fit(sessions)
     assert (ranker.learning_rate_, ranker.max_norm_) == (0.3, 1.5)
-    monkeypatch.setattr("slatewise.latent.fitting.MOST_SEARCHED", 0)
-    ranker = LatentRanker(4, epochs=1, **settings).fit(sessions)
+    monkeypatch.setattr("slatewise.sessions.ranker.MOST_SEARCHED", 0)
+    ranker = make_session_ranker(4, epochs=1, **settings).fit(sessions)
     assert (ranker.learning_rate_, ranker.max_norm_) == expected
 
 
-def test_a_stage_on_sessions(staged):
-    assert staged.n_stages_ == 2
-    first, second = (staged.rank(ASKED, k=5, stage=stage) for stage in (0, 1))
-    assert not np.array_equal(first.scores, second.scores)
-    n, weights = staged.n_components_, staged.position_weights_
-    S = staged.item_factors_[1][:, n + 1 : 2 * n + 1].astype(float)
-    expected = slow_scores(staged, ASKED, 4)
-    for row in range(len(ASKED)):
-        listed = np.argsort(-expected[row], kind="stable")[: len(weights)]
-        expected[row] += S @ (weights @ S[listed])
-    check_lists(staged, expected)
-    np.testing.assert_allclose(staged.explain(ASKED, k=7).score, staged.rank(ASKED, k=7).scores, atol=1e-4)
-
-
 def test_further_sessions(sessions):
-    ranker = LatentRanker(**SMALL, window=4).partial_fit(sessions)
+    ranker = make_session_ranker(**SMALL, window=4).partial_fit(sessions)
     before, weights = clone_of(ranker), ranker.age_weights_
     ranker.partial_fit([["new", "i01"], ["i02", "newer"]])
     assert {"new", "newer"} < set(ranker.item_ids_)
     assert ranker.age_weights_[0] == 1.0
     np.testing.assert_allclose(ranker.age_weights_, weights, atol=0.1)
     old, untouched = np.isin(ranker.item_ids_, before.item_ids_), ~np.isin(ranker.item_ids_, ["i01", "i02", "new"])
-    here = ranker.query_factors_[0][: len(old)][old & untouched]
-    np.testing.assert_array_equal(here, before.query_factors_[0][: len(before.item_ids_)][untouched[old]])
+    here = ranker.query_factors_[: len(old)][old & untouched]
+    np.testing.assert_array_equal(here, before.query_factors_[: len(before.item_ids_)][untouched[old]])
     ranker.rank([["new", "i03"]], k=3)
     with pytest.raises(ValueError, match="window: expected 4, that of the tables to go on with, found 5"):
         ranker.set_params(window=5).partial_fit(sessions)
-    with pytest.raises(ValueError, match="queries: expected ids, features or sessions as in fit"):
-        ranker.partial_fit(["i01"], ["i02"])
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"engine": "sampled"}, "engine: expected 'blocked' or 'gpu' for sessions, found 'sampled'"),
-        ({"negatives": 5}, "negatives: expected 'catalogue' for sessions, found 5"),
-        ({"own_weight": 1.0}, "own_weight: expected 0 for sessions, which are no items, found 1.0"),
+        ({"engine": "sampled"}, "Factors.engine: expected 'blocked', 'gpu' or Blocked"),
+        ({"negatives": 5}, "factors: expected negatives='all' for sessions"),
         ({"window": 0}, "window: expected a whole number from 1"),
-        ({"dropout": 1.0}, "dropout: expected a number from 0 to 0.99 or 'auto', found 1.0"),
+        ({"dropout": 1.0}, "dropout: expected a number from 0 to 0.99, found 1.0"),
     ],
 )
 def test_what_sessions_do_not_go_with(sessions, settings, message):
     with pytest.raises(ValueError, match=message):
-        LatentRanker(**{**SMALL, **settings}).fit(sessions)
+        make_session_ranker(**{**SMALL, **settings}).fit(sessions)
 
 
 @pytest.mark.parametrize(
@@ -389,18 +353,12 @@ def test_what_sessions_do_not_go_with(sessions, settings, message):
 )
 def test_bad_sessions_are_named(given, message):
     with pytest.raises(ValueError, match=message):
-        LatentRanker(**SMALL).fit(given)
+        make_session_ranker(**SMALL).fit(given)
 
 
-def test_sessions_bring_their_items_along(sessions, ranker):
-    with pytest.raises(ValueError, match="items: expected None, sessions have theirs, found some"):
-        LatentRanker(**SMALL).fit(Sessions.of(sessions), np.arange(3))
-    with pytest.raises(ValueError, match="items: expected None with lists of several lengths, which are sessions"):
-        LatentRanker(**SMALL).fit(sessions, np.arange(len(sessions)))
-    with pytest.raises(ValueError, match="items: expected a ranker of query ids, found one of sessions"):
-        ranker.fold_in([["i01"]])
+def test_sessions_without_items_are_left_out(sessions):
     with pytest.warns(UserWarning, match="sessions: 1 of 151 have no items and are left out"):
-        LatentRanker(**{**SMALL, "epochs": 1}).fit([*sessions, []])
+        make_session_ranker(**{**SMALL, "epochs": 1}).fit([*sessions, []])
 
 
 def test_a_session_of_a_million_items(ranker, baskets):
@@ -412,26 +370,19 @@ def test_a_session_of_a_million_items(ranker, baskets):
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["ranker", "based", "counted", "staged", "baskets"])
+@pytest.mark.parametrize("name", ["ranker", "based", "counted", "baskets"])
 def test_saved_and_read_back(request, tmp_path, name):
     ranker = request.getfixturevalue(name)
     ranker.save(tmp_path / "model")
     for mmap in (False, True):
         back = slatewise.load(tmp_path / "model", mmap=mmap)
-        assert back.window_ == ranker.window_
+        assert getattr(back, "window_", None) == getattr(ranker, "window_", None)
         assert back.rank(ASKED).scores.tobytes() == ranker.rank(ASKED).scores.tobytes()
     state = read_model(tmp_path / "model")
-    for change in ({"window_": 5}, {"window_": 0}, {"by_features_": True}):
+    for change in ({"window_": 5}, {"window_": 0}, {"parts_": []}, {"weights_": [2.0]}):
         write_model(tmp_path / "other", replace(state, values={**state.values, **change}))
         with pytest.raises(ModelFileError):
             slatewise.load(tmp_path / "other")
-
-
-def test_other_queries_have_no_weights_by_age(sessions):
-    pairs = Sessions.of(sessions).pairs()
-    ranker = LatentRanker(**SMALL).fit(pairs.queries, pairs.items)
-    assert ranker.window_ == 0
-    assert not hasattr(ranker, "age_weights_")
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
@@ -441,15 +392,13 @@ def test_killed_and_resumed_it_gives_the_same_bits(tmp_path):
     whole = clone(estimator).fit(*data())
     for epoch in (2, 3):
         assert exit_code("prefixes", state, epoch) == -signal.SIGKILL
-    part = clone(estimator).set_params(checkpoint=state).fit(*data())
+    part = clone(estimator).fit(*data(), checkpoint=state)
     np.testing.assert_array_equal(whole.item_factors_, part.item_factors_)
     np.testing.assert_array_equal(whole.query_factors_, part.query_factors_)
 
 
 def test_what_was_learnt_from_is_told_apart(sessions):
     one, other = (session_pairs(sessions, None, window) for window in (4, 5))
-    assert isinstance(one, LatentPairs)
-    assert isinstance(one.sessions, SessionsSoFar)
     assert [part.tobytes() for part in one.arrays()] != [part.tobytes() for part in other.arrays()]
 
 
@@ -458,8 +407,8 @@ def test_what_was_learnt_from_is_told_apart(sessions):
 
 def test_weight_zero_is_the_base_alone(sessions, monkeypatch):
     monkeypatch.setattr("slatewise.factors.mixing.WEIGHTS", ())
-    ranker = LatentRanker(**SMALL).fit(sessions)
-    assert ranker.learned_weight_ == 0
+    ranker = make_session_ranker(**SMALL).fit(sessions)
+    assert (ranker.parts_, ranker.weights_) == (["base"], [1.0])
     alone = SessionBlend().fit(sessions)
     found, expected = ranker.rank(ASKED, k=N_ITEMS), alone.scores(ASKED, ranker.item_ids_)
     for row, scores in enumerate(expected):
@@ -468,7 +417,7 @@ def test_weight_zero_is_the_base_alone(sessions, monkeypatch):
         np.testing.assert_array_equal(found.ids[row, :known], ranker.item_ids_[order])
     factors = ranker.item_factors_.copy()
     ranker.partial_fit([["i01", "new"]])
-    np.testing.assert_array_equal(ranker.item_factors_[:, :N_ITEMS], factors)
+    np.testing.assert_array_equal(ranker.item_factors_[:N_ITEMS], factors)
     assert ranker.scores([["i01"]], ["new"])[0, 0] > 1  # the base has learnt it
 
 
@@ -476,9 +425,9 @@ def test_no_weight_is_no_base(sessions, monkeypatch, tmp_path):
     monkeypatch.setattr("slatewise.factors.mixing.WEIGHTS", (None,))
     monkeypatch.setattr("slatewise.factors.mixing.reached", lambda cascade, held, executor: next(figures))
     figures = iter([np.zeros(9), np.ones(9)])
-    ranker = LatentRanker(**SMALL, window=4).fit(sessions)
-    assert ranker.base_ is None
-    assert ranker.learned_weight_ is None
+    ranker = make_session_ranker(**SMALL, window=4).fit(sessions)
+    assert not hasattr(ranker, "base_")
+    assert (ranker.parts_, ranker.weights_) == (["factors"], [1.0])
     expected = slow_scores(ranker, ASKED, 4)
     check_lists(ranker, expected)
     ranker.save(tmp_path / "model")
@@ -506,39 +455,51 @@ def test_the_rule_of_choice(places, expected):
     assert best_mixture(*map(judged, (0, 0.1, 0.5, 1.0), places)).weight == expected
 
 
-def test_further_sessions_with_a_base_and_stages(sessions):
-    ranker = LatentRanker(**SMALL, window=4, stages=2, validation_fraction=0.0).fit(sessions[:100])
+def test_further_sessions_with_a_base(sessions):
+    ranker = make_session_ranker(**SMALL, window=4, validation_fraction=0.0).fit(sessions[:100])
     before = clone_of(ranker)
     ranker.partial_fit([*sessions[100:], ["new", "i01"], ["i02", "new"]])
-    assert ranker.n_stages_ == 2
-    assert ranker.n_epochs_ == [before.n_epochs_[0] + 1, before.n_epochs_[1]]
+    assert ranker.n_epochs_ == before.n_epochs_ + 1
     n, old = ranker.n_components_, np.isin(ranker.item_ids_, before.item_ids_)
-    S = slice(n + 1, 2 * n + 1)
-    np.testing.assert_array_equal(ranker.item_factors_[1][old, S], before.item_factors_[1][:, S])
-    assert not ranker.item_factors_[1][~old, S].any()
-    np.testing.assert_array_equal(ranker.item_factors_[1][:, : n + 1], ranker.item_factors_[0][:, : n + 1])
-    np.testing.assert_array_equal(ranker.query_factors_[1][:, :n], ranker.query_factors_[0][:, :n])
-    assert not np.array_equal(ranker.item_factors_[0][old, :n], before.item_factors_[0][:, :n])
-    expected = SessionBlend().fit(sessions[:100]).partial_fit([*sessions[100:], ["new", "i01"], ["i02", "new"]])
+    assert not np.array_equal(ranker.item_factors_[old, :n], before.item_factors_[:, :n])
+    expected = SessionBlend(window=4).fit(sessions[:100])
+    expected.partial_fit([*sessions[100:], ["new", "i01"], ["i02", "new"]])
     np.testing.assert_array_equal(ranker.base_.rank(ASKED).scores, expected.rank(ASKED).scores)
-    np.testing.assert_allclose(
-        ranker.scores(ASKED, ranker.item_ids_, stage=0), slow_scores(ranker, ASKED, 4), atol=1e-5
-    )
-    with pytest.raises(ValueError, match="stages: expected 1 for a first partial_fit, found 2; use fit"):
-        LatentRanker(**SMALL, stages=2).partial_fit(sessions)
+    np.testing.assert_allclose(ranker.scores(ASKED, ranker.item_ids_), slow_scores(ranker, ASKED, 4), atol=1e-5)
+
+
+def test_without_factors_it_is_the_base(sessions, tmp_path):
+    ranker = SessionRanker(None, window=6).fit(sessions[:100])
+    alone = SessionBlend(window=6).fit(sessions[:100])
+    np.testing.assert_array_equal(ranker.rank(ASKED).scores, alone.rank(ASKED).scores)
+    assert ranker.parts_ == ["base"]
+    assert not hasattr(ranker, "item_factors_")
+    ranker.save(tmp_path / "model")
+    back = slatewise.load(tmp_path / "model")
+    for one in (back, ranker, alone):
+        one.partial_fit(sessions[100:])
+    np.testing.assert_array_equal(ranker.rank(ASKED).scores, alone.rank(ASKED).scores)
+    np.testing.assert_array_equal(back.rank(ASKED).scores, alone.rank(ASKED).scores)
+    for refused in ({"sample_weight": np.ones(150)}, {"query_features": np.ones((150, 2))}):
+        with pytest.raises(ValueError, match=f"{next(iter(refused))}: expected None without factors"):
+            ranker.fit(sessions, **refused)
+    with pytest.raises(ValueError, match="base: expected one without factors, found None"):
+        SessionRanker(None, base=None).fit(sessions)
+
+
+def test_sessions_sorted_by_id_warn(sessions):
+    with pytest.warns(UserWarning, match="sessions: the items of .* are sorted by id"):
+        make_session_ranker(**SMALL, base=None).fit([sorted(set(one)) for one in sessions])
 
 
 def test_a_base_is_fitted_apart_from_the_one_given(sessions):
     given = SessionCooccurrence(window=3)
-    ranker = LatentRanker(**SMALL, base=given, validation_fraction=0.0).fit(sessions)
+    ranker = make_session_ranker(**SMALL, base=given, validation_fraction=0.0).fit(sessions)
     assert not hasattr(given, "item_ids_")
     np.testing.assert_array_equal(ranker.base_.rank(ASKED).scores, clone(given).fit(sessions).rank(ASKED).scores)
-    for wrong in ("neighbors", 3, LatentRanker()):
-        with pytest.raises(ValueError, match="base: expected 'auto' or None or a SessionBlend, SessionN"):
-            LatentRanker(base=wrong).fit(sessions)
-    pairs = Sessions.of(sessions).pairs()
-    with pytest.raises(ValueError, match="base: expected 'auto' or None where queries are no sessions, found Session"):
-        LatentRanker(base=given).fit(pairs.queries, pairs.items)
+    for wrong in ("neighbors", 3, make_session_ranker()):
+        with pytest.raises(ValueError, match="base: expected 'blend' or Blend"):
+            make_session_ranker(base=wrong).fit(sessions)
 
 
 def test_a_base_that_has_parts_is_saved_and_goes_on(tmp_path, sessions, blended):
@@ -568,7 +529,7 @@ def test_a_base_out_of_a_file(tmp_path, counted):
         {"base_": {**part, "version": 9}},
         {"base_": {**part, "params": {**part["params"], "window": -1}}},
         {"base_": {name: value for name, value in part.items() if name != "values"}},
-        {"learned_weight_": -1.0},
+        {"weights_": [1.0, -1.0]},
     )
     for change in changes:
         write_model(tmp_path / "other", replace(state, values={**state.values, **change}))

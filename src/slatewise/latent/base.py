@@ -83,12 +83,12 @@ class LatentBase(StagedRecommender):
     position_weights_: Singles = learned(rules.WEIGHTS, "The weights of ranks in predictions.")
     self_weight_: float = learned(rules.WEIGHT, "The weight of a query in its own list in predictions.")
 
-    def query_vectors(self, queries: Any, *, stage: int | None = None) -> Singles:
+    def query_vectors(self, queries: Any, stage: int | None = None) -> Singles:
         """Return vectors whose inner products with :meth:`item_vectors` are the scores that :meth:`rank` sorts by."""
         executor = Executor.of(self.n_jobs)
         return against_equally_long(self._batch(queries, "error", executor).at(stage).vectors(executor))
 
-    def item_vectors(self, *, stage: int | None = None) -> Singles:
+    def item_vectors(self, stage: int | None = None) -> Singles:
         """Return V, b and, at later stages, S, and A of "both", (items, columns), in the order of ``item_ids_``.
 
         One more column, against which queries have 0, makes all rows equally long: so the nearest by angle also scores
@@ -98,7 +98,7 @@ class LatentBase(StagedRecommender):
         last = model.check_stage(stage)
         return equally_long(self.item_factors_[last, :, : model.width(last)])
 
-    def export_index(self, path: str | os.PathLike[str], *, stage: int | None = None) -> None:
+    def export_index(self, path: str | os.PathLike[str], stage: int | None = None) -> None:
         """Write :meth:`item_vectors` as a usearch index of inner products, for searches that need not be exact.
 
         Keys are positions in ``item_ids_``; search with :meth:`query_vectors`. With ``n_jobs=1`` the file has the same

@@ -40,6 +40,9 @@ class FoldedQueries:
     def __len__(self) -> int:
         return len(self.vectors)
 
+    def __getitem__(self, rows: slice | NDArray[np.int64]) -> FoldedQueries:
+        return FoldedQueries(self.vectors[rows])
+
 
 @dataclass(frozen=True, eq=False)
 class FoldedIn:

@@ -109,7 +109,7 @@ def feature_pairs(
 def rows_and_items(name: str, items: Any, n_rows: int) -> tuple[Ints, Ints, Ids]:
     """Return the row and the item of every pair, by number, and the ids of the items."""
     marks = sparse_rows(name, items)
-    if marks is None and np.ndim(items) == 2:
+    if marks is None and np.asarray(items).ndim == 2:
         from scipy.sparse import csr_array
 
         marks = csr_array(np.asarray(items))

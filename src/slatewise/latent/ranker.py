@@ -95,8 +95,9 @@ class LatentRanker(LatentBase):
         found = self._learn(given, problem, card, checkpoint)
         for state in found.stages:
             _zero(state.queries, pairs)
+        self._keep_fit(given, problem, found, card)
         self.query_ids_, self.n_features_in_ = pairs.query_ids, 1  # a query is one id
-        return self._keep_fit(given, problem, found, card)
+        return self
 
     def partial_fit(self, queries: Any, items: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Go on with one epoch over further pairs; ids not seen before get rows of their own.
@@ -118,8 +119,9 @@ class LatentRanker(LatentBase):
         if not is_fitted:
             problem = _problem(replace(given, validation_fraction=0.0), fresh)
             found = first_epoch(given, problem, executor, lambda table: _zero(table, fresh))
+            self._keep(given, problem, found, card)
             self.query_ids_, self.n_features_in_ = fresh.query_ids, 1
-            return self._keep(given, problem, found, card)
+            return self
         check_components(given, self.n_components_)
         steps = self._former_steps(given)
         item_ids, old_items, new_items = joined_ids("items", self.item_ids_, fresh.item_ids)
@@ -138,8 +140,9 @@ class LatentRanker(LatentBase):
             lambda table: _zero(table, pairs, old_queries),
         )
         card = card_for(pairs.n_queries, *pairs.arrays()).after(self.model_card_)
+        self._keep(given, problem, found, card)
         self.query_ids_ = query_ids
-        return self._keep(given, problem, found, card)
+        return self
 
     def fold_in(self, items: Any, *, unknown: Unknown = "error") -> FoldedQueries:
         """Return queries that fit never saw, known by their items, for :meth:`rank` and the other methods.

@@ -115,6 +115,8 @@ def _hashed(data_sha256: str, params: Mapping[str, object]) -> str:
 def _one_form(value: Json) -> Json:
     if isinstance(value, list):
         return [_one_form(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _one_form(part) for name, part in value.items()}
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
