@@ -64,7 +64,7 @@ docs: $(VENV)/installed-docs
 
 clean:
 	rm -rf $(VENV) demo docs/_build
-	find src tests -name "*.nbi" -o -name "*.nbc" | xargs rm -f
+	find src tests -name "*.nbi" -o -name "*.nbc" -o -path "*__pycache__*.lock" | xargs rm -f
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slatewise needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'

@@ -1,4 +1,4 @@
-"""Learn a distance that puts wines of the same grower first, then use it for retrieval and for neighbours."""
+"""Learn a distance that puts wines of the same grower first, then use it for retrieval and for neighbors."""
 
 # ---
 import numpy as np
@@ -14,7 +14,7 @@ from slatewise import MetricRanker
 X, y = load_wine(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
 
-# In front of a neighbour classifier; C and the loss by cross-validation.
+# In front of a neighbor classifier; C and the loss by cross-validation.
 model = make_pipeline(StandardScaler(), MetricRanker(), KNeighborsClassifier(3))
 search = GridSearchCV(model, {"metricranker__loss": ["auc", "map"], "metricranker__C": [0.1, 1, 10]}, cv=5)
 search.fit(X_train, y_train)

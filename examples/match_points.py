@@ -1,4 +1,4 @@
-"""Match the points of sheared outlines: learn what to compare, then ask how sure each match is."""
+"""Match the points of sheared outlines: learn what to compare, then read how certain each match is."""
 
 # ---
 import numpy as np
@@ -23,7 +23,7 @@ print(f"                      learned   {matcher.score(features[test], pairs.mat
 print(matcher.marginals(features[test])[0].max(axis=1).round(2))
 print(matcher.sample(features[test], n=3, random_state=0)[0])
 
-# Rows without a partner: -1 in the targets, and the score of staying unmatched is learnt along.
+# Rows without a partner: -1 in the targets, and the score of staying unmatched is learned too.
 hidden = [graph[:, :8] for graph in features]
 partners = [np.where(match < 8, match, -1) for match in pairs.matches]
 partial = GraphMatcher(l2=0.01).fit(hidden[train], partners[train])

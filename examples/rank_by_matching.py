@@ -2,6 +2,7 @@
 
 # ---
 from slatewise import MatchingRanker, data, datasets, metrics
+from slatewise.matching import Slates
 
 queries = datasets.make_queries(n_queries=40, random_state=1)
 X = data.minmax_per_query(queries.X, queries.qid)  # only differences inside a query count
@@ -9,9 +10,9 @@ train = queries.qid < 28
 test = ~train
 
 rankers = {
-    "RankMatch, 3 documents a slate": MatchingRanker(M=3, l2="auto", random_state=0),
-    "RankMatch, whole queries": MatchingRanker(subsets="whole", l2=0.001),
-    "DORM, 3 documents a slate": MatchingRanker(M=3, surrogate="max-margin", random_state=0),
+    "RankMatch, 3 documents a slate": MatchingRanker(Slates(size=3), l2="auto", random_state=0),
+    "RankMatch, whole queries": MatchingRanker("whole", l2=0.001),
+    "DORM, 3 documents a slate": MatchingRanker(Slates(size=3), surrogate="max-margin", random_state=0),
 }
 for name, ranker in rankers.items():
     ranker.fit(X[train], queries.y[train], qid=queries.qid[train])

@@ -12,6 +12,7 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
 from slatewise import (
+    CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
     LatentRanker,
@@ -20,8 +21,10 @@ from slatewise import (
     MetricRanker,
     SessionRanker,
     datasets,
+    losses,
 )
 from slatewise.factors import Factors, Stages
+from slatewise.matching import Likelihood, Sample, Slates
 from tests.matched_graphs import noisy_copies
 
 
@@ -57,18 +60,18 @@ def wine():
 FITS = {
     "margin": (MarginRanker("map", C=100.0, tol=1e-4), queries),
     "margin, C chosen": (MarginRanker("auc", C="auto"), queries),
-    "matching": (MatchingRanker(M=3, repeats=2, subsets=0.1), queries),
-    "matching, l2 chosen": (MatchingRanker(M=3, repeats=1, subsets=0.1, l2="auto"), queries),
-    "matching, max-margin": (MatchingRanker(M=3, repeats=2, subsets=0.1, l2=0.1, surrogate="max-margin"), queries),
+    "matching": (MatchingRanker(Slates(3, 0.1, 2)), queries),
+    "matching, l2 chosen": (MatchingRanker(Slates(3, 0.1, 1), l2="auto"), queries),
+    "matching, max-margin": (MatchingRanker(Slates(3, 0.1, 2), l2=0.1, surrogate="max-margin"), queries),
     "graphs": (GraphMatcher(l2=1e-3, tol=1e-6), copies),
-    "graphs, l2 chosen": (GraphMatcher(l2="auto", points=3), copies),
+    "graphs, l2 chosen": (GraphMatcher(Likelihood(part_size=3), l2="auto"), copies),
     "graphs, max-margin": (GraphMatcher(l2=1e-3, surrogate="max-margin"), copies),
-    "graphs, drawn": (GraphMatcher(expectation="sample", n_samples=20, max_iter=12), copies),
-    "labels": (CStarRanker(2, "linear", C=10.0, surrogate="max-margin"), scenes),
-    "labels, as it comes": (CStarRanker(), scenes),
-    "labels, likelihood": (CStarRanker(2, "pretrained", surrogate="likelihood-k"), scored_labels),
-    "labels, bundle": (CStarRanker(2, "linear", C=30.0, surrogate="max-margin", learner="bundle", tol=0.1), scenes),
-    "points": (MetricRanker("precision", C=100.0), wine),
+    "graphs, drawn": (GraphMatcher(Likelihood(Sample(20)), max_iter=12), copies),
+    "labels": (CStarMarginRanker(core=2, C=10.0), scenes),
+    "labels, default": (CStarRanker(), scenes),
+    "labels, precomputed": (CStarRanker("precomputed", core=2), scored_labels),
+    "labels, bundle": (CStarMarginRanker(core=2, C=30.0, solver="bundle", tol=0.1), scenes),
+    "points": (MetricRanker(losses.Precision(3), C=100.0), wine),
 }
 
 

@@ -73,7 +73,14 @@ def test_an_unknown_name_is_an_attribute_error():
         slatewise.NoSuchRanker  # noqa: B018
 
 
-LAZY = ["slatewise", "slatewise.data", "slatewise.inference", "slatewise.labeling", "slatewise.labeling.page"]
+LAZY = [
+    "slatewise",
+    "slatewise.data",
+    "slatewise.inference",
+    "slatewise.labeling",
+    "slatewise.labeling.page",
+    "slatewise.matching",
+]
 
 
 @pytest.mark.parametrize("module", LAZY)

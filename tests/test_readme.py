@@ -28,7 +28,7 @@ def test_the_code_of_the_readme_prints_what_it_says(capsys):
     assert not capsys.readouterr().out
 
 
-@pytest.mark.parametrize("guide", ["datasets", "readers", "tags"])
+@pytest.mark.parametrize("guide", ["fitting", "datasets", "readers", "tags"])
 def test_the_examples_of_a_guide_print_what_it_says(capsys, guide):
     test = doctest.DocTestParser().get_doctest((ROOT / "docs" / f"{guide}.rst").read_text(), {}, guide, None, 0)
     doctest.DocTestRunner(_NearlyTheSame(), optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS).run(test)

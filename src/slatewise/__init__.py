@@ -13,7 +13,22 @@ from slatewise._version import __version__
 from slatewise.core.by_name import on_first_use
 
 if TYPE_CHECKING:
-    from slatewise import client, cluster, data, datasets, factors, inference, labeling, losses, metrics, sessions
+    from slatewise import (
+        client,
+        cluster,
+        data,
+        datasets,
+        factors,
+        inference,
+        kernels,
+        labeling,
+        losses,
+        matching,
+        metrics,
+        sessions,
+    )
+    from slatewise.core.progress import set_progress
+    from slatewise.cstar.margin_ranker import CStarMarginRanker
     from slatewise.cstar.ranker import CStarRanker
     from slatewise.estimators.best_feature import BestFeatureRanker
     from slatewise.latent.feature_ranker import LatentFeatureRanker
@@ -30,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BestFeatureRanker",
+    "CStarMarginRanker",
     "CStarRanker",
     "GraphMatcher",
     "LatentFeatureRanker",
@@ -48,17 +64,25 @@ __all__ = [
     "datasets",
     "factors",
     "inference",
+    "kernels",
     "labeling",
     "load",
     "losses",
+    "matching",
     "metrics",
     "sessions",
+    "set_progress",
 ]
 
 _MODULES = frozenset(
-    {"client", "cluster", "data", "datasets", "factors", "inference", "labeling", "losses", "metrics", "sessions"}
+    {"client", "cluster", "data", "datasets", "factors", "inference", "kernels", "labeling", "losses", "matching"}
+    | {"metrics", "sessions"}
 )
-_HOMES = {**{name: row.home for name, row in ESTIMATORS.items()}, "load": "slatewise.persistence.saving"}
+_HOMES = {
+    **{name: row.home for name, row in ESTIMATORS.items()},
+    "load": "slatewise.persistence.saving",
+    "set_progress": "slatewise.core.progress",
+}
 
 _first_use = on_first_use(globals(), _HOMES)
 

@@ -20,6 +20,7 @@ class Row:
 
 ESTIMATORS: Mapping[str, Row] = {
     "BestFeatureRanker": Row("slatewise.estimators.best_feature", "feature"),
+    "CStarMarginRanker": Row("slatewise.cstar.margin_ranker", "cstar-margin"),
     "CStarRanker": Row("slatewise.cstar.ranker", "cstar"),
     "GraphMatcher": Row("slatewise.matching.graph_matcher"),
     "LatentFeatureRanker": Row("slatewise.latent.feature_ranker", "latent-features"),

@@ -1,9 +1,9 @@
-"""Rankers of documents as they come: mq2007-85pct, its official folds, NDCG@10 of LETOR 3.0 on the test lists.
+"""Rankers of documents with default settings: mq2007-85pct, its official folds, NDCG@10 of LETOR 3.0 on the test lists.
 
-Features are as the source gives them, which scales them per query. Nothing is chosen by anyone: the plain things are
-scikit-learn's logistic regression of "relevant at all" and ridge regression of the grade, row by row, as they come;
-LightGBM's ranker stands beside them where it is installed. ``lists used`` are training lists that the ranker learnt
-from, a mean over folds.
+Features are as the source gives them, which scales them per query. No setting was searched for: the plain models are
+scikit-learn's logistic regression of "relevant at all" and ridge regression of the grade, row by row, with their
+defaults; LightGBM's ranker stands beside them if it is installed. ``lists used`` are training lists that the ranker
+learned from, a mean over folds.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from slatewise.datasets.records import RankingSet
 from slatewise.estimators.best_feature import BestFeatureRanker
 from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.matching.ranker import MatchingRanker
+from slatewise.matching.slates import Slates
 from slatewise.metric_learning.margin_ranker import MarginRanker
 from slatewise_papers._reproduction import Row
 from slatewise_papers.defaults_short_lists import short_list_rows
@@ -61,10 +62,10 @@ def _systems(seed: int) -> Mapping[str, Callable[[Rows, Rows], Scores]]:
         "BestFeatureRanker()": _ranker(BestFeatureRanker()),
         "MarginRanker()": _ranker(MarginRanker(random_state=seed)),
         "MatchingRanker()": _ranker(MatchingRanker(random_state=seed)),
-        "MatchingRanker(absent='skip')": _ranker(MatchingRanker(random_state=seed, absent="skip")),
+        "MatchingRanker(Slates(missing='skip'))": _ranker(MatchingRanker(Slates(missing="skip"), random_state=seed)),
         "MatchingRanker(l2='auto')": _ranker(MatchingRanker(random_state=seed, l2="auto")),
-        "MatchingRanker(l2='auto', absent='skip')": _ranker(
-            MatchingRanker(random_state=seed, l2="auto", absent="skip")
+        "MatchingRanker(Slates(missing='skip'), l2='auto')": _ranker(
+            MatchingRanker(Slates(missing="skip"), random_state=seed, l2="auto")
         ),
     }
     return systems | ({"LightGBM's LGBMRanker()": _lightgbm(seed)} if has_lightgbm() else {})

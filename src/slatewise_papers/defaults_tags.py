@@ -19,6 +19,7 @@ from slatewise.core.progress import track
 from slatewise.cstar.ranker import CStarRanker
 from slatewise_papers._reproduction import Row
 from slatewise_papers.cstar_data import LabelProblem, load_problem
+from slatewise_papers.cstar_likelihood import LikelihoodGivenK
 from slatewise_papers.cstar_scores import fit_logistic, folds, out_of_fold
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -61,16 +62,16 @@ def _systems(problem: LabelProblem, train: Ints, test: Ints) -> dict[str, float]
     standard, standard_test = (X - mean) / spread, (X_test - mean) / spread
     logistic = partial(fit_logistic, C=1.0)
     given, given_test = out_of_fold(logistic, standard, Y), logistic(standard, Y)(standard_test)
-    told = Y_test.any(axis=1)
+    some = Y_test.any(axis=1)
 
     def likelihood(C: float | Literal["auto"]) -> float:
-        return CStarRanker(scores="pretrained", surrogate="likelihood-k", C=C).fit(given, Y).score(given_test, Y_test)
+        return LikelihoodGivenK(C=C).fit(given, Y).score(given_test, Y_test)
 
-    as_it_comes = CStarRanker().fit(X, Y)
+    by_default = CStarRanker().fit(X, Y)
     return {
-        "one-vs-rest logistic": metrics.BreakEven()(Y_test[told], given_test[told]),
-        "CStarRanker()": as_it_comes.score(X_test, Y_test),
-        "CStarRanker(), number of labels not told": as_it_comes.score(X_test, Y_test, told=False),
+        "one-vs-rest logistic": metrics.BreakEven()(Y_test[some], given_test[some]),
+        "CStarRanker()": by_default.score(X_test, Y_test),
+        "CStarRanker(), number of labels not known": by_default.score(X_test, Y_test, count_known=False),
         f"CStarRanker() on {UNIT:g} X": CStarRanker().fit(UNIT * X, Y).score(UNIT * X_test, Y_test),
         "likelihood-k on logistic, C=1 of the mean": likelihood(1.0 / len(Y)),
         "likelihood-k on logistic, C=1 per row": likelihood(1.0),

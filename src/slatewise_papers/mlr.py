@@ -21,6 +21,7 @@ from itertools import islice
 
 import numpy as np
 
+from slatewise import losses
 from slatewise.core.progress import track
 from slatewise.metric_learning.ranker import MetricRanker
 from slatewise.report import points
@@ -127,12 +128,12 @@ def _methods(n_features: int, quick: bool) -> list[Method]:
         euclidean(),
         neighbourhood_components(n_features),
         collapsing_classes(QUICK if quick else (1.0, 10.0, 100.0)),
-        metric_ranking("MLR-AUC", "auc", whole),
-        metric_ranking("MLR-P@k", "precision", top),
-        metric_ranking("MLR-MAP", "map", whole),
-        metric_ranking("MLR-MRR", "mrr", top),
-        metric_ranking("MLR-NDCG", "ndcg", top, ks),
-        kernel_metric_ranking("MLR-AUC, rbf kernel", "auc", (10.0,) if quick else (10.0, 100.0), (0.2, 1.0)),
+        metric_ranking("MLR-AUC", lambda k: "auc", whole),
+        metric_ranking("MLR-P@k", losses.Precision, top),
+        metric_ranking("MLR-MAP", lambda k: "map", whole),
+        metric_ranking("MLR-MRR", lambda k: "mrr", top),
+        metric_ranking("MLR-NDCG", losses.NDCG, top, ks),
+        kernel_metric_ranking("MLR-AUC, rbf kernel", lambda k: "auc", (10.0,) if quick else (10.0, 100.0), (0.2, 1.0)),
     ]
 
 

@@ -22,7 +22,9 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from slatewise.core.results import ConvergenceWarning, NothingLearntWarning
+from slatewise.core.results import ConvergenceWarning, NothingLearnedWarning
+from slatewise.kernels import Rbf
+from slatewise.losses.training import TrainingLoss
 from slatewise.metric_learning.ranker import MetricRanker
 from slatewise_papers.learners.mlcc import collapse_classes
 from slatewise_papers.mlr_data import Floats, Fold, Ints
@@ -52,6 +54,8 @@ class Setting(NamedTuple):
 
 Scaled: TypeAlias = Mapping[Scaling, Fold]
 """A fold, scaled in each way there is to choose from."""
+Loss: TypeAlias = Callable[[int], str | TrainingLoss]
+"""Of the number of first ranks that count."""
 Learn: TypeAlias = Callable[[Floats, Ints, Sequence[Setting]], "list[Map]"]
 
 
@@ -117,7 +121,7 @@ def _mean_distance(folds: Sequence[Fold]) -> Fold:
     )
 
 
-def metric_ranking(name: str, loss: Any, strengths: Sequence[float], ks: Sequence[int] = (NEIGHBOURS,)) -> Method:
+def metric_ranking(name: str, loss: Loss, strengths: Sequence[float], ks: Sequence[int] = (NEIGHBOURS,)) -> Method:
     """Metric learning to rank: a path of strengths for each k, and one with the paper's trace for the first."""
     # The trace of W asks for more strength than the sum of its squares.
     traced = tuple(Setting(C, ks[0], "trace") for C in strengths[-2:])
@@ -125,28 +129,25 @@ def metric_ranking(name: str, loss: Any, strengths: Sequence[float], ks: Sequenc
     return _metric_method(name, loss, settings, settings[len(strengths) // 2])
 
 
-def kernel_metric_ranking(name: str, loss: Any, strengths: Sequence[float], gammas: Sequence[float]) -> Method:
+def kernel_metric_ranking(name: str, loss: Loss, strengths: Sequence[float], gammas: Sequence[float]) -> Method:
     """Metric learning to rank in the feature space of an rbf kernel, with the paper's trace."""
     settings = tuple(Setting(C, NEIGHBOURS, "trace", gamma) for gamma in gammas for C in strengths)
     return _metric_method(name, loss, settings, settings[0])
 
 
-def _metric_method(name: str, loss: Any, settings: tuple[Setting, ...], typical: Setting) -> Method:
+def _metric_method(name: str, loss: Loss, settings: tuple[Setting, ...], typical: Setting) -> Method:
     def learn(X: Floats, y: Ints, settings: Sequence[Setting]) -> list[Map]:
         found: dict[Setting, Map] = {}
         for first in dict.fromkeys(setting._replace(C=0.0) for setting in settings):
             path = sorted((one for one in settings if one._replace(C=0.0) == first), key=lambda one: one.C)
             ranker: Any = MetricRanker(
-                loss,
-                k=first.k,
+                loss(first.k),
                 regularizer=cast("Any", first.regularizer),
                 targets="all",  # as in the paper, whose C are those of the grids
                 pairs="all",
                 tol=_TOLERANCE,
                 max_iter=_PASSES,
-                kernel="rbf" if first.gamma else "linear",
-                gamma=first.gamma / float(X.var(axis=0).sum()) or None,
-                n_components=_BASIS_ROWS if first.gamma else None,
+                kernel=Rbf(first.gamma / float(X.var(axis=0).sum()), _BASIS_ROWS) if first.gamma else "linear",
             )
             rankers = ranker.path(X, y, [setting.C for setting in path])
             found |= {setting: fitted.transform for setting, fitted in zip(path, rankers, strict=True)}
@@ -193,7 +194,7 @@ def _learn(method: Method, fold: Scaled, settings: Sequence[Setting]) -> list[Fo
         rows = fold[scaling]
         some = list(dict.fromkeys(one._replace(beside=False) for one in settings if one.scaling is scaling))
         with warnings.catch_warnings():
-            for category in (ConvergenceWarning, NothingLearntWarning):  # judged by neighbours, not by the objective
+            for category in (ConvergenceWarning, NothingLearnedWarning):  # judged by neighbours, not by the objective
                 warnings.simplefilter("ignore", category)
             maps = method.learn(rows.X, rows.y, some)
         for setting, learned in zip(some, maps, strict=True):

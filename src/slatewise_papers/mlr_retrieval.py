@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from slatewise import datasets, metrics
-from slatewise.core.results import ConvergenceWarning, NothingLearntWarning
+from slatewise.core.results import ConvergenceWarning, NothingLearnedWarning
 from slatewise.datasets.records import ImageSet, MeetingSet
 from slatewise.metric_learning.margin_ranker import MarginRanker
 from slatewise.metric_learning.ranker import MetricRanker
@@ -131,7 +131,7 @@ def _metric(method: str, data: Retrieval, quick: bool) -> Learned:
     best: tuple[float, dict[str, Any]] = (-1.0, {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", NothingLearntWarning)  # the validation part will not choose such a C
+        warnings.simplefilter("ignore", NothingLearnedWarning)  # the validation part will not choose such a C
         for regularizer, strengths in list(STRENGTHS.items())[: 1 if quick else None]:
             # psi is the paper's, whose C are those of the grid.
             settings: dict[str, Any] = {"loss": loss, "regularizer": regularizer, "unlisted": "ignored", "pairs": "all"}

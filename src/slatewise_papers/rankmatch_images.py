@@ -25,6 +25,7 @@ from slatewise import datasets, metrics
 from slatewise.datasets import edge_features, shape_context, shear_points
 from slatewise.datasets.records import MatchingSet, OutlineSet
 from slatewise.matching.best_matching import best_matchings
+from slatewise.matching.graph_fit import Likelihood
 from slatewise.matching.graph_matcher import GraphMatcher
 from slatewise.report.plots import lines, matchings
 from slatewise_papers._reproduction import Row
@@ -122,14 +123,14 @@ def draw_one_match(quick: bool, seed: int) -> tuple[str, str]:
     """Draw the test pair of the house, 90 frames apart, that gains most from learning: before and after."""
     house = datasets.load("cmu_house", MatchingSet)
     problem = house_problem(house, 90, seed)
-    learnt = _best(problem, house_choices(quick).margin).coef_
-    alike = -np.ones(len(learnt))
-    place = int(np.argmax(problem.test.errors(alike) - problem.test.errors(learnt)))
+    learned = _best(problem, house_choices(quick).margin).coef_
+    alike = -np.ones(len(learned))
+    place = int(np.argmax(problem.test.errors(alike) - problem.test.errors(learned)))
     graph, match = problem.test.graphs[place], problem.test.matches[place]
     one, other = house.pairs[90].test[place].tolist()
     target = np.empty_like(house.points[other])
     target[match] = house.points[other]
-    found = {"before learning": _matched(graph, alike).tolist(), "after learning": _matched(graph, learnt).tolist()}
+    found = {"before learning": _matched(graph, alike).tolist(), "after learning": _matched(graph, learned).tolist()}
     svg = matchings(house.points[one].tolist(), target.tolist(), match.tolist(), found)
     return svg, f"CMU house, frames {one} and {other}: matches before and after learning (max-margin)."
 
@@ -157,19 +158,19 @@ def house_problem(house: MatchingSet, separation: int, seed: int) -> Problem:
 def silhouette_choices(quick: bool) -> Choices:
     """Return fresh matchers for graphs of 20 points."""
     strengths = (0.01,) if quick else (0.01, 0.001, 1e-4)
-    parts = [GraphMatcher(l2, points=N_POINTS // 2, tol=1e-2, random_state=0) for l2 in strengths]
+    parts = [GraphMatcher(Likelihood(part_size=N_POINTS // 2), l2=l2, tol=1e-2, random_state=0) for l2 in strengths]
     return Choices(_margin_choices((0.1,) if quick else (10.0, 1.0, 0.1, 0.01)), parts)
 
 
 def house_choices(quick: bool) -> Choices:
     """Return fresh matchers for graphs of 30 points."""
     strengths, steps = ((0.001,), 10) if quick else ((0.01, 0.001, 1e-4), 60)
-    sampled = [GraphMatcher(l2, expectation="sample", max_iter=steps, random_state=0) for l2 in strengths]
+    sampled = [GraphMatcher(Likelihood("sample"), l2=l2, max_iter=steps, random_state=0) for l2 in strengths]
     return Choices(_margin_choices((0.1,) if quick else (10.0, 1.0, 0.1)), sampled)
 
 
 def _margin_choices(strengths: Sequence[float]) -> list[GraphMatcher]:
-    return [GraphMatcher(l2, "max-margin", tol=1e-2, max_iter=2000) for l2 in strengths]
+    return [GraphMatcher("max-margin", l2=l2, tol=1e-2, max_iter=2000) for l2 in strengths]
 
 
 def _systems(problem: Problem, choices: Choices, whole: bool) -> Iterator[tuple[str, Floats]]:
@@ -179,7 +180,7 @@ def _systems(problem: Problem, choices: Choices, whole: bool) -> Iterator[tuple[
     likelihood = _best(problem, choices.likelihood)
     yield LIKELIHOOD, problem.test.errors(likelihood.coef_)
     if whole:
-        at_once = GraphMatcher(likelihood.l2_, tol=1e-2).fit(problem.train.graphs, problem.train.matches)
+        at_once = GraphMatcher(l2=likelihood.l2_, tol=1e-2).fit(problem.train.graphs, problem.train.matches)
         yield WHOLE, problem.test.errors(at_once.coef_)
 
 

@@ -21,6 +21,7 @@ from slatewise import metrics
 from slatewise.core.progress import track
 from slatewise.core.results import ConvergenceWarning
 from slatewise.matching.ranker import MatchingRanker
+from slatewise.matching.slates import Slates
 from slatewise_papers import rankmatch_systems as systems
 from slatewise_papers._reproduction import Row
 from slatewise_papers.rankmatch_data import Floats, Fold, RankingProblem, Rows
@@ -112,7 +113,8 @@ def table_1(problem: RankingProblem, quick: bool = False) -> list[Row]:
         fraction = 0.4 if size < 20 else 1e-9
         sizes = np.unique(train.qid, return_counts=True)[1]
         observations = int(np.maximum(1, np.rint(fraction * size * sizes)).sum())
-        ranker = MatchingRanker(M=size, subsets=fraction, repeats=1, surrogate=surrogate, random_state=0, absent="skip")
+        slates = Slates(size, fraction, repeats=1, missing="skip")
+        ranker = MatchingRanker(slates, surrogate=surrogate, random_state=0)
         few = train.of(np.flatnonzero(train.qid == train.qid[0]))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -20,7 +21,7 @@ from slatewise.core.groups import group_rows
 from slatewise.core.results import ConvergenceWarning, Params
 from slatewise.matching.problems import slate_hinge, slate_likelihood, whole_likelihood
 from slatewise.matching.ranker import MOST_BY_DEFAULT
-from slatewise.matching.slates import RatedLists, fraction_of_slates
+from slatewise.matching.slates import RatedLists, drawn_slates
 from slatewise.matching.training import MakeProblem, held_out_path
 from slatewise.metric_learning.margin_ranker import MarginRanker
 from slatewise_papers.learners.adarank import fit_adarank
@@ -51,13 +52,17 @@ class Slating(NamedTuple):
         train, validation = _rated(fold.train), _rated(fold.validation)
         n_ratings = len(np.unique(train.ratings))
         size = int(np.clip(n_ratings, 2, MOST_BY_DEFAULT)) if self.size is None else self.size
-        c, draw = np.arange(size - 1, -1, -1, dtype=np.float64), fraction_of_slates(self.fraction)
+        c, draw = np.arange(size - 1, -1, -1, dtype=np.float64), partial(drawn_slates, self.fraction)
+        executor = Executor.of(None)
         if self.surrogate == "likelihood":
-            make_problem = slate_likelihood(size, c, draw, False, Executor.of(None))
+            make_problem = partial(slate_likelihood, size=size, weights=c, draw=draw, marginal=False, executor=executor)
         else:
-            make_problem = slate_hinge(size, c, draw, float(train.ratings.min()), Executor.of(None))
+            least = float(train.ratings.min())
+            make_problem = partial(slate_hinge, size=size, weights=c, draw=draw, least=least, executor=executor)
         shown = min(size, n_ratings)
-        learned, judged = train.useful(size, shown), validation.useful(size, shown)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*lists are left out")  # as in the paper
+            learned, judged = train.useful(size, shown), validation.useful(size, shown)
         return _best_of_path(make_problem, learned, judged, seed, TOLERANCE[self.surrogate])
 
 
@@ -85,8 +90,11 @@ def whole_queries(fold: Fold, seed: int) -> Floats:
     """RankMatch on all documents of a query at once, a weight a rating: 0, 1, .."""
     train, validation = _rated(fold.train), _rated(fold.validation)
     ratings = np.unique(np.concatenate([train.ratings, validation.ratings]))
-    make_problem = whole_likelihood(ratings, np.arange(len(ratings), dtype=np.float64), Executor.of(None))
-    learned, judged = train.useful(2, 2), validation.useful(2, 2)
+    weights = np.arange(len(ratings), dtype=np.float64)
+    make_problem = partial(whole_likelihood, ratings=ratings, weights=weights, executor=Executor.of(None))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*lists are left out")  # of a single rating
+        learned, judged = train.useful(2, 2), validation.useful(2, 2)
     return fold.test.X @ _best_of_path(make_problem, learned, judged, seed, TOLERANCE["likelihood"])
 
 

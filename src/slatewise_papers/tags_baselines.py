@@ -21,7 +21,7 @@ from slatewise.core.checks import Features
 from slatewise.core.executor import ONE_THREAD
 from slatewise.cstar.base import LogisticBase
 from slatewise.cstar.logistic import Labels
-from slatewise.cstar.same_rows import merge_features
+from slatewise.cstar.rows import merge_features
 from slatewise_papers.cstar_scores import Spectrum, folds, logistic_path
 from slatewise_papers.tags_chains import Chain, fit_chain
 from slatewise_papers.tags_mlknn import Neighbours, mlknn_log_odds
@@ -141,10 +141,10 @@ class OwnBase(NamedTuple):
 
 def own_base(part: Part) -> OwnBase:
     """Learn it apart from the ranker, which keeps no scores of training rows."""
-    X, told, weight = merge_features(part.X, part.Y.astype(np.int8), np.ones(len(part.Y)))
-    out_of_fold, fitted = LogisticBase().cross_fit(X, Labels(told, weight), 0, ONE_THREAD)
-    each = np.repeat(np.arange(len(told)), weight.astype(np.int64))
-    return OwnBase(out_of_fold[each], told[each].astype(np.float64), fitted.log_odds(part.X_test))
+    X, known, weight = merge_features(part.X, part.Y.astype(np.int8), np.ones(len(part.Y)))
+    out_of_fold, fitted = LogisticBase().cross_fit(X, Labels(known, weight), 0, ONE_THREAD)
+    each = np.repeat(np.arange(len(known)), weight.astype(np.int64))
+    return OwnBase(out_of_fold[each], known[each].astype(np.float64), fitted.log_odds(part.X_test))
 
 
 # --- neighbours -------------------------------------------------------------------------------------------------------

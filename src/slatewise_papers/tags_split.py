@@ -21,6 +21,7 @@ from slatewise.core.checks import Features
 from slatewise.core.progress import track
 from slatewise.cstar.ranker import CStarRanker
 from slatewise.labeling import GivenLogOdds, LabelRanker, LabelRows, simulate
+from slatewise_papers.cstar_likelihood import LikelihoodGivenK
 from slatewise_papers.cstar_scores import Logistic
 from slatewise_papers.tags_baselines import Found, Part, as_dense, chains, mlknn, timed, tuned_logistic
 from slatewise_papers.tags_trees import boosted_trees, has_lightgbm
@@ -173,15 +174,14 @@ def _pretrained(problem: Problem, part: Part, truth: Floats) -> Measured:
     start = time.process_time()
     scorer = Logistic(standardise=problem.standardise)
     base = scorer.cross_fit(as_dense(part.X), part.Y, as_dense(part.X_test))
-    ranker = CStarRanker(scores="pretrained", surrogate="likelihood-k", C="auto", random_state=0)
-    ranker.fit(base.train, part.Y)
+    ranker = LikelihoodGivenK().fit(base.train, part.Y)
     seconds = time.process_time() - start
     return Measured(measure(ranker, base.test, truth, told=True), PRETRAINED_SETTINGS, seconds)
 
 
 def measure(ranker: LabelRanker, X: Floats, truth: Floats, told: bool) -> Floats:
     """Return FIGURES of every row."""
-    played = simulate(ranker, X, truth, told=told, random_state=0)
+    played = simulate(ranker, X, truth, count_known=told, random_state=0)
     rows = LabelRows.of(ranker, X, truth.sum(axis=1) if told else None)
     margins = rows.margins(np.full(truth.shape, -1, dtype=np.int8))
     return np.column_stack([played.per_list, metrics.AP().per_list(truth, margins)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, issparse
 
-from slatewise import GraphMatcher, MarginRanker, MetricRanker, load, metrics
+from slatewise import GraphMatcher, MarginRanker, MetricRanker, kernels, load, losses, metrics
 from slatewise.cli.inputs import PairColumns
 from slatewise.cli.tasks import _features, task_named, task_of
 from slatewise.data import write_npz
@@ -36,6 +36,21 @@ def test_rows_rank_the_training_rows(rows: str, tmp_path: Path) -> None:
     precision, mean = task.evaluate(model, rows, [metrics.Precision(1), metrics.AP()])
     assert precision == 1.0
     assert 0 < mean <= 1
+
+
+def test_the_loss_and_the_kernel_of_a_distance_have_parameters(rows: str) -> None:
+    model = task_named("metric").make(["loss__k=2", "loss=precision", "kernel__gamma=0.5", "kernel=rbf"])
+    assert (model.loss, model.kernel) == (losses.Precision(2), kernels.Rbf(0.5))
+    with pytest.raises(
+        ValueError, match="--param loss__k: expected a parameter of loss='precision' or 'ndcg' or 'knn'"
+    ):
+        task_named("metric").make(["loss__k=2"])
+
+
+def test_a_distance_of_lists_is_not_measured_by_classes(rows: str) -> None:
+    model = MetricRanker().fit([[0.0, 1.0], [1.0, 1.0], [5.0, 1.0]], relevance=[[0, 1, 0], [1, 0, 0], [0, 1, 0]])
+    with pytest.raises(ValueError, match="model: expected one fitted on rows with classes"):
+        task_named("metric").evaluate(model, rows, [metrics.AP()])
 
 
 def test_distances_of_rows_far_from_zero_are_not_lost(tmp_path: Path) -> None:

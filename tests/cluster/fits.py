@@ -4,11 +4,12 @@ from hashlib import sha256
 
 import numpy as np
 
-from slatewise import CStarRanker, GraphMatcher, MarginRanker, MatchingRanker, MetricRanker, datasets
+from slatewise import CStarMarginRanker, CStarRanker, GraphMatcher, MarginRanker, MatchingRanker, MetricRanker, datasets
+from slatewise.matching import Likelihood, Sample, Slates
 
 BLOCKS = {
     "slatewise.metric_learning.margin_hinge.BLOCK_BYTES": 1 << 11,
-    "slatewise.metric_learning.mahalanobis.BLOCK_BYTES": 1 << 13,
+    "slatewise.metric_learning.distance.BLOCK_BYTES": 1 << 13,
     "slatewise.cstar.hinge.BLOCK_BYTES": 1 << 11,
     "slatewise.cstar.adjusted._TERMS": 1,
     "slatewise.cstar.adjusted._ROWS": 16,
@@ -21,39 +22,42 @@ BLOCKS = {
 
 
 def documents(kind, **settings):
-    def fit(**more):
+    def fit(n_jobs=None, **run):
         queries = datasets.make_queries(n_queries=30, random_state=5)
-        return kind(**settings, **more).fit(queries.X, queries.y, qid=queries.qid)
+        return kind(**settings, n_jobs=n_jobs).fit(queries.X, queries.y, qid=queries.qid, **run)
 
     return fit
 
 
 def tags(**settings):
-    def fit(**more):
+    def fit(callbacks=None, checkpoint=None, **more):
         scenes = datasets.make_label_scenes(n_rows=150, random_state=3)
-        X = np.asarray(scenes.marginals(scenes.X)) if settings.get("scores") == "pretrained" else scenes.X
-        if settings.get("scores") == "pretrained":
+        is_given = settings.get("base") == "precomputed"
+        X = np.asarray(scenes.marginals(scenes.X)) if is_given else scenes.X
+        if is_given:
             X = np.log(np.clip(X, 0.01, 0.99) / (1.0 - np.clip(X, 0.01, 0.99)))
-        return CStarRanker(core=[0, 1], C=1.0, **settings, **more).fit(X, scenes.Y)
+        kind = CStarMarginRanker if "solver" in settings else CStarRanker
+        ranker = kind(core=[0, 1], C=1.0, **settings, **more)
+        return ranker.fit(X, scenes.Y, callbacks=callbacks, checkpoint=checkpoint)
 
     return fit
 
 
 def classes(**settings):
-    def fit(**more):
+    def fit(callbacks=None, checkpoint=None, **more):
         rng = np.random.default_rng(0)
         y = rng.integers(0, 3, 90)
         X = rng.normal(size=(90, 4)) + y[:, None] * np.array([1.0, 0.5, 0.0, 0.0])
-        return MetricRanker(**settings, **more).fit(X, y)
+        return MetricRanker(**settings, **more).fit(X, y, callbacks=callbacks, checkpoint=checkpoint)
 
     return fit
 
 
 def outlines(**settings):
-    def fit(**more):
+    def fit(n_jobs=None, **run):
         pairs = datasets.make_silhouettes(n_pairs=10, n_points=6, random_state=2)
         edges = [datasets.edge_features(a, b) for a, b in zip(pairs.source, pairs.target, strict=True)]
-        return GraphMatcher(l2=0.1, **settings, **more).fit(edges, list(pairs.matches))
+        return GraphMatcher(l2=0.1, **settings, n_jobs=n_jobs).fit(edges, list(pairs.matches), **run)
 
     return fit
 
@@ -61,21 +65,24 @@ def outlines(**settings):
 FITS = {
     "margin map": documents(MarginRanker, tol=1e-2),
     "margin auc": documents(MarginRanker, loss="auc", tol=1e-2),
-    "cstar likelihood": tags(scores="pretrained"),
-    "cstar likelihood of k": tags(scores="pretrained", surrogate="likelihood-k"),
-    "cstar bundle, linear": tags(scores="linear", surrogate="max-margin", learner="bundle", tol=0.1),
+    "cstar": tags(base="precomputed"),
+    "cstar margin, bundle": tags(solver="bundle", tol=0.1),
     "cstar with a base": tags(),
     "metric map": classes(loss="map", C=10.0, tol=1e-2),
     "metric auc, diagonal": classes(loss="auc", regularizer="diagonal", tol=1e-2),
-    "matching slates": documents(MatchingRanker, l2=0.01, repeats=2),
-    "matching, tied": documents(MatchingRanker, M=3, l2=0.01, repeats=1, ties="marginal", c="rating"),
-    "matching whole": documents(MatchingRanker, subsets="whole", l2=0.01),
-    "matching whole, max-margin": documents(MatchingRanker, subsets="whole", surrogate="max-margin", l2=0.1, tol=0.05),
-    "matching max-margin": documents(MatchingRanker, M=3, surrogate="max-margin", l2=0.1, repeats=1, tol=0.05),
+    "matching slates": documents(MatchingRanker, slates=Slates(repeats=2), l2=0.01),
+    "matching, tied": documents(
+        MatchingRanker, slates=Slates(3, repeats=1, ties="marginal", position_weights="rating"), l2=0.01
+    ),
+    "matching whole": documents(MatchingRanker, slates="whole", l2=0.01),
+    "matching whole, max-margin": documents(MatchingRanker, slates="whole", surrogate="max-margin", l2=0.1, tol=0.05),
+    "matching max-margin": documents(
+        MatchingRanker, slates=Slates(3, repeats=1), surrogate="max-margin", l2=0.1, tol=0.05
+    ),
     "graph exact": outlines(),
     "graph max-margin": outlines(surrogate="max-margin", tol=0.05),
-    "graph bethe": outlines(expectation="bethe"),
-    "graph drawn": outlines(expectation="sample", n_samples=5, max_iter=3),
+    "graph bethe": outlines(surrogate=Likelihood("bethe")),
+    "graph drawn": outlines(surrogate=Likelihood(Sample(5)), max_iter=3),
 }
 
 

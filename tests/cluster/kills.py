@@ -27,7 +27,7 @@ from tests.cluster.fits import FITS, learned
 
 from slatewise import cluster
 
-LEARNERS = ("margin map", "cstar likelihood", "matching slates")
+LEARNERS = ("margin map", "cstar", "matching slates")
 
 
 def fit(name: str, **more: object) -> str:

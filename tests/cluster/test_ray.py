@@ -19,7 +19,7 @@ pytest.importorskip("ray", reason="Ray is not installed: pip install 'slatewise[
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore::UserWarning")]
 
 
-LEARNERS = ("margin map", "cstar likelihood", "cstar bundle, linear", "metric map", "matching slates", "graph exact")
+LEARNERS = ("margin map", "cstar", "cstar margin, bundle", "metric map", "matching slates", "graph exact")
 """One fit of each learner; all settings are tried without Ray."""
 
 

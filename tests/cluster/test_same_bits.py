@@ -6,7 +6,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from tests.cluster.fits import BLOCKS, FITS, learned
 from tests.cluster.pretend import PretendWorkers
 
-from slatewise import CStarRanker, LatentRanker, MarginRanker, MetricRanker, datasets
+from slatewise import CStarMarginRanker, LatentRanker, MarginRanker, MetricRanker, datasets
 from slatewise.core.executor import on_cluster
 
 QUIETLY = pytest.mark.filterwarnings("ignore::UserWarning")  # rough fits of little data, and what they warn of
@@ -33,8 +33,8 @@ def test_workers_change_no_bit(many_blocks, name):
 
 def test_what_trains_on_one_machine_is_refused_by_name():
     with on_cluster(PretendWorkers(2)):
-        with pytest.raises(ValueError, match=r"cluster: expected learner='bundle', .* found learner='bcfw', which"):
-            CStarRanker(scores="linear", surrogate="max-margin").fit([[0.0], [1.0]], [[0, 1], [1, 0]])
+        with pytest.raises(ValueError, match=r"cluster: expected solver='bundle', .* found solver='bcfw', which"):
+            CStarMarginRanker().fit([[0.0], [1.0]], [[0, 1], [1, 0]])
         with pytest.raises(ValueError, match=r"cluster: expected a ranker that was fitted before .* WARP training"):
             LatentRanker().fit([0, 1, 2], [0, 1, 1])
         with pytest.raises(ValueError, match=r"cluster: expected device=None, .* found device='cuda', which trains on"):
@@ -64,7 +64,7 @@ class Killed(BaseException):
 
 
 @QUIETLY
-@pytest.mark.parametrize("name", ["margin map", "cstar likelihood", "matching slates", "metric map"])
+@pytest.mark.parametrize("name", ["margin map", "cstar", "matching slates", "metric map"])
 def test_a_driver_that_was_killed_goes_on_with_other_workers(many_blocks, tmp_path, name):
     def kill(found):
         if found.round == 3:

@@ -13,6 +13,7 @@ from tests.cluster.pretend import PretendWorkers
 
 from slatewise import (
     BestFeatureRanker,
+    CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
     MarginRanker,
@@ -20,9 +21,11 @@ from slatewise import (
     MetricRanker,
     cluster,
     datasets,
+    losses,
 )
 from slatewise.core.executor import Executor, on_cluster
 from slatewise.errors import DataError
+from slatewise.matching import Slates
 
 
 def rows(seed=0, n_lists=60):
@@ -55,16 +58,16 @@ def many_blocks(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("settings", [{}, {"loss": "auc"}, {"threshold": 2.0}, {"loss": "auc", "threshold": 2.0}])
-def test_a_source_has_the_bits_of_arrays(tmp_path, many_blocks, settings):
+@pytest.mark.parametrize("loss", ["map", "auc", losses.MAP(threshold=2.0), losses.AUC(threshold=2.0)], ids=str)
+def test_a_source_has_the_bits_of_arrays(tmp_path, many_blocks, loss):
     X, y, qid = rows()
     written(tmp_path, X, y, qid)
     source = cluster.source(tmp_path / "*.parquet", labels="grade", qid="q")
     assert source.n_rows == len(y)
-    arrays = MarginRanker(**settings, tol=1e-2).fit(X, y, qid=qid)
-    alone = MarginRanker(**settings, tol=1e-2).fit(source)
+    arrays = MarginRanker(loss, tol=1e-2).fit(X, y, qid=qid)
+    alone = MarginRanker(loss, tol=1e-2).fit(source)
     with on_cluster(PretendWorkers(3)):
-        on_workers = MarginRanker(**settings, tol=1e-2).fit(source)
+        on_workers = MarginRanker(loss, tol=1e-2).fit(source)
     assert learned(arrays) == learned(alone) == learned(on_workers)
     assert alone.model_card_.data_sha256 == on_workers.model_card_.data_sha256
     assert alone.model_card_.n_lists == arrays.model_card_.n_lists == 60
@@ -81,7 +84,12 @@ def alike(make, arrays, source):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
-    "settings", [{"repeats": 2}, {"subsets": "whole"}, {"M": 3, "surrogate": "max-margin", "repeats": 1, "tol": 0.05}]
+    "settings",
+    [
+        {"slates": Slates(repeats=2)},
+        {"slates": "whole"},
+        {"slates": Slates(3, repeats=1), "surrogate": "max-margin", "tol": 0.05},
+    ],
 )
 def test_slates_of_a_source_have_the_bits_of_arrays(tmp_path, many_blocks, settings):
     X, y, qid = rows()
@@ -106,30 +114,30 @@ def tagged(folder, *, some_unknown):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
-    ("scores", "settings"),
+    ("kind", "settings"),
     [
-        ("pretrained", {"core": [0, 1], "C": 1.0}),
-        ("pretrained", {"core": 2}),
-        ("linear", {"core": 2, "C": 1.0, "surrogate": "max-margin", "learner": "bundle", "tol": 0.1}),
+        (CStarRanker, {"base": "precomputed", "core": [0, 1], "C": 1.0}),
+        (CStarRanker, {"base": "precomputed", "core": 2}),
+        (CStarMarginRanker, {"core": 2, "C": 1.0, "solver": "bundle", "tol": 0.1}),
     ],
 )
-def test_labels_of_a_source_have_the_bits_of_arrays(tmp_path, many_blocks, monkeypatch, scores, settings):
+def test_labels_of_a_source_have_the_bits_of_arrays(tmp_path, many_blocks, monkeypatch, kind, settings):
     monkeypatch.setattr("slatewise.cstar.subset_choice._MOST_ROWS", 60)
-    X, Y, odds, columns = tagged(tmp_path, some_unknown=scores == "pretrained" and settings["core"] == 2)
-    features = columns["odds"] if scores == "pretrained" else columns["x"]
+    X, Y, odds, columns = tagged(tmp_path, some_unknown=kind is CStarRanker and settings["core"] == 2)
+    features = columns["odds"] if kind is CStarRanker else columns["x"]
     source = cluster.source(tmp_path / "tags.parquet", features=features, labels=columns["label"])
-    given = odds if scores == "pretrained" else X
+    given = odds if kind is CStarRanker else X
     names = columns["label"]
     alike(
-        lambda: CStarRanker(scores=scores, **settings),
+        lambda: kind(**settings),
         lambda r: r.fit(given, Y, label_names=names),
         lambda r: r.fit(source),
     )
     np.savez(tmp_path / "tags.npz", X=given, Y=Y, label_names=names)
     archive = cluster.source(tmp_path / "tags.npz", labels="Y")
     assert len(archive.groups) > 3
-    fit = CStarRanker(scores=scores, **settings).fit(archive)
-    assert learned(fit) == learned(CStarRanker(scores=scores, **settings).fit(source))
+    fit = kind(**settings).fit(archive)
+    assert learned(fit) == learned(kind(**settings).fit(source))
     assert fit.label_names_.tolist() == names
 
 
@@ -196,10 +204,10 @@ def test_what_a_format_cannot_say_is_named(tmp_path):
     with pytest.raises(DataError, match=r"rows.npz\[Z\]: expected two dimensions"):
         cluster.source(tmp_path / "rows.npz", features="Z")
     with pytest.raises(ValueError, match="labels: expected Parquet or npz for sets of labels, found SVMlight"):
-        CStarRanker(scores="pretrained").fit(cluster.source(tmp_path / "rows.svm", features=1))
+        CStarRanker("precomputed").fit(cluster.source(tmp_path / "rows.svm", features=1))
     np.savez(tmp_path / "tags.npz", X=np.zeros((2, 2)), Y=[[0, 1], [1, 3]])
     with pytest.raises(DataError, match=r"tags.npz\[Y\], row 1: expected 0, 1, or a missing value, found 3"):
-        CStarRanker(scores="pretrained").fit(cluster.source(tmp_path / "tags.npz", labels="Y"))
+        CStarRanker("precomputed").fit(cluster.source(tmp_path / "tags.npz", labels="Y"))
     for name, member, message in (
         ("X", [[1.0], [np.nan]], r"\[X\], column 0, row 1: expected a finite number, found nan"),
         ("X", [["1"], ["2"]], r"\[X\]: expected 1 columns of numbers, found <U1"),
@@ -268,7 +276,7 @@ def test_a_column_of_another_kind_is_named(tmp_path, column, values, message):
     pyarrow.parquet.write_table(pyarrow.table({**table, column: values}), tmp_path / "rows.parquet")
     with pytest.raises(DataError, match=message):  # noqa: PT012
         found = cluster.source(tmp_path / "rows.parquet", features=["f", "g"], labels=["tag", "tog"], qid="q")
-        CStarRanker(scores="pretrained").fit(found)
+        CStarRanker("precomputed").fit(found)
 
 
 def test_kinds_of_columns_that_say_the_same_are_read_the_same(tmp_path):
@@ -295,24 +303,24 @@ def test_kinds_of_columns_that_say_the_same_are_read_the_same(tmp_path):
     assert len(source.lists(Executor(1))) == 60
 
 
-LINEAR = {"scores": "linear", "surrogate": "max-margin", "learner": "bundle", "C": 1.0}
+BUNDLE = {"solver": "bundle", "C": 1.0}
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("ranker", "message"),
     [
-        ({}, "base: expected scores='pretrained' or 'linear' with a source, found scores='base'"),
-        ({**LINEAR, "scores": "rbf"}, "scores: expected 'pretrained' or 'linear' with a source"),
-        ({"scores": "pretrained", "surrogate": "likelihood-k"}, "surrogate: expected 'likelihood' for given scores"),
-        ({**LINEAR, "learner": "bcfw"}, "learner: expected 'bundle' with a source, found 'bcfw'"),
-        ({**LINEAR, "C": "auto"}, "C: expected a number with a source"),
-        ({**LINEAR, "k": 2}, "k: expected 'relevant' with a source, found 2"),
+        (CStarRanker(), "base: expected 'precomputed' with a source, found None"),
+        (CStarMarginRanker("rbf", **BUNDLE), "unary: expected 'linear' with a source, found 'rbf'"),
+        (CStarMarginRanker(C=1.0), "solver: expected 'bundle' with a source, found 'bcfw'"),
+        (CStarMarginRanker(solver="bundle"), "C: expected a number with a source"),
+        (CStarMarginRanker(**BUNDLE, k=2), "k: expected 'relevant' with a source, found 2"),
+        (CStarMarginRanker(**BUNDLE, core_selection="gain"), "core_selection: expected 'information' with a source"),
     ],
 )
-def test_what_labels_in_files_are_not_learnt_by_is_named(tmp_path, settings, message):
+def test_settings_that_need_rows_in_memory_are_refused_with_a_source(tmp_path, ranker, message):
     np.savez(tmp_path / "tags.npz", X=[[1.0, -1.0], [-1.0, 1.0]], Y=[[1, 0], [0, 1]])
     with pytest.raises(ValueError, match=message):
-        CStarRanker(**settings).fit(cluster.source(tmp_path / "tags.npz", labels="Y"))
+        ranker.fit(cluster.source(tmp_path / "tags.npz", labels="Y"))
 
 
 def test_any_run_of_rows_can_be_read(tmp_path):

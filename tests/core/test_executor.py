@@ -3,6 +3,7 @@
 import os
 import threading
 from contextlib import nullcontext, suppress
+from functools import partial
 from itertools import permutations
 
 import joblib
@@ -221,7 +222,7 @@ def test_overlapping_fits_leave_the_number_they_found(two_blas_threads):
         assert first_ended.wait(60)
 
     fits = [
-        threading.Thread(target=CStarRanker(core=1, callbacks=[callback]).fit, args=(scenes.X, scenes.Y))
+        threading.Thread(target=partial(CStarRanker(core=1).fit, callbacks=[callback]), args=(scenes.X, scenes.Y))
         for callback in (first, second)
     ]
     for fit in fits:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 import slatewise
 from slatewise import datasets
 from slatewise.core.rankings import Rankings, rank_rows
+from slatewise.matching import Slates
 
 MADE = datasets.make_queries(n_queries=6, random_state=0)
 ROWS, RATINGS, QID = MADE.X, MADE.y, MADE.qid
@@ -17,11 +18,12 @@ SOME_LEFT = [["tea"], ["tea", "cup"]], 3  # sessions of which different numbers 
 
 ANSWERS = {
     "BestFeatureRanker": lambda new: new().fit(ROWS, RATINGS, qid=QID).rank(ROWS, QID),
+    "CStarMarginRanker": lambda kind: kind(core=0, C=1.0).fit(ROWS, LABELS).rank(ROWS, 2),
     "CStarRanker": lambda new: new(core=0, C=1.0).fit(ROWS, LABELS).rank(ROWS, 2),
     "SessionCooccurrence": lambda new: new().fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),
     "LatentRanker": lambda new: new(**FEW_EPOCHS, base=None).fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),
     "MarginRanker": lambda new: new(tol=0.3).fit(ROWS, RATINGS, qid=QID).rank(ROWS, QID),
-    "MatchingRanker": lambda new: new(M=3, tol=0.3, random_state=0).fit(ROWS, RATINGS, qid=QID).rank(ROWS, QID),
+    "MatchingRanker": lambda new: new(Slates(3), tol=0.3, random_state=0).fit(ROWS, RATINGS, qid=QID).rank(ROWS, QID),
     "MetricRanker": lambda new: new(C=100.0, tol=0.5).fit(ROWS, np.arange(len(ROWS)) % 3).rank(ROWS[:3], 2),
     "SessionBlend": lambda new: new().fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),
     "SessionNeighbors": lambda new: new().fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),

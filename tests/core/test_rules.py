@@ -10,19 +10,27 @@ import pytest
 
 from slatewise import (
     BestFeatureRanker,
+    CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
+    LatentFeatureRanker,
     LatentRanker,
     MarginRanker,
     MatchingRanker,
     MetricRanker,
-    SessionBlend,
     SessionCooccurrence,
     SessionNeighbors,
+    SessionRanker,
     StructuredReranker,
 )
 from slatewise.core import rules
+from slatewise.core.declarations import params_of
 from slatewise.core.executor import thread_count
+from slatewise.factors import Blocked, Factors, Gpu, Sampled, Stages, Warp
+from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf
+from slatewise.losses import AUC, KNN, MAP, MRR, NDCG, Precision
+from slatewise.matching import AllSlates, Likelihood, Sample, Slates, WholeQueries
+from slatewise.sessions import Blend
 
 X = np.array([[3.0, 1.0], [1.0, 2.0], [2.0, 5.0], [9.0, 4.0], [0.5, 0.25], [4.0, 4.5]])
 LABELS = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 1]])
@@ -31,13 +39,15 @@ IDS = (np.array([0, 1, 2, 0, 1, 2]), np.array([1, 2, 0, 2, 0, 1]))
 FITS = {
     BestFeatureRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
     SessionCooccurrence: lambda ranker: ranker.fit([[0, 1], [1, 2]]),
+    CStarMarginRanker: lambda ranker: ranker.fit(X, LABELS),
     CStarRanker: lambda ranker: ranker.fit(X, LABELS),
     GraphMatcher: lambda matcher: matcher.fit(GRAPHS, [[0, 1]]),
     LatentRanker: lambda ranker: ranker.fit(*IDS),
     MarginRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
     MatchingRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
     MetricRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
-    SessionBlend: lambda ranker: ranker.fit([[0, 1], [1, 2]]),
+    LatentFeatureRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
+    SessionRanker: lambda ranker: ranker.fit([[0, 1], [1, 2]]),
     SessionNeighbors: lambda ranker: ranker.fit([[0, 1], [1, 2]]),
     StructuredReranker: lambda reranker: reranker.fit(*IDS),
 }
@@ -80,18 +90,15 @@ ALLOWED = {
     **dict.fromkeys(("C", "C_pair", "l2", "gamma", "tol"), NUMBER),
     "threshold": {*NUMBER, "0", "-1", "-2", "-0.5"},
     "unmatched": {*NUMBER, "0", "-1", "-2", "-0.5"},
-    **dict.fromkeys(("learning_rate", "stage_learning_rate"), NUMBER - {"1e300", "1e-300"}),
+    "learning_rate": NUMBER - {"1e300", "1e-300"},
     "max_norm": {"2.5", "3.0"},
-    "stage_norm": {"2.5", "3.0"},
     "base_scale": NUMBER - {"1e300", "1e-300"},
-    "alpha": {*NUMBER, "0"},
-    "own_weight": {"2.5", "3.0", "1e-300", "0"},
     "decay": {"auto"},
+    "dropout": {"0", "1e-300"},
     **{name: {"2.5", "3.0", "1e-300", "0", "auto"} for name in ("last_weight", "repeat_weight", "backward")},
     "reach": {*NUMBER, "None", "auto"} - {"1e300"},
     "row_power": {"0", "1e-300", "auto"},
     "validation_fraction": {"0", "1e-300"},
-    "subsets": {"2.5", "3.0", "1e-300"},
     "core": {"0", "auto"},
     "targets": {"auto"},
     "random_state": {"0", "None", *WHOLE},
@@ -100,19 +107,25 @@ ALLOWED = {
     "device": {"None"},
     "checkpoint": {"None", "auto", "7", "no such thing"},
 }
-OF_SESSIONS = {"window": {"None"}, "dropout": {"0", "1e-300", "auto"}, "base": {"None", "auto"}}
-MAY_BE_NONE = ("base", "C_pair", "gamma", "threshold", "batch_size", "max_draws", "M", "tol", "n_components")
-MAY_BE_AUTO = ("C", "l2", "points", "unmatched", "learning_rate", "max_norm", "stage_learning_rate", "stage_norm")
+OF_SESSIONS = {"window": {"None"}, "base": {"None"}, "factors": {"None"}}
+MAY_BE_NONE = ("base", "C_pair", "gamma", "threshold", "batch_size", "max_draws", "tol", "n_components")
+MAY_BE_AUTO = (
+    "C",
+    "l2",
+    "unmatched",
+    "learning_rate",
+    "max_norm",
+)
 
 
 def allowed(estimator, parameter):
     default = inspect.signature(estimator).parameters[parameter].default
     names = set(ALLOWED.get(parameter, ()))
-    if parameter == "points" or (parameter in MAY_BE_NONE and default is None):
+    if parameter in MAY_BE_NONE and default is None:
         names.add("None")
-    if estimator is LatentRanker:
+    if estimator is SessionRanker:
         names |= OF_SESSIONS.get(parameter, set())
-    if parameter == "tol" and estimator in (CStarRanker, GraphMatcher):
+    if parameter == "tol" and estimator in (CStarMarginRanker, CStarRanker, GraphMatcher):
         names.add("0")
     if parameter in MAY_BE_AUTO and estimator not in (MetricRanker, StructuredReranker):
         names.add("auto")
@@ -147,6 +160,43 @@ def test_fit_refuses_every_bad_value_by_name():
         message = refusal(*triple.values)
         assert re.fullmatch(rf"{triple.values[1]}: expected .+, found .+", message), f"{triple.id}: {message}"
         assert len(message) < 400, triple.id
+
+
+SETTINGS = (
+    *(AUC, KNN, MAP, MRR, NDCG, Precision),
+    *(Chi2, Intersection, Precomputed, Rbf),
+    *(AllSlates, Likelihood, Sample, Slates, WholeQueries),
+    *(Blend, Blocked, Factors, Gpu, Sampled, Stages, Warp),
+)
+# What fields allow, by hand.
+FIELDS = {
+    "alpha": {*NUMBER, "0"},
+    **{name: {"None"} for name in ("batch_size", "max_draws", "window")},
+    "dropout": {"0", "1e-300"},
+    "learning_rate": {*NUMBER, "auto"} - {"1e300", "1e-300"},
+    "max_norm": {"2.5", "3.0", "auto"},
+    "self_weight": {"2.5", "3.0", "1e-300", "0"},
+    "gamma": {*NUMBER, "None"},
+    "n_basis": {"None"},
+    "part_size": {"None", "auto"},
+    "position_weights": {"negative numbers"},
+    "rating_weights": {"negative numbers"},
+    "share": {"2.5", "3.0", "1e-300"},
+    "size": {"None"},
+    "threshold": {*NUMBER, "0", "-1", "-2", "-0.5", "None"},
+}
+
+
+@pytest.mark.parametrize("kind", SETTINGS, ids=lambda kind: kind.__name__)
+def test_settings_refuse_every_bad_value_by_name(kind):
+    for field in params_of(kind):
+        for name, value in ANYTHING.items():
+            if name in FIELDS.get(field, set()):
+                kind(**{field: value})
+                continue
+            with pytest.raises(ValueError, match=rf"^{kind.__name__}\.{field}: expected .+, found .+") as caught:
+                kind(**{field: value})
+            assert len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize("estimator", FITS, ids=lambda estimator: estimator.__name__)

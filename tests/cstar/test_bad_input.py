@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from slatewise import CStarRanker, datasets
+from slatewise import CStarMarginRanker, CStarRanker, datasets
 
 SCENES = datasets.make_label_scenes(40, n_labels=4, n_groups=1, random_state=1)
 X, Y = SCENES.X, SCENES.Y.astype(float)
@@ -17,8 +17,8 @@ NAMES = ["car", "road", "sea", "sky"]
 SETS = [{name for name, there in zip(NAMES, row, strict=True) if there} for row in Y]
 CLASSES = np.array(["high", "low", "mid"])[np.arange(40) % 3]
 ALL = np.ones(Y.shape, dtype=bool)
-HINGE = {"scores": "linear", "surrogate": "max-margin"}
-GIVEN = {"scores": "pretrained"}
+HINGE = {"kind": CStarMarginRanker}
+GIVEN = {"base": "precomputed"}
 
 
 def put(array, value, place=(3, 1)):
@@ -42,8 +42,8 @@ class SaysNoScores(ClassifierMixin, BaseEstimator):
         return self
 
 
-def quick(**settings):
-    return CStarRanker(**{"core": 1, "C": 0.3, **settings})
+def quick(kind=CStarRanker, **settings):
+    return kind(**{"core": 1, "C": 0.3, **settings})
 
 
 FITS = {
@@ -53,8 +53,7 @@ FITS = {
     "0.5 beside -1": ({}, X, put(put(Y, 0.5), -1, (0, 0)), {}, r"y: expected 0 and 1, found 0.5 in row 3, column 1$"),
     "infinity": ({}, X, put(Y, np.inf), {}, r"y: expected 0 and 1, found inf in row 3, column 1 \(NaN and inf"),
     "sparse -2": ({}, X, csr_array(put(Y, -2)), {}, "y: expected 0 and 1, found -2.0 in row 3, column 1"),
-    "NaN, max-margin": (HINGE, X, put(Y, np.nan), {}, "y: expected 0 and 1 unless surrogate is 'likelihood', found"),
-    "-1, given k": ({"surrogate": "likelihood-k"}, X, put(Y, -1), {}, "y: expected 0 and 1 unless surrogate is"),
+    "NaN, max-margin": (HINGE, X, put(Y, np.nan), {}, "y: expected 0 and 1, found row 3, label 1 not known"),
     "complex": ({}, X, Y.astype(complex), {}, "y: expected 0 and 1, found dtype complex128"),
     "three dimensions": ({}, X, Y[:, :, None], {}, r"y: expected \(40, labels\) or \(40,\), found shape \(40, 4, 1\)"),
     "none": ({}, X, None, {}, "y: expected one row of labels per row of X, found None"),
@@ -67,7 +66,7 @@ FITS = {
     "none, max-margin": (HINGE, X, np.zeros(Y.shape), {}, "y: expected a row with a relevant label, found none"),
     "empty sets": ({}, X, [set()] * 40, {"label_names": NAMES}, "y: expected a row with a relevant label, found none"),
     "nothing known": ({}, X, np.full(Y.shape, -1), {}, "y: expected a row of which some label is known, found none"),
-    "only yes": ({}, X, np.where(Y > 0, 1, np.nan), {}, "y: expected 0 where a label is not there, found only 1 and"),
+    "only yes": ({}, X, np.where(Y > 0, 1, np.nan), {}, "y: expected 0 for labels that do not apply, found only 1 and"),
     "nobody asked": ({}, X, Y, {"answered": ~ALL}, "y: expected a row of which some label is known, found none"),
     "asked, shape": ({}, X, Y, {"answered": ALL[:, 1:]}, r"answered: expected .* \(40, 4\), found bool of shape"),
     "asked, numbers": ({}, X, Y, {"answered": Y}, "answered: expected a matrix of True and False, .* found float64 of"),
@@ -119,10 +118,10 @@ FITS = {
     "X, no rows": ({}, X[:0], Y[:0], {}, r"0 sample\(s\)"),
     "X, no columns": ({}, X[:, :0], Y, {}, r"0 feature\(s\)"),
     "base, regressor": ({"base": Ridge()}, X, Y, {}, "base: expected a classifier, found Ridge"),
-    "base, a class": ({"base": LogisticRegression}, X, Y, {}, "base: expected None or 'svc' or a classifier with fit"),
-    "base, a name": ({"base": "logistic"}, X, Y, {}, "base: expected None or 'svc' or a classifier .* found"),
+    "base, a class": ({"base": LogisticRegression}, X, Y, {}, "base: expected None or one of svc, precomputed or a"),
+    "base, a name": ({"base": "logistic"}, X, Y, {}, "base: expected None or one of svc, precomputed or a .* found"),
     "base, no scores": ({"base": SaysNoScores()}, X, Y, {}, "base: expected a classifier with predict_proba or"),
-    "base, beside scores": ({**GIVEN, "base": "svc"}, Y, Y, {}, "base: expected None with scores='pretrained', found"),
+    "C_pair, C auto": ({"C": "auto", "C_pair": 2.0}, X, Y, {}, "C_pair: expected None with C='auto'"),
     "core, strange": ({"core": ["tree"]}, X, SETS, {}, "core: expected names of labels that fit saw, found 'tree'"),
     "core, twice": ({"core": ["sky", "sky"]}, X, SETS, {}, "core: expected each item once, found 3 again"),
     "core, too many": ({"core": 5}, X, Y, {}, "core: expected 'auto' or a number from 0 to 4 labels, found 5"),
@@ -132,7 +131,7 @@ FITS = {
 }  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore:answered. 160 of 160 known labels were not asked for")
+@pytest.mark.filterwarnings("ignore:answered. 160 of 160 known labels were volunteered")
 @pytest.mark.parametrize("name", FITS)
 def test_fit_refuses(name):
     settings, rows, y, others, message = FITS[name]
@@ -140,10 +139,10 @@ def test_fit_refuses(name):
         quick(**settings).fit(rows, y, **others)
 
 
-@pytest.mark.parametrize(("base", "rows"), [("svc", csr_array(X)), (None, csr_array(Y))], ids=["svc", "given scores"])
+@pytest.mark.parametrize(("base", "rows"), [("svc", csr_array(X)), ("precomputed", csr_array(Y))])
 def test_sparse_rows_where_none_are_taken(base, rows):
     with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
-        quick(base=base, scores="base" if base else "pretrained").fit(rows, Y)
+        quick(base=base).fit(rows, Y)
 
 
 def test_a_classifier_that_fails_says_so_itself_and_where():
@@ -220,7 +219,7 @@ def ranker():
 
 @pytest.fixture(scope="module")
 def given_k():
-    return quick(surrogate="likelihood-k").fit(X, Y, label_names=NAMES)
+    return quick(CStarMarginRanker).fit(X, Y, label_names=NAMES)
 
 
 ROWS = X[:2]
@@ -245,7 +244,7 @@ CALLS = {
     "k and a half": (lambda r: r.rank(ROWS, 1.5), "k: expected a whole number or one for each of 2 lists, found 1.5"),
     "k of other rows": (lambda r: r.rank(ROWS, [1, 2, 3]), "k: expected a whole number or one for each of 2 lists"),
     "decision": (lambda r: r.predict(ROWS, decision="best"), "decision: expected one of f1, subset, hamming, count,"),
-    "decision, k": (lambda r: r.predict(ROWS, 1, "f1"), "decision: expected None where the number of labels is told"),
+    "decision, k": (lambda r: r.predict(ROWS, 1, "f1"), "decision: expected None if the number of labels is known"),
     "X, fewer columns": (lambda r: r.rank(X[:, 1:]), "X has 7 features, but CStarRanker is expecting 8"),
     "X, NaN": (lambda r: r.rank(put(X, np.nan)), "X contains NaN"),
     "X, sparse NaN": (lambda r: r.rank(csr_array(put(X, np.nan))), "X: expected finite numbers, found nan at row 3"),
@@ -270,8 +269,6 @@ def test_answers_too_many_are_refused_only_where_k_is_counted_on(ranker, given_k
     assert [len(one) for one in ranker.rank(ROWS, known=known).lists()] == [ranker.k_, 0]
     with pytest.raises(ValueError, match=f"known: expected at most k = {given_k.k_} items in, found 4 at row 0"):
         given_k.next_question(ROWS, known)
-    with pytest.raises(ValueError, match="decision: expected None unless surrogate is 'likelihood', found 'f1'"):
-        given_k.predict(ROWS, decision="f1")
 
 
 def test_features_beyond_all_sense_are_still_ranked(ranker):

@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 from slatewise import CStarRanker, datasets
 from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.cstar.base import ForeignBase, LogisticBase, SvcBase, make_folds
+from slatewise.cstar.base import ClassifierBase, LogisticBase, SvcBase, make_folds
 from slatewise.cstar.calibration import calibrate_log_odds, calibrate_margins
 from slatewise.cstar.logistic import Labels
 
@@ -33,10 +33,10 @@ def log_loss(log_odds, labels):
 BASES = {
     "logistic": LogisticBase(),
     "svc": SvcBase(),
-    "forest": ForeignBase(RandomForestClassifier(8, random_state=0)),
-    "neighbours": ForeignBase(KNeighborsClassifier(9)),
-    "ridge": ForeignBase(RidgeClassifier()),
-    "one by one": ForeignBase(GaussianNB()),
+    "forest": ClassifierBase(RandomForestClassifier(8, random_state=0)),
+    "neighbours": ClassifierBase(KNeighborsClassifier(9)),
+    "ridge": ClassifierBase(RidgeClassifier()),
+    "one by one": ClassifierBase(GaussianNB()),
 }
 
 
@@ -64,7 +64,7 @@ def test_a_row_is_scored_by_models_that_did_not_see_its_labels(name):
 def test_sparse_rows_masks_and_threads():
     X, labels = problem(120)
     X[np.abs(X) < 0.5] = 0.0
-    labels.told[np.random.default_rng(0).random(labels.told.shape) < 0.3] = -1
+    labels.known[np.random.default_rng(0).random(labels.known.shape) < 0.3] = -1
     sparse = LogisticBase().cross_fit(csr_array(X), labels, 0, ONE_THREAD)
     assert np.abs(sparse.out_of_fold - LogisticBase().cross_fit(X, labels, 0, ONE_THREAD).out_of_fold).mean() < 0.2
     for base in (BASES["logistic"], BASES["svc"], BASES["one by one"]):
@@ -77,23 +77,23 @@ def test_sparse_rows_masks_and_threads():
 def test_many_labels_are_learnt_by_some_at_a_time(monkeypatch, form):
     """As all together but for rounding, and where the searches end; with the same bits by any number of threads."""
     X, labels = problem(90, 150)
-    labels.told[:, 7], labels.told[:20, 8] = 0, -1
+    labels.known[:, 7], labels.known[:20, 8] = 0, -1
     together = LogisticBase((1.0,)).cross_fit(form(X), labels, 0, ONE_THREAD)
     monkeypatch.setattr("slatewise.cstar.base.MANY", 70)
     one, two = (LogisticBase((1.0,)).cross_fit(form(X), labels, 0, Executor(threads)) for threads in (1, 2))
     assert one.out_of_fold.tobytes() == two.out_of_fold.tobytes()
-    assert one.fitted.arrays().coef.tobytes() == two.fitted.arrays().coef.tobytes()
-    assert one.fitted.arrays().coef.dtype == np.float32
+    assert one.fitted.coef.tobytes() == two.fitted.coef.tobytes()
+    assert one.fitted.coef.dtype == np.float32
     np.testing.assert_allclose(one.out_of_fold, together.out_of_fold, rtol=0.02, atol=0.02)
     np.testing.assert_allclose(one.fitted.log_odds(X), together.fitted.log_odds(X), rtol=0.02, atol=0.02)
-    assert LogisticBase((1.0,)).cross_fit(form(1e9 * X), labels, 0, ONE_THREAD).fitted.arrays().coef.dtype == np.float64
+    assert LogisticBase((1.0,)).cross_fit(form(1e9 * X), labels, 0, ONE_THREAD).fitted.coef.dtype == np.float64
 
 
 @pytest.mark.parametrize("name", BASES)
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_few_rows_are_told(name, n):
     X, labels = problem(n)
-    labels.told[:, 0] = 1
+    labels.known[:, 0] = 1
     if name == "neighbours":
         pytest.skip("needs nine rows")
     with pytest.warns(UserWarning, match=f"base: expected at least 5 rows for 5 folds, found {n} different ones"):
@@ -134,16 +134,16 @@ def test_margins_in_any_unit_are_the_same_log_odds():
 
 def test_weights_go_to_classifiers_that_take_them():
     X, labels = problem(60)
-    weighted = Labels(labels.told, 1.0 + np.arange(60) % 3)
-    ForeignBase(LogisticRegression()).cross_fit(X, weighted, 0, ONE_THREAD)
+    weighted = Labels(labels.known, 1.0 + np.arange(60) % 3)
+    ClassifierBase(LogisticRegression()).cross_fit(X, weighted, 0, ONE_THREAD)
     with pytest.raises(ValueError, match="sample_weight: expected equal weights, as base=KNeighborsClassifier takes"):
-        ForeignBase(KNeighborsClassifier(3)).cross_fit(X, weighted, 0, ONE_THREAD)
+        ClassifierBase(KNeighborsClassifier(3)).cross_fit(X, weighted, 0, ONE_THREAD)
 
 
 def test_what_is_no_classifier_is_refused():
     X, labels = problem(20)
     with pytest.raises(ValueError, match="base: expected a classifier, found Ridge"):
-        ForeignBase(Ridge()).cross_fit(X, labels, 0, ONE_THREAD)
+        ClassifierBase(Ridge()).cross_fit(X, labels, 0, ONE_THREAD)
 
 
 def test_five_rows_are_enough_for_silence():
@@ -163,6 +163,6 @@ def test_base_scores_are_what_the_base_says(base):
 
 
 def test_only_a_base_has_base_scores():
-    ranker = CStarRanker(scores="linear", surrogate="max-margin")
+    ranker = CStarRanker("precomputed")
     with pytest.raises(AttributeError, match="base_scores"):
         ranker.base_scores([[0.0]])

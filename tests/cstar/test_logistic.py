@@ -27,7 +27,7 @@ def judged(X, labels, strength):
     rows = (X - X.mean(axis=0)) / X.std(axis=0)
     C = strength / float((rows**2).sum() / len(rows))
     found = []
-    for answers in labels.told.T:
+    for answers in labels.known.T:
         told = answers >= 0
         model = LogisticRegression(C=C, tol=1e-10, max_iter=10_000)
         model.fit(rows[told], answers[told], sample_weight=labels.weight[told])

@@ -1,5 +1,6 @@
-"""CStarRanker as it comes: base scores, and the likelihood of sets of any size, judged by enumeration."""
+"""CStarRanker: base scores, and the likelihood of sets of any size, checked by enumeration."""
 
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -12,10 +13,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import slatewise
-from slatewise import CStarRanker, datasets
+from slatewise import CStarMarginRanker, CStarRanker, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.labeling import GivenLogOdds, Uncertainty, calibrate, simulate
-from slatewise.persistence.file import read_model
+from slatewise.persistence.file import read_model, write_model
 
 quick = partial(CStarRanker, core=2, C=0.3)
 
@@ -37,10 +38,13 @@ def ranker(scenes):
 
 
 def enumerated(ranker, scores, known=None, k=None):
-    """All sets that agree with what is known, and their probabilities; told k, by the terms for that."""
+    """All sets that agree with the known labels, and their probabilities; by the terms of a known k."""
     pair = ranker.pair_
     if k is not None:
-        scores, pair = ranker.told_[0] * scores + ranker.told_[1], ranker.told_[2:]
+        scores, pair = (
+            ranker.known_count_terms_[0] * scores + ranker.known_count_terms_[1],
+            ranker.known_count_terms_[2:],
+        )
     sets = np.array(list(product((0, 1), repeat=len(scores))))
     f = sets @ scores
     for place, c in enumerate(ranker.core_):
@@ -64,10 +68,10 @@ def test_probabilities_are_those_of_all_sets(scenes, ranker, known):
     for row, scores in enumerate(ranker.label_scores(X)):
         sets, chance = enumerated(ranker, scores, known)
         np.testing.assert_allclose(found[row], chance @ sets, atol=1e-12)
-    assert len(ranker.core_) >= 2  # as it comes, the structure is found
+    assert len(ranker.core_) >= 2  # by default the structure is found
 
 
-def test_told_the_number_of_labels_it_is_taken_as_given(scenes, ranker):
+def test_a_known_number_of_labels_is_a_condition(scenes, ranker):
     X = scenes.X[200:210]
     found = ranker.decision_function(X, k=2, known=np.tile(KNOWN, (10, 1)))
     for row, scores in enumerate(ranker.label_scores(X)):
@@ -96,7 +100,7 @@ def test_decisions_are_best_for_what_they_are_named_after(scenes, ranker):
     np.testing.assert_array_equal(ranker.predict(X, k=2).sum(axis=1), 2)
     with pytest.raises(ValueError, match="decision: expected one of f1, subset, hamming, count, found 'best'"):
         ranker.predict(X, decision="best")
-    with pytest.raises(ValueError, match="decision: expected None where the number of labels is told"):
+    with pytest.raises(ValueError, match="decision: expected None if the number of labels is known"):
         ranker.predict(X, k=2, decision="f1")
 
 
@@ -120,17 +124,16 @@ def test_lists_are_cut_and_no_answer_is_one_too_many(scenes, ranker):
         ranker.decision_function(X, k=2, known=known)
 
 
-def test_scores_told_and_not_told(scenes, ranker):
+def test_scores_with_a_known_and_an_unknown_number_of_labels(scenes, ranker):
     X, Y = scenes.X[200:], scenes.Y[200:]
     counts = Y.sum(axis=1)
-    for told, margins in ((True, ranker.decision_function(X, counts)), (False, ranker.decision_function(X))):
+    for count_known, margins in ((True, ranker.decision_function(X, counts)), (False, ranker.decision_function(X))):
         order = np.argsort(-margins, axis=1, kind="stable")
         hits = [Y[row, order[row, :count]].mean() for row, count in enumerate(counts) if count]
-        assert ranker.score(X, Y, told=told) == pytest.approx(np.mean(hits))
-    hinge = CStarRanker(2, "linear", C=1.0, surrogate="max-margin").fit(scenes.X[:200], scenes.Y[:200])
-    assert 0 < hinge.score(X, Y, told=False) <= 1
-    with pytest.raises(AttributeError, match="predict_proba"):
-        hinge.predict_proba(X)
+        assert ranker.score(X, Y, count_known=count_known) == pytest.approx(np.mean(hits))
+    hinge = CStarMarginRanker(core=2, C=1.0).fit(scenes.X[:200], scenes.Y[:200])
+    assert 0 < hinge.score(X, Y, count_known=False) <= 1
+    assert not hasattr(hinge, "predict_proba")
 
 
 def test_structure_and_answers_help(scenes, ranker):
@@ -139,9 +142,9 @@ def test_structure_and_answers_help(scenes, ranker):
     assert ranker.score(X, Y) > alone.score(X, Y)
     joint = simulate(ranker, X, Y, questions=(0, 2)).mean()
     base = simulate(GivenLogOdds(6), alone.label_scores(X), Y, Uncertainty(), questions=(0, 2)).mean()
-    assert joint[0] == pytest.approx(ranker.score(X, Y, told=False))
+    assert joint[0] == pytest.approx(ranker.score(X, Y, count_known=False))
     assert joint[2] > base[2]
-    assert simulate(ranker, X, Y, questions=(0,), told=True).mean()[0] == pytest.approx(ranker.score(X, Y))
+    assert simulate(ranker, X, Y, questions=(0,), count_known=True).mean()[0] == pytest.approx(ranker.score(X, Y))
     sure = calibrate(ranker, X, Y).of(ranker, X)
     assert np.abs(sure.mean(axis=0) - Y.mean(axis=0)).max() < 0.15
 
@@ -166,8 +169,6 @@ def test_any_base(scenes):
         assert found.score(scenes.X[200:], scenes.Y[200:]) > 0.5
         again = clone(found).fit(X, Y)
         np.testing.assert_array_equal(again.label_scores(X), found.label_scores(X))
-    for surrogate in ("likelihood-k", "max-margin"):
-        assert quick(surrogate=surrogate).fit(X, Y).score(scenes.X[200:], scenes.Y[200:]) > 0.5
 
 
 def test_sparse_rows(scenes):
@@ -180,9 +181,9 @@ def test_sparse_rows(scenes):
     repeated = quick().fit(csr_array(X[rows]), scenes.Y[rows])
     np.testing.assert_array_equal(weighted.pair_, repeated.pair_)
     np.testing.assert_array_equal(weighted.base_coef_, repeated.base_coef_)
-    for settings in ({"base": "svc"}, {"scores": "linear", "surrogate": "max-margin"}):
+    for dense in (quick(base="svc"), CStarMarginRanker()):
         with pytest.raises(TypeError, match=r"(?i)sparse"):
-            quick(**settings).fit(csr_array(X), scenes.Y)
+            dense.fit(csr_array(X), scenes.Y)
 
 
 def test_files(tmp_path, scenes, ranker):
@@ -192,9 +193,9 @@ def test_files(tmp_path, scenes, ranker):
             back = slatewise.load(tmp_path / f"{number}", mmap=mmap)
             np.testing.assert_array_equal(back.predict_proba(scenes.X), one.predict_proba(scenes.X))
             np.testing.assert_array_equal(back.predict(scenes.X), one.predict(scenes.X))
-    foreign = quick(base=LogisticRegression()).fit(scenes.X, scenes.Y)
-    with pytest.raises(ModelFileError, match="base: expected None or 'svc' to save, found LogisticRegression"):
-        foreign.save(tmp_path / "m")
+    own = quick(base=LogisticRegression()).fit(scenes.X, scenes.Y)
+    with pytest.raises(ModelFileError, match="base: expected None, 'svc' or 'precomputed' to save, found Log"):
+        own.save(tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
 
@@ -265,16 +266,9 @@ def test_few_rows(scenes, n):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (
-            {"scores": "linear"},
-            "surrogate: expected 'max-margin' with scores='linear', found 'likelihood', which",
-        ),
-        ({"scores": "rbf", "surrogate": "likelihood-k"}, "surrogate: expected 'max-margin' with scores='rbf', found"),
-        ({"k": 3}, "surrogate: expected 'max-margin' with a fixed k, found 'likelihood'"),
-        ({"core_by": "gain"}, "core_by: expected 'information' with surrogate='likelihood'"),
-        ({"base": "svm"}, "base: expected None or 'svc' or a classifier with fit and get_params, found 'svm'"),
-        ({"base": LogisticRegression}, "base: expected None or 'svc' or a classifier"),
-        ({"base": "svc", "scores": "pretrained"}, "base: expected None with scores='pretrained', found 'svc'"),
+        ({"base": "svm"}, "base: expected None or one of svc, precomputed or a classifier with fit .* found 'svm'"),
+        ({"base": LogisticRegression}, "base: expected None or one of svc, precomputed or a classifier"),
+        ({"base": "precomputed"}, "X: expected one given score per label"),
         ({"core": 7}, "core: expected 'auto' or a number from 0 to 6 labels, found 7"),
         ({"core": [0, 9]}, "core"),
     ],
@@ -282,3 +276,29 @@ def test_few_rows(scenes, n):
 def test_what_makes_no_sense_is_named(scenes, settings, message):
     with pytest.raises(ValueError, match=message):
         CStarRanker(**settings).fit(scenes.X, scenes.Y)
+
+
+@pytest.mark.parametrize(
+    ("base", "change"),
+    [
+        (None, {"basis_": np.zeros((3, 8)), "gamma_": 1.0}),
+        (None, {"base_coef_": None}),
+        (None, {"base_coef_": np.zeros((6, 5))}),
+        ("svc", {"gamma_": None}),
+        ("svc", {"basis_": np.zeros((3, 5))}),
+        ("precomputed", {"base_coef_": np.zeros((6, 6)), "base_intercept_": np.zeros(6)}),
+        ("precomputed", {"n_features_in_": 7}),
+        (None, {"core_": np.arange(12) % 6}),
+    ],
+)
+def test_a_file_has_what_its_base_has_and_nothing_else(tmp_path, scenes, base, change):
+    X = scenes.Y - 0.5 + np.random.default_rng(0).normal(size=scenes.Y.shape) if base == "precomputed" else scenes.X
+    quick(base=base).fit(X, scenes.Y).save(tmp_path / "m")
+    state = read_model(tmp_path / "m")
+    gone = {name for name, value in change.items() if value is None}
+    parts = {**state.values, **state.arrays, **change}
+    arrays = {name: value for name, value in parts.items() if isinstance(value, np.ndarray) and name not in gone}
+    values = {name: value for name, value in parts.items() if name not in arrays and name not in gone}
+    write_model(tmp_path / "m", replace(state, arrays=arrays, values=values))
+    with pytest.raises(ModelFileError, match=f"({'|'.join(change)}|pair_).*: expected"):
+        slatewise.load(tmp_path / "m")

@@ -7,20 +7,28 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from slatewise import BestFeatureRanker, CStarRanker, GraphMatcher, MarginRanker, MatchingRanker, MetricRanker
+from slatewise import (
+    BestFeatureRanker,
+    CStarMarginRanker,
+    CStarRanker,
+    GraphMatcher,
+    MarginRanker,
+    MatchingRanker,
+    MetricRanker,
+)
+from slatewise.matching import Slates
 
 RNG = np.random.default_rng(0)
 X, y, qid = RNG.normal(size=(40, 4)), np.tile([0.0, 1, 2, 0, 1], 8), np.repeat(np.arange(8), 5)
 Y = np.eye(5, dtype=np.int64)[np.arange(40) % 5] | np.eye(5, dtype=np.int64)[np.arange(40) % 3]
 
 
-@pytest.mark.parametrize("subsets", [0.4, "whole"])
-def test_loss_checks_ratings_as_fit_does(subsets):
+@pytest.mark.parametrize("slates", [Slates(3), "whole"], ids=str)
+def test_loss_checks_ratings_as_fit_does(slates):
     """Gains of 2 to the 1200 made every total NaN, and the walk over them left its arrays: a crash or no end."""
-    settings = {} if subsets == "whole" else {"M": 3}
-    ranker = MatchingRanker(surrogate="max-margin", subsets=subsets, tol=0.1, random_state=0, **settings)
+    ranker = MatchingRanker(slates, surrogate="max-margin", tol=0.1, random_state=0)
     ranker.fit(X, y, qid=qid)
-    if subsets != "whole":  # which knows the ratings of fit only
+    if slates != "whole":  # which knows the ratings of fit only
         assert math.isfinite(ranker.loss(X, y * 250, qid))
     message = "y: expected ratings at most 500 apart for surrogate='max-margin', .* found 0 and 1200"
     with pytest.raises(ValueError, match=message):
@@ -30,10 +38,10 @@ def test_loss_checks_ratings_as_fit_does(subsets):
     with pytest.raises(ValueError, match=r"y: expected ratings at most 500 apart .* found 0 and 602"):
         ranker.loss(X, y + 600, qid)  # gains count from the least rating of fit
     with pytest.raises(ValueError, match=r"y: expected at most 1e\+50 in size, found 2e\+300"):
-        MatchingRanker(M=3, c="rating", random_state=0).fit(X, y, qid=qid).loss(X, y * 1e300, qid)
+        MatchingRanker(Slates(3, position_weights="rating"), random_state=0).fit(X, y, qid=qid).loss(X, y * 1e300, qid)
 
 
-RANKERS = [BestFeatureRanker(), MarginRanker(tol=0.3), MatchingRanker(M=3, tol=0.3, random_state=0)]
+RANKERS = [BestFeatureRanker(), MarginRanker(tol=0.3), MatchingRanker(Slates(3), tol=0.3, random_state=0)]
 
 
 @pytest.mark.parametrize("ranker", RANKERS, ids=lambda ranker: type(ranker).__name__)
@@ -54,7 +62,7 @@ def test_rankers_of_queries_refuse_rows_beyond_the_bound(ranker):
 def test_other_estimators_refuse_rows_beyond_the_bound():
     metric = MetricRanker(C=100.0, tol=0.5).fit(X, np.arange(40) % 3)
     cstar = CStarRanker(core=1, C=1.0, tol=0.5, random_state=0).fit(X, Y)
-    kernel = CStarRanker(core=1, C=1.0, scores="rbf", surrogate="max-margin")
+    kernel = CStarMarginRanker("rbf", core=1, C=1.0)
     for calls in (
         [lambda rows: MetricRanker().fit(rows, np.arange(40) % 3), metric.transform],
         [lambda rows: kernel.fit(rows, Y), cstar.decision_function, cstar.rank],
@@ -71,10 +79,10 @@ def test_other_estimators_refuse_rows_beyond_the_bound():
 @pytest.mark.parametrize("size", [1e3, 1e6, 1e30])
 def test_decision_function_of_scores_far_apart_is_right(size):
     scores = RNG.normal(size=(40, 5))
-    ranker = CStarRanker(core=2, C=1.0, scores="pretrained", surrogate="likelihood", random_state=0).fit(scores, Y)
+    ranker = CStarRanker("precomputed", core=2, C=1.0, random_state=0).fit(scores, Y)
     rows = scores[:6] * size
     found = ranker.decision_function(rows, k=2)
-    slope, shift, *pair = ranker.told_  # the terms of sets whose size is told
+    slope, shift, *pair = ranker.known_count_terms_
     own = slope * ranker.label_scores(rows) + shift
     G = np.zeros((5, 5))
     G[ranker.core_], G[:, ranker.core_] = np.array(pair), np.array(pair).T

@@ -12,6 +12,7 @@ from sklearn.preprocessing import MaxAbsScaler
 
 from slatewise import (
     BestFeatureRanker,
+    CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
     MarginRanker,
@@ -20,18 +21,19 @@ from slatewise import (
     datasets,
 )
 from slatewise.core.results import ConvergenceWarning
+from slatewise.matching import AllSlates, Slates
 
 RANKERS = [
     BestFeatureRanker(),
     BestFeatureRanker("map"),
     MarginRanker(tol=1e-7),
     MarginRanker("auc", C="auto", tol=1e-7),
-    MatchingRanker(M=3, subsets=0.1, repeats=1, l2="auto", tol=1e-9),
-    MatchingRanker(subsets="whole", tol=1e-9),
-    MatchingRanker(M=2, subsets="all", tol=1e-9),
-    MatchingRanker(M=3, subsets=0.1, repeats=1, surrogate="max-margin", tol=1e-7, l2=0.1),
+    MatchingRanker(Slates(3, 0.1, 1), l2="auto", tol=1e-9),
+    MatchingRanker("whole", tol=1e-9),
+    MatchingRanker(AllSlates(2), tol=1e-9),
+    MatchingRanker(Slates(3, 0.1, 1), surrogate="max-margin", tol=1e-7, l2=0.1),
 ]
-EXACT = [ranker for ranker in RANKERS if getattr(ranker, "subsets", "all") in ("all", "whole")]
+EXACT = [ranker for ranker in RANKERS if not isinstance(getattr(ranker, "slates", None), Slates)]
 EXACT = [ranker for ranker in EXACT if getattr(ranker, "C", None) != "auto"]  # folds are drawn by the number of lists
 
 
@@ -66,10 +68,11 @@ def test_sparse_rows_give_what_dense_rows_give(rows, ranker):
             assert getattr(sparse, chosen) == pytest.approx(getattr(dense, chosen), rel=1e-9)
 
 
-HINGE = MatchingRanker(surrogate="max-margin", subsets=0.02, repeats=1)
+FEW = Slates(share=0.02, repeats=1)
+HINGE = MatchingRanker(FEW, surrogate="max-margin")
 
 
-@pytest.mark.parametrize("ranker", [MarginRanker(), MatchingRanker(subsets=0.02, repeats=1), HINGE], ids=named)
+@pytest.mark.parametrize("ranker", [MarginRanker(), MatchingRanker(FEW), HINGE], ids=named)
 def test_a_million_features_are_never_filled_in(ranker):
     """As dense numbers these rows would take 16 GB."""
     X = random_array((2000, 1_000_000), density=2e-6, rng=np.random.default_rng(0), format="csr")
@@ -181,7 +184,7 @@ def test_sizes_stand_for_ids(rows):
     order = np.argsort(qid, kind="stable")
     X, y, qid = X[order], y[order], qid[order]
     sizes = np.bincount(qid)
-    for ranker in (BestFeatureRanker(), MarginRanker(), MatchingRanker(M=2, subsets=0.1, repeats=1)):
+    for ranker in (BestFeatureRanker(), MarginRanker(), MatchingRanker(Slates(2, 0.1, 1))):
         by_id, by_size = sklearn.clone(ranker).fit(X, y, qid=qid), sklearn.clone(ranker).fit(X, y, group=sizes)
         np.testing.assert_array_equal(by_id.predict(X), by_size.predict(X))
         assert by_size.score(X, y, group=sizes) == by_id.score(X, y, qid)
@@ -210,7 +213,7 @@ def test_sizes_that_cannot_be_meant_are_refused(group, message):
 def test_sizes_and_ids_together_are_refused():
     X, y = np.arange(8.0).reshape(4, 2), [0, 1, 0, 1]
     ranker = MarginRanker().fit(X, y, group=[2, 2])
-    for call in (ranker.fit, ranker.score, MatchingRanker(M=2).fit(X, y, group=[2, 2]).loss):
+    for call in (ranker.fit, ranker.score, MatchingRanker(Slates(2)).fit(X, y, group=[2, 2]).loss):
         with pytest.raises(ValueError, match="group: expected either qid or group, found both"):
             call(X, y, qid=[0, 0, 1, 1], group=[2, 2])
     with pytest.raises(ValueError, match="group: expected either qid or group, found both"):
@@ -237,7 +240,9 @@ def test_weights_are_routed_where_asked_for(rows):
 # What is told of
 
 
-@pytest.mark.parametrize("ranker", [BestFeatureRanker(), MarginRanker(), MatchingRanker(M=2, repeats=1)], ids=named)
+@pytest.mark.parametrize(
+    "ranker", [BestFeatureRanker(), MarginRanker(), MatchingRanker(Slates(2, repeats=1))], ids=named
+)
 def test_rows_that_all_become_one_list_are_told_of(rows, ranker):
     """They are what a forgotten qid leaves."""
     X, y, _ = rows
@@ -256,7 +261,7 @@ def test_rows_that_all_become_one_list_are_told_of(rows, ranker):
     assert len(meant.rank(X[:1])) == 1
 
 
-ADVICE = {"max_iter", "tol", "C", "l2", "learner"}
+ADVICE = {"max_iter", "tol", "C", "l2", "solver"}
 """Parameters that a warning of a fit that stopped early may name."""
 
 
@@ -265,16 +270,16 @@ ADVICE = {"max_iter", "tol", "C", "l2", "learner"}
     [
         MarginRanker(max_iter=1),
         MarginRanker(max_iter=1, C="auto"),
-        MatchingRanker(M=3, repeats=1, max_iter=1, l2=1e-6),
-        MatchingRanker(M=3, repeats=1, max_iter=1, surrogate="max-margin"),
-        MatchingRanker(subsets="whole", max_iter=1, l2="auto"),
+        MatchingRanker(Slates(3, repeats=1), max_iter=1, l2=1e-6),
+        MatchingRanker(Slates(3, repeats=1), max_iter=1, surrogate="max-margin"),
+        MatchingRanker("whole", max_iter=1, l2="auto"),
         MetricRanker(max_iter=1),
         GraphMatcher(max_iter=1, l2=1e-6),
         GraphMatcher(max_iter=1, surrogate="max-margin"),
         CStarRanker(core=2, max_iter=1, C=10.0, tol=1e-9),
-        CStarRanker(core=2, max_iter=1, C=10.0, surrogate="max-margin", scores="linear"),
-        CStarRanker(core=2, max_iter=1, C=10.0, surrogate="max-margin", scores="linear", learner="bundle"),
-        CStarRanker(core=2, max_iter=1, C=10.0, surrogate="max-margin", scores="linear", learner="subgradient"),
+        CStarMarginRanker(core=2, max_iter=1, C=10.0),
+        CStarMarginRanker(core=2, max_iter=1, C=10.0, solver="bundle"),
+        CStarMarginRanker(core=2, max_iter=1, C=10.0, solver="subgradient"),
     ],
     ids=named,
 )
@@ -288,6 +293,7 @@ def test_a_fit_that_stops_early_names_its_own_parameters(rows, ranker):
     of = {
         MetricRanker: (X, y > 1),
         GraphMatcher: (list(graphs), [np.arange(5)] * 8),
+        CStarMarginRanker: (scenes.X, scenes.Y),
         CStarRanker: (scenes.X, scenes.Y),
     }
     with pytest.warns(ConvergenceWarning) as caught:

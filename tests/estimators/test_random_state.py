@@ -9,6 +9,7 @@ from sklearn.base import clone
 from tests.interrupted_fits import fit_watched
 
 from slatewise import (
+    CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
     LatentRanker,
@@ -19,6 +20,7 @@ from slatewise import (
     load,
 )
 from slatewise._registry import ESTIMATORS, estimator_class
+from slatewise.matching import Likelihood, Sample, Slates
 from slatewise.persistence.file import read_model
 
 MADE = datasets.make_queries(n_queries=8, random_state=0)
@@ -30,9 +32,10 @@ MATCHES = [np.random.default_rng(place).permutation(4) for place in range(4)]
 SMALL = {"n_components": 3, "epochs": 2, "k": 4, "max_norm": 2.5}
 FITS = {
     "margin": (MarginRanker("auc", C="auto"), QUERIES),
-    "matching": (MatchingRanker(M=3, repeats=1, subsets=0.1), QUERIES),
-    "graph": (GraphMatcher(l2=0.1, expectation="sample", n_samples=20, max_iter=5), (list(GRAPHS), MATCHES)),
-    "cstar": (CStarRanker(2, C=1.0), (SCENES.X[:, :5], SCENES.Y[:, :4])),
+    "matching": (MatchingRanker(Slates(3, 0.1, 1)), QUERIES),
+    "graph": (GraphMatcher(Likelihood(Sample(20)), l2=0.1, max_iter=5), (list(GRAPHS), MATCHES)),
+    "cstar": (CStarRanker(core=2, C=1.0), (SCENES.X[:, :5], SCENES.Y[:, :4])),
+    "cstar margin": (CStarMarginRanker(core=2, C=1.0), (SCENES.X[:, :5], SCENES.Y[:, :4])),
     "latent": (LatentRanker(**SMALL, learning_rate=0.1), (PAIRS.queries, PAIRS.items)),
     "reranker": (StructuredReranker(np.eye(20), validation_fraction=0.0, **SMALL), (PAIRS.queries, PAIRS.items)),
 }
@@ -56,7 +59,8 @@ def following(source):
 
 
 def assert_same_bits(one, two):
-    for name in one._learned:
+    assert {*one._learned} & vars(one).keys() == {*two._learned} & vars(two).keys()
+    for name in {*one._learned} & vars(one).keys():
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
 
 

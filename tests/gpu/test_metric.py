@@ -7,7 +7,7 @@ from slatewise import MetricRanker
 from slatewise.metric_learning.cone import Orthant, Psd
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.metric_hinge import MetricHinge
-from slatewise.metric_learning.relevant_items import SameClass
+from slatewise.metric_learning.relevance import SameClass
 
 
 def both_ways(device, count, n, spread, seed, **choices):

@@ -81,7 +81,7 @@ def test_scores_from_elsewhere_are_adjusted(tmp_path):
         say_all(project, "Ann", range(20), range(5))
         retrain(project)
         model = slatewise.load(project.path.parent / project.models.current().path)
-        expected = CStarRanker(scores="pretrained", random_state=0)
+        expected = CStarRanker("precomputed", random_state=0)
         expected.fit(log_odds[:20, :5], Y[:20, :5], label_names=NAMES[:5])
         assert np.array_equal(model.decision_function(log_odds[:, :5]), expected.decision_function(log_odds[:, :5]))
         scored = Workbench(project).bench.scored.rows.scores
@@ -101,7 +101,7 @@ def test_versions_are_measured_on_the_share_that_none_has_seen(project):
     assert {quality.n_items for quality in found} == {len(inside)}
     for quality in found:
         model = slatewise.load(project.path.parent / project.models.all()[quality.version - 1].path)
-        assert quality.break_even == pytest.approx(model.score(X[inside], Y[inside], told=False))
+        assert quality.break_even == pytest.approx(model.score(X[inside], Y[inside], count_known=False))
         assert 0.0 <= quality.missed <= 1.0
     project.models.use(first)
     assert Workbench(project).bench.scored.version == first

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slatewise import CStarRanker, datasets
+from slatewise import CStarMarginRanker, CStarRanker, datasets
 from slatewise.labeling import (
     POLICIES,
     GivenScores,
@@ -27,9 +27,7 @@ TRAIN, TEST = slice(0, 400), slice(400, None)
 
 @pytest.fixture(scope="module")
 def ranker() -> CStarRanker:
-    return CStarRanker(3, C=10.0, random_state=0, scores="linear", surrogate="max-margin").fit(
-        SCENES.X[TRAIN], SCENES.Y[TRAIN]
-    )
+    return CStarMarginRanker(core=3, C=10.0, random_state=0).fit(SCENES.X[TRAIN], SCENES.Y[TRAIN])
 
 
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
@@ -116,9 +114,7 @@ def test_numbers_of_questions_must_grow(questions: tuple[int, ...]) -> None:
 
 def test_confidence_is_calibrated_on_new_rows() -> None:
     scenes = datasets.make_label_scenes(4000, n_labels=12, random_state=5)
-    ranker = CStarRanker(3, C=10.0, random_state=0, scores="linear", surrogate="max-margin").fit(
-        scenes.X[:500], scenes.Y[:500]
-    )
+    ranker = CStarMarginRanker(core=3, C=10.0, random_state=0).fit(scenes.X[:500], scenes.Y[:500])
     validation, test = slice(500, 2000), slice(2000, None)
     sure = calibrate(ranker, scenes.X[validation], scenes.Y[validation], k=4).of(ranker, scenes.X[test], k=4)
     truth = scenes.Y[test]

@@ -10,7 +10,7 @@ from tests.cstar.test_inference_exact import set_scores
 from tests.cstar.test_subsets import chance_of, every_set, possible
 
 from slatewise import CStarRanker, datasets
-from slatewise.cstar.answering import set_log_odds
+from slatewise.cstar.answers import set_log_odds
 from slatewise.labeling import (
     GivenLogOdds,
     GivenScores,
@@ -310,7 +310,7 @@ def test_what_a_rule_and_a_calibration_refuse() -> None:
     with pytest.raises(ValueError, match="assurance: expected None or a probability between 0 and 1, found 2"):
         calibrate_stopping(GivenLogOdds(2), X, Y, assurance=2)
     for play in (calibrate_stopping, simulate_stopping):
-        with pytest.raises(ValueError, match=r"ranker: expected one that says how likely sets .* found GivenScores"):
+        with pytest.raises(ValueError, match=r"ranker: expected one with probabilities of sets .* found GivenScores"):
             play(GivenScores(2), X, Y)
         with pytest.raises(ValueError, match="y: expected 0 and 1"):
             play(GivenLogOdds(2), X, np.where(Y > 0, -1, 0))

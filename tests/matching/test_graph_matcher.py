@@ -8,6 +8,7 @@ import slatewise
 from slatewise import GraphMatcher, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.datasets.records import MatchingSet
+from slatewise.matching import Likelihood, Sample
 from slatewise.persistence.file import ModelState, read_model, write_model
 from slatewise_papers.rankmatch_images import house_problem
 
@@ -28,6 +29,11 @@ def fitted(copies):
 
 
 @pytest.fixture(scope="module")
+def fitted_by_samples(copies):
+    return GraphMatcher(Likelihood(Sample(20), part_size=4), l2=0.1, max_iter=3).fit(*copies)
+
+
+@pytest.fixture(scope="module")
 def fitted_partial(partial):
     return GraphMatcher(l2=0.1).fit(*partial)
 
@@ -35,19 +41,19 @@ def fitted_partial(partial):
 SETTINGS = [
     {},
     {"surrogate": "max-margin"},
-    {"points": 3},
-    {"expectation": "bethe", "l2": 1.0},
-    {"expectation": "sample", "n_samples": 30, "max_iter": 20},
+    {"surrogate": Likelihood(part_size=3)},
+    {"surrogate": Likelihood("bethe"), "l2": 1.0},
+    {"surrogate": Likelihood(Sample(30)), "max_iter": 20},
 ]
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_learnt_features_match_new_graphs(copies, settings):
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_learned_features_match_new_graphs(copies, settings):
     test = noisy_copies(np.random.default_rng(2), 50, 6)
     matcher = GraphMatcher(**settings).fit(*copies)
     alike = np.mean([matching_errors(-graph.sum(axis=2), match) for graph, match in zip(*test, strict=True)])
     assert 1.0 - matcher.score(*test) < 0.6 * alike
-    assert matcher.certified_ == (settings.get("expectation", "exact") == "exact")
+    assert matcher.certified_ == (matcher.get_params().get("surrogate__inference", "exact") == "exact")
     assert matcher.lower_bound_ <= matcher.objective_
     if matcher.certified_:
         assert matcher.objective_ - matcher.lower_bound_ <= 1e-3 * matcher.objective_
@@ -89,24 +95,33 @@ def test_samples_have_the_marginals(fitted_partial, partial):
     assert all((one == other).all() for one, other in zip(drawn, again, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("settings", "most"), [({"expectation": "bethe"}, 0.1), ({"expectation": "sample", "n_samples": 2000}, 0.06)]
-)
-def test_estimated_marginals_come_near(copies, settings, most):
+@pytest.mark.parametrize("surrogate", ["likelihood", "max-margin"])
+@pytest.mark.parametrize(("inference", "most"), [("bethe", 0.1), (Sample(2000), 0.06)])
+def test_estimated_marginals_come_near(copies, surrogate, inference, most):
     graphs, matches = copies[0][:3], copies[1][:3]
-    exact = GraphMatcher(l2=10.0).fit(*copies)
-    other = clone(exact).set_params(**settings)
-    other.coef_, other.unmatched_, other.n_features_in_, other.seed_ = exact.coef_, None, 4, 0
-    for one, two in zip(other.marginals(graphs), exact.marginals(graphs), strict=True):
-        assert np.abs(one - two).max() < most
-    above = other.log_likelihood(graphs, matches) - exact.log_likelihood(graphs, matches)
+    matcher = GraphMatcher(surrogate, l2=10.0).fit(*copies)
+    for one, two in zip(matcher.marginals(graphs, inference=inference), matcher.marginals(graphs), strict=True):
+        assert 0.0 < np.abs(one - two).max() < most
+    exact = matcher.log_likelihood(graphs, matches)
+    above = matcher.log_likelihood(graphs, matches, inference=inference) - exact
     assert (above > -1e-9).all()
     assert (above < 6 * np.log(2) / 2).all()  # as far as the Bethe bound can lie below log Z
 
 
+def test_marginals_are_summed_as_in_training_unless_another_way_is_given(copies):
+    graphs, _ = copies
+    matcher = GraphMatcher(Likelihood("bethe"), l2=1.0).fit(*copies)
+    for one, other in zip(matcher.marginals(graphs), matcher.marginals(graphs, inference="bethe"), strict=True):
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(
+        ValueError, match=r"inference: expected one of exact, bethe or 'sample' or Sample.*, found 'all'"
+    ):
+        matcher.marginals(graphs, inference="all")
+
+
 def test_unmatched_rows_without_a_score_for_them_are_impossible(fitted, copies):
     graphs, _ = copies
-    assert fitted.unmatched_ is None
+    assert not hasattr(fitted, "unmatched_")
     assert fitted.log_likelihood(graphs[:1], [[-1, 0, 1, 2, 3, 4]])[0] == -np.inf
 
 
@@ -115,6 +130,7 @@ def test_a_given_score_decides_who_stays_unmatched(copies):
     assert all((match >= 0).all() for match in never.predict(copies[0]))
     assert all((match == -1).all() for match in always.predict(copies[0]))
     assert never.unmatched_ == -1.0
+    assert not hasattr(never.set_params(unmatched="auto").fit(*copies), "unmatched_")
 
 
 def test_l2_by_validation(copies):
@@ -125,12 +141,12 @@ def test_l2_by_validation(copies):
 
 def test_callbacks_see_every_round(copies):
     rounds = []
-    matcher = GraphMatcher(callbacks=[rounds.append]).fit(*copies)
+    matcher = GraphMatcher().fit(*copies, callbacks=[rounds.append])
     assert rounds[-1].objective == matcher.objective_
     assert [one.round for one in rounds] == list(range(1, matcher.n_iter_ + 1))
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_threads_do_not_change_the_bits(copies, settings):
     one, two = (GraphMatcher(n_jobs=n, **settings).fit(*copies) for n in (1, 2))
     np.testing.assert_array_equal(one.coef_, two.coef_)
@@ -147,28 +163,42 @@ def test_order_of_columns_does_not_matter(copies):
 
 def test_more_than_24_rows_are_cut_into_parts_unless_forbidden():
     graphs, matches = noisy_copies(np.random.default_rng(4), 2, 26)
-    with pytest.raises(ValueError, match=r"expectation: expected 'bethe' or 'sample'.*26 rows; in training points="):
-        GraphMatcher(points=None).fit(graphs, matches)
+    message = r"inference: expected 'bethe' or 'sample' for .* 26 rows; in training part_size= makes smaller parts"
+    with pytest.raises(ValueError, match=message):
+        GraphMatcher(Likelihood(part_size=None)).fit(graphs, matches)
     matcher = GraphMatcher().fit(graphs, matches)
     assert matcher.certified_
     assert matcher.score(graphs, matches) > 0.5
-    np.testing.assert_array_equal(matcher.coef_, GraphMatcher(points=10).fit(graphs, matches).coef_)
+    parts = GraphMatcher(Likelihood(part_size=10)).fit(graphs, matches)
+    np.testing.assert_array_equal(matcher.coef_, parts.coef_)
+    with pytest.raises(ValueError, match="inference: expected 'bethe' or 'sample'"):
+        matcher.marginals(graphs)
+    assert matcher.marginals(graphs, inference="bethe")[0].shape == (26, 26)
+
+
+def test_a_part_may_have_no_column_left():
+    graphs, matches = noisy_copies(np.random.default_rng(6), 30, 8)
+    graphs = [graph[:, 3:] for graph in graphs]
+    matches = [np.where(match >= 3, match - 3, -1) for match in matches]
+    whole, parts = (GraphMatcher(Likelihood(part_size=size)).fit(graphs, matches) for size in (None, 3))
+    np.testing.assert_allclose(parts.coef_, whole.coef_, atol=0.3)
+    assert parts.unmatched_ == pytest.approx(whole.unmatched_, abs=0.3)
 
 
 @pytest.mark.usefixtures("shared_data")
 def test_parts_teach_what_tells_similar_points_apart():
-    """On the frames 90 apart parts cut at random left 29% of the very pairs learnt from wrong, max-margin 3%."""
+    """On the frames 90 apart parts cut at random left 29% of the very pairs learned from wrong, max-margin 3%."""
     problem = house_problem(datasets.load("cmu_house", MatchingSet), 90, seed=0)
-    matcher = GraphMatcher(points=10, tol=1e-2).fit(problem.train.graphs, problem.train.matches)
+    matcher = GraphMatcher(Likelihood(part_size=10), tol=1e-2).fit(problem.train.graphs, problem.train.matches)
     assert problem.train.errors(matcher.coef_).mean() < 0.2
     assert problem.test.errors(matcher.coef_).mean() < 0.2
 
 
 def test_an_unknown_log_z_is_refused():
     graphs, matches = noisy_copies(np.random.default_rng(5), 2, 18)
-    matcher = GraphMatcher(points=6, expectation="sample", n_samples=10, max_iter=5).fit(graphs, matches)
+    matcher = GraphMatcher(Likelihood(Sample(10), part_size=6), max_iter=5).fit(graphs, matches)
     assert matcher.marginals(graphs)[0].shape == (18, 18)
-    with pytest.raises(ValueError, match="expectation: expected 'exact' or 'bethe'"):
+    with pytest.raises(ValueError, match="inference: expected 'exact' or 'bethe'"):
         matcher.log_likelihood(graphs, matches)
 
 
@@ -176,8 +206,12 @@ def test_an_unknown_log_z_is_refused():
 
 
 def test_parameters_and_clone():
-    matcher = GraphMatcher(l2=0.5, surrogate="max-margin", points=5)
+    matcher = GraphMatcher(Likelihood(Sample(30), part_size=5), l2=0.5)
     assert clone(matcher).get_params() == matcher.get_params()
+    assert matcher.get_params()["surrogate__part_size"] == 5
+    assert GraphMatcher().set_params(surrogate__inference="bethe").surrogate == Likelihood("bethe")
+    with pytest.raises(ValueError, match="surrogate__part_size: expected a parameter of surrogate='likelihood'"):
+        GraphMatcher("max-margin").set_params(surrogate__part_size=5)
     assert GraphMatcher().set_params(l2=2.0).l2 == 2.0
 
 
@@ -189,20 +223,18 @@ def test_before_fit():
         GraphMatcher().score([np.zeros((2, 2, 1))], [[0, 1]])
 
 
-@pytest.mark.parametrize("which", ["fitted", "fitted_partial"])
-def test_saved_and_loaded_it_predicts_the_same(which, request, tmp_path, copies, partial):
-    matcher, graphs = request.getfixturevalue(which), (copies if which == "fitted" else partial)[0]
+@pytest.mark.parametrize("which", ["fitted", "fitted_partial", "fitted_by_samples"])
+def test_saved_and_loaded_it_predicts_the_same(which, request, tmp_path):
+    matcher = request.getfixturevalue(which)
+    graphs = request.getfixturevalue("partial" if which == "fitted_partial" else "copies")[0]
     matcher.save(tmp_path / "m.safetensors")
     back = slatewise.load(tmp_path / "m.safetensors")
     assert type(back) is GraphMatcher
     assert back.get_params() == matcher.get_params()
     assert back.model_card_ == matcher.model_card_
     assert back.model_card_.n_lists == len(graphs)
-    assert (back.unmatched_, back.certified_, back.n_iter_) == (
-        matcher.unmatched_,
-        matcher.certified_,
-        matcher.n_iter_,
-    )
+    for name in ("unmatched_", "certified_", "n_iter_"):
+        assert getattr(back, name, "absent") == getattr(matcher, name, "absent")
     for one, other in zip(back.marginals(graphs), matcher.marginals(graphs), strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -211,7 +243,11 @@ def test_saved_and_loaded_it_predicts_the_same(which, request, tmp_path, copies,
     "change",
     [
         {"values": {"unmatched_": "0"}},
+        {"values": {"unmatched_": None}},
         {"params": {"surrogate": "magic"}},
+        {"params": {"surrogate": {"type": "Likelihood", "n_samples": 3}}},
+        {"params": {"surrogate": {"type": "Likelihood", "inference": {"type": "Slates"}}}},
+        {"params": {"surrogate": {"type": "Likelihood", "inference": {"type": "Sample", "n_samples": 0}}}},
         {"arrays": {"coef_": np.zeros(3)}},
         {"arrays": {"coef_": np.full(4, np.nan)}},
     ],
@@ -259,11 +295,11 @@ def test_bad_graphs_are_named(graphs, matches, message):
         ({"l2": 0.0}, "l2: expected a finite number > 0 or 'auto'"),
         ({"l2": "much"}, "l2: expected"),
         ({"l2": "auto"}, "l2: expected a number where there is one graph"),
-        ({"surrogate": "hinge"}, "surrogate: expected one of likelihood, max-margin"),
-        ({"expectation": "all"}, "expectation: expected one of exact, bethe, sample"),
-        ({"points": 1}, "points: expected a whole number from 2"),
+        (
+            {"surrogate": "hinge"},
+            r"surrogate: expected 'likelihood' or Likelihood\(...\) or 'max-margin', found 'hinge'",
+        ),
         ({"unmatched": np.inf}, "unmatched: expected a finite number or 'auto'"),
-        ({"n_samples": 0}, "n_samples: expected a whole number from 1"),
         ({"tol": -1.0}, "tol: expected a finite number >= 0"),
         ({"tol": float("nan")}, "tol: expected a finite number >= 0"),
         ({"max_iter": 0.5}, "max_iter: expected a whole number from 1"),
@@ -272,6 +308,15 @@ def test_bad_graphs_are_named(graphs, matches, message):
 def test_bad_settings_are_named(settings, message):
     with pytest.raises(ValueError, match=message):
         GraphMatcher(**settings).fit([GRAPH], [[0, 1]])
+
+
+def test_bad_fields_are_refused_when_the_object_is_made():
+    with pytest.raises(ValueError, match=r"Likelihood\.inference: expected one of exact, bethe or 'sample' or Sample"):
+        Likelihood("all")
+    with pytest.raises(ValueError, match=r"Likelihood\.part_size: expected a whole number from 2"):
+        Likelihood(part_size=1)
+    with pytest.raises(ValueError, match=r"Sample\.n_samples: expected a whole number from 1"):
+        Sample(0)
 
 
 def test_what_cannot_be_matched_is_refused(fitted):

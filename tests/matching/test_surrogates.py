@@ -1,5 +1,6 @@
 """Slates, likelihoods and hinges against enumeration over all rankings and finite differences."""
 
+from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -12,7 +13,7 @@ from tests.shipped import EXECUTORS
 
 from slatewise.matching.slate_hinge import SlateHinge, WholeHinge
 from slatewise.matching.slate_likelihood import SlateLikelihood, WholeLikelihood, find_ties
-from slatewise.matching.slates import RatedLists, Slates, all_slates, fraction_of_slates, make_slates
+from slatewise.matching.slates import RatedLists, SlateTable, all_slates, drawn_slates, make_slates
 
 
 def some_lists(seed=0, sizes=(7, 5, 6), n_ratings=3, n_features=4):
@@ -62,7 +63,7 @@ def test_the_likelihood_of_slates_equals_enumeration(size, c):
     lists = some_lists()
     rng = np.random.default_rng(1)
     weights = {"linear": np.arange(size)[::-1].astype(float), "rating": None, "given": np.sort(rng.random(size))[::-1]}
-    slates = make_slates(lists, size, weights[c], fraction_of_slates(0.3), rng)
+    slates = make_slates(lists, size, weights[c], partial(drawn_slates, 0.3), rng)
     likelihood = SlateLikelihood(lists.X, slates)
 
     def slow(theta):
@@ -82,7 +83,7 @@ def test_the_likelihood_of_slates_equals_enumeration(size, c):
 def test_tied_documents_are_summed_over(c):
     lists = some_lists(n_ratings=2)
     rng = np.random.default_rng(1)
-    slates = make_slates(lists, 4, c, fraction_of_slates(0.3), rng)
+    slates = make_slates(lists, 4, c, partial(drawn_slates, 0.3), rng)
     likelihood = SlateLikelihood(lists.X, slates, find_ties(slates))
 
     def slow(theta):
@@ -124,7 +125,7 @@ def test_the_likelihood_of_whole_lists_equals_enumeration():
 def test_the_hinge_of_slates_equals_enumeration(size, least):
     lists = some_lists()
     rng = np.random.default_rng(2)
-    slates = make_slates(lists, size, np.arange(size)[::-1].astype(float), fraction_of_slates(0.3), rng)
+    slates = make_slates(lists, size, np.arange(size)[::-1].astype(float), partial(drawn_slates, 0.3), rng)
     hinge = SlateHinge(lists.X, slates, least)
     theta, other = rng.normal(size=(2, 4))
 
@@ -145,7 +146,7 @@ def test_the_hinge_of_slates_equals_enumeration(size, least):
 def test_long_slates_go_through_the_assignment_solver(monkeypatch):
     lists = some_lists()
     rng = np.random.default_rng(2)
-    slates = make_slates(lists, 5, np.arange(5)[::-1].astype(float), fraction_of_slates(0.3), rng)
+    slates = make_slates(lists, 5, np.arange(5)[::-1].astype(float), partial(drawn_slates, 0.3), rng)
     theta = rng.normal(size=4)
     few = SlateHinge(lists.X, slates, 0.0).cut(theta)
     monkeypatch.setattr("slatewise.matching.slate_hinge.MOST_IN_KERNEL", 4)
@@ -176,7 +177,7 @@ def test_the_hinge_of_whole_lists_equals_enumeration():
 def test_a_constant_added_to_the_scores_of_a_list_changes_nothing(seed, size, shift, kind):
     lists = some_lists(seed)
     rng = np.random.default_rng(seed)
-    slates = make_slates(lists, min(size, 5), None, fraction_of_slates(0.2), rng)
+    slates = make_slates(lists, min(size, 5), None, partial(drawn_slates, 0.2), rng)
     moved = lists.X + shift * rng.normal(size=(3, 4))[np.repeat(np.arange(3), np.diff(lists.offsets))]
     theta = rng.normal(size=4)
 
@@ -194,7 +195,7 @@ def test_a_constant_added_to_the_scores_of_a_list_changes_nothing(seed, size, sh
 def test_the_hinge_is_at_least_the_loss_it_bounds(seed):
     lists = some_lists(seed)
     rng = np.random.default_rng(seed)
-    slates = make_slates(lists, 4, np.array([3.0, 2.0, 1.0, 0.0]), fraction_of_slates(0.2), rng)
+    slates = make_slates(lists, 4, np.array([3.0, 2.0, 1.0, 0.0]), partial(drawn_slates, 0.2), rng)
     theta = rng.normal(size=4)
     scores = (lists.X @ theta)[slates.rows]
     losses = [1 - ndcg(gained, np.argsort(-s)) for gained, s in zip(slates.ratings, scores, strict=True)]
@@ -205,7 +206,7 @@ def test_the_hinge_is_at_least_the_loss_it_bounds(seed):
 @pytest.mark.parametrize("extreme", [300.0, 1e4])
 def test_extreme_scores_stay_finite(extreme):
     lists = some_lists()
-    slates = make_slates(lists, 5, None, fraction_of_slates(0.3), np.random.default_rng(0))
+    slates = make_slates(lists, 5, None, partial(drawn_slates, 0.3), np.random.default_rng(0))
     value, gradient = SlateLikelihood(lists.X, slates).value_and_grad(extreme * np.ones(4))
     assert np.isfinite(value)
     assert value >= 0
@@ -216,7 +217,7 @@ def test_extreme_scores_stay_finite(extreme):
 @pytest.mark.parametrize("n_ratings", [2, 3, 5])
 def test_drawn_slates_show_as_many_ratings_as_they_can(size, n_ratings):
     lists = some_lists(sizes=(30, 12), n_ratings=n_ratings)
-    slates = make_slates(lists, size, None, fraction_of_slates(0.5), np.random.default_rng(0))
+    slates = make_slates(lists, size, None, partial(drawn_slates, 0.5), np.random.default_rng(0))
     list_of = np.repeat([0, 1], [30, 12])
     drawn = np.rint(slates.share * (15 * size + 6 * size)).astype(int)
     assert [drawn[list_of[slates.rows[:, 0]] == q].sum() for q in (0, 1)] == [15 * size, 6 * size]
@@ -230,7 +231,7 @@ def test_drawn_slates_show_as_many_ratings_as_they_can(size, n_ratings):
 
 def test_slates_of_one_document_a_rating_are_drawn_evenly():
     ratings = np.array([0.0, 0, 0, 1, 1, 2])
-    found = fraction_of_slates(500.0)(ratings, 3, np.random.default_rng(0))
+    found = drawn_slates(500.0, ratings, 3, np.random.default_rng(0))
     _, counts = np.unique(found, axis=0, return_counts=True)
     assert len(counts) == 6
     expected = len(found) / 6
@@ -249,20 +250,20 @@ def test_all_slates_are_all_of_them_once(size):
 
 
 def test_too_many_slates_are_refused():
-    with pytest.raises(ValueError, match="subsets: expected at most"):
+    with pytest.raises(ValueError, match="slates: expected at most"):
         all_slates(np.repeat([0.0, 1.0, 2.0], 400), 3, np.random.default_rng(0))
 
 
 def test_equal_slates_count_together():
     lists = RatedLists.of(np.eye(2), np.array([0.0, 1.0]), np.array([0, 2]))
-    slates = make_slates(lists, 2, None, fraction_of_slates(10.0), np.random.default_rng(0))
+    slates = make_slates(lists, 2, None, partial(drawn_slates, 10.0), np.random.default_rng(0))
     np.testing.assert_array_equal(slates.rows, [[1, 0]])
     np.testing.assert_array_equal(slates.share, [1.0])
 
 
 def test_threads_do_not_change_the_bits():
     lists = some_lists(sizes=(60, 50, 70))
-    slates = make_slates(lists, 4, None, fraction_of_slates(20.0), np.random.default_rng(0))
+    slates = make_slates(lists, 4, None, partial(drawn_slates, 20.0), np.random.default_rng(0))
     theta = np.ones(4)
     for make in (
         lambda executor: SlateLikelihood(lists.X, slates, (), executor).value_and_grad(theta),
@@ -278,7 +279,7 @@ def test_threads_do_not_change_the_bits():
 
 def test_a_slate_with_a_single_document_a_rating_has_no_ties():
     ratings = np.array([[2.0, 1.0, 0.0], [2.0, 2.0, 0.0], [1.0, 1.0, 1.0]])
-    ties = find_ties(Slates(np.zeros((3, 3), dtype=np.int64), ratings, ratings, np.ones(3) / 3))
+    ties = find_ties(SlateTable(np.zeros((3, 3), dtype=np.int64), ratings, ratings, np.ones(3) / 3))
     assert [(tie.slates.tolist(), tie.first, tie.last) for tie in ties] == [([1], 0, 2), ([2], 0, 3)]
 
 

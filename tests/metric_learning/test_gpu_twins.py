@@ -13,7 +13,7 @@ from slatewise.metric_learning.cuts import Regularizer
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.metric_fit import MetricProblem, fit_metric
 from slatewise.metric_learning.metric_hinge import MetricHinge
-from slatewise.metric_learning.relevant_items import Listed, SameClass
+from slatewise.metric_learning.relevance import Listed, SameClass
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'slatewise[gpu]'")
 LOSSES = ["auc", "precision", "map", "mrr", "ndcg", "knn"]

@@ -161,11 +161,11 @@ def test_threads_do_not_change_a_bit(rows, monkeypatch):
 
 def test_rounds_are_told_and_an_early_end_is_a_warning(rows):
     X, y, qid = rows
-    told = []
+    rounds = []
     ranker = MarginRanker(C=100.0, max_iter=2)
     with pytest.warns(ConvergenceWarning, match="certified gap"):
-        ranker.fit(X, y, qid, callbacks=[told.append])
-    assert [round_.round for round_ in told] == [1, 2]
+        ranker.fit(X, y, qid, callbacks=[rounds.append])
+    assert [round_.round for round_ in rounds] == [1, 2]
     assert not ranker.model_card_.converged
 
 

@@ -12,7 +12,7 @@ from slatewise.metric_learning.descent import Descent
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.metric_fit import MetricProblem, MetricSearch, first_factor, fit_metric
 from slatewise.metric_learning.metric_hinge import MetricHinge
-from slatewise.metric_learning.relevant_items import SameClass
+from slatewise.metric_learning.relevance import SameClass
 
 TRACE, FROBENIUS = Regularizer(1.0, 0.0), Regularizer(0.0, 1.0)
 LOSSES = ["auc", "precision", "map", "mrr", "ndcg", "knn"]

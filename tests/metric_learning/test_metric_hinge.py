@@ -7,11 +7,11 @@ from tests.metric_judge import planes, risk, same_class
 from tests.shipped import EXECUTORS
 
 from slatewise.core.executor import ONE_THREAD
-from slatewise.metric_learning import mahalanobis
+from slatewise.metric_learning import distance
 from slatewise.metric_learning.cone import Orthant, Psd
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.metric_hinge import MetricHinge
-from slatewise.metric_learning.relevant_items import Listed, SameClass, SharedLabel, askable
+from slatewise.metric_learning.relevance import Listed, SameClass, SharedLabel, informative
 
 LOSSES = ["auc", "precision", "map", "mrr", "ndcg", "knn"]
 
@@ -102,7 +102,7 @@ def test_sparse_points_give_the_same_cut(cone):
 
 
 def test_same_bits_with_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr(mahalanobis, "BLOCK_BYTES", 4000)
+    monkeypatch.setattr(distance, "BLOCK_BYTES", 4000)
     X, y, L = random_problem(5, n=70, d=4)
     one, *others = (classes_hinge(X, y, "map", executor=executor).cut(L) for executor in EXECUTORS)
     for other in others:
@@ -113,7 +113,7 @@ def test_same_bits_with_any_number_of_threads(monkeypatch):
 def test_blocks_do_not_change_the_hinge(monkeypatch):
     X, y, L = random_problem(6, n=50, d=3)
     offset, gradient = classes_hinge(X, y).cut(L)
-    monkeypatch.setattr(mahalanobis, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(distance, "BLOCK_BYTES", 1000)
     cut_offset, cut_gradient = classes_hinge(X, y).cut(L)
     assert cut_offset == pytest.approx(offset)
     np.testing.assert_allclose(cut_gradient, gradient, atol=1e-12)
@@ -148,7 +148,7 @@ def test_shared_labels_are_classes_where_each_row_has_one():
 
 def test_queries_whose_items_are_all_alike_teach_nothing():
     y = np.array([0, 0, 1, 2, 2])
-    assert askable(SameClass(y, y, np.arange(5))).tolist() == [True, True, False, True, True]
-    assert not askable(SameClass(y * 0, y * 0, np.arange(5))).any()
+    assert informative(SameClass(y, y, np.arange(5))).tolist() == [True, True, False, True, True]
+    assert not informative(SameClass(y * 0, y * 0, np.arange(5))).any()
     none = Listed(csr_array((2, 3), dtype=np.int8), -1, np.full(2, -1))
-    assert not askable(none).any()
+    assert not informative(none).any()

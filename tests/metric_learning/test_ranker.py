@@ -18,18 +18,18 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.metric_judge import same_class
 
 import slatewise
-from slatewise import MetricRanker, load
+from slatewise import MetricRanker, kernels, load, losses
 from slatewise.core import devices
 from slatewise.core.errors import ModelFileError
-from slatewise.core.results import ConvergenceWarning, NothingLearntWarning
-from slatewise.metric_learning import mahalanobis
+from slatewise.core.results import ConvergenceWarning, NothingLearnedWarning
+from slatewise.metric_learning import distance
 from slatewise.persistence.file import read_model, write_model
 
 LOSSES = ["auc", "precision", "map", "mrr", "ndcg", "knn"]
 
 
 # Some of scikit-learn's own data have labels at random: there is nothing to learn, and fit says so.
-@pytest.mark.filterwarnings("ignore::slatewise.core.results.NothingLearntWarning")
+@pytest.mark.filterwarnings("ignore::slatewise.core.results.NothingLearnedWarning")
 @parametrize_with_checks([MetricRanker()])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
@@ -99,7 +99,7 @@ def test_in_a_pipeline_and_in_a_search(wine):
     model = make_pipeline(StandardScaler(), MetricRanker(), KNeighborsClassifier(3))
     search = GridSearchCV(model, {"metricranker__C": [0.1, 10.0]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.95
-    with pytest.warns(NothingLearntWarning):
+    with pytest.warns(NothingLearnedWarning):
         alone = GridSearchCV(MetricRanker(), {"C": [1e-4, 10.0]}, cv=3).fit(*wine)
     assert alone.best_params_ == {"C": 10.0}
 
@@ -151,10 +151,10 @@ def test_queries_outside_the_catalogue(wine):
 def test_grades(wine):
     X, y = wine[0][::3], wine[1][::3]
     grades = csr_array(np.maximum(0, 2 - np.abs(y[:, None] - y)).astype(float))
-    top = MetricRanker(loss="map", threshold=2).fit(X, relevance=grades)
+    top = MetricRanker(losses.MAP(threshold=2)).fit(X, relevance=grades)
     same = MetricRanker(loss="map").fit(X, y)
     np.testing.assert_array_equal(top.components_, same.components_)
-    graded = MetricRanker(loss="ndcg", k=5, C=10).fit(X, relevance=grades)
+    graded = MetricRanker(losses.NDCG(5), C=10).fit(X, relevance=grades)
     assert graded.objective_ - graded.lower_bound_ <= 1e-3 * graded.objective_
     with pytest.raises(ValueError, match="whole grades"):
         MetricRanker(loss="ndcg").fit(X, relevance=grades * 0.3)
@@ -202,7 +202,7 @@ def test_a_path_certifies_every_C(wine):
 def test_kernels(wine):
     X, y = wine[0][:, :6], wine[1]
     train, test = np.arange(0, 178, 2), np.arange(1, 178, 6)
-    direct = MetricRanker(kernel="rbf", gamma=0.1, C=50).fit(X[train], y[train])
+    direct = MetricRanker(kernel=kernels.Rbf(0.1), C=50).fit(X[train], y[train])
     K = rbf_kernel(X[train], gamma=0.1)
     given = MetricRanker(kernel="precomputed", C=50).fit(K, y[train])
     assert given.objective_ == pytest.approx(direct.objective_, rel=2e-3)
@@ -210,7 +210,7 @@ def test_kernels(wine):
     assert Z.shape == (len(test), len(direct.components_))
     assert other.shape == (len(test), len(given.components_))
     assert direct.score(X[test], y[test]) > MetricRanker(C=50).fit(X[train], y[train]).score(X[test], y[test]) - 0.05
-    few = MetricRanker(kernel="rbf", gamma=0.1, C=50, n_components=20).fit(X[train], y[train])
+    few = MetricRanker(kernel=kernels.Rbf(0.1, n_basis=20), C=50).fit(X[train], y[train])
     assert few.basis_.shape == (20, 6)
     assert few.objective_ >= direct.lower_bound_
     with pytest.raises(ValueError, match="queries"):
@@ -275,7 +275,7 @@ def test_distances_far_from_zero(wine, ranker):
 
 
 @pytest.mark.parametrize("rows", [7, 64, 178])
-@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf", "C": 50}, {"loss": "precision"}])
+@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf", "C": 50}, {"loss": losses.Precision(3)}])
 def test_distances_have_the_same_bits_in_both_directions(wine, settings, rows):
     X, y = wine[0][::-1][:rows].astype(np.float32), np.r_[np.zeros(3), wine[1][::-1][3:rows]]
     ranker = MetricRanker(**settings).fit(X, y)
@@ -295,9 +295,11 @@ def test_the_metric_as_a_function(wine, settings):
     assert distance(X[0], X[1]) == distance(X[1], X[0]) == pytest.approx(np.sqrt(ranker.distances(X[:1], X[1:2])[0, 0]))
     assert distance(X[2], X[2]) == 0.0
     for algorithm in ("brute", "ball_tree"):
-        told = KNeighborsClassifier(3, metric=distance, algorithm=algorithm).fit(X, y)
+        by_function = KNeighborsClassifier(3, metric=distance, algorithm=algorithm).fit(X, y)
         mapped = KNeighborsClassifier(3).fit(ranker.transform(X), y)
-        np.testing.assert_array_equal(told.predict(wine[0][1::3]), mapped.predict(ranker.transform(wine[0][1::3])))
+        np.testing.assert_array_equal(
+            by_function.predict(wine[0][1::3]), mapped.predict(ranker.transform(wine[0][1::3]))
+        )
     with pytest.raises(NotFittedError):
         MetricRanker().get_metric()
 
@@ -322,6 +324,72 @@ def test_n_components_is_the_most_rank(wine, regularizer):
     np.testing.assert_array_equal(wide.components_, free.components_)
     path = MetricRanker(**settings, n_components=2).path(X, y, [1.0, 10.0])
     assert [len(ranker.components_) for ranker in path] == [2, 2]
+
+
+@pytest.mark.filterwarnings("ignore:worse than nothing was learned")
+def test_n_components_with_a_kernel(wine):
+    X, y = wine[0][::2], wine[1][::2]
+    free = MetricRanker(kernel="rbf", C=20.0).fit(X, y)
+    few = MetricRanker(kernel="rbf", C=20.0, n_components=1).fit(X, y)
+    assert few.components_.shape == (1, len(few.basis_))
+    assert len(free.components_) > 1
+    assert free.lower_bound_ <= few.lower_bound_ <= free.objective_ < few.objective_
+    more = MetricRanker(kernel="rbf", C=20.0, n_components=10_000).fit(X, y)
+    np.testing.assert_array_equal(more.components_, free.components_)
+
+
+OPTIONAL = {"basis_", "gamma_", "catalogue_labels_", "classes_"}
+
+
+def test_a_model_has_only_the_attributes_of_its_data_and_kernel(wine, tmp_path):
+    X, y = np.abs(wine[0][::3]), wine[1][::3]
+    lists = {"relevance": csr_array((y[:, None] == y).astype(float))}
+    ranker = MetricRanker(C=50.0)
+    for parameters, given, expected in [
+        ({}, {"y": y}, {"catalogue_labels_", "classes_"}),
+        ({"kernel": "rbf"}, {"y": np.eye(3)[y]}, {"basis_", "gamma_", "catalogue_labels_"}),
+        ({"kernel": "intersection"}, {"y": y}, {"basis_", "catalogue_labels_", "classes_"}),
+        ({"kernel": "linear"}, lists, set()),
+    ]:
+        ranker.set_params(**parameters).fit(X, **given)  # nothing is left of the fit before
+        ranker.save(tmp_path / "m")
+        back = load(tmp_path / "m")
+        assert OPTIONAL & vars(ranker).keys() == OPTIONAL & vars(back).keys() == expected
+        np.testing.assert_array_equal(back.transform(X), ranker.transform(X))
+        assert back.kernel == ranker.kernel
+
+
+@pytest.mark.parametrize("name", ["basis_", "gamma_", "classes_"])
+def test_a_file_without_what_its_kernel_or_labels_need_is_refused(tmp_path, wine, name):
+    X, y = wine[0][::3], wine[1][::3]
+    MetricRanker(C=50.0, kernel="rbf").fit(X, y).save(tmp_path / "m")
+    state = read_model(tmp_path / "m")
+    for part in (state.arrays, state.values):
+        part.pop(name, None)
+    write_model(tmp_path / "m", state)
+    with pytest.raises(ModelFileError, match=f"{name}: expected one"):
+        load(tmp_path / "m")
+    MetricRanker().fit(X, relevance=(y[:, None] == y).astype(float)).save(tmp_path / "m")
+    state = read_model(tmp_path / "m")
+    more = {"basis_": np.ones((2, 13)), "classes_": np.arange(3)}
+    arrays = {key: value for key, value in more.items() if key == name}
+    values = {"gamma_": 1.0} if name == "gamma_" else {}
+    write_model(tmp_path / "m", replace(state, arrays={**state.arrays, **arrays}, values={**state.values, **values}))
+    with pytest.raises(ModelFileError, match=f"{name}: expected none"):
+        load(tmp_path / "m")
+
+
+def test_a_search_reaches_into_the_loss_and_the_kernel(wine):
+    X, y = np.abs(wine[0][::2]), wine[1][::2]
+    ranker = MetricRanker("ndcg", C=100.0, kernel="rbf", tol=1e-2)
+    grid = {"loss__k": [2, 4], "kernel__gamma": [0.01, 0.1]}
+    search = GridSearchCV(ranker, grid, cv=2).fit(X, y)
+    assert search.best_estimator_.loss == losses.NDCG(search.best_params_["loss__k"])
+    assert search.best_estimator_.gamma_ == search.best_params_["kernel__gamma"]
+    with pytest.raises(ValueError, match="loss__k: expected a parameter of loss='precision' or 'ndcg' or 'knn'"):
+        MetricRanker("map").set_params(loss__k=3)
+    with pytest.raises(ValueError, match="kernel__gamma: expected a parameter of kernel='rbf' or 'chi2'"):
+        MetricRanker().set_params(kernel__gamma=3)
 
 
 def test_single_precision_in_and_out(wine):
@@ -349,13 +417,13 @@ def test_constant_features_and_shifts(wine):
     more = MetricRanker(tol=1e-4).fit(np.column_stack([X + 3.0, np.full(len(X), 5.0)]), y)
     assert more.objective_ == pytest.approx(plain.objective_, rel=2e-4)
     assert np.abs(more.components_[:, -1]).max() < 1e-9
-    with pytest.warns(NothingLearntWarning, match="1.0000 of it"):
+    with pytest.warns(NothingLearnedWarning, match="1.0000 of it"):
         wide = MetricRanker().fit(np.ones((6, 9)), [0, 0, 0, 1, 1, 1])
     assert wide.transform(np.ones((4, 9))).shape == (4, 0)
-    with pytest.warns(NothingLearntWarning):
+    with pytest.warns(NothingLearnedWarning):
         tenths = MetricRanker().fit(np.full((6, 2), 0.1), [0, 0, 0, 1, 1, 1])
     assert tenths.components_.shape == (0, 2)
-    with pytest.warns(NothingLearntWarning):
+    with pytest.warns(NothingLearnedWarning):
         nothing = MetricRanker().fit(np.ones((6, 2)), [0, 0, 0, 1, 1, 1])
     assert nothing.distances(np.ones((4, 2))).tolist() == [[0.0] * 6] * 4
     assert nothing.get_metric()([1.0, 2.0], [3.0, 4.0]) == 0.0
@@ -365,28 +433,28 @@ def test_constant_features_and_shifts(wine):
 
 
 BAD = [
-    ({"loss": "other"}, {}, "loss: expected one of"),
-    ({"k": 0}, {}, "k: expected"),
-    ({"k": 2.5}, {}, "k: expected"),
+    ({"loss": "other"}, {}, "loss: expected 'auc', 'precision', 'map', 'mrr', 'ndcg', 'knn' or"),
+    ({"loss": 3}, {}, "loss: expected"),
     ({"C": 0}, {}, "C: expected"),
     ({"C": "much"}, {}, "C: expected"),
     ({"C": np.inf}, {}, "C: expected"),
     ({"regularizer": "l1"}, {}, "regularizer: expected one of"),
     ({"tol": -1.0}, {}, "tol: expected"),
     ({"max_iter": 0}, {}, "max_iter: expected"),
-    ({"kernel": "other"}, {}, "kernel: expected one of"),
+    ({"kernel": "other"}, {}, "kernel: expected 'linear' or 'rbf', 'chi2', 'intersection', 'precomputed' or"),
     ({"kernel": "chi2"}, {}, "histogram"),
     ({"kernel": "precomputed"}, {}, "symmetric"),
     ({"kernel": "precomputed"}, {"X": np.zeros((20, 20))}, "not 0 everywhere"),
     ({"unlisted": "maybe"}, {}, "unlisted: expected one of"),
-    ({"threshold": "high"}, {}, "threshold: expected"),
     ({"n_components": 0}, {}, "n_components: expected"),
     ({"n_components": 4}, {}, "n_components: expected at most 3"),
     ({"targets": 0}, {}, "targets: expected"),
     ({"targets": True}, {}, "targets: expected"),
     ({"targets": "nearest"}, {}, "targets: expected"),
     ({"pairs": "few"}, {}, "pairs: expected one of"),
-    ({"gamma": -1.0}, {}, "gamma: expected"),
+    ({"kernel": 0.5}, {}, "kernel: expected"),
+    ({}, {"callbacks": print}, "callbacks: expected"),
+    ({}, {"checkpoint": 3}, "checkpoint: expected"),
     ({}, {"y": None}, "requires y to be passed"),
     ({}, {"y": np.zeros(20)}, "1 class"),
     ({}, {"y": np.arange(20)}, "relevant and irrelevant"),
@@ -472,7 +540,7 @@ def test_a_file_whose_parts_do_not_fit_is_refused(tmp_path, wine, change):
 
 
 def test_same_bits_with_any_number_of_threads(wine, monkeypatch):
-    monkeypatch.setattr(mahalanobis, "BLOCK_BYTES", 20_000)
+    monkeypatch.setattr(distance, "BLOCK_BYTES", 20_000)
     one, two = (MetricRanker(loss="map", C=20, n_jobs=threads).fit(*wine) for threads in (1, 2))
     np.testing.assert_array_equal(one.components_, two.components_)
     assert (one.objective_, one.lower_bound_) == (two.objective_, two.lower_bound_)
@@ -480,7 +548,7 @@ def test_same_bits_with_any_number_of_threads(wine, monkeypatch):
 
 def test_callbacks_see_the_gap_close(wine):
     rounds = []
-    MetricRanker(callbacks=[rounds.append]).fit(*wine)
+    MetricRanker().fit(*wine, callbacks=[rounds.append])
     assert rounds[-1].gap <= 1e-3 <= rounds[0].gap
     assert all(later.lower_bound >= earlier.lower_bound for earlier, later in pairwise(rounds))
 
@@ -492,13 +560,13 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path, wine):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        MetricRanker(checkpoint=path, callbacks=[stop]).fit(*wine)
+        MetricRanker().fit(*wine, checkpoint=path, callbacks=[stop])
     with pytest.raises(ValueError, match="checkpoint"):
-        MetricRanker(checkpoint=path).fit(wine[0][:100], wine[1][:100])
+        MetricRanker().fit(wine[0][:100], wine[1][:100], checkpoint=path)
     with pytest.raises(ValueError, match="checkpoint"):
-        MetricRanker(C=2, checkpoint=path).fit(*wine)
+        MetricRanker(C=2).fit(*wine, checkpoint=path)
     assert os.path.exists(path)
-    MetricRanker(checkpoint=path).fit(*wine)
+    MetricRanker().fit(*wine, checkpoint=path)
     assert not os.path.exists(path)
 
 

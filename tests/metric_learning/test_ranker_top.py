@@ -1,4 +1,4 @@
-"""Losses of the first ranks: target neighbours, psi over the pairs of the top, the warning where nothing is learnt."""
+"""Losses of the first ranks: target neighbours, psi over the pairs of the top, the warning if nothing is learned."""
 
 import re
 
@@ -10,14 +10,18 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import scale
 from tests.metric_judge import nearest_of, planes, risk, same_class
 
-from slatewise import MetricRanker
-from slatewise.core.results import NothingLearntWarning
+from slatewise import MetricRanker, losses
+from slatewise.core.results import NothingLearnedWarning
 from slatewise.inference import most_violated
-from slatewise.metric_learning.task import make_task
 from slatewise.metrics import AP
 
 TOP = ["precision", "ndcg", "knn", "mrr"]
 LOSSES = ["auc", "map", *TOP]
+
+
+def loss_of(name, k):
+    """The loss that looks at the first k ranks, if there is a k."""
+    return {"precision": losses.Precision, "ndcg": losses.NDCG, "knn": losses.KNN}.get(name, lambda k: name)(k)
 
 
 def few_points(seed):
@@ -26,13 +30,13 @@ def few_points(seed):
     return rng.normal(size=(6, 2)) * [1.0, 3.0] + 3.0 * y[:, None], y
 
 
-@pytest.mark.filterwarnings("ignore::slatewise.core.results.NothingLearntWarning")
+@pytest.mark.filterwarnings("ignore::slatewise.core.results.NothingLearnedWarning")
 @pytest.mark.parametrize("pairs", ["top", "all"])
 @pytest.mark.parametrize("targets", ["all", 2])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_objective_is_that_of_all_rankings(loss, targets, pairs):
     X, y = few_points(len(loss))
-    ranker = MetricRanker(loss, k=2, C=4.0, targets=targets, pairs=pairs).fit(X, y)
+    ranker = MetricRanker(loss_of(loss, 2), C=4.0, targets=targets, pairs=pairs).fit(X, y)
     wanted = same_class(y) if targets == "all" else nearest_of(same_class(y), X, targets)
     top = {"auc": None, "map": None, "precision": 2, "ndcg": 2, "knn": 1, "mrr": 1}[loss] if pairs == "top" else None
     judge, W = planes(X, X, wanted, loss, 2, top), ranker.metric_
@@ -46,15 +50,16 @@ def test_the_objective_is_that_of_all_rankings(loss, targets, pairs):
 def test_targets_by_default(loss):
     X, y = few_points(0)
     X, y = np.vstack([X, X + np.array([0.3, 2.0])]), np.tile(y, 2)
-    default = MetricRanker(loss, k=2, C=20).fit(X, y)
-    named = MetricRanker(loss, k=2, C=20, targets=2 if loss in TOP else "all").fit(X, y)
+    loss, count = loss_of(loss, 2), {"mrr": 3}.get(loss, 2) if loss in TOP else "all"
+    default = MetricRanker(loss, C=20).fit(X, y)
+    named = MetricRanker(loss, C=20, targets=count).fit(X, y)
     np.testing.assert_array_equal(default.components_, named.components_)
     # A list says what is to come first, all of it.
     lists = csr_array((same_class(y) == 1).astype(float))
-    whole = MetricRanker(loss, k=2, C=200, targets="all").fit(X, y)
-    np.testing.assert_array_equal(MetricRanker(loss, k=2, C=200).fit(X, relevance=lists).components_, whole.components_)
-    nearest = MetricRanker(loss, k=2, C=20, targets=2).fit(X, relevance=lists)
-    assert (nearest.objective_ == default.objective_) == (loss in TOP)
+    whole = MetricRanker(loss, C=200, targets="all").fit(X, y)
+    np.testing.assert_array_equal(MetricRanker(loss, C=200).fit(X, relevance=lists).components_, whole.components_)
+    nearest = MetricRanker(loss, C=20, targets=2 if count == "all" else count).fit(X, relevance=lists)
+    assert (nearest.objective_ == default.objective_) == (count != "all")
 
 
 def test_targets_of_queries_that_are_skipped_and_of_few(wine_rows):
@@ -76,7 +81,7 @@ def wine_rows():
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
-def test_every_loss_learns_as_it_comes(load, loss):
+def test_every_loss_learns_by_default(load, loss):
     X, y = load(return_X_y=True)
     X, y = scale(X)[::3], y[::3]
     ranker = MetricRanker(loss).fit(X, y)  # a warning would be an error
@@ -84,9 +89,9 @@ def test_every_loss_learns_as_it_comes(load, loss):
     assert ranker.objective_ - ranker.lower_bound_ <= 1e-3 * ranker.objective_
 
 
-def test_nothing_learnt_is_a_warning_with_numbers(wine_rows):
+def test_nothing_learned_is_a_warning_with_numbers(wine_rows):
     X, y = wine_rows
-    with pytest.warns(NothingLearntWarning, match="nothing or next to nothing was learned") as caught:
+    with pytest.warns(NothingLearnedWarning, match="nothing or next to nothing was learned") as caught:
         ranker = MetricRanker("knn", targets="all", pairs="all").fit(X, y)
     assert len(ranker.components_)  # what was found is kept
     text = str(caught[0].message)
@@ -94,9 +99,9 @@ def test_nothing_learnt_is_a_warning_with_numbers(wine_rows):
     assert zero == pytest.approx(1.0)
     assert bound == pytest.approx(ranker.lower_bound_, rel=1e-5)
     assert "targets=k" in text
-    with pytest.warns(NothingLearntWarning, match="C=0.01"):
+    with pytest.warns(NothingLearnedWarning, match="C=0.01"):
         MetricRanker("auc", C=0.01).fit(X, y)
-    with pytest.warns(NothingLearntWarning, match="C=0.001"):
+    with pytest.warns(NothingLearnedWarning, match="C=0.001"):
         MetricRanker("auc").path(X, y, [0.001, 1.0])
 
 
@@ -109,7 +114,7 @@ def test_ranking_worse_than_euclid_is_a_warning_with_numbers(scaled):
         MetricRanker(tol=1e-2).fit(X, y)  # a warning would be an error
         return
     with pytest.warns(
-        NothingLearntWarning, match="worse than nothing was learned: the learned distance ranks"
+        NothingLearnedWarning, match="worse than nothing was learned: the learned distance ranks"
     ) as caught:
         ranker = MetricRanker(tol=1e-2).fit(X, y)
     assert ranker.lower_bound_ < 0.97  # the neighborhood of W = 0 is not what it is about
@@ -129,26 +134,28 @@ def _precision_of_others(Z, y):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_what_rankings_lose_is_the_loss_of_all_that_is_relevant(wine_rows, loss):
     X, y = wine_rows
-    task = make_task(MetricRanker(loss), X, y, None, None, None)
+    ranker = MetricRanker(loss_of(loss, 3))
+    task = ranker._task(ranker._validate(X, y, None, None, None))
     others = ~np.eye(len(y), dtype=bool)
     scores, relevance = -euclidean_distances(X, squared=True), (y[:, None] == y).astype(np.int8)
     lists = zip(scores[others].reshape(len(y), -1), relevance[others].reshape(len(y), -1), strict=True)
     judge = "map" if loss == "auc" else loss
     expected = np.mean([most_violated(judge, 1e8 * s, z, k=3).loss for s, z in lists])
     assert task.euclidean_loss == pytest.approx(expected, abs=1e-9)
-    assert task.ranking_loss(3.0 * np.eye(X.shape[1])) == pytest.approx(expected, abs=1e-9)
+    assert task.ranking_loss(9.0 * np.eye(X.shape[1])) == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_larger_psi_is_a_larger_metric():
     """Where all queries have as many irrelevant items, C of the one is C k/N of the other, and W is k/N as large."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 15)
-    X, settings = rng.normal(size=(30, 3)) + y[:, None], {"k": 3, "targets": 3, "tol": 1e-5}
-    paper = MetricRanker("precision", C=40.0, pairs="all", **settings).fit(X, y)
-    top = MetricRanker("precision", C=40.0 * 3 / 15, **settings).fit(X, y)
+    X, settings = rng.normal(size=(30, 3)) + y[:, None], {"targets": 3, "tol": 1e-5}
+    loss = losses.Precision(3)
+    paper = MetricRanker(loss, C=40.0, pairs="all", **settings).fit(X, y)
+    top = MetricRanker(loss, C=40.0 * 3 / 15, **settings).fit(X, y)
     assert paper.objective_ * 3 / 15 == pytest.approx(top.objective_, rel=2e-5)
-    squares = MetricRanker("precision", C=40.0, pairs="all", regularizer="frobenius", **settings).fit(X, y)
-    scaled = MetricRanker("precision", C=40.0 * (3 / 15) ** 2, regularizer="frobenius", **settings).fit(X, y)
+    squares = MetricRanker(loss, C=40.0, pairs="all", regularizer="frobenius", **settings).fit(X, y)
+    scaled = MetricRanker(loss, C=40.0 * (3 / 15) ** 2, regularizer="frobenius", **settings).fit(X, y)
     assert squares.objective_ * (3 / 15) ** 2 == pytest.approx(scaled.objective_, rel=2e-5)
 
 

@@ -7,7 +7,7 @@ from slatewise import MetricRanker
 from slatewise.metric_learning.cone import Psd
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.metric_hinge import MetricHinge
-from slatewise.metric_learning.relevant_items import SameClass
+from slatewise.metric_learning.relevance import SameClass
 from slatewise_papers.bench.gpu_metric import exact_objective
 from slatewise_papers.bench.metric import classes_in_noise, sort_everything
 

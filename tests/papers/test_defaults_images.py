@@ -1,4 +1,4 @@
-"""GraphMatcher as it comes, on the frames of a film that are 90 apart."""
+"""GraphMatcher with default settings, on the frames of a film that are 90 apart."""
 
 import pytest
 
@@ -10,6 +10,6 @@ from slatewise_papers import defaults_images
 def test_every_matcher_beats_the_plain_assignment(monkeypatch):
     monkeypatch.setattr(defaults_images, "MATCHERS", {"GraphMatcher()": GraphMatcher(tol=0.1)})
     found = {row.name.removeprefix("cmu_house: "): row.measured for row in defaults_images.rows(True, 0)}
-    plain = found.pop("assignment, nothing learnt")["test, separation 90"]
+    plain = found.pop("assignment, nothing learned")["test, separation 90"]
     assert found["GraphMatcher()"]["test, separation 90"] < 0.6 * plain
     assert found["GraphMatcher()"]["seconds, separation 90"] > 0

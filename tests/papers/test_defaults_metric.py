@@ -1,4 +1,4 @@
-"""MetricRanker as it comes, on a part of one data set."""
+"""MetricRanker with default settings, on a part of one data set."""
 
 import numpy as np
 import pytest
@@ -11,11 +11,11 @@ def test_every_loss_has_an_error_beside_the_plain_ones(monkeypatch: pytest.Monke
     monkeypatch.setattr(defaults_metric, "DATA", ("iris",))
     table = reproduce("defaults", "metric", quick=True)
     errors = {row.name.removeprefix("iris: "): row.measured["error"] for row in table.rows}
-    losses = [f"MetricRanker({loss!r})" for loss in ("auc", "precision", "map", "mrr", "ndcg", "knn")]
+    losses = [f"MetricRanker({loss})" for loss in ("'auc'", "Precision(k=3)", "'map'", "'mrr'", "NDCG(k=3)", "'knn'")]
     assert list(errors) == ["Euclidean", "NCA (scikit-learn)", *losses, "MetricRanker('auc'), C chosen"]
     assert all(0 <= error <= 25 for error in errors.values())
 
 
-def test_where_nothing_is_learnt_all_rows_are_in_one_place() -> None:
+def test_where_nothing_is_learned_all_rows_are_in_one_place() -> None:
     fold = Fold(np.eye(4), np.array([0, 0, 0, 1]), np.eye(4), np.array([0, 1, 1, 0]))
     assert defaults_metric.error(fold, lambda rows: rows[:, :0]) == 50.0

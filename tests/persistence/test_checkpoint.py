@@ -10,13 +10,14 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from tests.interrupted_fits import FITS, exit_code, fit_watched, queries
 
-from slatewise import BestFeatureRanker, CStarRanker, MarginRanker, MatchingRanker, datasets
+from slatewise import BestFeatureRanker, CStarMarginRanker, MarginRanker, MatchingRanker, datasets, losses
+from slatewise.matching import Slates
 from slatewise.persistence import checkpoint as _checkpoint
 from slatewise.persistence.file import read_model, write_model
 
 
 def learned(estimator):
-    return {name: getattr(estimator, name) for name in (*estimator._learned, "model_card_")}
+    return {name: getattr(estimator, name) for name in (*estimator._learned, "model_card_") if hasattr(estimator, name)}
 
 
 def assert_same_bits(one, two):
@@ -40,8 +41,8 @@ def whole_fit(name):
         ("matching", 12),
         ("graphs", 9),
         ("labels", 2),
-        ("labels, as it comes", 4),
-        ("labels, likelihood", 4),
+        ("labels, default", 4),
+        ("labels, precomputed", 4),
         ("points", 20),
     ],
 )
@@ -170,7 +171,7 @@ def test_a_state_of_another_estimator_is_refused(tmp_path):
     path = tmp_path / "state"
     interrupted(MarginRanker(), path, queries())
     with pytest.raises(ValueError, match="checkpoint: expected the state of this data and these settings"):
-        fit_watched(MatchingRanker(M=3, repeats=2), queries(), checkpoint=path)
+        fit_watched(MatchingRanker(Slates(3, repeats=2)), queries(), checkpoint=path)
 
 
 def test_a_file_holds_the_answers_alone(tmp_path):
@@ -184,25 +185,35 @@ def test_a_file_holds_the_answers_alone(tmp_path):
 
 def test_settings_are_compared_in_all_their_digits_however_they_print(tmp_path):
     path, data = tmp_path / "state", queries()
-    interrupted(MatchingRanker(M=3, c=np.array([2.0, 1.0, 0.0])), path, data)
+    interrupted(MatchingRanker(Slates(3, position_weights=np.array([2.0, 1.0, 0.0]))), path, data)
     with np.printoptions(precision=1), pytest.raises(ValueError, match="checkpoint: expected the state of this data"):
-        fit_watched(MatchingRanker(M=3, c=np.array([2.0, 1.0 + 1e-9, 0.0])), data, checkpoint=path)
-    fit_watched(MatchingRanker(M=3, c=[2.0, 1.0, 0.0]), data, checkpoint=path)  # the same in other words
+        fit_watched(MatchingRanker(Slates(3, position_weights=[2.0, 1.0 + 1e-9, 0.0])), data, checkpoint=path)
+    fit_watched(MatchingRanker(Slates(3, position_weights=[2, 1, 0])), data, checkpoint=path)  # the same in other words
+
+
+def test_a_shorthand_is_the_object_that_it_stands_for(tmp_path):
+    path = tmp_path / "state"
+    interrupted(MarginRanker("map"), path, queries())
+    with pytest.raises(ValueError, match="checkpoint: expected the state of this data and these settings"):
+        fit_watched(MarginRanker(losses.MAP(threshold=1)), queries(), checkpoint=path)
+    fit_watched(MarginRanker(losses.MAP()), queries(), checkpoint=path)
+    interrupted(MarginRanker(losses.MAP(threshold=1)), path, queries())
+    fit_watched(MarginRanker(losses.MAP(threshold=1.0)), queries(), checkpoint=path)
 
 
 def test_a_state_that_other_rounds_of_validation_led_to_is_refused(tmp_path):
     scenes = datasets.make_label_scenes(n_rows=40, random_state=0)
     path = tmp_path / "state"
-    interrupted(CStarRanker(1, "linear", surrogate="max-margin", max_iter=2), path, (scenes.X, scenes.Y))
-    ranker = CStarRanker(1, "linear", surrogate="max-margin", max_iter=60)
+    interrupted(CStarMarginRanker(core=1, max_iter=2), path, (scenes.X, scenes.Y))
+    ranker = CStarMarginRanker(core=1, max_iter=60)
     with pytest.raises(ValueError, match="checkpoint: expected the state of this data and these settings"):
         fit_watched(ranker, (scenes.X, scenes.Y), checkpoint=path)
 
 
-@pytest.mark.parametrize("params", [{"k": 2}, {"learner": "subgradient"}])
+@pytest.mark.parametrize("params", [{"k": 2}, {"solver": "subgradient"}])
 def test_where_no_state_is_kept_a_checkpoint_is_refused(params, tmp_path):
     scenes = datasets.make_label_scenes(n_rows=40, random_state=0)
-    ranker = CStarRanker(core=1, surrogate="max-margin", **params)
+    ranker = CStarMarginRanker(core=1, **params)
     with pytest.raises(ValueError, match="checkpoint: expected None"):
         fit_watched(ranker, (scenes.X, scenes.Y), checkpoint=tmp_path / "state")
 

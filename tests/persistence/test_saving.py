@@ -49,7 +49,7 @@ def test_every_public_method_is_asked(tmp_path):
         assert public_methods(estimator) - asked <= ({"fold_in"} if not_by_id else set()), name
 
 
-@pytest.mark.parametrize("model", ["cstar-classes", "cstar-base-classes"])
+@pytest.mark.parametrize("model", ["cstar-margin-classes", "cstar-base-classes"])
 def test_one_class_per_row_is_one_label_to_list(tmp_path, model):
     for k in (2, 3, 4):
         with pytest.raises(ModelFileError, match=f"k_: expected 1 with one class per row, found {k}"):
@@ -58,7 +58,7 @@ def test_one_class_per_row_is_one_label_to_list(tmp_path, model):
 
 @pytest.mark.parametrize("value", [float("nan"), 0, -7, "all", 10**9, [1]])
 def test_settings_of_a_run_are_not_taken_from_a_file(tmp_path, value):
-    for model in ("latent", "cstar", "margin"):
+    for model in ("latent", "cstar-base", "margin"):
         assert loaded(with_value(model, "params", "n_jobs", value), tmp_path).n_jobs is None
     assert "n_jobs" not in taken_apart(files()["latent"]).metadata["params"]
 

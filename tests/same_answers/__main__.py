@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sklearn
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,7 +94,7 @@ def answers(every: list[Any], side: str) -> Arrays:
     import slatewise
 
     warnings.simplefilter("ignore")
-    words = {name: getattr(slatewise, name) for name in slatewise.__all__} | {"np": np}
+    words = {name: getattr(slatewise, name) for name in slatewise.__all__} | {"np": np, "sklearn": sklearn}
     found: Arrays = {}
     for case in every:
         spelling = getattr(case, side)

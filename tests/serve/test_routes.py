@@ -6,8 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from slatewise import BestFeatureRanker, GraphMatcher, MatchingRanker, StructuredReranker
+from slatewise import BestFeatureRanker, CStarMarginRanker, GraphMatcher, MatchingRanker, StructuredReranker, datasets
 from slatewise._registry import ESTIMATORS
+from slatewise.serve.door import Refused
 from slatewise.serve.kinds import KINDS, doors_of
 from slatewise.serve.limits import Limits
 from tests.serve.conftest import JSON, MESSAGEPACK, make_asking
@@ -87,6 +88,20 @@ def test_other_rankers_of_documents(kind):
     assert [one.ids for one in found] == [expected[0].tolist(), ["..cde"[row] for row in expected[1].tolist()]]
     for place, one in enumerate(found):
         np.testing.assert_allclose(one.scores, expected.list_scores(place))
+
+
+def test_sets_of_k_labels():
+    scenes = datasets.make_label_scenes(80, n_labels=6, random_state=0)
+    ranker = CStarMarginRanker(core=2, C=1.0).fit(scenes.X, scenes.Y)
+    doors, queries = doors_of(ranker, Limits()), scenes.X[:3].tolist()
+    for door in doors.values():
+        for request in (door.example, *door.others):
+            assert door.respond([door.check(request)])
+    door = doors["rank"]
+    (found,) = door.respond([door.check(msgspec.convert({"queries": queries, "k": 2}, door.request))])
+    assert [one.ids for one in found] == ranker.rank(scenes.X[:3], 2).ids.tolist()
+    with pytest.raises(Refused, match="expected at most k = 1 labels that are in"):
+        door.check(msgspec.convert({"queries": queries[:1], "k": 1, "known": [{"0": 1, "1": 1}]}, door.request))
 
 
 def test_every_estimator_is_served_or_refused_by_name():

@@ -4,78 +4,20 @@ from __future__ import annotations
 
 import math
 import sys
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-
-    from rich.console import RenderableType
-    from rich.progress import Progress, Task, TaskID
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
 
-@contextmanager
-def working(what: str) -> Generator[None]:
+def working(what: str) -> AbstractContextManager[None]:
     """Show on stderr how far the work is while a person waits; nothing when piped."""
-    from rich.console import Console
+    from slatewise.core.bars import shown
 
-    from slatewise.core.progress import is_quiet, listening
-
-    console = Console(stderr=True)
-    if is_quiet() or not console.is_terminal:
-        yield
-        return
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        SpinnerColumn,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-
-    class Counted(ProgressColumn):
-        """A column of loops that count: "0/?" beside an empty bar says nothing that the spinner does not."""
-
-        def __init__(self, column: ProgressColumn) -> None:
-            super().__init__()
-            self.column = column
-
-        def render(self, task: Task) -> RenderableType:
-            return "" if task.total is None and not task.completed else self.column(task)
-
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        Counted(BarColumn(20)),
-        Counted(MofNCompleteColumn()),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bars, listening(_Bars(bars, what)):
-        yield
-
-
-class _Bars:
-    """A listener that draws a bar a loop under the command's own line."""
-
-    def __init__(self, bars: Progress, what: str) -> None:
-        self.bars, self.what = bars, what
-        self.command = bars.add_task(what, total=None)
-
-    def begin(self, what: str, total: int | None) -> int:
-        return int(self.bars.add_task(what, total=total))
-
-    def advance(self, loop: int) -> None:
-        self.bars.advance(cast("TaskID", loop))
-
-    def end(self, loop: int) -> None:
-        self.bars.remove_task(cast("TaskID", loop))
-
-    def tell(self, text: str) -> None:
-        self.bars.update(self.command, description=f"{self.what}: {text}")
+    return shown(what, patience=0.0)
 
 
 def when(milliseconds: int) -> str:

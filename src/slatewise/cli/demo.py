@@ -20,7 +20,7 @@ from scipy.spatial.distance import cdist
 
 from slatewise import (
     BestFeatureRanker,
-    CStarRanker,
+    CStarMarginRanker,
     GraphMatcher,
     LatentRanker,
     MarginRanker,
@@ -39,6 +39,7 @@ from slatewise.datasets import (
 )
 from slatewise.datasets.make_sessions import MadeSessions
 from slatewise.labeling import simulate
+from slatewise.matching import Slates
 from slatewise.report import Page, bars, gains, lines, matchings, pair_graphs, points, slopes
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -133,7 +134,7 @@ def _interacting(seed: int) -> list[DemoRow]:
     }
     return [
         DemoRow(
-            "CStarRanker",
+            "CStarMarginRanker",
             "interacting items",
             f"p@{lists.k}",
             alone.score(lists.X[1000:], lists.Y[1000:]),
@@ -168,7 +169,7 @@ def _scenes(seed: int) -> list[DemoRow]:
     }
     return [
         DemoRow(
-            "CStarRanker",
+            "CStarMarginRanker",
             "tags of a scene",
             "break-even",
             alone.score(X, Y),
@@ -230,7 +231,7 @@ def _queries(seed: int) -> list[DemoRow]:
     rankers = {
         "best feature": BestFeatureRanker(),
         "margin": MarginRanker("map", C=10.0),
-        "matching": MatchingRanker(M=3, repeats=2, random_state=seed),
+        "matching": MatchingRanker(Slates(3, repeats=2), random_state=seed),
     }
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*lists are left out")  # a made list or two has a single rating
@@ -340,11 +341,9 @@ def _list_before_and_after(ranker: LatentRanker, made: MadeSessions, queries: ND
 
 def _alone_and_joint(
     X: Floats, Y: NDArray[np.int8], n_train: int, core: int | list[int], C: float
-) -> tuple[CStarRanker, CStarRanker]:
+) -> tuple[CStarMarginRanker, CStarMarginRanker]:
     """Fit independent labels, and a core of interacting ones, on the first ``n_train`` rows."""
-    alone, joint = (
-        CStarRanker(labels, "linear", C=C, surrogate="max-margin").fit(X[:n_train], Y[:n_train]) for labels in (0, core)
-    )
+    alone, joint = (CStarMarginRanker(core=labels, C=C).fit(X[:n_train], Y[:n_train]) for labels in (0, core))
     return alone, joint
 
 

@@ -128,8 +128,8 @@ def fit(
     system: Annotated[
         str,
         typer.Argument(
-            help="What to train: cstar, metric, margin, matching, latent, latent-features, sessions, neighbors, "
-            "cooccurrence, feature."
+            help="What to train: cstar, cstar-margin, metric, margin, matching, latent, latent-features, sessions, "
+            "neighbors, cooccurrence, feature."
         ),
     ],
     data: Annotated[

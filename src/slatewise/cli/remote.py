@@ -240,6 +240,7 @@ def _rankings(query_ids: Any, found: list[dict[str, Any]], nothing_known: Any = 
 
 _READERS: dict[str, tuple[str, Callable[[Remote, Any, str, int], Run]]] = {
     "BestFeatureRanker": ("feature", _documents),
+    "CStarMarginRanker": ("cstar-margin", _labels),
     "CStarRanker": ("cstar", _labels),
     "LatentFeatureRanker": ("latent-features", _features),
     "LatentRanker": ("latent", _catalogue),

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array, issparse
 
 from slatewise import (
     BestFeatureRanker,
+    CStarMarginRanker,
     CStarRanker,
     LatentFeatureRanker,
     LatentRanker,
@@ -158,7 +159,7 @@ class Task(ABC):
         if columns.header is not None:
             raise ValueError("--header: expected with files of pairs or sessions, found other data")
         if tagged != NO_TAGS:
-            raise ValueError(f"{TAG_OPTIONS}: expected with rows that have labels, for cstar, only")
+            raise ValueError(f"{TAG_OPTIONS}: expected with rows that have labels, for cstar and cstar-margin, only")
         return self
 
     def of_events(self, events: EventColumns) -> Self:
@@ -220,6 +221,8 @@ class LabelTask(Task):
     """Labels of rows: a row is a list, and the labels are its items."""
 
     tagged: TagColumns = NO_TAGS
+    takes_unknown: bool = False
+    """Whether some labels may be unknown."""
 
     def reading(self, columns: PairColumns, tagged: TagColumns = NO_TAGS) -> Self:
         """Return the task that reads tables of tagged rows like this."""
@@ -228,9 +231,13 @@ class LabelTask(Task):
 
     def fit(self, estimator: Any, data: str, **run: Any) -> None:
         """Fit on rows with sets of labels; of tables the model keeps the names of the features."""
-        rows = read_labels(data, part=Part.TRAIN, columns=self.tagged, partly_known=True)
+        rows = read_labels(data, part=Part.TRAIN, columns=self.tagged, partly_known=self.takes_unknown)
         Y = rows.Y if rows.known is None else np.where(rows.known, rows.Y.toarray(), -1)
-        estimator.fit(_dense(rows), Y, label_names=rows.label_names, answered=rows.answered, **run)
+        if self.takes_unknown:
+            run = {**run, "answered": rows.answered}
+        elif rows.answered is not None and not rows.answered.all():
+            raise ValueError(f"{data}: expected answers for all labels, found some volunteered: only cstar takes these")
+        estimator.fit(_dense(rows), Y, label_names=rows.label_names, **run)
         if is_tag_file(data) and rows.feature_names is not None:
             estimator.feature_names_in_ = rows.feature_names.astype(object)
 
@@ -295,6 +302,8 @@ class ExampleTask(Task):
 
     def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
         """Measure where the training rows of a row's own class stand."""
+        if not hasattr(model, "classes_"):
+            raise ValueError("model: expected one fitted on rows with classes, found one of labels or of lists")
         rows = read_classes(data, model.n_features_in_, Part.TEST)
         relevance = rows.y[:, None] == model.classes_[model.catalogue_labels_]
         scores = model.scores(rows.X)
@@ -493,7 +502,8 @@ MOST_JUDGEMENTS = 20_000_000
 """Pairs of one class that are written out to measure a run: some GB."""
 TASKS: dict[str, Task] = {
     "cooccurrence": SessionTask(SessionCooccurrence),
-    "cstar": LabelTask(CStarRanker),
+    "cstar": LabelTask(CStarRanker, takes_unknown=True),
+    "cstar-margin": LabelTask(CStarMarginRanker),
     "feature": DocumentTask(BestFeatureRanker),
     "latent": CatalogueTask(LatentRanker),
     "latent-features": FeatureTask(LatentFeatureRanker),

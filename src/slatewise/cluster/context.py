@@ -42,10 +42,11 @@ def ray(address: str | None = None, workers: int | None = None) -> Generator[Wor
 
     Notes
     -----
-    Learners that take part: :class:`~slatewise.CStarRanker` (likelihoods, and max-margin with ``learner="bundle"``),
-    :class:`~slatewise.MetricRanker`, :class:`~slatewise.MarginRanker`, :class:`~slatewise.MatchingRanker` and
-    :class:`~slatewise.GraphMatcher`; others say that they do not. Callbacks and checkpoints stay in this process. A
-    worker that is killed is restarted by Ray, loads its data again, and the round is repeated.
+    Learners that take part: :class:`~slatewise.CStarRanker`, :class:`~slatewise.CStarMarginRanker` with
+    ``solver="bundle"``, :class:`~slatewise.MetricRanker`, :class:`~slatewise.MarginRanker`,
+    :class:`~slatewise.MatchingRanker` and :class:`~slatewise.GraphMatcher`; others say that they do not. Callbacks
+    and checkpoints stay in this process. A worker that is killed is restarted by Ray, loads its data again, and the
+    round is repeated.
 
     Examples
     --------

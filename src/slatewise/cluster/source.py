@@ -37,9 +37,10 @@ def source(
     Returns
     -------
     RowSource
-        To be given to the fit of :class:`~slatewise.MarginRanker`, :class:`~slatewise.MatchingRanker` or
-        :class:`~slatewise.CStarRanker` instead of X, y and qid, or of :class:`~slatewise.MetricRanker` instead of X and
-        y, or of ``queries``; the fit has the bits of one on arrays with the same rows.
+        To be given to the fit of :class:`~slatewise.MarginRanker`, :class:`~slatewise.MatchingRanker`,
+        ``CStarRanker(base="precomputed")`` or ``CStarMarginRanker(unary="linear", solver="bundle")`` instead of X, y
+        and qid, or of :class:`~slatewise.MetricRanker` instead of X and y, or of ``queries``; the fit has the bits of
+        one on arrays with the same rows.
 
     Examples
     --------

@@ -59,9 +59,26 @@ def anybody_listening() -> Listener | None:
     return _listener.get() or (_all[-1] if _all else None)
 
 
+def set_progress(on: bool) -> None:
+    """Switch bars and other notes on progress on or off, for this process.
+
+    They are on by default, unless the environment has ``SLATEWISE_QUIET=1``.
+
+    Parameters
+    ----------
+    on
+        Whether to show them.
+    """
+    global _is_on
+    _is_on = bool(on)
+
+
+_is_on = True
+
+
 def is_quiet() -> bool:
-    """Tell whether the environment asks for silence, by ``SLATEWISE_QUIET=1``."""
-    return os.environ.get("SLATEWISE_QUIET", "") not in ("", "0")
+    """Tell whether progress is switched off, here or by ``SLATEWISE_QUIET=1``."""
+    return not _is_on or os.environ.get("SLATEWISE_QUIET", "") not in ("", "0")
 
 
 def track(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:

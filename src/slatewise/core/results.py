@@ -16,7 +16,7 @@ class ConvergenceWarning(UserWarning):
     """The certified gap is larger than asked for."""
 
 
-class NothingLearntWarning(UserWarning):
+class NothingLearnedWarning(UserWarning):
     """The best parameters there are hardly better than none, by the certificate, or those found worse than none."""
 
 

@@ -113,7 +113,7 @@ class Precomputed:
     def of(cls, X: Floats, gamma: float | None) -> Precomputed:
         """Check that the training matrix is square and symmetric."""
         if X.shape[0] != X.shape[1] or not np.allclose(X, X.T):
-            raise ValueError(f"X: expected a symmetric kernel matrix for scores='precomputed', found shape {X.shape}")
+            raise ValueError(f"X: expected a symmetric kernel matrix, found shape {X.shape}")
         return cls()
 
     def diagonal(self, X: Floats) -> Floats:

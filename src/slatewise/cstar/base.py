@@ -1,8 +1,7 @@
 """Base scores: what every label's log-odds are by themselves, learned here and cross-fitted.
 
-A training row gets the log-odds of models that did not see it, as a new row will: what learns on top would else trust
-scores that have seen the answers. A new row gets those of a model of all training rows. Both are calibrated by what
-the first say of their rows.
+Training rows are scored out of fold, so that the second stage does not overfit; a new row is scored by a model of all
+training rows. Both are calibrated on the out-of-fold scores.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from slatewise.cstar.calibration import calibrate_log_odds, calibrate_margins
 from slatewise.cstar.logistic import (
     FINE,
     ROUGH,
-    BaseArrays,
     Labels,
     LinearLogOdds,
     LogisticRows,
@@ -42,15 +40,15 @@ STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 MOST_LOG_ODDS = 745.0
 """Of the smallest number above 0; base scores beyond are cut."""
 MANY = 1000
-"""More labels than this are learnt by so many at a time."""
+"""More labels than this are learned by this number at a time."""
 _PATIENCE, _MOST_UNIT, _ROUNDING = 2, 1e6, 1e-12
 
 
 class FittedBase(Protocol):
     """What scores new rows."""
 
-    def arrays(self) -> BaseArrays:
-        """Return what a file keeps of it."""
+    def learned(self) -> dict[str, Any]:
+        """Return the learned attributes that it consists of, by name."""
         ...
 
     def log_odds(self, X: Features) -> Floats:
@@ -75,7 +73,7 @@ class Base(Protocol):
 
 @runtime_checkable
 class Classifier(Protocol):
-    """What is asked of other people's classifiers: scikit-learn's conventions."""
+    """What a classifier of the user's must have: scikit-learn's conventions."""
 
     def fit(self, X: Any, y: Any) -> Any:
         """Learn."""
@@ -87,7 +85,7 @@ class Classifier(Protocol):
 
 
 def make_folds(n_rows: int, seed: int) -> list[Ints]:
-    """Cut rows at random into five parts, or fewer where there are not as many rows, which is told.
+    """Cut rows at random into five parts, or into fewer, with a warning, if there are not as many rows.
 
     Examples
     --------
@@ -110,28 +108,28 @@ def _without(n_rows: int, part: Ints) -> Ints:
 class LogisticBase:
     """One logistic regression per label; one strength for all, by the likelihood of the first fold.
 
-    More than a thousand labels are learnt by a thousand at a time, in float32, and their strength is chosen by some.
+    More than a thousand labels are learned by a thousand at a time, in float32, and their strength is chosen by some.
     """
 
     strengths: tuple[float, ...] = STRENGTHS
 
     def cross_fit(self, X: Features, labels: Labels, seed: int, executor: Executor) -> CrossFitted:
         """Choose the strength on a path of growing ones, each started where the one before ended."""
-        parts, n_labels = make_folds(int(X.shape[0]), seed), labels.told.shape[1]
+        parts, n_labels = make_folds(int(X.shape[0]), seed), labels.known.shape[1]
         with one_blas_thread():
             if len(parts) < 2:
                 alone = LinearLogOdds(np.zeros((n_labels, int(X.shape[1]))), labels.log_odds())
                 return CrossFitted(alone.log_odds(X), alone)
-            out, fit = np.empty(labels.told.shape), fit_logistic if n_labels <= MANY else fit_many
+            out, fit = np.empty(labels.known.shape), fit_logistic if n_labels <= MANY else fit_many
             strength, first = self._choose(X, labels.part(_of_every_frequency(labels)), parts[0], fit, executor)
             if n_labels <= MANY:
                 out[parts[0]] = first
                 parts = parts[1:]
             for part in parts:
                 kept = _without(len(out), part)
-                rows, told = LogisticRows.of(X[kept]), labels.some(kept)
+                rows, known = LogisticRows.of(X[kept]), labels.some(kept)
                 for block in _blocks(n_labels):
-                    found = rows.coefficients(fit(rows, told.part(block), strength, executor, None, ROUGH))
+                    found = rows.coefficients(fit(rows, known.part(block), strength, executor, None, ROUGH))
                     out[part, block] = found.log_odds(X[part])
             np.clip(out, -MOST_LOG_ODDS, MOST_LOG_ODDS, out=out)
             slope, shift = _calibrated(out, labels, executor)
@@ -139,7 +137,8 @@ class LogisticBase:
             coef, intercept = np.empty((n_labels, int(X.shape[1])), dtype=_kind(rows, n_labels)), np.empty(n_labels)
             for block in _blocks(n_labels):
                 found = rows.coefficients(fit(rows, labels.part(block), strength, executor, None, FINE))
-                coef[block], intercept[block], *_ = found.adjusted(slope[block], shift[block]).arrays()
+                calibrated = found.adjusted(slope[block], shift[block])
+                coef[block], intercept[block] = calibrated.coef, calibrated.intercept
             return CrossFitted(out, LinearLogOdds(coef, intercept))
 
     def _choose(
@@ -147,12 +146,12 @@ class LogisticBase:
     ) -> tuple[float, Floats]:
         """Return the strength under which held-out labels are most likely, and their log-odds by it."""
         kept = _without(int(X.shape[0]), part)
-        rows, told, held_out = LogisticRows.of(X[kept]), labels.some(kept), labels.some(part)
+        rows, known, held_out = LogisticRows.of(X[kept]), labels.some(kept), labels.some(part)
         start: Weights | None = None
-        best, losses = (self.strengths[0], np.zeros(held_out.told.shape)), list[float]()
+        best, losses = (self.strengths[0], np.zeros(held_out.known.shape)), list[float]()
         sign, counts = held_out.sign, held_out.counts
         for strength in self.strengths:
-            start = fit(rows, told, strength, executor, start, ROUGH)
+            start = fit(rows, known, strength, executor, start, ROUGH)
             scores = rows.coefficients(start).log_odds(X[part])
             losses.append(float((counts * np.logaddexp(0.0, -sign * scores)).sum()))
             if losses[-1] == min(losses):
@@ -175,7 +174,7 @@ def _kind(rows: LogisticRows, n_labels: int) -> type[np.floating[Any]]:
 
 def _of_every_frequency(labels: Labels) -> Ints:
     """Return the labels to choose by: all, or of too many some, evenly from the rarest to the most frequent."""
-    n_labels = labels.told.shape[1]
+    n_labels = labels.known.shape[1]
     if n_labels <= MANY:
         return np.arange(n_labels, dtype=np.int64)
     by_frequency = np.argsort(labels.yes(), kind="stable")
@@ -209,9 +208,14 @@ class KernelLogOdds:
         """Compare with the basis."""
         return Rbf(self.gamma).compare(cast("Floats", X), self.basis) @ self.coef.T + self.intercept
 
-    def arrays(self) -> BaseArrays:
+    def learned(self) -> dict[str, Any]:
         """Coefficients of the kernel, and the rows of its basis."""
-        return BaseArrays(self.coef, self.intercept, self.basis, self.gamma)
+        return {
+            "base_coef_": self.coef,
+            "base_intercept_": self.intercept,
+            "basis_": self.basis,
+            "gamma_": self.gamma,
+        }
 
     def adjusted(self, slope: Floats, shift: Floats) -> KernelLogOdds:
         """Return ``slope * log-odds + shift``, one of each per label."""
@@ -227,7 +231,7 @@ class SvcBase:
     def cross_fit(self, X: Features, labels: Labels, seed: int, executor: Executor) -> CrossFitted:
         """One machine per label and fold."""
         rows = np.asarray(X, dtype=np.float64)
-        gamma, out = Rbf.of(rows, None).gamma, np.zeros(labels.told.shape)
+        gamma, out = Rbf.of(rows, None).gamma, np.zeros(labels.known.shape)
         parts = make_folds(len(rows), seed)
         with one_blas_thread():
             for part in parts if len(parts) > 1 else []:
@@ -238,20 +242,20 @@ class SvcBase:
 
     def _fit(self, X: Floats, labels: Labels, gamma: float) -> KernelLogOdds:
         machines: Any = import_module("sklearn.svm")
-        coef, intercept = np.zeros((labels.told.shape[1], len(X))), np.zeros(labels.told.shape[1])
+        coef, intercept = np.zeros((labels.known.shape[1], len(X))), np.zeros(labels.known.shape[1])
         for label in np.flatnonzero(labels.varies()):
-            told = np.flatnonzero(labels.told[:, label] >= 0)
-            sign, weight = np.where(labels.told[told, label] > 0, 1.0, -1.0), labels.weight[told]
-            machine = machines.SVC(C=self.C, gamma=gamma).fit(X[told], sign, sample_weight=weight)
-            coef[label, told[machine.support_]] = machine.dual_coef_[0]
+            known = np.flatnonzero(labels.known[:, label] >= 0)
+            sign, weight = np.where(labels.known[known, label] > 0, 1.0, -1.0), labels.weight[known]
+            machine = machines.SVC(C=self.C, gamma=gamma).fit(X[known], sign, sample_weight=weight)
+            coef[label, known[machine.support_]] = machine.dual_coef_[0]
             intercept[label] = machine.intercept_[0]
         used = np.flatnonzero((coef != 0.0).any(axis=0))
         return KernelLogOdds(gamma, X[used], np.ascontiguousarray(coef[:, used]), intercept)
 
 
 @dataclass(frozen=True, eq=False)
-class ForeignLogOdds:
-    """Log-odds of a classifier of somebody else's."""
+class ClassifierLogOdds:
+    """Log-odds of a classifier of the user's."""
 
     margins: Callable[[Features], Floats]
     slope: Floats
@@ -261,45 +265,47 @@ class ForeignLogOdds:
         """Ask it for probabilities, or for margins where it has none."""
         return self.margins(X) * self.slope + self.shift
 
-    def arrays(self) -> BaseArrays:
-        """Nothing: it is somebody else's object."""
-        return BaseArrays(np.empty((0, 0)), np.empty(0))
+    def learned(self) -> dict[str, Any]:
+        """Nothing: the classifier is an object of the user's."""
+        return {}
 
 
 @dataclass(frozen=True, eq=False)
-class ForeignBase:
+class ClassifierBase:
     """Any scikit-learn classifier: of several labels at once where it can do that, else one clone per label."""
 
     estimator: Any
 
     def cross_fit(self, X: Features, labels: Labels, seed: int, executor: Executor) -> CrossFitted:
         """Fit clones, each on all rows but those of a fold."""
-        n_rows, out = int(X.shape[0]), np.zeros(labels.told.shape)
+        n_rows, out = int(X.shape[0]), np.zeros(labels.known.shape)
         tags = self.estimator.__sklearn_tags__().classifier_tags
         if tags is None:
             raise ValueError(f"base: expected a classifier, found {type(self.estimator).__name__}")
-        fit = self._together if tags.multi_label and bool((labels.told >= 0).all()) else self._one_by_one
+        fit = self._together if tags.multi_label and bool((labels.known >= 0).all()) else self._one_by_one
         parts = make_folds(n_rows, seed)
         for part in parts if len(parts) > 1 else []:
             kept = _without(n_rows, part)
             out[part] = fit(X[kept], labels.some(kept))(X[part])
         slope, shift = calibrate_margins(out, labels)
-        return CrossFitted(out * slope + shift, ForeignLogOdds(fit(X, labels), slope, shift))
+        return CrossFitted(out * slope + shift, ClassifierLogOdds(fit(X, labels), slope, shift))
 
     def _together(self, X: Features, labels: Labels) -> Callable[[Features], Floats]:
-        yes = labels.told.astype(np.int64)
+        yes = labels.known.astype(np.int64)
         classifier, sure = self._fitted(X, yes, labels.weight), _least_chance(len(yes))
         return lambda rows: _margins_of_all(classifier, rows, yes.shape[1], sure)
 
     def _one_by_one(self, X: Features, labels: Labels) -> Callable[[Features], Floats]:
         varies = np.flatnonzero(labels.varies())
-        classifiers, sure = list[Any](), _least_chance(len(labels.told))
+        classifiers, sure = list[Any](), _least_chance(len(labels.known))
         for label in varies:
-            told = np.flatnonzero(labels.told[:, label] >= 0)
-            classifiers.append(self._fitted(X[told], labels.told[told, label].astype(np.int64), labels.weight[told]))
+            known = np.flatnonzero(labels.known[:, label] >= 0)
+            classifiers.append(
+                self._fitted(X[known], labels.known[known, label].astype(np.int64), labels.weight[known])
+            )
 
         def margins(rows: Features) -> Floats:
-            found = np.zeros((int(rows.shape[0]), labels.told.shape[1]))
+            found = np.zeros((int(rows.shape[0]), labels.known.shape[1]))
             for label, classifier in zip(varies, classifiers, strict=True):
                 found[:, label] = _margins_of_one(classifier, rows, sure)
             return found
@@ -328,7 +334,7 @@ class ForeignBase:
 
 
 def _least_chance(n_rows: int) -> float:
-    """Return how near to 0 and 1 a classifier of so many rows can mean its probabilities: as by Laplace's rule."""
+    """Return the least probability of a classifier trained on this number of rows: by Laplace's rule."""
     return 0.5 / (n_rows + 1.0)
 
 

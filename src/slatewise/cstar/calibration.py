@@ -37,13 +37,13 @@ def calibrate_log_odds(scores: Floats, labels: Labels, rounding: float = 0.0) ->
 
     Examples
     --------
-    Ten times as sure as they may be, of a label that is told often, and of one that is told twice.
+    Ten times as sure as they may be, of a label that is known often, and of one that is known twice.
 
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(size=(500, 2))
-    >>> told = (rng.random((500, 2)) < 1 / (1 + np.exp(-truth))).astype(np.int8)
-    >>> told[2:, 1] = -1
-    >>> calibrate_log_odds(10 * truth, Labels(told, np.ones(500))).slope.round(1)
+    >>> known = (rng.random((500, 2)) < 1 / (1 + np.exp(-truth))).astype(np.int8)
+    >>> known[2:, 1] = -1
+    >>> calibrate_log_odds(10 * truth, Labels(known, np.ones(500))).slope.round(1)
     array([0.1, 1. ])
     """
     slope, shift = _newton(scores, labels, (SLOPE_RIDGE, SHIFT_RIDGE), 1.0, rounding)
@@ -56,12 +56,12 @@ def calibrate_margins(margins: Floats, labels: Labels) -> Calibration:
     varies = np.flatnonzero(labels.varies())
     slope, shift = np.zeros(margins.shape[1]), labels.log_odds()
     if len(varies):
-        told, column = Labels(labels.told[:, varies], labels.weight), margins[:, varies]
+        known, column = Labels(labels.known[:, varies], labels.weight), margins[:, varies]
         unit = float(np.sqrt((column**2).mean())) or 1.0
-        flat = Labels(told.told.reshape(-1, 1), np.repeat(told.weight, len(varies)))
+        flat = Labels(known.known.reshape(-1, 1), np.repeat(known.weight, len(varies)))
         pooled = _newton(column.reshape(-1, 1) / unit, flat, (_POOLED_RIDGE, _POOLED_RIDGE), 0.0)
         shared = max(float(pooled.slope[0]), 0.0) / unit, float(pooled.shift[0])
-        own = calibrate_log_odds(column * shared[0] + shared[1], told)
+        own = calibrate_log_odds(column * shared[0] + shared[1], known)
         slope[varies], shift[varies] = own.slope * shared[0], own.slope * shared[1] + own.shift
     return Calibration(slope, shift)
 

@@ -55,19 +55,19 @@ def predict_label_count(scores: Floats, coef: Floats) -> Ints:
     return np.clip(np.rint(_features(scores) @ coef), 1, scores.shape[1]).astype(np.int64)
 
 
-def mean_count(told: NDArray[np.int8], weight: Floats) -> int:
-    """Return the rounded mean number of relevant labels, at least 1; told is -1 where a label is not known.
+def mean_count(known: NDArray[np.int8], weight: Floats) -> int:
+    """Return the rounded mean number of relevant labels, at least 1; unknown labels are -1.
 
     Examples
     --------
     >>> mean_count(np.array([[1, 1, 0], [1, -1, -1]], dtype=np.int8), np.ones(2))
     2
     """
-    if (told >= 0).all():
-        mean = np.average(told.sum(axis=1), weights=weight)
+    if (known >= 0).all():
+        mean = np.average(known.sum(axis=1), weights=weight)
     else:  # of every label its share of the rows that tell it
-        mean = (weight @ (told > 0) / np.maximum(weight @ (told >= 0), 1e-300)).sum()
-    return int(np.clip(np.rint(mean), 1, told.shape[1]))
+        mean = (weight @ (known > 0) / np.maximum(weight @ (known >= 0), 1e-300)).sum()
+    return int(np.clip(np.rint(mean), 1, known.shape[1]))
 
 
 def _features(scores: Floats) -> Floats:

@@ -92,8 +92,8 @@ def _at(shared: _Shared, params: Floats) -> _Point:
 
 
 def _of_rows(at: _Point, rows: _Rows) -> ValueAndSlope:
-    (model, told, k, weight), core = rows, rows.model.core
-    Y = told.astype(np.float64, copy=False)
+    (model, known, k, weight), core = rows, rows.model.core
+    Y = known.astype(np.float64, copy=False)
     scores = model.scores(at.params)
     sums = star_sums(StarLists(scores, at.pair, k), weight, at.executor, at.settings)
     # A pair of core labels stands once, in the row of the one that comes first; none stands with itself.

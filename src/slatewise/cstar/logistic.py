@@ -38,16 +38,6 @@ _ROUNDING = 1e-12
 _LEAST_VARIANCE = 1e-300
 
 
-class BaseArrays(NamedTuple):
-    """What a file keeps of base scores."""
-
-    coef: NDArray[np.floating[Any]]
-    """(labels, features or rows of the basis)"""
-    intercept: Floats
-    basis: Floats = np.empty((0, 0))
-    gamma: float = 1.0
-
-
 @dataclass(frozen=True, eq=False)
 class LinearLogOdds:
     """Log-odds that are linear in the features of a row, dense or CSR."""
@@ -73,9 +63,9 @@ class LinearLogOdds:
         rows = csr_array((X.data, indices, X.indptr), shape=(X.shape[0], len(used)))
         return np.asarray(rows @ self.coef[:, used].T, dtype=np.float64) + self.intercept
 
-    def arrays(self) -> BaseArrays:
-        """Coefficients of the features."""
-        return BaseArrays(self.coef, self.intercept)
+    def learned(self) -> dict[str, Any]:
+        """Return the learned attributes that it consists of, by name."""
+        return {"base_coef_": self.coef, "base_intercept_": self.intercept}
 
     def adjusted(self, slope: Floats, shift: Floats) -> LinearLogOdds:
         """Return ``slope * log-odds + shift``, one of each per label."""
@@ -83,38 +73,38 @@ class LinearLogOdds:
 
 
 class Labels(NamedTuple):
-    """What rows tell of labels."""
+    """The labels of rows."""
 
-    told: Known
-    """(n, labels): 1 yes, 0 no, -1 nobody knows."""
+    known: Known
+    """(n, labels): 1 yes, 0 no, -1 unknown."""
     weight: Floats
     """(n,): how much a row counts."""
 
     @property
     def sign(self) -> Floats:
         """(n, labels): 1 yes, -1 no."""
-        return np.where(self.told > 0, 1.0, -1.0)
+        return np.where(self.known > 0, 1.0, -1.0)
 
     @property
     def counts(self) -> Floats:
-        """(n, labels): how much an answer counts; 0 where nobody knows."""
-        return self.weight[:, None] * (self.told >= 0)
+        """(n, labels): how much a label counts; 0 for an unknown one."""
+        return self.weight[:, None] * (self.known >= 0)
 
     def part(self, labels: slice | Ints) -> Labels:
         """Return some of the labels."""
-        return Labels(np.ascontiguousarray(self.told[:, labels]), self.weight)
+        return Labels(np.ascontiguousarray(self.known[:, labels]), self.weight)
 
     def some(self, rows: Ints) -> Labels:
         """Return some of the rows."""
-        return Labels(self.told[rows], self.weight[rows])
+        return Labels(self.known[rows], self.weight[rows])
 
     def yes(self) -> Floats:
-        """Return by weight how often each label is told to be there."""
-        return (self.weight[:, None] * (self.told > 0)).sum(axis=0)
+        """Return by weight how often each label applies."""
+        return (self.weight[:, None] * (self.known > 0)).sum(axis=0)
 
     def no(self) -> Floats:
-        """Return by weight how often each label is told not to be there."""
-        return (self.weight[:, None] * (self.told == 0)).sum(axis=0)
+        """Return by weight how often each label does not apply."""
+        return (self.weight[:, None] * (self.known == 0)).sum(axis=0)
 
     def log_odds(self) -> Floats:
         """Return the log-odds of each label's frequency, half a row added to either side.
@@ -128,7 +118,7 @@ class Labels(NamedTuple):
         return np.log(yes + 0.5) - np.log(np.maximum(self.counts.sum(axis=0) - yes, 0.0) + 0.5)
 
     def varies(self) -> Bools:
-        """Return which labels are told to be there in some rows and not there in others."""
+        """Return which labels apply to some rows and not to others."""
         return (self.yes() > 0.0) & (self.no() > 0.0)
 
 
@@ -190,7 +180,7 @@ def _sparse_rows(X: csr_array) -> LogisticRows:
 
 
 class Weights(NamedTuple):
-    """What was learnt, in the features of LogisticRows."""
+    """What was learned, in the features of LogisticRows."""
 
     features: NDArray[np.floating[Any]]
     """(r, labels)"""
@@ -225,7 +215,7 @@ def fit_logistic(
     """
     problem = _Problem(rows, labels, strength / rows.scale, start, tolerance)
     with one_blas_thread():
-        fits = list(executor.map_blocks(_fit_block, problem, blocks_of_labels(labels.told.shape[1])))
+        fits = list(executor.map_blocks(_fit_block, problem, blocks_of_labels(labels.known.shape[1])))
     return Weights(np.hstack([fit.features for fit in fits]), np.concatenate([fit.intercept for fit in fits]))
 
 
@@ -237,9 +227,9 @@ def blocks_of_labels(n_labels: int) -> list[slice]:
 
 def scales(rows: LogisticRows, labels: Labels, C: float) -> tuple[Floats, Floats]:
     """Return one over the root of about what the Hessian has on its diagonal: (r, labels), and of the intercepts."""
-    told, curvature = labels.counts.sum(axis=0), 0.25 / np.cosh(0.5 * labels.log_odds()) ** 2  # p (1 - p)
-    shrink = 1.0 / np.sqrt(1.0 + C * np.outer(rows.energy, curvature * told / len(labels.told)))
-    return shrink, 1.0 / np.sqrt(np.maximum(C * told * curvature, _LEAST_VARIANCE))
+    known, curvature = labels.counts.sum(axis=0), 0.25 / np.cosh(0.5 * labels.log_odds()) ** 2  # p (1 - p)
+    shrink = 1.0 / np.sqrt(1.0 + C * np.outer(rows.energy, curvature * known / len(labels.known)))
+    return shrink, 1.0 / np.sqrt(np.maximum(C * known * curvature, _LEAST_VARIANCE))
 
 
 def _fit_block(problem: _Problem, block: slice) -> Weights:
@@ -253,7 +243,7 @@ def _fit_block(problem: _Problem, block: slice) -> Weights:
     steps = problem.tolerance / np.finfo(np.float64).eps
     found = np.asarray(fmin_l_bfgs_b(objective, first.ravel(), maxiter=_MOST_ROUNDS, factr=steps)[0])
     point = found.reshape(first.shape)
-    # A label that is told to be everywhere, or nowhere, has no best intercept: it keeps its smoothed frequency.
+    # A label that applies everywhere, or nowhere, has no best intercept: it keeps its smoothed frequency.
     return Weights(point[:-1] * shrink * varies, np.where(varies, point[-1] * shift, log_odds))
 
 

@@ -39,7 +39,7 @@ class _Problem(NamedTuple):
     tolerance: float
 
 
-class _Told(NamedTuple):
+class _Known(NamedTuple):
     """What is given of some labels, which are the last axis."""
 
     sign: Singles
@@ -80,7 +80,7 @@ def fit_many(
     """
     problem = _Problem(rows, _with_one(rows.rows), labels, strength / rows.scale, start, tolerance)
     with one_blas_thread():
-        fits = list(executor.map_blocks(_fit_block, problem, blocks_of_labels(labels.told.shape[1])))
+        fits = list(executor.map_blocks(_fit_block, problem, blocks_of_labels(labels.known.shape[1])))
     w = np.hstack(fits)
     return Weights(w[:-1], w[-1].astype(np.float64))
 
@@ -97,43 +97,43 @@ def _fit_block(problem: _Problem, block: slice) -> Singles:
     labels, ridge = problem.labels.part(block), np.ones((problem.rows.shape[1], 1), dtype=np.float32)
     ridge[-1] = 0.0
     shrink, shift = scales(problem.given, labels, problem.C)
-    # A label that is told to be everywhere, or nowhere, has no best intercept: it keeps its smoothed frequency.
+    # A label that applies everywhere, or nowhere, has no best intercept: it keeps its smoothed frequency.
     w, left = np.vstack([np.zeros(shrink.shape), labels.log_odds()]).astype(np.float32), np.flatnonzero(labels.varies())
     if problem.start is not None:
         w[:-1], w[-1] = problem.start.features[:, block], problem.start.intercept[block]
     given = labels.sign, problem.C * labels.counts, np.vstack([shrink, shift]) ** 2
-    told = _Told(*(part[:, left].astype(np.float32, order="C") for part in given))
+    known = _Known(*(part[:, left].astype(np.float32, order="C") for part in given))
     first = np.ascontiguousarray(w[:, left])
-    at = _point(told, ridge, first, problem.rows @ first)
+    at = _point(known, ridge, first, problem.rows @ first)
     for _ in range(_MOST_STEPS):
         if len(left) == 0:
             break
-        at, promised = _moved(problem.rows, told, ridge, at)
+        at, promised = _moved(problem.rows, known, ridge, at)
         w[:, left] = at.w
         going = 0.5 * promised > problem.tolerance * at.value
         if not going.all():
-            left, told = left[going], _Told(*(np.ascontiguousarray(part[:, going]) for part in told))
+            left, known = left[going], _Known(*(np.ascontiguousarray(part[:, going]) for part in known))
             at = _Point(at.w[:, going].copy(order="C"), at.scores[:, going].copy(order="C"), at.value[going])
     return w
 
 
-def _point(told: _Told, ridge: Singles, w: Singles, scores: Singles) -> _Point:
-    margins = told.sign * scores
-    losses = told.weight * (np.log1p(np.exp(-np.abs(margins))) - np.minimum(margins, 0.0))
+def _point(known: _Known, ridge: Singles, w: Singles, scores: Singles) -> _Point:
+    margins = known.sign * scores
+    losses = known.weight * (np.log1p(np.exp(-np.abs(margins))) - np.minimum(margins, 0.0))
     return _Point(w, scores, losses.sum(axis=0, dtype=np.float64) + 0.5 * (ridge * w**2).sum(axis=0, dtype=np.float64))
 
 
-def _moved(rows: Any, told: _Told, ridge: Singles, at: _Point) -> tuple[_Point, Floats]:
+def _moved(rows: Any, known: _Known, ridge: Singles, at: _Point) -> tuple[_Point, Floats]:
     """Take one step per label, shorter where the whole would go up; also return what it promised to gain, twice."""
-    margins = told.sign * at.scores
+    margins = known.sign * at.scores
     small = np.exp(-np.abs(margins))
     wrong = np.where(margins >= 0.0, small, np.float32(1.0)) / (1.0 + small)
-    gradient = ridge * at.w + rows.T @ (-told.weight * told.sign * wrong)
-    step, scores = _solved(rows, told, ridge, told.weight * wrong * (1.0 - wrong), gradient)
+    gradient = ridge * at.w + rows.T @ (-known.weight * known.sign * wrong)
+    step, scores = _solved(rows, known, ridge, known.weight * wrong * (1.0 - wrong), gradient)
     promised = (gradient * step).sum(axis=0, dtype=np.float64)
     share, found = np.ones(len(promised), dtype=np.float32), at
     for _ in range(_MOST_HALVINGS):
-        found = _point(told, ridge, at.w - share * step, at.scores - share * scores)
+        found = _point(known, ridge, at.w - share * step, at.scores - share * scores)
         up = found.value > at.value - 1e-4 * share * promised + _ROUNDING * at.value
         if not up.any():
             break
@@ -141,10 +141,10 @@ def _moved(rows: Any, told: _Told, ridge: Singles, at: _Point) -> tuple[_Point, 
     return found, promised
 
 
-def _solved(rows: Any, told: _Told, ridge: Singles, bend: Singles, gradient: Singles) -> tuple[Singles, Singles]:
+def _solved(rows: Any, known: _Known, ridge: Singles, bend: Singles, gradient: Singles) -> tuple[Singles, Singles]:
     """Return the steps (r + 1, labels) and what they add to the scores, (n, labels)."""
     step, scores = np.zeros_like(gradient), np.zeros_like(bend)
-    left_over, towards = gradient, told.metric * gradient
+    left_over, towards = gradient, known.metric * gradient
     size = first = (left_over * towards).sum(axis=0)
     going = size > 0.0
     for _ in range(_MOST_INNER):
@@ -152,7 +152,7 @@ def _solved(rows: Any, told: _Told, ridge: Singles, bend: Singles, gradient: Sin
         curved = ridge * towards + rows.T @ (bend * added)
         length = np.where(going, size / np.where(going, (towards * curved).sum(axis=0), 1.0), 0.0).astype(np.float32)
         step, scores, left_over = step + length * towards, scores + length * added, left_over - length * curved
-        scaled = told.metric * left_over
+        scaled = known.metric * left_over
         size, before = (left_over * scaled).sum(axis=0), size
         going &= size > _LEFT_OVER**2 * first
         if not going.any():

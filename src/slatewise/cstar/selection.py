@@ -18,7 +18,7 @@ from slatewise.core.results import ConvergenceWarning, Fit
 from slatewise.cstar.hinge import StarHinge
 from slatewise.cstar.inference import argmax_block
 from slatewise.cstar.problem import Floats, Ints, StarProblem
-from slatewise.cstar.training import Learner, Settings, Start
+from slatewise.cstar.training import Settings, Solver, Start
 
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 """C times the mean squared length of a row of features."""
@@ -39,7 +39,7 @@ class Choice(NamedTuple):
 
 
 def choose(
-    hinge: StarHinge, learner: Learner, settings: Settings, pair_weights: Sequence[float] = PAIR_WEIGHTS
+    hinge: StarHinge, solver: Solver, settings: Settings, pair_weights: Sequence[float] = PAIR_WEIGHTS
 ) -> Choice:
     """Return the candidate with the highest mean break-even precision on the inner folds."""
     problem = hinge.problem
@@ -56,7 +56,7 @@ def choose(
         path: list[float] = []
         for place, C in enumerate(strengths):
             fits = [
-                _fit(learner, inner, replace(rough, C=C, rho=rho), start)
+                _fit(solver, inner, replace(rough, C=C, rho=rho), start)
                 for (inner, _), start in zip(folds, starts, strict=True)
             ]
             path.append(mean_over_folds(break_even(out, fit.params) for (_, out), fit in zip(folds, fits, strict=True)))
@@ -68,11 +68,11 @@ def choose(
     return best
 
 
-def held_out_precision(hinge: StarHinge, learner: Learner, settings: Settings) -> float:
+def held_out_precision(hinge: StarHinge, solver: Solver, settings: Settings) -> float:
     """Return the mean break-even precision on the inner folds of one rough fit each."""
     rough = _rough(settings)
     folds = _folds(hinge, settings.random_state)
-    return mean_over_folds(break_even(out, _fit(learner, inner, rough, None).params) for inner, out in folds)
+    return mean_over_folds(break_even(out, _fit(solver, inner, rough, None).params) for inner, out in folds)
 
 
 def typical_strength(problem: StarProblem) -> float:
@@ -107,8 +107,8 @@ def _folds(hinge: StarHinge, seed: int) -> list[tuple[StarHinge, StarProblem]]:
     return [(hinge.part(inner), hinge.problem.part(out)) for inner, out in inner_folds(hinge.problem.n_lists, seed)]
 
 
-def _fit(learner: Learner, hinge: StarHinge, settings: Settings, start: Start | None) -> Fit:
-    return quietly(lambda: learner(hinge, settings, start))
+def _fit(solver: Solver, hinge: StarHinge, settings: Settings, start: Start | None) -> Fit:
+    return quietly(lambda: solver(hinge, settings, start))
 
 
 def quietly(fit: Callable[[], Fit]) -> Fit:

@@ -2,7 +2,7 @@
 
     w <- w - step / sqrt(sum of squared gradients so far) * (r w + C g_batch) ,      result: the mean of the last half
 
-The objective at the mean is reported with the trivial bound 0, so a fit by this learner never claims to be converged;
+The objective at the mean is reported with the trivial bound 0, so a fit by this solver never claims to be converged;
 use it for a first look, or where inference is too slow for the others.
 """
 
@@ -39,8 +39,8 @@ def subgradient(
         objective = 0.5 * float(mean @ (weights * mean)) + C * hinge.risk(mean)
     last = Round(max_iter, objective, 0.0)
     warnings.warn(
-        f"subgradient steps prove no bound: after {max_iter} passes the objective is {objective:.6g}, how far "
-        "above the least nobody knows; learner='bcfw' or 'bundle' says it",
+        f"subgradient steps prove no bound: after {max_iter} passes the objective is {objective:.6g}, at an unknown "
+        "distance from the minimum; solver='bcfw' and 'bundle' certify theirs",
         ConvergenceWarning,
         stacklevel=2,
     )

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from slatewise.core.executor import Executor
 from slatewise.cstar.adjusted import AdjustedScores
 from slatewise.cstar.checks import Floats, Ints, Known
 from slatewise.cstar.core_labels import greedy_core, residual_label
@@ -23,6 +24,7 @@ from slatewise.cstar.subset_fit import subset_fit
 from slatewise.cstar.subset_likelihood import SubsetLikelihood
 from slatewise.cstar.subsets import SubsetRows, subset_sums
 from slatewise.cstar.training import Settings
+from slatewise.data.row_source import StoredRows
 
 SIZES = (5, 8)
 """How many core labels to try, where there are as many labels."""
@@ -52,6 +54,56 @@ def labels_to_choose_by(known: Known, weight: Floats, core: Ints) -> Ints:
         often[row > 0] += counts
     often[core] = np.inf
     return np.sort(np.argsort(-often, kind="stable")[:_MOST_LABELS]).astype(np.int64)
+
+
+def choose_terms(
+    given: Floats | StoredRows,
+    known: Known,
+    weight: Floats,
+    core: Literal["auto"] | int | Ints,
+    strengths: Sequence[float],
+    settings: Settings,
+    executor: Executor,
+) -> tuple[Ints, float]:
+    """Return the core labels and C, given or chosen.
+
+    Parameters
+    ----------
+    given, known, weight
+        Log-odds (n, N), labels (n, N) with -1 for unknown ones, and the weights of rows.
+    core
+        Which labels, how many, or "auto".
+    strengths
+        The values of C to choose from; a single one is given.
+    settings, executor
+        What every fit shares: rho, the tolerance, the seed; and where to run.
+    """
+    is_given = isinstance(core, np.ndarray)
+    if is_given and len(strengths) == 1:
+        return core, strengths[0]
+    labels = labels_to_choose_by(known, weight, core if is_given else _NOBODY)
+    choice = SubsetChoice.of(_rows_to_choose_by(given, known, weight, labels, settings, executor), settings)
+    if isinstance(core, str):
+        best = choice.core_and_strength(strengths)
+        return labels[best.core], best.C
+    if not is_given:
+        core = labels[choice.core(core, strengths[len(strengths) // 2]).core]
+    C = choice.strength(np.searchsorted(labels, core), strengths).C if len(strengths) > 1 else strengths[0]
+    return core, C
+
+
+def _rows_to_choose_by(
+    given: Floats | StoredRows, known: Known, weight: Floats, labels: Ints, settings: Settings, executor: Executor
+) -> SubsetLikelihood:
+    """Return the rows to choose by, with these labels; of rows in files only the few that are drawn are read."""
+    if not isinstance(given, np.ndarray):
+        drawn = drawn_rows(len(weight), settings.random_state)
+        if drawn is not None:
+            few = np.ascontiguousarray(given[drawn].read(executor)[:, labels])
+            of_labels = np.ascontiguousarray(known[drawn][:, labels])
+            return SubsetLikelihood(AdjustedScores(few, labels[:0]), of_labels, weight[drawn], executor.here)
+        given = given.read(executor)
+    return SubsetLikelihood(AdjustedScores(given[:, labels], labels[:0]), known[:, labels], weight, executor.here)
 
 
 def drawn_rows(n_rows: int, seed: int) -> Ints | None:
@@ -140,7 +192,7 @@ class SubsetChoice:
 
     @cached_property
     def likely(self) -> Floats:
-        """(n, N) labels, and the likelier answer where nobody knows."""
+        """(n, N) labels, and the likelier answer for unknown ones."""
         known = self.rows.known
         return np.where(known < 0, self.rows.model.given > 0.0, known > 0).astype(np.float64)
 
@@ -193,11 +245,11 @@ class SubsetChoice:
         rows, params = self.rows, None
         while len(core) < size:
             params = self._fitted(rows, core, _MIDDLE, params)
-            model, told = AdjustedScores(rows.model.given, core), np.full(rows.known.shape, -1, dtype=np.int8)
-            told[:, core] = rows.known[:, core]
-            asked = SubsetRows(model.scores(params), model.star_pair(params), told)
-            chance = subset_sums(asked, rows.weight, rows.executor).item
-            expected = np.where(rows.known < 0, self.likely, chance)  # a label that nobody knows says nothing
+            model, answers = AdjustedScores(rows.model.given, core), np.full(rows.known.shape, -1, dtype=np.int8)
+            answers[:, core] = rows.known[:, core]
+            rows_given = SubsetRows(model.scores(params), model.star_pair(params), answers)
+            chance = subset_sums(rows_given, rows.weight, rows.executor).item
+            expected = np.where(rows.known < 0, self.likely, chance)  # an unknown label says nothing
             core = np.append(core, residual_label(self.likely, expected, core, rows.weight))
             params = _padded(params, 1, self)
         return core

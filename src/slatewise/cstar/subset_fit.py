@@ -2,9 +2,9 @@
 
     P(w) = 1/2 |w|^2_rho + C L(w) ,      |w|^2_rho = |a|^2 + |v|^2 + rho |G|^2 ,    L the sum over rows
 
-as in :mod:`slatewise.cstar.likelihood_fit`. Of complete rows P is convex, and in the coordinates of its norm a small
-gradient is a certificate. With rows that are known in part it is not: the search starts at the fit of the complete rows
-and ends where the gradient is as small; nothing is certified there, so the lower bound is -inf.
+Of complete rows P is convex, and in the coordinates of its norm ``P(w*) >= P(w) - 1/2 |grad P(w)|^2``: a small gradient
+is a certificate. With rows that are known in part it is not: the search starts at the fit of the complete rows and ends
+when the gradient is as small; nothing is certified there, so the lower bound is -inf.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def subset_fit(
     executor: Executor = ONE_THREAD,
     start: Floats | None = None,
 ) -> Fit:
-    """Fit given log-odds (n, N) to what is known of the labels (n, N): 1, 0, or -1 where nobody knows.
+    """Fit given log-odds (n, N) to what is known of the labels (n, N): 1, 0, or -1 for unknown.
 
     Parameters, also of a start, are those of :class:`slatewise.cstar.adjusted.AdjustedScores`: a, v, G. Arrays are
     trusted. ``settings.callback`` hears of the rounds of both searches.
@@ -69,9 +69,9 @@ def subset_fit(
     (True, True)
     """
     likelihood = SubsetLikelihood(AdjustedScores(given, core), known, weight, executor)
-    asked = (known >= 0).any(axis=1)
-    if not asked.all():  # a row of which nothing is known says nothing
-        likelihood = likelihood.rows(np.flatnonzero(asked))
+    is_known = (known >= 0).any(axis=1)
+    if not is_known.all():  # a row without a known label says nothing
+        likelihood = likelihood.rows(np.flatnonzero(is_known))
     first = np.zeros(likelihood.n_params) if start is None else start
     if len(likelihood.partial) == 0:
         return search(likelihood, settings, first)
@@ -109,7 +109,7 @@ def _uncertified(likelihood: SubsetLikelihood, settings: Settings, start: Floats
     if not fit.converged:
         warnings.warn(
             f"stopped after {len(fit.history)} rounds where the gradient is not yet small (gap {fit.gap:.2e} if the "
-            f"likelihood of partly known rows were convex, asked for {settings.tol:.1e}): raise max_iter, or tol",
+            f"likelihood of partly known rows were convex, required {settings.tol:.1e}): raise max_iter, or tol",
             ConvergenceWarning,
             stacklevel=3,
         )

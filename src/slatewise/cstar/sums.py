@@ -25,7 +25,7 @@ MOST_SUMMED = 10
 """All 2^C settings are summed: more core items than this are refused."""
 _ROWS = 64
 _WIDE, _SURE = 300.0, 40.0
-_SMALLEST = 1e-15  # nearer to 0 or 1 than this probabilities are not told apart
+_SMALLEST = 1e-15  # nearer to 0 or 1 than this probabilities are not distinguished
 
 
 class StarSums(NamedTuple):

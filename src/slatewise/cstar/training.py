@@ -1,4 +1,4 @@
-"""Training a c-star model: the hinge for a target set, the learner, and the outer loop where targets are ambiguous.
+"""Training a c-star by the hinge: the target sets, the solvers, the loop for ambiguous targets, and the checkpoint.
 
 With k = the number of relevant labels of a row the best answer is unique and the problem is convex. With a fixed k
 many selections have the smallest possible loss; the tightest bound takes the one with the highest score (eq. 8),
@@ -7,7 +7,8 @@ which is not convex: fix these targets, solve the convex problem, take them anew
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -25,21 +26,23 @@ from slatewise.cstar.lists import StarLists
 from slatewise.cstar.pair import StarPair
 from slatewise.cstar.problem import Floats, Ints, StarProblem
 from slatewise.cstar.subgradient import subgradient
+from slatewise.persistence.checkpoint import Checkpoint
 
-Learner: TypeAlias = "Callable[[StarHinge, Settings, Start | None], Fit]"
-MOST_TARGET_ROUNDS = 10
+Solver: TypeAlias = "Callable[[StarHinge, Settings, Start | None], Fit]"
+Tell: TypeAlias = Callable[[Round, DualState | None], None]
+_MAX_TARGET_ROUNDS = 10
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the learners share; ``rho = C / C_pair`` weighs the regularizer of G."""
+    """What the solvers share; ``rho = C / C_pair`` weighs the regularizer of G."""
 
     C: float
     rho: float
     tol: float
     max_iter: int
     random_state: int
-    callback: Callable[[Round, DualState | None], None] | None = None
+    callback: Tell | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +92,28 @@ def by_subgradient(hinge: StarHinge, settings: Settings, start: Start | None = N
     )
 
 
-LEARNERS: dict[str, Learner] = {"bcfw": by_bcfw, "bundle": by_bundle, "subgradient": by_subgradient}
+SOLVERS: dict[str, Solver] = {"bcfw": by_bcfw, "bundle": by_bundle, "subgradient": by_subgradient}
+
+
+@contextmanager
+def keeping_state(checkpoint: Checkpoint, call: Callable[[Round], None]) -> Generator[tuple[Tell, Start | None]]:
+    """Keep the state of block-coordinate Frank-Wolfe in a file from round to round; yield where to go on.
+
+    If targets change, states are of several problems: ``checkpoint`` is then without a file.
+    """
+    saved = checkpoint.start()
+    start = None
+    if saved is not None:
+        epoch, objective, lower_bound = saved.pop("after").tolist()
+        start = Start(DualState(**saved), Round(int(epoch), objective, lower_bound))
+
+    def tell(found: Round, state: DualState | None) -> None:
+        if state is not None:
+            checkpoint.write({**state.arrays(), "after": np.array([found.round, found.objective, found.lower_bound])})
+        call(found)
+
+    yield tell, start
+    checkpoint.remove()
 
 
 def regularizer_weights(problem: StarProblem, rho: float) -> Floats:
@@ -110,7 +134,7 @@ def relevant_hinge(
     return StarHinge(problem, (1.0 - Y) / k[:, None], executor)
 
 
-def fixed_k_fit(hinge: StarHinge, Y: Floats, k: int, learner: Learner, settings: Settings) -> Fit:
+def fixed_k_fit(hinge: StarHinge, Y: Floats, k: int, solver: Solver, settings: Settings) -> Fit:
     """Aim at the best-scoring among the selections of k labels with the smallest loss.
 
     ``hinge`` has the lists; its targets and losses are taken anew.
@@ -120,13 +144,13 @@ def fixed_k_fit(hinge: StarHinge, Y: Floats, k: int, learner: Learner, settings:
     counts = np.full(len(Y), k, dtype=np.int64)
     target = _targets(StarLists(popular, no_pairs, counts), Y)
     hinge = StarHinge(replace(hinge.problem, target=target, k=counts), (1.0 - Y) / k, hinge.executor)
-    fit = learner(hinge, settings, None)
-    for _ in range(MOST_TARGET_ROUNDS - 1):
+    fit = solver(hinge, settings, None)
+    for _ in range(_MAX_TARGET_ROUNDS - 1):
         target = _targets(hinge.problem.scored(fit.params), Y)
         if np.array_equal(target, hinge.problem.target):
             break
         hinge = replace(hinge, problem=replace(hinge.problem, target=target))
-        fit = learner(hinge, settings, None)
+        fit = solver(hinge, settings, None)
     return fit
 
 

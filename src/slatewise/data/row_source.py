@@ -100,8 +100,8 @@ class RowSource:
     def __array__(self, dtype: object = None, copy: object = None) -> NDArray[Any]:
         """Refuse to become an array: whoever asks for one does not take a source."""
         raise ValueError(
-            "X: expected arrays, found a source: MarginRanker, MatchingRanker, CStarRanker and MetricRanker take one, "
-            "and others, as the base of a CStarRanker, need their rows in memory"
+            "X: expected arrays, found a source: MarginRanker, MatchingRanker, CStarRanker, CStarMarginRanker and "
+            "MetricRanker take one, and others, as the base of a CStarRanker, need their rows in memory"
         )
 
     @property

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, ClassVar, Self, cast, dataclass_transform
 
@@ -24,14 +25,16 @@ from slatewise.core.declarations import (
 from slatewise.core.errors import ModelFileError
 from slatewise.core.rules import NAMES, Rule, check, count
 from slatewise.core.seeds import is_source, seed_from
+from slatewise.estimators.callbacks import CallbackSupport, watched
 from slatewise.estimators.sklearn import BaseEstimator, check_is_fitted
+from slatewise.persistence.checkpoint import Callbacks
 from slatewise.persistence.file import ModelCard, ModelState, write_model
 from slatewise.persistence.saving import as_json, described, from_json, take_part
 
 _OPTIONAL = ("feature_names_in_",)
 
 
-class SavedEstimator(BaseEstimator):
+class SavedEstimator(CallbackSupport, BaseEstimator):
     """An estimator that can be written to one file and read back."""
 
     _rules: ClassVar[Mapping[str, Rule]] = {}
@@ -110,6 +113,10 @@ class SavedEstimator(BaseEstimator):
         """Take the seed of a fit and of what is drawn after it from ``random_state``: once, when all is checked."""
         if "random_state" in self._rules:
             self.seed_ = seed_from(self.get_params(deep=False)["random_state"])
+
+    def _watched(self, callbacks: Callbacks) -> AbstractContextManager[Callable[[Any], None]]:
+        """Return a context that gives a function to call with every round of a fit."""
+        return watched(self, callbacks)
 
     def _check_learned(self) -> None:
         """Raise ValueError unless parameters and all that was learned follow their rules; a subclass adds sizes."""

@@ -37,7 +37,7 @@ class Confidence:
         X
             Rows.
         k
-            Labels to select: a number, or one per row; None where the ranker need not be told.
+            Labels to select: a number, or one per row; None if the ranker does not need it.
         known
             (n, N): 1 yes, 0 no, -1 unknown.
         """
@@ -58,7 +58,7 @@ def calibrate(ranker: LabelRanker, X: ArrayLike, Y: Any, k: ArrayLike | None = N
         Validation rows and their labels, 0/1.
     k
         Labels to select, as it will be when confidence is asked for; default: each row's own number, or None where
-        the ranker need not be told.
+        the ranker does not need it.
 
     Examples
     --------

@@ -85,7 +85,7 @@ def retrain(project: Project) -> Trained:
             raise ProjectError(f"{project.path}: expected answers for at least 2 labels, found {len(columns)}")
         X = cast("Any", data.X)[rows] if data.kind == "features" else cast("Any", data.X)[np.ix_(rows, columns)]
         kept = np.where(known, said.values, -1)[np.ix_(rows, columns)]
-        model = CStarRanker(scores="base" if data.kind == "features" else "pretrained", random_state=plan.seed)
+        model = CStarRanker(None if data.kind == "features" else "precomputed", random_state=plan.seed)
         with warnings.catch_warnings():
             if data.kind == "nothing":  # that all labels are equally likely is meant
                 warnings.filterwarnings("ignore", "X: expected log-odds", UserWarning)

@@ -16,7 +16,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.cstar.answering import set_log_odds
+from slatewise.cstar.answers import set_log_odds
 from slatewise.cstar.inference import star_margins
 from slatewise.cstar.subsets import SubsetRows
 
@@ -51,7 +51,7 @@ class LabelRanker(Protocol):
 
     @property
     def needs_count(self) -> bool:
-        """Whether k must be told; else it may be None: nobody knows how many labels are right."""
+        """Whether margins need the number of labels k; else it may be None, for unknown."""
         ...
 
 
@@ -106,18 +106,18 @@ class GivenLogOdds(GivenScores):
 
     @property
     def label_margins(self) -> Callable[..., Floats]:
-        """The log-odds themselves, where k is not told."""
+        """The log-odds themselves, unless k is given."""
         return set_log_odds
 
     @property
     def needs_count(self) -> bool:
-        """It may be told."""
+        """No."""
         return False
 
 
 @dataclass(frozen=True, eq=False)
 class LabelRows:
-    """Rows with label scores, the pair terms they share, and how many labels each row has, if that is told."""
+    """Rows with label scores, the pair terms they share, and the number of labels of each row if it is known."""
 
     scores: Floats
     pair: Floats
@@ -128,10 +128,10 @@ class LabelRows:
 
     @classmethod
     def of(cls, ranker: LabelRanker, X: ArrayLike, k: ArrayLike | None) -> LabelRows:
-        """Score the labels of rows X, of which ``k`` are relevant (a number, or one per row; None: not told)."""
+        """Score the labels of rows X, of which ``k`` are relevant (a number, or one per row; None: unknown)."""
         scores = ranker.label_scores(X)
         if k is None and ranker.needs_count:
-            raise ValueError("k: expected how many labels are relevant, which this ranker must be told, found None")
+            raise ValueError("k: expected the number of labels of each row, which this ranker needs, found None")
         counts = None if k is None else np.broadcast_to(np.asarray(k, dtype=np.int64), len(scores)).copy()
         return cls(scores, ranker.pair_, ranker.core_, counts, ranker.label_margins)
 
@@ -151,14 +151,14 @@ class LabelRows:
         """Return the rows for sums over sets of any size; an error where the model is of sets of k labels."""
         if self.k is not None:
             raise ValueError(
-                "k: expected None, for probabilities of sets of any size (CStarRanker(surrogate='likelihood'), "
-                "GivenLogOdds), found rows that are told how many labels are right"
+                "k: expected None, for probabilities of sets of any size (CStarRanker, GivenLogOdds), found rows with "
+                "a known number of labels"
             )
         return SubsetRows.of(self.scores, self.pair, self.core, known)
 
 
 def consistent(answers: Known, scores: Floats, k: Ints | None) -> Known:
-    """Return the answers that can all be true, when exactly k labels are; all of them where k is not told.
+    """Return the answers that can all be true, when exactly k labels are; all of them if k is unknown.
 
     More yes than k: the k with the highest own scores stay. More no than N - k: the N - k with the lowest stay. The
     others count as unknown. Answers that fit are all kept.

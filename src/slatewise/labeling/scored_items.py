@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slatewise.cstar.answering import set_log_odds
+from slatewise.cstar.answers import set_log_odds
 from slatewise.labeling.item_data import ItemData
 from slatewise.labeling.rows import Floats, GivenLogOdds, Ints, Known, LabelRanker, LabelRows
 from slatewise.labeling.said import Said
@@ -97,10 +97,10 @@ class GivenStar:
 
     @property
     def label_margins(self) -> Callable[..., Floats]:
-        """The log-odds, where k is not told."""
+        """The log-odds, unless k is given."""
         return set_log_odds
 
     @property
     def needs_count(self) -> bool:
-        """It may be told."""
+        """No."""
         return False

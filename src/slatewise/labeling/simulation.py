@@ -1,8 +1,8 @@
 """Play the labeling game: ask, answer, rank again, and measure after some numbers of questions.
 
-The measure is break-even precision: of as many labels as are relevant in a row. Whether the model is told that number,
-as in the paper, or not, as in life, is up to the caller. A label is asked at most once. An answer "don't know" leaves
-it open to inference; answers that contradict a number that was told are dropped as
+The measure is break-even precision: of as many labels as are relevant in a row. Whether the model knows that number, as
+in the paper, or not, as in practice, is up to the caller. A label is asked at most once. An answer "don't know" leaves
+it open to inference; answers that contradict a known number are dropped as
 :func:`slatewise.labeling.rows.consistent` says.
 """
 
@@ -73,14 +73,15 @@ def simulate(
     annotator: Annotator | None = None,
     questions: Sequence[int] = PAPER_QUESTIONS,
     random_state: int | np.random.Generator | None = None,
-    told: bool | None = None,
+    count_known: bool | None = None,
 ) -> SimulationResult:
     """Ask ``policy``'s questions to ``annotator`` and measure the lists along the way.
 
     Parameters
     ----------
     ranker : LabelRanker
-        A fitted :class:`slatewise.CStarRanker`, or :class:`slatewise.labeling.GivenScores`, or ``GivenLogOdds``.
+        A fitted :class:`slatewise.CStarRanker` or :class:`slatewise.CStarMarginRanker`, or
+        :class:`slatewise.labeling.GivenScores`, or ``GivenLogOdds``.
     X, Y
         Rows and their true labels, 0/1.
     policy : QuestionPolicy, optional
@@ -91,8 +92,8 @@ def simulate(
         After how many questions to measure.
     random_state : int or Generator, optional
         For policies and annotators that draw.
-    told : bool, optional
-        Whether the model is told how many labels of each row are relevant. Default: only where it needs that.
+    count_known : bool, optional
+        Whether the model uses the number of labels of each row. Default: only if it needs that.
 
     Examples
     --------
@@ -102,7 +103,7 @@ def simulate(
     """
     truth = check_labels(Y, len(np.asarray(X)))[0] > 0
     counts = truth.sum(axis=1).astype(np.int64)
-    rows = LabelRows.of(ranker, X, counts if (ranker.needs_count if told is None else told) else None)
+    rows = LabelRows.of(ranker, X, counts if (ranker.needs_count if count_known is None else count_known) else None)
     measure_after = _checked_questions(questions)
     game = Game.of(truth, policy or MarginRule(), annotator or Truthful(), random_state)
     everybody = np.arange(len(truth))
@@ -127,13 +128,13 @@ def compare_policies(
     annotator: Annotator | None = None,
     questions: Sequence[int] = tuple(range(11)),
     random_state: int | None = None,
-    told: bool | None = None,
+    count_known: bool | None = None,
 ) -> PolicyComparison:
     """Simulate the same rows under several policies, each from the same seed; see :func:`simulate`.
 
     Examples
     --------
-    >>> from slatewise import CStarRanker, datasets
+    >>> from slatewise import CStarMarginRanker, CStarRanker, datasets
     >>> scenes = datasets.make_label_scenes(300, random_state=0)
     >>> ranker = CStarRanker(core=3).fit(scenes.X[:200], scenes.Y[:200])
     >>> compared = compare_policies(ranker, scenes.X[200:], scenes.Y[200:], questions=(0, 4), random_state=0).table()
@@ -142,7 +143,7 @@ def compare_policies(
     """
     return PolicyComparison(
         {
-            name: simulate(ranker, X, Y, policy, annotator, questions, random_state, told)
+            name: simulate(ranker, X, Y, policy, annotator, questions, random_state, count_known)
             for name, policy in policies.items()
         }
     )

@@ -120,8 +120,8 @@ def rows_of_sets(ranker: LabelRanker, X: ArrayLike) -> LabelRows:
     """Return rows of a model that says how likely sets of labels are."""
     if ranker.needs_count:
         raise ValueError(
-            "ranker: expected one that says how likely sets of any size are (CStarRanker(surrogate='likelihood'), "
-            f"GivenLogOdds), found {type(ranker).__name__}, which must be told how many labels are right"
+            "ranker: expected one with probabilities of sets of any size (CStarRanker, GivenLogOdds), found "
+            f"{type(ranker).__name__}, which needs the number of labels"
         )
     return LabelRows.of(ranker, X, None)
 

@@ -53,7 +53,7 @@ def calibrate_stopping(
     Parameters
     ----------
     ranker
-        A fitted :class:`slatewise.CStarRanker` (surrogate "likelihood"), or
+        A fitted :class:`slatewise.CStarRanker`, or
         :class:`slatewise.labeling.GivenLogOdds`.
     X, Y
         Rows that the ranker was not trained on, drawn as those to come, and all their labels, 0/1.

@@ -84,7 +84,7 @@ def simulate_stopping(
     Parameters
     ----------
     ranker : LabelRanker
-        A fitted :class:`slatewise.CStarRanker` (surrogate "likelihood"), or ``GivenLogOdds``.
+        A fitted :class:`slatewise.CStarRanker`, or ``GivenLogOdds``.
     X, Y
         Rows and their true labels, 0/1.
     rule : StoppingRule, optional

@@ -1,1 +1,33 @@
-"""Exact sums over matchings: RankMatch, graph matching, permanents (Petterson et al. 2009)."""
+"""Exact sums over matchings: RankMatch, graph matching, permanents (Petterson et al. 2009).
+
+:class:`Slates`, :class:`AllSlates` and :class:`WholeQueries` are the ``slates`` of :class:`slatewise.MatchingRanker`;
+:class:`Likelihood` is the ``surrogate`` of :class:`slatewise.GraphMatcher`, and :class:`Sample` its ``inference``.
+Names load on first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from slatewise.core.by_name import on_first_use
+
+if TYPE_CHECKING:
+    from slatewise.matching.graph_fit import Likelihood
+    from slatewise.matching.graph_sums import Sample
+    from slatewise.matching.slates import AllSlates, Slates, WholeQueries
+
+__all__ = ["AllSlates", "Likelihood", "Sample", "Slates", "WholeQueries"]
+
+_HOMES = {
+    "AllSlates": "slatewise.matching.slates",
+    "Likelihood": "slatewise.matching.graph_fit",
+    "Sample": "slatewise.matching.graph_sums",
+    "Slates": "slatewise.matching.slates",
+    "WholeQueries": "slatewise.matching.slates",
+}
+
+__getattr__ = on_first_use(globals(), _HOMES)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,7 +3,7 @@
     w(y) = sum over matched rows i of w_{i, y(i)}  +  u * (number of unmatched rows)          (Petterson et al., eq. 2)
 
 A column may stay free; a row only where there is a score u for it. Parameters are one flat vector: theta, then u where
-it is learnt.
+it is learned.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class EdgeScores:
 
     n_features: int
     unmatched: float | None
-    """Given score of an unmatched row; None: every row has to be matched, or the score is learnt."""
+    """Given score of an unmatched row; None: every row has to be matched, or the score is learned."""
     learn_unmatched: bool = False
 
     @property

@@ -1,9 +1,9 @@
 """Learn to match graphs:  P(theta) = l2/2 |theta|^2 + risk(theta) , the risk a likelihood or a hinge.
 
 *Likelihood*: L-BFGS, with ``P(theta) - |grad P(theta)|^2 / (2 l2)`` as the bound no parameters go below. An evaluation
-of large graphs is dear, so it stops as soon as the bound is close enough, and starts where the same likelihood among
-few rows ends: a thousand times cheaper, and nearly there. Among few rows, a rough fit of random parts says which rows
-are taken for each other, and these come together in the parts that count.
+of large graphs is expensive, so it stops as soon as the bound is close enough, and starts where the same likelihood
+among few rows ends: a thousand times cheaper, and nearly there. Among few rows, a rough fit of random parts shows which
+rows are taken for each other, and these come together in the final parts.
 
 *Max-margin*: cutting planes.
 """
@@ -13,12 +13,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
+from slatewise.core import rules
 from slatewise.core.active_cuts import ActiveCuts
 from slatewise.core.bundle import with_ridge
+from slatewise.core.declarations import Settings, param
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.core.lbfgs import minimise
 from slatewise.core.results import Fit, Params, Round
@@ -26,15 +28,36 @@ from slatewise.matching.bethe import BetheWarning
 from slatewise.matching.graph_edges import EdgeScores, Floats, GraphBlock
 from slatewise.matching.graph_hinge import GraphHinge
 from slatewise.matching.graph_likelihood import GraphLikelihood, MatchingSum, among_few_rows, confusion
-from slatewise.matching.graph_sums import BetheSum, ExactSum
+from slatewise.matching.graph_sums import INFERENCE, BetheSum, ExactSum, Inference
 
 FEW_ROWS = 10
 """Graphs with more rows start from their likelihood among this many."""
 START_TOL = 1e-2
 PARTITIONS = 4
-"""How often ``points`` cuts a graph into parts."""
+"""How often ``part_size`` cuts a graph into parts."""
 ROUGH_FITS = 2
-"""The first of random parts, the second of those that the first says are confused."""
+"""The first of random parts, the second of parts whose rows the first takes for each other."""
+
+
+class Likelihood(Settings, shorthand="likelihood"):
+    """Learn by maximum a posteriori: the likelihood of the true matching among all matchings."""
+
+    inference: Inference = param(
+        INFERENCE,
+        """How to sum over matchings. "exact": time and memory grow as 2^M, up to about 24 points. "bethe": by the Bethe
+        approximation, a lower bound of log Z. It has kinks where two points could as well be exchanged: there a small
+        l2 makes it slow, and it may end short of ``tol``. "sample", or :class:`slatewise.matching.Sample`: by drawn
+        matchings, in at most 60 Newton steps that know no ``tol`` and give no certificate.""",
+        default="exact",
+    )
+    part_size: int | Literal["auto"] | None = param(
+        rules.count(2) | rules.one_of("auto") | rules.NONE,
+        """Learn from parts of at most this many rows, each given the true matches of the others: convex, has the same
+        parameters in the long run, and makes exact sums possible for graphs of any size. Rows that a rough fit takes
+        for each other come together. None: all rows at once. "auto": all rows at once, but parts of 10 if exact sums
+        would have more than 24 rows.""",
+        default="auto",
+    )
 
 
 class GraphLearner(Protocol):
@@ -46,7 +69,7 @@ class GraphLearner(Protocol):
 
 
 @dataclass(frozen=True)
-class Likelihood:
+class LikelihoodLearner:
     """Maximum a posteriori, with sums over matchings as given."""
 
     sum_matchings: MatchingSum
@@ -78,35 +101,35 @@ class AmongFewRows:
     """Another learner, on parts of the graphs whose rows are taken for each other."""
 
     learn: GraphLearner
-    points: int
+    part_size: int
     """Most rows of a part."""
     seed: int = 0
     executor: Executor = ONE_THREAD
 
     def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
-        """Cut the graphs, always alike, and learn from the parts."""
+        """Cut the graphs, by ``seed`` alone, and learn from the parts."""
         rng = np.random.default_rng(self.seed)
-        if max(block.X.shape[1] for block in blocks) <= self.points:
+        if max(block.X.shape[1] for block in blocks) <= self.part_size:
             return self.learn(blocks, scores, l2, start)
         start = np.zeros(scores.n_params) if start is None else start
         confused: list[Floats] | None = None
         for _ in range(ROUGH_FITS):
-            rough = among_few_rows(blocks, min(self.points, FEW_ROWS), PARTITIONS, rng, confused)
+            rough = among_few_rows(blocks, min(self.part_size, FEW_ROWS), PARTITIONS, rng, confused)
             likelihood = GraphLikelihood(rough, scores, ExactSum(), self.executor)
             start = minimise(likelihood, l2, start, tol=START_TOL).params
             confused = _doubts(blocks, scores, start, self.executor)
-        parts = among_few_rows(blocks, self.points, PARTITIONS, rng, confused)
+        parts = among_few_rows(blocks, self.part_size, PARTITIONS, rng, confused)
         return self.learn(parts, scores, l2, start)
 
 
 def _doubts(blocks: tuple[GraphBlock, ...], scores: EdgeScores, params: Params, executor: Executor) -> list[Floats]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", BetheWarning)  # any idea of what is confused will do
+        warnings.simplefilter("ignore", BetheWarning)  # a rough idea of what is confused is enough
         return confusion(blocks, scores, params, BetheSum(), executor)
 
 
 @dataclass(frozen=True)
-class MaxMargin:
+class MarginLearner:
     """The hinge of the share of wrong matches."""
 
     tol: float = 1e-3

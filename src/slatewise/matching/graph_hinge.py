@@ -37,7 +37,7 @@ class GraphHinge:
 
 
 class _Point(NamedTuple):
-    """Where the cut is asked for."""
+    """Where the cut is made."""
 
     scores: EdgeScores
     w: Floats

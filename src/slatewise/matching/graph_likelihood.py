@@ -70,7 +70,7 @@ class _Shared(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """Where the likelihood is asked for."""
+    """Where the likelihood is evaluated."""
 
     shared: _Shared
     params: Floats
@@ -136,6 +136,8 @@ def among_few_rows(
                     taken = np.delete(target, rows)
                     left = np.ones(X.shape[1], dtype=np.bool_)
                     left[taken[taken >= 0]] = False
+                    if not left.any():  # its rows can only stay unmatched, whatever the parameters are
+                        continue
                     column = np.cumsum(left) - 1
                     parts.append(X[rows][:, left])
                     targets.append(np.where(target[rows] >= 0, column[target[rows]], target[rows]))

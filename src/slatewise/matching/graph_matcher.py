@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import ClassVar, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
+from slatewise.core.checks import LARGEST, numbers, require_in_range
+from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
 from slatewise.core.executor import Executor
 from slatewise.core.results import Fit, Round
-from slatewise.core.rules import Rule
 from slatewise.core.seeds import RandomState
 from slatewise.data.row_source import RowSource
-from slatewise.estimators.base import SavedEstimator
+from slatewise.estimators.base import Estimator
 from slatewise.estimators.sklearn import check_is_fitted
 from slatewise.matching.best_matching import best_matchings
 from slatewise.matching.graph_edges import EdgeScores, gather_blocks
-from slatewise.matching.graph_fit import FEW_ROWS, AmongFewRows, GraphLearner, Likelihood, MaxMargin
-from slatewise.matching.graph_likelihood import MatchingSum, matching_weights
-from slatewise.matching.graph_sampled import MOST_STEPS, SampledLikelihood
-from slatewise.matching.graph_selection import choose_l2
-from slatewise.matching.graph_settings import (
-    check_graphs,
-    check_matches,
-    edge_weights,
-    require_known,
-    require_possible,
+from slatewise.matching.graph_fit import (
+    FEW_ROWS,
+    AmongFewRows,
+    GraphLearner,
+    Likelihood,
+    LikelihoodLearner,
+    MarginLearner,
 )
-from slatewise.matching.graph_sums import MOST_EXACT_ROWS, BetheSum, ExactSum, SampledSum, draw_matchings
-from slatewise.persistence.checkpoint import resumed
+from slatewise.matching.graph_likelihood import MatchingSum, matching_weights
+from slatewise.matching.graph_sampled import MOST_STEPS, SampledLearner
+from slatewise.matching.graph_selection import choose_l2
+from slatewise.matching.graph_sums import INFERENCE, MOST_EXACT_ROWS, Inference, SampledSum, draw_matchings, sum_by
+from slatewise.persistence.checkpoint import Callbacks, Path, resumed
 from slatewise.persistence.saving import card_for
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -40,61 +40,13 @@ Ints: TypeAlias = NDArray[np.int64]
 
 MOST_WEIGHT = 1e12
 """Of a feature: sums over matchings add differences of weights to 1."""
-MOST_SAMPLES = 100_000
-"""Each is an indicator of the whole graph."""
 
 
-class GraphMatcher(SavedEstimator):
+class GraphMatcher(Estimator):
     """Learn from matched graphs what makes two points match.
 
     ``p(y) = exp(sum_i w_{i, y(i)}) / Z``, ``w_ij = <x_ij, theta>``, over all matchings y of M rows to N columns; Z and
     the probability of every edge are summed exactly. A row stays unmatched with weight ``exp(u)``.
-
-    Parameters
-    ----------
-    l2 : float or "auto"
-        Weight of ``|theta|^2 / 2`` against the mean risk of a graph. "auto": by the share of wrong matches on three
-        folds of graphs. Features of about unit variance make numbers near 0.01 a good start.
-    surrogate : {"likelihood", "max-margin"}
-        Maximum a posteriori, or the hinge of the share of wrong matches.
-    expectation : {"exact", "bethe", "sample"}
-        How the likelihood sums over matchings: exactly (time and memory grow as 2^M: up to about 24 points), by the
-        Bethe approximation (a lower bound of log Z), or by ``n_samples`` drawn matchings per graph. Bethe's bound has
-        kinks where two points are as good as alike: with a small l2 it is slow there, and may end short of ``tol``.
-    points : int, None or "auto"
-        Learn from parts of at most this many rows, each given the true matches of the others: convex, has the same
-        parameters in the long run, and makes exact sums possible for graphs of any size. Rows that a rough fit takes
-        for each other come together. None: all rows at once. "auto": all at once, and parts of 10 where exact sums
-        would have more than 24 rows. Max-margin has no sums and no parts.
-    unmatched : "auto" or float
-        The score u of leaving a row unmatched. "auto": learnt where a target is -1; otherwise every row is matched.
-    n_samples : int
-        Matchings per graph that ``expectation="sample"`` draws for a gradient or for marginals.
-    tol : float
-        Relative certified gap at which training ends.
-    max_iter : int
-        Most rounds of the learner.
-    callbacks : sequence of callables, optional
-        Each is called with a :class:`slatewise.core.results.Round` after every round.
-    checkpoint : path, optional
-        Where what was computed so far is kept; fit goes on from there if the file is of the same data and settings,
-        with the same bits as if it had never stopped, and removes it at the end.
-    n_jobs : int, optional
-        Threads over graphs; the result has the same bits with any number. -1: all cores.
-    random_state : int, RandomState or Generator, optional
-        Of samples and of the parts of ``points``. None is 0: every fit draws the same numbers.
-        From a RandomState or Generator each fit draws one seed, ``seed_``.
-
-    Attributes
-    ----------
-    coef_, unmatched_
-        theta, and u (None: every row is matched).
-    objective_, lower_bound_, certified_, n_iter_
-        What was minimised, a bound it cannot go below, and whether both are of the objective itself (exact sums over
-        the rows asked for, or max-margin) instead of an estimate. With ``points`` the objective is that of the parts. A
-        certificate is about the minimum, not about the share of wrong matches: :meth:`score` tells that.
-    l2_
-        What was given or chosen.
 
     Examples
     --------
@@ -110,62 +62,58 @@ class GraphMatcher(SavedEstimator):
     (True, True)
     """
 
-    _learned: ClassVar[Mapping[str, Rule]] = {
-        "coef_": rules.learned_array(1, most=MOST_WEIGHT),
-        "unmatched_": rules.number(f"a number up to {MOST_WEIGHT:g}", -MOST_WEIGHT, MOST_WEIGHT) | rules.NONE,
-        "objective_": rules.SEEN,
-        "lower_bound_": rules.SEEN,
-        "certified_": rules.BOOLEAN,
-        "n_iter_": rules.count(0),
-        "l2_": rules.POSITIVE,
-    }
-    coef_: Floats
-    unmatched_: float | None
+    surrogate: str | Likelihood = param(
+        settings(Likelihood) | rules.one_of("max-margin"),
+        """Maximum a posteriori (:class:`slatewise.matching.Likelihood`), or the hinge of the share of wrong matches,
+        which needs no sums over matchings.""",
+        default="likelihood",
+        kw_only=False,
+    )
+    l2: float | Literal["auto"] = param(
+        rules.POSITIVE | rules.one_of("auto"),
+        """Weight of ``|theta|^2 / 2`` against the mean risk of a graph. "auto": by the share of wrong matches on three
+        folds of graphs. Features of about unit variance make numbers near 0.01 a good start.""",
+        default=0.01,
+    )
+    unmatched: float | Literal["auto"] = param(
+        rules.FINITE | rules.one_of("auto"),
+        """The score u of leaving a row unmatched. "auto": learned if a target is -1; otherwise every row is
+        matched.""",
+        default="auto",
+    )
+    tol: float = param(rules.NOT_NEGATIVE, "Relative certified gap at which training ends.", default=1e-3)
+    max_iter: int = param(rules.count(), "The maximum number of rounds of the learner.", default=500)
+    n_jobs: int | None = param(rules.JOBS, JOBS_TEXT, default=None, saved=False)
+    random_state: RandomState = param(
+        rules.SEED, seed_text("Of drawn matchings and of the parts of ``part_size``."), default=None
+    )
 
-    _rules: ClassVar[Mapping[str, Rule]] = {
-        "l2": rules.POSITIVE | rules.one_of("auto"),
-        "surrogate": rules.one_of("likelihood", "max-margin"),
-        "expectation": rules.one_of("exact", "bethe", "sample"),
-        "points": rules.count(2) | rules.one_of("auto") | rules.NONE,
-        "unmatched": rules.FINITE | rules.one_of("auto"),
-        "n_samples": rules.count(1, MOST_SAMPLES),
-        "tol": rules.NOT_NEGATIVE,
-        "max_iter": rules.count(),
-        "callbacks": rules.CALLBACKS,
-        "checkpoint": rules.CHECKPOINT,
-        "n_jobs": rules.JOBS,
-        "random_state": rules.SEED,
-    }
+    coef_: Floats = learned(
+        rules.learned_array(1, most=MOST_WEIGHT), "theta, one number per feature.", shape=("n_features_in_",)
+    )
+    unmatched_: float = learned(
+        rules.number(f"a number up to {MOST_WEIGHT:g}", -MOST_WEIGHT, MOST_WEIGHT),
+        "u; a model that matches every row has no such attribute.",
+        optional=True,
+    )
+    objective_: float = learned(rules.SEEN, "The objective of ``coef_``; with parts, that of the parts.")
+    lower_bound_: float = learned(rules.SEEN, "A bound that the objective cannot go below.")
+    certified_: bool = learned(
+        rules.BOOLEAN,
+        """Whether both are of the objective itself (exact sums, or max-margin) instead of an estimate. A certificate is
+        about the minimum, not about the share of wrong matches, which :meth:`score` measures.""",
+    )
+    n_iter_: int = learned(rules.count(0), "The number of rounds.")
+    l2_: float = learned(rules.POSITIVE, "The given or chosen l2.")
 
-    def __init__(
+    def fit(
         self,
-        l2: float | Literal["auto"] = 0.01,
-        surrogate: Literal["likelihood", "max-margin"] = "likelihood",
-        expectation: Literal["exact", "bethe", "sample"] = "exact",
-        points: int | Literal["auto"] | None = "auto",
-        unmatched: float | Literal["auto"] = "auto",
-        n_samples: int = 100,
-        tol: float = 1e-3,
-        max_iter: int = 500,
-        callbacks: Sequence[Callable[[Round], None]] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self.l2 = l2
-        self.surrogate = surrogate
-        self.expectation = expectation
-        self.points = points
-        self.unmatched = unmatched
-        self.n_samples = n_samples
-        self.tol = tol
-        self.max_iter = max_iter
-        self.callbacks = callbacks
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
-    def fit(self, edge_features: Iterable[ArrayLike], matches: Iterable[ArrayLike]) -> Self:
+        edge_features: Iterable[ArrayLike],
+        matches: Iterable[ArrayLike],
+        *,
+        callbacks: Callbacks = None,
+        checkpoint: Path = None,
+    ) -> Self:
         """Learn from graphs with known matchings.
 
         Parameters
@@ -174,6 +122,11 @@ class GraphMatcher(SavedEstimator):
             One (M, N, d) array per graph; M and N may differ between graphs.
         matches
             One vector of length M per graph: the column of each row, -1 where it has none.
+        callbacks
+            Functions to call with a :class:`slatewise.core.results.Round` after every round.
+        checkpoint
+            A file that keeps what was computed so far. If it is there, and of the same data and settings, fit goes on
+            from it and ends with the same bits as if it had never stopped. At the end the file is removed.
 
         Returns
         -------
@@ -184,20 +137,19 @@ class GraphMatcher(SavedEstimator):
             raise ValueError(
                 "edge_features: expected arrays, one per graph, found a source: rows of a table are no graphs"
             )
-        graphs = check_graphs(edge_features)
+        graphs = _check_graphs(edge_features)
         if not graphs:
             raise ValueError("edge_features: expected at least one graph, found none")
-        targets = check_matches(matches, graphs)
+        targets = _check_matches(matches, graphs)
         self._settle_seed()
         self.n_features_in_ = graphs[0].shape[2]
-        learnt = self.unmatched == "auto" and any(int(target.min()) < 0 for target in targets)
+        learns_unmatched = self.unmatched == "auto" and any(int(target.min()) < 0 for target in targets)
         given = None if self.unmatched == "auto" else float(self.unmatched)
-        scores = EdgeScores(self.n_features_in_, given, learnt)
+        scores = EdgeScores(self.n_features_in_, given, learns_unmatched)
         card = card_for(len(graphs), np.concatenate(targets), *graphs)
-        with resumed(self, card.data_sha256) as tell:
-            points = self._rows_at_once(graphs)
-            executor = Executor.of(self.n_jobs)
-            quiet, learn = self._learner(points, executor, None), self._learner(points, executor, tell)
+        with resumed(self, card.data_sha256, callbacks, checkpoint) as tell:
+            most_rows, executor = max(min(graph.shape[:2]) for graph in graphs), Executor.of(self.n_jobs)
+            quiet, learn = self._learner(most_rows, executor, None), self._learner(most_rows, executor, tell)
             self.l2_ = choose_l2(graphs, targets, scores, quiet) if self.l2 == "auto" else float(self.l2)
             fit = learn(gather_blocks(graphs, targets), scores, self.l2_, None)
         self._keep(fit, scores)
@@ -208,82 +160,178 @@ class GraphMatcher(SavedEstimator):
 
     def predict(self, edge_features: Iterable[ArrayLike]) -> list[Ints]:
         """Return the best matching of each graph: the column of each row, -1 where it has none."""
-        return [best_matchings(weights[None], self.unmatched_)[0] for weights in self._weights(edge_features)]
+        return [best_matchings(weights[None], self._unmatched_score())[0] for weights in self._weights(edge_features)]
 
-    def marginals(self, edge_features: Iterable[ArrayLike]) -> list[Floats]:
-        """Return the probability of every edge, one (M, N) array per graph; what a row lacks to 1 is left unmatched."""
-        sums, executor = self._sums(), Executor.of(self.n_jobs)
-        return [sums(weights[None], self.unmatched_, executor)[1][0] for weights in self._weights(edge_features)]
+    def marginals(self, edge_features: Iterable[ArrayLike], *, inference: Inference | None = None) -> list[Floats]:
+        """Return the probability of every edge, one (M, N) array per graph; what a row lacks to 1 is left unmatched.
 
-    def log_likelihood(self, edge_features: Iterable[ArrayLike], matches: Iterable[ArrayLike]) -> Floats:
-        """Return log p of one matching per graph, (n,); -inf where a row is unmatched that cannot be."""
-        sums, executor = self._sums(), Executor.of(self.n_jobs)
-        every = self._weights(edge_features)
-        targets = check_matches(matches, [weights[:, :, None] for weights in every])
-        unmatched = -np.inf if self.unmatched_ is None else self.unmatched_
-        log_z = require_known([float(sums(weights[None], self.unmatched_, executor)[0][0]) for weights in every])
+        Parameters
+        ----------
+        edge_features
+            As for :meth:`fit`.
+        inference
+            How to sum over matchings, as for :class:`slatewise.matching.Likelihood`. None: as in training; exactly
+            after max-margin.
+        """
+        every, sum_matchings, executor = self._weights(edge_features), self._sum(inference), Executor.of(self.n_jobs)
+        return [sum_matchings(weights[None], self._unmatched_score(), executor)[1][0] for weights in every]
+
+    def log_likelihood(
+        self, edge_features: Iterable[ArrayLike], matches: Iterable[ArrayLike], *, inference: Inference | None = None
+    ) -> Floats:
+        """Return log p of one matching per graph, (n,); -inf where a row is unmatched that cannot be.
+
+        Parameters
+        ----------
+        edge_features, matches
+            As for :meth:`fit`.
+        inference
+            As for :meth:`marginals`.
+        """
+        every, sum_matchings, executor = self._weights(edge_features), self._sum(inference), Executor.of(self.n_jobs)
+        targets = _check_matches(matches, [weights[:, :, None] for weights in every])
+        score = self._unmatched_score()
+        log_z = _require_known([float(sum_matchings(weights[None], score, executor)[0][0]) for weights in every])
+        alone = -np.inf if score is None else score
         pairs = zip(every, targets, strict=True)
-        return np.array([matching_weights(w[None], target[None], unmatched)[0] for w, target in pairs]) - log_z
+        return np.array([matching_weights(w[None], target[None], alone)[0] for w, target in pairs]) - log_z
 
     def sample(self, edge_features: Iterable[ArrayLike], n: int = 1, random_state: int | None = None) -> list[Ints]:
-        """Draw n matchings of each graph, one (n, M) array per graph; with ``random_state`` None others each time."""
+        """Draw n matchings of each graph, one (n, M) array per graph; ``random_state=None`` draws others each time."""
         if n < 1:
             raise ValueError(f"n: expected a whole number >= 1, found {n!r}")
-        rng = np.random.default_rng(random_state)
-        return [draw_matchings(weights, self.unmatched_, n, rng)[1] for weights in self._weights(edge_features)]
+        rng, every = np.random.default_rng(random_state), self._weights(edge_features)
+        return [draw_matchings(weights, self._unmatched_score(), n, rng)[1] for weights in every]
 
     def score(self, edge_features: Iterable[ArrayLike], matches: Iterable[ArrayLike]) -> float:
-        """Return the mean over graphs of the share of rows matched right."""
+        """Return the mean over graphs of the share of rows that are matched right."""
         check_is_fitted(self)
-        graphs = check_graphs(edge_features, self.n_features_in_)
-        targets = check_matches(matches, graphs)
+        graphs = _check_graphs(edge_features, self.n_features_in_)
+        targets = _check_matches(matches, graphs)
         if not graphs:
             raise ValueError("edge_features: expected at least one graph, found none")
         found = self.predict(graphs)
         return float(np.mean([(one == other).mean() for one, other in zip(found, targets, strict=True)]))
 
-    def _check_learned(self) -> None:
-        """Raise ValueError unless there is one number per feature."""
-        super()._check_learned()
-        if self.coef_.shape != (self.n_features_in_,):
-            raise ValueError(f"coef_: expected {self.n_features_in_} numbers, found shape {self.coef_.shape}")
-
     # --- parts -------------------------------------------------------------------------------------------------------
 
     def _weights(self, edge_features: Iterable[ArrayLike]) -> list[Floats]:
         check_is_fitted(self)
-        graphs = check_graphs(edge_features, self.n_features_in_)
-        if self.unmatched_ is None:
-            require_possible(graphs)
-        return [edge_weights(place, graph, self.coef_) for place, graph in enumerate(graphs)]
+        graphs = _check_graphs(edge_features, self.n_features_in_)
+        if self._unmatched_score() is None:
+            _require_possible(graphs)
+        return [_edge_weights(place, graph, self.coef_) for place, graph in enumerate(graphs)]
 
-    def _rows_at_once(self, graphs: list[Floats]) -> int | None:
-        """Return the most rows of a part; None: graphs are not cut."""
-        if not isinstance(self.points, str):
-            return self.points
-        most = max(min(graph.shape[:2]) for graph in graphs)
-        return FEW_ROWS if self.expectation == "exact" and most > MOST_EXACT_ROWS else None
+    def _unmatched_score(self) -> float | None:
+        return getattr(self, "unmatched_", None)
 
-    def _learner(
-        self, points: int | None, executor: Executor, callback: Callable[[Round], None] | None
-    ) -> GraphLearner:
-        if self.surrogate == "max-margin":
-            return MaxMargin(self.tol, self.max_iter, callback, executor)
+    def _likelihood(self) -> Likelihood | None:
+        """Return how the likelihood is trained; None for max-margin."""
+        surrogate = resolved(self, "surrogate")
+        return surrogate if isinstance(surrogate, Likelihood) else None
+
+    def _sum(self, inference: Inference | None) -> MatchingSum:
+        if inference is None:
+            likelihood = self._likelihood()
+            inference = "exact" if likelihood is None else likelihood.inference
+        INFERENCE.check("inference", inference)
+        return sum_by(inference, self.seed_)
+
+    def _learner(self, most_rows: int, executor: Executor, callback: Callable[[Round], None] | None) -> GraphLearner:
+        likelihood = self._likelihood()
+        if likelihood is None:
+            return MarginLearner(self.tol, self.max_iter, callback, executor)
+        sum_matchings, part_size = sum_by(likelihood.inference, self.seed_), likelihood.part_size
         learn: GraphLearner
-        if self.expectation == "sample":
+        if isinstance(sum_matchings, SampledSum):
             steps = min(self.max_iter, MOST_STEPS)
-            learn = SampledLikelihood(self.n_samples, self.seed_, steps, executor, callback)
+            learn = SampledLearner(sum_matchings.n_samples, self.seed_, steps, executor, callback)
         else:
-            learn = Likelihood(self._sums(), self.tol, self.max_iter, callback, executor)
-        return learn if points is None else AmongFewRows(learn, points, self.seed_, executor)
-
-    def _sums(self) -> MatchingSum:
-        if self.expectation == "sample":
-            return SampledSum(self.n_samples, np.random.default_rng(self.seed_))
-        return ExactSum() if self.expectation == "exact" else BetheSum()
+            learn = LikelihoodLearner(sum_matchings, self.tol, self.max_iter, callback, executor)
+        if part_size == "auto":
+            part_size = FEW_ROWS if likelihood.inference == "exact" and most_rows > MOST_EXACT_ROWS else None
+        return learn if part_size is None else AmongFewRows(learn, part_size, self.seed_, executor)
 
     def _keep(self, fit: Fit, scores: EdgeScores) -> None:
-        self.coef_, self.unmatched_ = fit.params[: scores.n_features], scores.unmatched_score(fit.params)
+        likelihood, unmatched = self._likelihood(), scores.unmatched_score(fit.params)
+        vars(self).pop("unmatched_", None)  # of an earlier fit
+        if unmatched is not None:
+            self.unmatched_ = unmatched
+        self.coef_ = fit.params[: scores.n_features]
         self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
-        self.certified_ = self.surrogate == "max-margin" or self.expectation == "exact"
+        self.certified_ = likelihood is None or likelihood.inference == "exact"
         self.n_iter_ = fit.history[-1].round
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def _check_graphs(edge_features: Iterable[ArrayLike], n_features: int | None = None) -> list[Floats]:
+    """Return contiguous (M, N, d) arrays of finite numbers, with the same d in all."""
+    graphs: list[Floats] = []
+    for place, given in enumerate(edge_features):
+        name = f"edge_features[{place}]"
+        graph = numbers(name, given, 3).astype(np.float64)
+        if 0 in graph.shape:
+            raise ValueError(f"{name}: expected at least one row, one column and one feature, found {graph.shape}")
+        n_features = graph.shape[2] if n_features is None else n_features
+        if graph.shape[2] != n_features:
+            raise ValueError(f"{name}: expected {n_features} features per edge, found {graph.shape[2]}")
+        if not np.isfinite(graph).all():
+            row, column, feature = np.argwhere(~np.isfinite(graph))[0].tolist()
+            found = graph[row, column, feature]
+            raise ValueError(f"{name}: expected finite numbers, found {found} at edge ({row}, {column})")
+        require_in_range(name, graph)
+        graphs.append(graph)
+    return graphs
+
+
+def _check_matches(matches: Iterable[ArrayLike], graphs: list[Floats]) -> list[Ints]:
+    """Return one column per row, -1 where it has none; no column twice."""
+    given = list(matches)
+    if len(given) != len(graphs):
+        raise ValueError(f"matches: expected one matching per graph, {len(graphs)}, found {len(given)}")
+    return [_matching(f"matches[{place}]", one, graphs[place]) for place, one in enumerate(given)]
+
+
+def _matching(name: str, given: ArrayLike, graph: Floats) -> Ints:
+    n_rows, n_columns, _ = graph.shape
+    columns: NDArray[Any] = np.asarray(given)
+    if columns.shape != (n_rows,):
+        raise ValueError(f"{name}: expected one column per row, shape ({n_rows},), found shape {columns.shape}")
+    if columns.dtype.kind not in "iu":
+        raise ValueError(f"{name}: expected whole numbers, found dtype {columns.dtype}")
+    if columns.min() < -1 or columns.max() >= n_columns:
+        wrong = columns[(columns < -1) | (columns >= n_columns)][0]
+        raise ValueError(f"{name}: expected columns from 0 to {n_columns - 1}, or -1 for none, found {wrong}")
+    taken = np.bincount(columns[columns >= 0].astype(np.int64), minlength=n_columns)
+    if taken.max() > 1:
+        raise ValueError(f"{name}: expected each column at most once, found {taken.argmax()} for {taken.max()} rows")
+    return columns.astype(np.int64)
+
+
+def _require_possible(graphs: list[Floats]) -> None:
+    """Refuse graphs with more rows than columns: for models in which no row may stay unmatched."""
+    for place, graph in enumerate(graphs):
+        if graph.shape[0] > graph.shape[1]:
+            raise ValueError(
+                f"edge_features[{place}]: expected no more rows than columns, because every row has to be matched, "
+                f"found {graph.shape[0]} and {graph.shape[1]}; with unmatched= a number rows may stay unmatched"
+            )
+
+
+def _edge_weights(place: int, graph: Floats, coef: Floats) -> Floats:
+    """Return ``w = <x, theta>`` of one graph, and refuse features so large that sums of it could leave the range."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        weights = graph @ coef
+    largest = float(np.abs(weights).max())
+    if not largest <= LARGEST:
+        raise ValueError(f"edge_features[{place}]: expected weights <x, theta> of at most {LARGEST:g}, found {largest}")
+    return weights
+
+
+def _require_known(log_z: list[float]) -> Floats:
+    """Refuse an unknown log Z: a chain of swaps gives none."""
+    if np.isnan(log_z).any():
+        raise ValueError("inference: expected 'exact' or 'bethe' for a likelihood of large graphs, found 'sample'")
+    return np.array(log_z)

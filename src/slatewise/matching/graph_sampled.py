@@ -38,7 +38,7 @@ _MOST_CHANGE = 3.0
 
 
 @dataclass(frozen=True)
-class SampledLikelihood:
+class SampledLearner:
     """Maximum a posteriori by drawn matchings."""
 
     n_samples: int

@@ -5,6 +5,8 @@ Leaving rows out with weight e^u each is the same as taking u off every edge and
     Z(w, u) = e^(M u) Z(w - u, 0) ,      Z(w - u, 0) = Z((w - u)', 0)
 
 so the smaller side can always stand as the rows, in which sums are exponential. Those rows get a private dummy column.
+
+``"exact"``, ``"bethe"`` and :class:`Sample` are the ``inference`` of :class:`slatewise.GraphMatcher`.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core import rules
+from slatewise.core.declarations import Settings, expanded, param, settings
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.matching.bethe import by_bethe
 from slatewise.matching.graph_edges import indicator
@@ -30,6 +34,30 @@ MOST_EXACT_ROWS = 24
 """On the smaller side: a second per graph."""
 MOST_TABLE_ROWS = 16
 """Up to this many rows samples come from a table of all sums, and are exact; beyond, from a chain of swaps."""
+MOST_SAMPLES = 100_000
+"""Each is an indicator of the whole graph."""
+
+
+class Sample(Settings, shorthand="sample"):
+    """Estimate a sum over matchings by drawn matchings."""
+
+    n_samples: int = param(
+        rules.count(1, MOST_SAMPLES),
+        "The number of matchings drawn per graph, for a gradient or for marginals.",
+        default=100,
+    )
+
+
+Inference: TypeAlias = str | Sample
+INFERENCE = rules.one_of("exact", "bethe") | settings(Sample)
+
+
+def sum_by(inference: Inference, seed: int) -> ExactSum | BetheSum | SampledSum:
+    """Return the sum over matchings that ``inference`` stands for."""
+    sample = expanded((Sample,), inference)
+    if isinstance(sample, Sample):
+        return SampledSum(sample.n_samples, np.random.default_rng(seed))
+    return ExactSum() if inference == "exact" else BetheSum()
 
 
 @dataclass(frozen=True)
@@ -43,8 +71,8 @@ class ExactSum:
         rows = min(weights.shape[1:])
         if rows > MOST_EXACT_ROWS:
             raise ValueError(
-                f"expectation: expected 'bethe' or 'sample' for graphs of more than {MOST_EXACT_ROWS} rows, found "
-                f"'exact' and {rows} rows; in training points= makes smaller parts of them"
+                f"inference: expected 'bethe' or 'sample' for graphs of more than {MOST_EXACT_ROWS} rows, found "
+                f"'exact' and {rows} rows; in training part_size= makes smaller parts of them"
             )
         return _with_dummies(weights, unmatched, lambda log_weights: log_permanents(log_weights, executor))
 

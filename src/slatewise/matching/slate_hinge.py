@@ -4,7 +4,7 @@
 
 1 - NDCG is linear in the ranking, ``sum_i b_i a[pi_i]`` (:mod:`slatewise.losses.dcg`), so the maximum is an assignment:
 over few documents by ``kernels/slate_assignment.py``, otherwise by
-:func:`slatewise.inference.linear_loss_ranking`. The smallest rating gains nothing.
+:func:`slatewise.inference.linear_loss_ranking`. The smallest rating gains nothing, and the gain doubles with each.
 """
 
 from __future__ import annotations
@@ -20,11 +20,21 @@ from slatewise.core.checks import Features
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.losses.dcg import DCGLoss
 from slatewise.losses.linear import Vectors
-from slatewise.matching.slates import Floats, Ints, RatedLists, SlateBlock, Slates, cut_slates
+from slatewise.matching.slates import Floats, Ints, RatedLists, SlateBlock, SlateTable, cut_slates
 
 MOST_IN_KERNEL = 10
 """Documents; more of them go through the assignment solver one slate at a time."""
 _BLOCK_SLATES = 4096
+_MOST_DOUBLINGS = 500.0
+
+
+def check_gains(ratings: Floats) -> None:
+    """Raise ValueError unless the gains of all these ratings are numbers."""
+    if float(np.ptp(ratings)) > _MOST_DOUBLINGS:
+        raise ValueError(
+            f"y: expected ratings at most {_MOST_DOUBLINGS:g} apart for surrogate='max-margin', where the gain doubles "
+            f"with each, found {ratings.min():g} and {ratings.max():g}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +42,7 @@ class SlateHinge:
     """Mean over slates; ``least`` is the rating that gains nothing."""
 
     X: Features
-    slates: Slates
+    slates: SlateTable
     least: float
     executor: Executor = ONE_THREAD
 
@@ -144,7 +154,7 @@ class _Lists(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """Where the cut is asked for, and who works inside a block."""
+    """Where the cut is made, and the executor inside a block."""
 
     executor: Executor
     w: Floats

@@ -25,10 +25,12 @@ from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_a
 from slatewise.core.checks import Features
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.matching.permanent_exact import log_permanents
-from slatewise.matching.slates import Floats, Ints, RatedLists, SlateBlock, Slates, cut_slates
+from slatewise.matching.slates import Floats, Ints, RatedLists, SlateBlock, SlateTable, cut_slates
 from slatewise.matching.tied import tied_log_sum
 
 _BLOCK_NUMBERS, _BLOCK_SUBSETS = 1 << 17, 1 << 22  # of the matrices made at a time; of documents, in their sums
+_MOST_STATES = 1 << 20
+"""Counts of documents by grade, except the most frequent grade, that a whole list is summed over: some 100 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +38,7 @@ class SlateLikelihood:
     """Mean over slates of -log p."""
 
     X: Features
-    slates: Slates
+    slates: SlateTable
     ties: tuple[Ties, ...] = ()
     """Tied documents to be summed over; none: the order of a slate is the observed one."""
     executor: Executor = ONE_THREAD
@@ -66,7 +68,7 @@ class _Slates(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """Where the likelihood is asked for, and who works inside a block."""
+    """Where the likelihood is evaluated, and the executor inside a block."""
 
     executor: Executor
     params: Floats
@@ -108,7 +110,7 @@ class Ties:
     last: int
 
 
-def find_ties(slates: Slates) -> tuple[Ties, ...]:
+def find_ties(slates: SlateTable) -> tuple[Ties, ...]:
     """Return all runs of two or more equal ratings, slates with the same run together."""
     size = slates.ratings.shape[1]
     edge = np.ones((len(slates.ratings), size + 1), dtype=np.bool_)
@@ -158,6 +160,23 @@ class _Lists(NamedTuple):
     lists: RatedLists
     weights: Floats
     each: tuple[_List, ...]
+
+
+def check_grades(lists: RatedLists) -> None:
+    """Raise ValueError where whole lists have so many grades that their sum would take all memory."""
+    for start, end in zip(lists.offsets[:-1].tolist(), lists.offsets[1:].tolist(), strict=True):
+        sizes = np.unique(lists.ratings[start:end], return_counts=True)[1]
+        if _states(sizes.tolist()) > _MOST_STATES:
+            n = end - start
+            most = max(r for r in range(1, n + 1) if _states([n // r] * r) <= _MOST_STATES)
+            raise ValueError(
+                f"y: expected at most about {most} different relevance grades in a list of {n} rows for "
+                f"slates='whole', found {len(sizes)}: round y to fewer, or learn from slates='sampled'"
+            )
+
+
+def _states(sizes: list[int]) -> int:
+    return math.prod(size + 1 for size in sizes) // (max(sizes) + 1)
 
 
 def _runs(lists: RatedLists, weights: Floats) -> Iterator[_List]:

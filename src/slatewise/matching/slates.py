@@ -1,33 +1,113 @@
 """Slates: few documents of one query, best first, and what each position weighs (Petterson et al. 2009, section 5.1).
 
 A query of D documents gives many slates of M, each with every rating present: one document of each, the rest at random,
-in random order inside a rating. Where there are more ratings than M, a slate shows M different ones. A query that lacks
-a rating shows as many as it has; the paper left it out. One with fewer than M documents has no slate.
+in random order inside a rating. If there are more ratings than M, a slate shows M different ones. A query that lacks a
+rating shows as many as it has; the paper left it out. A query with fewer than M documents has no slate.
 
     c_j = M - 1 - j  ("linear"),   the rating of the document at j  ("rating"),   or given, never growing
+
+:class:`Slates`, :class:`AllSlates` and :class:`WholeQueries` are the settings of :class:`slatewise.MatchingRanker`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core import rules
 from slatewise.core.checks import Features, cut_points, row_range
+from slatewise.core.declarations import Settings, param
 from slatewise.core.features import take_rows
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Draw: TypeAlias = "Callable[[Floats, int, np.random.Generator], Ints]"
 """From the ratings of a query, rising, and M: documents of each slate, (slates, M), by their place in the query."""
+Weights: TypeAlias = "Literal['linear', 'rating'] | Sequence[float] | NDArray[np.floating]"
+"""Weights of positions or of ratings, as settings have them."""
 
+MOST_DOCUMENTS = 20
+"""Of a slate: the exact sum doubles with every further one."""
 MOST_SLATES = 20_000_000
 _ROWS_OF_RUN = 1024
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+_SIZE = rules.count(2, MOST_DOCUMENTS) | rules.NONE
+_SIZE_TEXT = """Documents of a slate, 2 to 20. None: the number of different ratings, at most 6. Every slate shows all
+ratings of its query if they fit, otherwise ``size`` different ones."""
+_WEIGHTS = rules.one_of("linear", "rating") | rules.vector("finite numbers")
+_WEIGHTS_TEXT = """What positions weigh: ``size - 1, .., 1, 0``; the rating of the document there; or ``size`` numbers
+that never grow."""
+_TIES = rules.one_of("random", "marginal")
+_TIES_TEXT = """Documents of equal rating come in random order, or the likelihood sums over all their orders. That sum
+is convex only if the weights are equal inside a rating; otherwise fit warns, and ``lower_bound_`` is 0. It is an
+error with ``surrogate="max-margin"``."""
+_MISSING = rules.one_of("use", "skip")
+_MISSING_TEXT = """What to do with a query that lacks one of the ratings (that has fewer than ``size`` of them, if there
+are more): fill its slates up with other documents, or leave the query out, as the paper did."""
+
+
+class Slates(Settings, shorthand="sampled"):
+    """Random slates: a few documents of a query, drawn ``repeats`` times."""
+
+    size: int | None = param(_SIZE, _SIZE_TEXT, default=None)
+    share: float = param(
+        rules.number("a number > 0 and at most 1000", math.ulp(0.0), 1000.0),
+        "The number of slates of a query of D documents, as a multiple of ``D * size``.",
+        default=0.4,
+    )
+    repeats: int = param(
+        rules.count(1, rules.MOST_LISTED),
+        "How many times slates are drawn; the learned weights are the mean of these fits.",
+        default=5,
+    )
+    position_weights: Weights = param(_WEIGHTS, _WEIGHTS_TEXT, default="linear")
+    ties: Literal["random", "marginal"] = param(_TIES, _TIES_TEXT, default="random")
+    missing: Literal["use", "skip"] = param(_MISSING, _MISSING_TEXT, default="use")
+
+
+class AllSlates(Settings, shorthand="all"):
+    """Every slate of ``size`` documents that a query has."""
+
+    size: int | None = param(_SIZE, _SIZE_TEXT, default=None)
+    position_weights: Weights = param(_WEIGHTS, _WEIGHTS_TEXT, default="linear")
+    ties: Literal["random", "marginal"] = param(_TIES, _TIES_TEXT, default="random")
+    missing: Literal["use", "skip"] = param(_MISSING, _MISSING_TEXT, default="use")
+
+
+class WholeQueries(Settings, shorthand="whole"):
+    """No slates: all documents of a query at once. A weight belongs to a rating instead of a position."""
+
+    rating_weights: Weights = param(
+        _WEIGHTS,
+        """What ratings weigh: their number, from 0 for the smallest; the rating itself; or one number per rating, the
+        best rating first, never growing.""",
+        default="linear",
+    )
+
+
+def falling_weights(name: str, given: Weights, size: int) -> Floats | None:
+    """Return one weight per position, or per rating of whole queries, best first; None stands for the ratings."""
+    if isinstance(given, str):
+        return None if given == "rating" else np.arange(size - 1, -1, -1, dtype=np.float64)
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != (size,):
+        raise ValueError(f"{name}: expected {size} finite numbers, found {given!r}")
+    if (np.diff(weights) > 0).any() or weights[0] == weights[-1]:
+        raise ValueError(f"{name}: expected numbers that fall and never grow, found {weights.tolist()}")
+    return weights
+
+
+# --- lists ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +148,11 @@ class RatedLists:
         return RatedLists(take_rows(self.X, rows), self.ratings[rows], offsets, self.weights[chosen])
 
     def runs(self) -> list[tuple[int, int]]:
-        """Cut the lists into runs of about so many rows that a run is soon done."""
+        """Cut the lists into runs of about 1,024 rows."""
         return cut_points(self.offsets, _ROWS_OF_RUN)
 
     def run(self, first: int, last: int) -> RatedLists:
-        """Return neighbouring lists, without copying their rows."""
+        """Return neighboring lists, without copying their rows."""
         offsets = self.offsets[first : last + 1]
         rows = slice(int(offsets[0]), int(offsets[-1]))
         weight = self.weights[first:last]
@@ -85,21 +165,35 @@ class RatedLists:
         return np.add.reduceat(new.astype(np.int64), self.offsets[:-1])
 
     def useful(self, size: int, n_ratings: int) -> RatedLists:
-        """Return the lists that have so many rows and so many different ratings, two at least."""
+        """Return the lists of at least ``size`` rows and ``n_ratings`` different ratings, and warn of the others."""
         sizes, there = np.diff(self.offsets), self.n_ratings()
         if (there < 2).all():
             raise ValueError("y: expected a list with two different ratings, found one class of rows in every list")
         if (there < n_ratings).all():
             raise ValueError(f"y: expected a list with {n_ratings} different ratings, found at most {there.max()}")
-        kept = there >= max(2, n_ratings)
-        if (sizes[kept] < size).all():
-            raise ValueError(f"M: expected at most the {sizes[kept].max()} rows of the longest list, found {size}")
-        kept &= sizes >= size
-        return self if kept.all() else self.part(np.flatnonzero(kept))
+        single, lacking = there < 2, (there >= 2) & (there < n_ratings)
+        rated = ~single & ~lacking
+        if (sizes[rated] < size).all():
+            raise ValueError(
+                f"slates: expected a size of at most the {sizes[rated].max()} rows of the longest list, found {size}"
+            )
+        kept = rated & (sizes >= size)
+        if kept.all():
+            return self
+        reasons = {
+            "of a single rating": single,
+            f"without {n_ratings} different ratings (missing='skip')": lacking,
+            f"of fewer than {size} rows": rated & ~kept,
+        }
+        counts = {why: int(np.count_nonzero(which)) for why, which in reasons.items()}
+        why = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)
+        message = f"{np.count_nonzero(~kept)} of {len(kept)} lists are left out: {why}"
+        warnings.warn(message, UserWarning, stacklevel=4)
+        return self.part(np.flatnonzero(kept))
 
 
 @dataclass(frozen=True, eq=False)
-class Slates:
+class SlateTable:
     """Rows of the lists, best first, one slate per row; equal slates stand once and count ``share``."""
 
     rows: Ints
@@ -113,26 +207,26 @@ class Slates:
 
 
 class SlateBlock(NamedTuple):
-    """Neighbouring slates, and the rows among which theirs are."""
+    """Neighboring slates, and the rows among which theirs are."""
 
     X: Features
-    slates: Slates
+    slates: SlateTable
 
 
-def cut_slates(X: Features, slates: Slates, n: int) -> list[tuple[slice, SlateBlock]]:
+def cut_slates(X: Features, slates: SlateTable, n: int) -> list[tuple[slice, SlateBlock]]:
     """Cut slates, which stand in the order of their lists, into blocks of at most n; a single block has all rows."""
     cuts = [slice(first, min(first + n, len(slates.rows))) for first in range(0, len(slates.rows), n)]
     return [(cut, _block(X, slates, cut)) for cut in cuts] if len(cuts) > 1 else [(cuts[0], SlateBlock(X, slates))]
 
 
-def _block(X: Features, slates: Slates, cut: slice) -> SlateBlock:
+def _block(X: Features, slates: SlateTable, cut: slice) -> SlateBlock:
     rows = slates.rows[cut]
     first, last = int(rows.min()), int(rows.max()) + 1
-    some = Slates(rows - first, slates.ratings[cut], slates.weights[cut], slates.share[cut])
+    some = SlateTable(rows - first, slates.ratings[cut], slates.weights[cut], slates.share[cut])
     return SlateBlock(row_range(X, slice(first, last)), some)
 
 
-def make_slates(lists: RatedLists, size: int, c: Floats | None, draw: Draw, rng: np.random.Generator) -> Slates:
+def make_slates(lists: RatedLists, size: int, c: Floats | None, draw: Draw, rng: np.random.Generator) -> SlateTable:
     """Make the slates of all lists; ``c``: the weight of each position, None: its rating."""
     found: list[Ints] = []
     times: list[Floats] = []
@@ -147,28 +241,24 @@ def make_slates(lists: RatedLists, size: int, c: Floats | None, draw: Draw, rng:
     rows, counts = np.concatenate(found), np.concatenate(times)
     ratings = lists.ratings[rows]
     weights = ratings if c is None else np.tile(c, (len(rows), 1))
-    return Slates(rows, ratings, weights, counts / counts.sum())
+    return SlateTable(rows, ratings, weights, counts / counts.sum())
 
 
-def fraction_of_slates(fraction: float) -> Draw:
-    """Draw ``fraction * D * M`` slates of a query, at least one."""
-
-    def draw(ratings: Floats, size: int, rng: np.random.Generator) -> Ints:
-        n = max(1, round(fraction * len(ratings) * size))
-        starts = np.flatnonzero(np.diff(ratings, prepend=-np.inf))
-        ends = np.append(starts[1:], len(ratings))
-        shown = np.tile(np.arange(len(starts)), (n, 1))
-        if len(starts) > size:
-            shown = np.argpartition(rng.random(shown.shape), size - 1, axis=1)[:, :size]
-        one_of_each = rng.integers(starts[shown], ends[shown])
-        if len(starts) >= size:
-            return one_of_each
-        keys = rng.random((n, len(ratings)))
-        np.put_along_axis(keys, one_of_each, np.inf, axis=1)
-        rest = size - len(starts)
-        return np.hstack([one_of_each, np.argpartition(keys, rest - 1, axis=1)[:, :rest]])
-
-    return draw
+def drawn_slates(share: float, ratings: Floats, size: int, rng: np.random.Generator) -> Ints:
+    """Draw ``share * D * M`` slates of a query, at least one."""
+    n = max(1, round(share * len(ratings) * size))
+    starts = np.flatnonzero(np.diff(ratings, prepend=-np.inf))
+    ends = np.append(starts[1:], len(ratings))
+    shown = np.tile(np.arange(len(starts)), (n, 1))
+    if len(starts) > size:
+        shown = np.argpartition(rng.random(shown.shape), size - 1, axis=1)[:, :size]
+    one_of_each = rng.integers(starts[shown], ends[shown])
+    if len(starts) >= size:
+        return one_of_each
+    keys = rng.random((n, len(ratings)))
+    np.put_along_axis(keys, one_of_each, np.inf, axis=1)
+    rest = size - len(starts)
+    return np.hstack([one_of_each, np.argpartition(keys, rest - 1, axis=1)[:, :rest]])
 
 
 def all_slates(ratings: Floats, size: int, rng: np.random.Generator) -> Ints:
@@ -180,7 +270,7 @@ def all_slates(ratings: Floats, size: int, rng: np.random.Generator) -> Ints:
     mixes = list(_mixes(numbers, size, min(size, len(numbers))))
     count = sum(math.prod(map(math.comb, numbers, mix)) for mix in mixes)
     if count > MOST_SLATES:
-        raise ValueError(f"subsets: expected at most {MOST_SLATES} slates of a list for 'all', found {count}")
+        raise ValueError(f"slates: expected at most {MOST_SLATES} slates of a list for 'all', found {count}")
     return np.concatenate([_slates_of(of_rating, mix) for mix in mixes])
 
 

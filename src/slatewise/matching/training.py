@@ -1,7 +1,7 @@
 """Training a ranker by matchings:  min over theta of  l2/2 |theta|^2 + mean loss ,  repeated over draws and averaged.
 
 The loss is a likelihood (L-BFGS; its gradient is the certificate) or a hinge (cutting planes). RankMatch draws its
-slates at random, so the fit is repeated over several draws and theta averaged. An l2 is judged by the loss on lists
+slates at random, so the fit is repeated over several draws and theta averaged. An l2 is chosen by the loss on lists
 that were left out: unlike a measure of the ranking it changes smoothly, and few lists are enough to choose by.
 """
 
@@ -30,7 +30,7 @@ Callback: TypeAlias = Callable[[Round], None]
 
 
 class Problem(ABC):
-    """A loss on some lists, to be minimised or only measured."""
+    """A loss on some lists, to be minimized or only measured."""
 
     @abstractmethod
     def fit(
@@ -61,7 +61,7 @@ class SmoothProblem(Problem):
         if not self.convex:
             warnings.warn(
                 "ties='marginal' with weights that fall inside a rating is not convex: the fit may be a local optimum; "
-                "c='rating' and ties='random' are convex",
+                "position_weights='rating' and ties='random' are convex",
                 UserWarning,
                 stacklevel=2,
             )
@@ -150,11 +150,11 @@ def held_out_path(
 ) -> list[tuple[float, Params]]:
     """Return, for each of falling l2, the loss on the lists left out and theta; a fit starts where the last ended."""
     problem = make_problem(lists, np.random.default_rng([random_state, 0]))
-    judge = make_problem(held_out, np.random.default_rng([random_state, 1]))
+    held_out_problem = make_problem(held_out, np.random.default_rng([random_state, 1]))
     found: list[tuple[float, Params]] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for l2 in strengths:
             params = problem.fit(l2, tol, max_iter, found[-1][1] if found else None).params
-            found.append((judge.loss(params), params))
+            found.append((held_out_problem.loss(params), params))
     return found

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from slatewise.metric_learning.mahalanobis import Floats, Rows, dense, is_sparse
-from slatewise.metric_learning.mahalanobis import factor as psd_factor
+from slatewise.metric_learning.distance import Floats, Rows, dense, is_sparse
+from slatewise.metric_learning.distance import factor as psd_factor
 
 Stack: TypeAlias = NDArray[np.float64]
 """(m, ...) several matrices of a cone's space."""

@@ -136,7 +136,7 @@ class ListBlock(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """Where the cut is asked for, and who finds it."""
+    """Where the cut is taken, and by which oracle."""
 
     oracle: ListOracle
     w: Floats

@@ -1,4 +1,4 @@
-"""The hinge of a linear ranker over rows that stay in their files: blocks say which rows, and whoever holds them reads.
+"""The hinge of a linear ranker over rows that stay in their files: blocks name rows, read where they are held.
 
 Lists, blocks and sums are those of the same rows in arrays (:mod:`slatewise.metric_learning.margin_hinge`), to the bit.
 """

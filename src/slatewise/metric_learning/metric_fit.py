@@ -31,13 +31,13 @@ from slatewise.core.results import ConvergenceWarning, Fit, Round, warn_unless_c
 from slatewise.metric_learning.cone import Cone
 from slatewise.metric_learning.cuts import Cuts, Proposal, Regularizer
 from slatewise.metric_learning.descent import Descent
-from slatewise.metric_learning.mahalanobis import Floats, squares
+from slatewise.metric_learning.distance import Floats, squares
 from slatewise.metric_learning.metric_hinge import MetricHinge
 
 SLOW, SLOW_STEPS = 0.3, 2
-"""The descent is slow when so many steps gained less than this share of the gap: time to look for a proof."""
+"""The descent is slow when this number of steps gained less than this share of the gap: time to look for a proof."""
 STALLED, STALLED_STEPS, PATIENCE = 1e-3, 10, 15.0
-"""The same for giving the descent up; the share doubles every so many passes, for a crawl along kinks never ends."""
+"""The same for giving the descent up; the share doubles every `PATIENCE` passes, for a crawl along kinks never ends."""
 FAIR_SHARE = 0.3
 """Of the gap: what the model must expect of a proposal."""
 FIRST_RHO = 200.0
@@ -56,7 +56,7 @@ OPEN = 0.3
 
 @dataclass(frozen=True)
 class MetricProblem:
-    """What is minimised."""
+    """What is minimized."""
 
     hinge: MetricHinge
     cone: Cone
@@ -231,7 +231,7 @@ def fit_metric(
     resume: Mapping[str, NDArray[Any]] | None = None,
     callback: Callable[[Round, MetricSearch], None] | None = None,
 ) -> Fit:
-    """Minimise F to a relative certified gap of ``tol``; ``params`` of the result is W, its ``state`` the search.
+    """Minimize F to a relative certified gap of ``tol``; ``params`` of the result is W, its ``state`` the search.
 
     With a ``rank`` the gap is that of W before its rank is limited; the bound of the result holds for any rank.
 
@@ -242,7 +242,7 @@ def fit_metric(
     tol
         Relative gap.
     max_iter
-        Most passes over the queries.
+        The maximum number of passes over the queries.
     rank
         Of W, at most; None: any.
     cuts, start
@@ -273,7 +273,7 @@ def fit_metric(
         last = Round(search.passes, search.objective, 0.0)
         warnings.warn(
             f"nothing is certified: distances are lost in rounding (objective {search.objective:.6g}, lower bound "
-            f"{search.bound:.6g}): standardise the features",
+            f"{search.bound:.6g}): standardize the features",
             ConvergenceWarning,
             stacklevel=2,
         )

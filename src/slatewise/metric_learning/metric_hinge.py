@@ -25,9 +25,9 @@ from slatewise.core.block_sums import BlockSum, Held
 from slatewise.core.checks import row_range
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.core.stored import Stored
+from slatewise.metric_learning.distance import Floats, Rows, catalogue_scores, row_blocks, squares
 from slatewise.metric_learning.interleave import Oracle
-from slatewise.metric_learning.mahalanobis import Floats, Rows, catalogue_scores, row_blocks, squares
-from slatewise.metric_learning.relevant_items import Relevance
+from slatewise.metric_learning.relevance import Relevance
 
 _FAR = 1e12
 """Mean squared distance of an item from the mean at which differences outweigh losses."""
@@ -76,7 +76,7 @@ class MetricHinge:
 
     @property
     def n_features(self) -> int:
-        """How many features a point has."""
+        """The number of features of a point."""
         return int(self.items.shape[1])
 
     @property
@@ -107,7 +107,7 @@ class MetricHinge:
 
     @cached_property
     def at_zero(self) -> float:
-        """R(0): nothing is learnt where no W has a smaller objective."""
+        """R(0): nothing is learned if no W has a smaller objective."""
         return self.cut(self.shape.start(0.0 * self.shape.identity(self.n_features)))[0]
 
     def largest_square(self, factor: Floats) -> float:
@@ -150,7 +150,7 @@ class _Shared(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """The hinge at one W, for whoever works on a block of queries."""
+    """The hinge at one W, for work on a block of queries."""
 
     shared: _Shared
     factor: Floats

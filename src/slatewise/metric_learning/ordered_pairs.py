@@ -3,7 +3,7 @@
     hinge = (1 / pairs) sum over pairs with grade_i > grade_j of  max(0, 1 - 2 (s_i - s_j))
 
 The most violated ranking decides each pair by itself: misordered where ``s_i - s_j < 1/2``. With two grades this is
-the AUC oracle of :mod:`slatewise.metric_learning.interleave`; with more it is what a ranking SVM minimises, its pairs
+the AUC oracle of :mod:`slatewise.metric_learning.interleave`; with more it is what a ranking SVM minimizes, its pairs
 weighed so that each list counts as one.
 """
 

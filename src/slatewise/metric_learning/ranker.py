@@ -2,132 +2,62 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
+from typing import Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
-from slatewise.core.executor import Executor
+from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, settings
+from slatewise.core.devices import gpu_of
+from slatewise.core.executor import Executor, refuse_on_cluster
 from slatewise.core.rankings import Rankings
-from slatewise.core.results import Fit, Round
-from slatewise.core.row_kernels import KERNELS
-from slatewise.core.rules import Rule
-from slatewise.estimators.base import SavedEstimator
+from slatewise.core.results import Fit, NothingLearnedWarning, Round
+from slatewise.core.row_kernels import RowKernel
+from slatewise.data.row_source import RowSource, StoredRows
+from slatewise.estimators.base import Estimator
+from slatewise.estimators.callbacks import watched
 from slatewise.estimators.sklearn import check_is_fitted
 from slatewise.estimators.transformer import Transforms, check_points
-from slatewise.metric_learning.catalogue_precision import mean_average_precision
+from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf, check_basis, has_gamma, learned_kernel
+from slatewise.losses.training import AUC, KNN, MAP, MRR, NDCG, Precision
 from slatewise.metric_learning.cuts import Cuts
-from slatewise.metric_learning.interleave import ORACLES
-from slatewise.metric_learning.learned_distance import LearnedDistance, squared_distances
-from slatewise.metric_learning.mahalanobis import nearest
-from slatewise.metric_learning.metric_fit import MetricProblem, MetricSearch, fit_metric
-from slatewise.metric_learning.settings import (
-    REGULARIZERS,
-    check_learned,
-    labels_like,
-    listed,
-    warn_if_nothing_learnt,
+from slatewise.metric_learning.distance import (
+    LearnedDistance,
+    is_sparse,
+    mean_average_precision,
+    nearest,
+    squared_distances,
 )
-from slatewise.metric_learning.task import Task, as_float64, make_task
-from slatewise.persistence.checkpoint import Checkpoint
+from slatewise.metric_learning.metric_fit import MetricSearch, fit_metric
+from slatewise.metric_learning.problem import REGULARIZERS, Task, TrainingData, top_ranks
+from slatewise.metric_learning.relevance import ItemLabels, informative, read_lists
+from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
 
 Floats: TypeAlias = NDArray[np.float64]
-Loss: TypeAlias = Literal["auc", "precision", "map", "mrr", "ndcg", "knn"]
-KernelName: TypeAlias = Literal["linear", "rbf", "chi2", "intersection", "precomputed"]
+
+NEXT_TO_NOTHING = 0.97
+"""A lower bound above this share of the objective of W = 0 is a warning."""
+ROUNDED = 1e-6
+"""A mean loss above that of the Euclidean distance by no more than this may be rounding."""
 
 
-class MetricRanker(Transforms, SavedEstimator):
+class MetricRanker(Transforms, Estimator):
     """Learn a distance such that ranking by it puts relevant items first.
 
     ``F(W) = tr(W) + C * mean over queries of the hinge of a ranking loss``, W positive semidefinite: the hinge bounds
     the loss of ranking all items by ``(q - i)' W (q - i)``, and its maximum over rankings is found exactly. The minimum
-    is certified: no W has an objective below ``lower_bound_``. Where that is above .97 of the objective of W = 0, next
-    to nothing can be learnt, which is a warning.
+    is certified: no W has an objective below ``lower_bound_``. If that is above .97 of the objective of W = 0, next to
+    nothing can be learned, which is a warning.
 
-    Which loss? For neighbours that vote, "precision", "ndcg", "knn" and "mrr" look at the first ranks only, and ask no
-    class to be one heap; "auc" and "map" order whole lists, in few dimensions.
+    Which loss? For neighbors that vote, "precision", "ndcg", "knn" and "mrr" look at the first ranks only, and do not
+    need a class to be one cluster; "auc" and "map" order whole lists, in few dimensions.
 
-    Standardise the features first. Regularizers charge a feature by its unit, and where units differ by orders of
+    Standardize the features first. Regularizers charge a feature by its unit, and where units differ by orders of
     magnitude training often runs all its passes without a certificate.
-
-    Parameters
-    ----------
-    loss : {"auc", "precision", "map", "mrr", "ndcg", "knn"}
-        What a ranking of P relevant and N irrelevant items loses, 0 to 1; r_1 < .. < r_P are the ranks, from 1, of the
-        relevant ones, and t of them are among the first k' = min(k, P + N). Items that tie count in their worst order.
-
-        - "auc": pairs in the wrong order, sum of (r_i - i) / PN;
-        - "precision": 1 - t / min(k', P);
-        - "map": 1 - (1/P) sum of i / r_i;
-        - "mrr": 1 - 1 / r_1;
-        - "ndcg": 1 - (1/D) sum of d(r_i) over r_i <= m, m = min(k, P), D = d(1) + .. + d(m), d(1) = d(2) = 1, then
-          d(r) = 1 / log2(r). With grades (see ``threshold``): 1 - DCG / DCG of the best order, over the first k, with
-          gain 2^g - 1 and the same d;
-        - "knn": 1 if 2t <= k', a vote lost or drawn, else 0.
-    k : int
-        Ranks that count in "precision", "ndcg" and "knn".
-    C : float
-        Weight of the hinge against the regularizer. What it means depends on ``pairs``.
-    regularizer : {"trace", "frobenius", "diagonal"}
-        tr(W), which favours few directions; half the sum of squares of W; tr(W) of a diagonal W, a weight per feature.
-    tol : float
-        Relative certified gap at which training ends.
-    max_iter : int
-        Most passes over the queries.
-    kernel : {"linear", "rbf", "chi2", "intersection", "precomputed"}
-        Learn the distance between points, or between their images in the feature space of a kernel.
-    gamma : float, optional
-        Of the rbf and chi2 kernels.
-    n_components : int, optional
-        Most dimensions that ``transform`` maps to; default: as many as the optimum has, which are few. The linear
-        metric is first trained without a limit, then goes on from its largest eigenvalues among W of that rank (weights
-        of so many features, where W is diagonal). ``objective_`` is of the W kept, ``lower_bound_`` holds for W of any
-        rank: their gap is proven, and contains what the limit costs. With a kernel: its most basis rows.
-    threshold : float, optional
-        The smallest ``relevance`` that counts as relevant; default: any > 0. Only loss "ndcg" without a threshold tells
-        grades apart: whole numbers g up to 127 with gain 2^g - 1.
-    unlisted : {"irrelevant", "ignored"}
-        What items count that ``relevance`` does not store for a query. "ignored": a query ranks what it stores only,
-        where an item of relevance <= 0 is irrelevant; ``relevance`` must be sparse then, as a dense one lists all.
-    targets : "auto", "all" or int
-        Which of the relevant items are to come first: all, or the so many nearest to the query before learning (its
-        target neighbours, as in large-margin nearest neighbours); the others are left out. With "all" every pair of a
-        relevant and an irrelevant item counts, also far behind the first k, and classes that are not one heap
-        leave nothing to learn. "auto": k for "precision", "ndcg", "knn" and "mrr" where fit is given ``y``, else "all".
-    pairs : {"top", "all"}
-        Over how many pairs of a relevant and an irrelevant item ``psi``, by which scores enter the hinge, is a mean.
-        "all" is the paper's: P N. "top": P min(b, N), where b irrelevant items in front lose what there is to lose: k
-        for "precision" and "ndcg", half of k, rounded up, for "knn", 1 for "mrr" (N: the items of the lowest grade,
-        where there are grades). A distance that lowers the loss is then as large, and as dear, as with "auc" and "map",
-        which are P N either way. With "all" it takes a C larger by N / b, with regularizer "frobenius" by (N / b)^2.
-    callbacks : sequence of callables, optional
-        Each is called with a :class:`slatewise.core.results.Round` after every step.
-    checkpoint : path, optional
-        Where the state is kept after every step; fit goes on from there if the file is of the same data and settings,
-        with the same bits as if it had never stopped, and removes it at the end.
-    n_jobs : int, optional
-        Threads over blocks of queries; the result has the same bits with any number. -1: all cores.
-    device : {None, "cpu", "cuda", "cuda:0", ...}
-        "cuda": fit on a GPU (``pip install 'slatewise[gpu]'``): scores, and the sums over rankings, in float64 in tiles
-        of queries, with the same bits in every run on one GPU. "auc" and "map" find the rankings there too, of scores
-        rounded to 2^-30 of their range: cut and bound hold as they are, and the objective is checked against this
-        rounding as against any other. A file does not keep the device: what was learnt is ranked by on the CPU.
-
-    Attributes
-    ----------
-    components_
-        L (rank, features) with W = L'L: a low-rank map to where the learned distance is Euclidean. With a kernel, a map
-        of the kernel values with ``basis_``.
-    catalogue_
-        The mapped rows of X, which ``rank`` returns the numbers of.
-    objective_, lower_bound_, n_iter_
-        The certificate, and the passes over the queries it took.
-    n_skipped_
-        Queries that say nothing: without relevant or without irrelevant items, or of weight 0.
 
     Examples
     --------
@@ -142,87 +72,109 @@ class MetricRanker(Transforms, SavedEstimator):
     True
     """
 
-    _learned: ClassVar[Mapping[str, Rule]] = {
-        "components_": rules.learned_array(2),
-        "basis_": rules.learned_array(2) | rules.whole_array(1),
-        "gamma_": rules.LEARNED_POSITIVE,
-        "catalogue_": rules.learned_array(2),
-        "catalogue_labels_": rules.whole_array(1) | rules.whole_array(2, "int8"),
-        "classes_": rules.CLASSES,
-        "objective_": rules.SEEN,
-        "lower_bound_": rules.SEEN,
-        "n_iter_": rules.count(0),
-        "n_skipped_": rules.count(0),
-    }
-    components_: Floats
-    basis_: NDArray[Any]
-    gamma_: float
-    catalogue_: NDArray[Any]
-    catalogue_labels_: NDArray[Any]
-    classes_: NDArray[Any]
-    objective_: float
-    lower_bound_: float
-    n_iter_: int
-    n_skipped_: int
+    loss: str | AUC | Precision | MAP | MRR | NDCG | KNN = param(
+        settings(AUC, Precision, MAP, MRR, NDCG, KNN),
+        """What training minimizes; see :mod:`slatewise.losses` for the formulas. Without a ``threshold`` all items of
+        relevance > 0 are relevant; "ndcg" tells grades apart: whole numbers g up to 127 with gain 2^g - 1.""",
+        default="auc",
+        kw_only=False,
+    )
+    C: float = param(
+        rules.POSITIVE,
+        "Weight of the hinge against the regularizer. Its scale depends on ``pairs``.",
+        default=1.0,
+    )
+    regularizer: Literal["trace", "frobenius", "diagonal"] = param(
+        rules.one_of(*REGULARIZERS),
+        """tr(W), which favors few directions; half the sum of squares of W; tr(W) of a diagonal W, a weight per
+        feature.""",
+        default="trace",
+    )
+    kernel: str | Rbf | Chi2 | Intersection | Precomputed = param(
+        rules.one_of("linear") | settings(Rbf, Chi2, Intersection, Precomputed),
+        """Learn the distance between points, or between their images in the feature space of one of
+        :mod:`slatewise.kernels`.""",
+        default="linear",
+    )
+    n_components: int | None = param(
+        rules.count() | rules.NONE,
+        """The maximum number of dimensions that ``transform`` maps to. None: as many as the optimum has, which are few.
+        The metric is first trained without a limit, then goes on from its largest eigenvalues among W of that rank
+        (weights of that number of features, if W is diagonal). ``objective_`` is that of the W kept, ``lower_bound_``
+        holds for W of any rank: their gap is proven, and contains what the limit costs.""",
+        default=None,
+    )
+    targets: int | Literal["auto", "all"] = param(
+        rules.count() | rules.one_of("auto", "all"),
+        """Which of the relevant items must come first: all, or this number of those nearest to the query before
+        learning (its target neighbors, as in large-margin nearest neighbors); the others are left out. With "all" every
+        pair of a relevant and an irrelevant item counts, also far behind the first k, and classes that are not one
+        cluster leave nothing to learn. "auto": if fit is given ``y``, k for "precision", "ndcg" and "knn" and 3 for
+        "mrr"; else "all".""",
+        default="auto",
+    )
+    pairs: Literal["top", "all"] = param(
+        rules.one_of("top", "all"),
+        """Over which number of pairs of a relevant and an irrelevant item ``psi``, by which scores enter the hinge, is
+        a mean. "all" is the paper's: P N. "top": P min(b, N), where b irrelevant items in front lose what there is to
+        lose: k for "precision" and "ndcg", half of k, rounded up, for "knn", 1 for "mrr" (N: the items of the lowest
+        grade, if there are grades). A distance that lowers the loss is then as large, and costs as much, as with "auc"
+        and "map", which are P N either way. With "all" it takes a C larger by N / b, with regularizer "frobenius" by
+        (N / b)^2.""",
+        default="top",
+    )
+    unlisted: Literal["irrelevant", "ignored"] = param(
+        rules.one_of("irrelevant", "ignored"),
+        """What items count that ``relevance`` does not store for a query. "ignored": a query ranks what it stores only,
+        where an item of relevance <= 0 is irrelevant; ``relevance`` must be sparse then, as a dense one lists all.""",
+        default="irrelevant",
+    )
+    tol: float = param(rules.POSITIVE, "Relative certified gap at which training ends.", default=1e-3)
+    max_iter: int = param(rules.count(), "The maximum number of passes over the queries.", default=2000)
+    n_jobs: int | None = param(rules.JOBS, JOBS_TEXT, default=None, saved=False)
+    device: str | None = param(
+        rules.DEVICE,
+        """"cuda": fit on a GPU (``pip install 'slatewise[gpu]'``): scores, and the sums over rankings, in float64 in
+        tiles of queries, with the same bits in every run on one GPU. "auc" and "map" find the rankings there too, of
+        scores rounded to 2^-30 of their range: cut and bound hold as they are, and the objective is checked against
+        this rounding as against any other. Ranking is done on the CPU.""",
+        default=None,
+        saved=False,
+    )
 
-    _rules: ClassVar[Mapping[str, Rule]] = {
-        "loss": rules.one_of(*ORACLES),
-        "k": rules.count(),
-        "C": rules.POSITIVE,
-        "regularizer": rules.one_of(*REGULARIZERS),
-        "tol": rules.POSITIVE,
-        "max_iter": rules.count(),
-        "kernel": rules.one_of("linear", *KERNELS),
-        "gamma": rules.POSITIVE | rules.NONE,
-        "n_components": rules.count() | rules.NONE,
-        "threshold": rules.FINITE | rules.NONE,
-        "unlisted": rules.one_of("irrelevant", "ignored"),
-        "targets": rules.count() | rules.one_of("auto", "all"),
-        "pairs": rules.one_of("top", "all"),
-        "callbacks": rules.CALLBACKS,
-        "checkpoint": rules.CHECKPOINT,
-        "n_jobs": rules.JOBS,
-        "device": rules.DEVICE,
-    }
-    _not_saved: ClassVar[tuple[str, ...]] = (*SavedEstimator._not_saved, "device")
-
-    def __init__(
-        self,
-        loss: Loss = "auc",
-        k: int = 3,
-        C: float = 1.0,
-        regularizer: Literal["trace", "frobenius", "diagonal"] = "trace",
-        tol: float = 1e-3,
-        max_iter: int = 2000,
-        kernel: KernelName = "linear",
-        gamma: float | None = None,
-        n_components: int | None = None,
-        threshold: float | None = None,
-        unlisted: Literal["irrelevant", "ignored"] = "irrelevant",
-        targets: int | Literal["auto", "all"] = "auto",
-        pairs: Literal["top", "all"] = "top",
-        callbacks: Sequence[Callable[[Round], None]] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        n_jobs: int | None = None,
-        device: str | None = None,
-    ) -> None:
-        self.loss = loss
-        self.k = k
-        self.C = C
-        self.regularizer = regularizer
-        self.tol = tol
-        self.max_iter = max_iter
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_components = n_components
-        self.threshold = threshold
-        self.unlisted = unlisted
-        self.targets = targets
-        self.pairs = pairs
-        self.callbacks = callbacks
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.device = device
+    components_: Floats = learned(
+        rules.learned_array(2),
+        """L with W = L'L: a low-rank map to where the learned distance is Euclidean. With a kernel, a map of the kernel
+        values with ``basis_``.""",
+        shape=("r", "w"),
+    )
+    catalogue_: Floats = learned(
+        rules.learned_array(2), "The mapped rows of X, which ``rank`` returns the numbers of.", shape=("n", "r")
+    )
+    catalogue_labels_: NDArray[Any] = learned(
+        rules.whole_array(1) | rules.whole_array(2, "int8"),
+        """The place in ``classes_`` of each item's class, or the items' 0/1 labels. Only after a fit with ``y``.""",
+        shape=("n", "l"),
+        optional=True,
+    )
+    classes_: NDArray[Any] = learned(
+        rules.CLASSES, "The classes of ``y`` in ascending order. Only after a fit with classes.", optional=True
+    )
+    basis_: NDArray[Any] = learned(
+        rules.learned_array(2) | rules.whole_array(1),
+        'The rows (with kernel "precomputed", the columns) that kernel values are taken with. Only with a kernel.',
+        optional=True,
+    )
+    gamma_: float = learned(
+        rules.LEARNED_POSITIVE, "gamma of the kernel, given or chosen. Only with a kernel that has one.", optional=True
+    )
+    objective_: float = learned(rules.SEEN, "The objective of the learned W.")
+    lower_bound_: float = learned(rules.SEEN, "The certificate: no W has an objective below it.")
+    n_iter_: int = learned(rules.count(0), "The number of passes over the queries.")
+    n_skipped_: int = learned(
+        rules.count(0),
+        "The number of queries that say nothing: without relevant or without irrelevant items, or of weight 0.",
+    )
 
     def fit(
         self,
@@ -232,6 +184,8 @@ class MetricRanker(Transforms, SavedEstimator):
         relevance: Any = None,
         queries: Any = None,
         query_weight: ArrayLike | None = None,
+        callbacks: Callbacks = None,
+        checkpoint: Path = None,
     ) -> Self:
         """Learn from rows with labels, or from queries with lists of relevant rows.
 
@@ -242,34 +196,40 @@ class MetricRanker(Transforms, SavedEstimator):
         y
             One class per row, or (n, labels) of 0 and 1: rows are relevant to each other that share a label.
         relevance
-            Instead of y, (queries, n), usually sparse: what each query wants of the rows of X.
+            Instead of y, (queries, n), usually sparse: the relevance of the rows of X to each query.
         queries
-            (queries, d) points that ask but are no items; with ``relevance`` only.
+            (queries, d) points that are queries but no items; with ``relevance`` only.
         query_weight
             One weight >= 0 per query. (It is not called ``sample_weight``: a row given twice is also one more item to
             be ranked, so weights of queries cannot stand for repeated rows.)
+        callbacks
+            Functions to call with a :class:`slatewise.core.results.Round` after every step.
+        checkpoint
+            A file that keeps the state after every step. If it is there, and of the same data and settings, fit goes on
+            from it and ends with the same bits as if it had never stopped. At the end the file is removed.
 
         Returns
         -------
         self
         """
-        task = make_task(self, X, y, relevance, queries, query_weight)
-        checkpoint = Checkpoint.of(self, task.card.data_sha256)
+        data = self._validate(X, y, relevance, queries, query_weight)
+        task = self._task(data)
+        state = Checkpoint.of(self, data.card.data_sha256, checkpoint)
+        with watched(self, callbacks) as tell:
 
-        def tell(round_: Round, search: MetricSearch) -> None:
-            checkpoint.write(search.arrays())
-            for callback in self.callbacks or ():
-                callback(round_)
+            def report(round_: Round, search: MetricSearch) -> None:
+                state.write(search.arrays())
+                tell(round_)
 
-        fit = fit_metric(
-            self._problem(task),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            rank=self._target_rank,
-            resume=checkpoint.start(),
-            callback=tell,
-        )
-        checkpoint.remove()
+            fit = fit_metric(
+                task.problem,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                rank=self.n_components,
+                resume=state.start(),
+                callback=report,
+            )
+        state.remove()
         return self._keep(task, fit)
 
     def path(
@@ -281,12 +241,13 @@ class MetricRanker(Transforms, SavedEstimator):
         relevance: Any = None,
         queries: Any = None,
         query_weight: ArrayLike | None = None,
+        callbacks: Callbacks = None,
     ) -> list[MetricRanker]:
         """Fit one ranker for each C; each starts from the one before and from all cuts so far, which hold for any C.
 
         Parameters
         ----------
-        X, y, relevance, queries, query_weight
+        X, y, relevance, queries, query_weight, callbacks
             As in :meth:`fit`.
         Cs
             Numbers > 0, best in ascending order.
@@ -296,34 +257,30 @@ class MetricRanker(Transforms, SavedEstimator):
         list of MetricRanker
             In the order of ``Cs``; parameters other than ``C`` are this ranker's, which stays as it is.
         """
-        strengths = [float(C) for C in Cs]
-        params = {**self.get_params(deep=False), "checkpoint": None}
-        rankers = [MetricRanker(**cast("dict[str, Any]", {**params, "C": C})) for C in strengths]
+        params = self.get_params(deep=False)
+        rankers = [MetricRanker(**cast("dict[str, Any]", {**params, "C": float(C)})) for C in Cs]
         for ranker in rankers:
             rules.check(ranker)
         if not rankers:
             return []
-        task = make_task(rankers[0], X, y, relevance, queries, query_weight)
+        first = rankers[0]
+        task = first._task(first._validate(X, y, relevance, queries, query_weight))
+        seen = {name: value for name, value in vars(first).items() if name.endswith("_in_")}
         cuts, start = None, None
-
-        def tell(round_: Round, search: MetricSearch) -> None:
-            for callback in self.callbacks or ():
-                callback(round_)
-
-        for ranker in rankers:
-            seen = {name: value for name, value in vars(rankers[0]).items() if name.endswith("_in_")}
-            vars(ranker).update(seen)
-            fit = fit_metric(
-                ranker._problem(task),
-                tol=self.tol,
-                max_iter=self.max_iter,
-                rank=self._target_rank,
-                cuts=cuts,
-                start=start,
-                callback=tell,
-            )
-            cuts, start = cast("Cuts", fit.state.cuts), fit.params
-            ranker._keep(task, fit)
+        with watched(self, callbacks) as tell:
+            for ranker in rankers:
+                vars(ranker).update(seen)
+                fit = fit_metric(
+                    replace(task.problem, C=float(ranker.C)),
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    rank=self.n_components,
+                    cuts=cuts,
+                    start=start,
+                    callback=lambda round_, search: tell(round_),
+                )
+                cuts, start = cast("Cuts", fit.state.cuts), fit.params
+                ranker._keep(task, fit)
         return rankers
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -381,75 +338,185 @@ class MetricRanker(Transforms, SavedEstimator):
         array([0])
         """
         check_is_fitted(self)
-        kernel = None if self.kernel == "linear" else KERNELS[self.kernel](self.gamma_)
-        return LearnedDistance(self.components_.copy(), kernel, self.basis_)
+        kernel = self._row_kernel()
+        return LearnedDistance(self.components_.copy(), kernel, None if kernel is None else self.basis_)
 
     def score(self, X: Any, y: Any = None, *, relevance: Any = None) -> float:
         """Return the mean average precision with which rows of X, as queries, rank the rows of fit's X.
 
-        The same measure whatever ``loss`` and ``k`` are, so searches may compare them. Queries without a relevant row
-        are left out.
+        The same measure for every ``loss``, so searches may compare them. Queries without a relevant row are left out.
 
         Parameters
         ----------
         X
             Queries.
         y
-            Their labels, where fit had labels.
+            Their labels, if fit had labels.
         relevance
-            (queries, rows of fit's X), where fit had that.
+            (queries, rows of fit's X), if fit had that.
         """
         points, items = self._placed(X)
-        shape = (len(points), len(items))
-        wanted = (
-            labels_like(self, y, len(points))
-            if relevance is None
-            else listed(self, relevance, shape, np.full(len(points), -1, dtype=np.int64))
-        )
+        if relevance is not None:
+            shape = (len(points), len(items))
+            wanted = read_lists(relevance, shape, resolved(self, "loss"), self.unlisted, queries_are_items=False)
+        elif hasattr(self, "catalogue_labels_"):
+            wanted = ItemLabels(self.catalogue_labels_, getattr(self, "classes_", None)).of_rows(y, len(points))
+        else:
+            raise ValueError("relevance: expected the relevance of the catalogue's items, as fit had it, found None")
         return mean_average_precision(points, items, wanted)
-
-    def _check_learned(self) -> None:
-        """Raise ValueError unless the arrays of a file fit each other and the parameters."""
-        super()._check_learned()
-        check_learned(self)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what fit takes."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = self.kernel == "linear"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.pairwise = isinstance(resolved(self, "kernel"), Precomputed)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    # --- parts -------------------------------------------------------------------------------------------------------
+    # --- fitting -----------------------------------------------------------------------------------------------------
+
+    def _validate(self, X: Any, y: Any, relevance: Any, queries: Any, query_weight: ArrayLike | None) -> TrainingData:
+        """Check all that fit was given."""
+        rules.check(self)
+        if self.device not in (None, "cpu"):
+            refuse_on_cluster(f"device={self.device!r}", "device=None, whose sums the workers add up")
+        gpu_of("X", X, self.device)
+        if isinstance(X, RowSource):  # items are read: every worker holds them as well
+            if y is not None:
+                raise ValueError("y: expected None with a source, which names its columns, found a value")
+            executor = Executor.of(self.n_jobs)
+            X, y = X.features.read(executor), X.labels(executor) if relevance is None else None
+        items = self._points(X, "X", reset=True)
+        if isinstance(queries, RowSource):
+            points = self._in_files(queries, items)
+        else:
+            points = items if queries is None else self._points(queries, "queries")
+        if queries is not None and isinstance(resolved(self, "kernel"), Precomputed):
+            raise ValueError("queries: expected None for kernel='precomputed', found points")
+        if y is None and relevance is None:
+            raise ValueError("y: this ranker requires y to be passed, but the target y is None (or pass relevance=)")
+        if y is not None and relevance is not None:
+            raise ValueError("relevance: expected None where y is given, found both")
+        if y is not None and queries is not None:
+            raise ValueError("relevance: expected the relevance of every item for the queries given, found None")
+        n_items, n_features = int(items.shape[0]), int(items.shape[1])
+        if self.kernel == "linear" and self.n_components is not None and self.n_components > n_features:
+            raise ValueError(
+                f"n_components: expected at most {n_features}, the features of X, found {self.n_components}"
+            )
+        if relevance is None:
+            labels = ItemLabels.of(y, n_items)
+            wanted = labels.of_items()
+        else:
+            shape, labels = (int(points.shape[0]), n_items), None
+            loss = resolved(self, "loss")
+            wanted = read_lists(relevance, shape, loss, self.unlisted, queries_are_items=queries is None)
+        return TrainingData.of(items, points, wanted, labels, informative(wanted), query_weight)
+
+    def _points(self, X: Any, name: str = "X", *, reset: bool = False) -> Any:
+        """Return checked points in double precision, dense or CSR."""
+        rows = check_points(self, X, reset=reset, sparse=self.kernel == "linear", name=name)
+        return rows.astype(np.float64)
+
+    def _in_files(self, queries: RowSource, items: Any) -> StoredRows:
+        """Leave queries in their files, if nothing needs all of them at once."""
+        n_features = int(items.shape[1])
+        if self.kernel != "linear" or is_sparse(items) or self.device not in (None, "cpu"):
+            found = "a device" if self.kernel == "linear" and not is_sparse(items) else "sparse X"
+            found = found if self.kernel == "linear" else f"kernel={self.kernel!r}"
+            raise ValueError(f"queries: expected arrays, or a source with dense X and kernel='linear', found {found}")
+        if queries.n_features != n_features:
+            raise ValueError(f"queries: expected {n_features} features, as X has, found {queries.n_features}")
+        if n_features > len(items) + queries.n_rows and self.regularizer != "diagonal":
+            raise ValueError(
+                f"queries: expected arrays where features ({n_features}) are more than points, found a source"
+            )
+        return queries.features
+
+    def _task(self, data: TrainingData) -> Task:
+        return Task.of(
+            data,
+            loss=resolved(self, "loss"),
+            C=float(self.C),
+            regularizer=self.regularizer,
+            kernel=resolved(self, "kernel"),
+            targets=self.targets,
+            pairs=self.pairs,
+            executor=Executor.of(self.n_jobs),
+            gpu=gpu_of("X", None, self.device),
+        )
+
+    def _keep(self, task: Task, fit: Fit) -> Self:
+        for name in self._optional:  # of an earlier fit
+            vars(self).pop(name, None)
+        data, features = task.data, task.features
+        self.components_ = features.components(task.problem.cone.components(fit.params))
+        if features.basis is not None:
+            self.basis_ = features.basis
+        if features.gamma is not None:
+            self.gamma_ = features.gamma
+        # Not features.items @ L.T: features are centred where that helps training, and transform knows no centre.
+        self.catalogue_ = np.asarray(self._values(data.items) @ self.components_.T)
+        if data.labels is not None:
+            self.catalogue_labels_ = data.labels.labels
+            if data.labels.classes is not None:
+                self.classes_ = data.labels.classes
+        self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
+        self._warn_if_nothing_learned(task, fit.params)
+        self.n_iter_, self.n_skipped_ = fit.history[-1].round, data.n_skipped
+        self.model_card_ = replace(
+            data.card, objective=self.objective_, lower_bound=self.lower_bound_, converged=fit.converged
+        )
+        return self
+
+    def _warn_if_nothing_learned(self, task: Task, W: Floats) -> None:
+        """Warn if the certificate proves that no W is much better than W = 0, or if W ranks worse than Euclid."""
+        at_zero, setting = float(self.C) * task.problem.hinge.at_zero, f"(C={self.C:g}, loss={self.loss!r})"
+        if self.lower_bound_ > NEXT_TO_NOTHING * at_zero:
+            every_target = self.targets == "all" or task.data.labels is None
+            hint = ", or set targets=k" if every_target and top_ranks(resolved(self, "loss")) is not None else ""
+            warnings.warn(
+                f"nothing or next to nothing was learned: the objective of W = 0 is {at_zero:.6g}, and no W is below "
+                f"{self.lower_bound_:.6g}, {self.lower_bound_ / at_zero:.4f} of it {setting}: "
+                f"raise C{hint}, or look at the features",
+                NothingLearnedWarning,
+                stacklevel=4,
+            )
+            return
+        loss = task.ranking_loss(W)
+        if loss > task.euclidean_loss + ROUNDED:
+            more = "C" if self.n_components is None else "C, or n_components"
+            warnings.warn(
+                "worse than nothing was learned: the learned distance ranks the training queries worse than the "
+                f"Euclidean one, 1 - {task.compared_by.name} is {loss:.4g} instead of {task.euclidean_loss:.4g} "
+                f"{setting}: raise {more}, look at the features, or keep to the Euclidean distance",
+                NothingLearnedWarning,
+                stacklevel=4,
+            )
+
+    # --- answers -----------------------------------------------------------------------------------------------------
 
     @property
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def _problem(self, task: Task) -> MetricProblem:
-        return MetricProblem(task.hinge, *REGULARIZERS[self.regularizer], float(self.C))
+    def _row_kernel(self) -> RowKernel | None:
+        """Return the learned kernel; None for the linear distance."""
+        kernel = resolved(self, "kernel")
+        if kernel == "linear":
+            return None
+        return learned_kernel(kernel, self.gamma_ if has_gamma(kernel) else None)
 
-    def _keep(self, task: Task, fit: Fit) -> Self:
-        L = REGULARIZERS[self.regularizer][0].components(fit.params)
-        self.components_ = task.features.components(L)
-        self.basis_, self.gamma_ = task.features.basis, task.gamma
-        # Not features.items @ L.T: features are centred where that helps training, and transform knows no centre.
-        self.catalogue_ = np.asarray(self._values(task.items) @ self.components_.T)
-        self.catalogue_labels_, self.classes_ = task.labeling.labels, task.labeling.classes
-        self.objective_, self.lower_bound_ = float(fit.objective), float(fit.lower_bound)
-        warn_if_nothing_learnt(self, task, fit.params)
-        self.n_iter_, self.n_skipped_ = fit.history[-1].round, task.n_skipped
-        self.model_card_ = replace(
-            task.card, objective=self.objective_, lower_bound=self.lower_bound_, converged=fit.converged
-        )
-        return self
+    def _values(self, rows: Any) -> Any:
+        """Return what ``components_`` maps: the rows, or their kernel values."""
+        kernel = self._row_kernel()
+        return rows if kernel is None else kernel.compare(rows.astype(np.float64), self.basis_)
 
-    @property
-    def _target_rank(self) -> int | None:
-        """A kernel's features are as few as ``n_components`` already."""
-        return None if self.n_components is None or self.kernel != "linear" else int(self.n_components)
+    def _mapped(self, X: Any) -> Floats:
+        """Map rows as ``fit`` mapped the catalogue, in double precision."""
+        check_is_fitted(self)
+        return np.asarray(self._values(self._points(X)) @ self.components_.T)
 
     def _placed(self, X: Any) -> tuple[Floats, Floats]:
         """Map rows, and centre them and the catalogue alike, which keeps small differences of distances exact."""
@@ -457,13 +524,25 @@ class MetricRanker(Transforms, SavedEstimator):
         centre = items.mean(axis=0)
         return np.asarray(self.transform(X), dtype=np.float64) - centre, items - centre
 
-    def _mapped(self, X: Any) -> Floats:
-        """Map rows as ``fit`` mapped the catalogue, in double precision."""
-        check_is_fitted(self)
-        rows = check_points(self, X, reset=False, sparse=self.kernel == "linear")
-        return np.asarray(self._values(as_float64(rows)) @ self.components_.T)
-
-    def _values(self, rows: Any) -> Any:
-        if self.kernel == "linear":
-            return rows
-        return KERNELS[self.kernel](self.gamma_).compare(rows.astype(np.float64), self.basis_)
+    def _check_learned(self) -> None:
+        """Raise ValueError unless the arrays fit each other and the parameters."""
+        super()._check_learned()
+        kernel, labels = resolved(self, "kernel"), getattr(self, "catalogue_labels_", None)
+        of_classes = labels is not None and labels.ndim == 1
+        needed = {"basis_": kernel != "linear", "gamma_": has_gamma(kernel), "classes_": of_classes}
+        for name, expected in needed.items():
+            if hasattr(self, name) != expected:
+                raise ValueError(f"{name}: expected {'one' if expected else 'none'} for this model, found otherwise")
+        if kernel != "linear":
+            check_basis(kernel, self.basis_, self.n_features_in_)
+        width = self.n_features_in_ if kernel == "linear" else len(self.basis_)
+        if self.components_.shape[1] != width:
+            raise ValueError(f"components_: expected {width} columns, found {self.components_.shape[1]}")
+        if not len(self.catalogue_):
+            raise ValueError("catalogue_: expected at least one row, found none")
+        if labels is not None:
+            if len(labels) != len(self.catalogue_):
+                raise ValueError(f"catalogue_labels_: expected {len(self.catalogue_)} rows, found {len(labels)}")
+            most = len(self.classes_) - 1 if of_classes else 1
+            if labels.max(initial=0) > most or not labels.size:
+                raise ValueError(f"catalogue_labels_: expected numbers from 0 to {most}, found {labels.max(initial=0)}")

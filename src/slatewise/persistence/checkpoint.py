@@ -1,7 +1,7 @@
 """The state of a fit on disk: written whole or not at all, and only ever continued on the same data and settings.
 
-A checkpoint is of one version of slatewise, and no migration reads another's: it holds the inside of a learner, whose
-bits a later version need not reach.
+A checkpoint is of one version of slatewise: it holds the inside of a learner, whose bits a later version need not
+reach.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from typing import Any, Self, TypeAlias
 from numpy.typing import NDArray
 
 from slatewise._version import __version__
+from slatewise.core.declarations import resolved
 from slatewise.core.errors import ModelFileError
 from slatewise.core.oracle_log import OracleLog, keeping
 from slatewise.core.results import Round
-from slatewise.core.rules import CALLBACKS, CHECKPOINT
+from slatewise.core.rules import CHECKPOINT
 from slatewise.persistence.file import Json, ModelCard, ModelState, read_model, write_model
 from slatewise.persistence.saving import as_json
 
@@ -53,8 +54,7 @@ class Checkpoint:
 
         ``as_used`` are parameters in the form in which the fit uses them, where that is not the form they are given in.
         """
-        params = estimator.get_params(deep=False)
-        path = params.get("checkpoint") if path is None else path
+        path = getattr(estimator, "checkpoint", None) if path is None else path
         kind = type(estimator).__name__ + _CHECKPOINT
         if path is None:
             return cls(None, kind, "")
@@ -64,6 +64,8 @@ class Checkpoint:
                 "checkpoint: expected None inside a search or a cross-validation, where many fits would share one "
                 f"file, found {os.fspath(path)!r}"
             )
+        # A shorthand is the object that it stands for.
+        params = {name: resolved(estimator, name) for name in estimator.get_params(deep=False)}
         seed = {"random_state": estimator.seed_} if "random_state" in params else {}
         return cls(FilePath(path), kind, _hashed(data_sha256, {**params, **seed, **(as_used or {})}))
 
@@ -139,15 +141,8 @@ def resumed(
     :meth:`Checkpoint.of`.
     """
     callbacks = estimator.get_params(deep=False).get("callbacks") if callbacks is None else callbacks
-    CALLBACKS.check("callbacks", callbacks)
     state = Checkpoint.of(estimator, data_sha256, checkpoint, as_used)
     log = None if state.path is None else OracleLog(state.start(), state.write)
-
-    def tell(found: Round) -> None:
-        if log is None or not log.replaying:
-            for callback in callbacks or ():
-                callback(found)
-
-    with keeping(log):
-        yield tell
+    with estimator._watched(callbacks) as tell, keeping(log):
+        yield lambda found: None if log is not None and log.replaying else tell(found)
     state.remove()

@@ -15,6 +15,7 @@ from slatewise.serve.limits import Limits
 
 KINDS: dict[str, Callable[[Any, Limits], Doors]] = {
     "BestFeatureRanker": document_doors,
+    "CStarMarginRanker": label_doors,
     "CStarRanker": label_doors,
     "SessionCooccurrence": catalogue_doors,
     "LatentFeatureRanker": catalogue_doors,

@@ -1,4 +1,4 @@
-"""The doors of CStarRanker: rows of features ask for their labels, and some labels may be known."""
+"""The doors of CStarRanker and CStarMarginRanker: the labels of rows, of which some may be known."""
 
 from __future__ import annotations
 

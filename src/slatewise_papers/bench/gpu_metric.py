@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from slatewise.core.devices import require_gpu
 from slatewise.core.executor import Executor, one_blas_thread
 from slatewise.metric_learning.cone import Psd
+from slatewise.metric_learning.distance import catalogue_scores, row_blocks, squares
 from slatewise.metric_learning.interleave import Oracle
-from slatewise.metric_learning.mahalanobis import catalogue_scores, row_blocks, squares
 from slatewise.metric_learning.metric_hinge import MetricHinge
 from slatewise.metric_learning.ranker import MetricRanker
-from slatewise.metric_learning.relevant_items import SameClass
+from slatewise.metric_learning.relevance import SameClass
 from slatewise_papers.bench._classes import classes_in_noise
 from slatewise_papers.bench._gpu import seconds
 from slatewise_papers.bench._table import Row
@@ -57,10 +57,10 @@ def _training(X: Floats, y: NDArray[np.int64], what: str, most_passes: int) -> l
         took = time.perf_counter() - start
         print(f"  {took:6.2f} s, pass {found.round}: {found.objective:.6f}, gap {found.gap:.4f}", flush=True)
 
-    ranker = MetricRanker("map", C=_C, tol=_GAP, max_iter=most_passes, callbacks=[tell], device="cuda")
+    ranker = MetricRanker("map", C=_C, tol=_GAP, max_iter=most_passes, device="cuda")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ranker.fit(X, y)
+        ranker.fit(X, y, callbacks=[tell])
     took = time.perf_counter() - start
     exact = exact_objective(ranker, X, y)
     gap = (exact - ranker.lower_bound_) / exact

@@ -23,8 +23,8 @@ from slatewise.datasets.records import LabelledSet
 from slatewise.metric_learning.cone import Psd
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.metric_hinge import MetricHinge
-from slatewise.metric_learning.ranker import Loss, MetricRanker
-from slatewise.metric_learning.relevant_items import SameClass
+from slatewise.metric_learning.ranker import MetricRanker
+from slatewise.metric_learning.relevance import SameClass
 from slatewise_papers.bench._classes import classes_in_noise
 from slatewise_papers.bench._table import Row, Table, best_seconds
 
@@ -102,7 +102,7 @@ def _against_nca(quick: bool) -> list[Row]:
     nca: Any = import_module("sklearn.neighbors").NeighborhoodComponentsAnalysis
     rows: list[Row] = []
     sources: dict[str, Any] = {name: import_module("sklearn.datasets") for name in ("wine", "digits")}
-    jobs: tuple[tuple[str, Loss, str], ...] = (
+    jobs: tuple[tuple[str, str, str], ...] = (
         ("wine", "auc", "ratio >= 0.33"),
         ("wine", "map", "ratio >= 0.33"),
         ("digits", "auc", "ratio >= 1"),

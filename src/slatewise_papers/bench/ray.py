@@ -127,8 +127,8 @@ def likelihood(n_rows: int) -> Learner:
         return lambda: model.value_and_grad(params)
 
     def fit(tell: Callable[[Round], None]) -> object:
-        settings: dict[str, Any] = {"core": core, "C": 1.0, "max_iter": 12, "n_jobs": WORKERS, "callbacks": [tell]}
-        return CStarRanker(scores="pretrained", **settings).fit(given, known)
+        settings: dict[str, Any] = {"core": core, "C": 1.0, "max_iter": 12, "n_jobs": WORKERS}
+        return CStarRanker("precomputed", **settings).fit(given, known, callbacks=[tell])
 
     return Learner(f"c-star likelihood, {n_rows} x 93, 8 core labels", len(pickle.dumps(params)), ask, fit)
 

@@ -16,8 +16,8 @@ from slatewise.core.results import ConvergenceWarning
 from slatewise.cstar.inference import argmax_block
 from slatewise.cstar.kernels.marginals import max_marginals
 from slatewise.cstar.lists import StarLists
+from slatewise.cstar.margin_ranker import CStarMarginRanker
 from slatewise.cstar.pair import Floats, Ints, StarPair
-from slatewise.cstar.ranker import CStarRanker
 from slatewise.datasets import DatasetNotFound
 from slatewise.datasets.records import MultiLabelSet, MultiViewSet
 from slatewise_papers.bench._table import Row, Table, best_seconds
@@ -90,9 +90,7 @@ def _large_core(name: str, n_train: int) -> list[Row]:
     train, test = slice(0, n_train), slice(n_train, n_train + 100)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a model to time inference with, not to judge
-        ranker = CStarRanker(30, "pretrained", C=1.0, tol=1e-2, max_iter=30, surrogate="max-margin").fit(
-            given[train], Y[train]
-        )
+        ranker = CStarMarginRanker("scores", core=30, C=1.0, tol=1e-2, max_iter=30).fit(given[train], Y[train])
     scores = given[test] * ranker.coef_ + ranker.intercept_
     counts = Y[test].sum(axis=1).astype(np.int64)
     augmented = scores + (1 - Y[test]) / counts[:, None]

@@ -67,8 +67,8 @@ _JSON = (
         list(range(50)),
         {"rules": {"k": []}},
     ),
-    *("linear", "pretrained", "rbf", "chi2", "intersection", "precomputed", "likelihood", "max-margin", "relevant"),
-    *("base", "svc", "likelihood-k"),
+    *("linear", "scores", "rbf", "chi2", "intersection", "precomputed", "likelihood", "max-margin", "relevant"),
+    *("base", "svc"),
     *(
         "bcfw",
         "bundle",
@@ -77,7 +77,7 @@ _JSON = (
         "exact",
         "bethe",
         "sample",
-        "gram",
+        "semidefinite",
         "bilinear",
         "both",
         "whole",
@@ -97,6 +97,7 @@ _JSON = (
         "ignored",
     ),
     *(
+        "CStarMarginRanker",
         "CStarRanker",
         "LatentRanker",
         "GraphMatcher",

@@ -10,18 +10,25 @@ import numpy as np
 
 from slatewise import (
     BestFeatureRanker,
+    CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
+    LatentFeatureRanker,
     LatentRanker,
     MarginRanker,
     MatchingRanker,
     MetricRanker,
-    SessionBlend,
     SessionCooccurrence,
     SessionNeighbors,
+    SessionRanker,
     StructuredReranker,
     datasets,
+    kernels,
 )
+from slatewise.factors import Factors, Stages
+from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf
+from slatewise.matching import AllSlates, Likelihood, Sample, Slates
+from slatewise.sessions import Blend
 from tests.fuzz.models.asked import Base
 
 
@@ -38,10 +45,13 @@ def _queries() -> dict[str, Any]:
     rankers = {
         "best": BestFeatureRanker(),
         "margin": MarginRanker(),
-        "matching": MatchingRanker(M=3, repeats=1),
-        "matching-whole": MatchingRanker(subsets="whole"),
-        "matching-weights": MatchingRanker(c=[3.0, 1.0, 0.5], M=3, repeats=1, ties="marginal"),
-        "matching-hinge": MatchingRanker(surrogate="max-margin", repeats=1),
+        "matching": MatchingRanker(Slates(3, repeats=1)),
+        "matching-all": MatchingRanker(AllSlates(2)),
+        "matching-whole": MatchingRanker("whole"),
+        "matching-weights": MatchingRanker(
+            Slates(3, repeats=1, position_weights=[3.0, 1.0, 0.5], ties="marginal"),
+        ),
+        "matching-hinge": MatchingRanker(Slates(repeats=1), surrogate="max-margin"),
     }
     return {name: ranker.fit(X, y, qid=qid) for name, ranker in rankers.items()}
 
@@ -51,21 +61,21 @@ def _labels() -> dict[str, Any]:
     X, Y = scenes.X[:, :5], scenes.Y[:, :4]
     given = 2.0 * Y - 1.0 + rng.normal(size=Y.shape)
     classes = np.array(["a", "b", "c"])[Y[:, :3].argmax(axis=1)]
-    hinge = partial(CStarRanker, C=1.0, surrogate="max-margin")
+    hinge = partial(CStarMarginRanker, C=1.0)
     return {
-        "cstar": hinge(core=2, scores="linear").fit(X, Y),
-        "cstar-fixed": hinge(core=[1], scores="linear", k=2, max_iter=20).fit(X, Y),
-        "cstar-rbf": hinge(core=1, scores="rbf", n_components=6).fit(X, Y),
-        "cstar-chi2": hinge(core=1, scores="chi2", n_components=6).fit(np.abs(X), Y),
-        "cstar-intersection": hinge(core=1, scores="intersection", n_components=6).fit(np.abs(X), Y),
-        "cstar-precomputed": hinge(core=1, scores="precomputed", n_components=6).fit(X @ X.T, Y),
-        "cstar-likelihood-k": CStarRanker(core=2, scores="pretrained", C=1.0, surrogate="likelihood-k").fit(given, Y),
+        "cstar-margin": hinge(core=2).fit(X, Y),
+        "cstar-margin-fixed": hinge(core=[1], k=2, max_iter=20).fit(X, Y),
+        "cstar-margin-rbf": hinge(Rbf(n_basis=6), core=1).fit(X, Y),
+        "cstar-margin-chi2": hinge(Chi2(n_basis=6), core=1).fit(np.abs(X), Y),
+        "cstar-margin-intersection": hinge(Intersection(n_basis=6), core=1).fit(np.abs(X), Y),
+        "cstar-margin-kernel": hinge(Precomputed(n_basis=6), core=1).fit(X @ X.T, Y),
+        "cstar-margin-scores": hinge("scores", core=2).fit(given, Y),
+        "cstar-precomputed": CStarRanker("precomputed", core=2, C=1.0).fit(given, Y),
         "cstar-base": CStarRanker(core=2, C=1.0).fit(X, Y),
         "cstar-base-named": CStarRanker(core=1, C=1.0).fit(X, Y, label_names=[f"label {place}" for place in range(4)]),
         "cstar-base-svc": CStarRanker(core=1, C=1.0, base="svc").fit(X, Y),
-        "cstar-base-hinge": hinge(core=1).fit(X, Y),
         "cstar-base-classes": CStarRanker(core=1, C=1.0).fit(X, classes),
-        "cstar-classes": hinge(core=1, scores="linear").fit(X, classes),
+        "cstar-margin-classes": hinge(core=1).fit(X, classes),
     }
 
 
@@ -75,8 +85,8 @@ def _metrics() -> dict[str, Any]:
     classes = np.array(["a", "b", "c"])[Y[:, :3].argmax(axis=1)]
     return {
         "metric": MetricRanker().fit(X, classes),
-        "metric-rbf": MetricRanker(kernel="rbf", n_components=6).fit(X, classes),
-        "metric-precomputed": MetricRanker(kernel="precomputed", n_components=6).fit(X @ X.T, classes),
+        "metric-rbf": MetricRanker(kernel=kernels.Rbf(n_basis=6)).fit(X, classes),
+        "metric-precomputed": MetricRanker(kernel=kernels.Precomputed(6)).fit(X @ X.T, classes),
         "metric-labels": MetricRanker(regularizer="diagonal").fit(X, Y),
         "metric-lists": MetricRanker().fit(X, relevance=np.eye(len(X))[:, ::-1]),
     }
@@ -87,17 +97,20 @@ def _catalogues() -> dict[str, Any]:
     pairs = sessions.pairs()
     ids, names = (pairs.queries, pairs.items), (pairs.queries.astype(str), pairs.items.astype(str))
     scenes = datasets.make_label_scenes(60, random_state=0)
-    small: Any = {"n_components": 3, "epochs": 2, "k": 4, "validation_fraction": 0}
+    small: Any = {"n_components": 3, "epochs": 2, "max_norm": 2.5, "validation_fraction": 0}
+    own: Any = {"factors": Factors(3, epochs=2, max_norm=2.5), "validation_fraction": 0}
+    stages = Stages(2, k=4, pair="bilinear", self_weight=0.5)
+    on_base: Any = {"n_components": 3, "epochs": 2, "validation_fraction": 0}
     return {
-        "latent": LatentRanker(**small, max_norm=2.5).fit(*ids),
-        "latent-stages": LatentRanker(**small, max_norm=2.5, stages=2, pair="bilinear", own_weight=0.5).fit(*ids),
-        "latent-sampled": LatentRanker(**small, max_norm=2.5, engine="sampled", n_jobs=1, loss="auc").fit(*ids),
-        "latent-strings": LatentRanker(**small, max_norm=2.5).fit(*names),
-        "latent-sessions": LatentRanker(**small, max_norm=2.5, window=3).fit(sessions),
-        "latent-baskets": LatentRanker(**small, max_norm=2.5, window=None).fit(sessions),
-        "latent-features": LatentRanker(**small, max_norm=2.5).fit(scenes.X[:, :5], scenes.Y[:, :4]),
-        "reranker": StructuredReranker(Base(), **small, stages=2).fit(*ids),
-        "reranker-strings": StructuredReranker(Base(), **small, pair="bilinear").fit(*names),
+        "latent": LatentRanker(**small).fit(*ids),
+        "latent-stages": LatentRanker(**small, stages=stages).fit(*ids),
+        "latent-sampled": LatentRanker(**small, engine="sampled", n_jobs=1, loss="auc").fit(*ids),
+        "latent-strings": LatentRanker(**small).fit(*names),
+        "latent-sessions": SessionRanker(**own, window=3).fit(sessions),
+        "latent-baskets": SessionRanker(**own, base=None, window=None).fit(sessions),
+        "latent-features": LatentFeatureRanker(**small).fit(scenes.X[:, :5], scenes.Y[:, :4]),
+        "reranker": StructuredReranker(Base(), **on_base, stages=Stages(2, k=4)).fit(*ids),
+        "reranker-strings": StructuredReranker(Base(), **on_base, stages=Stages(k=4, pair="bilinear")).fit(*names),
     }
 
 
@@ -105,8 +118,8 @@ def _sessions() -> dict[str, Any]:
     sessions = datasets.make_sessions(60, 20, random_state=0).sessions
     names = [items.astype(str) for items in sessions]
     return {
-        "blend": SessionBlend().fit(sessions),
-        "blend-strings": SessionBlend(5, window=3).fit(names),
+        "blend": SessionRanker(None).fit(sessions),
+        "blend-strings": SessionRanker(None, base=Blend(5), window=3).fit(names),
         "neighbors": SessionNeighbors().fit(sessions),
         "neighbors-strings": SessionNeighbors(k=5, reach=2.0, last_weight=0.0).fit(names),
         "cooccurrence": SessionCooccurrence().fit(sessions),
@@ -120,7 +133,7 @@ def _graphs() -> dict[str, Any]:
     left_out = [np.where(np.arange(4) == 2, -1, one) for one in matches]
     return {
         "graph": GraphMatcher(l2=0.1).fit(graphs, matches),
-        "graph-bethe": GraphMatcher(l2=0.1, expectation="bethe", unmatched=0.0).fit(graphs, matches),
-        "graph-sample": GraphMatcher(l2=0.1, expectation="sample", n_samples=20, max_iter=20).fit(graphs, matches),
-        "graph-margin": GraphMatcher(l2=0.1, surrogate="max-margin").fit(graphs, left_out),
+        "graph-bethe": GraphMatcher(Likelihood("bethe"), l2=0.1, unmatched=0.0).fit(graphs, matches),
+        "graph-sample": GraphMatcher(Likelihood(Sample(20)), l2=0.1, max_iter=20).fit(graphs, matches),
+        "graph-margin": GraphMatcher("max-margin", l2=0.1).fit(graphs, left_out),
     }

@@ -1,1 +1,1 @@
-"""The hinge of a metric on a GPU; every module here needs torch, and nothing imports one before it is asked for."""
+"""The hinge of a metric on a GPU; every module here needs torch, and none is imported before it is used."""

@@ -1,6 +1,6 @@
 """The hinge of a learned distance on a GPU: scores, rankings and their sums in tiles of queries, all in float64.
 
-What is as large as queries x items exists for one tile at a time, but for the relevance, a byte each, which stays on
+What is as large as queries x items exists for one tile at a time, except the relevance, a byte each, which stays on
 the device where there is room. Tiles depend on the sizes only and are added in their order, and nothing is added by two
 threads at once: the same bits in every run. A tile that does not fit is cut in halves, from then on.
 """
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from slatewise.core.devices import MOST_TILE, halved, with_less_memory, working_on
+from slatewise.metric_learning.distance import Floats, Rows, dense, is_sparse, row_blocks
 from slatewise.metric_learning.gpu.interleavings import (
     LOSSES,
     ROUNDING,
@@ -26,7 +27,6 @@ from slatewise.metric_learning.gpu.interleavings import (
     try_all,
 )
 from slatewise.metric_learning.interleave import Oracle
-from slatewise.metric_learning.mahalanobis import Floats, Rows, dense, is_sparse, row_blocks
 from slatewise.metric_learning.metric_hinge import MetricHinge
 
 torch: Any = import_module("torch")

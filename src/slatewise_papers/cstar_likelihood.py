@@ -1,49 +1,99 @@
-"""Adjusting given log-odds by maximum likelihood: scale and shift per label, and pairs that say what comes together.
+"""A c-star by the likelihood of the relevant set among the sets of as many labels, on given log-odds.
 
     P(w) = 1/2 |w|^2_rho + C L(w) ,      |w|^2_rho = |a|^2 + |v|^2 + rho |G|^2 ,    L the sum over rows
 
-In the coordinates of its norm ``P(w*) >= P(w) - 1/2 |grad P(w)|^2``: a small gradient is a certificate. Where labels
-are noisy the hinge of precision sees little to gain from a pair; the likelihood still measures it.
+In the coordinates of its norm ``P(w*) >= P(w) - 1/2 |grad P(w)|^2``: a small gradient is a certificate. If labels are
+noisy, the hinge of precision sees little to gain from a pair; the likelihood still measures it. ``CStarRanker`` has
+taken the place of this model: it needs no number of labels. The reproduction of the paper compares with this one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.core.lbfgs import minimise
-from slatewise.core.results import Fit, Round
+from slatewise.core.label_sets import merge_rows
+from slatewise.core.results import Fit
 from slatewise.cstar.core_labels import greedy_core, residual_label
+from slatewise.cstar.label_scores import prepare_pretrained
 from slatewise.cstar.likelihood import StarLikelihood
-from slatewise.cstar.problem import Floats, Ints, StarProblem, indicator
+from slatewise.cstar.lists import StarLists
+from slatewise.cstar.pair import StarPair
+from slatewise.cstar.problem import Floats, Ints, StarProblem, indicator, symmetric_pair
 from slatewise.cstar.selection import Choice, inner_folds, mean_over_folds, quietly
-from slatewise.cstar.sums import star_sums
-from slatewise.cstar.training import Settings
+from slatewise.cstar.subset_fit import search
+from slatewise.cstar.sums import most_probable, star_log_odds, star_sums
+from slatewise.cstar.training import Settings, relevant_hinge
 
 STRENGTHS = (0.1, 0.3, 1.0)
 """The C to choose from."""
 _MIDDLE = STRENGTHS[1]
-_ROUGH = 10.0  # a gap so much larger is enough to choose by
+_ROUGH = 10.0  # the tolerance is this much larger for a fit to choose by
 
 
-@dataclass(frozen=True, eq=False)
-class _Weighed:
-    """C L, in the coordinates u of the norm."""
+@dataclass(eq=False)
+class LikelihoodGivenK:
+    """The model, for :func:`slatewise.labeling.simulate` and :meth:`score`."""
 
-    likelihood: StarLikelihood
-    C: float
-    root: Floats
-    """u / w."""
+    core: int = 5
+    """The number of core labels, all if there are fewer."""
+    C: float | Literal["auto"] = "auto"
+    max_iter: int = 500
+    n_jobs: int | None = None
+    core_: Ints = field(init=False)
+    pair_: Floats = field(init=False)
+    coef_: Floats = field(init=False)
+    intercept_: Floats = field(init=False)
+
+    def fit(self, X: Floats, Y: ArrayLike) -> Self:
+        """Learn from log-odds (n, N) of rows that their model was not trained on, and 0/1 labels (n, N)."""
+        labels = np.asarray(Y).astype(np.int8)
+        some = np.flatnonzero(np.any(labels > 0, axis=1))
+        X, labels, weight = merge_rows(X[some], labels[some], np.ones(len(some)))
+        unary, executor = prepare_pretrained(X), Executor.of(self.n_jobs)
+        settings = Settings(1.0, 1.0, 1e-3, self.max_iter, 0)
+        nothing = np.zeros(0, dtype=np.int64)
+        problem = relevant_hinge(unary, labels.astype(np.float64), weight, nothing, executor).problem
+        self.core_ = likely_core(problem, min(self.core, labels.shape[1]), settings, executor)
+        problem = replace(problem, core=self.core_)
+        C = choose_likelihood(problem, settings).C if isinstance(self.C, str) else self.C
+        params = np.zeros(problem.n_params)
+        if C > 0.0:
+            params = likelihood_fit(problem, replace(settings, C=C), executor).params
+        W, G = problem.unpack(params)
+        self.coef_, self.intercept_ = unary.coefficients(W)
+        self.pair_ = symmetric_pair(G, self.core_)
+        return self
+
+    def label_scores(self, X: ArrayLike) -> Floats:
+        """Return the scaled and shifted log-odds."""
+        return np.asarray(X, dtype=np.float64) * self.coef_ + self.intercept_
 
     @property
-    def n_params(self) -> int:
-        return self.likelihood.n_params
+    def label_margins(self) -> Callable[..., Floats]:
+        """Log-odds given k."""
+        return star_log_odds
 
-    def value_and_grad(self, params: Floats) -> tuple[float, Floats]:
-        value, gradient = self.likelihood.value_and_grad(params / self.root)
-        return self.C * value, self.C * gradient / self.root
+    @property
+    def needs_count(self) -> bool:
+        """There are only sets of k labels."""
+        return True
+
+    def score(self, X: Floats, Y: ArrayLike) -> float:
+        """Return the mean break-even precision of rows with a label: of the k most probable labels, given k."""
+        labels = np.asarray(Y, dtype=np.float64)
+        some = np.any(labels > 0, axis=1)
+        labels, scores = labels[some], self.label_scores(X[some])
+        counts = labels.sum(axis=1).astype(np.int64)
+        lists = StarLists(scores, StarPair.of(self.pair_, self.core_), counts)
+        owners = np.repeat(np.arange(len(labels)), counts)
+        hits: Floats = np.bincount(owners, labels[owners, most_probable(lists).items], len(labels)).astype(np.float64)
+        return float((hits / counts).mean())
 
 
 def likelihood_fit(
@@ -51,23 +101,14 @@ def likelihood_fit(
 ) -> Fit:
     """Fit the log-odds ``problem.offset`` to the targets; parameters and a start are laid out as the problem's."""
     likelihood = StarLikelihood.of(problem, executor)
-    model = likelihood.model
-    root = np.ones(model.n_params)
-    model.unpack(root)[2][:] = np.sqrt(settings.rho)
-    first = np.zeros(model.n_params)
+    first = np.zeros(likelihood.n_params)
     if start is not None:
         W, G = problem.unpack(start)
-        first = root * np.concatenate([W[:, 0], W[:, 1], G.ravel()])
-
-    def tell(found: Round) -> None:
-        if settings.callback is not None:
-            settings.callback(found, None)
-
-    objective = _Weighed(likelihood, settings.C, root)
-    fit = minimise(objective, 1.0, first, tol=settings.tol, max_iter=settings.max_iter, callback=tell, easier="lower C")
+        first = np.concatenate([W[:, 0], W[:, 1], G.ravel()])
+    fit = search(likelihood, settings, first)
     params = np.zeros(problem.n_params)
     W, G = problem.unpack(params)
-    W[:, 0], W[:, 1], G[:] = model.unpack(fit.params / root)
+    W[:, 0], W[:, 1], G[:] = likelihood.model.unpack(fit.params)
     return replace(fit, params=params)
 
 
@@ -88,7 +129,7 @@ def choose_likelihood(problem: StarProblem, settings: Settings) -> Choice:
 def likely_core(problem: StarProblem, size: int, settings: Settings, executor: Executor = ONE_THREAD) -> Ints:
     """Return the better of two cores by mean precision on the inner folds.
 
-    Labels that say most about the others, or labels that say most of what the others' scores do not: which is better
+    Labels that say most about the others, or labels that say most of what the others' scores do not: the better choice
     depends on how good the scores are.
     """
     if size == 0:

@@ -9,8 +9,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import slatewise
-from slatewise import CStarRanker, datasets
-from slatewise.cstar.partly_known import split_labels
+from slatewise import CStarMarginRanker, CStarRanker, datasets
+from slatewise.cstar.rows import split_unknown
 
 quick = partial(CStarRanker, core=2, C=0.3)
 SCENES = datasets.make_label_scenes(300, n_labels=6, n_groups=1, random_state=1)
@@ -36,9 +36,9 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_says_the_same(form):
-    split = split_labels(FORMS[form])
-    np.testing.assert_array_equal(split.unknown, HIDDEN)
-    np.testing.assert_array_equal(split.labels, np.where(HIDDEN, 0, SCENES.Y))
+    labels, unknown = split_unknown(FORMS[form])
+    np.testing.assert_array_equal(unknown, HIDDEN)
+    np.testing.assert_array_equal(labels, np.where(HIDDEN, 0, SCENES.Y))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_every_form_says_the_same(form):
     ids=lambda y: type(y).__name__,
 )
 def test_what_is_complete_or_no_matrix_stays_as_it_is(y):
-    assert split_labels(y) == (y, None)
+    assert split_unknown(y) == (y, None)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_what_is_not_known_is_not_looked_at(ranker):
     complete = quick().fit(SCENES.X[:200], SCENES.Y[:200])
     assert complete.lower_bound_ > 0
     X, Y = SCENES.X[200:], SCENES.Y[200:]
-    assert ranker.score(X, Y, told=False) > complete.score(X, Y, told=False) - 0.06
+    assert ranker.score(X, Y, count_known=False) > complete.score(X, Y, count_known=False) - 0.06
 
 
 def test_a_frame_keeps_its_names():
@@ -99,7 +99,7 @@ def test_it_is_saved(tmp_path, ranker):
 def test_rows_of_which_nothing_is_known_are_left_out():
     y = partly()
     y[:9] = np.nan
-    with pytest.warns(UserWarning, match="9 rows of which nothing is known are left out"):
+    with pytest.warns(UserWarning, match="9 rows without a known label are left out"):
         ranker = quick().fit(SCENES.X, y)
     with pytest.warns(UserWarning, match=NOT_KNOWN):
         rest = quick().fit(SCENES.X[9:], y[9:])
@@ -113,7 +113,7 @@ def test_volunteered_answers_count_as_not_known():
     asked = np.repeat(rng.random((300, 1)) < 0.5, 6, axis=1)
     volunteered = ~asked & (SCENES.Y == 1) & (rng.random(asked.shape) < 0.7)
     y = np.where(asked | volunteered, SCENES.Y, -1)
-    found = f"answered: {int(volunteered.sum())} of {int((y >= 0).sum())} known labels were not asked for"
+    found = f"answered: {int(volunteered.sum())} of {int((y >= 0).sum())} known labels were volunteered"
     with pytest.warns(UserWarning, match=NOT_KNOWN), pytest.warns(UserWarning, match=found):
         right = quick().fit(SCENES.X, y, answered=asked)
     with pytest.warns(UserWarning, match=NOT_KNOWN):
@@ -128,18 +128,21 @@ def test_all_were_asked_is_silent():
         quick().fit(SCENES.X, SCENES.Y, answered=np.ones(SCENES.Y.shape, dtype=bool))
 
 
+def test_the_margin_ranker_takes_complete_labels_only():
+    with pytest.raises(ValueError, match=r"y: expected 0 and 1, found row 0, label .* not known"):
+        CStarMarginRanker(core=2, C=0.3).fit(SCENES.X, partly())
+
+
 @pytest.mark.parametrize(
-    ("settings", "y", "answered", "message"),
+    ("y", "answered", "message"),
     [
-        ({"surrogate": "likelihood-k"}, partly(), None, "y: expected 0 and 1 unless surrogate is 'likelihood', found"),
-        ({"surrogate": "max-margin"}, partly(), None, "row 0, label .* not known"),
-        ({}, np.full((300, 6), -1), None, "y: expected a row of which some label is known, found none"),
-        ({}, np.where(SCENES.Y == 1, 1, -1), None, "y: expected 0 where a label is not there, found only 1 and not"),
-        ({}, SCENES.Y, np.ones((300, 5), dtype=bool), r"answered: expected .* shape \(300, 6\), found bool of shape"),
-        ({}, SCENES.Y, np.ones((300, 6)), "answered: expected a matrix of True and False"),
-        ({}, np.where(HIDDEN, -1, 2 * SCENES.Y), None, "y: expected 0 and 1, found 2"),
+        (np.full((300, 6), -1), None, "y: expected a row of which some label is known, found none"),
+        (np.where(SCENES.Y == 1, 1, -1), None, "y: expected 0 for labels that do not apply, found only 1 and"),
+        (SCENES.Y, np.ones((300, 5), dtype=bool), r"answered: expected .* shape \(300, 6\), found bool of shape"),
+        (SCENES.Y, np.ones((300, 6)), "answered: expected a matrix of True and False"),
+        (np.where(HIDDEN, -1, 2 * SCENES.Y), None, "y: expected 0 and 1, found 2"),
     ],
 )
-def test_what_cannot_be_learnt_from_is_named(settings, y, answered, message):
+def test_what_cannot_be_learnt_from_is_named(y, answered, message):
     with pytest.raises(ValueError, match=message):
-        quick(**settings).fit(SCENES.X, y, answered=answered)
+        quick().fit(SCENES.X, y, answered=answered)

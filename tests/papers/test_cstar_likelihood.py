@@ -10,15 +10,18 @@ from slatewise.core.results import ConvergenceWarning
 from slatewise.cstar.adjusted import AdjustedScores
 from slatewise.cstar.label_scores import prepare_pretrained
 from slatewise.cstar.likelihood import StarLikelihood
-from slatewise.cstar.likelihood_fit import (
+from slatewise.cstar.linear_features import prepare_linear
+from slatewise.cstar.sums import star_log_odds
+from slatewise.cstar.training import Settings, relevant_hinge
+from slatewise.labeling import simulate
+from slatewise_papers.cstar_likelihood import (
+    LikelihoodGivenK,
     choose_likelihood,
     likelihood_fit,
     likely_core,
     probable_precision,
     unexplained_core,
 )
-from slatewise.cstar.linear_features import prepare_linear
-from slatewise.cstar.training import Settings, relevant_hinge
 
 CORE = np.array([4, 1, 2])
 
@@ -113,3 +116,19 @@ def test_pairs_are_chosen_where_labels_come_together_and_noise_is_left_alone():
     perfect = 9.0 * (2 * Y - 1)
     problem = relevant_hinge(prepare_pretrained(perfect), Y, weight, core).problem
     assert choose_likelihood(problem, Settings(1.0, 1.0, 1e-3, 200, 0)).C == 0.0
+
+
+def test_the_model_scores_by_the_most_probable_labels_given_k():
+    rng = np.random.default_rng(0)
+    first = rng.random((600, 1)) < 0.5
+    likely = np.where(first == (np.arange(8) < 3), 0.8, 0.1) * np.where(np.arange(8) < 6, 1.0, 3.0)
+    Y = (rng.random((600, 8)) < np.minimum(likely, 0.8)).astype(float)
+    X = 0.5 * (2 * Y - 1) + rng.normal(0, 1.0, Y.shape)
+    model = LikelihoodGivenK(2, C=0.5).fit(X[:400], Y[:400])
+    rows, labels = X[400:], Y[400:]
+    margins = star_log_odds(model.label_scores(rows), model.pair_, model.core_, labels.sum(axis=1).astype(int))
+    order = np.argsort(-margins, axis=1, kind="stable")
+    hits = [row[places[: int(row.sum())]].mean() for row, places in zip(labels, order, strict=True) if row.any()]
+    assert model.score(rows, labels) == pytest.approx(np.mean(hits))
+    assert simulate(model, rows, labels, questions=(0,)).mean()[0] == pytest.approx(np.mean(hits))
+    assert model.score(rows, labels) > LikelihoodGivenK(0, C=0.5).fit(X[:400], Y[:400]).score(rows, labels) + 0.01

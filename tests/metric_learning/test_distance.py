@@ -6,11 +6,10 @@ from sklearn.metrics.pairwise import euclidean_distances
 from tests.shipped import EXECUTORS
 
 from slatewise.core.row_kernels import Rbf
-from slatewise.metric_learning import mahalanobis
-from slatewise.metric_learning.catalogue_precision import mean_average_precision
-from slatewise.metric_learning.mahalanobis import catalogue_scores, factor, nearest, squares
-from slatewise.metric_learning.point_features import kernel_features, plain_features, span_features
-from slatewise.metric_learning.relevant_items import SameClass
+from slatewise.metric_learning import distance
+from slatewise.metric_learning.distance import catalogue_scores, factor, mean_average_precision, nearest, squares
+from slatewise.metric_learning.features import kernel_features, plain_features, span_features
+from slatewise.metric_learning.relevance import SameClass
 
 
 def test_the_factor_of_a_metric_has_its_rank():
@@ -32,7 +31,7 @@ def test_scores_are_distances_up_to_a_constant_per_query():
 
 @pytest.mark.parametrize("k", [1, 3, 40])
 def test_nearest_items_first(k, monkeypatch):
-    monkeypatch.setattr(mahalanobis, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr(distance, "BLOCK_BYTES", 2000)
     rng = np.random.default_rng(0)
     Q, X = rng.integers(0, 4, size=(30, 2)).astype(float), rng.integers(0, 4, size=(40, 2)).astype(float)
     distances = euclidean_distances(Q, X, squared=True).round(9)
@@ -47,12 +46,12 @@ def test_nearest_items_first(k, monkeypatch):
 
 
 def test_mean_average_precision_of_a_catalogue(monkeypatch):
-    monkeypatch.setattr(mahalanobis, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr(distance, "BLOCK_BYTES", 2000)
     rng = np.random.default_rng(0)
-    Q, X, asked, y = rng.normal(size=(20, 3)), rng.normal(size=(50, 3)), np.arange(20) % 4, np.arange(50) % 3
+    Q, X, query_class, y = rng.normal(size=(20, 3)), rng.normal(size=(50, 3)), np.arange(20) % 4, np.arange(50) % 3
     distances = euclidean_distances(Q, X)
-    each = [average_precision_score(y == asked[q], -distances[q]) for q in range(20) if asked[q] < 3]
-    found = mean_average_precision(Q, X, SameClass(asked, y, np.full(20, -1)))
+    each = [average_precision_score(y == query_class[q], -distances[q]) for q in range(20) if query_class[q] < 3]
+    found = mean_average_precision(Q, X, SameClass(query_class, y, np.full(20, -1)))
     assert found == pytest.approx(np.mean(each))
 
 

@@ -8,15 +8,22 @@ the same for all items of a query, so rankings do without it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 from scipy.sparse import issparse
+from scipy.spatial.distance import cdist
 
 from slatewise.core.checks import BLOCK_BYTES
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
+from slatewise.core.row_kernels import RowKernel
+from slatewise.metrics import AP
+
+if TYPE_CHECKING:
+    from slatewise.metric_learning.relevance import Relevance
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -52,7 +59,7 @@ def catalogue_scores(queries: Rows, items: Rows, item_squares: Floats) -> Floats
 
 
 def is_sparse(rows: Rows) -> bool:
-    """Say whether rows are a SciPy sparse matrix (its own test confuses the type checker)."""
+    """Return whether rows are a SciPy sparse matrix (its own test confuses the type checker)."""
     return bool(issparse(rows))
 
 
@@ -121,3 +128,51 @@ def _nearest_of(search: _Search, rows: slice) -> tuple[Ints, Floats]:
     places = smallest(-scores, search.k)
     # What is the same for all items of a query comes in last, and rounding keeps the order of the rest.
     return places, np.minimum(np.take_along_axis(scores, places, axis=1) - squares(queries)[:, None], 0.0)
+
+
+def squared_distances(points: Floats, others: Floats) -> Floats:
+    """Return |p - o|^2 of all pairs of mapped rows, (points, others).
+
+    Summed from differences, it is the same bits in both directions and 0 between equal points; products would round
+    differently in (u, v) and (v, u).
+
+    Examples
+    --------
+    >>> squared_distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[25.,  0.]])
+    """
+    if not points.shape[1]:
+        return np.zeros((len(points), len(others)))
+    return cdist(points, others, "sqeuclidean")
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedDistance:
+    """A function of two rows: d(u, v) = |L phi(u) - L phi(v)|, phi(x) = x or the kernel values with the basis rows."""
+
+    components: Floats
+    """L."""
+    kernel: RowKernel | None
+    basis: NDArray[Any] | None
+
+    def __call__(self, u: ArrayLike, v: ArrayLike) -> float:
+        """Return the distance, not squared, of two rows of features."""
+        values = np.array([u, v], dtype=np.float64)
+        if self.kernel is not None and self.basis is not None:
+            values = self.kernel.compare(values, self.basis)
+        return float(np.linalg.norm(self.components @ (values[0] - values[1])))
+
+
+def mean_average_precision(queries: Floats, items: Floats, relevance: Relevance) -> float:
+    """Return the mean over the queries with relevant items; points are mapped, so that distances are Euclidean."""
+    item_squares, values = squares(items), np.empty(len(queries))
+    for block in row_blocks(len(queries), len(items)):
+        scores = catalogue_scores(queries[block], items, item_squares)
+        relevant = np.empty(scores.shape, dtype=np.int8)
+        relevance.fill(block, relevant)
+        # Items left out come last as irrelevant ones: that changes no precision at the rank of a relevant item.
+        scores[relevant < 0] = scores.min() - 1.0
+        values[block] = AP(empty="skip").per_list(np.maximum(relevant, 0), scores)
+    if np.isnan(values).all():
+        raise ValueError(f"X: expected a query with a relevant row in the catalogue, found none among {len(queries)}")
+    return float(np.nanmean(values))

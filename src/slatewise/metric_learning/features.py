@@ -10,7 +10,8 @@ A learned map L of phi becomes a map of x, or of the kernel values with the basi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,8 @@ from scipy.sparse import csr_array, vstack
 from slatewise.core.kernel_basis import kernel_basis
 from slatewise.core.row_kernels import RowKernel
 from slatewise.data.row_source import Shifted, StoredRows
-from slatewise.metric_learning.mahalanobis import Floats, Rows, dense, is_sparse, squares
+from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf
+from slatewise.metric_learning.distance import Floats, Rows, dense, is_sparse, squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +32,26 @@ class PointFeatures:
     items: Rows
     components: Callable[[Floats], Floats]
     """Turns the learner's L (rank, features) into one of x, or of the kernel values."""
-    basis: Rows
-    """What kernel values are taken with; empty without a kernel."""
+    basis: NDArray[Any] | None = None
+    """What kernel values are taken with; None without a kernel."""
+    gamma: float | None = None
+    """Of the kernel, if it has one."""
+
+
+def point_features(kernel: object, queries: Rows, items: Rows, *, keep_columns: bool) -> PointFeatures:
+    """Return features of a kernel of :mod:`slatewise.kernels`, or of the points themselves ("linear").
+
+    ``keep_columns`` is for a learner that weighs the columns of the points: no other coordinates will do.
+    """
+    if isinstance(kernel, Rbf | Chi2):
+        values = kernel.of(items)
+        return replace(kernel_features(values, queries, items, kernel.n_basis), gamma=float(values.gamma))
+    if isinstance(kernel, Intersection | Precomputed):
+        return kernel_features(kernel.of(items), queries, items, kernel.n_basis)
+    n_points = items.shape[0] + (0 if queries is items else queries.shape[0])
+    if items.shape[1] > n_points and not keep_columns:
+        return span_features(queries, items)
+    return plain_features(queries, items)
 
 
 def plain_features(queries: Rows, items: Rows) -> PointFeatures:
@@ -41,22 +61,21 @@ def plain_features(queries: Rows, items: Rows) -> PointFeatures:
     """
     if is_sparse(items) or is_sparse(queries):
         rows = _own_csr(items)
-        asked = rows if queries is items else _own_csr(queries)
-        centre = np.where(_stored_in_full(rows) & _stored_in_full(asked), _mean(rows), 0.0)
-        for table in (rows,) if asked is rows else (rows, asked):
+        others = rows if queries is items else _own_csr(queries)
+        centre = np.where(_stored_in_full(rows) & _stored_in_full(others), _mean(rows), 0.0)
+        for table in (rows,) if others is rows else (rows, others):
             table.data -= centre[table.indices]
-        return PointFeatures(asked, rows, _same, np.empty((0, 0)))
+        return PointFeatures(others, rows, _same)
     # Not the mean at once: a constant column becomes exactly 0.
     centre = items[0] + (items - items[0]).mean(axis=0)
     centred = np.ascontiguousarray(items - centre)
     if isinstance(queries, StoredRows):
-        return PointFeatures(queries.made(Shifted(centre)), centred, _same, np.empty((0, 0)))
-    asked = centred if queries is items else np.ascontiguousarray(queries - centre)
-    return PointFeatures(asked, centred, _same, np.empty((0, 0)))
+        return PointFeatures(queries.made(Shifted(centre)), centred, _same)
+    return PointFeatures(centred if queries is items else np.ascontiguousarray(queries - centre), centred, _same)
 
 
 def span_features(queries: Rows, items: Rows) -> PointFeatures:
-    """Take coordinates in the span of the points: as many features as points, however many there were."""
+    """Take coordinates in the span of the points: as many features as points, whatever the number of columns."""
     plain = plain_features(queries, items)
     points = _stacked(plain.queries, plain.items)
 
@@ -72,20 +91,18 @@ def span_features(queries: Rows, items: Rows) -> PointFeatures:
         return np.ascontiguousarray((points[basis.pivots].T @ weights).T)
 
     n_items = int(items.shape[0])
-    asked = basis.phi if queries is items else basis.phi[n_items:]
-    return PointFeatures(asked, basis.phi[:n_items], components, np.empty((0, 0)))
+    return PointFeatures(basis.phi if queries is items else basis.phi[n_items:], basis.phi[:n_items], components)
 
 
-def kernel_features(kernel: RowKernel, queries: Floats, items: Floats, n_components: int | None) -> PointFeatures:
-    """Take features whose products are the kernel, exactly or with at most ``n_components`` of them."""
+def kernel_features(kernel: RowKernel, queries: Floats, items: Floats, n_basis: int | None) -> PointFeatures:
+    """Take features whose products are the kernel, exactly or with at most ``n_basis`` of them."""
     points = _stacked(queries, items)
-    basis = kernel_basis(lambda row: kernel.column(points, row), kernel.diagonal(points), n_components)
+    basis = kernel_basis(lambda row: kernel.column(points, row), kernel.diagonal(points), n_basis)
     if not len(basis.pivots):
         raise ValueError("X: expected a kernel that is not 0 everywhere, found 0 for every row with itself")
     n_items = len(items)
-    asked = basis.phi if queries is items else basis.phi[n_items:]
     return PointFeatures(
-        asked,
+        basis.phi if queries is items else basis.phi[n_items:],
         basis.phi[:n_items],
         lambda L: np.ascontiguousarray(basis.dual(L).T),
         kernel.rows(points, basis.pivots),

@@ -1,4 +1,4 @@
-"""Terms where the number of labels is told: their objective by enumeration, where there are none, and their file."""
+"""Terms for a known number of labels: their objective by enumeration, when there are none, and their file."""
 
 from itertools import product
 
@@ -9,7 +9,7 @@ from tests.fuzz.models.alter import put_together, taken_apart
 from slatewise import CStarRanker, datasets, load
 from slatewise.core.errors import ModelFileError
 from slatewise.core.executor import ONE_THREAD
-from slatewise.cstar.told_terms import told_fit, worth_telling
+from slatewise.cstar.known_count import fit_known_count, has_known_count_terms
 from slatewise.cstar.training import Settings
 from slatewise.labeling import LabelRows
 
@@ -46,23 +46,23 @@ def test_nothing_near_is_better_given_the_number_of_labels():
     start = rng.normal(scale=0.1, size=4 * N)  # the terms of sets of any size, which need not be the best ones here
     start[2 * N :].reshape(2, N)[:, CORE] = 0.0
     settings = Settings(C=0.7, rho=1.0, tol=1e-9, max_iter=500, random_state=0)
-    told = told_fit(given, known, np.ones(40), CORE, settings, ONE_THREAD, start)
-    coef = told.slope * (1.0 + start[:N])
-    shift = told.slope * start[N : 2 * N] + told.shift
+    terms = fit_known_count(given, known, np.ones(40), CORE, settings, ONE_THREAD, start)
+    coef = terms.slope * (1.0 + start[:N])
+    shift = terms.slope * start[N : 2 * N] + terms.shift
     some = known.any(axis=1)
-    best = objective(given[some], known[some], coef, shift, told.pair, 0.7)
+    best = objective(given[some], known[some], coef, shift, terms.pair, 0.7)
     for _ in range(30):
-        a, v, G = (rng.normal(scale=0.02, size=term.shape) for term in (coef, shift, told.pair))
+        a, v, G = (rng.normal(scale=0.02, size=term.shape) for term in (coef, shift, terms.pair))
         G[1, CORE[0]] = G[0, CORE[1]]
         G[0, CORE[0]] = G[1, CORE[1]] = 0.0
-        assert objective(given[some], known[some], coef + a, shift + v, told.pair + G, 0.7) > best
+        assert objective(given[some], known[some], coef + a, shift + v, terms.pair + G, 0.7) > best
 
 
 def test_labeling_and_answers_use_the_same_terms(scenes, ranker):
     rows, nothing = LabelRows.of(ranker, scenes.X[:9], 2), np.full((9, 6), -1, dtype=np.int8)
     np.testing.assert_allclose(rows.margins(nothing), ranker.decision_function(scenes.X[:9], k=2))
-    untold = LabelRows.of(ranker, scenes.X[:9], None)
-    np.testing.assert_allclose(untold.margins(nothing), ranker.decision_function(scenes.X[:9]))
+    without_k = LabelRows.of(ranker, scenes.X[:9], None)
+    np.testing.assert_allclose(without_k.margins(nothing), ranker.decision_function(scenes.X[:9]))
     assert np.isfinite(rows.without_pairs().margins(nothing)).all()
 
 
@@ -70,32 +70,28 @@ def test_labeling_and_answers_use_the_same_terms(scenes, ranker):
     "known",
     [np.full((3, 2), -1), [[1, -1], [1, 0]], np.ones((4, 11)), np.zeros((2, 3)), np.eye(1001)],
 )
-def test_terms_stay_where_telling_is_dear_or_says_nothing(known):
+def test_there_are_no_terms_if_they_are_expensive_or_useless(known):
     known = np.array(known, dtype=np.int8)
-    assert not worth_telling(known, np.ones(len(known)))
+    assert not has_known_count_terms(known, np.ones(len(known)))
 
 
-def test_one_class_per_row_and_other_surrogates_have_none(scenes):
-    assert CStarRanker(core=1, C=0.3).fit(scenes.X, np.arange(120) % 3).told_.shape == (0, 0)
-    assert CStarRanker(core=1, C=0.3, surrogate="likelihood-k").fit(scenes.X, scenes.Y).told_.shape == (0, 0)
+def test_a_fit_on_one_class_per_row_has_none(scenes):
+    ranker = CStarRanker(core=1, C=0.3).fit(scenes.X, scenes.Y)
+    assert ranker.known_count_terms_.shape == (3, 6)
+    assert not hasattr(ranker.fit(scenes.X, np.arange(120) % 3), "known_count_terms_")
 
 
-def test_the_file_keeps_them_and_older_files_have_none(scenes, ranker, tmp_path):
+def test_the_file_keeps_them(scenes, ranker, tmp_path):
     ranker.save(tmp_path / "model")
     same = load(tmp_path / "model")
     np.testing.assert_array_equal(same.decision_function(scenes.X, k=2), ranker.decision_function(scenes.X, k=2))
-    parts = taken_apart((tmp_path / "model").read_bytes())
-    parts.metadata["estimator_version"] = 3
-    del parts.tensors["told_"]
-    (tmp_path / "older").write_bytes(put_together(parts))
-    assert load(tmp_path / "older").told_.shape == (0, 0)
 
 
 @pytest.mark.parametrize("shape", [(1, 6), (2, 6), (4, 5), (5, 6)])
 def test_terms_of_another_shape_are_refused(ranker, tmp_path, shape):
     ranker.save(tmp_path / "model")
     parts = taken_apart((tmp_path / "model").read_bytes())
-    parts.tensors["told_"] = np.zeros(shape)
+    parts.tensors["known_count_terms_"] = np.zeros(shape)
     (tmp_path / "hostile").write_bytes(put_together(parts))
-    with pytest.raises(ModelFileError, match="told_: expected shape"):
+    with pytest.raises(ModelFileError, match="known_count_terms_: expected"):
         load(tmp_path / "hostile")

@@ -6,6 +6,7 @@ so that nothing is ever as large as queries x items. A query that is an item its
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, TypeAlias, cast
 
@@ -13,9 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from slatewise.core.checks import sparse_range
+from slatewise.core.checks import relevance_rows, sparse_range
 from slatewise.core.executor import one_blas_thread
-from slatewise.metric_learning.mahalanobis import Rows, catalogue_scores, row_blocks, smallest, squares
+from slatewise.core.label_sets import check_labels
+from slatewise.core.sparse import sparse_rows
+from slatewise.estimators.transformer import check_classes
+from slatewise.losses.training import NDCG, TrainingLoss
+from slatewise.metric_learning.distance import Rows, catalogue_scores, is_sparse, row_blocks, smallest, squares
 
 Bytes: TypeAlias = NDArray[np.int8]
 Ints: TypeAlias = NDArray[np.int64]
@@ -29,12 +34,12 @@ class Relevance(Protocol):
 
     @property
     def n_queries(self) -> int:
-        """How many queries."""
+        """The number of queries."""
         ...
 
     @property
     def n_items(self) -> int:
-        """How many items each of them ranks."""
+        """The number of items that each of them ranks."""
         ...
 
     def fill(self, block: slice, out: Bytes) -> None:
@@ -46,7 +51,7 @@ class Relevance(Protocol):
         ...
 
     def part(self, block: slice) -> Self:
-        """Keep neighbouring queries, without copying what is large."""
+        """Keep neighboring queries, without copying what is large."""
         ...
 
 
@@ -61,12 +66,12 @@ class SameClass:
 
     @property
     def n_queries(self) -> int:
-        """How many queries."""
+        """The number of queries."""
         return len(self.query_class)
 
     @property
     def n_items(self) -> int:
-        """How many items."""
+        """The number of items."""
         return len(self.item_class)
 
     def fill(self, block: slice, out: Bytes) -> None:
@@ -79,7 +84,7 @@ class SameClass:
         return replace(self, query_class=self.query_class[chosen], own=self.own[chosen])
 
     def part(self, block: slice) -> SameClass:
-        """Keep neighbouring queries."""
+        """Keep neighboring queries."""
         return replace(self, query_class=self.query_class[block], own=self.own[block])
 
 
@@ -93,12 +98,12 @@ class SharedLabel:
 
     @property
     def n_queries(self) -> int:
-        """How many queries."""
+        """The number of queries."""
         return len(self.own)
 
     @property
     def n_items(self) -> int:
-        """How many items."""
+        """The number of items."""
         return self.item_labels.shape[0]
 
     def fill(self, block: slice, out: Bytes) -> None:
@@ -112,13 +117,13 @@ class SharedLabel:
         return replace(self, query_labels=csr_array(self.query_labels[chosen]), own=self.own[chosen])
 
     def part(self, block: slice) -> SharedLabel:
-        """Keep neighbouring queries."""
+        """Keep neighboring queries."""
         return replace(self, query_labels=sparse_range(self.query_labels, block), own=self.own[block])
 
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """Relevant: as a sparse matrix says; ``absent`` is what items count that a query does not list."""
+    """Relevant: as a sparse matrix says; ``absent`` is the relevance of items that a query does not list."""
 
     lists: csr_array
     """(n_queries, n_items) of int8."""
@@ -127,12 +132,12 @@ class Listed:
 
     @property
     def n_queries(self) -> int:
-        """How many queries."""
+        """The number of queries."""
         return len(self.own)
 
     @property
     def n_items(self) -> int:
-        """How many items."""
+        """The number of items."""
         return self.lists.shape[1]
 
     def fill(self, block: slice, out: Bytes) -> None:
@@ -149,7 +154,7 @@ class Listed:
         return replace(self, lists=csr_array(self.lists[chosen]), own=self.own[chosen])
 
     def part(self, block: slice) -> Listed:
-        """Keep neighbouring queries."""
+        """Keep neighboring queries."""
         return replace(self, lists=sparse_range(self.lists, block), own=self.own[block])
 
 
@@ -163,12 +168,12 @@ class Nearest:
 
     @property
     def n_queries(self) -> int:
-        """How many queries."""
+        """The number of queries."""
         return self.relevance.n_queries
 
     @property
     def n_items(self) -> int:
-        """How many items."""
+        """The number of items."""
         return self.relevance.n_items
 
     def fill(self, block: slice, out: Bytes) -> None:
@@ -184,8 +189,95 @@ class Nearest:
         return Nearest(self.relevance.some(chosen), self.targets[chosen])
 
     def part(self, block: slice) -> Nearest:
-        """Keep neighbouring queries."""
+        """Keep neighboring queries."""
         return Nearest(self.relevance.part(block), self.targets[block])
+
+
+@dataclass(frozen=True, eq=False)
+class ItemLabels:
+    """What items are known by: a class each, or 0/1 labels. Rows that share one are relevant to each other."""
+
+    labels: NDArray[Any]
+    """(n_items,) numbers of classes, or (n_items, n_labels) int8."""
+    classes: NDArray[Any] | None
+    """What the numbers stand for; None with 0/1 labels."""
+
+    @classmethod
+    def of(cls, y: Any, n_items: int) -> ItemLabels:
+        """Read the ``y`` of a fit."""
+        rows = sparse_rows("y", y)
+        values = np.asarray(y) if rows is None else rows.toarray()
+        if values.ndim > 1 and values.shape[1] != 1:
+            return cls(check_labels(values, n_items)[0].astype(np.int8), None)
+        classes, numbers = np.unique(check_classes(values, n_items), return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y: expected at least two classes, found 1 class ({classes[0]!r})")
+        return cls(numbers.astype(np.int64), classes)
+
+    def of_items(self) -> SameClass | SharedLabel:
+        """Return the relevance of the items to each other."""
+        own = np.arange(len(self.labels))
+        if self.classes is not None:
+            return SameClass(self.labels, self.labels, own)
+        matrix = csr_array(self.labels.astype(np.int32))
+        return SharedLabel(matrix, matrix, own)
+
+    def of_rows(self, y: Any, n_rows: int) -> SameClass | SharedLabel:
+        """Return the relevance of the items to other rows with labels ``y``; no item is of an unknown class."""
+        own = np.full(n_rows, -1, dtype=np.int64)
+        if self.classes is not None:
+            values = check_classes(y, n_rows)
+            numbers = np.minimum(np.searchsorted(self.classes, values), len(self.classes) - 1)
+            known = self.classes[numbers] == values
+            return SameClass(np.where(known, numbers, -1).astype(np.int64), self.labels, own)
+        labels, n_labels = check_labels(y, n_rows)[0], self.labels.shape[1]
+        if labels.shape[1] != n_labels:
+            raise ValueError(f"y: expected {n_labels} labels, as in fit, found {labels.shape[1]}")
+        return SharedLabel(csr_array(labels.astype(np.int32)), csr_array(self.labels.astype(np.int32)), own)
+
+
+def read_lists(
+    relevance: Any, shape: tuple[int, int], loss: TrainingLoss, unlisted: str, *, queries_are_items: bool
+) -> Listed:
+    """Read a matrix of queries by items: 1 from the threshold of the loss on, or above 0; grades for NDCG without one.
+
+    ``unlisted`` is what items count that a sparse matrix does not store: "irrelevant" or "ignored".
+    """
+    if unlisted == "ignored" and not is_sparse(relevance):
+        raise ValueError(
+            "relevance: expected a SciPy sparse matrix for unlisted='ignored' (what it does not store is unlisted), "
+            f"found {type(relevance).__name__}"
+        )
+    matrix = relevance_rows(relevance if is_sparse(relevance) else csr_array(np.atleast_2d(np.asarray(relevance))))
+    if matrix.shape != shape:
+        raise ValueError(f"relevance: expected shape {shape} (queries, items), found {matrix.shape}")
+    values = matrix.data
+    if loss.threshold is not None:
+        grades = values >= loss.threshold
+    elif isinstance(loss, NDCG):
+        grades = np.maximum(values, 0)
+        wrong = np.flatnonzero((grades != np.floor(grades)) | (grades > MOST_GRADES))
+        if len(wrong):
+            raise ValueError(
+                f"relevance: expected whole grades up to {MOST_GRADES} for loss='ndcg' without a threshold, "
+                f"found {values[wrong[0]]}"
+            )
+    else:
+        grades = values > 0
+    own = np.arange(shape[0]) if queries_are_items else np.full(shape[0], -1)
+    return Listed(
+        csr_array((grades.astype(np.int8), matrix.indices, matrix.indptr), shape=shape),
+        0 if unlisted == "irrelevant" else LEFT_OUT,
+        own.astype(np.int64),
+    )
+
+
+def by_blocks(relevance: Relevance) -> Iterator[tuple[slice, Bytes]]:
+    """Yield blocks of queries, each with its relevance (queries, items)."""
+    for block in row_blocks(relevance.n_queries, relevance.n_items):
+        values = np.empty((block.stop - block.start, relevance.n_items), dtype=np.int8)
+        relevance.fill(block, values)
+        yield block, values
 
 
 def nearest_targets(relevance: Relevance, queries: Rows, items: Rows, count: int) -> Nearest:
@@ -193,10 +285,8 @@ def nearest_targets(relevance: Relevance, queries: Rows, items: Rows, count: int
     width, item_squares = min(count, relevance.n_items), squares(items)
     targets = np.full((relevance.n_queries, width), -1, dtype=np.int64)
     with one_blas_thread():
-        for block in row_blocks(relevance.n_queries, relevance.n_items):
+        for block, values in by_blocks(relevance):
             distances = -catalogue_scores(queries[block], items, item_squares)
-            values = np.empty(distances.shape, dtype=np.int8)
-            relevance.fill(block, values)
             distances[values != 1] = np.inf
             found = smallest(distances, width)
             wanted = np.take_along_axis(values, found, axis=1) == 1
@@ -205,22 +295,18 @@ def nearest_targets(relevance: Relevance, queries: Rows, items: Rows, count: int
 
 
 def lowest_counts(relevance: Relevance) -> Ints:
-    """Return how many items of the lowest grade each query ranks: N where relevance is 0 or 1."""
+    """Return the number of items of the lowest grade that each query ranks: N where relevance is 0 or 1."""
     counts = np.zeros(relevance.n_queries, dtype=np.int64)
-    for block in row_blocks(relevance.n_queries, relevance.n_items):
-        values = np.empty((block.stop - block.start, relevance.n_items), dtype=np.int8)
-        relevance.fill(block, values)
+    for block, values in by_blocks(relevance):
         least = np.where(values == LEFT_OUT, np.int8(MOST_GRADES), values).min(axis=1, initial=MOST_GRADES)
         counts[block] = (values == least[:, None]).sum(axis=1)
     return counts
 
 
-def askable(relevance: Relevance) -> NDArray[np.bool_]:
-    """Say which queries can teach anything: those whose items are not all equally relevant."""
+def informative(relevance: Relevance) -> NDArray[np.bool_]:
+    """Return which queries say anything: those whose items are not all equally relevant."""
     answer = np.zeros(relevance.n_queries, dtype=np.bool_)
-    for block in row_blocks(relevance.n_queries, relevance.n_items):
-        values = np.empty((block.stop - block.start, relevance.n_items), dtype=np.int8)
-        relevance.fill(block, values)
+    for block, values in by_blocks(relevance):
         least = values.view(np.uint8).min(axis=1, initial=255)  # as a byte, what is left out is the largest
         answer[block] = least < values.max(axis=1, initial=LEFT_OUT).astype(np.int16)
     return answer
