@@ -3,7 +3,7 @@
 # ---
 import numpy as np
 
-from slatewise import CooccurrenceRanker, SessionBlend, SessionNeighbors, data, datasets, load
+from slatewise import SessionCooccurrence, SessionNeighbors, SessionRanker, data, datasets, load
 
 # A log, as a shop has it: who took what, and when.
 made = datasets.make_sessions(3000, 300, n_clusters=30, random_state=0).sessions
@@ -17,7 +17,7 @@ print(f"{len(train)} sessions to learn from, {len(asked)} questions from later o
 
 popular = np.argsort(-np.bincount(train.items), kind="stable")[:20]
 print(f"most popular items: recall@20 {np.isin(asked.next_items, popular).mean():.3f}")
-for ranker in (SessionNeighbors(), CooccurrenceRanker(), SessionBlend()):
+for ranker in (SessionNeighbors(), SessionCooccurrence(), SessionRanker(factors=None)):
     ranker.fit(train)
     recall = ranker.recall(asked, ks=[5, 20], unknown="ignore")
     print(f"{type(ranker).__name__}: recall@5 {recall[5]:.3f}, recall@20 {recall[20]:.3f}")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from slatewise import LatentRanker, datasets
-from slatewise.latent.settings import STARTS
+from slatewise.factors.settings import STARTS
 
 STANDARD = {name: STARTS[name] for name in ("learning_rate", "max_norm")}
 

@@ -19,9 +19,11 @@ from slatewise import (
     MarginRanker,
     MatchingRanker,
     MetricRanker,
+    SessionRanker,
     datasets,
     losses,
 )
+from slatewise.factors import Factors, Stages
 from slatewise.matching import Likelihood, Sample, Slates
 from tests.matched_graphs import noisy_copies
 
@@ -85,8 +87,8 @@ def prefixes():
 
 
 KILLED = FITS | {
-    "sessions": (LatentRanker(6, stages=3, k=5, epochs=4, validation_fraction=0.1), sessions),
-    "prefixes": (LatentRanker(6, k=5, epochs=4, validation_fraction=0.1, window=3), prefixes),
+    "sessions": (LatentRanker(6, stages=Stages(3, k=5), epochs=4, validation_fraction=0.1), sessions),
+    "prefixes": (SessionRanker(Factors(6, epochs=4), window=3, validation_fraction=0.1), prefixes),
 }
 
 

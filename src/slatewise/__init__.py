@@ -13,40 +13,56 @@ from slatewise._version import __version__
 from slatewise.core.by_name import on_first_use
 
 if TYPE_CHECKING:
-    from slatewise import client, cluster, data, datasets, inference, kernels, labeling, losses, matching, metrics
+    from slatewise import (
+        client,
+        cluster,
+        data,
+        datasets,
+        factors,
+        inference,
+        kernels,
+        labeling,
+        losses,
+        matching,
+        metrics,
+        sessions,
+    )
     from slatewise.core.progress import set_progress
     from slatewise.cstar.margin_ranker import CStarMarginRanker
     from slatewise.cstar.ranker import CStarRanker
     from slatewise.estimators.best_feature import BestFeatureRanker
-    from slatewise.latent.cooccurrence_ranker import CooccurrenceRanker
+    from slatewise.latent.feature_ranker import LatentFeatureRanker
     from slatewise.latent.ranker import LatentRanker
-    from slatewise.latent.session_blend import SessionBlend
-    from slatewise.latent.session_neighbors import SessionNeighbors
-    from slatewise.latent.structured_reranker import StructuredReranker
+    from slatewise.latent.reranker import StructuredReranker
     from slatewise.matching.graph_matcher import GraphMatcher
     from slatewise.matching.ranker import MatchingRanker
     from slatewise.metric_learning.margin_ranker import MarginRanker
     from slatewise.metric_learning.ranker import MetricRanker
     from slatewise.persistence.saving import load
+    from slatewise.sessions.cooccurrence import SessionCooccurrence
+    from slatewise.sessions.neighbors import SessionNeighbors
+    from slatewise.sessions.ranker import SessionRanker
 
 __all__ = [
     "BestFeatureRanker",
     "CStarMarginRanker",
     "CStarRanker",
-    "CooccurrenceRanker",
     "GraphMatcher",
+    "LatentFeatureRanker",
     "LatentRanker",
     "MarginRanker",
     "MatchingRanker",
     "MetricRanker",
-    "SessionBlend",
+    "SessionCooccurrence",
     "SessionNeighbors",
+    "SessionRanker",
     "StructuredReranker",
     "__version__",
     "client",
     "cluster",
     "data",
     "datasets",
+    "factors",
     "inference",
     "kernels",
     "labeling",
@@ -54,11 +70,13 @@ __all__ = [
     "losses",
     "matching",
     "metrics",
+    "sessions",
     "set_progress",
 ]
 
 _MODULES = frozenset(
-    {"client", "cluster", "data", "datasets", "inference", "kernels", "labeling", "losses", "matching", "metrics"}
+    {"client", "cluster", "data", "datasets", "factors", "inference", "kernels", "labeling", "losses", "matching"}
+    | {"metrics", "sessions"}
 )
 _HOMES = {
     **{name: row.home for name, row in ESTIMATORS.items()},

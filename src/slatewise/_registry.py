@@ -22,15 +22,17 @@ ESTIMATORS: Mapping[str, Row] = {
     "BestFeatureRanker": Row("slatewise.estimators.best_feature", "feature"),
     "CStarMarginRanker": Row("slatewise.cstar.margin_ranker", "cstar-margin"),
     "CStarRanker": Row("slatewise.cstar.ranker", "cstar"),
-    "CooccurrenceRanker": Row("slatewise.latent.cooccurrence_ranker", "cooccurrence"),
     "GraphMatcher": Row("slatewise.matching.graph_matcher"),
+    "LatentFeatureRanker": Row("slatewise.latent.feature_ranker", "latent-features"),
     "LatentRanker": Row("slatewise.latent.ranker", "latent"),
     "MarginRanker": Row("slatewise.metric_learning.margin_ranker", "margin"),
     "MatchingRanker": Row("slatewise.matching.ranker", "matching"),
     "MetricRanker": Row("slatewise.metric_learning.ranker", "metric"),
-    "SessionBlend": Row("slatewise.latent.session_blend", "blend"),
-    "SessionNeighbors": Row("slatewise.latent.session_neighbors", "neighbors"),
-    "StructuredReranker": Row("slatewise.latent.structured_reranker"),
+    "SessionBlend": Row("slatewise.sessions.blend"),
+    "SessionCooccurrence": Row("slatewise.sessions.cooccurrence", "cooccurrence"),
+    "SessionNeighbors": Row("slatewise.sessions.neighbors", "neighbors"),
+    "SessionRanker": Row("slatewise.sessions.ranker", "sessions"),
+    "StructuredReranker": Row("slatewise.latent.reranker"),
 }
 
 

@@ -20,7 +20,7 @@ from slatewise import LatentRanker, datasets
 from slatewise.core.progress import tell, track
 from slatewise.data.records import Sessions
 from slatewise.datasets.records import SessionSet
-from slatewise.latent.training import EpochReport
+from slatewise.factors.training import EpochReport
 from slatewise_papers._reproduction import Row
 from slatewise_papers.lasr_counts import Counts
 from slatewise_papers.lasr_data import ArtistPairs, MusicProblem, of_sessions
@@ -111,6 +111,5 @@ def _timed(ranker: LatentRanker, pairs: ArtistPairs) -> _Fitted:
         tell(report)
 
     start = time.perf_counter()
-    ranker.callbacks = [listen]
-    ranker.fit(pairs.queries, pairs.items)
+    ranker.fit(pairs.queries, pairs.items, callbacks=[listen])
     return _Fitted(ranker, max(recalls), time.perf_counter() - start, len(recalls))

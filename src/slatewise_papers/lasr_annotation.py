@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 
 from slatewise import metrics
 from slatewise.core.progress import tell, track
-from slatewise.latent.pair_terms import Bilinear, Gram
-from slatewise.latent.structured_reranker import StructuredReranker
+from slatewise.factors.pair_terms import Bilinear, Semidefinite
+from slatewise.factors.settings import Stages
+from slatewise.latent.reranker import StructuredReranker
 from slatewise_papers._reproduction import Row
 from slatewise_papers.lasr_baselines import one_vs_rest, rank_svm
 from slatewise_papers.lasr_labels import AnnotationProblem, LabelledPart, load_annotation
@@ -39,17 +40,17 @@ Scores: TypeAlias = Callable[[Floats], Floats]
 """From rows of features to a score per label."""
 Grids: TypeAlias = Mapping[str, tuple[float, ...]]
 Settings: TypeAlias = dict[str, float]
-PairName: TypeAlias = Literal["gram", "bilinear"]
+PairName: TypeAlias = Literal["semidefinite", "bilinear"]
 T = TypeVar("T")
 
 OVR, SVM, WSABIE, LASR = "One-vs-Rest", "Rank SVM", "WSABIE", "LaSR (t=1)"
 CHOSEN = "LaSR (t=1), chosen on validation"
-STAGES: Mapping[PairName, str] = {"gram": LASR, "bilinear": "LaSR (t=1), S'T"}
+STAGES: Mapping[PairName, str] = {"semidefinite": LASR, "bilinear": "LaSR (t=1), S'T"}
 CROSS_FITTED: Mapping[PairName, str] = {
-    "gram": "LaSR (t=1), cross-fitted, S'S",
+    "semidefinite": "LaSR (t=1), cross-fitted, S'S",
     "bilinear": "LaSR (t=1), cross-fitted, S'T",
 }
-TERMS = {"gram": Gram, "bilinear": Bilinear}
+TERMS = {"semidefinite": Semidefinite, "bilinear": Bilinear}
 TABLE_5: Mapping[str, Mapping[str, float]] = {
     OVR: {"r@1": 2.83, "r@5": 8.48, "r@10": 13.2, "MAP": 0.065, "mean rank": 667},
     SVM: {"r@1": 5.35, "r@5": 14.1, "r@10": 19.3, "MAP": 0.102, "mean rank": 804},
@@ -252,11 +253,17 @@ def _on_base(
     validation, test = np.split(np.arange(len(scores)), np.cumsum([len(part) for part in base[:2]]))[1:]
 
     def fit(at: Settings) -> StructuredReranker:
-        return StructuredReranker(
-            scores, effort.n_components, pair=pair, k=min(LIST_LENGTH, scores.shape[1]), base_scale=at["scale"],
-            learning_rate=at["step"], max_norm=at["norm"], epochs=int(at["epochs"]), validation_fraction=0.0,
-            callbacks=[tell], random_state=seed,
-        ).fit(rows, labels)  # fmt: skip
+        stages = Stages(k=min(LIST_LENGTH, scores.shape[1]), pair=pair, learning_rate=at["step"], max_norm=at["norm"])
+        reranker = StructuredReranker(
+            scores,
+            n_components=effort.n_components,
+            stages=stages,
+            base_scale=at["scale"],
+            epochs=int(at["epochs"]),
+            validation_fraction=0.0,
+            random_state=seed,
+        )
+        return reranker.fit(rows, labels, callbacks=[tell])
 
     def judge(fitted: StructuredReranker) -> Floats:
         return mean_recall(_all_scores(fitted, validation), problem.validation)

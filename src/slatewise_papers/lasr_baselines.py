@@ -20,13 +20,13 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 
 from slatewise.core.executor import Executor
-from slatewise.latent.blocked import BlockedEngine, step_size
-from slatewise.latent.engine import Factors
-from slatewise.latent.negatives import WholeCatalogue
-from slatewise.latent.pairs import TrainingPairs
-from slatewise.latent.queries import IdQueries
-from slatewise.latent.rank_weights import rank_weights
-from slatewise.latent.tables import Segment, Table, padded
+from slatewise.factors.blocked import BlockedEngine, step_size
+from slatewise.factors.engine import Factors
+from slatewise.factors.negatives import WholeCatalogue
+from slatewise.factors.pairs import TrainingPairs
+from slatewise.factors.queries import IdQueries
+from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.tables import Segment, Table, padded
 from slatewise_papers.cstar_scores import fit_logistic
 from slatewise_papers.lasr_data import ArtistPairs
 from slatewise_papers.lasr_lists import Factored, Ints, Lists

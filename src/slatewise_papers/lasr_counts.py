@@ -16,10 +16,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from slatewise.core.executor import Executor
-from slatewise.latent.cascade import Cascade
-from slatewise.latent.engine import Factors
-from slatewise.latent.queries import ZeroQueries
-from slatewise.latent.tables import Singles, Table
+from slatewise.factors.cascade import Cascade
+from slatewise.factors.engine import Factors
+from slatewise.factors.queries import ZeroQueries
+from slatewise.factors.tables import Singles, Table
 from slatewise_papers.lasr_data import ArtistPairs, MusicProblem
 from slatewise_papers.lasr_lists import Ints, Lists
 from slatewise_papers.lasr_stages import quality

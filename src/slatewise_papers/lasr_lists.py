@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from slatewise import metrics
 from slatewise.core.executor import Executor
-from slatewise.latent.cascade import Cascade
-from slatewise.latent.engine import Factors
-from slatewise.latent.queries import IdQueries
-from slatewise.latent.tables import Table, aligned_zeros, padded
+from slatewise.factors.cascade import Cascade
+from slatewise.factors.engine import Factors
+from slatewise.factors.queries import IdQueries
+from slatewise.factors.tables import Table, aligned_zeros, padded
 from slatewise_papers.lasr_data import ArtistPairs
 
 Floats: TypeAlias = NDArray[np.float64]

@@ -18,9 +18,10 @@ from functools import partial
 import numpy as np
 
 from slatewise.core.progress import tell, track
-from slatewise.latent.pair_terms import Bilinear, Gram
+from slatewise.factors.pair_terms import Bilinear, Semidefinite
+from slatewise.factors.settings import Blocked, Stages
 from slatewise.latent.ranker import LatentRanker
-from slatewise.latent.structured_reranker import StructuredReranker
+from slatewise.latent.reranker import StructuredReranker
 from slatewise_papers._reproduction import Row
 from slatewise_papers.lasr_baselines import nmf, popularity, rocchio, svd
 from slatewise_papers.lasr_counts import Counts, choose_counts, choose_strength
@@ -219,12 +220,10 @@ def at_scale(problem: MusicProblem, n_components: int, negatives: int, epochs: i
     start = time.perf_counter()
     ranker = LatentRanker(
         n_components,
-        3,
-        negatives=negatives,
+        stages=Stages(3, learning_rate=0.03, max_norm=0.5),
+        engine=Blocked(negatives=negatives),
         learning_rate=0.3,
         max_norm=2.5,
-        stage_learning_rate=0.03,
-        stage_norm=0.5,
         epochs=epochs,
         validation_fraction=0.0,
         random_state=seed,
@@ -262,7 +261,9 @@ def _first(problem: MusicProblem, effort: Effort, seed: int, n: int, alphas: tup
 def _second(problem: MusicProblem, first: Learned, effort: Effort, seed: int, own_weight: float = 0.0) -> Learned:
     """Choose the kind and the norm of t=1 at a middle step, then the step; return ``first`` if it is best alone."""
     start = replace(first.settings, pair_step=_middle(effort.pair_steps), own_weight=own_weight)
-    choices = [replace(start, term=term, pair_norm=norm) for norm in effort.pair_norms for term in (Gram, Bilinear)]
+    choices = [
+        replace(start, term=term, pair_norm=norm) for norm in effort.pair_norms for term in (Semidefinite, Bilinear)
+    ]
     trial = choose_next(problem, first, choices, effort.epochs, seed)
     others = [replace(trial.settings, pair_step=step) for step in effort.pair_steps if step != start.pair_step]
     if trial is first or not others:
@@ -338,9 +339,13 @@ def _with_counts(problem: MusicProblem, trial: Learned, stages: Learned, effort:
 def _reranked(pairs: ArtistPairs, base: Factored, effort: Effort, seed: int, scale: float) -> Lists:
     single = Factored(base.query_rows.astype(np.float32), base.item_rows.astype(np.float32))
     reranker = StructuredReranker(
-        single, effort.n_components, base_scale=scale, k=LIST_LENGTH, epochs=effort.epochs // 2, callbacks=[tell],
+        single,
+        n_components=effort.n_components,
+        stages=Stages(k=LIST_LENGTH),
+        base_scale=scale,
+        epochs=effort.epochs // 2,
         random_state=seed,
-    ).fit(pairs.queries, pairs.items)  # fmt: skip
+    ).fit(pairs.queries, pairs.items, callbacks=[tell])
     return lambda numbers, k: reranker.rank(numbers, min(k, len(reranker.item_ids_))).ids
 
 

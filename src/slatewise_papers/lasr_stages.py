@@ -17,17 +17,17 @@ import numpy as np
 
 from slatewise.core.executor import Executor
 from slatewise.core.progress import tell, track
-from slatewise.latent.blocked import BlockedEngine, step_size
-from slatewise.latent.cascade import Cascade
-from slatewise.latent.engine import Factors
-from slatewise.latent.negatives import WholeCatalogue
-from slatewise.latent.pair_terms import Gram, OwnItems, PairTerm
-from slatewise.latent.pairs import TrainingPairs
-from slatewise.latent.queries import IdQueries
-from slatewise.latent.rank_weights import rank_weights
-from slatewise.latent.stages import Shape, Stages
-from slatewise.latent.tables import Segment, Table
-from slatewise.latent.training import Schedule, StageState, Validation
+from slatewise.factors.blocked import BlockedEngine, step_size
+from slatewise.factors.cascade import Cascade
+from slatewise.factors.engine import Factors
+from slatewise.factors.negatives import WholeCatalogue
+from slatewise.factors.pair_terms import OwnItems, PairTerm, Semidefinite
+from slatewise.factors.pairs import TrainingPairs
+from slatewise.factors.queries import IdQueries
+from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.stages import Shape, Stages
+from slatewise.factors.tables import Segment, Table
+from slatewise.factors.training import Schedule, StageState, Validation
 from slatewise_papers.lasr_data import ArtistPairs, MusicProblem
 from slatewise_papers.lasr_lists import Factored, Ints, Lists, ranks_of
 
@@ -44,7 +44,7 @@ class Settings:
     alpha: float = 1.0
     step: float = 0.5
     max_norm: float = 2.25
-    term: Callable[[Segment], PairTerm] = Gram
+    term: Callable[[Segment], PairTerm] = Semidefinite
     pair_step: float = 0.1
     pair_norm: float = 0.7
     reverse: float = 0.0

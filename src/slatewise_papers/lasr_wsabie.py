@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 
 from slatewise.core.executor import Executor
 from slatewise.core.progress import tell, track
-from slatewise.latent.blocked import BlockedEngine, step_size
-from slatewise.latent.cascade import Cascade
-from slatewise.latent.engine import Factors
-from slatewise.latent.negatives import WholeCatalogue
-from slatewise.latent.pair_terms import PairTerm
-from slatewise.latent.pairs import TrainingPairs
-from slatewise.latent.queries import DenseQueries, Queries
-from slatewise.latent.rank_weights import rank_weights
-from slatewise.latent.stages import Shape, Stages
-from slatewise.latent.tables import Segment, Table
-from slatewise.latent.training import Schedule, StageState, Validation
+from slatewise.factors.blocked import BlockedEngine, step_size
+from slatewise.factors.cascade import Cascade
+from slatewise.factors.engine import Factors
+from slatewise.factors.negatives import WholeCatalogue
+from slatewise.factors.pair_terms import PairTerm
+from slatewise.factors.pairs import TrainingPairs
+from slatewise.factors.queries import DenseQueries, Queries
+from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.stages import Shape, Stages
+from slatewise.factors.tables import Segment, Table
+from slatewise.factors.training import Schedule, StageState, Validation
 from slatewise_papers.lasr_labels import AnnotationProblem, LabelledPart
 
 Floats: TypeAlias = NDArray[np.float64]

@@ -33,17 +33,17 @@ from slatewise_papers.sessions_methods import METHODS, Method
 SEED = 5001
 PEER = "V-SKNN, tuned"
 """What every other method is compared with."""
-BAG = "LatentRanker(base=None), the sum of items alone"
+BAG = "SessionRanker(base=None), the sum of items alone"
 OURS = (
-    ("SessionNeighbors, tuned", "SessionNeighbors() as it comes"),
+    ("SessionNeighbors, tuned", "SessionNeighbors() out of the box"),
     (BAG, "GRU4Rec, tuned"),
     (BAG, "SASRec, tuned"),
-    ("LatentRanker(base=None), tuned", "GRU4Rec, tuned"),
-    ("LatentRanker(base=None), tuned", "SASRec, tuned"),
-    ("SessionBlend() as it comes", "SessionNeighbors, tuned"),
-    ("LatentRanker() as it comes", "SessionNeighbors, tuned"),
-    ("LatentRanker, tuned", "SessionNeighbors, tuned"),
-    ("LatentRanker() as it comes", "LatentRanker, tuned"),
+    ("SessionRanker(base=None), tuned", "GRU4Rec, tuned"),
+    ("SessionRanker(base=None), tuned", "SASRec, tuned"),
+    ("SessionRanker(factors=None) out of the box", "SessionNeighbors, tuned"),
+    ("SessionRanker() out of the box", "SessionNeighbors, tuned"),
+    ("SessionRanker, tuned", "SessionNeighbors, tuned"),
+    ("SessionRanker() out of the box", "SessionRanker, tuned"),
 )
 """What else is compared."""
 

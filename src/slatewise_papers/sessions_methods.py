@@ -17,12 +17,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from slatewise.data.records import Prefixes, Sessions
-from slatewise.latent.cooccurrence_ranker import CooccurrenceRanker
-from slatewise.latent.engines import ENGINES
-from slatewise.latent.ranker import LatentRanker
-from slatewise.latent.session_blend import SessionBlend
-from slatewise.latent.session_neighbors import SessionNeighbors
-from slatewise.latent.session_ranker import SessionRanker
+from slatewise.factors.settings import Factors
+from slatewise.sessions.cooccurrence import SessionCooccurrence
+from slatewise.sessions.estimator import SessionModel
+from slatewise.sessions.neighbors import SessionNeighbors
+from slatewise.sessions.ranker import SessionRanker
 from slatewise_papers.sessions_measures import LISTED, Ints, Rank
 from slatewise_papers.sessions_networks import gru4rec, sasrec
 from slatewise_papers.sessions_peers import (
@@ -99,22 +98,22 @@ def plain_neighbours(log: Sessions, n_items: int, **settings: Any) -> Rank:
 
 
 def cooccurrence(log: Sessions, n_items: int, **settings: Any) -> Rank:
-    """Fit CooccurrenceRanker."""
-    return _lists_of(CooccurrenceRanker(**settings).fit(log))
+    """Fit SessionCooccurrence."""
+    return _lists_of(SessionCooccurrence(**settings).fit(log))
 
 
 def blend(log: Sessions, n_items: int, **settings: Any) -> Rank:
-    """Fit SessionBlend."""
-    return _lists_of(SessionBlend(**settings).fit(log))
+    """Fit the base of a SessionRanker alone."""
+    return _lists_of(SessionRanker(None, **settings).fit(log))
 
 
-def latent(log: Sessions, n_items: int, **settings: Any) -> Rank:
-    """Fit LatentRanker, on a GPU where there are one and an engine for it."""
-    engine = "gpu" if "gpu" in ENGINES and gpu() is not None else "blocked"
-    return _lists_of(LatentRanker(engine=engine, **settings).fit(log))
+def latent(log: Sessions, n_items: int, base: str | None = "blend", **settings: Any) -> Rank:
+    """Fit a SessionRanker, on a GPU where there is one."""
+    engine = "gpu" if gpu() is not None else "blocked"
+    return _lists_of(SessionRanker(Factors(engine=engine, **settings), base=base).fit(log))
 
 
-def _lists_of(ranker: SessionRanker | LatentRanker) -> Rank:
+def _lists_of(ranker: SessionModel | SessionRanker) -> Rank:
     return lambda asked: ranker.rank(asked, min(LISTED, len(ranker.item_ids_))).ids
 
 
@@ -152,20 +151,20 @@ METHODS: dict[str, Method] = {
     "SASRec, tuned": Method(
         sasrec, _grid(width=(64, 128), dropout=(0.2, 0.5), layers=(1, 2)), library("torch"), on_gpu=True, cost=3.0
     ),
-    "CooccurrenceRanker() as it comes": Method(cooccurrence),
-    "CooccurrenceRanker, tuned": Method(cooccurrence, _grid(window=(1, 2, 3, 5, 8, 10, 15, 20))),
+    "SessionCooccurrence() out of the box": Method(cooccurrence),
+    "SessionCooccurrence, tuned": Method(cooccurrence, _grid(window=(1, 2, 3, 5, 8, 10, 15, 20))),
     "V-SKNN, tuned": Method(plain_neighbours, _grid(k=(100, 500), decay=(0.6, 0.8, 0.9, 1.0))),
-    "SessionNeighbors() as it comes": Method(neighbours),
+    "SessionNeighbors() out of the box": Method(neighbours),
     "SessionNeighbors, tuned": Method(neighbours, _grid(k=(25, 50, 70, 100, 150, 200, 500, 1000))),
-    "SessionBlend() as it comes": Method(blend),
-    "LatentRanker(base=None), the sum of items alone": Method(partial(latent, base=None), cost=20.0),
-    "LatentRanker(base=None), tuned": Method(
+    "SessionRanker(factors=None) out of the box": Method(blend),
+    "SessionRanker(base=None), the sum of items alone": Method(partial(latent, base=None), cost=20.0),
+    "SessionRanker(base=None), tuned": Method(
         partial(latent, base=None, learning_rate=0.6),
         _grid(max_norm=(1.5, 2.5), dropout=(0.3, 0.5), n_components=(128, 256)),
         cost=20.0,
     ),
-    "LatentRanker() as it comes": Method(latent, cost=20.0),
-    "LatentRanker, tuned": Method(
+    "SessionRanker() out of the box": Method(latent, cost=20.0),
+    "SessionRanker, tuned": Method(
         partial(latent, learning_rate=0.3),
         _grid(max_norm=(1.0, 1.5), dropout=(0.3, 0.5), n_components=(64, 128)),
         cost=20.0,

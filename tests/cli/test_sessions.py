@@ -29,7 +29,7 @@ def log(tmp_path):
 
 @pytest.mark.parametrize("system", ["neighbors", "cooccurrence", "sessions"])
 def test_fit_rank_evaluate(system, log, tmp_path, done):
-    settings = ("--param", "n_components=4", "--param", "epochs=2") if system == "sessions" else PLAIN
+    settings = ("--param", "factors__n_components=4", "--param", "factors__epochs=2") if system == "sessions" else PLAIN
     models = []
     for place, path in enumerate(log):
         models.append(tmp_path / f"{place}.safetensors")

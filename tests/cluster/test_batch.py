@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 from tests.cluster.pretend import PretendWorkers
 
-from slatewise import LatentRanker, MarginRanker, MetricRanker, cluster, datasets, metrics
+from slatewise import LatentRanker, MarginRanker, MetricRanker, SessionRanker, cluster, datasets, metrics
 from slatewise.cluster import batch
 from slatewise.core.executor import on_cluster
 from slatewise.errors import DataError
@@ -22,7 +22,7 @@ def songs(tmp_path_factory):
     pairs = datasets.make_sessions(n_sessions=300, n_items=40, random_state=4).sessions.pairs()
     model = LatentRanker(n_components=4, epochs=1, learning_rate=0.2, max_norm=1.5, random_state=1)
     model.fit(pairs.queries, pairs.items).save(folder / "songs.safetensors")
-    sessions = LatentRanker(n_components=2, epochs=1, learning_rate=0.2, max_norm=1.5, random_state=1)
+    sessions = SessionRanker(None)
     sessions.fit([[0, 1, 2], [1, 2, 0], [2, 1, 0]]).save(folder / "sessions.safetensors")
     queries = np.random.default_rng(0).choice(np.append(model.query_ids_, 999), 90)
     pyarrow.parquet.write_table(pyarrow.table({"query": queries}), folder / "queries.parquet", row_group_size=11)
@@ -217,7 +217,7 @@ def test_what_cannot_be_ranked_is_named_before_the_work(songs, workers, tmp_path
     (tmp_path / "in" / "a.parquet").mkdir(parents=True)
     with pytest.raises(DataError, match=r"a.parquet: expected a Parquet file, found a folder"):
         batch.rank(workers, model, tmp_path / "in", tmp_path / "other")
-    with pytest.raises(ValueError, match="of query ids on a cluster, found one of sessions or baskets: rank on one"):
+    with pytest.raises(ValueError, match=r"model: expected one of MarginRanker, .* found a SessionRanker"):
         batch.rank(workers, folder / "sessions.safetensors", data, tmp_path / "other")
     MarginRanker(tol=0.5).fit([[0.0], [1.0]], [0, 1], qid=[1, 1]).save(tmp_path / "margin.safetensors")
     rows = {"qid": [1, 1], "f": [0.5, 1.5], "title": ["a", "b"]}

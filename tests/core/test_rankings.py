@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 import slatewise
 from slatewise import datasets
 from slatewise.core.rankings import Rankings, rank_rows
+from slatewise.factors import Factors
 from slatewise.matching import Slates
 
 MADE = datasets.make_queries(n_queries=6, random_state=0)
@@ -20,16 +21,17 @@ ANSWERS = {
     "BestFeatureRanker": lambda new: new().fit(ROWS, RATINGS, qid=QID).rank(ROWS, QID),
     "CStarMarginRanker": lambda kind: kind(core=0, C=1.0).fit(ROWS, LABELS).rank(ROWS, 2),
     "CStarRanker": lambda new: new(core=0, C=1.0).fit(ROWS, LABELS).rank(ROWS, 2),
-    "CooccurrenceRanker": lambda new: new().fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),
-    "LatentRanker": lambda new: new(**FEW_EPOCHS, base=None).fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),
+    "SessionCooccurrence": lambda new: new().fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),
+    "SessionRanker": lambda new: (
+        new(Factors(2, epochs=2), base=None, validation_fraction=0).fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True)
+    ),
+    "LatentFeatureRanker": lambda new: new(**FEW_EPOCHS).fit(ROWS, np.arange(len(ROWS)) % 3).rank(ROWS, 2),
+    "LatentRanker": lambda new: new(**FEW_EPOCHS).fit(*NUMBERED).rank([0, 1], 3),
     "MarginRanker": lambda new: new(tol=0.3).fit(ROWS, RATINGS, qid=QID).rank(ROWS, QID),
     "MatchingRanker": lambda new: new(Slates(3), tol=0.3, random_state=0).fit(ROWS, RATINGS, qid=QID).rank(ROWS, QID),
     "MetricRanker": lambda new: new(C=100.0, tol=0.5).fit(ROWS, np.arange(len(ROWS)) % 3).rank(ROWS[:3], 2),
-    "SessionBlend": lambda new: new().fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),
     "SessionNeighbors": lambda new: new().fit(SESSIONS).rank(*SOME_LEFT, exclude_seen=True),
-    "StructuredReranker": lambda new: (
-        new(np.eye(4, 5), **FEW_EPOCHS, k=3, learning_rate=0.1, max_norm=1.0).fit(*NUMBERED).rank([0, 1], 3)
-    ),
+    "StructuredReranker": lambda new: new(np.eye(4, 5), **FEW_EPOCHS).fit(*NUMBERED).rank([0, 1], 3),
 }
 
 

@@ -10,24 +10,27 @@ import pytest
 
 from slatewise import (
     BestFeatureRanker,
-    CooccurrenceRanker,
     CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
+    LatentFeatureRanker,
     LatentRanker,
     MarginRanker,
     MatchingRanker,
     MetricRanker,
-    SessionBlend,
+    SessionCooccurrence,
     SessionNeighbors,
+    SessionRanker,
     StructuredReranker,
 )
 from slatewise.core import rules
 from slatewise.core.declarations import params_of
 from slatewise.core.executor import thread_count
+from slatewise.factors import Blocked, Factors, Gpu, Sampled, Stages, Warp
 from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf
 from slatewise.losses import AUC, KNN, MAP, MRR, NDCG, Precision
 from slatewise.matching import AllSlates, Likelihood, Sample, Slates, WholeQueries
+from slatewise.sessions import Blend
 
 X = np.array([[3.0, 1.0], [1.0, 2.0], [2.0, 5.0], [9.0, 4.0], [0.5, 0.25], [4.0, 4.5]])
 LABELS = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 1]])
@@ -35,7 +38,7 @@ GRAPHS = [np.arange(8.0).reshape(2, 2, 2)]
 IDS = (np.array([0, 1, 2, 0, 1, 2]), np.array([1, 2, 0, 2, 0, 1]))
 FITS = {
     BestFeatureRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
-    CooccurrenceRanker: lambda ranker: ranker.fit([[0, 1], [1, 2]]),
+    SessionCooccurrence: lambda ranker: ranker.fit([[0, 1], [1, 2]]),
     CStarMarginRanker: lambda ranker: ranker.fit(X, LABELS),
     CStarRanker: lambda ranker: ranker.fit(X, LABELS),
     GraphMatcher: lambda matcher: matcher.fit(GRAPHS, [[0, 1]]),
@@ -43,7 +46,8 @@ FITS = {
     MarginRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
     MatchingRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
     MetricRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
-    SessionBlend: lambda ranker: ranker.fit([[0, 1], [1, 2]]),
+    LatentFeatureRanker: lambda ranker: ranker.fit(X, [0, 1, 2, 0, 1, 2]),
+    SessionRanker: lambda ranker: ranker.fit([[0, 1], [1, 2]]),
     SessionNeighbors: lambda ranker: ranker.fit([[0, 1], [1, 2]]),
     StructuredReranker: lambda reranker: reranker.fit(*IDS),
 }
@@ -86,13 +90,11 @@ ALLOWED = {
     **dict.fromkeys(("C", "C_pair", "l2", "gamma", "tol"), NUMBER),
     "threshold": {*NUMBER, "0", "-1", "-2", "-0.5"},
     "unmatched": {*NUMBER, "0", "-1", "-2", "-0.5"},
-    **dict.fromkeys(("learning_rate", "stage_learning_rate"), NUMBER - {"1e300", "1e-300"}),
+    "learning_rate": NUMBER - {"1e300", "1e-300"},
     "max_norm": {"2.5", "3.0"},
-    "stage_norm": {"2.5", "3.0"},
     "base_scale": NUMBER - {"1e300", "1e-300"},
-    "alpha": {*NUMBER, "0"},
-    "own_weight": {"2.5", "3.0", "1e-300", "0"},
     "decay": {"auto"},
+    "dropout": {"0", "1e-300"},
     **{name: {"2.5", "3.0", "1e-300", "0", "auto"} for name in ("last_weight", "repeat_weight", "backward")},
     "reach": {*NUMBER, "None", "auto"} - {"1e300"},
     "row_power": {"0", "1e-300", "auto"},
@@ -105,9 +107,15 @@ ALLOWED = {
     "device": {"None"},
     "checkpoint": {"None", "auto", "7", "no such thing"},
 }
-OF_SESSIONS = {"window": {"None"}, "dropout": {"0", "1e-300", "auto"}, "base": {"None", "auto"}}
+OF_SESSIONS = {"window": {"None"}, "base": {"None"}, "factors": {"None"}}
 MAY_BE_NONE = ("base", "C_pair", "gamma", "threshold", "batch_size", "max_draws", "tol", "n_components")
-MAY_BE_AUTO = ("C", "l2", "unmatched", "learning_rate", "max_norm", "stage_learning_rate", "stage_norm")
+MAY_BE_AUTO = (
+    "C",
+    "l2",
+    "unmatched",
+    "learning_rate",
+    "max_norm",
+)
 
 
 def allowed(estimator, parameter):
@@ -115,7 +123,7 @@ def allowed(estimator, parameter):
     names = set(ALLOWED.get(parameter, ()))
     if parameter in MAY_BE_NONE and default is None:
         names.add("None")
-    if estimator is LatentRanker:
+    if estimator is SessionRanker:
         names |= OF_SESSIONS.get(parameter, set())
     if parameter == "tol" and estimator in (CStarMarginRanker, CStarRanker, GraphMatcher):
         names.add("0")
@@ -158,9 +166,16 @@ SETTINGS = (
     *(AUC, KNN, MAP, MRR, NDCG, Precision),
     *(Chi2, Intersection, Precomputed, Rbf),
     *(AllSlates, Likelihood, Sample, Slates, WholeQueries),
+    *(Blend, Blocked, Factors, Gpu, Sampled, Stages, Warp),
 )
 # What fields allow, by hand.
 FIELDS = {
+    "alpha": {*NUMBER, "0"},
+    **{name: {"None"} for name in ("batch_size", "max_draws", "window")},
+    "dropout": {"0", "1e-300"},
+    "learning_rate": {*NUMBER, "auto"} - {"1e300", "1e-300"},
+    "max_norm": {"2.5", "3.0", "auto"},
+    "self_weight": {"2.5", "3.0", "1e-300", "0"},
     "gamma": {*NUMBER, "None"},
     "n_basis": {"None"},
     "part_size": {"None", "auto"},

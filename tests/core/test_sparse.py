@@ -10,6 +10,7 @@ from scipy import sparse
 from slatewise import (
     BestFeatureRanker,
     CStarRanker,
+    LatentFeatureRanker,
     LatentRanker,
     MarginRanker,
     MatchingRanker,
@@ -81,7 +82,7 @@ def fitted() -> dict[str, Any]:
     X = rng.normal(size=(N_ROWS, N_COLUMNS))
     return {
         "ids": LatentRanker(**quick).fit(DENSE),
-        "features": LatentRanker(**quick).fit(X, np.arange(N_ROWS) % 3),
+        "features": LatentFeatureRanker(**quick).fit(X, np.arange(N_ROWS) % 3),
         "sessions": SessionNeighbors().fit([[0, 1, 2], [3, 4]]),
         "stars": CStarRanker(core=1, tol=0.1).fit(X, DENSE),
         "labels": MetricRanker(tol=0.5).fit(X, DENSE),
@@ -94,10 +95,10 @@ SQUARE = X[:N_COLUMNS]
 IDS = np.arange(N_ROWS)
 DOORS: dict[str, tuple[str, Callable[[Any, dict[str, Any], Any], object]]] = {
     "LatentRanker.fit interactions": ("queries", lambda m, _, __: LatentRanker().fit(m)),
-    "LatentRanker.fit features": ("queries", lambda m, _, __: LatentRanker().fit(m, IDS)),
-    "LatentRanker.fit items": ("items", lambda m, _, __: LatentRanker().fit(X, m)),
+    "LatentFeatureRanker.fit": ("X", lambda m, _, __: LatentFeatureRanker().fit(m, IDS)),
+    "LatentFeatureRanker.fit items": ("y", lambda m, _, __: LatentFeatureRanker().fit(X, m)),
     "LatentRanker.partial_fit": ("queries", lambda m, f, _: f["ids"].partial_fit(m)),
-    "LatentRanker.rank features": ("queries", lambda m, f, _: f["features"].rank(m, 1)),
+    "LatentFeatureRanker.rank": ("X", lambda m, f, _: f["features"].rank(m, 1)),
     "LatentRanker.rank exclude": ("exclude", lambda m, f, _: f["ids"].rank(IDS, 1, exclude=m)),
     "LatentRanker.fold_in": ("items", lambda m, f, _: f["ids"].fold_in(m)),
     "SessionNeighbors.fit": ("sessions", lambda m, _, __: SessionNeighbors().fit(m)),

@@ -5,12 +5,12 @@ import pytest
 from scipy.sparse import random_array
 
 from slatewise.core.executor import Executor
-from slatewise.latent.cascade import Cascade
-from slatewise.latent.device import TorchDevice
-from slatewise.latent.engine import Factors
-from slatewise.latent.queries import IdQueries
-from slatewise.latent.tables import Table
-from tests.latent.gpu_cases import KINDS, case, on_grid
+from slatewise.factors.cascade import Cascade
+from slatewise.factors.device import TorchDevice
+from slatewise.factors.engine import Factors
+from slatewise.factors.queries import IdQueries
+from slatewise.factors.tables import Table
+from tests.factors.gpu_cases import KINDS, case, on_grid
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'slatewise[gpu]'")
 if not torch.cuda.is_available():
@@ -42,7 +42,7 @@ def test_lists_of_every_kind_of_query_are_those_of_the_cpu(kind):
 
 
 def test_memory_that_runs_out_means_fewer_queries_at_once(monkeypatch):
-    monkeypatch.setattr("slatewise.latent.gpu.topk.SCORES_AT_ONCE", 1 << 50)
+    monkeypatch.setattr("slatewise.factors.gpu.topk.SCORES_AT_ONCE", 1 << 50)
     rng = np.random.default_rng(0)
     values = on_grid(rng, (400_000, 16), 4)
     cascade = Cascade((Factors(IdQueries(Table.fixed(values)), Table.fixed(values)),))

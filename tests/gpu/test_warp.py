@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from slatewise.latent.averaging import EpochMean
-from slatewise.latent.device import TorchDevice
-from slatewise.latent.gpu_engine import GpuEngine
-from slatewise.latent.rank_weights import rank_weights
-from tests.latent.gpu_cases import KINDS, case, on_grid
+from slatewise.factors.averaging import EpochMean
+from slatewise.factors.device import TorchDevice
+from slatewise.factors.gpu_engine import GpuEngine
+from slatewise.factors.rank_weights import rank_weights
+from tests.factors.gpu_cases import KINDS, case, on_grid
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'slatewise[gpu]'")
 pytest.importorskip("triton", reason="triton is not installed: pip install 'slatewise[gpu]'")
@@ -27,7 +27,7 @@ SIZES = [(128, 300, 16), (128, 1000, 64)] if INTERPRETED else [(128, 300, 16), (
 
 @pytest.fixture
 def kernels():
-    from slatewise.latent.gpu import fused, tiles, twins
+    from slatewise.factors.gpu import fused, tiles, twins
 
     return fused, twins, tiles
 
@@ -84,7 +84,7 @@ def test_items_step_as_with_the_twin(kernels, n_pairs, n_items, width):
 
 
 def test_rows_are_summed_and_stepped_as_with_the_twins(kernels):
-    from slatewise.latent.gpu.tables import by_row
+    from slatewise.factors.gpu.tables import by_row
 
     fused, twins, _ = kernels
     rng = np.random.default_rng(0)
@@ -112,8 +112,8 @@ def test_rows_are_summed_and_stepped_as_with_the_twins(kernels):
 
 def trained(kind, device, kernels, launched=False, epochs=1, step_pairs=1000):
     """Tables after some epochs, on a device or by its interpreter."""
-    from slatewise.latent.gpu import epoch as epoch_module
-    from slatewise.latent.gpu import tables
+    from slatewise.factors.gpu import epoch as epoch_module
+    from slatewise.factors.gpu import tables
 
     factors, pairs, own = case(kind)
     engine = GpuEngine(rank_weights(70), step_pairs, 0.0, TorchDevice(device))

@@ -7,8 +7,9 @@ from sklearn.base import clone
 from sklearn.decomposition import NMF, TruncatedSVD
 from sklearn.exceptions import NotFittedError
 
-from slatewise import LatentRanker, StructuredReranker, datasets, load
-from tests.latent.reference import parts
+from slatewise import datasets, load
+from tests.factors.flat import make_latent, make_reranker
+from tests.factors.reference import parts
 
 
 class Named:
@@ -43,7 +44,7 @@ SMALL = {"n_components": 8, "k": 10, "base_scale": 2.0, "epochs": 6, "random_sta
 @pytest.fixture(scope="module")
 def fitted(sessions):
     base, train, _ = sessions
-    return StructuredReranker(base, stages=2, **SMALL).fit(*train)
+    return make_reranker(base, stages=2, **SMALL).fit(*train)
 
 
 def test_it_finds_what_the_base_does_not_know(sessions, fitted):
@@ -70,7 +71,7 @@ def test_the_unit_makes_the_gap_of_the_lists_the_scale(sessions, fitted):
     base, (queries, _), _ = sessions
     best = -np.sort(-base[np.unique(queries)], axis=1)
     assert fitted.base_unit_ == pytest.approx((best[:, 0] - best[:, 9]).mean() / 2.0, rel=1e-5)
-    doubled = StructuredReranker(2.0 * base, stages=2, **SMALL).fit(*sessions[1])
+    doubled = make_reranker(2.0 * base, stages=2, **SMALL).fit(*sessions[1])
     np.testing.assert_allclose(doubled.pair_factors_, fitted.pair_factors_, atol=1e-5)
 
 
@@ -108,7 +109,7 @@ def test_unknown_queries_get_the_mean_of_the_base_and_are_counted(sessions, form
     vectors = rng.normal(size=(120, 3)), rng.normal(size=(120, 3))
     forms = {"dense": (base, base), "sparse": (csr_array(base), base), "vectors": (vectors, vectors[0] @ vectors[1].T)}
     given, table = forms[form]
-    fitted = StructuredReranker(given, **SMALL | {"epochs": 1}).fit(*train)
+    fitted = make_reranker(given, **SMALL | {"epochs": 1}).fit(*train)
     with pytest.raises(ValueError, match="queries: expected row numbers below 120, the base's rows, found 500"):
         fitted.rank([3, 500])
     with pytest.warns(UserWarning, match="queries: 2 of 3 ids are no rows of the base and get the mean .*: 500"):
@@ -138,7 +139,7 @@ def test_unknown_queries_get_the_mean_of_the_base_and_are_counted(sessions, form
 def test_gaps_that_float32_does_not_have_are_named(sessions, change, message):
     base, train, _ = sessions
     with pytest.raises(ValueError, match=message):
-        StructuredReranker(change(base), **SMALL).fit(*train)
+        make_reranker(change(base), **SMALL).fit(*train)
 
 
 @pytest.mark.parametrize("change", [(1e-300, 0.0), (1e-9, 1.0), (1e-5, 100.0)])
@@ -147,12 +148,12 @@ def test_rows_that_float32_cannot_tell_apart_are_counted(sessions, change):
     one = np.arange(120)[:, None] == np.unique(train[0])[3]
     rows = np.where(one, base * change[0] + change[1], base)
     with pytest.warns(UserWarning, match="base: float32 cannot tell the scores of 1 of .* rows apart, the first is 3"):
-        StructuredReranker(rows, **SMALL | {"epochs": 1}).fit(*train)
+        make_reranker(rows, **SMALL | {"epochs": 1}).fit(*train)
 
 
 def test_the_unit_of_the_base_does_not_matter(sessions, fitted):
     base, train, _ = sessions
-    small = StructuredReranker(base * 1e-25, stages=2, **SMALL).fit(*train)
+    small = make_reranker(base * 1e-25, stages=2, **SMALL).fit(*train)
     np.testing.assert_allclose(small.pair_factors_, fitted.pair_factors_, atol=1e-4)
     assert np.array_equal(small.rank([3, 4]).ids, fitted.rank([3, 4]).ids)
 
@@ -163,11 +164,11 @@ def test_a_scorer_of_strings_is_the_matrix_again(sessions, fitted, monkeypatch):
     scorer = Named(base, names, names)
     seen = np.unique(items)
     assert len(seen) == 120  # so that both catalogues are the same
-    named = StructuredReranker(scorer, stages=2, **SMALL).fit(names[queries], names[items])
+    named = make_reranker(scorer, stages=2, **SMALL).fit(names[queries], names[items])
     assert named.pair_factors_.tobytes() == fitted.pair_factors_.tobytes()
     assert named.recall(names[test_queries], names[test_items]) == fitted.recall(test_queries, test_items)
     # What is kept is asked for piece by piece as well.
-    monkeypatch.setattr("slatewise.latent.base_scores.MOST_SCORES", 50 * 120)
+    monkeypatch.setattr("slatewise.factors.base_scores.MOST_SCORES", 50 * 120)
     scorer.largest = 0
     assert named.recall(names[test_queries], names[test_items], stage=0) == fitted.recall(
         test_queries, test_items, stage=0
@@ -177,7 +178,7 @@ def test_a_scorer_of_strings_is_the_matrix_again(sessions, fitted, monkeypatch):
     # A table that is too large to keep is asked for block by block, with the same result.
     monkeypatch.setattr("slatewise.latent.base_scorer.MOST_KEPT", 0)
     scorer.largest = 0
-    again = StructuredReranker(scorer, stages=2, n_jobs=2, **SMALL).fit(names[queries], names[items])
+    again = make_reranker(scorer, stages=2, n_jobs=2, **SMALL).fit(names[queries], names[items])
     assert scorer.largest <= 128
     assert again.pair_factors_.tobytes() == fitted.pair_factors_.tobytes()
 
@@ -185,14 +186,14 @@ def test_a_scorer_of_strings_is_the_matrix_again(sessions, fitted, monkeypatch):
 def test_a_sparse_matrix_is_the_dense_one(sessions, monkeypatch):
     base, train, test = sessions
     counts = csr_array(np.where(base > 1.0, base, 0.0))
-    dense = StructuredReranker(counts.toarray(), **SMALL).fit(*train)
+    dense = make_reranker(counts.toarray(), **SMALL).fit(*train)
     assert dense.n_stages_ == 1
     asked = []
     whole = csr_array.toarray
     monkeypatch.setattr(csr_array, "toarray", lambda rows: asked.append(rows.shape) or whole(rows))
-    monkeypatch.setattr("slatewise.latent.base_scores.MOST_SCORES", 5 * 120)
+    monkeypatch.setattr("slatewise.factors.base_scores.MOST_SCORES", 5 * 120)
     for sparse in (counts, counts.tocsc(), coo_matrix(counts)):
-        again = StructuredReranker(sparse, **SMALL).fit(*train)
+        again = make_reranker(sparse, **SMALL).fit(*train)
         np.testing.assert_allclose(again.pair_factors_, dense.pair_factors_, atol=1e-4)
         assert again.recall(*test, stage=0) == dense.recall(*test, stage=0)
     assert max(rows for rows, _ in asked) <= 5  # never whole
@@ -201,7 +202,7 @@ def test_a_sparse_matrix_is_the_dense_one(sessions, monkeypatch):
 def test_entries_stored_twice_are_added():
     twice = csr_array((np.array([1, 2, 1, 1]), np.array([1, 1, 2, 0]), np.array([0, 2, 3, 4])), shape=(3, 3))
     settings = SMALL | {"epochs": 1, "validation_fraction": 0.0}
-    reranker = StructuredReranker(twice, **settings).fit([0, 1, 2], [1, 2, 0])
+    reranker = make_reranker(twice, **settings).fit([0, 1, 2], [1, 2, 0])
     assert reranker.rank([0], k=1, stage=0).scores * reranker.base_unit_ == pytest.approx(3.0)
     assert len(twice.data) == 4  # the caller's matrix stays as it was
 
@@ -216,8 +217,8 @@ def test_factors_of_other_libraries_are_the_matrix_of_their_products(sessions, t
     base, train, test = sessions
     counts = csr_array(np.maximum(base, 0.0))
     for vectors in factorised(counts):
-        dense = StructuredReranker(vectors[0] @ vectors[1].T, **SMALL).fit(*train)
-        reranker = StructuredReranker(vectors, **SMALL).fit(*train)
+        dense = make_reranker(vectors[0] @ vectors[1].T, **SMALL).fit(*train)
+        reranker = make_reranker(vectors, **SMALL).fit(*train)
         assert reranker.base_unit_ == pytest.approx(dense.base_unit_, rel=1e-5)
         assert reranker.recall(*test, stage=0) == dense.recall(*test, stage=0)
         assert reranker.recall(*test)[10] > reranker.recall(*test, stage=0)[10]
@@ -238,7 +239,7 @@ def test_a_model_of_implicit_is_a_base(sessions):
     base, train, test = sessions
     model = als.AlternatingLeastSquares(factors=8, iterations=5, num_threads=1, random_state=0)
     model.fit(csr_matrix(np.maximum(base, 0.0).astype(np.float32)), show_progress=False)
-    reranker = StructuredReranker((model.user_factors, model.item_factors), **SMALL).fit(*train)
+    reranker = make_reranker((model.user_factors, model.item_factors), **SMALL).fit(*train)
     ids = reranker.rank([3], k=5, stage=0).ids
     theirs = model.recommend(3, csr_matrix((1, 120), dtype=np.float32), N=5, filter_already_liked_items=False)[0]
     assert ids[0].tolist() == theirs.tolist()
@@ -248,11 +249,11 @@ def test_a_model_of_implicit_is_a_base(sessions):
 def test_a_latent_ranker_is_a_base(sessions):
     _, (queries, items), test = sessions
     half, every = len(queries) // 2, np.arange(120)  # every item is there at least once
-    latent = LatentRanker(8, epochs=3, random_state=0).fit(
+    latent = make_latent(8, epochs=3, random_state=0).fit(
         np.append(queries[:half], every), np.append(items[:half], every)
     )
     assert len(latent.item_ids_) == 120
-    reranker = StructuredReranker(latent, **SMALL).fit(queries[half:], items[half:])
+    reranker = make_reranker(latent, **SMALL).fit(queries[half:], items[half:])
     assert reranker.rank([3, 77], k=5, stage=0).ids.tolist() == latent.rank([3, 77], k=5).ids.tolist()
     assert reranker.recall(*test, stage=0) == latent.recall(*test)
 
@@ -261,7 +262,7 @@ def test_a_base_of_numbers_does_not_serve_a_fit_with_other_ids(sessions):
     base, (queries, items), _ = sessions
     names = np.array([f"a{i:03d}" for i in range(120)])
     settings = SMALL | {"epochs": 1, "validation_fraction": 0.0}
-    named = StructuredReranker(Named(base, names, names), **settings).fit(names[queries], names[items])
+    named = make_reranker(Named(base, names, names), **settings).fit(names[queries], names[items])
     with pytest.raises(ValueError, match="base: expected scores of the 120 items of fit"):
         named.set_params(base=base).rank([3])
 
@@ -269,7 +270,7 @@ def test_a_base_of_numbers_does_not_serve_a_fit_with_other_ids(sessions):
 def test_threads_change_no_bit(sessions, fitted):
     base, train, _ = sessions
     for n_jobs in (1, 2):
-        again = StructuredReranker(base, stages=2, n_jobs=n_jobs, **SMALL).fit(*train)
+        again = make_reranker(base, stages=2, n_jobs=n_jobs, **SMALL).fit(*train)
         assert again.pair_factors_.tobytes() == fitted.pair_factors_.tobytes()
 
 
@@ -278,12 +279,12 @@ def test_only_the_ratio_of_weights_counts(sessions, weight):
     base, train, _ = sessions
     settings = SMALL | {"epochs": 1, "validation_fraction": 0.0}
     fits = [
-        StructuredReranker(base, **settings).fit(*train, np.full(len(train[0]), size)).pair_factors_
+        make_reranker(base, **settings).fit(*train, np.full(len(train[0]), size)).pair_factors_
         for size in (1.0, weight)
     ]
     np.testing.assert_array_equal(*fits)
     some = np.where(train[0] == 3, 1e-30, 1.0)
-    assert np.isfinite(StructuredReranker(base, **settings).fit(*train, some).pair_factors_).all()
+    assert np.isfinite(make_reranker(base, **settings).fit(*train, some).pair_factors_).all()
 
 
 def test_a_stage_that_does_not_help_is_left_out(sessions):
@@ -291,7 +292,7 @@ def test_a_stage_that_does_not_help_is_left_out(sessions):
     perfect = np.zeros(base.shape)
     np.add.at(perfect, (queries, items), 1.0)
     with pytest.warns(UserWarning, match="stages: 0 of 3 are kept: the next one did not raise the recall"):
-        reranker = StructuredReranker(perfect, stages=3, **SMALL | {"base_scale": 500.0}).fit(queries, items)
+        reranker = make_reranker(perfect, stages=3, **SMALL | {"base_scale": 500.0}).fit(queries, items)
     assert reranker.n_stages_ == 0
     assert reranker.recall(test_queries, test_items) == reranker.recall(test_queries, test_items, stage=0)
 
@@ -304,10 +305,10 @@ def test_an_indefinite_pair_term_can_say_not_together(tmp_path):
     queries = rng.integers(0, 40, 1500)
     items = 2 * rng.integers(0, 20, 1500) + 1 - kind[queries]
     settings = SMALL | {"k": 5, "learning_rate": 0.3, "max_norm": 4.0, "base_scale": 0.2, "epochs": 15}
-    pairs = ("gram", "bilinear", "both")
-    fitted = {pair: StructuredReranker(base, pair=pair, **settings).fit(queries, items) for pair in pairs}
+    pairs = ("semidefinite", "bilinear", "both")
+    fitted = {pair: make_reranker(base, pair=pair, **settings).fit(queries, items) for pair in pairs}
     recall = {pair: reranker.recall(queries, items, (20,))[20] for pair, reranker in fitted.items()}
-    assert recall["gram"] < 0.7
+    assert recall["semidefinite"] < 0.7
     for pair in ("bilinear", "both"):
         assert recall[pair] > 0.95
         fitted[pair].save(tmp_path / "model.safetensors")
@@ -319,7 +320,7 @@ def test_epochs_are_reported_and_without_held_out_pairs_all_are_run(sessions):
     base, train, _ = sessions
     reports = []
     settings = SMALL | {"validation_fraction": 0.0, "epochs": 3, "callbacks": [reports.append]}
-    reranker = StructuredReranker(base, **settings).fit(*train)
+    reranker = make_reranker(base, **settings).fit(*train)
     assert [(report.stage, report.epoch, report.recall) for report in reports] == [
         (1, 1, None),
         (1, 2, None),
@@ -352,9 +353,9 @@ def test_factors_that_do_not_fit_are_not_saved(fitted, tmp_path):
 
 
 def test_clone_and_parameters(sessions):
-    reranker = StructuredReranker(sessions[0], k=7)
+    reranker = make_reranker(sessions[0], k=7)
     again = clone(reranker)
-    assert again.get_params()["k"] == 7
+    assert again.get_params()["stages__k"] == 7
     with pytest.raises(NotFittedError):
         again.rank([1])
 
@@ -375,14 +376,14 @@ def test_clone_and_parameters(sessions):
         ({"base": csr_array(np.ones((120, 120), dtype=complex))}, "base: expected numbers, found dtype complex128"),
         ({"base": np.full((120, 120), np.nan)}, r"base: expected finite float32 numbers, found nan at \[0, 0\]"),
         ({"base": np.diag([1e300] * 120)}, r"base: expected finite float32 numbers, found 1e\+300 at \[0, 0\]"),
-        ({"pair": "any"}, "pair: expected one of gram, bilinear, both, found 'any'"),
-        ({"k": 0}, "k: expected a whole number from 1 to 1048576, found 0"),
-        ({"stages": True}, "stages: expected a whole number from 1 to 2147483647, found True"),
+        ({"pair": "any"}, "Stages.pair: expected one of semidefinite, bilinear, both, found 'any'"),
+        ({"k": 0}, "Stages.k: expected a whole number from 1 to 1048576, found 0"),
+        ({"stages": True}, "Stages.n: expected a whole number"),
         ({"batch_size": 0}, "batch_size: expected a whole number from 1 .* found 0"),
         ({"batch_size": "all"}, "batch_size: expected a whole number from 1 .* found 'all'"),
         ({"random_state": -1}, "random_state: expected None or a whole number from 0 .* found -1"),
         ({"base_scale": 0.0}, "base_scale: expected a finite float32 number > 0, found 0.0"),
-        ({"max_norm": np.inf}, "max_norm: expected a number > 0 and at most .*, found inf"),
+        ({"max_norm": np.inf}, "Stages.max_norm: expected a number > 0 and at most .*, found inf"),
         ({"validation_fraction": "some"}, "validation_fraction: expected a number from 0 to below 1, found 'some'"),
         ({"validation_fraction": 1.0}, "validation_fraction: expected a number from 0 to below 1, found 1.0"),
     ],
@@ -390,12 +391,12 @@ def test_clone_and_parameters(sessions):
 def test_bad_parameters_are_named(sessions, change, message):
     base, train, _ = sessions
     with pytest.raises(ValueError, match=message):
-        StructuredReranker(**{"base": base, **SMALL, **change}).fit(*train)
+        make_reranker(**{"base": base, **SMALL, **change}).fit(*train)
 
 
 def test_bad_ids_are_named(sessions, fitted):
     base, (queries, items), _ = sessions
-    reranker = StructuredReranker(base, **SMALL)
+    reranker = make_reranker(base, **SMALL)
     for arguments, message in [
         ((queries, items[:-1]), "items: expected one per query"),
         ((queries, np.where(items == 0, 120, items)), "items: expected column numbers below 120, .*, found 120"),
@@ -424,7 +425,7 @@ def test_a_catalogue_may_be_shorter_than_the_lists():
     rng = np.random.default_rng(0)
     queries, items = rng.integers(0, 6, 200), rng.integers(0, 4, 200)
     settings = SMALL | {"validation_fraction": 0.0, "epochs": 1}
-    reranker = StructuredReranker(rng.normal(size=(6, 4)), **settings).fit(queries, items)
+    reranker = make_reranker(rng.normal(size=(6, 4)), **settings).fit(queries, items)
     why = reranker.explain([1, 2], k=3)
     assert why.moved_by.shape == (2, 3, 4)
     np.testing.assert_allclose(why.score, reranker.rank([1, 2], k=3).scores, atol=1e-4)
@@ -435,7 +436,7 @@ def test_a_base_of_large_numbers_has_a_unit():
     base = np.where(np.eye(6), 3e38, -3e38)
     queries = np.repeat(np.arange(6), 20)
     settings = SMALL | {"epochs": 1, "validation_fraction": 0.0}
-    reranker = StructuredReranker(base, **settings).fit(queries, np.roll(queries, 7))
+    reranker = make_reranker(base, **settings).fit(queries, np.roll(queries, 7))
     assert reranker.base_unit_ == pytest.approx(3e38, rel=1e-6)
     assert np.isfinite(reranker.rank([1], k=6).scores).all()
 
@@ -448,57 +449,30 @@ def test_a_scorer_that_returns_another_shape_is_told(sessions):
             return np.zeros(len(queries))
 
     with pytest.raises(ValueError, match=r"base: expected scores of shape \(\d+, \d+\) \(queries, items\), found"):
-        StructuredReranker(Wrong(), **SMALL).fit(*train)
+        make_reranker(Wrong(), **SMALL).fit(*train)
 
 
 def test_parameters_set_after_fit_change_no_answer(sessions, fitted, tmp_path):
     base, _, _ = sessions
     fitted.save(tmp_path / "model.safetensors")
-    again = load(tmp_path / "model.safetensors").set_params(base=base, k=3, n_components=4, pair="bilinear")
+    again = load(tmp_path / "model.safetensors").set_params(
+        base=base, stages__k=3, n_components=4, stages__pair="bilinear"
+    )
     np.testing.assert_array_equal(again.rank([3, 77]).scores, fitted.rank([3, 77]).scores)
     np.testing.assert_array_equal(again.explain([3]).moved_by, fitted.explain([3]).moved_by)
-
-
-class Former:
-    """A scorer as those of 0.1 were."""
-
-    def __init__(self, table):
-        self.table = table
-
-    def score(self, queries, items):
-        return self.table[np.ix_(queries, items)]
-
-
-def test_a_scorer_of_before_is_asked_with_a_warning(sessions, fitted):
-    base, train, _ = sessions
-    with pytest.warns(DeprecationWarning, match=r"base: score\(queries, items\) of Former is no longer asked for"):
-        former = StructuredReranker(Former(base), stages=2, **SMALL).fit(*train)
-    assert former.pair_factors_.tobytes() == fitted.pair_factors_.tobytes()
-    with pytest.warns(DeprecationWarning, match="call it scores"):
-        assert former.rank([3], k=4).ids.tolist() == fitted.rank([3], k=4).ids.tolist()
-
-
-@pytest.mark.parametrize("stage", [0, 1, None])
-def test_scores_are_those_that_rank_sorts_by(fitted, stage):
-    found = fitted.rank([3, 77], k=120, stage=stage)
-    table = fitted.scores([3, 77], fitted.item_ids_, stage)
-    np.testing.assert_allclose(np.take_along_axis(table, found.ids, axis=1), found.scores, atol=1e-5)
-    np.testing.assert_allclose(fitted.scores([77], [5, 90, 5], stage), table[1:, [5, 90, 5]], atol=1e-5)
-    with pytest.warns(UserWarning, match="items: 1 of 2 ids were not seen in fit and have the score -inf"):
-        assert fitted.scores([3], [999, 5], stage, unknown="ignore")[0, 0] == -np.inf
 
 
 def test_a_reranker_can_be_the_base_of_another(sessions, fitted):
     _, train, _ = sessions
     settings = SMALL | {"epochs": 1, "validation_fraction": 0.0}
-    again = StructuredReranker(fitted, **settings).fit(*train)
+    again = make_reranker(fitted, **settings).fit(*train)
     np.testing.assert_array_equal(again.rank([3, 77], k=5, stage=0).ids, fitted.rank([3, 77], k=5).ids)
 
 
 def test_one_query_of_a_large_catalogue_has_the_list_it_has_among_many(fitted, monkeypatch):
     together = fitted.rank([3, 4, 5, 6, 7, 8], k=6)
-    monkeypatch.setattr("slatewise.latent.model.FEWEST_INDEXED", 1)
-    monkeypatch.setattr("slatewise.latent.cascade.ITEMS_PER_SHARE", 50)
+    monkeypatch.setattr("slatewise.factors.model.FEWEST_INDEXED", 1)
+    monkeypatch.setattr("slatewise.factors.cascade.ITEMS_PER_SHARE", 50)
     for row, query in enumerate(together.query_ids):
         alone = fitted.rank([query], k=6)
         np.testing.assert_array_equal(alone.ids[0], together.ids[row])

@@ -5,10 +5,10 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from slatewise.latent.cascade import Cascade
-from slatewise.latent.engine import Factors
-from slatewise.latent.queries import IdQueries
-from slatewise.latent.tables import Table
+from slatewise.factors.cascade import Cascade
+from slatewise.factors.engine import Factors
+from slatewise.factors.queries import IdQueries
+from slatewise.factors.tables import Table
 from slatewise_papers.bench.topk import N_COMPONENTS, K, vectors
 from slatewise_papers.bench.warp import factors_of, first_factors
 

@@ -9,10 +9,10 @@ import pytest
 from scipy.sparse import csr_array
 
 from slatewise import data, datasets
-from slatewise.latent.engine import Factors
-from slatewise.latent.pair_terms import Bilinear, Gram
-from slatewise.latent.queries import IdQueries
-from slatewise.latent.tables import Table
+from slatewise.factors.engine import Factors
+from slatewise.factors.pair_terms import Bilinear, Gram
+from slatewise.factors.queries import IdQueries
+from slatewise.factors.tables import Table
 from slatewise_papers import Reproduction, lasr_labels, reproduce
 from slatewise_papers.lasr_annotation import QUICK, choose, per_row, table_5
 from slatewise_papers.lasr_baselines import log_counts, nmf, one_vs_rest, popularity, rank_svm, rocchio, svd

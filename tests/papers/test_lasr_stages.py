@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from slatewise.latent.pair_terms import Bilinear
+from slatewise.factors.pair_terms import Bilinear
 from slatewise_papers.lasr_data import generated_music
 from slatewise_papers.lasr_lists import ranks_of
 from slatewise_papers.lasr_stages import Settings, choose_first, choose_next, quality, refit

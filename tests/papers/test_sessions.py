@@ -18,7 +18,7 @@ BRIEF = {"n_components": 4, "epochs": 1, "learning_rate": 0.3, "max_norm": 1.5}
 
 def small(name, method):
     """Fit what is learnt in many steps in few: whether it is any good is asked elsewhere."""
-    if name.startswith("LatentRanker"):
+    if name.startswith("SessionRanker"):
         grid = tuple({key: BRIEF.get(key, value) for key, value in given.items()} for given in method.grid)
         return method._replace(
             fit=partial(method.fit, **{key: value for key, value in BRIEF.items() if key not in method.grid[0]}),
@@ -69,7 +69,7 @@ def test_methods_and_figures(table, log):
     for name in set(METHODS) - {sessions.PEER, *not_run}:
         found = rows[f"{name} minus {sessions.PEER}"]
         assert all(found[f"{figure}_low"] <= found[figure] <= found[f"{figure}_high"] for figure in sessions.FIGURES)
-    assert rows["popularity"]["R@10"] < rows["SessionNeighbors() as it comes"]["R@10"]
+    assert rows["popularity"]["R@10"] < rows["SessionNeighbors() out of the box"]["R@10"]
 
 
 def test_a_method_that_cannot_be_run_is_listed(log, monkeypatch):

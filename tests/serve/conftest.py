@@ -13,7 +13,7 @@ import uvicorn
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 
-from slatewise import CStarRanker, LatentRanker, MarginRanker, MetricRanker, datasets, load
+from slatewise import CStarRanker, LatentFeatureRanker, LatentRanker, MarginRanker, MetricRanker, datasets, load
 from slatewise.serve.hearing import hear_warnings
 from slatewise.serve.limits import Limits
 from slatewise.serve.settings import Settings
@@ -54,7 +54,7 @@ def save_models(folder):
     models = {
         "plays": fit_plays(),
         "names": fit_plays(names=True),
-        "rows": LatentRanker(**SMALL).fit(X, rng.integers(0, 12, 60)),
+        "rows": LatentFeatureRanker(**SMALL).fit(X, rng.integers(0, 12, 60)),
         "tags": fit_scenes(),
         "documents": MarginRanker(C=1.0).fit(X, (X[:, 0] > 0).astype(int), qid=np.repeat(np.arange(6), 10)),
         "near": MetricRanker().fit(X, (X[:, 0] > 0).astype(int)),

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("slatewise.latent.session_neighbors", reason="this version has no rankers of sessions")
+pytest.importorskip("slatewise.sessions.neighbors", reason="this version has no rankers of sessions")
 
-from slatewise import CooccurrenceRanker, LatentRanker, SessionBlend, SessionNeighbors, datasets
+from slatewise import SessionCooccurrence, SessionNeighbors, SessionRanker, datasets
 from slatewise.cli.main import main
 from slatewise.serve.hearing import hear_warnings
+from tests.factors.flat import make_session_ranker
 from tests.serve.conftest import SMALL, make_asking
 from tests.serve.test_batching import ask_together
 from tests.serve.test_wrong import check_every_field
@@ -21,8 +22,7 @@ SWITCHES = [
     {"candidates": [1, 2, 3, 4, 5, 6, 7]},
     {"candidates": [[1, 2], [3, 4], [5, 6]]},
 ]
-OF_SESSIONS = "window" in LatentRanker().get_params()
-NAMES = ["neighbours", "counts", "both", *(["sums", "baskets", "people"] if OF_SESSIONS else [])]
+NAMES = ["neighbours", "counts", "both", "sums", "baskets", "people"]
 FIXED = {"decay": 0.8, "last_weight": 0.5, "repeat_weight": 2.0}
 
 
@@ -30,14 +30,13 @@ def fit_sessions():
     log = datasets.make_sessions(120, 20, random_state=0).sessions
     models = {
         "neighbours": SessionNeighbors(**FIXED).fit(log),
-        "counts": CooccurrenceRanker(**FIXED).fit(log),
-        "both": SessionBlend().fit(log),
+        "counts": SessionCooccurrence(**FIXED).fit(log),
+        "both": SessionRanker(None).fit(log),
     }
-    if OF_SESSIONS:
-        models["sums"] = LatentRanker(**SMALL, base=None).fit(log)
-        models["baskets"] = LatentRanker(**SMALL, base=None, window=None).fit(log)
-        people = np.random.default_rng(0).normal(size=(len(log), 2))
-        models["people"] = LatentRanker(**SMALL, base=None).fit(log, query_features=people)
+    models["sums"] = make_session_ranker(**SMALL, base=None).fit(log)
+    models["baskets"] = make_session_ranker(**SMALL, base=None, window=None).fit(log)
+    people = np.random.default_rng(0).normal(size=(len(log), 2))
+    models["people"] = make_session_ranker(**SMALL, base=None).fit(log, query_features=people)
     return models
 
 

@@ -128,16 +128,16 @@ def fit(
     system: Annotated[
         str,
         typer.Argument(
-            help="What to train: cstar, cstar-margin, metric, margin, matching, latent, sessions, neighbors, "
-            "cooccurrence, blend, feature."
+            help="What to train: cstar, cstar-margin, metric, margin, matching, latent, latent-features, sessions, "
+            "neighbors, cooccurrence, feature."
         ),
     ],
     data: Annotated[
         str,
         typer.Argument(
-            help="Rows with query ids, with labels (cstar: also CSV, JSON lines, Parquet; latent) or with classes "
-            "(metric), sessions or pairs (latent), sessions or CSV of events (sessions, neighbors, cooccurrence, "
-            "blend): a file, or the name of a data set, of which the training part is read."
+            help="Rows with query ids, with labels (cstar: also CSV, JSON lines, Parquet; latent-features) or classes "
+            "(metric), sessions or pairs (latent), sessions or CSV of events (sessions, neighbors, "
+            "cooccurrence): a file, or the name of a data set, of which the training part is read."
         ),
     ],
     out: Annotated[Path, typer.Option(help="The model file to write (.safetensors).")],

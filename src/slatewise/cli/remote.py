@@ -146,14 +146,16 @@ def _examples(remote: Remote, task: Any, data: str, top: int) -> Run:
     return _run(np.arange(len(X)), list(remote.answers("rank", X.tolist(), k=min(top, n_rows))))
 
 
+def _features(remote: Remote, task: Any, data: str, top: int) -> Run:
+    rows = _label_rows(remote, data, NO_TAGS)
+    found = list(remote.answers("rank", _dense(rows), k=min(top, int(remote.about["n_items"]))))
+    for one in found:
+        one["ids"] = rows.label_names[one["ids"]].tolist()
+    return _run(np.arange(len(found)), found)
+
+
 def _catalogue(remote: Remote, task: Any, data: str, top: int) -> Run:
     k = min(top, int(remote.about["n_items"]))
-    if remote.about["queries"] == "rows":
-        rows = _label_rows(remote, data, NO_TAGS)
-        found = list(remote.answers("rank", _dense(rows), k=k))
-        for one in found:
-            one["ids"] = rows.label_names[one["ids"]].tolist()
-        return _run(np.arange(len(found)), found)
     asked = np.unique(read_queries(data, task.columns, Part.TEST).astype(np.str_))
     whole = remote.about["ids"] == "whole numbers"
     queries: list[Any] = [int(one) for one in asked if _WHOLE.fullmatch(one)] if whole else asked.tolist()
@@ -240,6 +242,7 @@ _READERS: dict[str, tuple[str, Callable[[Remote, Any, str, int], Run]]] = {
     "BestFeatureRanker": ("feature", _documents),
     "CStarMarginRanker": ("cstar-margin", _labels),
     "CStarRanker": ("cstar", _labels),
+    "LatentFeatureRanker": ("latent-features", _features),
     "LatentRanker": ("latent", _catalogue),
     "MarginRanker": ("margin", _documents),
     "MatchingRanker": ("matching", _documents),

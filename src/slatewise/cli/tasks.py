@@ -17,15 +17,16 @@ from scipy.sparse import csr_array, issparse
 
 from slatewise import (
     BestFeatureRanker,
-    CooccurrenceRanker,
     CStarMarginRanker,
     CStarRanker,
+    LatentFeatureRanker,
     LatentRanker,
     MarginRanker,
     MatchingRanker,
     MetricRanker,
-    SessionBlend,
+    SessionCooccurrence,
     SessionNeighbors,
+    SessionRanker,
     datasets,
     metrics,
 )
@@ -164,9 +165,7 @@ class Task(ABC):
     def of_events(self, events: EventColumns) -> Self:
         """Return the task that reads tables of events like this; most have none."""
         if events != NO_EVENTS:
-            raise ValueError(
-                f"{EVENT_OPTIONS}: expected with sessions, of fit sessions, neighbors, cooccurrence and blend"
-            )
+            raise ValueError(f"{EVENT_OPTIONS}: expected with sessions, of fit sessions, neighbors and cooccurrence")
         return self
 
     def showing(self, shown: Showing) -> Self:
@@ -326,7 +325,7 @@ class ExampleTask(Task):
 
 @dataclass(frozen=True)
 class CatalogueTask(Task):
-    """Pairs of a query and an item, or rows with sets of labels, which are then the items: each ranks all items."""
+    """Pairs of a query and an item: each query ranks all items."""
 
     columns: PairColumns = UNSAID
     shown: Showing = EVERYTHING
@@ -337,44 +336,32 @@ class CatalogueTask(Task):
         return replace(self, columns=columns)
 
     def showing(self, shown: Showing) -> Self:
-        """Return the task that shows such items only; to rows of features it shows all."""
+        """Return the task that shows such items only."""
         return replace(self, shown=shown)
 
     def fit(self, estimator: Any, data: str, **run: Any) -> None:
-        """Fit on observed pairs, or on features of the queries."""
+        """Fit on observed pairs."""
         if has_labels(data):
-            super().reading(self.columns)
-            rows = read_labels(data, part=Part.TRAIN)
-            estimator.fit(rows.X, rows.Y, **run)
-            return
+            raise ValueError(f"{data}: expected pairs, or sessions, found rows with labels: fit latent-features")
         pairs = read_interactions(data, self.columns, Part.TRAIN)
         estimator.fit(pairs.queries, pairs.items, pairs.weights, **run)
 
     def run(self, model: Any, data: str, top: int) -> Run:
-        """Rank the items for every query of the data that the model knows; rows of features are named from 0."""
-        if model.by_features_:
-            rows = self._rows(model, data, require_labels=False)
-            found = model.rank(rows.X, min(top, len(model.item_ids_)))
-            return replace(found, ids=rows.label_names[found.ids]).to_run()
+        """Rank the items for every query of the data that the model knows."""
         queries = read_queries(data, self.columns, Part.TEST).astype(np.str_)
         return self._ranked(model, data, queries, top, "get no list")
 
     def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
         """Measure where the items observed with a query stand, among its best ``DEEPEST``; without a list they miss."""
-        if model.by_features_:
-            rows = self._rows(model, data)
-            scores, relevance = model.scores(rows.X, model.item_ids_), rows.Y.toarray()
-            return [measure(relevance, scores, ids=rows.label_names) for measure in measures]
         observed = self._observed(data)
         run = self._ranked(model, data, observed.qid, DEEPEST, "count as misses")
         return list(metrics.evaluate_run(measures, run, observed, missing="zero").values())
 
     def judgements(self, data: str, catalogue: str | None) -> Judgements:
         """Return the items observed with each query, all of which count; or the labels of rows, named from 0."""
-        _without(catalogue)
         if has_labels(data):
-            super().reading(self.columns)
-            return Judgements(_labels_of_rows(data))
+            return FeatureTask(self.estimator).judgements(data, catalogue)
+        _without(catalogue)
         return Judgements(self._observed(data), missing="zero")
 
     def _observed(self, data: str) -> Qrels:
@@ -382,12 +369,6 @@ class CatalogueTask(Task):
         both = np.stack([pairs.queries.astype(np.str_), pairs.items.astype(np.str_)], axis=1)
         queries, items = np.unique(both, axis=0).T
         return Qrels(queries, items, np.ones(len(items), dtype=np.int64))
-
-    def _rows(self, model: Any, data: str, require_labels: bool = True) -> MultiLabel:
-        super().reading(self.columns)
-        super().showing(self.shown)
-        n_items = len(model.item_ids_)
-        return read_labels(data, model.n_features_in_, n_items, Part.TEST, require_labels=require_labels)
 
     def _ranked(self, model: Any, data: str, asked: Strings, top: int, otherwise: str) -> Run:
         """Rank for the queries that the model knows, and say what happens to the others."""
@@ -401,6 +382,37 @@ class CatalogueTask(Task):
             warnings.warn(f"{data}: {what} and {otherwise}", stacklevel=2)
         switches = Switches.read(self.shown, model.item_ids_, queries, self.columns.header).of(queries)
         return model.rank(queries, min(top, len(model.item_ids_)), **switches).to_run()
+
+
+@dataclass(frozen=True)
+class FeatureTask(Task):
+    """Rows with sets of labels, which are the items: each row ranks all items."""
+
+    def fit(self, estimator: Any, data: str, **run: Any) -> None:
+        """Fit on rows of features and their items."""
+        rows = read_labels(data, part=Part.TRAIN)
+        estimator.fit(rows.X, rows.Y, **run)
+
+    def run(self, model: Any, data: str, top: int) -> Run:
+        """Rank the items for every row; rows are named from 0."""
+        rows = self._rows(model, data, require_labels=False)
+        found = model.rank(rows.X, min(top, len(model.item_ids_)))
+        return replace(found, ids=rows.label_names[found.ids]).to_run()
+
+    def evaluate(self, model: Any, data: str, measures: Sequence[metrics.Measure]) -> list[float]:
+        """Measure how the items of every row are ranked."""
+        rows = self._rows(model, data)
+        scores, relevance = model.scores(rows.X, model.item_ids_), rows.Y.toarray()
+        return [measure(relevance, scores, ids=rows.label_names) for measure in measures]
+
+    def judgements(self, data: str, catalogue: str | None) -> Judgements:
+        """Return the labels of rows, named from 0."""
+        _without(catalogue)
+        return Judgements(_labels_of_rows(data))
+
+    def _rows(self, model: Any, data: str, require_labels: bool = True) -> MultiLabel:
+        n_items = len(model.item_ids_)
+        return read_labels(data, model.n_features_in_, n_items, Part.TEST, require_labels=require_labels)
 
 
 @dataclass(frozen=True)
@@ -489,17 +501,17 @@ DEEPEST = 1000
 MOST_JUDGEMENTS = 20_000_000
 """Pairs of one class that are written out to measure a run: some GB."""
 TASKS: dict[str, Task] = {
-    "blend": SessionTask(SessionBlend),
-    "cooccurrence": SessionTask(CooccurrenceRanker),
+    "cooccurrence": SessionTask(SessionCooccurrence),
     "cstar": LabelTask(CStarRanker, takes_unknown=True),
     "cstar-margin": LabelTask(CStarMarginRanker),
     "feature": DocumentTask(BestFeatureRanker),
     "latent": CatalogueTask(LatentRanker),
+    "latent-features": FeatureTask(LatentFeatureRanker),
     "margin": DocumentTask(MarginRanker),
     "matching": DocumentTask(MatchingRanker),
     "metric": ExampleTask(MetricRanker),
     "neighbors": SessionTask(SessionNeighbors),
-    "sessions": SessionTask(LatentRanker),
+    "sessions": SessionTask(SessionRanker),
 }
 
 
@@ -521,8 +533,6 @@ def run_of(estimator: Any, checkpoint: Path | None) -> dict[str, Any]:
 
 def task_of(model: object) -> Task:
     """Return the task of a loaded model."""
-    if isinstance(model, LatentRanker) and model.window_ != 0:
-        return TASKS["sessions"]
     for task in TASKS.values():
         if task.estimator is type(model):
             return task

@@ -117,12 +117,6 @@ class QueriesOfCatalogue:
         from slatewise.data.parquet import row_groups
 
         del executor
-        if model.by_features_ or model.window_ != 0:
-            kind = "features" if model.by_features_ else "sessions or baskets"
-            raise ValueError(
-                f"model: expected a LatentRanker of query ids on a cluster, found one of {kind}: rank on one machine, "
-                "without a cluster"
-            )
         found = groups_of(paths, "query")
         for path in dict.fromkeys(group.path for group in found):
             asked = ids_of(row_groups(path).nothing["query"], path, 0)

@@ -46,7 +46,7 @@ class SavedEstimator(CallbackSupport, BaseEstimator):
     _not_saved: ClassVar[tuple[str, ...]] = ("callbacks", "checkpoint", "n_jobs")
     """Parameters of a run, not of the model: neither written to a file nor taken from one."""
     _parts: ClassVar[tuple[str, ...]] = ()
-    """Attributes that are fitted estimators, or None: their files are inside this one's. Their own parts have none."""
+    """Attributes that are fitted estimators, absent where a model has none: their files are inside this one's."""
     _file_version: ClassVar[int] = 1
     """Which form of ``_learned`` a file has, counted up where that changes: ``load`` reads the present one only."""
     model_card_: ModelCard
@@ -79,7 +79,7 @@ class SavedEstimator(CallbackSupport, BaseEstimator):
             if not isinstance(value, SavedEstimator)
         }
         for part in self._parts:
-            fitted: SavedEstimator | None = getattr(self, part)
+            fitted: SavedEstimator | None = getattr(self, part, None)
             own = None if fitted is None else fitted._state()
             values[part] = None if own is None else described(own)
             arrays.update({} if own is None else {f"{part}.{name}": array for name, array in own.arrays.items()})
@@ -90,6 +90,7 @@ class SavedEstimator(CallbackSupport, BaseEstimator):
     def _from_state(cls, state: ModelState, name: str) -> Self:
         """Build the estimator that a model file describes; ``name`` is the file's, for messages."""
         parts = {part: take_part(state, part, name) for part in cls._parts}
+        parts = {part: fitted for part, fitted in parts.items() if fitted is not None}
         found: dict[str, Any] = {**state.values, **state.arrays}
         expected = {*cls._learned, "n_features_in_"}
         if (expected - cls._optional) - found.keys() or found.keys() - expected - set(_OPTIONAL):

@@ -1,1 +1,1 @@
-"""Latent factors over whole catalogues, and stages of learned structure (Weston, Blitzer 2012)."""
+"""Latent structured ranking of pairs (Weston, Blitzer 2012), and a reranker for any scorer."""

@@ -16,15 +16,17 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.core.ids import Ids, check_ids
 from slatewise.core.sparse import sparse_rows
-from slatewise.latent.base_scores import BaseScores, pieces
-from slatewise.latent.input import Ids, LatentPairs, Unknown, as_singles, check_ids, check_pairs
-from slatewise.latent.tables import Ints, Singles
+from slatewise.factors.base_scores import BaseScores, pieces
+from slatewise.factors.tables import Ints, Singles, as_singles
+from slatewise.latent.pairs import IdPairs, id_pairs
+from slatewise.recommend.ids import Unknown
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -77,37 +79,22 @@ def numbered(base: Any) -> Numbered | None:
     return _Dense(table)
 
 
-def _scorer(base: Any, warn: bool = False) -> Scorer | None:
+def _scorer(base: Any) -> Scorer | None:
     """Return the method of an object that scores ids; None where it has none."""
-    scores, former = getattr(base, "scores", None), getattr(base, "score", None)
-    if callable(scores):
-        return scores
-    if not callable(former):
-        return None
-    if warn:
-        warnings.warn(
-            f"base: score(queries, items) of {type(base).__name__} is no longer asked for from 0.3 on: "
-            "call it scores(queries, items); see the page 'Moving to 0.2'",
-            DeprecationWarning,
-            stacklevel=4,
-        )
-    return former
+    scores = getattr(base, "scores", None)
+    return scores if callable(scores) else None
 
 
-def pairs_for(base: Any, queries: Any, items: Any, sample_weight: ArrayLike | None) -> LatentPairs:
+def pairs_for(base: Any, queries: Any, items: Any, sample_weight: ArrayLike | None) -> IdPairs:
     """Number pairs of ids; a base whose ids are numbers brings its whole catalogue with it."""
     query_ids, item_ids, table = check_ids("queries", queries), check_ids("items", items), numbered(base)
     if table is None:
-        return check_pairs(query_ids, item_ids, sample_weight, _no_features)
+        return id_pairs(query_ids, item_ids, sample_weight)
     n_queries, n_items = table.shape
     check_numbers("queries", "row", query_ids, n_queries)
     check_numbers("items", "column", item_ids, n_items)
-    pairs = check_pairs(query_ids, item_ids, sample_weight, _no_features)
+    pairs = id_pairs(query_ids, item_ids, sample_weight)
     return replace(pairs, items=pairs.item_ids[pairs.items], item_ids=np.arange(n_items))
-
-
-def _no_features(queries: Any) -> NoReturn:
-    raise ValueError("queries: expected ids, found features")
 
 
 def rows_of(base: Any, query_ids: Ids, item_ids: Ids, unknown: Unknown = "error") -> BaseScores:
@@ -125,7 +112,7 @@ def rows_of(base: Any, query_ids: Ids, item_ids: Ids, unknown: Unknown = "error"
             check_numbers("queries", "row", query_ids, n_queries)
             return table.of(query_ids)
         return _or_mean(table, query_ids)
-    scorer = _OfScorer(cast("Scorer", _scorer(base, warn=True)), query_ids, item_ids, Lock())
+    scorer = _OfScorer(cast("Scorer", _scorer(base)), query_ids, item_ids, Lock())
     if len(query_ids) * len(item_ids) > MOST_KEPT:
         return scorer
     scores, places = np.empty((len(query_ids), len(item_ids)), dtype=np.float32), np.arange(len(query_ids))

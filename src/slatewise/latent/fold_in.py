@@ -30,23 +30,18 @@ MOST_STEPS, STEPS_PER_CHECK = 1000, 10
 _SCORES_PER_BLOCK = 1 << 21
 
 
-class FoldedQueries(np.ndarray[Any, np.dtype[np.floating[Any]]]):
-    """Rows of U for queries that training never saw, (queries, n): an array by whose type a ranker tells it from ids.
+@dataclass(frozen=True, eq=False)
+class FoldedQueries:
+    """Queries that training never saw, as :meth:`slatewise.LatentRanker.fold_in` returns them for ``rank``."""
 
-    Parts of it, and rows put together, are of this type too. Files of arrays forget it:
-    ``np.load(path).view(FoldedQueries)`` says it again.
+    vectors: NDArray[np.float32]
+    """(queries, n), a row of U each."""
 
-    Examples
-    --------
-    >>> rows = np.zeros((3, 2), dtype=np.float32).view(FoldedQueries)
-    >>> type(rows[:2]).__name__, type(np.concatenate([rows, rows])).__name__
-    ('FoldedQueries', 'FoldedQueries')
-    """
+    def __len__(self) -> int:
+        return len(self.vectors)
 
-    @property
-    def __array_priority__(self) -> float:
-        """What NumPy puts together has the type of the highest."""
-        return 1.0
+    def __getitem__(self, rows: slice | NDArray[np.int64]) -> FoldedQueries:
+        return FoldedQueries(self.vectors[rows])
 
 
 @dataclass(frozen=True, eq=False)

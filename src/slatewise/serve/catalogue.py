@@ -1,4 +1,4 @@
-"""The doors of rankers of a whole catalogue: LatentRanker and the rankers of sessions.
+"""The doors of rankers of a whole catalogue: LatentRanker, LatentFeatureRanker and the rankers of sessions.
 
 Queries are ids, sessions (lists of items, oldest first) or rows of features, as fit saw them; of a ranker of ids a list
 of items is a basket, which is folded in. Which switches there are, ``rank`` of the estimator says.
@@ -36,6 +36,9 @@ from slatewise.serve.fields import (
     whole,
 )
 from slatewise.serve.limits import Limits
+
+_EXPLAINED = ("LatentFeatureRanker", "LatentRanker", "SessionRanker")
+"""Rankers whose scores have parts, where they have factors."""
 
 
 class Moved(msgspec.Struct, frozen=True):
@@ -209,24 +212,27 @@ class Catalogue:
     """Of the items."""
     limits: Limits
     n_context: int = 0
-    """How many features of whoever asks fit had, beside sessions."""
+    """How many features of the queries fit had, beside sessions."""
 
     @classmethod
     def of(cls, ranker: Any, limits: Limits) -> Catalogue:
         """Find out what the queries of a ranker are."""
         items = KnownIds(ranker.item_ids_)
-        learned = cast("dict[str, Any]", vars(ranker))
-        if learned.get("by_features_", False):
-            return cls(ranker, FeatureQueries(ranker.n_features_in_, limits), items, limits)
-        if learned.get("window_", 0) == 0 and "query_ids_" in learned:
-            return cls(ranker, IdQueries(ranker, KnownIds(ranker.query_ids_), items, limits), items, limits)
-        n_context = ranker.n_features_in_ - 1 if "query_factors_" in learned else 0
+        match type(ranker).__name__:
+            case "LatentFeatureRanker":
+                return cls(ranker, FeatureQueries(ranker.n_features_in_, limits), items, limits)
+            case "LatentRanker":
+                return cls(ranker, IdQueries(ranker, KnownIds(ranker.query_ids_), items, limits), items, limits)
+            case "SessionRanker":
+                n_context = ranker.n_query_features_
+            case _:
+                n_context = 0
         return cls(ranker, SessionQueries(ranker.item_ids_, items, limits), items, limits, n_context)
 
     def doors(self) -> Doors:
         """Return the doors that the methods of the ranker open."""
         doors = [self._rank(), self._scores()]
-        if "explain" in dir(self.ranker):
+        if type(self.ranker).__name__ in _EXPLAINED and "item_factors_" in vars(self.ranker):
             doors.append(self._explain())
         return {door.name: door for door in doors}
 
@@ -342,7 +348,8 @@ class Catalogue:
 
     def _checked_parts(self, request: Request) -> Asked:
         """Check a request for explanations, which name what moved every item."""
-        n_parts = 1 + (len(self.ranker.position_weights_) + 1 if self.ranker.n_stages_ > 1 else 0)
+        has_lists = type(self.ranker).__name__ != "SessionRanker" and self.ranker.n_stages_ > 1
+        n_parts = 1 + (len(self.ranker.position_weights_) + 1 if has_lists else 0)
         check_numbers(self.limits, "k", len(request.queries), request.k * n_parts)
         return self._checked_lists(request)
 

@@ -17,13 +17,14 @@ KINDS: dict[str, Callable[[Any, Limits], Doors]] = {
     "BestFeatureRanker": document_doors,
     "CStarMarginRanker": label_doors,
     "CStarRanker": label_doors,
-    "CooccurrenceRanker": catalogue_doors,
+    "SessionCooccurrence": catalogue_doors,
+    "LatentFeatureRanker": catalogue_doors,
     "LatentRanker": catalogue_doors,
     "MarginRanker": document_doors,
     "MatchingRanker": document_doors,
     "MetricRanker": example_doors,
-    "SessionBlend": catalogue_doors,
     "SessionNeighbors": catalogue_doors,
+    "SessionRanker": catalogue_doors,
 }
 
 

@@ -6,7 +6,7 @@ same ten in. The ranker on a base has the same factors over a blend of generated
 ten items of one of these clusters, so that there are neighbours to find.
 
 ``python -m slatewise_papers.bench.bag --lastfm`` times a fit on all sessions of lastfm1k (of SLATEWISE_DATA): three
-epochs of sums of items with steps and norm given, and with ``--auto`` a ranker as it comes, ``LatentRanker()``.
+epochs of sums of items with steps and norm given, and with ``--auto`` the default ranker, ``SessionRanker()``.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ from typing import Any
 
 import numpy as np
 
-from slatewise import LatentRanker, SessionBlend, datasets
+from slatewise import LatentRanker, SessionRanker, datasets
 from slatewise.core.executor import Executor, one_blas_thread
 from slatewise.data.records import Sessions
 from slatewise.datasets.records import SessionSet
-from slatewise.latent.bags import AgeWeights, learned_from
-from slatewise.latent.base_levels import N_KNOTS
-from slatewise.latent.blocked import BlockedEngine
-from slatewise.latent.engine import Factors
-from slatewise.latent.negatives import WholeCatalogue
-from slatewise.latent.pairs import TrainingPairs
-from slatewise.latent.queries import BagQueries, IdQueries
-from slatewise.latent.rank_weights import rank_weights
-from slatewise.latent.settings import DROPOUT
-from slatewise.latent.stages import Shape
-from slatewise.latent.tables import Ints, Singles, aligned_zeros, padded
+from slatewise.factors.bags import AgeWeights, learned_from
+from slatewise.factors.base_levels import N_KNOTS
+from slatewise.factors.blocked import BlockedEngine
+from slatewise.factors.engine import Factors
+from slatewise.factors.negatives import WholeCatalogue
+from slatewise.factors.pairs import TrainingPairs
+from slatewise.factors.queries import BagQueries, IdQueries
+from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.settings import Factors as FactorSettings
+from slatewise.factors.stages import Shape
+from slatewise.factors.tables import Ints, Singles, aligned_zeros, padded
+from slatewise.sessions.blend import SessionBlend
 from slatewise_papers.bench._table import Row, Table, installed
 
 N_COMPONENTS, WINDOW, STEP_PAIRS, K, ASKED = 64, 20, 2048, 20, 10
@@ -83,15 +84,14 @@ def _tasks(n_items: int, n_sessions: int) -> tuple[int, Callable[[], object], Ca
         engine = BlockedEngine(WholeCatalogue(), rank_weights(n_items), STEP_PAIRS, Executor.of(None), dropout)
         return lambda: engine.epoch(Factors(made, items), pairs, rng)
 
-    return number, epoch_of(WINDOW, n_items, DROPOUT), epoch_of(0, number, 0.0)
+    return number, epoch_of(WINDOW, n_items, FactorSettings().dropout), epoch_of(0, number, 0.0)
 
 
 def _answers(n_items: int, n_asked: int) -> list[Row]:
     """Rank for one query at a time, by turns."""
     rng = np.random.default_rng(0)
-    items = np.arange(n_items)
-    by_session = _ranker(rng, n_items, n_items + 2 * WINDOW, WINDOW, np.empty(0, dtype=np.int64))
-    by_id = _ranker(rng, n_items, n_items, 0, items)
+    by_session = _session_ranker(rng, n_items, n_items + 2 * WINDOW)
+    by_id = _ranker(rng, n_items)
     asked = rng.integers(0, n_items, (FIRST + n_asked, ASKED))
     calls: dict[str, Callable[[Ints], object]] = {
         "session": lambda one: by_session.rank([one], K),
@@ -131,14 +131,15 @@ def _answers_on_a_base(n_items: int, n_sessions: int, n_asked: int) -> list[Row]
     ]
 
 
-def _on_a_base(rng: np.random.Generator, known: Sessions, n_items: int) -> LatentRanker:
+def _on_a_base(rng: np.random.Generator, known: Sessions, n_items: int) -> SessionRanker:
     """Return random factors on a fitted blend; items of no session are put into further ones."""
     first, last = int(known.offsets[0]), int(known.offsets[-1])
     others = np.setdiff1d(np.arange(n_items), known.items[first:last])
     items = np.concatenate([others, known.items[first:last]])
     offsets = np.concatenate([np.arange(0, len(others), ASKED), known.offsets - first + len(others)])
-    ranker: Any = _ranker(rng, n_items, n_items + 2 * WINDOW + N_KNOTS, WINDOW, np.empty(0, dtype=np.int64))
-    ranker.query_factors_[0, -N_KNOTS:, 0] = 5.0 / N_KNOTS
+    ranker = _session_ranker(rng, n_items, n_items + 2 * WINDOW + N_KNOTS)
+    ranker.query_factors_[-N_KNOTS:, 0] = 5.0 / N_KNOTS
+    ranker.parts_, ranker.weights_ = ["base", "factors"], [1.0, 1.0]
     ranker.base_ = SessionBlend().fit(Sessions(items, offsets))
     return ranker
 
@@ -152,19 +153,25 @@ def _by_turns(calls: dict[str, Callable[[Ints], object]], asked: Ints) -> dict[s
     return {name: each[FIRST:] for name, each in taken.items()}
 
 
-def _ranker(rng: np.random.Generator, n_items: int, n_rows: int, window: int, query_ids: Ints) -> LatentRanker:
-    """Return a ranker with random factors: how fast it answers does not depend on what it learnt."""
-    ranker: Any = LatentRanker(N_COMPONENTS)
-    ranker.query_ids_, ranker.item_ids_ = query_ids, np.arange(n_items)
-    ranker.window_, ranker.by_features_, ranker.base_ = window, False, None
-    ranker.query_factors_, ranker.item_factors_ = _rows(rng, n_rows)[None], _rows(rng, n_items)[None]
-    if window:
-        ranker.query_factors_[0, n_items:] = 0.0
-        ranker.query_factors_[0, n_items : n_items + window, 0] = 0.5
-    else:
-        ranker.query_factors_[0, :, N_COMPONENTS] = 1.0
-    ranker.n_components_, ranker.pair_, ranker.own_weight_ = N_COMPONENTS, "gram", 0.0
+def _ranker(rng: np.random.Generator, n_items: int) -> LatentRanker:
+    """Return a ranker of ids with random factors: how fast it ranks does not depend on what it learned."""
+    ranker = LatentRanker(N_COMPONENTS)
+    ranker.query_ids_ = ranker.item_ids_ = np.arange(n_items)
+    ranker.query_factors_, ranker.item_factors_ = _rows(rng, n_items)[None], _rows(rng, n_items)[None]
+    ranker.query_factors_[0, :, N_COMPONENTS] = 1.0
+    ranker.n_components_, ranker.pair_, ranker.self_weight_ = N_COMPONENTS, "semidefinite", 0.0
     ranker.position_weights_ = np.ones(20, dtype=np.float32)
+    return ranker
+
+
+def _session_ranker(rng: np.random.Generator, n_items: int, n_rows: int) -> SessionRanker:
+    """Return a ranker of sessions with random factors."""
+    ranker = SessionRanker()
+    ranker.item_ids_, ranker.window_, ranker.n_query_features_ = np.arange(n_items), WINDOW, 0
+    ranker.query_factors_, ranker.item_factors_ = _rows(rng, n_rows), _rows(rng, n_items)
+    ranker.query_factors_[n_items:] = 0.0
+    ranker.query_factors_[n_items : n_items + WINDOW, 0] = 0.5
+    ranker.n_components_, ranker.parts_, ranker.weights_ = N_COMPONENTS, ["factors"], [1.0]
     return ranker
 
 
@@ -202,8 +209,8 @@ def _fit_lastfm(auto: bool) -> None:
     first, later = both.train, both.test
     offsets = np.concatenate([first.offsets, later.offsets[1:] + first.offsets[-1]])
     sessions = Sessions(np.concatenate([first.items, later.items]), offsets)
-    bag = LatentRanker(N_COMPONENTS, base=None, learning_rate=0.3, max_norm=1.5, epochs=3)
-    ranker = LatentRanker() if auto else bag
+    bag = SessionRanker(FactorSettings(N_COMPONENTS, learning_rate=0.3, max_norm=1.5, epochs=3), base=None)
+    ranker = SessionRanker() if auto else bag
     worked = time.process_time()
     taken = _seconds(lambda: ranker.fit(sessions))
     worked = time.process_time() - worked

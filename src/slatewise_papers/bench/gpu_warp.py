@@ -22,19 +22,19 @@ from unittest.mock import patch
 import numpy as np
 
 from slatewise.core.executor import Executor
-from slatewise.latent.averaging import EpochMean
-from slatewise.latent.blocked import BlockedEngine
-from slatewise.latent.cascade import Cascade
-from slatewise.latent.device import TorchDevice, gpu
-from slatewise.latent.engine import Factors, WarpEngine
-from slatewise.latent.gpu_engine import GpuEngine
-from slatewise.latent.negatives import WholeCatalogue
-from slatewise.latent.pairs import TrainingPairs
-from slatewise.latent.rank_weights import rank_weights
-from slatewise.latent.recall import recall_at
-from slatewise.latent.stages import PLAIN_EPOCHS, Shape
-from slatewise.latent.tables import Ints
-from slatewise.latent.tables import Table as Rows
+from slatewise.factors.averaging import EpochMean
+from slatewise.factors.blocked import BlockedEngine
+from slatewise.factors.cascade import Cascade
+from slatewise.factors.device import TorchDevice, gpu
+from slatewise.factors.engine import Factors, WarpEngine
+from slatewise.factors.gpu_engine import GpuEngine
+from slatewise.factors.negatives import WholeCatalogue
+from slatewise.factors.pairs import TrainingPairs
+from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.recall import recall_at
+from slatewise.factors.stages import PLAIN_EPOCHS, Shape
+from slatewise.factors.tables import Ints
+from slatewise.factors.tables import Table as Rows
 from slatewise_papers.bench._gpu import peak
 from slatewise_papers.bench._gpu import seconds as seconds_of
 from slatewise_papers.bench._table import Row
@@ -114,8 +114,8 @@ def _counts(race: Race, n_pairs: int = 2048) -> list[Row]:
     bar, in float32. A score nearer to the bar than such sums can be off may fall on either side: *at the bar*.
     """
     torch: Any = import_module("torch")
-    fused: Any = import_module("slatewise.latent.gpu.fused")
-    tiles: Any = import_module("slatewise.latent.gpu.tiles")
+    fused: Any = import_module("slatewise.factors.gpu.fused")
+    tiles: Any = import_module("slatewise.factors.gpu.tiles")
     start, pairs, device = Start.of(race.n_items), race.pairs, gpu().name
     start.epoch(GpuEngine(rank_weights(race.n_items), STEP_PAIRS), pairs, 0)
     chosen = np.linspace(0, len(pairs) - 1, n_pairs).astype(np.int64)
@@ -182,7 +182,7 @@ def _top(n_items: int) -> list[Row]:
 
 def choices(quick: bool = False, n_steps: int = 150) -> None:
     """Print milliseconds per step with other tiles, one pass changed at a time, and other sizes of ranking."""
-    tiles: Any = import_module("slatewise.latent.gpu.tiles")
+    tiles: Any = import_module("slatewise.factors.gpu.tiles")
     race = _race(quick)
     pairs, first = race.pairs, tiles.tiles_for(WIDTH)
     some = slice(None, None, len(pairs) // (n_steps * STEP_PAIRS))
@@ -230,7 +230,7 @@ def choices(quick: bool = False, n_steps: int = 150) -> None:
 
 def _top_sizes(n_items: int) -> None:
     """Print the seconds of ranking with other groups and blocks."""
-    topk: Any = import_module("slatewise.latent.gpu.topk")
+    topk: Any = import_module("slatewise.factors.gpu.topk")
     cascade, device = Cascade((first_factors(n_items),)), gpu()
     for group, at_once in ((64, 29), (32, 29), (128, 29), (256, 29), (64, 27), (64, 31), (128, 31)):
         with patch.multiple(topk, GROUP=group, SCORES_AT_ONCE=1 << at_once):
@@ -318,7 +318,7 @@ def _recalls(name: str, race: Race, seed: int) -> list[float]:
 
 
 def _ids(table: Rows) -> Any:
-    return import_module("slatewise.latent.queries").IdQueries(table)
+    return import_module("slatewise.factors.queries").IdQueries(table)
 
 
 def _recall(race: Race, factors: Factors, device: TorchDevice) -> float:

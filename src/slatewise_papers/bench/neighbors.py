@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from slatewise.data.records import Sessions
 from slatewise.datasets.make_sessions import make_sessions
-from slatewise.latent.session_neighbors import SessionNeighbors
+from slatewise.sessions.neighbors import SessionNeighbors
 from slatewise_papers.bench._table import Row, Table
 
 NEIGHBOURS, TOP, DECAY, WINDOW, BATCH = 100, 20, 0.8, 20, 500

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from slatewise.core.executor import Executor
-from slatewise.latent.cascade import Cascade
-from slatewise.latent.engine import Factors
-from slatewise.latent.quantized_index import QuantizedIndex
-from slatewise.latent.queries import IdQueries
-from slatewise.latent.tables import Singles, aligned_zeros, padded
-from slatewise.latent.tables import Table as Rows
+from slatewise.factors.cascade import Cascade
+from slatewise.factors.engine import Factors
+from slatewise.factors.queries import IdQueries
+from slatewise.factors.tables import Singles, aligned_zeros, padded
+from slatewise.factors.tables import Table as Rows
+from slatewise.recommend.quantized import QuantizedIndex
 from slatewise_papers.bench._table import Row, Table, installed
 
 N_COMPONENTS, K = 50, 20

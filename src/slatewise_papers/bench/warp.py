@@ -23,19 +23,19 @@ import numpy as np
 
 from slatewise.core.executor import Executor
 from slatewise.datasets import make_sessions
-from slatewise.latent import blocked
-from slatewise.latent.blocked import BlockedEngine
-from slatewise.latent.cascade import Cascade
-from slatewise.latent.engine import Factors, WarpEngine
-from slatewise.latent.negatives import Negatives, SharedNegatives, WholeCatalogue
-from slatewise.latent.pairs import TrainingPairs
-from slatewise.latent.queries import IdQueries
-from slatewise.latent.rank_weights import rank_weights
-from slatewise.latent.recall import recall_at
-from slatewise.latent.sampled import SampledEngine
-from slatewise.latent.stages import Shape
-from slatewise.latent.tables import Ints
-from slatewise.latent.tables import Table as Rows
+from slatewise.factors import blocked
+from slatewise.factors.blocked import BlockedEngine
+from slatewise.factors.cascade import Cascade
+from slatewise.factors.engine import Factors, WarpEngine
+from slatewise.factors.negatives import Negatives, SharedNegatives, WholeCatalogue
+from slatewise.factors.pairs import TrainingPairs
+from slatewise.factors.queries import IdQueries
+from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.recall import recall_at
+from slatewise.factors.sampled import SampledEngine
+from slatewise.factors.stages import Shape
+from slatewise.factors.tables import Ints
+from slatewise.factors.tables import Table as Rows
 from slatewise_papers.bench._table import Row, Table, installed
 
 N_COMPONENTS, STEP_PAIRS, NEGATIVES, LIST = 50, 2048, 1024, 20

@@ -77,7 +77,7 @@ _JSON = (
         "exact",
         "bethe",
         "sample",
-        "gram",
+        "semidefinite",
         "bilinear",
         "both",
         "whole",

@@ -6,7 +6,6 @@ another consistent model is asked what that model can answer.
 
 from __future__ import annotations
 
-import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -69,13 +68,6 @@ def answer(shape: tuple[int, int], kind: str) -> Callable[[Any], str]:
     """Expect rankings of equally long lists."""
     both = every(array(shape, kind), array(shape))
     return lambda found: both([found.ids, found.scores])
-
-
-def _former(method: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a method that warns that it will mean something else."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return method(*arguments)
 
 
 def number(least: float = -np.inf, most: float = np.inf) -> Callable[[Any], str]:
@@ -196,37 +188,45 @@ def _metric(ranker: Any, folder: Path) -> Iterator[Question]:
 
 
 def _latent(ranker: Any, folder: Path) -> Iterator[Question]:
-    if ranker.n_features_in_ > MOST_COLUMNS:
+    by_id = type(ranker).__name__ == "LatentRanker"
+    if ranker.n_features_in_ > MOST_COLUMNS or (by_id and not len(ranker.query_ids_)):
         return
+    queries = np.resize(ranker.query_ids_, ROWS) if by_id else _rows(ROWS, ranker.n_features_in_)
+    k = min(4, len(ranker.item_ids_) - 1)
+    first = answer((1, k), ranker.item_ids_.dtype.kind)
+    yield Question("rank", lambda: ranker.rank(queries[:1], k, stage=0), first)
+    yield Question("item_vectors", lambda: ranker.item_vectors(0)[:, 0], array((len(ranker.item_ids_),)))
+    wanted = np.resize(ranker.item_ids_, ROWS)
+    yield from _factors(ranker, queries, wanted, folder)
+    if by_id:
+        sets = [wanted[:2].tolist(), wanted[2:3].tolist()]
+        folded = array((2, ranker.n_components_))
+        yield Question("fold_in", lambda: ranker.fold_in(sets).vectors, folded)
+    yield Question("partial_fit", lambda: ranker.partial_fit(queries, wanted), anything, may_refuse=True)
+
+
+def _session_ranker(ranker: Any, folder: Path) -> Iterator[Question]:
+    items = ranker.item_ids_
+    queries, wanted = [np.resize(items, row + 1).tolist() for row in range(ROWS)], np.resize(items, ROWS)
+    if "item_factors_" in vars(ranker):
+        yield from _factors(ranker, queries, wanted, folder)
+    yield from _sessions(ranker, folder)
+
+
+def _factors(ranker: Any, queries: Any, wanted: Any, folder: Path) -> Iterator[Question]:
     items, n, kinds = ranker.item_ids_, len(ranker.item_ids_), ranker.item_ids_.dtype.kind
-    queries = _rows(ROWS, ranker.n_features_in_) if ranker.by_features_ else np.resize(ranker.query_ids_, ROWS)
-    if ranker.window_ != 0:
-        queries = [np.resize(items, row + 1).tolist() for row in range(ROWS)]
-    elif not len(ranker.query_ids_) and not ranker.by_features_:
-        return  # a model of no queries: there is nobody to ask about
-    k, wanted = min(4, n - 1), np.resize(items, ROWS)
+    k, hidden = min(4, n - 1), [[item] for item in wanted.tolist()]
     ranked = answer((ROWS, k), kinds)
-    hidden = [[item] for item in wanted.tolist()]
     yield Question("rank", lambda: ranker.rank(queries, k), ranked)
-    yield Question("rank", lambda: ranker.rank(queries[:1], k, stage=0), answer((1, k), kinds))
     yield Question("rank", lambda: ranker.rank(queries, k, exclude=hidden), ranked)
-    yield Question("score", lambda: _former(ranker.score, queries, items), array((ROWS, n)))
+    yield Question("score", lambda: ranker.score(queries, wanted), number(0.0, 1.0))
     yield Question("scores", lambda: ranker.scores(queries, items), array((ROWS, n)))
     yield Question("explain", lambda: ranker.explain(queries, k), anything)
     yield Question("recall", lambda: ranker.recall(queries, wanted), shares)
     yield Question("similar_items", lambda: ranker.similar_items(wanted, k), ranked)
     same = every(*(array((size,)) for size in (ROWS, n)))
     yield Question("query_vectors", lambda: [ranker.query_vectors(queries)[:, 0], ranker.item_vectors()[:, 0]], same)
-    yield Question("item_vectors", lambda: ranker.item_vectors(0)[:, 0], array((n,)))
     yield Question("export_index", lambda: ranker.export_index(folder / "index.usearch"), anything)
-    if ranker.window_ != 0:
-        yield Question("rank", lambda: ranker.rank(queries, 1, exclude_seen="last"), answer((ROWS, 1), kinds))
-        yield Question("recall", lambda: ranker.recall(queries, wanted, candidates=items[:2]), shares)
-    elif not ranker.by_features_:
-        folded = array((2, ranker.n_components_))
-        yield Question("fold_in", lambda: ranker.fold_in([wanted[:2].tolist(), wanted[2:3].tolist()]), folded)
-    further = (queries,) if ranker.window_ != 0 else (queries, wanted)
-    yield Question("partial_fit", lambda: ranker.partial_fit(*further), anything, may_refuse=True)
 
 
 def _reranker(reranker: Any, folder: Path) -> Iterator[Question]:
@@ -239,6 +239,7 @@ def _reranker(reranker: Any, folder: Path) -> Iterator[Question]:
     yield Question("scores", lambda: reranker.scores(queries, items), array((3, n)))
     yield Question("explain", lambda: reranker.explain(queries, k), anything)
     yield Question("recall", lambda: reranker.recall(queries, np.resize(items, 3)), shares)
+    yield Question("score", lambda: reranker.score(queries, np.resize(items, 3)), number(0.0, 1.0))
 
 
 def _sessions(ranker: Any, folder: Path) -> Iterator[Question]:
@@ -247,6 +248,7 @@ def _sessions(ranker: Any, folder: Path) -> Iterator[Question]:
     k = min(4, n)
     yield Question("rank", lambda: ranker.rank(queries, k), answer((ROWS, k), kinds))
     yield Question("rank", lambda: ranker.rank(queries, k, exclude_seen=True), anything)
+    yield Question("score", lambda: ranker.score(queries, np.resize(items, ROWS)), number(0.0, 1.0))
     yield Question("rank", lambda: ranker.rank(queries, k, candidates=items[:k]), answer((ROWS, k), kinds))
     yield Question("scores", lambda: ranker.scores(queries, items), array((ROWS, n)))
     yield Question("recall", lambda: ranker.recall(queries, np.resize(items, ROWS)), shares)
@@ -273,11 +275,12 @@ _ASKED = {
     "CStarMarginRanker": _cstar,
     "CStarRanker": _cstar,
     "MetricRanker": _metric,
+    "LatentFeatureRanker": _latent,
     "LatentRanker": _latent,
+    "SessionRanker": _session_ranker,
     "StructuredReranker": _reranker,
-    "SessionBlend": _sessions,
     "SessionNeighbors": _sessions,
-    "CooccurrenceRanker": _sessions,
+    "SessionCooccurrence": _sessions,
     "GraphMatcher": _graph,
 }
 _TRAINING = {"fit", "fit_numbered", "fit_transform", "path", "with_further"}

@@ -10,22 +10,25 @@ import numpy as np
 
 from slatewise import (
     BestFeatureRanker,
-    CooccurrenceRanker,
     CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
+    LatentFeatureRanker,
     LatentRanker,
     MarginRanker,
     MatchingRanker,
     MetricRanker,
-    SessionBlend,
+    SessionCooccurrence,
     SessionNeighbors,
+    SessionRanker,
     StructuredReranker,
     datasets,
     kernels,
 )
+from slatewise.factors import Factors, Stages
 from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf
 from slatewise.matching import AllSlates, Likelihood, Sample, Slates
+from slatewise.sessions import Blend
 from tests.fuzz.models.asked import Base
 
 
@@ -94,17 +97,20 @@ def _catalogues() -> dict[str, Any]:
     pairs = sessions.pairs()
     ids, names = (pairs.queries, pairs.items), (pairs.queries.astype(str), pairs.items.astype(str))
     scenes = datasets.make_label_scenes(60, random_state=0)
-    small: Any = {"n_components": 3, "epochs": 2, "k": 4, "validation_fraction": 0}
+    small: Any = {"n_components": 3, "epochs": 2, "max_norm": 2.5, "validation_fraction": 0}
+    own: Any = {"factors": Factors(3, epochs=2, max_norm=2.5), "validation_fraction": 0}
+    stages = Stages(2, k=4, pair="bilinear", self_weight=0.5)
+    on_base: Any = {"n_components": 3, "epochs": 2, "validation_fraction": 0}
     return {
-        "latent": LatentRanker(**small, max_norm=2.5).fit(*ids),
-        "latent-stages": LatentRanker(**small, max_norm=2.5, stages=2, pair="bilinear", own_weight=0.5).fit(*ids),
-        "latent-sampled": LatentRanker(**small, max_norm=2.5, engine="sampled", n_jobs=1, loss="auc").fit(*ids),
-        "latent-strings": LatentRanker(**small, max_norm=2.5).fit(*names),
-        "latent-sessions": LatentRanker(**small, max_norm=2.5, window=3).fit(sessions),
-        "latent-baskets": LatentRanker(**small, max_norm=2.5, window=None).fit(sessions),
-        "latent-features": LatentRanker(**small, max_norm=2.5).fit(scenes.X[:, :5], scenes.Y[:, :4]),
-        "reranker": StructuredReranker(Base(), **small, stages=2).fit(*ids),
-        "reranker-strings": StructuredReranker(Base(), **small, pair="bilinear").fit(*names),
+        "latent": LatentRanker(**small).fit(*ids),
+        "latent-stages": LatentRanker(**small, stages=stages).fit(*ids),
+        "latent-sampled": LatentRanker(**small, engine="sampled", n_jobs=1, loss="auc").fit(*ids),
+        "latent-strings": LatentRanker(**small).fit(*names),
+        "latent-sessions": SessionRanker(**own, window=3).fit(sessions),
+        "latent-baskets": SessionRanker(**own, base=None, window=None).fit(sessions),
+        "latent-features": LatentFeatureRanker(**small).fit(scenes.X[:, :5], scenes.Y[:, :4]),
+        "reranker": StructuredReranker(Base(), **on_base, stages=Stages(2, k=4)).fit(*ids),
+        "reranker-strings": StructuredReranker(Base(), **on_base, stages=Stages(k=4, pair="bilinear")).fit(*names),
     }
 
 
@@ -112,12 +118,12 @@ def _sessions() -> dict[str, Any]:
     sessions = datasets.make_sessions(60, 20, random_state=0).sessions
     names = [items.astype(str) for items in sessions]
     return {
-        "blend": SessionBlend().fit(sessions),
-        "blend-strings": SessionBlend(5, window=3).fit(names),
+        "blend": SessionRanker(None).fit(sessions),
+        "blend-strings": SessionRanker(None, base=Blend(5), window=3).fit(names),
         "neighbors": SessionNeighbors().fit(sessions),
         "neighbors-strings": SessionNeighbors(k=5, reach=2.0, last_weight=0.0).fit(names),
-        "cooccurrence": CooccurrenceRanker().fit(sessions),
-        "cooccurrence-strings": CooccurrenceRanker(3, backward=0.0, row_power=0.5).fit(names),
+        "cooccurrence": SessionCooccurrence().fit(sessions),
+        "cooccurrence-strings": SessionCooccurrence(3, backward=0.0, row_power=0.5).fit(names),
     }
 
 

@@ -1,0 +1,129 @@
+"""Training pairs, grouped into runs: a few pairs of one query that share one row of scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.core.ids import Ids
+from slatewise.factors.tables import Ints, Singles
+
+PAIRS_PER_RUN = 16
+"""Most pairs of a run: more share a row of scores, but all of them see the same, older parameters."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingPairs:
+    """Pairs (query, item) with weights, sorted by query; run r holds pairs ``offsets[r]`` to ``offsets[r + 1]``."""
+
+    queries: Ints
+    items: Ints
+    weights: Singles
+    offsets: Ints
+
+    @classmethod
+    def of(cls, queries: Ints, items: Ints, weights: Singles, most: int = PAIRS_PER_RUN) -> TrainingPairs:
+        """Sort by query, in the order given inside a query, and cut each query's pairs into runs of nearly equal size.
+
+        Examples
+        --------
+        >>> pairs = TrainingPairs.of(np.array([1, 0, 1, 1]), np.arange(4), np.ones(4, dtype=np.float32), most=2)
+        >>> pairs.queries.tolist(), pairs.items.tolist(), pairs.offsets.tolist()
+        ([0, 1, 1, 1], [1, 0, 2, 3], [0, 1, 3, 4])
+        """
+        order = np.argsort(queries, kind="stable")
+        ordered = queries[order]
+        first = np.flatnonzero(np.diff(ordered, prepend=-1))
+        sizes = np.diff(first, append=len(ordered))
+        n_runs: Ints = -(-sizes // most)
+        within: Ints = np.arange(int(n_runs.sum())) - np.repeat(np.cumsum(n_runs) - n_runs, n_runs)
+        sizes, n_runs, first = np.repeat(sizes, n_runs), np.repeat(n_runs, n_runs), np.repeat(first, n_runs)
+        offsets = np.full(len(within) + 1, len(ordered), dtype=np.int64)
+        offsets[:-1] = first + -(-within * sizes // n_runs)
+        return cls(ordered, items[order], weights[order], offsets)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def without(self, left_out: NDArray[np.bool_]) -> TrainingPairs:
+        """Return the pairs of all queries but those marked."""
+        kept = ~left_out[self.queries]
+        return TrainingPairs.of(self.queries[kept], self.items[kept], self.weights[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs (query, item) by number, with a weight each."""
+
+    queries: Ints
+    items: Ints
+    weights: NDArray[np.float64]
+    item_ids: Ids
+    """In ascending order."""
+    n_queries: int
+
+    def for_training(self) -> TrainingPairs:
+        """Sort the pairs, with weights of mean 1."""
+        weights = self.weights / self.weights.max()  # of which no sum is infinite
+        return TrainingPairs.of(self.queries, self.items, (weights / weights.mean()).astype(np.float32))
+
+
+AnyPairs = TypeVar("AnyPairs", bound=Pairs)
+
+
+def some_pairs(pairs: AnyPairs, chosen: NDArray[np.bool_]) -> AnyPairs:
+    """Return the pairs marked."""
+    return replace(pairs, queries=pairs.queries[chosen], items=pairs.items[chosen], weights=pairs.weights[chosen])
+
+
+def check_enough(pairs: AnyPairs, further: bool = False) -> AnyPairs:
+    """Leave pairs of weight 0 out; raise ValueError unless there is one left, and two items to rank.
+
+    ``further`` pairs may be all of one item.
+    """
+    used = pairs.weights > 0
+    if not used.any():
+        raise ValueError(
+            "sample_weight: expected at least one pair of weight > 0, found none: all are zero, or no pairs"
+        )
+    if not further and len(pairs.item_ids) < 2:
+        raise ValueError(f"items: expected at least two to rank, found {len(pairs.item_ids)}: one class is no ranking")
+    return pairs if used.all() else some_pairs(pairs, used)
+
+
+class Block(NamedTuple):
+    """Runs that are scored together: row r is query ``queries[r]``; its pairs end at ``ends[r]``."""
+
+    queries: Ints
+    ends: Ints
+    positives: Ints
+    weights: Singles
+    starts: Ints
+    """A random number >= 0 for each pair."""
+
+    def rows(self, rows: slice) -> Block:
+        """Return some neighbouring rows with their pairs."""
+        begin, ends = int(self.ends[rows.start - 1]) if rows.start else 0, self.ends[rows]
+        pairs = slice(begin, int(ends[-1]))
+        return Block(self.queries[rows], ends - begin, self.positives[pairs], self.weights[pairs], self.starts[pairs])
+
+
+def shuffled_blocks(pairs: TrainingPairs, block_pairs: int, rng: np.random.Generator) -> list[Block]:
+    """Put the runs in random order and cut them into blocks of about ``block_pairs`` pairs."""
+    order = rng.permutation(len(pairs.offsets) - 1)
+    starts = rng.integers(0, 1 << 30, size=len(pairs))
+    begins, sizes = pairs.offsets[order], np.diff(pairs.offsets)[order]
+    before = np.cumsum(sizes) - sizes
+    which = np.repeat(begins - before, sizes) + np.arange(len(pairs))
+    queries, items, weights = pairs.queries[begins], pairs.items[which], pairs.weights[which]
+    cuts = np.flatnonzero(np.diff(before // block_pairs, prepend=-1)).tolist()
+    blocks: list[Block] = []
+    for first, last in zip(cuts, [*cuts[1:], len(order)], strict=True):
+        begin, end = before[first], before[last - 1] + sizes[last - 1]
+        ends = before[first:last] + sizes[first:last] - begin
+        inside = slice(begin, end)
+        blocks.append(Block(queries[first:last], ends, items[inside], weights[inside], starts[inside]))
+    return blocks

@@ -1,0 +1,243 @@
+"""Stages of a latent structured ranker, each on top of the lists of the one before (Weston and Blitzer, eq. 8).
+
+    t = 0:  f(q, d) = (U q).(V d) + b_d                      or the score b(q, d) of any base
+    t > 0:  f(q, d) = f_0(q, d) + sum_{j <= k} w_j (S d).(S dbar_j),    dbar = the k best items of stage t - 1
+
+With p_q = sum_j w_j S dbar_j this is ``[U q ; 1 ; p_q].[V d ; b_d ; S d]``: one inner product; a bilinear pair term has
+``T dbar_j`` instead, and one of both ``A d`` and ``B dbar_j`` besides. A stage begins at the U, V, b and S of the one
+before (the first S: small random numbers) and is kept only if recall on held-out pairs rose. S overfits soon, so it has
+its own step and norm, and U, V and b stay as they are. After the first epochs, which are still on their way, what is
+judged and kept is the mean of the tables over an epoch.
+
+A query that is itself an item may belong to its own list, with a weight: S'S then learns from a pair (a, b) what comes
+after a and what comes after b.
+
+Where queries come with features, a list made by a model that was trained on its query is better than any list of a new
+query will be. Such lists are cross-fitted: those of a fold's queries come from a model trained without the fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.factors.averaging import EpochMean
+from slatewise.factors.bags import AgeWeights
+from slatewise.factors.base_scores import BaseScores
+from slatewise.factors.cascade import Cascade, Device
+from slatewise.factors.engine import Factors, WarpEngine
+from slatewise.factors.mixing import choose_weight
+from slatewise.factors.pair_terms import OwnItems, PairTerm, Semidefinite, places_of
+from slatewise.factors.pairs import TrainingPairs
+from slatewise.factors.queries import ListedQueries, Queries
+from slatewise.factors.recall import hits_at, recall_at
+from slatewise.factors.tables import Ints, Segment, Singles, Table, padded
+from slatewise.factors.training import EpochReport, Schedule, StageState, Validation
+
+PLAIN_EPOCHS = 2
+"""Before means are taken."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes, steps and norms of the tables."""
+
+    n_components: int
+    n_queries: int
+    """Rows of U: queries, or features of queries, or items and features of whoever asks."""
+    n_items: int
+    step: float
+    max_norm: float
+    bias_step: float
+    pair_step: float
+    pair_norm: float
+    by_id: bool = True
+    """Whether rows of U are the queries' own, and hold the 1 that multiplies the bias."""
+    term: Callable[[Segment], PairTerm] = Semidefinite
+    on_base: bool = False
+    """Whether a base scores first: then there is no U, V and b, and rows begin with S."""
+    n_ages: int = 0
+    """Of queries that hold items: how many ages have weights, in rows behind those of U, which are then the items'."""
+    n_knots: int = 0
+    """Of a base of such queries: how many steps its levels have, in rows behind those; 0: there is none."""
+
+    @property
+    def n_own(self) -> int:
+        """How many columns stand before those of S: V and the bias."""
+        return 0 if self.on_base else self.n_components + 1
+
+    def width(self, stage: int) -> int:
+        """Return how many numbers a row takes."""
+        return padded(self.pair_term.segments[-1].stop if stage else self.n_own)
+
+    @property
+    def pair_term(self) -> PairTerm:
+        """How a list moves an item."""
+        return self.term(Segment(self.n_own, self.n_own + self.n_components, self.pair_step, self.pair_norm))
+
+    def ages(self, queries: Table) -> AgeWeights:
+        """Return the weights that are behind the rows of U."""
+        return AgeWeights(queries, self.n_queries, self.n_knots)
+
+    def tables(self, stage: int) -> tuple[Table, Table]:
+        """Return tables of zeros for U and for the items."""
+        n, pair = self.n_components, self.pair_term.segments if stage else ()
+        if self.on_base:
+            return Table.zeros(0, self.width(stage), ()), Table.zeros(self.n_items, self.width(stage), pair)
+        own = Segment(0, n, 0.0 if stage else self.step, self.max_norm)
+        bias = Segment(n, n + 1, 0.0 if stage else self.bias_step)
+        queries = Table.zeros(self.n_queries + 2 * self.n_ages + self.n_knots, self.width(stage), (own,))
+        queries.values[:, n] = self.by_id
+        return queries, Table.zeros(self.n_items, self.width(stage), (own, bias, *pair))
+
+
+@dataclass(frozen=True, eq=False)
+class Stages:
+    """How the stages of one fit are trained."""
+
+    shape: Shape
+    queries: Callable[[Table], Queries]
+    """Makes the queries that pairs call by number from a table of U."""
+    n_queries: int
+    """How many of them there are."""
+    pairs: TrainingPairs
+    validation: Validation | None
+    schedule: Schedule
+    position_weights: Singles
+    """w_1 to w_k."""
+    engine: Callable[[StageState, Ints], WarpEngine]
+    """Makes the engine that trains a stage, which may use the lists handed over to it; they are empty for stage 0."""
+    folds: Ints | None = None
+    """The fold of every query, -1 where it is in none; None: lists are not cross-fitted."""
+    executor: Executor = ONE_THREAD
+    own_items: OwnItems | None = None
+    base: BaseScores | None = None
+    """What scores first, where U and V do not."""
+    base_steps: Singles | None = None
+    """How a base of sessions is added to what U and V score."""
+    device: Device | None = None
+    """Where lists are made; None: here."""
+
+    def fit(
+        self, n_stages: int, done: tuple[StageState, ...], watch: Callable[[EpochReport], None]
+    ) -> tuple[StageState, ...]:
+        """Train the stages after those ``done``; stop where one does not raise recall."""
+        for stage in range(len(done), n_stages):
+            state, lists = self.start(stage, done), self.hand_over(done)
+            self.advance(state, lists, watch)
+            learned = self.kept(state, lists)
+            if learned is None:
+                break
+            done = (*done, learned)
+        return done
+
+    def train(self, state: StageState, lists: Ints, watch: Callable[[EpochReport], None]) -> StageState | None:
+        """Train one stage on the lists of the one before; None where it does not raise recall."""
+        self.advance(state, lists, watch)
+        return self.kept(state, lists)
+
+    def kept(self, state: StageState, lists: Ints) -> StageState | None:
+        """Return the best of a stage that is trained, a base weighed against it; None where it did not raise recall."""
+        learned, held = state.kept(), self.validation
+        if learned is None or held is None or state.stage or not self.shape.n_knots:
+            return learned
+        best = choose_weight(
+            (learned.queries, learned.items),
+            self.shape.ages,
+            np.bincount(self.pairs.items, minlength=self.shape.n_items),
+            lambda made: Cascade((self._factors(learned, lists, *made),), device=self.device),
+            held,
+            self.executor,
+        )
+        queries, items = best.tables
+        recall = float((best.gains > 0).mean())
+        return replace(learned, queries=queries, items=items, best_recall=recall, weight=best.weight)
+
+    def advance(self, state: StageState, lists: Ints, watch: Callable[[EpochReport], None]) -> None:
+        """Go on until recall is flat or the epochs are used up; ``state.best`` has the result.
+
+        What an epoch does depends on the seed and its number only, so it can be gone on with later.
+        """
+        schedule, held, n_runs = self.schedule, self.validation, len(self.pairs.offsets) - 1
+        moving = self._factors(state, lists, state.queries, state.items)
+        engine = self.engine(state, lists)
+        while state.epoch < schedule.epochs and (held is None or state.epoch - state.best_epoch < schedule.patience):
+            rng = np.random.default_rng((schedule.seed, state.stage, state.epoch))
+            mean = EpochMean(state.queries, state.items, n_runs)
+            averaged = state.epoch >= PLAIN_EPOCHS
+            seen_so = replace(moving, queries=moving.queries.for_epoch(rng))
+            seen = engine.epoch(seen_so, self.pairs, rng, mean if averaged else None)
+            if averaged and mean.seen != n_runs:
+                raise RuntimeError(f"engine: expected to be told of {n_runs} runs of pairs, found {mean.seen}")
+            state.epoch += 1
+            found, recall = mean.tables(), None
+            if held is not None:
+                cascade = Cascade((self._factors(state, lists, *found),), device=self.device)
+                state.hits = hits_at(cascade, held, self.executor)
+                recall = float(state.hits.mean())
+            if recall is None or recall > state.best_recall:
+                state.best, state.best_epoch = found, state.epoch
+                state.best_recall = state.best_recall if recall is None else recall
+            watch(EpochReport(state.stage, state.epoch, seen.loss, seen.violated, recall))
+
+    def hand_over(self, done: tuple[StageState, ...]) -> Ints:
+        """Return the lists of the last stage for every query, (queries, k); empty ones before the first."""
+        if not done:
+            return np.empty((self.n_queries, 0), dtype=np.int64)
+        lists = self._lists(done, np.arange(self.n_queries))
+        if self.folds is not None:
+            for fold in range(int(self.folds.max()) + 1):
+                inside = self.folds == fold
+                others = replace(self, pairs=self.pairs.without(inside), folds=None)
+                apart = others.fit(len(done), (), lambda report: None)
+                lists[inside] = self._lists(apart, np.flatnonzero(inside))
+        return lists
+
+    def start(self, stage: int, done: tuple[StageState, ...]) -> StageState:
+        """Return the tables that a stage begins with."""
+        rng = np.random.default_rng((self.schedule.seed, stage))
+        queries, items = self.shape.tables(stage)
+        n = self.shape.n_components
+        if stage == 0:
+            for table in () if self.shape.on_base else (queries, items):
+                table.values[:, :n] = rng.normal(0, 1 / np.sqrt(n), (len(table.values), n))
+            if self.shape.n_ages:
+                ages = self.shape.ages(queries)
+                ages.start()
+                if self.base_steps is not None:
+                    queries.values[ages.knots, 0] = self.base_steps
+            return StageState(stage, queries, items)
+        last = done[-1]
+        for table, before in ((queries, last.queries), (items, last.items)):
+            table.values[:, : before.values.shape[1]] = before.values
+        if stage == 1:
+            for part in self.shape.pair_term.segments:
+                items.values[:, part.start : part.stop] = rng.normal(0, 0.1 / np.sqrt(n), (len(items.values), n))
+        return StageState(stage, queries, items, best_recall=last.best_recall)
+
+    def recall(self, done: tuple[StageState, ...]) -> float:
+        """Return the recall of the held-out pairs that is watched; -inf where none are held out."""
+        if self.validation is None:
+            return -np.inf
+        held = self.validation
+        return recall_at(self.cascade(done), held.queries, held.items, (held.k,), self.executor)[held.k]
+
+    def cascade(self, done: tuple[StageState, ...]) -> Cascade:
+        """Return what ranks by stages that are done."""
+        factors = tuple(Factors(self.queries(state.queries), state.items, self.base) for state in done)
+        return Cascade(factors, self.shape.pair_term, self.position_weights, self.own_items, device=self.device)
+
+    def _lists(self, done: tuple[StageState, ...], numbers: Ints) -> Ints:
+        cascade = self.cascade(done)
+        return cascade.top(numbers, cascade.list_length, executor=self.executor).items
+
+    def _factors(self, state: StageState, lists: Ints, own: Table, items: Table) -> Factors:
+        """Return what a stage scores by, from tables of U and of the items."""
+        queries = self.queries(own)
+        if state.stage > 0:
+            places, weights = places_of(lists, self.position_weights, self.own_items)
+            queries = ListedQueries(queries, items, self.shape.pair_term, places, weights)
+        return Factors(queries, items, self.base)

@@ -1,0 +1,166 @@
+"""Tables of float32 rows, cut into segments that learn at their own pace.
+
+    item row    [ V d : n | bias : 1 | S d : n | zeros ]        query vector    [ U q : n | 1 | p_q : n | zeros ]
+
+Rows are padded to a multiple of 16 numbers and start at a multiple of 64 bytes, the size of a cache line. A segment has
+its own step, largest norm and, in every row, its own AdaGrad accumulator: a bias that shares one with its row learns
+too slowly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.core.executor import Executor
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Singles: TypeAlias = NDArray[np.float32]
+Ints: TypeAlias = NDArray[np.int64]
+
+LINE = 16
+"""Numbers in a cache line."""
+ROWS_PER_TASK = 512
+"""Touched rows that one thread steps at a time."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Columns ``start`` to ``stop`` of every row, their step (0: frozen) and the largest norm they may have."""
+
+    start: int
+    stop: int
+    step: float
+    max_norm: float = float("inf")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows, and an accumulator per row and segment."""
+
+    values: Singles
+    accumulators: Singles
+    segments: tuple[Segment, ...]
+
+    @classmethod
+    def zeros(cls, n_rows: int, width: int, segments: tuple[Segment, ...]) -> Table:
+        """Make a table of zeros; ``width`` is a multiple of 16."""
+        return cls(aligned_zeros(n_rows, width), np.zeros((n_rows, len(segments)), dtype=np.float32), segments)
+
+    @classmethod
+    def fixed(cls, values: Singles) -> Table:
+        """Take rows as they are; none of them moves."""
+        return cls(values, np.empty((len(values), 0), dtype=np.float32), ())
+
+    def copy(self) -> Table:
+        """Return a table that shares no memory with this one."""
+        values = aligned_zeros(*self.values.shape)
+        values[:] = self.values
+        return Table(values, self.accumulators.copy(), self.segments)
+
+
+class Entries(NamedTuple):
+    """A sparse sum: row ``rows[e]`` gets ``coefficients[e]`` times vector ``sources[e]``."""
+
+    rows: Ints
+    coefficients: Singles
+    sources: Ints
+
+    @classmethod
+    def empty(cls, n_entries: int) -> Entries:
+        """Return places for so many."""
+        return cls(
+            np.empty(n_entries, dtype=np.int64),
+            np.empty(n_entries, dtype=np.float32),
+            np.empty(n_entries, dtype=np.int64),
+        )
+
+    @classmethod
+    def join(cls, parts: list[Entries]) -> Entries:
+        """Put entries one after the other."""
+        return cls(
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.coefficients for part in parts]),
+            np.concatenate([part.sources for part in parts]),
+        )
+
+
+def padded(n_columns: int) -> int:
+    """Return the width of a row that holds so many numbers."""
+    return -(-n_columns // LINE) * LINE
+
+
+def aligned_zeros(n_rows: int, width: int) -> Singles:
+    """Return zeros whose rows start at cache lines."""
+    buffer = np.zeros(n_rows * width + LINE, dtype=np.float32)
+    skip = -(buffer.ctypes.data // buffer.itemsize) % LINE
+    return buffer[skip : skip + n_rows * width].reshape(n_rows, width)
+
+
+def without_padding(vectors: Singles) -> Singles:
+    """Cut the columns off after the last in which a vector has something: products need not multiply padding."""
+    used = np.flatnonzero(vectors.any(axis=0))
+    return vectors[:, : int(used[-1]) + 1 if len(used) else 1]
+
+
+class Moves(NamedTuple):
+    """How the segments of a table move: bounds, steps and largest norms, a number per segment."""
+
+    starts: Ints
+    stops: Ints
+    steps: NDArray[np.float64]
+    norms: NDArray[np.float64]
+
+
+def step_rows(table: Table, entries: Entries, vectors: Singles, executor: Executor) -> None:
+    """Move the rows that have entries by one AdaGrad step along their sums, and project them."""
+    from slatewise.factors.kernels.update import order_by_row, update_rows
+
+    if not len(entries.rows) or not any(part.step for part in table.segments):
+        return
+    ends = np.zeros(len(table.values), dtype=np.int64)
+    order, touched = np.empty(len(entries.rows), dtype=np.int64), np.empty(len(table.values), dtype=np.int64)
+    touched = touched[: order_by_row(entries.rows, ends, order, touched)]
+    values, parts = table.values, table.segments
+    moves = Moves(
+        np.array([part.start for part in parts]),
+        np.array([part.stop for part in parts]),
+        np.array([part.step for part in parts]),
+        np.array([part.max_norm for part in parts]),
+    )
+
+    def step(first: int) -> None:
+        rows, gradient = touched[first : first + ROWS_PER_TASK], np.empty(int(values.shape[1]), dtype=np.float32)
+        update_rows(values, table.accumulators, moves, rows, ends, order, entries, vectors, gradient)
+
+    executor.fill_blocks(step, range(0, len(touched), ROWS_PER_TASK))
+
+
+def as_singles(name: str, values: NDArray[Any], place_of: Callable[[int], str]) -> Singles:
+    """Return finite numbers as float32; what is too large for it is an error that names the place."""
+    with np.errstate(over="ignore"):
+        singles = values.astype(np.float32)
+    if not np.isfinite(singles).all():
+        first = int(np.flatnonzero(~np.isfinite(singles))[0])
+        found = values.reshape(-1)[first]
+        raise ValueError(f"{name}: expected finite float32 numbers, found {found} at {place_of(first)}")
+    return singles
+
+
+def single_rows(name: str, rows: csr_array) -> csr_array:
+    """Return rows of finite float32 numbers that share nothing with those given."""
+    from scipy.sparse import csr_array
+
+    columns = cast("Ints", rows.indices)
+
+    def place_of(entry: int) -> str:
+        return f"row {int(np.searchsorted(rows.indptr, entry, side='right')) - 1}, column {columns[entry]}"
+
+    singles = as_singles(name, rows.data, place_of)
+    return csr_array((singles, columns.copy(), rows.indptr.copy()), shape=rows.shape)

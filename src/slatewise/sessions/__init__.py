@@ -1,0 +1,20 @@
+"""Next items of sessions, by similar sessions, by counts, by a blend of both and by factors.
+
+estimator    what the models without training share
+neighbors, cooccurrence, blend    these models
+ranker    SessionRanker: factors beside a base
+tuning, cross_fit    settings chosen on the last sessions; scores of sessions that a model has not seen
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from slatewise.core.by_name import on_first_use
+
+if TYPE_CHECKING:
+    from slatewise.sessions.ranker import Blend
+
+__all__ = ["Blend"]
+
+__getattr__ = on_first_use(globals(), {"Blend": "slatewise.sessions.ranker"})

@@ -1,0 +1,122 @@
+"""What any scorer of sessions is asked for: lists, scores of given items, where known answers stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slatewise.core.executor import Executor
+from slatewise.factors.tables import Ints
+from slatewise.recommend.filters import ItemFilter
+from slatewise.recommend.histories import SessionQueries
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from slatewise.recommend.kernels.sparse_scores import ItemSets, Popularity, SparseScores
+
+Floats = NDArray[np.float64]
+
+QUERIES_PER_BLOCK = 256
+FAINTEST = 1e-150
+
+
+class SparseScorer(Protocol):
+    """Scores few of the items for each query, and knows how popular all are."""
+
+    def sparse(self, queries: SessionQueries) -> SparseScores:
+        """Return the scores > 0 of a block of queries, the weights of repeats applied."""
+        ...
+
+    @property
+    def popularity(self) -> Popularity:
+        """What ranks the other items."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class RankedItems:
+    """For each query its best items, (queries, k), best first; where fewer are left: item -1."""
+
+    items: Ints
+    scores: Floats
+
+
+def decay_powers(decay: float, window: int) -> Floats:
+    """Return decay ** age of the last items; never 0, which would pass for no weight."""
+    with np.errstate(under="ignore"):
+        return np.maximum(decay ** np.arange(window, dtype=np.float64), FAINTEST)
+
+
+def by_popularity(shares: Floats) -> Popularity:
+    """Return how items rank that have no other score, by the share of sessions that each is in."""
+    from slatewise.recommend.kernels.sparse_scores import Popularity
+
+    scores = shares - 1.0
+    return Popularity(scores, np.argsort(-scores, kind="stable"))
+
+
+def best_items(
+    scorer: SparseScorer, queries: SessionQueries, k: int, shown: ItemFilter, executor: Executor
+) -> RankedItems:
+    """Rank the items of each query that may be shown."""
+    from slatewise.recommend.kernels import sparse_scores as kernels
+
+    popularity, n_items = scorer.popularity, len(scorer.popularity.order)
+    out = RankedItems(np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf))
+    common = None if shown.common is None else kernels.ItemSets(np.array([0, len(shown.common)]), shown.common)
+
+    def fill(rows: slice) -> None:
+        found, hidden = scorer.sparse(queries[rows]), _sets(shown.hidden, rows)
+        own = common if shown.own is None else _sets(shown.own, rows)
+        marks, best, items = np.zeros(n_items, dtype=np.int64), out.scores[rows], out.items[rows]
+        if own is None:
+            kernels.best_items(found, popularity, hidden, marks, best, items)
+        else:
+            kernels.best_candidates(found, popularity, hidden, own, marks, np.zeros(n_items), best, items)
+
+    executor.fill_blocks(fill, blocks(len(queries)))
+    return out
+
+
+def item_scores(scorer: SparseScorer, queries: SessionQueries, items: Ints, executor: Executor) -> Floats:
+    """Return the score of every query with each of these items, (queries, items); -inf for item -1."""
+    from slatewise.recommend.kernels import sparse_scores as kernels
+
+    popularity, out = scorer.popularity, np.empty((len(queries), len(items)))
+
+    def fill(rows: slice) -> None:
+        kernels.scores_of(scorer.sparse(queries[rows]), popularity, items, np.zeros(len(popularity.order)), out[rows])
+
+    executor.fill_blocks(fill, blocks(len(queries)))
+    return out
+
+
+def places_of(scorer: SparseScorer, queries: SessionQueries, targets: Ints, executor: Executor) -> Ints:
+    """Return how many items are ahead of each query's target; -1 where it has no score of its own."""
+    from slatewise.recommend.kernels import sparse_scores as kernels
+
+    out = np.empty(len(queries), dtype=np.int64)
+
+    def fill(rows: slice) -> None:
+        kernels.places_of(scorer.sparse(queries[rows]), targets[rows], out[rows])
+
+    executor.fill_blocks(fill, blocks(len(queries)))
+    return out
+
+
+def blocks(n_queries: int) -> list[slice]:
+    """Cut queries into blocks."""
+    return [slice(first, min(first + QUERIES_PER_BLOCK, n_queries)) for first in range(0, n_queries, QUERIES_PER_BLOCK)]
+
+
+def _sets(matrix: csr_array | None, rows: slice) -> ItemSets:
+    from slatewise.recommend.kernels.sparse_scores import ItemSets
+
+    if matrix is None:
+        return ItemSets(np.zeros(rows.stop - rows.start + 1, dtype=np.int64), np.empty(0, dtype=np.int64))
+    bounds = matrix.indptr[rows.start : rows.stop + 1].astype(np.int64)
+    return ItemSets(bounds - bounds[0], matrix.indices[bounds[0] : bounds[-1]].astype(np.int64))
