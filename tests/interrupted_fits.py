@@ -92,13 +92,6 @@ KILLED = FITS | {
 }
 
 
-def fit_watched(estimator, data, **run):
-    """Fit with ``callbacks`` and ``checkpoint``, which some estimators still take as parameters."""
-    if "callbacks" in estimator.get_params():
-        return estimator.set_params(**run).fit(*data)
-    return estimator.fit(*data, **run)
-
-
 def exit_code(name, state, stop_at):
     """Fit in another process that kills itself in round ``stop_at``: a fork of one that has only imported this."""
     context = multiprocessing.get_context("forkserver")
@@ -118,4 +111,4 @@ def _fit_and_die(name, state, stop_at):
         if len(seen) == stop_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    fit_watched(estimator, data(), checkpoint=state, callbacks=[watch])
+    estimator.fit(*data(), checkpoint=state, callbacks=[watch])

@@ -14,11 +14,6 @@ def test_every_public_name_loads(name: str) -> None:
     assert name in dir(data)
 
 
-def test_rows_to_rank_are_still_found_by_their_former_name() -> None:
-    with pytest.warns(DeprecationWarning, match=r"data\.RowsToRank"):
-        assert data.Ranking is data.RowsToRank
-
-
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'read_everything'"):
         data.__getattr__("read_everything")

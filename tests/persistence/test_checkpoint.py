@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from tests.interrupted_fits import FITS, exit_code, fit_watched, queries
+from tests.interrupted_fits import FITS, exit_code, queries
 
 from slatewise import BestFeatureRanker, CStarMarginRanker, MarginRanker, MatchingRanker, datasets, losses
 from slatewise.matching import Slates
@@ -30,7 +30,7 @@ def whole_fit(name):
     """A fit that nothing disturbs, and its rounds."""
     estimator, data = FITS[name]
     rounds = []
-    return fit_watched(clone(estimator), data(), callbacks=[rounds.append]), rounds
+    return clone(estimator).fit(*data(), callbacks=[rounds.append]), rounds
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
@@ -53,7 +53,7 @@ def test_killed_and_resumed_it_gives_the_same_bits(tmp_path, name, stop_at):
     once, whole = whole_fit(name)
     told, rest = [], []
     watch = [rest.append, lambda _: told.append(state.exists())]
-    assert_same_bits(once, fit_watched(clone(estimator), data(), checkpoint=state, callbacks=watch))
+    assert_same_bits(once, clone(estimator).fit(*data(), checkpoint=state, callbacks=watch))
     assert told[0]
     assert not state.exists()
     assert 0 < len(rest) < len(whole)
@@ -77,11 +77,11 @@ def test_interrupted_anywhere_it_goes_on_to_the_same_bits(tmp_path, monkeypatch,
     monkeypatch.setattr(_checkpoint, "write_model", write)
     stopped = clone(estimator)
     try:
-        fit_watched(stopped, data(), checkpoint=state)
+        stopped.fit(*data(), checkpoint=state)
     except KeyboardInterrupt:
         assert state.exists()
         written.append(state)  # only once
-        stopped = fit_watched(clone(stopped).set_params(n_jobs=2), data(), checkpoint=state)
+        stopped = clone(stopped).set_params(n_jobs=2).fit(*data(), checkpoint=state)
     assert not state.exists()
     assert_same_bits(once, stopped)
 
@@ -99,8 +99,8 @@ def test_interrupted_when_all_but_done_it_is_done(tmp_path, name):
 
     again, run = clone(estimator), {"checkpoint": tmp_path / "state", "callbacks": [stop_at_the_last]}
     with pytest.raises(KeyboardInterrupt):
-        fit_watched(again, data(), **run)
-    assert_same_bits(once, fit_watched(again, data(), **run))
+        again.fit(*data(), **run)
+    assert_same_bits(once, again.fit(*data(), **run))
 
 
 def interrupted(estimator, path, data):
@@ -108,7 +108,7 @@ def interrupted(estimator, path, data):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit_watched(clone(estimator), data, checkpoint=path, callbacks=[stop])
+        clone(estimator).fit(*data, checkpoint=path, callbacks=[stop])
 
 
 def test_a_state_of_other_data_or_settings_is_refused(tmp_path):
@@ -124,7 +124,7 @@ def test_a_state_of_other_data_or_settings_is_refused(tmp_path):
         with pytest.raises(
             ValueError, match="checkpoint: expected the state of this data and these settings, found ano"
         ):
-            fit_watched(estimator, data, checkpoint=path)
+            estimator.fit(*data, checkpoint=path)
     assert path.exists()
     more = MarginRanker(max_iter=2000, n_jobs=1).fit(X, y, qid, checkpoint=path)  # may be others
     assert_same_bits(more, MarginRanker().fit(X, y, qid))
@@ -171,7 +171,7 @@ def test_a_state_of_another_estimator_is_refused(tmp_path):
     path = tmp_path / "state"
     interrupted(MarginRanker(), path, queries())
     with pytest.raises(ValueError, match="checkpoint: expected the state of this data and these settings"):
-        fit_watched(MatchingRanker(Slates(3, repeats=2)), queries(), checkpoint=path)
+        MatchingRanker(Slates(3, repeats=2)).fit(*queries(), checkpoint=path)
 
 
 def test_a_file_holds_the_answers_alone(tmp_path):
@@ -187,18 +187,18 @@ def test_settings_are_compared_in_all_their_digits_however_they_print(tmp_path):
     path, data = tmp_path / "state", queries()
     interrupted(MatchingRanker(Slates(3, position_weights=np.array([2.0, 1.0, 0.0]))), path, data)
     with np.printoptions(precision=1), pytest.raises(ValueError, match="checkpoint: expected the state of this data"):
-        fit_watched(MatchingRanker(Slates(3, position_weights=[2.0, 1.0 + 1e-9, 0.0])), data, checkpoint=path)
-    fit_watched(MatchingRanker(Slates(3, position_weights=[2, 1, 0])), data, checkpoint=path)  # the same in other words
+        MatchingRanker(Slates(3, position_weights=[2.0, 1.0 + 1e-9, 0.0])).fit(*data, checkpoint=path)
+    MatchingRanker(Slates(3, position_weights=[2, 1, 0])).fit(*data, checkpoint=path)  # the same in other words
 
 
 def test_a_shorthand_is_the_object_that_it_stands_for(tmp_path):
     path = tmp_path / "state"
     interrupted(MarginRanker("map"), path, queries())
     with pytest.raises(ValueError, match="checkpoint: expected the state of this data and these settings"):
-        fit_watched(MarginRanker(losses.MAP(threshold=1)), queries(), checkpoint=path)
-    fit_watched(MarginRanker(losses.MAP()), queries(), checkpoint=path)
+        MarginRanker(losses.MAP(threshold=1)).fit(*queries(), checkpoint=path)
+    MarginRanker(losses.MAP()).fit(*queries(), checkpoint=path)
     interrupted(MarginRanker(losses.MAP(threshold=1)), path, queries())
-    fit_watched(MarginRanker(losses.MAP(threshold=1.0)), queries(), checkpoint=path)
+    MarginRanker(losses.MAP(threshold=1.0)).fit(*queries(), checkpoint=path)
 
 
 def test_a_state_that_other_rounds_of_validation_led_to_is_refused(tmp_path):
@@ -207,7 +207,7 @@ def test_a_state_that_other_rounds_of_validation_led_to_is_refused(tmp_path):
     interrupted(CStarMarginRanker(core=1, max_iter=2), path, (scenes.X, scenes.Y))
     ranker = CStarMarginRanker(core=1, max_iter=60)
     with pytest.raises(ValueError, match="checkpoint: expected the state of this data and these settings"):
-        fit_watched(ranker, (scenes.X, scenes.Y), checkpoint=path)
+        ranker.fit(scenes.X, scenes.Y, checkpoint=path)
 
 
 @pytest.mark.parametrize("params", [{"k": 2}, {"solver": "subgradient"}])
@@ -215,7 +215,7 @@ def test_where_no_state_is_kept_a_checkpoint_is_refused(params, tmp_path):
     scenes = datasets.make_label_scenes(n_rows=40, random_state=0)
     ranker = CStarMarginRanker(core=1, **params)
     with pytest.raises(ValueError, match="checkpoint: expected None"):
-        fit_watched(ranker, (scenes.X, scenes.Y), checkpoint=tmp_path / "state")
+        ranker.fit(scenes.X, scenes.Y, checkpoint=tmp_path / "state")
 
 
 @pytest.mark.filterwarnings("ignore:all .* rows are one list")

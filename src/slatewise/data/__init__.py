@@ -99,20 +99,7 @@ _HOMES = {
     "write_svmlight": "slatewise.data.svmlight",
 }
 
-_found = on_first_use(globals(), _HOMES)
-
-
-def __getattr__(name: str) -> object:
-    if name == "Ranking":  # goes in 0.3
-        import warnings
-
-        warnings.warn(
-            "data.Ranking goes in 0.3: it is called data.RowsToRank; see the page 'Moving to 0.2'",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        name = "RowsToRank"
-    return _found(name)
+__getattr__ = on_first_use(globals(), _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, is_dataclass, replace
-from typing import Any, ClassVar, Self, cast, dataclass_transform
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,12 @@ from slatewise.persistence.saving import as_json, described, from_json, take_par
 _OPTIONAL = ("feature_names_in_",)
 
 
-class SavedEstimator(CallbackSupport, BaseEstimator):
-    """An estimator that can be written to one file and read back."""
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(param, learned))
+class Estimator(CallbackSupport, BaseEstimator):
+    """An estimator whose parameters and learned attributes are declared in the body of its class.
+
+    ``slatewise.core.declarations`` says how. A subclass becomes a dataclass when it is made.
+    """
 
     _rules: ClassVar[Mapping[str, Rule]] = {}
     """What each parameter may be."""
@@ -43,106 +47,20 @@ class SavedEstimator(CallbackSupport, BaseEstimator):
     """What each attribute may be that fit learns, and a file has."""
     _optional: ClassVar[frozenset[str]] = frozenset()
     """Those of ``_learned`` that some models do not have."""
-    _not_saved: ClassVar[tuple[str, ...]] = ("callbacks", "checkpoint", "n_jobs")
+    _not_saved: ClassVar[tuple[str, ...]] = ()
     """Parameters of a run, not of the model: neither written to a file nor taken from one."""
     _parts: ClassVar[tuple[str, ...]] = ()
-    """Attributes that are fitted estimators, absent where a model has none: their files are inside this one's."""
+    """Attributes that are fitted estimators, or None: their files are inside this one's. Their own parts have none."""
     _file_version: ClassVar[int] = 1
     """Which form of ``_learned`` a file has, counted up where that changes: ``load`` reads the present one only."""
-    model_card_: ModelCard
-    seed_: int
-    """Of the last fit, where the class has ``random_state``: what that says, or what was drawn from it."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to one ``.safetensors`` file; the file appears whole or not at all.
-
-        Parameters
-        ----------
-        path
-            Where to write; a file already there is replaced.
-        """
-        check_is_fitted(self)
-        self._check_learned()
-        write_model(path, self._state())
-
-    def _state(self) -> ModelState:
-        """Return what a file has; a parameter that is an estimator is known by its fitted part."""
-        optional = [name for name in (*self._optional, *_OPTIONAL) if name in vars(self)]
-        names = [*(self._learned.keys() - self._optional), "n_features_in_", *optional]
-        found: dict[str, Any] = {name: getattr(self, name) for name in names}
-        arrays: dict[str, NDArray[Any]] = {k: value for k, value in found.items() if isinstance(value, np.ndarray)}
-        values = {name: as_json(value, name) for name, value in found.items() if name not in arrays}
-        given = {name: value for name, value in self.get_params(deep=False).items() if name not in self._not_saved}
-        params = {
-            name: as_json(self.seed_ if is_source(value) else value, name)
-            for name, value in given.items()
-            if not isinstance(value, SavedEstimator)
-        }
-        for part in self._parts:
-            fitted: SavedEstimator | None = getattr(self, part, None)
-            own = None if fitted is None else fitted._state()
-            values[part] = None if own is None else described(own)
-            arrays.update({} if own is None else {f"{part}.{name}": array for name, array in own.arrays.items()})
-        kind = type(self)
-        return ModelState(kind.__name__, params, values, arrays, self.model_card_, kind._file_version)
-
-    @classmethod
-    def _from_state(cls, state: ModelState, name: str) -> Self:
-        """Build the estimator that a model file describes; ``name`` is the file's, for messages."""
-        parts = {part: take_part(state, part, name) for part in cls._parts}
-        parts = {part: fitted for part, fitted in parts.items() if fitted is not None}
-        found: dict[str, Any] = {**state.values, **state.arrays}
-        expected = {*cls._learned, "n_features_in_"}
-        if (expected - cls._optional) - found.keys() or found.keys() - expected - set(_OPTIONAL):
-            raise ModelFileError(f"{name}: expected {sorted(expected)} for {cls.__name__}, found {sorted(found)}")
-        if state.params.keys() - cls._rules.keys():
-            raise ModelFileError(f"{name}: expected the parameters of {cls.__name__}, found {sorted(state.params)}")
-        given = {key: value for key, value in state.params.items() if key not in cls._not_saved}
-        estimator = cls(**{key: from_json(cls._rules[key], value, f"{name}: {key}") for key, value in given.items()})
-        for attribute, value in (found | parts).items():
-            setattr(estimator, attribute, value)
-        estimator.model_card_ = state.card
-        try:
-            estimator._check_learned()
-        except ValueError as error:
-            raise ModelFileError(f"{name}: {error}") from None
-        estimator._settle_seed()
-        return estimator
-
-    def _settle_seed(self) -> None:
-        """Take the seed of a fit and of what is drawn after it from ``random_state``: once, when all is checked."""
-        if "random_state" in self._rules:
-            self.seed_ = seed_from(self.get_params(deep=False)["random_state"])
-
-    def _watched(self, callbacks: Callbacks) -> AbstractContextManager[Callable[[Any], None]]:
-        """Return a context that gives a function to call with every round of a fit."""
-        return watched(self, callbacks)
-
-    def _check_learned(self) -> None:
-        """Raise ValueError unless parameters and all that was learned follow their rules; a subclass adds sizes."""
-        check(self)
-        count().check("n_features_in_", self.n_features_in_)
-        for name, rule in self._learned.items():
-            if name not in self._optional or name in vars(self):
-                rule.check(name, getattr(self, name))
-        if "feature_names_in_" in vars(self):
-            names = vars(self)["feature_names_in_"]
-            NAMES.check("feature_names_in_", names)
-            if len(names) != self.n_features_in_:
-                raise ValueError(f"feature_names_in_: expected {self.n_features_in_} names, found {len(names)}")
-
-
-@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(param, learned))
-class Estimator(SavedEstimator):
-    """An estimator whose parameters and learned attributes are declared in the body of its class."""
-
-    _rules: ClassVar[Mapping[str, Rule]] = {}
-    _learned: ClassVar[Mapping[str, Rule]] = {}
+    if TYPE_CHECKING:
+        model_card_: ModelCard
+        """What a reader of the file wants to know."""
+        seed_: int
+        """Of the last fit, where the class has ``random_state``: what that says, or what was drawn from it."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "_rules" in vars(cls):  # a class that still has tables instead of declarations
-            return
         dataclass(eq=False, repr=False, kw_only=True)(cls)
         params, attributes = params_of(cls), learned_of(cls)
         cls._rules = {name: one.rule for name, one in params.items()}
@@ -200,8 +118,81 @@ class Estimator(SavedEstimator):
             raise ValueError(f"{name}__{key}: expected {hint}, found {name}={getattr(self, name)!r}")
         setattr(self, name, replace(cast("Any", current), **changes))
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to one ``.safetensors`` file; the file appears whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where to write; a file already there is replaced.
+        """
+        check_is_fitted(self)
+        self._check_learned()
+        write_model(path, self._state())
+
+    def _state(self) -> ModelState:
+        """Return what a file has; a parameter that is an estimator is known by its fitted part."""
+        optional = [name for name in (*self._optional, *_OPTIONAL) if name in vars(self)]
+        names = [*(self._learned.keys() - self._optional), "n_features_in_", *optional]
+        found: dict[str, Any] = {name: getattr(self, name) for name in names}
+        arrays: dict[str, NDArray[Any]] = {k: value for k, value in found.items() if isinstance(value, np.ndarray)}
+        values = {name: as_json(value, name) for name, value in found.items() if name not in arrays}
+        given = {name: value for name, value in self.get_params(deep=False).items() if name not in self._not_saved}
+        params = {
+            name: as_json(self.seed_ if is_source(value) else value, name)
+            for name, value in given.items()
+            if not isinstance(value, Estimator)
+        }
+        for part in self._parts:
+            fitted: Estimator | None = getattr(self, part, None)
+            own = None if fitted is None else fitted._state()
+            values[part] = None if own is None else described(own)
+            arrays.update({} if own is None else {f"{part}.{name}": array for name, array in own.arrays.items()})
+        kind = type(self)
+        return ModelState(kind.__name__, params, values, arrays, self.model_card_, kind._file_version)
+
+    @classmethod
+    def _from_state(cls, state: ModelState, name: str) -> Self:
+        """Build the estimator that a model file describes; ``name`` is the file's, for messages."""
+        parts = {part: take_part(state, part, name) for part in cls._parts}
+        parts = {part: fitted for part, fitted in parts.items() if fitted is not None}
+        found: dict[str, Any] = {**state.values, **state.arrays}
+        expected = {*cls._learned, "n_features_in_"}
+        if (expected - cls._optional) - found.keys() or found.keys() - expected - set(_OPTIONAL):
+            raise ModelFileError(f"{name}: expected {sorted(expected)} for {cls.__name__}, found {sorted(found)}")
+        if state.params.keys() - cls._rules.keys():
+            raise ModelFileError(f"{name}: expected the parameters of {cls.__name__}, found {sorted(state.params)}")
+        given = {key: value for key, value in state.params.items() if key not in cls._not_saved}
+        estimator = cls(**{key: from_json(cls._rules[key], value, f"{name}: {key}") for key, value in given.items()})
+        for attribute, value in (found | parts).items():
+            setattr(estimator, attribute, value)
+        estimator.model_card_ = state.card
+        try:
+            estimator._check_learned()
+        except ValueError as error:
+            raise ModelFileError(f"{name}: {error}") from None
+        estimator._settle_seed()
+        return estimator
+
+    def _settle_seed(self) -> None:
+        """Take the seed of a fit and of what is drawn after it from ``random_state``: once, when all is checked."""
+        if "random_state" in self._rules:
+            self.seed_ = seed_from(self.get_params(deep=False)["random_state"])
+
+    def _watched(self, callbacks: Callbacks) -> AbstractContextManager[Callable[[Any], None]]:
+        """Return a context that gives a function to call with every round of a fit."""
+        return watched(self, callbacks)
+
     def _check_learned(self) -> None:
-        """Raise ValueError unless parameters and learned attributes are as declared."""
-        super()._check_learned()
-        if is_dataclass(self):
-            check_shapes(self)
+        """Raise ValueError unless all is as declared; a subclass adds what holds between arrays."""
+        check(self)
+        count().check("n_features_in_", self.n_features_in_)
+        for name, rule in self._learned.items():
+            if name not in self._optional or name in vars(self):
+                rule.check(name, getattr(self, name))
+        if "feature_names_in_" in vars(self):
+            names = vars(self)["feature_names_in_"]
+            NAMES.check("feature_names_in_", names)
+            if len(names) != self.n_features_in_:
+                raise ValueError(f"feature_names_in_: expected {self.n_features_in_} names, found {len(names)}")
+        check_shapes(self)

@@ -31,7 +31,7 @@ Callbacks: TypeAlias = Sequence[Callable[[Any], None]] | None
 """``callbacks`` of ``fit``."""
 Path: TypeAlias = str | os.PathLike[str] | None
 """``checkpoint`` of ``fit``."""
-_OF_ONE_RUN = ("callbacks", "checkpoint", "max_iter", "n_jobs")
+_OF_ONE_RUN = ("max_iter", "n_jobs")
 """Parameters that may be others when a fit goes on."""
 _LIBRARY = f"slatewise {__version__}"
 _CHECKPOINT = " checkpoint"
@@ -54,7 +54,6 @@ class Checkpoint:
 
         ``as_used`` are parameters in the form in which the fit uses them, where that is not the form they are given in.
         """
-        path = getattr(estimator, "checkpoint", None) if path is None else path
         kind = type(estimator).__name__ + _CHECKPOINT
         if path is None:
             return cls(None, kind, "")
@@ -140,7 +139,6 @@ def resumed(
     After a kill only new rounds are told, and those that the file had not seen yet once more. ``as_used`` is that of
     :meth:`Checkpoint.of`.
     """
-    callbacks = estimator.get_params(deep=False).get("callbacks") if callbacks is None else callbacks
     state = Checkpoint.of(estimator, data_sha256, checkpoint, as_used)
     log = None if state.path is None else OracleLog(state.start(), state.write)
     with estimator._watched(callbacks) as tell, keeping(log):
