@@ -191,7 +191,7 @@ FIELDS = {
 def test_settings_refuse_every_bad_value_by_name(kind):
     for field in params_of(kind):
         for name, value in ANYTHING.items():
-            if name in FIELDS.get(field, set()):
+            if name in FIELDS.get(field, set()) and not (kind is Stages and field == "position_weights"):
                 kind(**{field: value})
                 continue
             with pytest.raises(ValueError, match=rf"^{kind.__name__}\.{field}: expected .+, found .+") as caught:

@@ -11,6 +11,7 @@ from tests.fuzz.models.fitted import fitted
 
 from slatewise import StructuredReranker, load
 from slatewise.core.errors import ModelFileError
+from slatewise.factors import Stages
 
 CASES = 11
 
@@ -45,8 +46,9 @@ def test_unaltered_files_answer_as_before(tmp_path):
 def test_every_public_method_is_asked(tmp_path):
     for name, estimator in fitted().items():
         asked = {question.method for question in questions(copy.deepcopy(estimator), tmp_path)}
-        not_by_id = getattr(estimator, "by_features_", False) or getattr(estimator, "window_", 0) != 0
-        assert public_methods(estimator) - asked <= ({"fold_in"} if not_by_id else set()), name
+        without_factors = getattr(estimator, "parts_", None) == ["base"]
+        of_factors = {"explain", "export_index", "item_vectors", "query_vectors", "similar_items"}
+        assert public_methods(estimator) - asked <= (of_factors if without_factors else set()), name
 
 
 @pytest.mark.parametrize("model", ["cstar-margin-classes", "cstar-base-classes"])
@@ -72,9 +74,7 @@ def test_the_unit_of_a_base_is_checked(tmp_path, value):
 @pytest.mark.parametrize(
     ("model", "part", "key"),
     [
-        ("reranker", "values", "k_"),
-        ("reranker", "params", "k"),
-        ("latent", "params", "k"),
+        ("reranker", "values", "n_components_"),
         ("latent", "params", "n_components"),
     ],
 )
@@ -87,11 +87,11 @@ def test_a_base_whose_gaps_float32_has_not_is_named():
     queries, items, rng = np.repeat(np.arange(6), 3), np.tile(np.arange(6), 3), np.random.default_rng(0)
     scores = rng.normal(size=(6, 6))
     with pytest.raises(ValueError, match=r"base: expected lists that span 1e-30 to 3.4e\+38 times base_scale=4"):
-        StructuredReranker(scores * 1e-38, n_components=2, k=3, epochs=1).fit(queries, items)
+        StructuredReranker(scores * 1e-38, n_components=2, stages=Stages(k=3), epochs=1).fit(queries, items)
     with pytest.warns(UserWarning, match="base: float32 cannot tell the scores of 6 of 6 rows apart"):
-        StructuredReranker(1.0 + scores * 1e-12, n_components=2, k=3, epochs=1).fit(queries, items)
-    right = StructuredReranker(scores, n_components=2, k=3, epochs=1).fit(queries, items)
-    small = StructuredReranker(scores * 2.0**-60, n_components=2, k=3, epochs=1).fit(queries, items)
+        StructuredReranker(1.0 + scores * 1e-12, n_components=2, stages=Stages(k=3), epochs=1).fit(queries, items)
+    right = StructuredReranker(scores, n_components=2, stages=Stages(k=3), epochs=1).fit(queries, items)
+    small = StructuredReranker(scores * 2.0**-60, n_components=2, stages=Stages(k=3), epochs=1).fit(queries, items)
     assert (right.rank([0, 1, 2], 6).ids == small.rank([0, 1, 2], 6).ids).all()
 
 

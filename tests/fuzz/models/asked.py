@@ -210,6 +210,7 @@ def _session_ranker(ranker: Any, folder: Path) -> Iterator[Question]:
     queries, wanted = [np.resize(items, row + 1).tolist() for row in range(ROWS)], np.resize(items, ROWS)
     if "item_factors_" in vars(ranker):
         yield from _factors(ranker, queries, wanted, folder)
+        yield Question("item_vectors", lambda: ranker.item_vectors()[:, 0], array((len(items),)))
     yield from _sessions(ranker, folder)
 
 

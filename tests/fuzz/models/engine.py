@@ -76,7 +76,11 @@ def _answer(question: Question) -> Any:
         if not question.may_refuse:
             raise
         return str(error)
-    return {name: vars(found)[name] for name in found._learned} if question.method == "partial_fit" else found
+    return (
+        {name: vars(found)[name] for name in found._learned if name in vars(found)}
+        if question.method == "partial_fit"
+        else found
+    )
 
 
 def case(name: str, seed: int, index: int) -> tuple[bytes, str]:
