@@ -164,7 +164,7 @@ CASES = [
     ),
     Case(
         "reranker, both",
-        'StructuredReranker(pair="both", stages=2, batch_size=100, base_scale=2.0, patience=1, validation_fraction=0.1)',
+        'StructuredReranker(pair="both", stages=2, batch_size=100, base_scale=2.0, patience=1, validation_fraction=0.1)',  # noqa: E501
         'StructuredReranker(stages=factors.Stages(2, pair="both"), batch_size=100, base_scale=2.0, patience=1, '
         "validation_fraction=0.1)",
         rerank,

@@ -133,7 +133,7 @@ CASES = [
     ranker(
         "sessions, short window",
         f"{FIXED}, window=3, dropout=0, patience=1, validation_fraction=0.1",
-        f"factors.Factors({FIXED}, dropout=0, patience=1), base=sessions.Blend(window=20), window=3, validation_fraction=0.1",
+        f"factors.Factors({FIXED}, dropout=0, patience=1), base=sessions.Blend(window=20), window=3, validation_fraction=0.1",  # noqa: E501
     ),
     ranker(
         "sessions, no base",
