@@ -77,9 +77,11 @@ LAZY = [
     "slatewise",
     "slatewise.data",
     "slatewise.inference",
+    "slatewise.factors",
     "slatewise.labeling",
     "slatewise.labeling.page",
     "slatewise.matching",
+    "slatewise.sessions",
 ]
 
 

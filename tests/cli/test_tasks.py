@@ -170,7 +170,7 @@ def test_features_rank_the_catalogue(tmp_path: Path) -> None:
         for x, y in zip(X, Y, strict=True)
     ]
     (tmp_path / "tags.txt").write_text("\n".join(lines) + "\n")
-    task = task_named("latent")
+    task = task_named("latent-features")
     models = []
     for name in ("tags.npz", "tags.txt"):
         model = task.make(["n_components=4", "epochs=8", "random_state=0"])
@@ -200,5 +200,5 @@ def test_features_are_dense_where_few_of_them_are_zero(few: bool) -> None:
 
 
 def test_a_model_without_a_command_says_so() -> None:
-    with pytest.raises(ValueError, match=r"model: expected one of blend, cooccurrence, .* found GraphMatcher"):
+    with pytest.raises(ValueError, match=r"model: expected one of cooccurrence, .* found GraphMatcher"):
         task_of(GraphMatcher())

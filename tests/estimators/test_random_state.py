@@ -11,31 +11,40 @@ from slatewise import (
     CStarMarginRanker,
     CStarRanker,
     GraphMatcher,
+    LatentFeatureRanker,
     LatentRanker,
     MarginRanker,
     MatchingRanker,
+    SessionRanker,
     StructuredReranker,
     datasets,
     load,
 )
 from slatewise._registry import ESTIMATORS, estimator_class
+from slatewise.factors import Factors
 from slatewise.matching import Likelihood, Sample, Slates
 from slatewise.persistence.file import read_model
 
 MADE = datasets.make_queries(n_queries=8, random_state=0)
 QUERIES = (MADE.X[:, :4], MADE.y, MADE.qid)
 SCENES = datasets.make_label_scenes(60, random_state=0)
-PAIRS = datasets.make_sessions(60, 20, random_state=0).sessions.pairs()
+SESSIONS = datasets.make_sessions(60, 20, random_state=0).sessions
+PAIRS = SESSIONS.pairs()
 GRAPHS = np.random.default_rng(0).normal(size=(4, 4, 4, 3))
 MATCHES = [np.random.default_rng(place).permutation(4) for place in range(4)]
-SMALL = {"n_components": 3, "epochs": 2, "k": 4, "max_norm": 2.5}
+SMALL = {"n_components": 3, "epochs": 2}
 FITS = {
     "margin": (MarginRanker("auc", C="auto"), QUERIES),
     "matching": (MatchingRanker(Slates(3, 0.1, 1)), QUERIES),
     "graph": (GraphMatcher(Likelihood(Sample(20)), l2=0.1, max_iter=5), (list(GRAPHS), MATCHES)),
     "cstar": (CStarRanker(core=2, C=1.0), (SCENES.X[:, :5], SCENES.Y[:, :4])),
     "cstar margin": (CStarMarginRanker(core=2, C=1.0), (SCENES.X[:, :5], SCENES.Y[:, :4])),
-    "latent": (LatentRanker(**SMALL, learning_rate=0.1), (PAIRS.queries, PAIRS.items)),
+    "latent": (LatentRanker(**SMALL, learning_rate=0.1, max_norm=2.5), (PAIRS.queries, PAIRS.items)),
+    "features": (
+        LatentFeatureRanker(**SMALL, learning_rate=0.1, max_norm=2.5),
+        (SCENES.X[:, :5], SCENES.Y[:, :4]),
+    ),
+    "sessions": (SessionRanker(Factors(**SMALL, learning_rate=0.1, max_norm=2.5)), (SESSIONS,)),
     "reranker": (StructuredReranker(np.eye(20), validation_fraction=0.0, **SMALL), (PAIRS.queries, PAIRS.items)),
 }
 SOURCES = {"Generator": np.random.default_rng, "RandomState": np.random.RandomState}

@@ -202,6 +202,7 @@ def test_with_nothing_held_out_it_is_where_a_search_would_begin(pairs, stages):
     same_bits(first, make_latent(**SMALL, **STARTS).partial_fit(pairs.queries, pairs.items))
 
 
+@pytest.mark.filterwarnings("ignore:stages")
 @pytest.mark.parametrize("stages", [1, 2])
 def test_stopped_after_any_epoch_it_goes_on_to_the_same_bits(tmp_path, pairs, monkeypatch, stages):
     monkeypatch.setattr(search, "STANDARD_ERRORS", 0.0)  # so that it moves

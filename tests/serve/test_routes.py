@@ -11,6 +11,7 @@ from slatewise._registry import ESTIMATORS
 from slatewise.serve.door import Refused
 from slatewise.serve.kinds import KINDS, doors_of
 from slatewise.serve.limits import Limits
+from slatewise.sessions.blend import SessionBlend
 from tests.serve.conftest import JSON, MESSAGEPACK, make_asking
 from tests.web.asking import ask
 
@@ -105,8 +106,8 @@ def test_sets_of_k_labels():
 
 
 def test_every_estimator_is_served_or_refused_by_name():
-    """A reranker's file has no base, and a matcher ranks nothing."""
-    others = {"GraphMatcher": GraphMatcher, "StructuredReranker": StructuredReranker}
+    """A reranker's file has no base, a matcher ranks nothing, and a blend is a part of SessionRanker."""
+    others = {"GraphMatcher": GraphMatcher, "SessionBlend": SessionBlend, "StructuredReranker": StructuredReranker}
     assert set(ESTIMATORS) == set(KINDS) | set(others)
     for name, kind in others.items():
         with pytest.raises(

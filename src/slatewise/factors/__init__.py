@@ -20,3 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["AUC", "Blocked", "Factors", "Gpu", "Sampled", "Stages", "Warp"]
 
 __getattr__ = on_first_use(globals(), dict.fromkeys(__all__, "slatewise.factors.settings"))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -52,9 +52,11 @@ class StructuredReranker(StagedRecommender):
     Examples
     --------
     >>> from slatewise import StructuredReranker, datasets
+    >>> from slatewise.factors import Stages
     >>> pairs = datasets.make_sessions(300, 40, random_state=0).sessions.pairs()
     >>> popularity = np.tile(np.bincount(pairs.items, minlength=40), (40, 1))
-    >>> reranker = StructuredReranker(popularity, n_components=8, epochs=3).fit(pairs.queries, pairs.items)
+    >>> reranker = StructuredReranker(popularity, n_components=8, stages=Stages(k=5), epochs=3)
+    >>> reranker = reranker.fit(pairs.queries, pairs.items)
     >>> reranker.rank([25, 3], k=4).ids.shape
     (2, 4)
     """

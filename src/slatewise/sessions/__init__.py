@@ -18,3 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Blend"]
 
 __getattr__ = on_first_use(globals(), {"Blend": "slatewise.sessions.ranker"})
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
