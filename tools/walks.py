@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -97,29 +98,73 @@ def walk(call: Callable[[], Any], packages: tuple[str, ...], stop_at: set[str]) 
 
 def subjects() -> dict[str, tuple[Callable[[], Any], tuple[str, ...], set[str]]]:
     """Return the calls that are traced, the packages that are the estimator's own, and where the loop starts."""
-    from slatewise import CStarRanker, GraphMatcher, LatentRanker, MarginRanker, MatchingRanker, MetricRanker, datasets
+    from slatewise import (
+        BestFeatureRanker,
+        CStarMarginRanker,
+        CStarRanker,
+        GraphMatcher,
+        LatentFeatureRanker,
+        LatentRanker,
+        MarginRanker,
+        MatchingRanker,
+        MetricRanker,
+        SessionNeighbors,
+        SessionRanker,
+        datasets,
+    )
+    from slatewise.factors import Factors
 
     scenes = datasets.make_label_scenes(24, random_state=0)
     queries = datasets.make_queries(n_queries=6, random_state=0)
     sessions = datasets.make_sessions(60, 20, random_state=0).sessions
     shapes = datasets.make_silhouettes(n_pairs=4, n_points=5, random_state=0)
     edges = [datasets.edge_features(a, b) for a, b in zip(shapes.source, shapes.target, strict=True)]
-    pairs = sessions.pairs()
-    documents = (queries.X, queries.y, queries.qid)
-    own = ("metric_learning", *SHARED)
-    return {
-        "BestFeatureRanker.fit": (lambda: slatewise.BestFeatureRanker().fit(*documents), SHARED, set()),
-        "MarginRanker.fit": (lambda: MarginRanker().fit(*documents), own, {"fit_margin"}),
-        "MetricRanker.fit": (lambda: MetricRanker().fit(scenes.X, scenes.Y), own, {"fit_metric"}),
-        "MatchingRanker.fit": (lambda: MatchingRanker().fit(*documents), ("matching", *SHARED), {"averaged_fit"}),
-        "GraphMatcher.fit": (
-            lambda: GraphMatcher().fit(edges, list(shapes.matches)),
-            ("matching", *SHARED),
-            {"minimise", "minimize", "fit_graphs"},
-        ),
-        "CStarRanker.fit": (lambda: CStarRanker().fit(scenes.X, scenes.Y), ("cstar", *SHARED), {"cross_fit"}),
-        "LatentRanker.fit": (lambda: LatentRanker(4, epochs=1).fit(pairs.queries, pairs.items), SHARED, {"epoch"}),
+    pairs, tags, documents = sessions.pairs(), (scenes.X, scenes.Y), (queries.X, queries.y, queries.qid)
+    graphs = (edges, list(shapes.matches))
+    metric, matching, cstar = ("metric_learning", *SHARED), ("matching", *SHARED), ("cstar", *SHARED)
+    latent, rows = LatentRanker(4, epochs=1), (scenes.X, scenes.Y.argmax(axis=1))
+    next_items = SessionRanker(Factors(n_components=4, epochs=1))
+    fits = {
+        "BestFeatureRanker": (BestFeatureRanker(), documents, SHARED, {"_columns"}),
+        "MarginRanker": (MarginRanker(), documents, metric, {"fit_margin"}),
+        "MetricRanker": (MetricRanker(), tags, metric, {"fit_metric"}),
+        "MatchingRanker": (MatchingRanker(), documents, matching, {"averaged_fit"}),
+        "GraphMatcher": (GraphMatcher(), graphs, matching, {"minimise"}),
+        "CStarRanker": (CStarRanker(), tags, cstar, {"cross_fit"}),
+        "CStarMarginRanker": (CStarMarginRanker(C=1.0), tags, cstar, {"bcfw"}),
+        "LatentRanker": (latent, (pairs.queries, pairs.items), SHARED, {"epoch"}),
+        "LatentFeatureRanker": (LatentFeatureRanker(4, epochs=1), rows, SHARED, {"epoch"}),
+        "SessionRanker": (next_items, (sessions,), SHARED, {"epoch"}),
+        "SessionNeighbors": (SessionNeighbors(), (sessions,), SHARED, {"hold_out"}),
     }
+    ranks = {
+        "CStarRanker": (CStarRanker(core=2, C=0.3), tags, (scenes.X[:3],), cstar),
+        "MetricRanker": (MetricRanker(), tags, (scenes.X[:3], 3), metric),
+        "MarginRanker": (MarginRanker(), documents, (queries.X, queries.qid), metric),
+        "LatentRanker": (latent, (pairs.queries, pairs.items), ([1, 2, 3], 5), SHARED),
+        "SessionRanker": (next_items, (sessions,), (sessions[:3], 5), SHARED),
+        "SessionNeighbors": (SessionNeighbors(), (sessions,), (sessions[:3], 5), SHARED),
+    }
+    found = {
+        f"{name}.fit": (partial(estimator.fit, *data), packages, stop_at)
+        for name, (estimator, data, packages, stop_at) in fits.items()
+    }
+    for name, (estimator, data, asked, packages) in ranks.items():
+        found[f"{name}.rank"] = (partial(_fitted(estimator, data), asked), packages, set[str]())
+    return found
+
+
+def _fitted(estimator: Any, data: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any]:
+    """Return a call of ``rank``; fit, and a first call, which loads modules, are not traced."""
+    fitted: list[Any] = []
+
+    def rank(asked: tuple[Any, ...]) -> Any:
+        return fitted[0].rank(*asked)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted.append(estimator.fit(*data))
+    return rank
 
 
 def main(names: list[str]) -> int:
