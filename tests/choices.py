@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from slatewise import LatentRanker, datasets
+from slatewise import LatentFeatureRanker, LatentRanker, datasets
 from slatewise.factors.settings import STARTS
 
 STANDARD = {name: STARTS[name] for name in ("learning_rate", "max_norm")}
@@ -83,8 +83,9 @@ def run(problems: list[str], seeds: range) -> list[dict[str, Any]]:
         for seed in seeds:
             problem = PROBLEMS[name](seed)
             common = {"n_components": problem.n_components, "random_state": seed}
-            searched = LatentRanker(**common).fit(*problem.train)
-            standard = LatentRanker(**common, **STANDARD).fit(*problem.train)
+            kind = LatentFeatureRanker if name == "feature_rows" else LatentRanker
+            searched = kind(**common).fit(*problem.train)
+            standard = kind(**common, **STANDARD).fit(*problem.train)
             chosen = {one: float(getattr(searched, f"{one}_")) for one in STANDARD}
             recalls = (one.recall(*problem.test, [problem.k])[problem.k] for one in (searched, standard))
             row = {"problem": name, "seed": seed, **chosen, **dict(zip(("recall", "standard"), recalls, strict=True))}

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from slatewise import CStarRanker, LatentRanker, SessionBlend, datasets
+from slatewise import CStarRanker, LatentRanker, SessionRanker, datasets
 
 
 def test_of_one_seed_without_a_margin():
@@ -15,7 +15,7 @@ def test_of_one_seed_without_a_margin():
     figures = (
         CStarRanker(core=2, C=0.3).fit(scenes.X, scenes.Y).objective_,
         float(latent.item_factors_.sum()),
-        float(np.sum(SessionBlend().fit(sessions).rank(sessions[:50], k=5).scores)),
+        float(np.sum(SessionRanker(factors=None).fit(sessions).rank(sessions[:50], k=5).scores)),
     )
     print(f"\nknife edge: {figures!r}")
     assert repr(figures) == os.environ.get("KNIFE_EDGE", repr(figures))
