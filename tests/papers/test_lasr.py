@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from slatewise import data, datasets
 from slatewise.factors.engine import Factors
-from slatewise.factors.pair_terms import Bilinear, Gram
+from slatewise.factors.pair_terms import Bilinear, Semidefinite
 from slatewise.factors.queries import IdQueries
 from slatewise.factors.tables import Table
 from slatewise_papers import Reproduction, lasr_labels, reproduce
@@ -176,7 +176,7 @@ def test_a_stage_is_what_its_formula_says():
     first = first_stage(problem, 4, 0.1, 3.0, 2, 0)
     assert first.epochs in (1, 2)
     lists = best_labels(np.vstack([first.scores(X)] * 2), 20)
-    for term, crossed in ((Gram, slice(5, 9)), (Bilinear, slice(9, 13))):
+    for term, crossed in ((Semidefinite, slice(5, 9)), (Bilinear, slice(9, 13))):
         stage = next_stage(problem, first, lists, term, 0.1, 1.0, 2, 0)
         rows = stage.states[1].items.values.astype(float)
         moved = np.array([sum(rows[j, crossed] / place for place, j in enumerate(one, 1)) for one in lists[:60]])

@@ -6,6 +6,7 @@ import select
 import socket
 import threading
 import time
+from contextlib import nullcontext, suppress
 
 import pytest
 
@@ -190,7 +191,9 @@ def test_a_malformed_body_is_no_failure_of_the_application(port, logged, method,
             client.sendall(head(port, foreign, form, *first, method=method) + body)
             if later:
                 client.sendall(later)
-            assert not until_closed(client).startswith(b"HTTP/1.1 200 OK")
+            # A part that arrives when the connection is already closed resets it.
+            with suppress(ConnectionResetError) if later else nullcontext():
+                assert not until_closed(client).startswith(b"HTTP/1.1 200 OK")
     assert is_served(port)
     assert [record.getMessage() for record in logged if record.levelno > logging.WARNING] == []
 

@@ -279,7 +279,9 @@ def test_slatewise_fit_reads_what_goes_out(labelled, ending, tmp_path, capsys):
 def test_rows_that_are_partly_known_are_not_taken_for_known(labelled, tmp_path, capsys):
     project, X, _ = labelled
     export_answers(project, tmp_path / "rows.npz", X=X)
-    assert _run(["fit", "latent", str(tmp_path / "rows.npz"), "--out", str(tmp_path / "model.safetensors")]) == 2
+    assert (
+        _run(["fit", "latent-features", str(tmp_path / "rows.npz"), "--out", str(tmp_path / "model.safetensors")]) == 2
+    )
     assert "expected labels that are all known, found 9 that are not: only cstar learns" in capsys.readouterr().err
 
 
