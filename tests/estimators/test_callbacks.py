@@ -6,7 +6,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from slatewise import MarginRanker, datasets
+from slatewise import LatentRanker, MarginRanker, SessionRanker, StructuredReranker, datasets
+from slatewise.factors import Factors
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
 
@@ -48,6 +49,30 @@ def test_a_fit_is_a_task_with_a_subtask_per_round(queries):
         *(begin, end) * len(rounds),
         *("end MarginRanker fit", "teardown"),
     ]
+
+
+SESSIONS = datasets.make_sessions(60, 20, random_state=0).sessions
+PAIRS = SESSIONS.pairs()
+
+
+@pytest.mark.parametrize(
+    ("ranker", "data"),
+    [
+        (LatentRanker(4, epochs=3, learning_rate=0.1, max_norm=1.5), (PAIRS.queries, PAIRS.items)),
+        (SessionRanker(Factors(n_components=4, epochs=3, learning_rate=0.1, max_norm=1.5)), (SESSIONS,)),
+        (
+            StructuredReranker(np.eye(20), n_components=3, epochs=3, validation_fraction=0.0),
+            (PAIRS.queries, PAIRS.items),
+        ),
+    ],
+    ids=["latent", "sessions", "reranker"],
+)
+def test_a_recommender_tells_both_kinds_of_every_epoch(ranker, data):
+    watch, epochs, name = Recorder(), [], type(ranker).__name__
+    ranker.set_callbacks(watch).fit(*data, callbacks=[epochs.append])
+    assert epochs
+    assert watch.events.count(f"end {name} round") == len(epochs)
+    assert watch.events[-2:] == [f"end {name} fit", "teardown"]
 
 
 def test_they_do_not_change_a_bit(queries):

@@ -23,7 +23,7 @@ import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, ClassVar, Literal, TypeVar, cast, dataclass_transform
+from typing import Any, ClassVar, Literal, cast, dataclass_transform
 
 import numpy as np
 
@@ -148,8 +148,6 @@ def _size(estimator: object, dimension: Dimension, bound: int) -> int:
 
 
 # --- settings ---------------------------------------------------------------------------------------------------------
-
-Kind = TypeVar("Kind", bound="Settings")
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(param,))

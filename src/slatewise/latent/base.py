@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -143,7 +143,8 @@ class LatentBase(StagedRecommender):
         """Train all stages."""
         as_used = {name: resolved(self, name) for name in ("loss", "stages", "engine")}
         state = Checkpoint.of(self, card.data_sha256, checkpoint, as_used)
-        return learn(given, problem, state, Executor.of(self.n_jobs))
+        with self._watched(given.callbacks) as tell:
+            return learn(replace(given, callbacks=(tell,)), problem, state, Executor.of(self.n_jobs))
 
     def _former_steps(self, given: TrainingSettings) -> Steps:
         """Return what to go on with: "auto" is what was found."""

@@ -149,7 +149,8 @@ class StructuredReranker(StagedRecommender):
         unit = self._unit(found.scores)
         stages = replace(stages, base=Scaled(base, unit))
         first.best_recall = stages.recall((first,))
-        learned = stages.fit(given.stages.n, (first,), given.report)[1:]
+        with self._watched(callbacks) as tell:
+            learned = stages.fit(given.stages.n, (first,), tell)[1:]
         factors = np.array([state.items.values for state in learned], dtype=np.float32)
         self.pair_factors_ = factors.reshape(len(learned), n_items, shape.width(1))
         self._predictor = None

@@ -19,7 +19,6 @@ from slatewise.core.results import Fit, NothingLearnedWarning, Round
 from slatewise.core.row_kernels import RowKernel
 from slatewise.data.row_source import RowSource, StoredRows
 from slatewise.estimators.base import Estimator
-from slatewise.estimators.callbacks import watched
 from slatewise.estimators.sklearn import check_is_fitted
 from slatewise.estimators.transformer import Transforms, check_points
 from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf, check_basis, has_gamma, learned_kernel
@@ -215,7 +214,7 @@ class MetricRanker(Transforms, Estimator):
         data = self._validate(X, y, relevance, queries, query_weight)
         task = self._task(data)
         state = Checkpoint.of(self, data.card.data_sha256, checkpoint)
-        with watched(self, callbacks) as tell:
+        with self._watched(callbacks) as tell:
 
             def report(round_: Round, search: MetricSearch) -> None:
                 state.write(search.arrays())
@@ -267,7 +266,7 @@ class MetricRanker(Transforms, Estimator):
         task = first._task(first._validate(X, y, relevance, queries, query_weight))
         seen = {name: value for name, value in vars(first).items() if name.endswith("_in_")}
         cuts, start = None, None
-        with watched(self, callbacks) as tell:
+        with self._watched(callbacks) as tell:
             for ranker in rankers:
                 vars(ranker).update(seen)
                 fit = fit_metric(

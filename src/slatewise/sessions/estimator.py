@@ -81,7 +81,8 @@ class SessionModel(Recommender[SparseScorer]):
         rules.check(self)
         numbered = number_sessions(sessions)
         warn_of_sorted(numbered)
-        return self._fit_numbered(numbered)
+        with self._watched(None):
+            return self._fit_numbered(numbered)
 
     def partial_fit(self, sessions: Any) -> Self:
         """Add sessions, which come after those that were there: the answers are those of one fit of all.

@@ -228,17 +228,19 @@ class SessionRanker(Recommender[SessionPredictor]):
         CALLBACKS.check("callbacks", callbacks)
         factors = resolved(self, "factors")
         if factors is None:
-            return self._fit_base(sessions, {"sample_weight": sample_weight, "query_features": query_features})
+            with self._watched(callbacks):
+                return self._fit_base(sessions, {"sample_weight": sample_weight, "query_features": query_features})
         pairs = session_pairs(sessions, sample_weight, self.window, query_features=query_features)
         given, executor = self._settings(factors, pairs, callbacks), Executor.of(self.n_jobs)
         card = card_for(pairs.n_queries, *pairs.arrays())
-        base = self._fitted_base(pairs)
-        self._settle_seed()
-        given = replace(given, seed=self.seed_)
-        as_used = {"factors": factors, "base": described(base)}
-        state = Checkpoint.of(self, card.data_sha256, checkpoint, as_used)
-        problem = _problem(given, pairs, base, executor)
-        found = learn(given, problem, state, executor, searched=not _are_many(pairs))
+        with self._watched(callbacks) as tell:
+            base = self._fitted_base(pairs)
+            self._settle_seed()
+            given = replace(given, seed=self.seed_, callbacks=(tell,))
+            as_used = {"factors": factors, "base": described(base)}
+            state = Checkpoint.of(self, card.data_sha256, checkpoint, as_used)
+            problem = _problem(given, pairs, base, executor)
+            found = learn(given, problem, state, executor, searched=not _are_many(pairs))
         return self._keep(found, pairs, card, base)
 
     def partial_fit(self, sessions: Any, sample_weight: ArrayLike | None = None, *, query_features: Any = None) -> Self:
