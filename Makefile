@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export SLATEWISE_DATA ?= $(wildcard $(abspath ../shared/data))
 unexport PYTHONDONTWRITEBYTECODE # what one worker has compiled the other and all their processes import
 
-.PHONY: demo label-demo test portable gpu-test explore boundscheck same-answers same-speed check fuzz bench docs clean
+.PHONY: demo label-demo test portable gpu-test explore boundscheck same-answers same-speed check house fuzz bench docs clean
 
 demo: $(VENV)/installed-plain
 	$(BIN)/slatewise demo --out demo/report.html
@@ -51,6 +51,11 @@ check: $(VENV)/installed-check
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(MAKE) docs VENV=$(VENV)/docs
+
+# The size and shape of the code base, and how far a reader walks; a report, never a failure.
+house: $(VENV)/installed-test
+	$(BIN)/python -m tools.house
+	-$(BIN)/python -m tools.walks
 
 fuzz: $(VENV)/installed-test
 	$(BIN)/python -m tests.fuzz --files $(or $(FILES),200000)
