@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core import row_kernels
+from slatewise.core.arrays import Floats
 from slatewise.core.declarations import Settings, param
 from slatewise.core.row_kernels import RowKernel
 from slatewise.core.rules import NONE, POSITIVE, count
 
 __all__ = ["Chi2", "Intersection", "Precomputed", "Rbf"]
 
-Floats: TypeAlias = NDArray[np.float64]
 
 _N_BASIS = count() | NONE
 _N_BASIS_TEXT = "The maximum number of basis rows. None: all that add anything, which is exact."

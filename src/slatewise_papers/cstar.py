@@ -12,12 +12,11 @@ the 95% interval (paired bootstrap over rows), ``_p`` is the p value (randomisat
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slatewise import metrics
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.progress import track
 from slatewise.cstar.margin_ranker import CStarMarginRanker
 from slatewise.kernels import Rbf
@@ -26,9 +25,6 @@ from slatewise_papers._reproduction import Reproduction, Row
 from slatewise_papers.cstar_data import LabelProblem, load_problem
 from slatewise_papers.cstar_likelihood import LikelihoodGivenK
 from slatewise_papers.cstar_scores import chain_log_odds, folds
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 COLUMNS = ("auto", "Q1", "Q5", "Q10")
 INDEPENDENT, STRUCTURED = "pre-trained, independent", "pre-trained, c-star C=5"

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from slatewise import datasets
 from slatewise.cli.inputs import read_labels
+from slatewise.core.arrays import Floats
 from slatewise.datasets.records import MultiViewSet
 from slatewise_papers.cstar_scores import BaseScorer, KernelSvm, Logistic
-
-Floats: TypeAlias = NDArray[np.float64]
 
 FEWEST_IMAGES = 20
 """Labels of Corel5k with fewer images are left out."""

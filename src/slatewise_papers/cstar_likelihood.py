@@ -16,6 +16,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.core.label_sets import merge_rows
 from slatewise.core.results import Fit
@@ -24,7 +25,7 @@ from slatewise.cstar.label_scores import prepare_pretrained
 from slatewise.cstar.likelihood import StarLikelihood
 from slatewise.cstar.lists import StarLists
 from slatewise.cstar.pair import StarPair
-from slatewise.cstar.problem import Floats, Ints, StarProblem, indicator, symmetric_pair
+from slatewise.cstar.problem import StarProblem, indicator, symmetric_pair
 from slatewise.cstar.selection import Choice, inner_folds, mean_over_folds, quietly
 from slatewise.cstar.subset_fit import search
 from slatewise.cstar.sums import most_probable, star_log_odds, star_sums

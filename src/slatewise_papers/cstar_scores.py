@@ -13,13 +13,10 @@ from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import fmin_l_bfgs_b
 
 from slatewise import metrics
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
+from slatewise.core.arrays import Floats, Ints
 
 INNER_FOLDS = 5
 _linear: Any = import_module("sklearn.linear_model")

@@ -14,9 +14,9 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slatewise import datasets, metrics
+from slatewise.core.arrays import Floats
 from slatewise.core.progress import track
 from slatewise.datasets.records import RankingSet
 from slatewise.estimators.best_feature import BestFeatureRanker
@@ -29,7 +29,6 @@ from slatewise_papers.defaults_short_lists import short_list_rows
 from slatewise_papers.rankmatch_data import Rows
 from slatewise_papers.rankmatch_systems import has_lightgbm
 
-Floats: TypeAlias = NDArray[np.float64]
 Scores: TypeAlias = "tuple[Floats, int | None]"
 """Of the test rows, and how many training lists were left out, where that is known."""
 NAME = "mq2007-85pct"

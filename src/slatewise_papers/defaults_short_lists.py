@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise import datasets, metrics
+from slatewise.core.arrays import Floats
 from slatewise.data import minmax_per_query
 from slatewise.datasets.records import RankingSet
 from slatewise.estimators.best_feature import BestFeatureRanker
 from slatewise.metric_learning.margin_ranker import MarginRanker
 from slatewise_papers._reproduction import Row
 
-Floats: TypeAlias = NDArray[np.float64]
 Ranker: TypeAlias = BestFeatureRanker | MarginRanker
 
 DEPTH = 10

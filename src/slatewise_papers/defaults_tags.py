@@ -9,21 +9,18 @@ out-of-fold log-odds are what the likelihood adjusts: with ``C`` as it comes, wi
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slatewise import metrics
+from slatewise.core.arrays import Ints
 from slatewise.core.progress import track
 from slatewise.cstar.ranker import CStarRanker
 from slatewise_papers._reproduction import Row
 from slatewise_papers.cstar_data import LabelProblem, load_problem
 from slatewise_papers.cstar_likelihood import LikelihoodGivenK
 from slatewise_papers.cstar_scores import fit_logistic, folds, out_of_fold
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 FOLDS = {"corel5k_tagprop": 1, "mulan_yeast": 5, "mulan_emotions": 5}
 """How many of five folds are run: one of the large set."""

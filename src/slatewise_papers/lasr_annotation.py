@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slatewise import metrics
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.progress import tell, track
 from slatewise.factors.pair_terms import Bilinear, Semidefinite
 from slatewise.factors.settings import Stages
@@ -34,8 +34,6 @@ from slatewise_papers.lasr_baselines import one_vs_rest, rank_svm
 from slatewise_papers.lasr_labels import AnnotationProblem, LabelledPart, load_annotation
 from slatewise_papers.lasr_wsabie import LIST_LENGTH, Annotator, best_labels, first_stage, next_stage, out_of_fold
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 Scores: TypeAlias = Callable[[Floats], Floats]
 """From rows of features to a score per label."""
 Grids: TypeAlias = Mapping[str, tuple[float, ...]]

@@ -15,10 +15,10 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.executor import Executor
 from slatewise.factors.blocked import BlockedEngine, step_size
 from slatewise.factors.engine import Factors
@@ -29,9 +29,8 @@ from slatewise.factors.rank_weights import rank_weights
 from slatewise.factors.tables import Segment, Table, padded
 from slatewise_papers.cstar_scores import fit_logistic
 from slatewise_papers.lasr_data import ArtistPairs
-from slatewise_papers.lasr_lists import Factored, Ints, Lists
+from slatewise_papers.lasr_lists import Factored, Lists
 
-Floats: TypeAlias = NDArray[np.float64]
 Scores: TypeAlias = Callable[[Floats], Floats]
 """From rows of features to a score per label."""
 

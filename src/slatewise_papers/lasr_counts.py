@@ -15,13 +15,14 @@ from typing import TypeAlias
 import numpy as np
 from scipy.sparse import csr_array
 
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.executor import Executor
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.engine import Factors
 from slatewise.factors.queries import ZeroQueries
-from slatewise.factors.tables import Singles, Table
+from slatewise.factors.tables import Table
 from slatewise_papers.lasr_data import ArtistPairs, MusicProblem
-from slatewise_papers.lasr_lists import Ints, Lists
+from slatewise_papers.lasr_lists import Lists
 from slatewise_papers.lasr_stages import quality
 
 REVERSED = (0.0, 0.3, 0.5, 1.0)

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise import data, datasets
+from slatewise.core.arrays import Ints
 from slatewise.data.records import Pairs, Sessions
 from slatewise.datasets.records import SessionSet
-
-Ints: TypeAlias = NDArray[np.int64]
 
 TEST_SHARE, VALIDATION_SHARE, MOST_VALIDATION = 0.2, 0.03, 500_000
 GENERATED = "generated"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,10 @@ from scipy.sparse import issparse
 
 from slatewise import datasets
 from slatewise.cli.inputs import read_labels
+from slatewise.core.arrays import Bools, Floats, Ints
 from slatewise.core.kernel_basis import kernel_basis
 from slatewise.core.row_kernels import Intersection
 from slatewise.datasets.records import ImageSet, MultiViewSet, TaggedListeningSet
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Bools: TypeAlias = NDArray[np.bool_]
 
 TEST_SHARE, VALIDATION_SHARE = 0.2, 0.1
 CELLS, DIRECTIONS = 7, 8

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise import metrics
+from slatewise.core.arrays import Ints
 from slatewise.core.executor import Executor
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.engine import Factors
@@ -22,8 +23,6 @@ from slatewise.factors.queries import IdQueries
 from slatewise.factors.tables import Table, aligned_zeros, padded
 from slatewise_papers.lasr_data import ArtistPairs
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 Lists: TypeAlias = Callable[[Ints, int], Ints]
 
 DEPTHS = (5, 10, 30, 50)

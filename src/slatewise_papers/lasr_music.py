@@ -17,6 +17,7 @@ from functools import partial
 
 import numpy as np
 
+from slatewise.core.arrays import Ints
 from slatewise.core.progress import tell, track
 from slatewise.factors.pair_terms import Bilinear, Semidefinite
 from slatewise.factors.settings import Blocked, Stages
@@ -26,7 +27,7 @@ from slatewise_papers._reproduction import Row
 from slatewise_papers.lasr_baselines import nmf, popularity, rocchio, svd
 from slatewise_papers.lasr_counts import Counts, choose_counts, choose_strength
 from slatewise_papers.lasr_data import ArtistPairs, MusicProblem
-from slatewise_papers.lasr_lists import DEPTHS, Factored, Ints, Lists, Ranks, by_frequency, difference, ranks_of
+from slatewise_papers.lasr_lists import DEPTHS, Factored, Lists, Ranks, by_frequency, difference, ranks_of
 from slatewise_papers.lasr_stages import (
     LIST_LENGTH,
     Learned,

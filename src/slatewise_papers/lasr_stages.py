@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from slatewise.core.arrays import Ints
 from slatewise.core.executor import Executor
 from slatewise.core.progress import tell, track
 from slatewise.factors.blocked import BlockedEngine, step_size
@@ -29,7 +30,7 @@ from slatewise.factors.stages import Shape, Stages
 from slatewise.factors.tables import Segment, Table
 from slatewise.factors.training import Schedule, StageState, Validation
 from slatewise_papers.lasr_data import ArtistPairs, MusicProblem
-from slatewise_papers.lasr_lists import Factored, Ints, Lists, ranks_of
+from slatewise_papers.lasr_lists import Factored, Lists, ranks_of
 
 LIST_LENGTH = 20
 PATIENCE = 3

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.executor import Executor
 from slatewise.core.progress import tell, track
 from slatewise.factors.blocked import BlockedEngine, step_size
@@ -31,9 +30,6 @@ from slatewise.factors.stages import Shape, Stages
 from slatewise.factors.tables import Segment, Table
 from slatewise.factors.training import Schedule, StageState, Validation
 from slatewise_papers.lasr_labels import AnnotationProblem, LabelledPart
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 LIST_LENGTH, WATCHED_DEPTH, PATIENCE, FOLDS = 20, 5, 3, 5
 POSITION_WEIGHTS = (1.0 / np.arange(1, LIST_LENGTH + 1)).astype(np.float32)

@@ -11,18 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import islice
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise import datasets
 from slatewise.cli.inputs import read_classes
+from slatewise.core.arrays import Floats, Ints
 from slatewise.datasets.records import LabelledSet
 from slatewise_papers.mlr_scaling import Map, Scaling, common, power, standard, unscaled
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 UCI = ("uci-wine", "uci-wdbc", "digits", "uci-balance", "uci-isolet")
 SPLITS = 10

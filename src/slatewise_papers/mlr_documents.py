@@ -8,18 +8,16 @@ queries) of the difference to the official ranking SVM, whose figures stand besi
 from __future__ import annotations
 
 import warnings
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise import data, datasets, metrics
+from slatewise.core.arrays import Floats
 from slatewise.datasets.records import RankingSet
 from slatewise.datasets.splits import Split
 from slatewise.metric_learning.margin_ranker import MarginRanker
 from slatewise_papers._reproduction import Row
-
-Floats: TypeAlias = NDArray[np.float64]
 
 DOCUMENTS = ("ohsumed25",)
 OFFICIAL = "RankSVM"

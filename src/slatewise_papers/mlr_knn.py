@@ -22,12 +22,13 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.results import ConvergenceWarning, NothingLearnedWarning
 from slatewise.kernels import Rbf
 from slatewise.losses.training import TrainingLoss
 from slatewise.metric_learning.ranker import MetricRanker
 from slatewise_papers.learners.mlcc import collapse_classes
-from slatewise_papers.mlr_data import Floats, Fold, Ints
+from slatewise_papers.mlr_data import Fold
 from slatewise_papers.mlr_scaling import Map, Scaling, standard
 
 NEIGHBOURS = 3

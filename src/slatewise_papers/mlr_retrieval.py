@@ -15,22 +15,18 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from slatewise import datasets, metrics
+from slatewise.core.arrays import Bools, Floats, Ints
 from slatewise.core.results import ConvergenceWarning, NothingLearnedWarning
 from slatewise.datasets.records import ImageSet, MeetingSet
 from slatewise.metric_learning.margin_ranker import MarginRanker
 from slatewise.metric_learning.ranker import MetricRanker
 from slatewise_papers._reproduction import Row
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Flags: TypeAlias = NDArray[np.bool_]
 
 RETRIEVAL = ("speed-dating", "omniglot901")
 MEASURES = {
@@ -62,7 +58,7 @@ class Lists:
     X: Floats
     query: Ints
     item: Ints
-    relevant: Flags
+    relevant: Bools
 
     def useful(self) -> Lists:
         """Leave out queries whose items are all relevant, or none."""

@@ -12,9 +12,9 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
+from slatewise.core.arrays import Floats
+
 Map: TypeAlias = Callable[[Floats], Floats]
 Scaling: TypeAlias = Callable[[Floats], Map]
 _preprocessing: Any = import_module("sklearn.preprocessing")

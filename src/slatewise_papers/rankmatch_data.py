@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise import datasets
 from slatewise.cli.inputs import read_rows_to_rank
+from slatewise.core.arrays import Floats
 from slatewise.data import minmax_per_query, read_svmlight
 from slatewise.datasets.records import FigureSet, OfficialRun, Published, RankingSet
-
-Floats: TypeAlias = NDArray[np.float64]
 
 QUICK_LISTS = 12
 

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slatewise import datasets, metrics
+from slatewise.core.arrays import Floats, Ints
 from slatewise.datasets import edge_features, shape_context, shear_points
 from slatewise.datasets.records import MatchingSet, OutlineSet
 from slatewise.matching.best_matching import best_matchings
@@ -29,9 +29,6 @@ from slatewise.matching.graph_fit import Likelihood
 from slatewise.matching.graph_matcher import GraphMatcher
 from slatewise.report.plots import lines, matchings
 from slatewise_papers._reproduction import Row
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 SILHOUETTE, DRAWS, QUICK_DRAWS = "horse", 5, 1
 SIZES, QUICK_SIZES = (10, 30, 100, 500), (5, 10)

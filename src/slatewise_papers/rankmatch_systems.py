@@ -16,9 +16,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from slatewise import metrics
+from slatewise.core.arrays import Floats
 from slatewise.core.executor import Executor
 from slatewise.core.groups import group_rows
-from slatewise.core.results import ConvergenceWarning, Params
+from slatewise.core.results import ConvergenceWarning
 from slatewise.matching.problems import slate_hinge, slate_likelihood, whole_likelihood
 from slatewise.matching.ranker import MOST_BY_DEFAULT
 from slatewise.matching.slates import RatedLists, drawn_slates
@@ -26,7 +27,7 @@ from slatewise.matching.training import MakeProblem, held_out_path
 from slatewise.metric_learning.margin_ranker import MarginRanker
 from slatewise_papers.learners.adarank import fit_adarank
 from slatewise_papers.learners.listnet import TopOneEntropy, fit_listnet
-from slatewise_papers.rankmatch_data import Floats, Fold, Rows
+from slatewise_papers.rankmatch_data import Fold, Rows
 
 System: TypeAlias = Callable[[Fold, int], Floats]
 """From a fold and a seed: one score a test row."""
@@ -47,7 +48,7 @@ class Slating(NamedTuple):
     fraction: float = 0.4
     size: int | None = None
 
-    def fit(self, fold: Fold, seed: int) -> Params:
+    def fit(self, fold: Fold, seed: int) -> Floats:
         """Return theta for the l2 with the smallest loss on the validation lists."""
         train, validation = _rated(fold.train), _rated(fold.validation)
         n_ratings = len(np.unique(train.ratings))
@@ -116,7 +117,7 @@ def adarank(measure: metrics.Measure) -> System:
         def per_list(scores: Floats) -> Floats:
             return np.nan_to_num(measure.per_list(train.y, scores, train.qid), nan=1.0)
 
-        def quality(params: Params) -> float:
+        def quality(params: Floats) -> float:
             return measure(validation.y, validation.X @ params, validation.qid)
 
         return fold.test.X @ fit_adarank(train.X, per_list, quality)
@@ -164,7 +165,7 @@ def mean_ndcg(rows: Rows, scores: Floats) -> float:
 
 def _best_of_path(
     make_problem: MakeProblem, train: RatedLists, validation: RatedLists, seed: int, tol: float
-) -> Params:
+) -> Floats:
     path = held_out_path(make_problem, train, validation, L2, seed, tol, max_iter=300)
     return min(path, key=lambda pair: pair[0])[1]
 
@@ -174,7 +175,7 @@ def _rated(rows: Rows) -> RatedLists:
     return RatedLists.of(groups.gather(rows.X), groups.gather(rows.y), groups.offsets)
 
 
-def _quality_of(rows: Rows) -> Callable[[Params], float]:
+def _quality_of(rows: Rows) -> Callable[[Floats], float]:
     return lambda params: mean_ndcg(rows, rows.X @ params)
 
 

@@ -22,12 +22,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from slatewise.core.arrays import Ints
 from slatewise.core.executor import one_blas_thread
 from slatewise.core.progress import track
 from slatewise_papers._kept import kept_or_made
 from slatewise_papers._reproduction import Reproduction, Row
 from slatewise_papers.sessions_data import LASTFM, PUBLISHED, Part, SessionProblem, load_problems
-from slatewise_papers.sessions_measures import FIGURES, Ints, figures_of, ndcg, paired, places_of
+from slatewise_papers.sessions_measures import FIGURES, figures_of, ndcg, paired, places_of
 from slatewise_papers.sessions_methods import METHODS, Method
 
 SEED = 5001

@@ -11,17 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise import data, datasets
+from slatewise.core.arrays import Bools
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.datasets.records import PairSet, SessionSet
-
-Ints: TypeAlias = NDArray[np.int64]
-Mask: TypeAlias = NDArray[np.bool_]
 
 PUBLISHED = {name: f"{name}_sessions" for name in ("diginetica", "tmall", "nowplaying")}
 LASTFM = "lastfm1k"
@@ -50,7 +48,7 @@ class SessionProblem:
     name: str
     n_items: int
     train: Sessions
-    held: Mask
+    held: Bools
     """Which of the training sessions are for validation."""
     test: Sessions
     item_differs: bool = False
@@ -125,7 +123,7 @@ def _dealt(name: str, sessions: Sessions, seed: int, quick: bool) -> SessionProb
 
 
 def _numbered(
-    name: str, train: Sessions, held: Mask, test: Sessions, quick: bool, item_differs: bool
+    name: str, train: Sessions, held: Bools, test: Sessions, quick: bool, item_differs: bool
 ) -> SessionProblem:
     if quick:
         few = np.linspace(0, len(train) - 1, min(len(train), QUICK_TRAIN)).astype(np.int64)
@@ -141,13 +139,13 @@ def _numbered(
     return SessionProblem(name, len(item_ids), learnt, held, _restricted(numbered, every), item_differs)
 
 
-def _seen(sessions: Sessions, n_items: int) -> Mask:
+def _seen(sessions: Sessions, n_items: int) -> Bools:
     seen = np.zeros(n_items, dtype=bool)
     seen[sessions.items[sessions.offsets[0] : sessions.offsets[-1]]] = True
     return seen
 
 
-def _restricted(sessions: Sessions, known: Mask) -> Sessions:
+def _restricted(sessions: Sessions, known: Bools) -> Sessions:
     """Leave out items that are not known; a session may be left without any."""
     kept = known[sessions.items]
     before = np.concatenate(([0], np.cumsum(kept)))

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.data.records import Prefixes
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 Rank: TypeAlias = Callable[[Prefixes], Ints]
 
 DEPTH = 50

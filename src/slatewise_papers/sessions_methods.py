@@ -16,13 +16,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.sparse import csr_array
 
+from slatewise.core.arrays import Ints
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.factors.settings import Factors
 from slatewise.sessions.cooccurrence import SessionCooccurrence
 from slatewise.sessions.estimator import SessionModel
 from slatewise.sessions.neighbors import SessionNeighbors
 from slatewise.sessions.ranker import SessionRanker
-from slatewise_papers.sessions_measures import LISTED, Ints, Rank
+from slatewise_papers.sessions_measures import LISTED, Rank
 from slatewise_papers.sessions_networks import gru4rec, sasrec
 from slatewise_papers.sessions_peers import (
     ease,

@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from slatewise.core.arrays import Ints
 from slatewise.core.executor import thread_count
 from slatewise.data.records import Prefixes, Sessions
-from slatewise_papers.sessions_measures import LISTED, Ints, Rank, ndcg, places_of
+from slatewise_papers.sessions_measures import LISTED, Rank, ndcg, places_of
 
 States: TypeAlias = Callable[[Any], Any]
 """From items, (sessions, places), to what is known after each of them, (sessions, places, width)."""

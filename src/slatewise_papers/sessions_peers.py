@@ -11,17 +11,15 @@ from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_matrix, csr_array, csr_matrix, diags_array
 
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.executor import thread_count
 from slatewise.data.records import Prefixes, Sessions
-from slatewise_papers.sessions_measures import LISTED, Ints, Rank
-
-Singles: TypeAlias = NDArray[np.float32]
+from slatewise_papers.sessions_measures import LISTED, Rank
 
 WINDOW = 20
 MOST_ON_CPU = 20_000

@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from slatewise.cli.inputs import read_labels
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features
 from slatewise.core.executor import one_blas_thread
 from slatewise.core.progress import track
@@ -55,8 +55,6 @@ from slatewise_papers.tags_split import (
 )
 from slatewise_papers.tags_trees import has_lightgbm
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 Differences: TypeAlias = dict[tuple[str, str], dict[str, float]]
 """Of one system minus another: figures with the ends of their intervals."""
 

@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from slatewise import metrics
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features
 from slatewise.core.executor import ONE_THREAD
 from slatewise.cstar.base import LogisticBase
@@ -25,9 +25,6 @@ from slatewise.cstar.rows import merge_features
 from slatewise_papers.cstar_scores import Spectrum, folds, logistic_path
 from slatewise_papers.tags_chains import Chain, fit_chain
 from slatewise_papers.tags_mlknn import Neighbours, mlknn_log_odds
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0)
 """Of logistic regressions: C times the total variance of the features. Weaker ones were far worse on other splits."""

@@ -13,14 +13,12 @@ along the chain.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import fmin_l_bfgs_b
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
+from slatewise.core.arrays import Floats, Ints
 
 
 class Chain(NamedTuple):

@@ -11,15 +11,12 @@ all four smoothed by one row more of each kind.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 SMOOTHING = 1.0
 _sklearn: Any = import_module("sklearn.neighbors")

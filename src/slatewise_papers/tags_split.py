@@ -14,9 +14,10 @@ from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from slatewise import metrics
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features
 from slatewise.core.progress import track
 from slatewise.cstar.ranker import CStarRanker
@@ -25,9 +26,6 @@ from slatewise_papers.cstar_likelihood import LikelihoodGivenK
 from slatewise_papers.cstar_scores import Logistic
 from slatewise_papers.tags_baselines import Found, Part, as_dense, chains, mlknn, timed, tuned_logistic
 from slatewise_papers.tags_trees import boosted_trees, has_lightgbm
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 FIGURES = ("Q0", "Q1", "Q5", "Q10", "MAP")
 """Break-even precision after so many questions, and average precision before any, of every test row."""

@@ -24,12 +24,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
+from slatewise.core.arrays import Floats
 from slatewise.core.progress import track
 from slatewise.cstar.logistic import LinearLogOdds
 from slatewise.cstar.ranker import CStarRanker
 from slatewise.labeling import GivenLogOdds, LabelRanker, StoppingRule, calibrate_stopping, simulate_stopping
 from slatewise_papers._reproduction import Reproduction, Row
-from slatewise_papers.cstar_data import Floats, LabelProblem, load_problem
+from slatewise_papers.cstar_data import LabelProblem, load_problem
 
 SEED, SPLITS, CONFIDENCE, PROPOSE = 4001, 5, 0.95, 0.5
 QUICK_SEED = 17

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from slatewise.core.arrays import Floats
 from slatewise.core.checks import Features
 from slatewise_papers.tags_baselines import Part, logit
-
-Floats: TypeAlias = NDArray[np.float64]
 
 TREES = ((0.1, 7), (0.1, 31), (0.05, 15), (0.3, 4))
 """Learning rates and numbers of leaves."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from slatewise import (
     MetricRanker,
     metrics,
 )
+from slatewise.core.arrays import Floats
 from slatewise.core.progress import track
 from slatewise.datasets import (
     edge_features,
@@ -42,7 +43,6 @@ from slatewise.labeling import simulate
 from slatewise.matching import Slates
 from slatewise.report import Page, bars, gains, lines, matchings, pair_graphs, points, slopes
 
-Floats: TypeAlias = NDArray[np.float64]
 _datasets: Any = import_module("sklearn.datasets")
 COLUMNS = ["system", "problem", "measure", "baseline", "structured", "best possible"]
 

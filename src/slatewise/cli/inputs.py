@@ -24,13 +24,14 @@ from scipy.sparse import csr_array
 
 from slatewise import data, datasets
 from slatewise.cli.console import as_options
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.errors import DataError
 from slatewise.data._delimited import guess_delimiter, splitter_for
 from slatewise.data._lines import Line
 from slatewise.data._source import open_source
 from slatewise.data._tokens import name_columns
 from slatewise.data.arff import labels_in_relation
-from slatewise.data.records import Float, Ids, Int, MultiLabel, Pairs, Qrels, RowsToRank, Run, Sessions, Strings
+from slatewise.data.records import Ids, MultiLabel, Pairs, Qrels, RowsToRank, Run, Sessions, Strings
 from slatewise.datasets.records import LabelledSet, MultiLabelSet, RankingSet, SessionSet
 from slatewise.datasets.splits import Split
 
@@ -210,7 +211,7 @@ def _read_arff(path: Path, n_features: int | None, require_labels: bool) -> Mult
 class Classes:
     """Rows with one class each."""
 
-    X: Float
+    X: Floats
     y: Ids
 
 
@@ -530,7 +531,7 @@ def document_ids(rows: RowsToRank) -> Strings:
     return numbers if rows.doc_ids is None else np.where(rows.doc_ids == "", numbers, rows.doc_ids)
 
 
-def _chosen(name: str, part: Part | None, n_rows: int, split: Split | None) -> Int:
+def _chosen(name: str, part: Part | None, n_rows: int, split: Split | None) -> Ints:
     """Return the rows of a part of a named data set: all of them where it has no parts."""
     if split is None and part is Part.TEST:
         warnings.warn(f"{name}: has no test part of its own, so these are the rows that fit reads too", stacklevel=2)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.core.bundle import Cuts
-from slatewise.core.results import Params
 
 _PATIENCE = 50
 
@@ -19,7 +19,7 @@ _PATIENCE = 50
 class ActiveCuts(Cuts):
     """Cuts gathered so far, but for those without weight in the last fifty programs."""
 
-    def __init__(self, weights: Params) -> None:
+    def __init__(self, weights: Floats) -> None:
         super().__init__(weights)
         self._idle = np.zeros(0, dtype=np.int64)
 

@@ -21,14 +21,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import LARGEST, bounded
 from slatewise.core.kernels.count_grid import walk_counts
 
-Float: TypeAlias = NDArray[np.float64]
-Int: TypeAlias = NDArray[np.int64]
 Method: TypeAlias = Literal["auto", "sort", "counts", "assignment"]
 
 MOST_STATES = 1 << 25
@@ -39,7 +38,7 @@ MOST_STATES = 1 << 25
 class LinearRanking:
     """The best ranking, its score f, and the method that found it. All methods are exact."""
 
-    order: Int
+    order: Ints
     score: float
     method: str
 
@@ -48,10 +47,10 @@ class LinearRanking:
 class _Costs:
     """Rows to columns: f = sum_i s_i c[column of i] + b_i a[column of i]."""
 
-    s: Float
-    c: Float
-    b: Float
-    a: Float
+    s: Floats
+    c: Floats
+    b: Floats
+    a: Floats
 
     def transposed(self) -> _Costs:
         return _Costs(self.c, self.s, self.a, self.b)
@@ -101,12 +100,12 @@ def linear_loss_ranking(
     raise ValueError(f"method: expected 'auto' or 'assignment' for these vectors, which do not allow {method!r}")
 
 
-def best_assignment(scores: Float) -> Int:
+def best_assignment(scores: Floats) -> Ints:
     """Return the order that maximises ``sum_r scores[order[r], r]``."""
     return linear_sum_assignment(scores.T, maximize=True)[1].astype(np.int64)
 
 
-def _vector(name: str, values: ArrayLike, n: int | None) -> Float:
+def _vector(name: str, values: ArrayLike, n: int | None) -> Floats:
     vector = bounded(name, values)
     if vector.ndim != 1 or len(vector) == 0 or (n is not None and len(vector) != n):
         expected = "one number an item" if n is None else f"{n} numbers, as many as in s"
@@ -114,7 +113,7 @@ def _vector(name: str, values: ArrayLike, n: int | None) -> Float:
     return vector
 
 
-def _sorted_order(costs: _Costs) -> Int | None:
+def _sorted_order(costs: _Costs) -> Ints | None:
     """Return the best order if one vector of keys for items and one for positions say it all, else None."""
     s, c, b, a = costs.s, costs.c, costs.b, costs.a
     if (factor := _multiple(a, c, b)) is not None:
@@ -128,7 +127,7 @@ def _sorted_order(costs: _Costs) -> Int | None:
     return None
 
 
-def _multiple(vector: Float, of: Float, partner: Float) -> float | None:
+def _multiple(vector: Floats, of: Floats, partner: Floats) -> float | None:
     """Return x with vector = x * of + a constant, or None, as where x times the partner would leave the range.
 
     The constant adds the same to every ranking.
@@ -141,14 +140,14 @@ def _multiple(vector: Float, of: Float, partner: Float) -> float | None:
     return factor if close and in_range else None
 
 
-def _matched(items: Float, positions: Float) -> Int:
+def _matched(items: Floats, positions: Floats) -> Ints:
     """Give larger positions to larger items; equal ones keep their order."""
     order = np.empty(len(items), dtype=np.int64)
     order[np.argsort(-positions, kind="stable")] = np.argsort(-items, kind="stable")
     return order
 
 
-def _counted_order(costs: _Costs) -> Int | None:
+def _counted_order(costs: _Costs) -> Ints | None:
     """Walk the smallest grid of counts: of items with equal b or equal s, or of positions with equal a or equal c."""
     transposed = costs.transposed()
     by_items, by_positions = (costs, costs.exchanged()), (transposed, transposed.exchanged())
@@ -165,7 +164,7 @@ def _states(costs: _Costs) -> int:
     return math.prod((sizes + 1).tolist())
 
 
-def _columns_by_counts(costs: _Costs) -> Int:
+def _columns_by_counts(costs: _Costs) -> Ints:
     """Return the column of each row."""
     values, class_of_row = np.unique(costs.b, return_inverse=True)
     rows = np.lexsort((-costs.s, class_of_row))
@@ -186,11 +185,11 @@ def _columns_by_counts(costs: _Costs) -> Int:
     return out
 
 
-def _assigned_order(costs: _Costs) -> Int:
+def _assigned_order(costs: _Costs) -> Ints:
     return best_assignment(np.outer(costs.s, costs.c) + np.outer(costs.b, costs.a))
 
 
-_SOLVERS: dict[str, Callable[[_Costs], Int | None]] = {
+_SOLVERS: dict[str, Callable[[_Costs], Ints | None]] = {
     "sort": _sorted_order,
     "counts": _counted_order,
     "assignment": _assigned_order,
@@ -198,7 +197,7 @@ _SOLVERS: dict[str, Callable[[_Costs], Int | None]] = {
 """Cheapest first; one that does not fit the vectors returns None."""
 
 
-def inverse(permutation: Int) -> Int:
+def inverse(permutation: Ints) -> Ints:
     """Turn an order into the positions of the items, or back."""
     out = np.empty_like(permutation)
     out[permutation] = np.arange(len(permutation))

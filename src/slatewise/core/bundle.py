@@ -17,15 +17,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.core.executor import one_blas_thread
 from slatewise.core.oracle_log import logged
-from slatewise.core.results import Fit, Params, Round, warn_unless_converged
+from slatewise.core.results import Fit, Round, warn_unless_converged
 
 
 class CutObjective(Protocol):
     """A convex risk that is linear between kinks."""
 
-    def cut(self, w: Params) -> tuple[float, Params]:
+    def cut(self, w: Floats) -> tuple[float, Floats]:
         """Return (offset, gradient) with risk(w) = offset + gradient . w, and a bound from below everywhere else."""
         ...
 
@@ -33,13 +34,13 @@ class CutObjective(Protocol):
 class Cuts:
     """Cuts gathered so far, with their inner products; reusable for any C."""
 
-    def __init__(self, weights: Params) -> None:
+    def __init__(self, weights: Floats) -> None:
         self.weights = weights
         self.gradients = np.empty((0, len(weights)))
         self.offsets = np.empty(0)
         self.products = np.empty((0, 0))
 
-    def add(self, offset: float, gradient: Params) -> None:
+    def add(self, offset: float, gradient: Floats) -> None:
         """Append one cut."""
         column = self.gradients @ (gradient / self.weights)
         corner = float(gradient @ (gradient / self.weights))
@@ -71,7 +72,7 @@ class Cuts:
         alpha *= min(1.0, C / max(float(alpha.sum()), 1e-300))
         return alpha, float(self.offsets @ alpha - 0.5 * alpha @ self.products @ alpha)
 
-    def minimiser(self, alpha: NDArray[np.float64]) -> Params:
+    def minimiser(self, alpha: NDArray[np.float64]) -> Floats:
         """Return the parameters that belong to alpha."""
         return -(alpha @ self.gradients) / self.weights
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.core.arrays import Ints
 from slatewise.core.sparse import sparse_rows
 from slatewise.core.stored import Stored
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     Sparse: TypeAlias = sparray | spmatrix
 
-Int: TypeAlias = NDArray[np.int64]
 Float: TypeAlias = NDArray[np.floating[Any]]
 Features: TypeAlias = "Float | csr_array"
 BLOCK_BYTES = 1 << 22
@@ -128,7 +128,7 @@ def _entry(matrix: csr_array, position: int) -> str:
     return f"row {row}, column {matrix.indices[position]}"
 
 
-def check_offsets(offsets: Int, n_rows: int) -> None:
+def check_offsets(offsets: Ints, n_rows: int) -> None:
     """Refuse offsets that do not run from 0 to ``n_rows`` without going back."""
     if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != n_rows:
         raise ValueError(f"offsets: expected numbers from 0 to {n_rows}, found {offsets}")
@@ -155,7 +155,7 @@ def sparse_range(matrix: csr_array, rows: slice) -> csr_array:
     return block
 
 
-def bytes_before(features: Features | None, n_rows: int) -> Int:
+def bytes_before(features: Features | None, n_rows: int) -> Ints:
     """Return how many bytes of features stand before each row, and after the last; 8 per row where there are none."""
     if features is None:
         return 8 * np.arange(n_rows + 1, dtype=np.int64)
@@ -164,7 +164,7 @@ def bytes_before(features: Features | None, n_rows: int) -> Int:
     return features.indptr.astype(np.int64) * (features.dtype.itemsize + features.indices.itemsize)
 
 
-def cut_points(bytes_at: Int, max_bytes: int) -> list[tuple[int, int]]:
+def cut_points(bytes_at: Ints, max_bytes: int) -> list[tuple[int, int]]:
     """Cut lists into runs of at most ``max_bytes``, each as long as possible and never empty.
 
     Examples

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core.checks import Features, Int
+from slatewise.core.arrays import Ints
+from slatewise.core.checks import Features
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -19,7 +20,7 @@ def take_rows(X: Features, rows: NDArray[Any]) -> Features:
     return cast("Features", np.ascontiguousarray(taken) if isinstance(X, np.ndarray) else taken)
 
 
-def used_columns(X: csr_array) -> tuple[csr_array, Int]:
+def used_columns(X: csr_array) -> tuple[csr_array, Ints]:
     """Leave out the columns that no row has an entry in, but one where there is no entry; return those kept, rising.
 
     A linear learner with a ridge gives the others weight 0, and what it keeps per column is then as long as the data
@@ -34,7 +35,7 @@ def used_columns(X: csr_array) -> tuple[csr_array, Int]:
     return narrow, columns.astype(np.int64)
 
 
-def spread(X: Features, offsets: Int) -> float:
+def spread(X: Features, offsets: Ints) -> float:
     """Return the mean squared distance of a row from the centre of its list: exactly 0 where its rows are equal."""
     starts, sizes = offsets[:-1], np.diff(offsets)
     # From the first row of the list: of equal rows exactly 0, which a mean would not give.

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.core.checks import Features, Int, real_numbers, require_in_range
+from slatewise.core.arrays import Floats, Ints
+from slatewise.core.checks import Features, real_numbers, require_in_range
 from slatewise.core.features import take_rows, used_columns
 from slatewise.core.groups import Groups
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,10 +20,10 @@ class GradedLists:
     X: Features
     """float64, dense or CSR; of CSR without the columns that are empty."""
     y: Floats
-    offsets: Int
+    offsets: Ints
     weight: Floats
     n_features: int
-    columns: Int | None = None
+    columns: Ints | None = None
     """Which features the columns of X are; None: all."""
 
     @classmethod
@@ -42,7 +40,7 @@ class GradedLists:
         return replace(lists, X=narrow, columns=columns)
 
     @classmethod
-    def alike(cls, X: Features, y: Floats, offsets: Int) -> GradedLists:
+    def alike(cls, X: Features, y: Floats, offsets: Ints) -> GradedLists:
         """Take lists as they stand, all of the same weight."""
         return cls(X, y, offsets, np.ones(len(offsets) - 1), int(X.shape[1]))
 

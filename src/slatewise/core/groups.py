@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.core.checks import Int
+from slatewise.core.arrays import Ints
 
 _EXACT = 2.0**53
 """Up to here floats tell whole numbers apart."""
@@ -19,9 +19,9 @@ _EXACT = 2.0**53
 class Groups:
     """Rows gathered by list: ``order`` sorts rows so that list l (called ``ids[l]``) is a contiguous run."""
 
-    order: Int | None
+    order: Ints | None
     """Row numbers, list after list; None where the rows already stand that way."""
-    offsets: Int
+    offsets: Ints
     ids: NDArray[Any]
 
     def gather(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -80,7 +80,7 @@ def group_rows(qid: ArrayLike | None, n_rows: int, group: ArrayLike | None = Non
     return Groups(np.argsort(row_list, kind="stable"), offsets, names[np.argsort(first_run)])
 
 
-def _sizes(group: ArrayLike, n_rows: int) -> Int:
+def _sizes(group: ArrayLike, n_rows: int) -> Ints:
     sizes = np.asarray(group)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
         raise ValueError(f"group: expected whole numbers, one a list, found {sizes.dtype} of shape {sizes.shape}")

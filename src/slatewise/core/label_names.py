@@ -13,12 +13,11 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import real
 from slatewise.core.label_sets import check_labels, check_names, frame_columns
 from slatewise.core.rules import shown
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 Names: TypeAlias = NDArray[Any]
 _SHOWN = 5
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping
 from numbers import Real
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.rules import shown
 from slatewise.core.sparse import sparse_rows
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 
 def check_labels(Y: Any, n_rows: int, classes: NDArray[Any] | None = None) -> tuple[Floats, NDArray[Any] | None]:

@@ -15,9 +15,10 @@ from typing import Protocol
 import numpy as np
 from scipy.optimize import minimize
 
+from slatewise.core.arrays import Floats
 from slatewise.core.executor import one_blas_thread
 from slatewise.core.oracle_log import logged
-from slatewise.core.results import Fit, Params, Round, warn_unless_converged
+from slatewise.core.results import Fit, Round, warn_unless_converged
 
 _STALLED = 1e-6
 """Share of the gap asked for: a step that gains no more than this is the last."""
@@ -31,7 +32,7 @@ class SmoothObjective(Protocol):
         """Length of the parameter vector."""
         ...
 
-    def value_and_grad(self, params: Params) -> tuple[float, Params]:
+    def value_and_grad(self, params: Floats) -> tuple[float, Floats]:
         """Return the value and the gradient."""
         ...
 
@@ -39,7 +40,7 @@ class SmoothObjective(Protocol):
 def minimise(
     objective: SmoothObjective,
     ridge: float,
-    start: Params,
+    start: Floats,
     *,
     tol: float = 1e-3,
     max_iter: int = 500,
@@ -50,18 +51,18 @@ def minimise(
 
     ``easier``: what a warning of a larger gap advises, in the caller's parameters.
     """
-    seen: list[tuple[Params, float, Params]] = []
+    seen: list[tuple[Floats, float, Floats]] = []
     history: list[Round] = []
-    told: list[Params] = []
+    told: list[Floats] = []
     oracle = logged(objective.value_and_grad)
 
-    def penalised(w: Params) -> tuple[float, Params]:
+    def penalised(w: Floats) -> tuple[float, Floats]:
         if not seen or not np.array_equal(seen[0][0], w):
             value, gradient = oracle(w)
             seen[:] = [(w.copy(), value + 0.5 * ridge * float(w @ w), gradient + ridge * w)]
         return seen[0][1], seen[0][2]
 
-    def certified(w: Params) -> bool:
+    def certified(w: Floats) -> bool:
         value, gradient = penalised(w)
         told[:] = [w.copy()]
         history.append(Round(len(history) + 1, value, value - float(gradient @ gradient) / (2.0 * ridge)))
@@ -69,7 +70,7 @@ def minimise(
             callback(history[-1])
         return history[-1].gap <= tol
 
-    def stop_when_certified(xk: Params) -> None:
+    def stop_when_certified(xk: Floats) -> None:
         if certified(xk) or stalled():
             raise StopIteration
 

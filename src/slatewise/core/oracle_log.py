@@ -18,9 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core.results import Params
+from slatewise.core.arrays import Floats
 
-Oracle: TypeAlias = Callable[[Params], tuple[float, Params]]
+Oracle: TypeAlias = Callable[[Floats], tuple[float, Floats]]
 """What a learner calls: a value and a vector at given parameters."""
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 _SHARE = 16  # one result of so many may be lost: writing all of them after each would take the square of their number
@@ -32,7 +32,7 @@ class OracleLog:
     def __init__(self, earlier: Arrays | None, write: Callable[[Arrays], None]) -> None:
         self._write = write
         self._calls: list[int] = []
-        self._results: list[Params] = []
+        self._results: list[Floats] = []
         if earlier is not None:
             self._calls = earlier["calls"].tolist()
             self._results = np.split(earlier["results"], np.cumsum(earlier["sizes"])[:-1])
@@ -43,7 +43,7 @@ class OracleLog:
         """Whether the next result is in the log."""
         return self._next < len(self._calls)
 
-    def call(self, oracle: Oracle, w: Params) -> tuple[float, Params]:
+    def call(self, oracle: Oracle, w: Floats) -> tuple[float, Floats]:
         """Return the result of the same call in an earlier run, or call the oracle."""
         digest = int.from_bytes(blake2b(w.tobytes(), digest_size=8).digest(), "little", signed=True)
         if self.replaying and self._calls[self._next] != digest:

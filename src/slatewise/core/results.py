@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-Params: TypeAlias = NDArray[np.float64]
+from slatewise.core.arrays import Floats
 
 
 class ConvergenceWarning(UserWarning):
@@ -41,7 +38,7 @@ class Round:
 class Fit:
     """Parameters, their objective, a lower bound on any objective, and the rounds."""
 
-    params: Params
+    params: Floats
     objective: float
     lower_bound: float
     converged: bool

@@ -9,16 +9,13 @@ labels stands once, in the row of the one that comes first.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.cstar.pair import StarPair
 from slatewise.cstar.problem import symmetric_pair
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 _TERMS, _ROWS, _ENTRIES = 1 << 20, 256, 1 << 22
 """Of a block of rows: about so many settings of the core times labels, but no less rows, nor more numbers."""
 

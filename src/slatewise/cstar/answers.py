@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from slatewise.core import rules
+from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.core.executor import Executor
-from slatewise.cstar.checks import Floats, Ints, Known, checked_counts, checked_known
+from slatewise.cstar.checks import checked_counts, checked_known
 from slatewise.cstar.inference import best_set, margins
 from slatewise.cstar.known_count import KnownCountTerms
 from slatewise.cstar.lists import Selection, StarLists
@@ -23,8 +24,6 @@ from slatewise.cstar.pair import StarPair
 from slatewise.cstar.subset_decisions import expected_count_sets, f1_sets, hamming_sets, most_probable_sets
 from slatewise.cstar.subsets import SubsetRows, checked_answers, subset_log_odds, subset_odds
 from slatewise.cstar.sums import log_odds, most_probable, star_log_odds
-
-Bools: TypeAlias = NDArray[np.bool_]
 
 
 class ScoredRows(NamedTuple):
@@ -143,7 +142,7 @@ class AnySizePredictor:
         """The most probable labels, given their number."""
         return most_probable(self._lists(rows, counts), executor).items
 
-    def _lists(self, rows: ScoredRows, counts: Ints, known: Known | None = None) -> StarLists:
+    def _lists(self, rows: ScoredRows, counts: Ints, known: Bytes | None = None) -> StarLists:
         if self.known_count_terms is None:
             return StarLists(rows.scores, rows.pair, counts, known)
         terms = KnownCountTerms.of(self.known_count_terms)
@@ -183,7 +182,7 @@ def known_count_log_odds(
     return star_log_odds(terms.scores(np.atleast_2d(np.asarray(s, dtype=np.float64))), terms.pair, core, k, known)
 
 
-def _checked(rows: ScoredRows) -> Known | None:
+def _checked(rows: ScoredRows) -> Bytes | None:
     return None if rows.known is None else checked_answers(rows.known, rows.scores.shape)
 
 

@@ -10,11 +10,12 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features
 from slatewise.core.executor import Executor, one_blas_thread
 from slatewise.core.row_kernels import Rbf
@@ -30,9 +31,6 @@ from slatewise.cstar.logistic import (
     fit_logistic,
 )
 from slatewise.cstar.logistic_newton import fit_many
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 FOLDS = 5
 STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)

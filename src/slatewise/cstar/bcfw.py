@@ -20,11 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.executor import one_blas_thread
 from slatewise.core.results import Fit, Round, warn_unless_converged
 from slatewise.cstar.hinge import StarHinge
 from slatewise.cstar.kernels.layout import CornerCache, DualTerms
-from slatewise.cstar.problem import Floats, Ints
 
 BATCH = 64
 """Lists that share one inference call: larger is faster per list, but later ones see older parameters."""

@@ -8,14 +8,12 @@ from scores that are log-odds already. Margins of other kinds are first made log
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.cstar.logistic import Labels
-
-Floats: TypeAlias = NDArray[np.float64]
 
 SLOPE_RIDGE, SHIFT_RIDGE = 10.0, 0.5
 _POOLED_RIDGE = 1e-3

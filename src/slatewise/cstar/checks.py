@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.checks import numbers, real, require_finite, require_in_range
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Known: TypeAlias = NDArray[np.int8]
 
 
 def checked_scores(s: ArrayLike) -> Floats:
@@ -39,7 +35,7 @@ def checked_counts(k: ArrayLike, shape: tuple[int, int]) -> Ints:
     return counts
 
 
-def checked_known(known: ArrayLike | None, counts: Ints, shape: tuple[int, int]) -> Known | None:
+def checked_known(known: ArrayLike | None, counts: Ints, shape: tuple[int, int]) -> Bytes | None:
     """Return what is known of the items, if lists of so many items fit."""
     if known is None:
         return None

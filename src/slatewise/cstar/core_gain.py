@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.cstar.core_labels import greedy_core
 from slatewise.cstar.hinge import StarHinge
-from slatewise.cstar.problem import Floats, Ints
 from slatewise.cstar.selection import held_out_precision, pair_unit, typical_strength
 from slatewise.cstar.training import Settings, Solver
 

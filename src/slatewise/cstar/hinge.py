@@ -15,13 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.checks import BLOCK_BYTES
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.cstar.inference import argmax_block
 from slatewise.cstar.lists import StarLists
 from slatewise.cstar.pair import StarPair
-from slatewise.cstar.problem import Floats, Ints, StarProblem, indicator, taken
+from slatewise.cstar.problem import StarProblem, indicator, taken
 
 
 class Corners(NamedTuple):

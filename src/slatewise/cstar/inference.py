@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import whole_number
 from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.cstar.checks import Floats, Ints, checked_warm_start
+from slatewise.cstar.checks import checked_warm_start
 from slatewise.cstar.lists import Selection, StarLists
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.checks import require_in_range
 from slatewise.core.executor import Executor
 from slatewise.cstar.adjusted import AdjustedScores
-from slatewise.cstar.checks import Floats, Ints, Known
 from slatewise.cstar.likelihood import StarLikelihood
 from slatewise.cstar.pair import StarPair
 from slatewise.cstar.problem import symmetric_pair
@@ -64,7 +64,7 @@ class KnownCountTerms(NamedTuple):
         return StarPair.laid_out(self.pair.copy(), core.copy())
 
 
-def has_known_count_terms(known: Known, weight: Floats) -> bool:
+def has_known_count_terms(known: Bytes, weight: Floats) -> bool:
     """Tell whether such terms are learned from these labels (n, N).
 
     Examples
@@ -81,7 +81,7 @@ def has_known_count_terms(known: Known, weight: Floats) -> bool:
 
 
 def fit_known_count(
-    given: Floats, known: Known, weight: Floats, core: Ints, settings: Settings, executor: Executor, params: Floats
+    given: Floats, known: Bytes, weight: Floats, core: Ints, settings: Settings, executor: Executor, params: Floats
 ) -> KnownCountTerms:
     """Fit given log-odds (n, N) to labels that are all known, from the parameters of sets of any size.
 

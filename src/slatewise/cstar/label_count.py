@@ -7,13 +7,10 @@ Sorted scores say how many labels stand out; which ones does not matter.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
+from slatewise.core.arrays import Floats, Ints
 
 _RIDGES = 10.0 ** np.arange(-4, 7)
 

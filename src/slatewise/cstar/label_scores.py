@@ -18,10 +18,10 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.core.kernel_basis import kernel_basis
 from slatewise.core.row_kernels import RowKernel
 
-Floats: TypeAlias = NDArray[np.float64]
 Coefficients: TypeAlias = tuple[Floats, Floats]
 """Coefficients and intercepts."""
 

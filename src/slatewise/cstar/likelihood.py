@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.cstar.adjusted import AdjustedScores
-from slatewise.cstar.checks import Known
 from slatewise.cstar.kernels.layout import CoreSettings
 from slatewise.cstar.lists import StarLists
 from slatewise.cstar.pair import StarPair
-from slatewise.cstar.problem import Floats, Ints, StarProblem, indicator
+from slatewise.cstar.problem import StarProblem, indicator
 from slatewise.cstar.sums import all_settings, star_sums
 
 
@@ -30,7 +30,7 @@ class StarLikelihood:
     """Rows with given scores and labels, each with at least one."""
 
     model: AdjustedScores
-    Y: Floats | Known
+    Y: Floats | Bytes
     """(n, N) 0/1."""
     k: Ints
     weight: Floats
@@ -66,7 +66,7 @@ class _Rows(NamedTuple):
     """A block of rows."""
 
     model: AdjustedScores
-    Y: Floats | Known
+    Y: Floats | Bytes
     k: Ints
     weight: Floats
 

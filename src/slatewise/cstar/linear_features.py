@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import add
-from typing import NamedTuple, TypeAlias, TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.core.block_sums import BlockSum
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.cstar.label_scores import (
@@ -27,7 +27,6 @@ from slatewise.cstar.label_scores import (
 from slatewise.data.row_files import RowFormat, RowGroup
 from slatewise.data.row_source import StoredRows
 
-Floats: TypeAlias = NDArray[np.float64]
 Point = TypeVar("Point")
 _BLOCK_BYTES = 1 << 26
 

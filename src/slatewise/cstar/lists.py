@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from slatewise.cstar.checks import Floats, Ints, Known, checked_counts, checked_known, checked_scores
+from slatewise.core.arrays import Bytes, Floats, Ints
+from slatewise.cstar.checks import checked_counts, checked_known, checked_scores
 from slatewise.cstar.pair import StarPair
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class StarLists:
     pair: StarPair
     k: Ints
     """(n,)."""
-    known: Known | None = None
+    known: Bytes | None = None
     """(n, N) 1 where an item must be in, 0 where it must be out, -1 elsewhere."""
 
     @classmethod

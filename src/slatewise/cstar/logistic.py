@@ -12,21 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import fmin_l_bfgs_b
 from scipy.sparse import csr_array, issparse
 
+from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.core.checks import Features
 from slatewise.core.executor import Executor, one_blas_thread
-from slatewise.cstar.checks import Known
 from slatewise.cstar.label_scores import column_spread
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Bools: TypeAlias = NDArray[np.bool_]
 
 ROUGH, FINE = 1e-5, 1e-6
 """Relative decrease of the objective that ends a search: of a fit to choose by, and of one to keep."""
@@ -75,7 +71,7 @@ class LinearLogOdds:
 class Labels(NamedTuple):
     """The labels of rows."""
 
-    known: Known
+    known: Bytes
     """(n, labels): 1 yes, 0 no, -1 unknown."""
     weight: Floats
     """(n,): how much a row counts."""

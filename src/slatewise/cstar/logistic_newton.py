@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
+from slatewise.core.arrays import Floats
 from slatewise.core.executor import Executor, one_blas_thread
 from slatewise.cstar.logistic import FINE, Labels, LogisticRows, Weights, blocks_of_labels, scales
 
 Singles: TypeAlias = NDArray[np.floating[Any]]  # float32: the checker takes a product with a number for float64
-Floats: TypeAlias = NDArray[np.float64]
 
 _MOST_STEPS, _MOST_INNER, _MOST_HALVINGS = 50, 20, 20
 _LEFT_OVER = 0.3

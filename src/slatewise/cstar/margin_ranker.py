@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import require_in_range
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
 from slatewise.core.executor import Executor, refuse_on_cluster
@@ -47,8 +48,6 @@ from slatewise.persistence.saving import card_for
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 Kernel: TypeAlias = Rbf | Chi2 | Intersection | Precomputed
 
 

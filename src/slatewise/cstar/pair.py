@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import numbers, real, require_finite, require_in_range
-from slatewise.cstar.kernels.layout import Floats, Ints, Pair
+from slatewise.cstar.kernels.layout import Pair
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import bounded
-from slatewise.cstar.checks import Floats, Ints, checked_scores
+from slatewise.cstar.checks import checked_scores
 from slatewise.cstar.pair import StarPair
 
 if TYPE_CHECKING:

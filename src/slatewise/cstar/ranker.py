@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
+from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.checks import Features, require_in_range
 from slatewise.core.declarations import JOBS_TEXT, learned, param, seed_text
 from slatewise.core.errors import ModelFileError
@@ -32,7 +33,6 @@ from slatewise.cstar.base import (
     LogisticBase,
     SvcBase,
 )
-from slatewise.cstar.checks import Known
 from slatewise.cstar.known_count import KnownCountTerms, fit_known_count, has_known_count_terms
 from slatewise.cstar.label_count import mean_count
 from slatewise.cstar.logistic import Labels, LinearLogOdds
@@ -55,8 +55,6 @@ if TYPE_CHECKING:
     from slatewise.core.checks import Sparse
     from slatewise.cstar.training import DualState
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 Decision: TypeAlias = Literal["f1", "subset", "hamming", "count"]
 
 CLASSIFIER = Rule(
@@ -80,7 +78,7 @@ class CStarRanker(StarRanker):
 
     ``f(t) = sum_i t_i s_i(x) + sum over pairs with a core label of t_i t_j G_ij`` for a set t of labels. s are the
     log-odds of one classifier per label, and all is fitted so that the sets of the training rows are probable among
-    sets of any size: no number of labels need be known. Known answers for a few labels change the probabilities of the
+    sets of any size: no number of labels need be known. Bytes answers for a few labels change the probabilities of the
     others. :class:`slatewise.CStarMarginRanker` is the model of the paper instead.
 
     Notes
@@ -207,7 +205,7 @@ class CStarRanker(StarRanker):
             What stands between the names of a row, as in ``"sky|sea"``; an empty text is a row without labels.
         answered
             (n, n_labels) True for a label that an annotator was to answer for; columns of a frame go by their names.
-            Known labels outside of it count as unknown: people volunteer labels that apply, and hardly ever others, so
+            Bytes labels outside of it count as unknown: people volunteer labels that apply, and hardly ever others, so
             that such labels would be learned as far too frequent.
         callbacks
             Functions to call with a :class:`slatewise.core.results.Round` after every round.
@@ -390,7 +388,7 @@ class CStarRanker(StarRanker):
     def _fit_terms(
         self,
         given: Floats,
-        known: Known,
+        known: Bytes,
         weight: Floats,
         core: Literal["auto"] | int | Ints,
         card: ModelCard,

@@ -10,28 +10,25 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.core.arrays import Bools, Bytes, Floats
 from slatewise.core.checks import Features
 from slatewise.core.executor import Executor
 from slatewise.core.label_names import columns_like, read_labels
 from slatewise.core.label_sets import first_of_equal, frame_columns, merge_rows, row_keys
 from slatewise.core.sparse import sparse_rows
-from slatewise.cstar.checks import Known
 from slatewise.data.row_files import RowFormat, RowGroup
 from slatewise.data.row_source import RowSource, StoredRows
-
-Bools: TypeAlias = NDArray[np.bool_]
-Floats: TypeAlias = NDArray[np.float64]
 
 
 class LabelTable(NamedTuple):
     """The labels of rows to learn from."""
 
-    known: Known
+    known: Bytes
     """(n, labels) of 1, 0, and -1 for an unknown label."""
     names: NDArray[Any]
     """The names of the labels, else their numbers."""
@@ -65,7 +62,7 @@ def read_label_table(
     return LabelTable(known, names, classes)
 
 
-def check_partly_known(known: Known) -> None:
+def check_partly_known(known: Bytes) -> None:
     """Warn of unknown labels; raise ValueError if they leave nothing to learn from."""
     unknown = known < 0
     if not unknown.any():
@@ -85,7 +82,7 @@ def check_partly_known(known: Known) -> None:
     )
 
 
-def refuse_unknown(known: Known) -> None:
+def refuse_unknown(known: Bytes) -> None:
     """Raise ValueError if a label is unknown."""
     unknown = np.argwhere(known < 0)
     if len(unknown):
@@ -156,7 +153,7 @@ def _volunteered(answered: ArrayLike, unknown: Bools) -> Bools:
 # --- equal rows -------------------------------------------------------------------------------------------------------
 
 
-def merge_features(X: Features, Y: Known, weight: Floats) -> tuple[Features, Known, Floats]:
+def merge_features(X: Features, Y: Bytes, weight: Floats) -> tuple[Features, Bytes, Floats]:
     """Do for sparse rows what :func:`slatewise.core.label_sets.merge_rows` does for dense ones.
 
     Examples
@@ -199,7 +196,7 @@ class RowsInFiles(NamedTuple):
     digest: bytes
 
 
-def rows_in_files(source: RowSource, known: Known, used: NDArray[np.bool_], executor: Executor) -> RowsInFiles:
+def rows_in_files(source: RowSource, known: Bytes, used: NDArray[np.bool_], executor: Executor) -> RowsInFiles:
     """Do for rows in files what :func:`slatewise.core.label_sets.merge_rows` does for dense ones: all are read once."""
     cuts = source.starts.tolist()
     pieces = [_Piece(group, known[cuts[at] : cuts[at + 1]]) for at, group in enumerate(source.groups)]
@@ -213,7 +210,7 @@ def rows_in_files(source: RowSource, known: Known, used: NDArray[np.bool_], exec
 
 class _Piece(NamedTuple):
     group: RowGroup
-    known: Known
+    known: Bytes
 
 
 class _Seen(NamedTuple):

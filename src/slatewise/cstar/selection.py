@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.results import ConvergenceWarning, Fit
 from slatewise.cstar.hinge import StarHinge
 from slatewise.cstar.inference import argmax_block
-from slatewise.cstar.problem import Floats, Ints, StarProblem
+from slatewise.cstar.problem import StarProblem
 from slatewise.cstar.training import Settings, Solver, Start
 
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import require_in_range
 from slatewise.core.declarations import learned
 from slatewise.core.executor import Executor
@@ -33,8 +34,6 @@ from slatewise.persistence.file import ModelCard
 if TYPE_CHECKING:
     from slatewise.core.checks import Sparse
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 Margins: TypeAlias = Callable[..., Floats]
 """A function of (s, pair, core, k, known), such as :func:`slatewise.cstar.inference.star_margins`."""
 

@@ -12,15 +12,16 @@ import warnings
 
 import numpy as np
 
+from slatewise.core.arrays import Floats
 from slatewise.core.executor import one_blas_thread
-from slatewise.core.results import ConvergenceWarning, Fit, Params, Round
+from slatewise.core.results import ConvergenceWarning, Fit, Round
 from slatewise.cstar.hinge import StarHinge
 
 BATCH = 32
 
 
 def subgradient(
-    hinge: StarHinge, weights: Params, C: float, *, max_iter: int = 50, step: float = 0.1, random_state: int = 0
+    hinge: StarHinge, weights: Floats, C: float, *, max_iter: int = 50, step: float = 0.1, random_state: int = 0
 ) -> Fit:
     """Take ``max_iter`` passes over the lists."""
     w, mean, squares = np.zeros(len(weights)), np.zeros(len(weights)), np.full(len(weights), 1e-12)

@@ -15,9 +15,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.executor import Executor
 from slatewise.cstar.adjusted import AdjustedScores
-from slatewise.cstar.checks import Floats, Ints, Known
 from slatewise.cstar.core_labels import greedy_core, residual_label
 from slatewise.cstar.selection import FOLDS, inner_folds, quietly
 from slatewise.cstar.subset_fit import subset_fit
@@ -38,7 +38,7 @@ _ROUGH = 10.0  # a gap so much larger is enough to choose by
 _NOBODY = np.zeros(0, dtype=np.int64)
 
 
-def labels_to_choose_by(known: Known, weight: Floats, core: Ints) -> Ints:
+def labels_to_choose_by(known: Bytes, weight: Floats, core: Ints) -> Ints:
     """Return all labels, in order, or of too many those of a given core and those that are there most often.
 
     Examples
@@ -58,7 +58,7 @@ def labels_to_choose_by(known: Known, weight: Floats, core: Ints) -> Ints:
 
 def choose_terms(
     given: Floats | StoredRows,
-    known: Known,
+    known: Bytes,
     weight: Floats,
     core: Literal["auto"] | int | Ints,
     strengths: Sequence[float],
@@ -93,7 +93,7 @@ def choose_terms(
 
 
 def _rows_to_choose_by(
-    given: Floats | StoredRows, known: Known, weight: Floats, labels: Ints, settings: Settings, executor: Executor
+    given: Floats | StoredRows, known: Bytes, weight: Floats, labels: Ints, settings: Settings, executor: Executor
 ) -> SubsetLikelihood:
     """Return the rows to choose by, with these labels; of rows in files only the few that are drawn are read."""
     if not isinstance(given, np.ndarray):

@@ -10,20 +10,17 @@ F1 of a set with itself is 1, also where both are empty; then a set of no labels
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Bools, Floats
 from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.cstar.checks import Floats
 from slatewise.cstar.kernels.subset_layout import KNOWN_IN, WILD, SubsetPair, SubsetTerms
 from slatewise.cstar.subsets import SubsetRows, chances, core_settings, subset_odds
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-Bools: TypeAlias = NDArray[np.bool_]
 
 
 class BestSubsets(NamedTuple):

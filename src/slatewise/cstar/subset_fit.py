@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.core.lbfgs import minimise
 from slatewise.core.results import ConvergenceWarning, Fit, Round
 from slatewise.cstar.adjusted import AdjustedScores
-from slatewise.cstar.checks import Floats, Ints, Known
 from slatewise.cstar.likelihood import StarLikelihood
 from slatewise.cstar.subset_likelihood import SubsetLikelihood
 from slatewise.cstar.training import Settings
@@ -44,7 +44,7 @@ class _Weighed:
 
 def subset_fit(
     given: Floats,
-    known: Known,
+    known: Bytes,
     weight: Floats,
     core: Ints,
     settings: Settings,

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.cstar.adjusted import AdjustedScores
-from slatewise.cstar.checks import Floats, Ints, Known
 from slatewise.cstar.pair import StarPair
 from slatewise.cstar.subsets import SubsetRows, SubsetSums, log_partition, subset_scores, subset_sums
 
@@ -29,7 +29,7 @@ class SubsetLikelihood:
     """Rows with given scores, and what is known of their labels."""
 
     model: AdjustedScores
-    known: Known
+    known: Bytes
     """(n, N) 1, 0, or -1 where nobody knows."""
     weight: Floats
     """(n,) weights omega."""
@@ -81,7 +81,7 @@ class _Rows(NamedTuple):
     """A block of rows."""
 
     model: AdjustedScores
-    known: Known
+    known: Bytes
     weight: Floats
     complete: NDArray[np.bool_]
     """(n,) whether all labels of a row are known."""
@@ -89,7 +89,7 @@ class _Rows(NamedTuple):
     """(C, N) by weight, pairs of labels of the complete rows."""
 
 
-def _rows(model: AdjustedScores, known: Known, weight: Floats) -> _Rows:
+def _rows(model: AdjustedScores, known: Bytes, weight: Floats) -> _Rows:
     complete = np.asarray((known >= 0).all(axis=1))
     Y = known[complete].astype(np.float64)
     together = (weight[complete, None] * Y[:, model.core]).T @ Y

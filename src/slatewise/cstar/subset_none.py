@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slatewise.core.arrays import Bools, Floats
 from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.cstar.checks import Floats
-from slatewise.cstar.subset_decisions import Bools
 from slatewise.cstar.subsets import SubsetRows, log_partition
 
 if TYPE_CHECKING:

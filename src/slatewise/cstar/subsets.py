@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from slatewise.core.arrays import Bytes, Floats
 from slatewise.core.checks import real
 from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.cstar.checks import Floats, Known, checked_scores
+from slatewise.cstar.checks import checked_scores
 from slatewise.cstar.kernels.subset_layout import KNOWN_IN, SubsetPair, SubsetTerms, summed_bits
 from slatewise.cstar.pair import StarPair
 
@@ -40,7 +41,7 @@ class SubsetRows:
     s: Floats
     """(n, N) C-contiguous."""
     pair: StarPair
-    known: Known | None = None
+    known: Bytes | None = None
     """(n, N) 1 where a label is in, 0 where it is out, -1 where nobody knows."""
 
     @classmethod
@@ -54,7 +55,7 @@ class SubsetRows:
         return cls(scores, star, None if known is None else checked_answers(known, scores.shape))
 
     @property
-    def answers(self) -> Known:
+    def answers(self) -> Bytes:
         """What is known, with no rows where nothing is: as the kernels take it."""
         return np.empty((0, self.pair.n_items), dtype=np.int8) if self.known is None else self.known
 
@@ -68,7 +69,7 @@ class SubsetRows:
         return [slice(first, min(first + n_rows, len(self.s))) for first in range(0, len(self.s), n_rows)]
 
 
-def checked_answers(known: ArrayLike, shape: tuple[int, ...]) -> Known:
+def checked_answers(known: ArrayLike, shape: tuple[int, ...]) -> Bytes:
     """Return what is known of each row and label: 1, 0 or -1."""
     answers = real("known", known)
     if answers.ndim == 1:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.cstar.checks import Floats, Ints, Known
 from slatewise.cstar.kernels.layout import CoreSettings, Pair
 from slatewise.cstar.lists import Selection, StarLists
 from slatewise.cstar.pair import StarPair
@@ -86,7 +86,7 @@ class _Shared(NamedTuple):
 
 class _Block(NamedTuple):
     s: Floats
-    known: Known
+    known: Bytes
     k: Ints
     weight: Floats
 
@@ -114,7 +114,7 @@ def all_settings(pair: StarPair) -> CoreSettings:
     return CoreSettings(bits, bits.sum(axis=0).astype(np.int64), among, factors, shift)
 
 
-def _decided(lists: StarLists) -> Known:
+def _decided(lists: StarLists) -> Bytes:
     """Return what is known, and what scores far apart decide: exponentials that no number holds need no sum then.
 
     To exchange item j for item i gains at least ``low_i - high_j``, whatever else is in the list. An item with no k
@@ -142,7 +142,7 @@ def _decided(lists: StarLists) -> Known:
     return known
 
 
-def _without_decided(s: Floats, k: Ints, known: Known) -> tuple[Floats, Floats]:
+def _without_decided(s: Floats, k: Ints, known: Bytes) -> tuple[Floats, Floats]:
     """Return the scores of the open items less their largest, 0 elsewhere, and what that takes off log Z."""
     is_open = known == -1
     largest = np.where(is_open, s, -np.inf).max(axis=1)

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.bundle import Cuts, one_slack
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.core.label_sets import as_sets
@@ -24,7 +25,7 @@ from slatewise.cstar.inference import argmax_block
 from slatewise.cstar.label_scores import Prepared
 from slatewise.cstar.lists import StarLists
 from slatewise.cstar.pair import StarPair
-from slatewise.cstar.problem import Floats, Ints, StarProblem
+from slatewise.cstar.problem import StarProblem
 from slatewise.cstar.subgradient import subgradient
 from slatewise.persistence.checkpoint import Checkpoint
 

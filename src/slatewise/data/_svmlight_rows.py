@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.errors import Skipped
 from slatewise.data._source import Problems, Source
 from slatewise.data._svmlight_text import (
@@ -26,7 +27,7 @@ from slatewise.data._svmlight_text import (
 )
 from slatewise.data.kernels import svmlight as kernels
 from slatewise.data.kernels.text import count_byte, gather_bytes
-from slatewise.data.records import Float, Int, RowsToRank, Strings
+from slatewise.data.records import RowsToRank, Strings
 from slatewise.data.scaling import minmax_per_query
 
 _LABEL_AND_BLANKS = re.compile(rb"[^ \t#\r\n]+[ \t]*")
@@ -35,11 +36,11 @@ _LABEL_AND_BLANKS = re.compile(rb"[^ \t#\r\n]+[ \t]*")
 class Part(NamedTuple):
     """Rows read: ``lengths`` counts each row's entries, ``ids`` holds the document ids in UTF-8."""
 
-    y: Float
-    qid: Int
-    lengths: Int
+    y: Floats
+    qid: Ints
+    lengths: Ints
     indices: NDArray[np.int32]
-    values: Float
+    values: Floats
     ids: NDArray[np.bytes_]
 
     @classmethod
@@ -85,7 +86,7 @@ class _Queries:
         self._current = -1
         self._any_row = False
 
-    def faults(self, qid: Int) -> Iterator[tuple[int, int, int]]:
+    def faults(self, qid: Ints) -> Iterator[tuple[int, int, int]]:
         """Yield (first row, row after the last, code) of every run of rows that breaks a rule."""
         bounds = [0, *(np.flatnonzero(qid[1:] != qid[:-1]) + 1).tolist(), len(qid)]
         for start, stop in pairwise(bounds if len(qid) else []):
@@ -110,7 +111,7 @@ class _Queries:
 class _Parsed:
     text: Text
     part: Part
-    starts: Int
+    starts: Ints
     errors: list[tuple[int, int]]
     """(position in the text, code) of each bad row."""
 

@@ -10,10 +10,11 @@ from typing import TypeAlias
 import numpy as np
 from scipy.sparse import csr_array
 
+from slatewise.core.arrays import Floats
 from slatewise.core.errors import DataError, Skipped
 from slatewise.core.rules import shown
 from slatewise.data._tokens import as_ids
-from slatewise.data.records import Float, MultiLabel, Strings
+from slatewise.data.records import MultiLabel, Strings
 
 Fault: TypeAlias = "Callable[[str, str], DataError]"
 """Of what was expected and what was found, at the place of the names of columns."""
@@ -193,7 +194,7 @@ def label_matrix(tags: Sequence[Sequence[str]], names: Sequence[str]) -> csr_arr
 
 def _features(
     rows: Sequence[TaggedRow], feature_names: Sequence[str] | None
-) -> tuple[csr_array | Float, Strings | None]:
+) -> tuple[csr_array | Floats, Strings | None]:
     named = [row.features for row in rows if isinstance(row.features, dict)]
     names = sorted({name for row in named for name in row}) if named and feature_names is None else feature_names
     columns = None if names is None else np.array(names, dtype=np.str_)

@@ -7,12 +7,13 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from slatewise.core.arrays import Floats
 from slatewise.core.errors import DataError
 from slatewise.data._source import PathOrFile
 from slatewise.data._tag_columns import Columns, Wanted, label_matrix, tag_fault
 from slatewise.data.frames import column_fault, ids_of, numbers_of
 from slatewise.data.parquet import read_table
-from slatewise.data.records import Float, Ids, MultiLabel
+from slatewise.data.records import Ids, MultiLabel
 
 
 def read_tag_table(path: PathOrFile, wanted: Wanted) -> MultiLabel:
@@ -46,7 +47,7 @@ def read_tag_table(path: PathOrFile, wanted: Wanted) -> MultiLabel:
     )
 
 
-def _flags(series: nw.Series[Any], name: str) -> Float:
+def _flags(series: nw.Series[Any], name: str) -> Floats:
     values = numbers_of(series, name, 0)
     wrong = np.flatnonzero((values != 0) & (values != 1))
     if len(wrong):

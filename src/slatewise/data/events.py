@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from slatewise.core.arrays import Floats
 from slatewise.core.errors import DataError
 from slatewise.data._delimited import Splitter, check_delimiter, check_id, guess_delimiter, splitter_for
 from slatewise.data._lines import Line, header_line, parse_lines
 from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
 from slatewise.data._tokens import as_ids, number
-from slatewise.data.records import Float, Sessions
+from slatewise.data.records import Sessions
 from slatewise.data.session_events import HALF_AN_HOUR, sessions_from_events
 from slatewise.data.session_forms import grouped
 
@@ -76,7 +77,7 @@ def read_events(
     if not rows:
         raise DataError(head.name, head.number + 1, 1, "at least one event", "none")
     ids = {name: as_ids([fields[place] for fields, _ in rows]) for place, name in enumerate(parser.columns)}
-    times: Float | None = np.array([when for _, when in rows]) if parser.has_times else None
+    times: Floats | None = np.array([when for _, when in rows]) if parser.has_times else None
     if session in ids:
         found = grouped(ids[session], ids[item], times, ids.get(user))
     else:

@@ -12,8 +12,9 @@ from narwhals.exceptions import DuplicateError
 from narwhals.typing import IntoDataFrame
 from scipy.sparse import csr_array
 
+from slatewise.core.arrays import Floats
 from slatewise.core.errors import DataError
-from slatewise.data.records import Float, Ids, RowsToRank
+from slatewise.data.records import Ids, RowsToRank
 
 
 def from_frame(
@@ -126,7 +127,7 @@ def ids_of(series: nw.Series[Any], name: str, first_row: int) -> Ids:
     raise column_fault(series, name, first_row, 0, "integer or string ids", f"a column of {series.dtype}")
 
 
-def numbers_of(series: nw.Series[Any], name: str, first_row: int) -> Float:
+def numbers_of(series: nw.Series[Any], name: str, first_row: int) -> Floats:
     """Return a column of finite numbers, none of them missing."""
     values = floats_of(series, name, first_row)
     bad = np.flatnonzero(~np.isfinite(values))
@@ -137,7 +138,7 @@ def numbers_of(series: nw.Series[Any], name: str, first_row: int) -> Float:
     return values
 
 
-def floats_of(series: nw.Series[Any], name: str, first_row: int) -> Float:
+def floats_of(series: nw.Series[Any], name: str, first_row: int) -> Floats:
     """Return a column of numbers or booleans; what is missing is NaN."""
     if not series.dtype.is_numeric() and series.dtype != nw.Boolean:
         raise column_fault(series, name, first_row, 0, "numbers", f"a column of {series.dtype}")

@@ -14,10 +14,11 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from slatewise.core.arrays import Ints
 from slatewise.core.errors import Skipped
 from slatewise.data._lines import Line, parse_lines
 from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
-from slatewise.data.records import Int, Pairs
+from slatewise.data.records import Pairs
 
 _DAY = 24 * 60 * 60
 _FIELDS = 6
@@ -27,9 +28,9 @@ _FIELDS = 6
 class ListeningLog:
     """Plays by listener and time: listener ``users[i]`` played artist ``artists[i]`` at ``seconds[i]`` since 1970."""
 
-    users: Int
-    seconds: Int
-    artists: Int
+    users: Ints
+    seconds: Ints
+    artists: Ints
     artist_names: tuple[str, ...]
     """Name of artist number i, or its id where it has no name."""
     skipped: Skipped = field(default_factory=Skipped)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import feature_rows
 from slatewise.core.files import atomic_file
 from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
@@ -37,7 +38,7 @@ from slatewise.data._svmlight_text import (
 )
 from slatewise.data.kernels import multilabel_svmlight, svmlight
 from slatewise.data.kernels.text import count_byte
-from slatewise.data.records import Float, Int, MultiLabel
+from slatewise.data.records import MultiLabel
 
 _MOST_LABELS = 1 << 20
 
@@ -148,10 +149,10 @@ class _Part(NamedTuple):
     """Rows read: ``label_counts`` and ``lengths`` count each row's labels and entries."""
 
     labels: NDArray[np.int32]
-    label_counts: Int
-    lengths: Int
+    label_counts: Ints
+    lengths: Ints
     indices: NDArray[np.int32]
-    values: Float
+    values: Floats
 
 
 _NO_ROWS = _Part(np.empty(0, np.int32), ints(0), ints(0), np.empty(0, np.int32), np.empty(0))

@@ -34,15 +34,15 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
+from slatewise.core.arrays import Bools, Floats
 from slatewise.core.errors import DataError
 from slatewise.core.files import atomic_path
 from slatewise.core.rules import MOST, MOST_LISTED
 from slatewise.core.sparse import sparse_rows
 from slatewise.data._source import PathOrFile
-from slatewise.data.records import Float, Ids, MultiLabel, Strings
+from slatewise.data.records import Ids, MultiLabel, Strings
 
 Array: TypeAlias = NDArray[Any]
-Mask: TypeAlias = NDArray[np.bool_]
 # What zipfile, its codec and NumPy's header parser, which evaluates any Python literal, raise on bytes in memory that
 # are not what they claim to be.
 DAMAGE = (
@@ -214,9 +214,9 @@ def _multilabel(
     )
 
 
-def _masks(members: Mapping[str, Array], name: str, Y: csr_array) -> tuple[Mask | None, Mask | None]:
+def _masks(members: Mapping[str, Array], name: str, Y: csr_array) -> tuple[Bools | None, Bools | None]:
     """Return where Y is known, and where somebody was asked, as far as the file says so."""
-    masks: list[Mask | None] = []
+    masks: list[Bools | None] = []
     for member in ("known", "answered"):
         mask = members.get(member)
         if mask is not None and (mask.shape != Y.shape or mask.dtype != np.bool_):
@@ -230,7 +230,7 @@ def _masks(members: Mapping[str, Array], name: str, Y: csr_array) -> tuple[Mask 
     return known, answered
 
 
-def _side_by_side(blocks: list[csr_array | Float]) -> csr_array | Float:
+def _side_by_side(blocks: list[csr_array | Floats]) -> csr_array | Floats:
     if len(blocks) == 1:
         return blocks[0]
     dense = [block for block in blocks if isinstance(block, np.ndarray)]
@@ -239,7 +239,7 @@ def _side_by_side(blocks: list[csr_array | Float]) -> csr_array | Float:
     )
 
 
-def _matrix(members: Mapping[str, Array], name: str, matrix: str) -> csr_array | Float:
+def _matrix(members: Mapping[str, Array], name: str, matrix: str) -> csr_array | Floats:
     if matrix not in members:
         if f"{matrix}_shape" not in members:
             raise _fault(name, matrix, "this member or its CSR parts", f"only {', '.join(sorted(members))}")
@@ -284,7 +284,7 @@ def _csr(members: Mapping[str, Array], name: str, matrix: str) -> csr_array:
     return csr_array((_finite(name, part, values), indices, indptr), shape=(n_rows, n_columns))
 
 
-def _finite(name: str, member: str, values: Array) -> Float:
+def _finite(name: str, member: str, values: Array) -> Floats:
     if values.dtype.kind not in "biuf":
         raise _fault(name, member, "numbers", f"dtype {values.dtype}")
     numbers = np.ascontiguousarray(values, dtype=np.float64)
@@ -331,7 +331,7 @@ def _check_text(name: str, member: str, values: Array) -> None:
             raise _fault(name, member, "text of Unicode letters", f"the number {letters[odd][0]}")
 
 
-def _parts(matrix: str, values: csr_array | Float) -> dict[str, Array]:
+def _parts(matrix: str, values: csr_array | Floats) -> dict[str, Array]:
     rows = sparse_rows(matrix, values)
     if rows is None:
         return {matrix: np.asarray(values)}

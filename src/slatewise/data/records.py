@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.errors import Skipped
 from slatewise.core.groups import spans
 from slatewise.core.rankings import Run as Run
 from slatewise.core.rules import is_whole
 from slatewise.core.sparse import sparse_rows
 
-Float: TypeAlias = NDArray[np.float64]
-Int: TypeAlias = NDArray[np.int64]
 Strings: TypeAlias = NDArray[np.str_]
 Ids: TypeAlias = NDArray[Any]
 """Integer or string identifiers."""
@@ -28,14 +27,14 @@ Ids: TypeAlias = NDArray[Any]
 class RowsToRank:
     """Rows to rank: row i belongs to list ``qid[i]``, has features ``X[i]`` and relevance ``y[i]``."""
 
-    X: csr_array | Float
+    X: csr_array | Floats
     """As readers return it, CSR."""
-    y: Float
+    y: Floats
     qid: Ids
     doc_ids: Strings | None = None
     skipped: Skipped = field(default_factory=Skipped)
 
-    def dense(self) -> Float:
+    def dense(self) -> Floats:
         """Return X as a dense float64 array."""
         rows = sparse_rows("X", self.X)
         return np.asarray(self.X if rows is None else rows.toarray(), dtype=np.float64)
@@ -47,7 +46,7 @@ class Qrels:
 
     qid: Strings
     doc_ids: Strings
-    relevance: Int
+    relevance: Ints
     skipped: Skipped = field(default_factory=Skipped)
 
 
@@ -57,7 +56,7 @@ class Pairs:
 
     queries: Ids
     items: Ids
-    weights: Float | None = None
+    weights: Floats | None = None
     skipped: Skipped = field(default_factory=Skipped)
 
 
@@ -82,13 +81,13 @@ class Sessions:
     """
 
     items: Ids
-    offsets: Int
+    offsets: Ints
     skipped: Skipped = field(default_factory=Skipped)
     ids: Ids | None = None
     """What each session is called; its number where None."""
     users: Ids | None = None
     """Whose each session is."""
-    times: Float | None = None
+    times: Floats | None = None
     """When each of the items was taken."""
 
     def __post_init__(self) -> None:
@@ -217,7 +216,7 @@ class Sessions:
             starts = np.maximum(starts, ends - int(window))
         return Prefixes(self.items, starts, ends, owners)
 
-    def _some(self, chosen: Int) -> Sessions:
+    def _some(self, chosen: Ints) -> Sessions:
         ids = None if self.ids is None else self.ids[chosen]
         users = None if self.users is None else self.users[chosen]
         if len(chosen) and (np.diff(chosen) == 1).all():
@@ -236,9 +235,9 @@ class Prefixes:
     """
 
     items: Ids
-    starts: Int
-    ends: Int
-    sessions: Int
+    starts: Ints
+    ends: Ints
+    sessions: Ints
     """The number of the session that each is of."""
 
     def __len__(self) -> int:
@@ -286,7 +285,7 @@ class MultiLabel:
     ['0', '1', '2']
     """
 
-    X: csr_array | Float
+    X: csr_array | Floats
     Y: csr_array
     label_names: _LabelNames = _LabelNames()
     """Strings; by default the numbers of the labels."""

@@ -14,17 +14,17 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.core.checks import LARGEST
 from slatewise.core.errors import DataError
 from slatewise.data.npz import DAMAGE
 
-Floats: TypeAlias = NDArray[np.float64]
 PIECE_BYTES = 1 << 24
 """Of text, or of features, that a piece has where a format has no pieces of its own."""
 _MOST_DEFLATED = 1032

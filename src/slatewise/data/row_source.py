@@ -14,19 +14,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.errors import DataError
 from slatewise.core.executor import Executor
 from slatewise.core.groups import spans
 from slatewise.core.stored import Stored
 from slatewise.data.row_files import ParquetRows, RowFormat, RowGroup, format_of
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 
 class Rows(NamedTuple):

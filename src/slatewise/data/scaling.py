@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import numbers
 from slatewise.core.groups import group_rows
 from slatewise.core.sparse import sparse_rows
 from slatewise.data.kernels.scaling import Sparse, minmax_dense, minmax_sparse
-from slatewise.data.records import Float, Int
 
 
 @overload
 def minmax_per_query(X: csr_array, qid: ArrayLike) -> csr_array: ...
 @overload
-def minmax_per_query(X: ArrayLike, qid: ArrayLike) -> Float: ...
-def minmax_per_query(X: csr_array | ArrayLike, qid: ArrayLike) -> csr_array | Float:
+def minmax_per_query(X: ArrayLike, qid: ArrayLike) -> Floats: ...
+def minmax_per_query(X: csr_array | ArrayLike, qid: ArrayLike) -> csr_array | Floats:
     """Scale every feature to [0, 1] within each query: (v - min) / (max - min), and 0 where it is constant.
 
     Minimum and maximum run over all rows of the query; an entry a sparse matrix does not store is 0. Where a feature
@@ -65,7 +65,7 @@ def _sparse(X: csr_array, qid: ArrayLike) -> csr_array:
         gathered = gathered.copy()
         gathered.sum_duplicates()
     columns = _ints(gathered.indices)
-    used: Int | None = None
+    used: Ints | None = None
     if n_features > len(columns):  # the kernel's buffers are by column: keep it to those in use
         used, columns = np.unique(columns, return_inverse=True)
         n_features = len(used)
@@ -79,10 +79,10 @@ def _sparse(X: csr_array, qid: ArrayLike) -> csr_array:
     return scaled if groups.order is None else scaled[np.argsort(groups.order)]
 
 
-def _ints(values: NDArray[np.integer[Any]]) -> Int:
+def _ints(values: NDArray[np.integer[Any]]) -> Ints:
     return np.asarray(values, dtype=np.int64)
 
 
-def _check_finite(values: Float) -> None:
+def _check_finite(values: Floats) -> None:
     if not np.isfinite(values).all():
         raise ValueError(f"X: expected finite numbers, found {values[~np.isfinite(values)][0]}")

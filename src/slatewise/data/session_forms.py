@@ -10,11 +10,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.errors import DataError
 from slatewise.core.groups import group_rows
 from slatewise.core.ids import check_ids, require_one_kind
 from slatewise.core.sparse import sparse_rows
-from slatewise.data.records import Float, Ids, Int, Sessions
+from slatewise.data.records import Ids, Sessions
 
 
 def sessions_of(sessions: Any, offsets: Any, session: str, item: str, time: str | None, user: str | None) -> Sessions:
@@ -38,7 +39,7 @@ def is_frame(values: object) -> bool:
     return bool(is_into_dataframe(cast("Any", values)))
 
 
-def flat_lists(name: str, lists: Any) -> tuple[Ids, Int]:
+def flat_lists(name: str, lists: Any) -> tuple[Ids, Ints]:
     """Return the ids of all lists one after the other, and how many each has; an error names the list."""
     kind = cast("type[Any]", type(lists))
     if sparse_rows(name, lists) is not None:
@@ -103,7 +104,7 @@ def _from_frame(frame: Any, session: str, item: str, time: str | None, user: str
     return grouped(names, ids_of(table[item], "sessions", 0), times, users)
 
 
-def grouped(names: Ids, items: Ids, times: Float | None, users: Ids | None = None) -> Sessions:
+def grouped(names: Ids, items: Ids, times: Floats | None, users: Ids | None = None) -> Sessions:
     """Gather events into the sessions they name, in the order of first events; inside by time, then as they stand."""
     groups = group_rows(names, len(names))
     lists = np.repeat(np.arange(len(groups.ids)), np.diff(groups.offsets))
@@ -121,7 +122,7 @@ def grouped(names: Ids, items: Ids, times: Float | None, users: Ids | None = Non
     return Sessions(items[order], groups.offsets, ids=groups.ids, users=owners, times=ordered)
 
 
-def seconds_of(name: str, values: Any) -> Float:
+def seconds_of(name: str, values: Any) -> Floats:
     """Return times as numbers: seconds since 1970 of dates, numbers as they are; none may be missing."""
     times = np.asarray(values)
     if times.ndim != 1:

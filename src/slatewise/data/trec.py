@@ -11,12 +11,13 @@ from functools import partial
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.files import atomic_file
 from slatewise.core.rankings import rank_rows
 from slatewise.data._lines import Line, parse_lines
 from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
 from slatewise.data._tokens import check_word, number, whole, word_offset, words
-from slatewise.data.records import Float, Int, Qrels, Run, Strings
+from slatewise.data.records import Qrels, Run, Strings
 
 _RUN_FIELDS = ("qid", "Q0", "docno", "rank", "score", "tag")
 _QRELS_FIELDS = ("qid", "iter", "docno", "rel")
@@ -149,7 +150,7 @@ def write_qrels(path: str | os.PathLike[str], qrels: Qrels) -> None:
         file.writelines(f"{qid} 0 {doc} {relevance}\n".encode() for qid, doc, relevance in rows)
 
 
-def best_first(run: Run) -> tuple[Int, Int]:
+def best_first(run: Run) -> tuple[Ints, Ints]:
     """Return the rows of a run query by query, best first, and the rank of each from 1."""
     rankings = rank_rows(run.scores, run.qid)
     return rankings.ids.reshape(-1), rankings.places() + 1
@@ -225,6 +226,6 @@ def _check_words(argument: str, qid: Strings, doc_ids: Strings) -> None:
             check_word(f"{argument}.{field}[{row}]", text)
 
 
-def _check_length(argument: str, values: Float | Int | Strings, length: int) -> None:
+def _check_length(argument: str, values: Floats | Ints | Strings, length: int) -> None:
     if values.shape != (length,):
         raise ValueError(f"{argument}: expected one value per row, shape ({length},), found shape {values.shape}")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from slatewise.core.arrays import Floats
 from slatewise.data._source import open_source
 from slatewise.datasets.records import About, ImageSet, LabelledSet
-
-if TYPE_CHECKING:
-    from slatewise.data.records import Float
 
 
 def load_wine(about: About, folder: Path) -> LabelledSet:
@@ -75,7 +73,7 @@ def _from_sklearn(about: About, load: Callable[..., Any], class_names: list[str]
     return LabelledSet(about, X, y.astype(np.int64), np.array(class_names))
 
 
-def _table(path: Path, skip: int = 0) -> Float:
+def _table(path: Path, skip: int = 0) -> Floats:
     with open_source(path) as source:
         lines = [line for number, line in source.text_lines() if number > skip and line]
     return np.loadtxt(lines, delimiter=",", dtype=np.float64, ndmin=2)

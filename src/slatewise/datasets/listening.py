@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from slatewise.core.arrays import Ints
 from slatewise.data._source import open_source
 from slatewise.data.pairs import read_pairs
 from slatewise.data.records import Pairs
 from slatewise.data.sessions import read_sessions
 from slatewise.datasets.records import About, PairSet, SessionSet, TaggedListeningSet, TaggedPairSet
-
-if TYPE_CHECKING:
-    from slatewise.data.records import Int
 
 
 def load_sessions(
@@ -39,7 +36,7 @@ def load_citeulike(about: About, folder: Path) -> TaggedPairSet:
     return TaggedPairSet(about, Pairs(users, items), item_tags)
 
 
-def _counted_sets(path: Path) -> tuple[Int, Int]:
+def _counted_sets(path: Path) -> tuple[Ints, Ints]:
     with open_source(path) as source:
         sets = [np.array(line.split()[1:], dtype=np.int64) for _, line in source.lines()]
     return np.repeat(np.arange(len(sets)), [len(one) for one in sets]), np.concatenate(sets)
@@ -60,7 +57,7 @@ def load_hetrec(about: About, folder: Path) -> TaggedListeningSet:
     )
 
 
-def _numbers(path: Path) -> Int:
+def _numbers(path: Path) -> Ints:
     with open_source(path) as source:
         lines = [line for number, line in source.text_lines() if number > 1]
     return np.loadtxt(lines, delimiter="\t", dtype=np.int64, ndmin=2)

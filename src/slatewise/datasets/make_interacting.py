@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.data.records import Float, Int
+from slatewise.core.arrays import Floats, Ints
 from slatewise.datasets.splits import RandomState
 
 _MOST_CORE = 12
@@ -30,17 +30,17 @@ class InteractingLists:
     (they agree) and count once. ``best[l]`` are the k items of the best selection, by item number.
     """
 
-    X: Float
-    W: Float
-    b: Float
-    pair: Float
-    core: Int
+    X: Floats
+    W: Floats
+    b: Floats
+    pair: Floats
+    core: Ints
     k: int
-    best: Int
-    best_score: Float
+    best: Ints
+    best_score: Floats
 
     @property
-    def s(self) -> Float:
+    def s(self) -> Floats:
         """Item scores, (lists, items)."""
         return self.X @ self.W.T + self.b
 
@@ -51,7 +51,7 @@ class InteractingLists:
         np.put_along_axis(chosen, self.best, 1, axis=1)
         return chosen
 
-    def score(self, selections: Int) -> Float:
+    def score(self, selections: Ints) -> Floats:
         """Return f of one selection per list: (lists, k) item numbers."""
         chosen = np.zeros((len(self.X), len(self.W)))
         np.put_along_axis(chosen, selections, 1.0, axis=1)
@@ -96,7 +96,7 @@ def make_interacting_lists(
     return InteractingLists(X, W, b, pair, core, k, best, best_score)
 
 
-def _best_selections(s: Float, pair: Float, core: Int, k: int) -> tuple[Int, Float]:
+def _best_selections(s: Floats, pair: Floats, core: Ints, k: int) -> tuple[Ints, Floats]:
     n_lists, n_items = s.shape
     others = np.setdiff1d(np.arange(n_items, dtype=np.int64), core)
     best = np.zeros((n_lists, k), dtype=np.int64)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slatewise.data.records import Float, Int
+from slatewise.core.arrays import Floats, Ints
 from slatewise.datasets.splits import RandomState
 
 _GRADE_SHARES = (0.55, 0.75, 0.88, 0.96)
@@ -23,13 +23,13 @@ _GRADE_SHARES = (0.55, 0.75, 0.88, 0.96)
 class MadeQueries:
     """Rows ``X`` with grades ``y`` in lists ``qid``, and the noise-free ``scores`` that rank them best."""
 
-    X: Float
-    y: Int
-    qid: Int
-    scores: Float
-    thresholds: Float
+    X: Floats
+    y: Ints
+    qid: Ints
+    scores: Floats
+    thresholds: Floats
 
-    def best_ranking(self) -> Int:
+    def best_ranking(self) -> Ints:
         """Return row numbers, list after list, best first inside each list."""
         return np.lexsort((-self.scores, self.qid))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.data.records import Float, Int
+from slatewise.core.arrays import Floats, Ints
 from slatewise.datasets.splits import RandomState
 
 
@@ -22,17 +22,17 @@ from slatewise.datasets.splits import RandomState
 class LabelScenes:
     """Rows ``X`` with tags ``Y`` (0/1), and the law they were drawn from."""
 
-    X: Float
+    X: Floats
     Y: NDArray[np.int8]
-    scene: Int
-    prior: Float
-    means: Float
+    scene: Ints
+    prior: Floats
+    means: Floats
     noise: float
-    tag_given_scene: Float
-    groups: tuple[Int, ...]
+    tag_given_scene: Floats
+    groups: tuple[Ints, ...]
     """Exclusive groups: exactly one tag of each is on."""
 
-    def posterior(self, X: ArrayLike | None = None) -> Float:
+    def posterior(self, X: ArrayLike | None = None) -> Floats:
         """Return p(scene | x), (rows, scenes), of these rows or of others."""
         rows = self.X if X is None else np.asarray(X, dtype=np.float64)
         squared = ((rows[:, None, :] - self.means) ** 2).sum(axis=2)
@@ -40,15 +40,15 @@ class LabelScenes:
         weights = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
         return weights / weights.sum(axis=1, keepdims=True)
 
-    def marginals(self, X: ArrayLike | None = None) -> Float:
+    def marginals(self, X: ArrayLike | None = None) -> Floats:
         """Return p(tag on | x), (rows, tags)."""
         return self.posterior(X) @ self.tag_given_scene
 
-    def best_ranking(self, X: ArrayLike | None = None) -> Int:
+    def best_ranking(self, X: ArrayLike | None = None) -> Ints:
         """Return the tags of every row, best first: no ranking has a higher expected precision at any k."""
         return np.argsort(-self.marginals(X), axis=1, kind="stable")
 
-    def joint(self, Y: ArrayLike, X: ArrayLike | None = None) -> Float:
+    def joint(self, Y: ArrayLike, X: ArrayLike | None = None) -> Floats:
         """Return p(tag set | x) of one 0/1 tag row a row of X."""
         on = np.asarray(Y, dtype=bool)
         free = np.ones(on.shape[1], dtype=bool)

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slatewise.data.records import Float, Int, Sessions
+from slatewise.core.arrays import Floats, Ints
+from slatewise.data.records import Sessions
 from slatewise.datasets.splits import RandomState
 
 
@@ -29,12 +30,12 @@ class Zipf:
 
     exponent: float
 
-    def probability(self, rank: Int, n: Int | int) -> Float:
+    def probability(self, rank: Ints, n: Ints | int) -> Floats:
         """Return the probability of each rank."""
         power = 1 - self.exponent
         return ((rank + 1.0) ** power - (rank + 2.0) ** power) / (1 - (np.asarray(n) + 1.0) ** power)
 
-    def draw(self, uniform: Float, n: Int | int) -> Int:
+    def draw(self, uniform: Floats, n: Ints | int) -> Ints:
         """Turn numbers in [0, 1) into ranks."""
         power = 1 - self.exponent
         position = (1 - uniform * (1 - (np.asarray(n) + 1.0) ** power)) ** (1 / power)
@@ -53,7 +54,7 @@ class MadeSessions:
     stay: float
     popularity: Zipf
 
-    def probability(self, item: ArrayLike, following: ArrayLike) -> Float:
+    def probability(self, item: ArrayLike, following: ArrayLike) -> Floats:
         """Return p(following comes next | item)."""
         now, then = np.asarray(item, dtype=np.int64), np.asarray(following, dtype=np.int64)
         same = now % self.n_clusters == then % self.n_clusters
@@ -65,7 +66,7 @@ class MadeSessions:
             + (1 - self.follow - self.stay) * anywhere
         )
 
-    def best_next(self, items: ArrayLike, k: int) -> Int:
+    def best_next(self, items: ArrayLike, k: int) -> Ints:
         """Return the k likeliest next items after each item, (items, k), best first; ties go to the more popular."""
         now = np.asarray(items, dtype=np.int64)
         if not 1 <= k <= self.n_items:
@@ -80,12 +81,12 @@ class MadeSessions:
         order = np.argsort(-chances, axis=1, kind="stable")[:, :k]
         return np.take_along_axis(candidates, order, axis=1)
 
-    def partner(self, item: Int) -> Int:
+    def partner(self, item: Ints) -> Ints:
         """Return the item that ``follow`` leads to: pairs of neighbours in a cluster, a last odd one to itself."""
         other = ((item // self.n_clusters) ^ 1) * self.n_clusters + item % self.n_clusters
         return np.where(other < self.n_items, other, item)
 
-    def cluster_size(self, cluster: Int) -> Int:
+    def cluster_size(self, cluster: Ints) -> Ints:
         """Return how many items each cluster has."""
         return (self.n_items - cluster - 1) // self.n_clusters + 1
 
@@ -137,7 +138,7 @@ def make_sessions(
     return made
 
 
-def _step(made: MadeSessions, current: Int, anywhere: Int, rng: np.random.Generator) -> Int:
+def _step(made: MadeSessions, current: Ints, anywhere: Ints, rng: np.random.Generator) -> Ints:
     cluster = current % made.n_clusters
     home = made.popularity.draw(rng.random(len(current)), made.cluster_size(cluster)) * made.n_clusters + cluster
     choice = rng.random(len(current))

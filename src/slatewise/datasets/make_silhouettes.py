@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slatewise.data.records import Float, Int
+from slatewise.core.arrays import Floats, Ints
 from slatewise.datasets.splits import RandomState
 
 
@@ -24,10 +24,10 @@ class Silhouettes:
     ``shear[p]`` is the 2 x 2 matrix that was applied: ``target = source @ shear.T``.
     """
 
-    source: Float
-    target: Float
-    matches: Int
-    shear: Float
+    source: Floats
+    target: Floats
+    matches: Ints
+    shear: Floats
 
 
 def make_silhouettes(
@@ -71,7 +71,7 @@ def make_silhouettes(
     return Silhouettes(source, target, matches, shear)
 
 
-def random_shears(n: int, largest_shear: float, rng: np.random.Generator) -> Float:
+def random_shears(n: int, largest_shear: float, rng: np.random.Generator) -> Floats:
     """Draw 2 x 2 matrices that shear along x or along y by a factor of up to ``largest_shear``, (n, 2, 2)."""
     shear = np.broadcast_to(np.eye(2), (n, 2, 2)).copy()
     along_x = rng.random(n) < 0.5
@@ -82,7 +82,7 @@ def random_shears(n: int, largest_shear: float, rng: np.random.Generator) -> Flo
 
 def shear_points(
     outline: ArrayLike, n_images: int, n_points: int = 20, *, largest_shear: float, random_state: RandomState = None
-) -> Float:
+) -> Floats:
     """Take points of a given outline and shear them, once an image: (n_images, n_points, 2), the same points in each.
 
     Examples

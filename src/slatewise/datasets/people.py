@@ -5,14 +5,11 @@ from __future__ import annotations
 import csv
 import lzma
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.datasets.records import About, MeetingSet
-
-if TYPE_CHECKING:
-    from slatewise.data.records import Float, Int
 
 _FIRST, _LAST = "age", "amb5_1"
 _TEXT = {"field", "undergra", "from", "zipcode", "career"}
@@ -30,10 +27,10 @@ def load_speed_dating(about: About, folder: Path) -> MeetingSet:
     before = header[column[_FIRST] : column[_LAST] + 1]
     features = ["gender", *(name for name in before if name not in _TEXT)]
 
-    def numbers(name: str) -> Float:
+    def numbers(name: str) -> Floats:
         return np.array([float(row[column[name]].replace(",", "") or "nan") for row in rows])
 
-    def whole(name: str) -> Int:
+    def whole(name: str) -> Ints:
         return numbers(name).astype(np.int64)
 
     person_ids, first_row, subject = np.unique(whole("iid"), return_index=True, return_inverse=True)

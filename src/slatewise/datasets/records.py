@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from slatewise.data.records import Float, Ids, Int, MultiLabel, Pairs, Sessions, Strings
+from slatewise.core.arrays import Bools, Floats, Ints
+from slatewise.data.records import Ids, MultiLabel, Pairs, Sessions, Strings
 from slatewise.datasets.splits import Split
-
-Bool: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,8 @@ class Published:
 class OfficialRun(Published):
     """Published scores for the rows of a fold's test part, in the order of the rows, with the published figures."""
 
-    relevance: Float
-    scores: Float
+    relevance: Floats
+    scores: Floats
     qid: Ids
 
 
@@ -72,8 +71,8 @@ class OfficialRun(Published):
 class RankingSet(Dataset):
     """Rows to rank: row i belongs to list ``qid[i]``, has features ``X[i]`` and relevance ``y[i]``."""
 
-    X: Float
-    y: Float
+    X: Floats
+    y: Floats
     qid: Ids
     doc_ids: Strings | None
     folds: tuple[Split, ...]
@@ -94,10 +93,10 @@ class FigureSet(Dataset):
 class LabelledSet(Dataset):
     """Rows with one class each: row i has features ``X[i]`` and class ``class_names[y[i]]``."""
 
-    X: Float
-    y: Int
+    X: Floats
+    y: Ints
     class_names: Strings
-    is_train: Bool | None = None
+    is_train: Bools | None = None
     """The source's split, where it has one."""
 
 
@@ -107,10 +106,10 @@ class ImageSet(Dataset):
 
     packed: NDArray[np.uint8]
     shape: tuple[int, int]
-    y: Int
+    y: Ints
     class_names: Strings
-    drawer: Int
-    from_evaluation: Bool
+    drawer: Ints
+    from_evaluation: Bools
 
     def images(self, rows: Any = slice(None)) -> NDArray[np.uint8]:
         """Unpack some of the images, (rows, height, width), 1 where there is ink."""
@@ -122,11 +121,11 @@ class ImageSet(Dataset):
 class MultiLabelSet(Dataset):
     """Rows with sets of labels: ``Y[i, l]`` is 1 where row i has label l."""
 
-    X: csr_array | Float
+    X: csr_array | Floats
     Y: csr_array
     label_names: Strings
     feature_names: Strings | None
-    is_train: Bool | None
+    is_train: Bools | None
     """The source's split, where it has one."""
 
 
@@ -138,7 +137,7 @@ class MultiViewSet(Dataset):
     Y: csr_array
     label_names: Strings
     image_ids: Strings
-    is_train: Bool
+    is_train: Bools
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,9 +172,9 @@ class TaggedListeningSet(Dataset):
 
     listens: Pairs
     """User numbers, artist numbers, listening counts."""
-    taggings: Int
+    taggings: Ints
     """Rows of user, artist, tag, day, month, year."""
-    friends: Int
+    friends: Ints
     """Rows of user, friend; every friendship stands twice."""
     artist_names: Mapping[int, str]
     tag_names: Mapping[int, str]
@@ -206,15 +205,15 @@ class MeetingSet(Dataset):
     (NaN: no answer). ``partner`` is -1 where the source does not say whom.
     """
 
-    people: Float
+    people: Floats
     feature_names: Strings
-    person_ids: Int
-    subject: Int
-    partner: Int
-    wave: Int
-    decision: Int
+    person_ids: Ints
+    subject: Ints
+    partner: Ints
+    wave: Ints
+    decision: Ints
     """1 where the subject said yes."""
-    match: Int
+    match: Ints
     """1 where both said yes."""
 
 
@@ -222,8 +221,8 @@ class MeetingSet(Dataset):
 class OutlineSet(Dataset):
     """Closed outlines, (outlines, points, 2), the last point not repeated, with one class each."""
 
-    outlines: Float
-    y: Int
+    outlines: Floats
+    y: Ints
     class_names: Strings
 
 
@@ -231,9 +230,9 @@ class OutlineSet(Dataset):
 class MatchingSet(Dataset):
     """Frames of the same landmarks: point i of one frame matches point i of every other."""
 
-    points: Float
+    points: Floats
     shape_context: NDArray[np.uint8]
-    adjacency: Bool
+    adjacency: Bools
     frames: Split
     pairs: Mapping[int, Split]
     """Pairs of frames by their distance in time: rows of two frame numbers in each part."""
@@ -244,13 +243,13 @@ class QapInstance:
     """min over permutations p of sum_ij A[i, j] B[p[i], p[j]]; ``permutation`` attains ``best_value``."""
 
     name: str
-    A: Int
-    B: Int
+    A: Ints
+    B: Ints
     best_value: int
-    permutation: Int | None
+    permutation: Ints | None
     """None where the source's permutation does not attain the value."""
 
-    def value(self, permutation: Int) -> int:
+    def value(self, permutation: Ints) -> int:
         """Return the objective, to be made small."""
         return int((self.A * self.B[np.ix_(permutation, permutation)]).sum())
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slatewise.data.records import Float
+from slatewise.core.arrays import Floats
 
 RINGS = (0.125, 0.25, 0.5, 1.0, 2.0)
 DIRECTIONS = 12
 
 
-def shape_context(points: ArrayLike, others: ArrayLike | None = None) -> Float:
+def shape_context(points: ArrayLike, others: ArrayLike | None = None) -> Floats:
     """Describe each point by the places of the others.
 
     Parameters
@@ -57,7 +57,7 @@ def shape_context(points: ArrayLike, others: ArrayLike | None = None) -> Float:
     return counts.reshape(len(seen_from), size).astype(np.float64)
 
 
-def edge_features(source: ArrayLike, target: ArrayLike) -> Float:
+def edge_features(source: ArrayLike, target: ArrayLike) -> Floats:
     """Return ``x_ij = |psi_i - psi_j|^2``, (M, N, d), of M source and N target points with d features each.
 
     Examples
@@ -71,7 +71,7 @@ def edge_features(source: ArrayLike, target: ArrayLike) -> Float:
     return (left[:, None, :] - right[None, :, :]) ** 2
 
 
-def _plane(name: str, points: ArrayLike) -> Float:
+def _plane(name: str, points: ArrayLike) -> Floats:
     found = np.asarray(points, dtype=np.float64)
     if found.ndim != 2 or found.shape[1] != 2 or not np.isfinite(found).all():
         raise ValueError(f"{name}: expected finite points of a plane, shape (n, 2), found shape {found.shape}")

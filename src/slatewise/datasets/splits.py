@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.core.checks import Int
+from slatewise.core.arrays import Ints
 from slatewise.core.groups import group_rows
 
 RandomState: TypeAlias = int | np.random.Generator | None
@@ -19,9 +19,9 @@ RandomState: TypeAlias = int | np.random.Generator | None
 class Split:
     """Row numbers, ascending, of three disjoint parts; a part may be empty."""
 
-    train: Int
-    validation: Int
-    test: Int
+    train: Ints
+    validation: Ints
+    test: Ints
 
 
 def k_fold_by_list(qid: ArrayLike, n_splits: int = 5, random_state: RandomState = None) -> tuple[Split, ...]:
@@ -43,7 +43,7 @@ def k_fold_by_list(qid: ArrayLike, n_splits: int = 5, random_state: RandomState 
     return rotate(part_of_list[part_of], n_splits)
 
 
-def rotate(part: Int, n_parts: int) -> tuple[Split, ...]:
+def rotate(part: Ints, n_parts: int) -> tuple[Split, ...]:
     """Return LETOR's folds over parts 0 to ``n_parts - 1``; ``part[i]`` is the part of row i."""
     before = [(fold - 1) % n_parts for fold in range(n_parts)]
     return tuple(
@@ -89,7 +89,7 @@ def by_time(times: ArrayLike, fractions: Sequence[float] = (0.8, 0.1, 0.1), qid:
     return Split(np.flatnonzero(part == 0), np.flatnonzero(part == 1), np.flatnonzero(part == 2))
 
 
-def _list_of_rows(qid: NDArray[np.generic], n_rows: int | None = None) -> Int:
+def _list_of_rows(qid: NDArray[np.generic], n_rows: int | None = None) -> Ints:
     groups = group_rows(qid, len(qid) if n_rows is None else n_rows)
     lists = np.repeat(np.arange(len(groups.offsets) - 1), np.diff(groups.offsets))
     if groups.order is None:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from slatewise.factors.tables import Entries, Ints, Singles
+from slatewise.core.arrays import Floats, Ints, Singles
+from slatewise.factors.tables import Entries
 
-Floats: TypeAlias = NDArray[np.float64]
 Adder: TypeAlias = "Callable[[Singles, int], object]"
 """Adds to a tile of scores, a row per query, that begins at some item; tiles come in the order of the items."""
 

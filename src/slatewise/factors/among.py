@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.executor import Executor, one_blas_thread
 from slatewise.factors.base_scores import pieces
 from slatewise.factors.cascade import Cascade, TopItems, scores_of
 from slatewise.factors.engine import Factors
-from slatewise.factors.tables import Ints, Singles
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

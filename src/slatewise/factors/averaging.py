@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slatewise.factors.tables import Singles, Table
+from slatewise.core.arrays import Singles
+from slatewise.factors.tables import Table
 
 MOMENTS = 24
 """Of an epoch. More are hardly better, and each reads both tables whole."""

@@ -19,17 +19,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints, Singles
 from slatewise.core.groups import spans
 from slatewise.data.records import Sessions
 from slatewise.factors.added import Adder, Held
-from slatewise.factors.tables import Entries, Ints, Singles, Table
-
-Floats: TypeAlias = NDArray[np.float64]
+from slatewise.factors.tables import Entries, Table
 
 MOST_OTHERS = 64
 """Items of a basket that its query is made of in training, where one more is to be found: a large one would cost its

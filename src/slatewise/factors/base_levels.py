@@ -20,18 +20,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import fmin_l_bfgs_b
 
+from slatewise.core.arrays import Floats, Ints, Shorts, Singles
 from slatewise.core.groups import spans
 from slatewise.factors.added import Adder, Held
-from slatewise.factors.bags import AgeWeights, Floats
-from slatewise.factors.tables import Entries, Ints, Singles
+from slatewise.factors.bags import AgeWeights
+from slatewise.factors.tables import Entries
 
-Short: TypeAlias = NDArray[np.int32]
 N_KNOTS = 9
 """K + 1."""
 HIDDEN = 0.5
@@ -47,7 +46,7 @@ class Levels(NamedTuple):
 
     starts: Ints
     ends: Ints
-    items: Short
+    items: Shorts
     levels: Singles
 
     @classmethod

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from slatewise.factors.tables import Ints, Singles
+from slatewise.core.arrays import Ints, Singles
 
 MOST_SCORES = 1 << 22
 """Scores (16 MB) that a thread holds; rows are taken in pieces of so many, which the data decide."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.executor import Executor
 from slatewise.core.ids import Ids
 from slatewise.core.rankings import Rankings
@@ -19,7 +20,7 @@ from slatewise.factors.explanation import SlateExplanation, explain_slates
 from slatewise.factors.model import LatentModel, inverse_lengths
 from slatewise.factors.pair_terms import OwnItems
 from slatewise.factors.queries import IdQueries, Queries
-from slatewise.factors.tables import Ints, Singles, Table
+from slatewise.factors.tables import Table
 from slatewise.recommend.filters import ItemFilter, check_exclude, check_filters, check_k
 from slatewise.recommend.histories import SessionQueries
 from slatewise.recommend.ids import find_ids

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from slatewise.core.arrays import Singles
 from slatewise.core.executor import Executor, one_blas_thread
 from slatewise.factors.averaging import EpochMean
 from slatewise.factors.engine import EngineKind, EngineTask, EpochStats, Factors
@@ -26,7 +27,7 @@ from slatewise.factors.negatives import (
 from slatewise.factors.pairs import Block, TrainingPairs, shuffled_blocks
 from slatewise.factors.rank_weights import rank_weights
 from slatewise.factors.settings import Blocked
-from slatewise.factors.tables import Entries, Singles, step_rows
+from slatewise.factors.tables import Entries, step_rows
 
 BLOCKS_PER_STEP = 4
 """Fewer are wider matrix products, more can run side by side."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 import numpy as np
 
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.core.groups import spans
 from slatewise.factors.added import Held
@@ -23,7 +24,7 @@ from slatewise.factors.base_scores import pieces
 from slatewise.factors.engine import Factors
 from slatewise.factors.pair_terms import OwnItems, PairTerm, add_lists, places_of
 from slatewise.factors.queries import ListedQueries
-from slatewise.factors.tables import Ints, Singles, without_padding
+from slatewise.factors.tables import without_padding
 from slatewise.recommend.quantized import QuantizedIndex
 
 if TYPE_CHECKING:

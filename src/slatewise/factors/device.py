@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from slatewise.core.arrays import Ints
 from slatewise.core.devices import require_gpu
-from slatewise.factors.tables import Ints
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

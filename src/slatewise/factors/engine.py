@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from slatewise.core.arrays import Ints
 from slatewise.core.executor import Executor
 from slatewise.factors.averaging import EpochMean
 from slatewise.factors.base_scores import BaseScores
 from slatewise.factors.pairs import TrainingPairs
 from slatewise.factors.queries import Queries
 from slatewise.factors.settings import TrainingSettings
-from slatewise.factors.tables import Ints, Table
+from slatewise.factors.tables import Table
 
 if TYPE_CHECKING:
     from slatewise.factors.cascade import Device

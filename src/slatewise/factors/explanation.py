@@ -6,17 +6,15 @@ f(q, d)  =  (U q).(V d)  +  b_d  +  sum_{j <= k} w_j (S d).(S dbar_j)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints, Singles
 from slatewise.core.executor import Executor
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.pair_terms import PairTerm
-from slatewise.factors.tables import Ints, Singles
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from slatewise.core import rules
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.executor import Executor, refuse_on_cluster
 from slatewise.factors.base_scores import BaseScores
 from slatewise.factors.checkpoint import packed, unpacked
@@ -21,7 +22,7 @@ from slatewise.factors.queries import Queries
 from slatewise.factors.search import Learned, Progress, StageSearch, left_open
 from slatewise.factors.settings import Steps, TrainingSettings
 from slatewise.factors.stages import Shape, Stages
-from slatewise.factors.tables import Ints, Singles, Table
+from slatewise.factors.tables import Table
 from slatewise.factors.training import EpochReport, Schedule, StageState, Validation
 from slatewise.persistence.checkpoint import Checkpoint
 

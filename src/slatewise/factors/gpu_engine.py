@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from slatewise.core.arrays import Singles
 from slatewise.factors.averaging import EpochMean
 from slatewise.factors.blocked import step_size
 from slatewise.factors.device import TorchDevice, gpu_to_train_on
@@ -20,7 +21,6 @@ from slatewise.factors.engine import EngineKind, EngineTask, EpochStats, Factors
 from slatewise.factors.pairs import TrainingPairs
 from slatewise.factors.rank_weights import rank_weights
 from slatewise.factors.settings import Gpu, TrainingSettings
-from slatewise.factors.tables import Singles
 
 if TYPE_CHECKING:
     from slatewise.factors.gpu.epoch import Setting

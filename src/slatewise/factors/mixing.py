@@ -17,10 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.executor import Executor
-from slatewise.factors.bags import AgeWeights, Floats
+from slatewise.factors.bags import AgeWeights
 from slatewise.factors.cascade import Cascade
-from slatewise.factors.tables import Ints, Table
+from slatewise.factors.tables import Table
 from slatewise.factors.training import Validation
 from slatewise.recommend.evaluation import gains_of
 

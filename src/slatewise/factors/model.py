@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from slatewise.core.arrays import Singles
 from slatewise.core.ids import Ids
 from slatewise.core.rules import is_whole
 from slatewise.factors.pair_terms import PAIR_TERMS, PairTerm
-from slatewise.factors.tables import Segment, Singles, Table
+from slatewise.factors.tables import Segment, Table
 from slatewise.recommend.quantized import QuantizedIndex
 
 FEWEST_INDEXED = 1 << 15

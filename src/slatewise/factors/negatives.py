@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints, Singles
 from slatewise.core.executor import Executor
 from slatewise.factors.added import Added, Adder
 from slatewise.factors.base_scores import BaseScores, pieces
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.engine import Factors
 from slatewise.factors.pairs import Block, TrainingPairs
-from slatewise.factors.tables import Entries, Ints, Singles, without_padding
-
-Floats: TypeAlias = NDArray[np.float64]
+from slatewise.factors.tables import Entries, without_padding
 
 ITEMS_PER_TILE = 2048
 """Scores of a block against so many items are in memory at once."""

@@ -13,8 +13,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.ids import Ids
-from slatewise.factors.tables import Ints, Segment, Singles
+from slatewise.factors.tables import Segment
 from slatewise.recommend.ids import find_ids
 
 

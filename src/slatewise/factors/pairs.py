@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.ids import Ids
-from slatewise.factors.tables import Ints, Singles
 
 PAIRS_PER_RUN = 16
 """Most pairs of a run: more share a row of scores, but all of them see the same, older parameters."""

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.executor import Executor
 from slatewise.factors.added import Added, Both
 from slatewise.factors.bags import AgeWeights, Bags, Repeats
 from slatewise.factors.base_levels import N_KNOTS, Levels, OnLevels
 from slatewise.factors.pair_terms import PairTerm, add_lists
-from slatewise.factors.tables import Entries, Ints, Singles, Table, aligned_zeros, step_rows
+from slatewise.factors.tables import Entries, Table, aligned_zeros, step_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slatewise.factors.tables import Singles
+from slatewise.core.arrays import Singles
 
 
 def rank_weights(n_items: int, power: float = 1.0) -> Singles:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from slatewise.core.arrays import Bools, Ints
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.factors.cascade import Cascade
-from slatewise.factors.tables import Ints
-from slatewise.factors.training import Flags, Validation
+from slatewise.factors.training import Validation
 from slatewise.recommend.evaluation import ranks_in, recall_of
 
 
@@ -22,7 +22,7 @@ def recall_at(
     return recall_of(cascade.top(distinct, min(max(ks), cascade.n_items), executor=executor).items, own, items, ks)
 
 
-def hits_at(cascade: Cascade, held: Validation, executor: Executor = ONE_THREAD) -> Flags:
+def hits_at(cascade: Cascade, held: Validation, executor: Executor = ONE_THREAD) -> Bools:
     """Say of each held-out pair whether its item is among the k best of its query."""
     distinct, own = np.unique(held.queries, return_inverse=True)
     lists = cascade.top(distinct, min(held.k, cascade.n_items), executor=executor).items

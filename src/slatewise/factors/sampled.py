@@ -7,11 +7,12 @@ engine. A step is a pair, so the mean of an epoch is taken between tasks, of whi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Bytes, Singles
 from slatewise.core.executor import Executor
 from slatewise.factors.averaging import MOMENTS, EpochMean
 from slatewise.factors.blocked import blocked_engine
@@ -19,9 +20,7 @@ from slatewise.factors.engine import EngineKind, EngineTask, EpochStats, Factors
 from slatewise.factors.pairs import Block, TrainingPairs, shuffled_blocks
 from slatewise.factors.rank_weights import rank_weights
 from slatewise.factors.settings import Sampled
-from slatewise.factors.tables import Singles, Table, aligned_zeros, padded
-
-Bytes: TypeAlias = NDArray[np.int8]
+from slatewise.factors.tables import Table, aligned_zeros, padded
 
 PAIRS_PER_TASK = 1 << 15
 

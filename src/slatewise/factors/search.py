@@ -22,10 +22,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from slatewise.core.arrays import Bools, Floats, Ints, Singles
 from slatewise.factors.settings import Steps, TrainingSettings
 from slatewise.factors.stages import Shape, Stages
-from slatewise.factors.tables import Ints, Singles
-from slatewise.factors.training import EpochReport, Flags, Floats, StageState
+from slatewise.factors.training import EpochReport, StageState
 
 GRIDS: Mapping[str, tuple[float, ...]] = {
     "learning_rate": (0.03, 0.1, 0.3, 0.6),
@@ -60,7 +60,7 @@ class Trial:
 
     stage: int
     steps: Steps
-    hits: list[Flags] = field(default_factory=list[Flags])
+    hits: list[Bools] = field(default_factory=list[Bools])
     """The held-out pairs found after each epoch so far."""
     state: StageState | None = None
     """Where it stands; None: it was beaten, and is only remembered."""

@@ -10,9 +10,10 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 
 from slatewise.core import rules
+from slatewise.core.arrays import Singles
 from slatewise.core.declarations import Settings, param, settings
 from slatewise.factors.pair_terms import PAIR_TERMS, PairTerm
-from slatewise.factors.tables import Segment, Singles
+from slatewise.factors.tables import Segment
 from slatewise.factors.training import EpochReport
 
 Auto: TypeAlias = Literal["auto"]

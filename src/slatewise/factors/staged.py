@@ -6,13 +6,13 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from slatewise.core.arrays import Singles
 from slatewise.core.executor import Executor
 from slatewise.core.rankings import Rankings
 from slatewise.factors.batch import QueryBatch
 from slatewise.factors.device import check_device
 from slatewise.factors.explanation import SlateExplanation
 from slatewise.factors.model import LatentModel
-from slatewise.factors.tables import Singles
 from slatewise.recommend.filters import check_k
 from slatewise.recommend.recommender import DEFAULT_K, Filters, Recommender
 

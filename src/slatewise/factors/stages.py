@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.factors.averaging import EpochMean
 from slatewise.factors.bags import AgeWeights
@@ -34,7 +35,7 @@ from slatewise.factors.pair_terms import OwnItems, PairTerm, Semidefinite, place
 from slatewise.factors.pairs import TrainingPairs
 from slatewise.factors.queries import ListedQueries, Queries
 from slatewise.factors.recall import hits_at, recall_at
-from slatewise.factors.tables import Ints, Segment, Singles, Table, padded
+from slatewise.factors.tables import Segment, Table, padded
 from slatewise.factors.training import EpochReport, Schedule, StageState, Validation
 
 PLAIN_EPOCHS = 2

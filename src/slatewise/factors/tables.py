@@ -11,18 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.executor import Executor
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Singles: TypeAlias = NDArray[np.float32]
-Ints: TypeAlias = NDArray[np.int64]
 
 LINE = 16
 """Numbers in a cache line."""

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from slatewise.factors.tables import Ints, Table
-
-Flags: TypeAlias = NDArray[np.bool_]
-Floats: TypeAlias = NDArray[np.float64]
+from slatewise.core.arrays import Bools, Ints
+from slatewise.factors.tables import Table
 
 
 @dataclass(frozen=True)
@@ -63,7 +59,7 @@ class StageState:
     """None: no epoch has beaten the recall that the stage began with."""
     weight: float | None = 1.0
     """Of what was learnt beside a base: ``mixing.py``."""
-    hits: Flags | None = None
+    hits: Bools | None = None
     """Held-out pairs found after the last epoch; not kept in a checkpoint."""
 
     def kept(self) -> StageState | None:

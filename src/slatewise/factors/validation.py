@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from slatewise.core.arrays import Bools, Ints
 from slatewise.factors.pairs import AnyPairs, Pairs, some_pairs
-from slatewise.factors.tables import Ints
-from slatewise.factors.training import Flags, Validation
+from slatewise.factors.training import Validation
 
 MOST_PAIRS = 20_000
 FOLDS = 3
@@ -64,7 +64,7 @@ def _wanted(pairs: Pairs, fraction: float) -> int:
     return min(int(fraction * len(pairs.queries)), MOST_PAIRS)
 
 
-def _split(pairs: AnyPairs, held: Flags, depth: int) -> tuple[AnyPairs, Validation | None]:
+def _split(pairs: AnyPairs, held: Bools, depth: int) -> tuple[AnyPairs, Validation | None]:
     """Separate held-out pairs, whose recall is watched at most at a quarter of the catalog."""
     if not held.any() or held.all():
         return pairs, None

@@ -7,13 +7,13 @@ from typing import Protocol
 
 import numpy as np
 
-from slatewise.labeling.rows import Bools, Known
+from slatewise.core.arrays import Bools, Bytes
 
 
 class Annotator(Protocol):
     """Answers one question per row."""
 
-    def answer(self, truth: Bools, rng: np.random.Generator) -> Known:
+    def answer(self, truth: Bools, rng: np.random.Generator) -> Bytes:
         """Return 1 yes, 0 no or -1 don't know, for labels that are or are not relevant."""
         ...
 
@@ -28,7 +28,7 @@ class Truthful:
     array([1, 0], dtype=int8)
     """
 
-    def answer(self, truth: Bools, rng: np.random.Generator) -> Known:
+    def answer(self, truth: Bools, rng: np.random.Generator) -> Bytes:
         """Say what is true."""
         return truth.astype(np.int8)
 
@@ -43,7 +43,7 @@ class Noisy:
     def __post_init__(self) -> None:
         _require_probability("flip", self.flip)
 
-    def answer(self, truth: Bools, rng: np.random.Generator) -> Known:
+    def answer(self, truth: Bools, rng: np.random.Generator) -> Bytes:
         """Err now and then; "don't know" stays."""
         said = self.annotator.answer(truth, rng)
         flipped = (rng.random(len(truth)) < self.flip) & (said >= 0)
@@ -60,7 +60,7 @@ class Unsure:
     def __post_init__(self) -> None:
         _require_probability("rate", self.rate)
 
-    def answer(self, truth: Bools, rng: np.random.Generator) -> Known:
+    def answer(self, truth: Bools, rng: np.random.Generator) -> Bytes:
         """Leave some labels unknown."""
         said = self.annotator.answer(truth, rng)
         return np.where(rng.random(len(truth)) < self.rate, -1, said).astype(np.int8)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Ints
 from slatewise.core.checks import whole_number
 from slatewise.labeling.policies import MostProbable, QuestionPolicy, Situation
 from slatewise.labeling.row_policies import MostGain, RowPolicy
-from slatewise.labeling.rows import Ints, LabelRows
+from slatewise.labeling.rows import LabelRows
 from slatewise.labeling.stopping import StoppingRule
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
+from slatewise.core.arrays import Floats
 from slatewise.core.label_sets import check_labels
-from slatewise.labeling.rows import Floats, LabelRanker, LabelRows
+from slatewise.labeling.rows import LabelRanker, LabelRows
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slatewise.core.arrays import Bools, Bytes, Ints
 from slatewise.labeling.annotators import Annotator
 from slatewise.labeling.policies import QuestionPolicy, Situation
-from slatewise.labeling.rows import Bools, Ints, Known
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +20,7 @@ class Game:
     policy: QuestionPolicy
     annotator: Annotator
     rng: np.random.Generator
-    answers: Known
+    answers: Bytes
     """(n, N): 1 yes, 0 no, -1 not asked, or nobody knew."""
     was_asked: Bools
     """(n, N): no label is asked twice."""

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.cstar.subsets import chances
 from slatewise.labeling.plan import By
 from slatewise.labeling.policies import Situation
 from slatewise.labeling.row_policies import LeastSure, MostGain
-from slatewise.labeling.rows import Bools, Floats, Ints, Known
 from slatewise.labeling.said import Said
 from slatewise.labeling.scored_items import ScoredItems
 
@@ -32,7 +32,7 @@ _BLOCK = 256
 class _Block(NamedTuple):
     scored: ScoredItems
     situation: Situation
-    said: Known
+    said: Bytes
     disputed: Bools
 
 

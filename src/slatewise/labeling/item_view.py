@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.labeling.reasons import Reason
-from slatewise.labeling.rows import Floats, Ints
 from slatewise.labeling.scored_items import Basis
 
 Word: TypeAlias = Literal["yes", "no", "don't know"]

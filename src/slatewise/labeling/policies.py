@@ -16,9 +16,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.core.checks import real_numbers
 from slatewise.cstar.subset_information import label_entropy
-from slatewise.labeling.rows import Bools, Floats, Ints, Known, LabelRows
+from slatewise.labeling.rows import LabelRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +27,7 @@ class Situation:
     """All a policy may look at."""
 
     rows: LabelRows
-    known: Known
+    known: Bytes
     margins: Floats
     """In minus out, given ``known``."""
     askable: Bools

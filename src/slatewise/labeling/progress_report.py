@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Bools, Ints
 from slatewise.labeling.honest_share import HonestShare, draws
 from slatewise.labeling.item_data import ItemData
 from slatewise.labeling.plan import Plan
@@ -15,8 +15,6 @@ from slatewise.labeling.store.project import Project
 from slatewise.labeling.store.records import Mark
 from slatewise.labeling.store.votes import Votes
 
-Bools: TypeAlias = NDArray[np.bool_]
-Ints: TypeAlias = NDArray[np.int64]
 PAUSE = 120_000
 """Milliseconds between two acts of a person; whoever takes longer was away."""
 _HOUR = 3_600_000

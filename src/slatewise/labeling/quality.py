@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from slatewise.core.arrays import Bools, Bytes, Floats
 from slatewise.labeling.plan import QUESTIONS, Plan
-from slatewise.labeling.rows import Bools, Floats, Known, LabelRows, places
+from slatewise.labeling.rows import LabelRows, places
 from slatewise.labeling.scored_items import GivenStar
 from slatewise.labeling.stopping import StoppingRule
 from slatewise.labeling.stopping_calibration import calibrate_stopping
@@ -55,14 +56,14 @@ def least_items(confidence: float) -> int:
     return int(np.ceil(confidence / (1.0 - confidence) - _ROUNDING))
 
 
-def calibrated_rule(rows: LabelRows, truth: Known, plan: Plan) -> StoppingRule:
+def calibrated_rule(rows: LabelRows, truth: Bytes, plan: Plan) -> StoppingRule:
     """Return the rule that keeps the plan's promise on such rows; not calibrated where there are too few."""
     if len(truth) < least_items(plan.confidence):
         return StoppingRule(plan.confidence)
     return calibrate_stopping(GivenStar.of(rows), rows.scores, truth, plan.confidence, QUESTIONS[plan.policy])
 
 
-def measure(rows: LabelRows, truth: Known, plan: Plan, version: int | None) -> Quality:
+def measure(rows: LabelRows, truth: Bytes, plan: Plan, version: int | None) -> Quality:
     """Measure a model on rows whose labels are all known, 0/1."""
     counts = truth.sum(axis=1)
     if not counts.any():
@@ -78,7 +79,7 @@ def measure(rows: LabelRows, truth: Known, plan: Plan, version: int | None) -> Q
     return Quality(version, len(truth), precision, float(stopped.mean()), share, float(questions.mean()))
 
 
-def _stopping(rows: LabelRows, truth: Known, plan: Plan) -> tuple[Bools, Bools, Floats] | None:
+def _stopping(rows: LabelRows, truth: Bytes, plan: Plan) -> tuple[Bools, Bools, Floats] | None:
     """Return of every row whether it stopped, with a miss, and after how many questions; None with too few rows."""
     if len(truth) // 2 < least_items(plan.confidence):
         return None

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from slatewise.core.arrays import Bytes, Floats
 from slatewise.cstar.subsets import chances
-from slatewise.labeling.rows import Floats, Known, LabelRows
+from slatewise.labeling.rows import LabelRows
 
 _MOST_PUSHES = 3
 _LEAST_PUSH = 0.05
@@ -42,7 +43,7 @@ class Reason(NamedTuple):
     """The strongest first."""
 
 
-def pushes(rows: LabelRows, label: int, before: Floats, now: Floats, known: Known, names: list[str]) -> list[Push]:
+def pushes(rows: LabelRows, label: int, before: Floats, now: Floats, known: Bytes, names: list[str]) -> list[Push]:
     """Return what moved a label of one row; ``before`` and ``now`` are log-odds (N,) without and with the answers."""
     change = chances(now) - chances(before)
     by = np.zeros(len(now))

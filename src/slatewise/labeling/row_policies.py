@@ -17,11 +17,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Bools, Floats
 from slatewise.core.executor import Executor
 from slatewise.cstar.subset_information import row_information
 from slatewise.cstar.subsets import chances
 from slatewise.labeling.policies import Situation, costs_of, doubt
-from slatewise.labeling.rows import Bools, Floats
 from slatewise.labeling.stopping import StoppingRule
 
 

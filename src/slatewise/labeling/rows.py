@@ -11,20 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.cstar.answers import set_log_odds
 from slatewise.cstar.inference import star_margins
 from slatewise.cstar.subsets import SubsetRows
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Known: TypeAlias = NDArray[np.int8]
-"""(n, N): 1 yes, 0 no, -1 unknown."""
-Bools: TypeAlias = NDArray[np.bool_]
 
 
 class LabelRanker(Protocol):
@@ -157,7 +152,7 @@ class LabelRows:
         return SubsetRows.of(self.scores, self.pair, self.core, known)
 
 
-def consistent(answers: Known, scores: Floats, k: Ints | None) -> Known:
+def consistent(answers: Bytes, scores: Floats, k: Ints | None) -> Bytes:
     """Return the answers that can all be true, when exactly k labels are; all of them if k is unknown.
 
     More yes than k: the k with the highest own scores stay. More no than N - k: the N - k with the lowest stay. The

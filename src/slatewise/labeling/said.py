@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slatewise.labeling.rows import Bools, Known
+from slatewise.core.arrays import Bools, Bytes
 from slatewise.labeling.store.votes import Votes
 
 
@@ -18,7 +18,7 @@ from slatewise.labeling.store.votes import Votes
 class Said:
     """What is known by majority; see :class:`slatewise.labeling.store.known.KnownLabels`."""
 
-    values: Known
+    values: Bytes
     """(items, labels) 1, 0 or -1."""
     answered: Bools
     """(items, labels) whether it is known because somebody was asked or shown."""

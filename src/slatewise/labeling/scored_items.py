@@ -17,9 +17,10 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.cstar.answers import set_log_odds
 from slatewise.labeling.item_data import ItemData
-from slatewise.labeling.rows import Floats, GivenLogOdds, Ints, Known, LabelRanker, LabelRows
+from slatewise.labeling.rows import GivenLogOdds, LabelRanker, LabelRows
 from slatewise.labeling.said import Said
 from slatewise.labeling.stopping import StoppingRule, rows_of_sets
 
@@ -64,7 +65,7 @@ class ScoredItems:
         return cls(LabelRows.of(GivenLogOdds(rows.shape[1]), rows, None), "frequency")
 
 
-def frequency_log_odds(values: Known) -> Floats:
+def frequency_log_odds(values: Bytes) -> Floats:
     """Return the log-odds of labels by how often they were found, of what is known (items, labels).
 
     Examples

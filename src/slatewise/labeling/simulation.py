@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Bools, Floats, Ints
 from slatewise.core.label_sets import check_labels
 from slatewise.labeling.annotators import Annotator, Truthful
 from slatewise.labeling.game import Game
 from slatewise.labeling.policies import MarginRule, QuestionPolicy, RandomQuestion, Situation, Uncertainty
-from slatewise.labeling.rows import Bools, Floats, Ints, LabelRanker, LabelRows, consistent, places
+from slatewise.labeling.rows import LabelRanker, LabelRows, consistent, places
 from slatewise.report.plots import lines
 
 PAPER_QUESTIONS = (0, 1, 5, 10)

@@ -27,11 +27,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtr
 
+from slatewise.core.arrays import Bools, Floats, Ints
 from slatewise.core.label_sets import check_labels
 from slatewise.labeling.annotators import Annotator, Truthful
 from slatewise.labeling.game import Game
 from slatewise.labeling.policies import MostProbable, QuestionPolicy, Situation
-from slatewise.labeling.rows import Bools, Floats, Ints, LabelRanker, LabelRows
+from slatewise.labeling.rows import LabelRanker, LabelRows
 from slatewise.labeling.stopping import StoppingRule, rows_of_sets
 
 _ROUNDING = 1e-9  # (1 - confidence) (n + 1) may be a whole number but for this

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.core.checks import whole_number
 from slatewise.core.label_sets import check_labels
 from slatewise.labeling.annotators import Annotator, Truthful
 from slatewise.labeling.game import Game
 from slatewise.labeling.policies import MostProbable, QuestionPolicy, Situation, costs_of
-from slatewise.labeling.rows import Bools, Floats, Ints, Known, LabelRanker
+from slatewise.labeling.rows import LabelRanker
 from slatewise.labeling.stopping import StoppingRule, rows_of_sets
 
 
@@ -23,7 +24,7 @@ class StoppingResult:
 
     asked: Ints
     """(n, most questions) the labels in the order asked, -1 after the last."""
-    known: Known
+    known: Bytes
     """(n, N) the answers: 1 yes, 0 no, -1 not asked, or nobody knew."""
     shown: Bools
     """(n, N) labels answered with yes, or proposed."""

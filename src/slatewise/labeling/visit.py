@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Bools, Bytes, Ints
 from slatewise.cstar.subsets import chances
 from slatewise.labeling.item_view import SAID, ItemView, ListedLabel, Question
 from slatewise.labeling.plan import QUESTIONS
 from slatewise.labeling.policies import MostProbable, Situation
 from slatewise.labeling.reasons import Reason, model_reason, pushes
-from slatewise.labeling.rows import Bools, Ints, Known
 from slatewise.labeling.store.records import How
 from slatewise.labeling.store.votes import HOWS, Votes
 from slatewise.labeling.workbench import Bench
@@ -27,11 +27,11 @@ class Visit:
     item: int
     honest: bool
     """Whether it is labelled without the model."""
-    said: Known
+    said: Bytes
     """(labels,) what the person said."""
     how: NDArray[np.int8]
     """(labels,) why there is an answer of the person's, as in :attr:`Votes.how`; -1: there is none."""
-    others: Known
+    others: Bytes
     """(labels,) what others said, where that is known to the person."""
     from_list: dict[int, float] = field(default_factory=dict[int, float])
     """Labels that the person volunteered when the list showed them, and how likely they were."""
@@ -50,7 +50,7 @@ class Visit:
         return cls(item, bool(bench.honest.inside[item]), said, how, others)
 
     @property
-    def known(self) -> Known:
+    def known(self) -> Bytes:
         """(labels,)."""
         return np.where(self.said >= 0, self.said, self.others)
 

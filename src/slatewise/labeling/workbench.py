@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Ints
 from slatewise.core.errors import ProjectError
 from slatewise.labeling.honest_share import HonestShare, draws
 from slatewise.labeling.item_data import ItemData
@@ -24,7 +25,6 @@ from slatewise.labeling.item_order import ItemOrder, Said
 from slatewise.labeling.model_files import label_columns, read_model
 from slatewise.labeling.plan import By, Plan
 from slatewise.labeling.quality import calibrated_rule, least_items
-from slatewise.labeling.rows import Ints
 from slatewise.labeling.scored_items import ScoredItems, frequency_log_odds
 from slatewise.labeling.stopping import StoppingRule
 from slatewise.labeling.store.project import Project

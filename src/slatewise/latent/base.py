@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core import rules
+from slatewise.core.arrays import Singles
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
 from slatewise.core.executor import Executor
 from slatewise.core.rankings import Rankings
@@ -24,7 +25,7 @@ from slatewise.factors.pair_terms import PAIR_TERMS
 from slatewise.factors.search import Learned
 from slatewise.factors.settings import STARTS, Steps, TrainingSettings
 from slatewise.factors.staged import StagedRecommender
-from slatewise.factors.tables import Singles, Table, padded
+from slatewise.factors.tables import Table, padded
 from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
 from slatewise.persistence.file import ModelCard
 from slatewise.recommend.export import against_equally_long, equally_long, write_index

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.core.arrays import Ints
 from slatewise.core.checks import feature_rows
 from slatewise.core.ids import Ids, check_ids
 from slatewise.core.sparse import sparse_rows
 from slatewise.estimators.sklearn import BaseEstimator, check_rows, check_weights
 from slatewise.factors.pairs import Pairs, check_enough
 from slatewise.factors.queries import Features
-from slatewise.factors.tables import Ints, as_singles, single_rows
+from slatewise.factors.tables import as_singles, single_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core import rules
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.declarations import learned
 from slatewise.core.executor import Executor
 from slatewise.core.ids import Ids, check_ids, one_or_more
@@ -20,7 +21,7 @@ from slatewise.factors.growth import Places, check_components, first_epoch, one_
 from slatewise.factors.pair_terms import self_items
 from slatewise.factors.queries import IdQueries
 from slatewise.factors.settings import TrainingSettings
-from slatewise.factors.tables import Ints, Singles, Table
+from slatewise.factors.tables import Table
 from slatewise.factors.validation import hold_out_pairs
 from slatewise.latent.base import LatentBase
 from slatewise.latent.fold_in import TOLERANCE, FoldedQueries, fold_in

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core import rules
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
 from slatewise.core.executor import Executor
 from slatewise.core.ids import check_ids, one_or_more
@@ -22,7 +23,7 @@ from slatewise.factors.pair_terms import PAIR_TERMS
 from slatewise.factors.queries import zero_queries
 from slatewise.factors.settings import EPOCHS_TEXT, PATIENCE_TEXT, Blocked, Stages, TrainingSettings
 from slatewise.factors.staged import StagedRecommender
-from slatewise.factors.tables import Ints, Singles, Table, padded
+from slatewise.factors.tables import Table, padded
 from slatewise.factors.validation import hold_out_queries
 from slatewise.latent.base_scorer import Scaled, pairs_for, rows_of
 from slatewise.persistence.checkpoint import Callbacks

@@ -14,20 +14,18 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import real, real_numbers, whole_number
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 
 class Vectors(NamedTuple):
     """The two vectors of a linear loss on one list."""
 
-    positions: Float
+    positions: Floats
     """``a``: the weight of rank r."""
-    items: Float
+    items: Floats
     """``b(z)``: what an item costs, for each unit of its rank's weight."""
 
 
@@ -44,7 +42,7 @@ class LinearLoss(ABC):
         return float(positions @ items[ranking(order, len(items))])
 
 
-def ranking(order: ArrayLike, n: int) -> Int:
+def ranking(order: ArrayLike, n: int) -> Ints:
     """Return the order as an array, or say why it is not a ranking of n items."""
     items = real("order", order)
     if items.shape != (n,) or items.dtype.kind not in "iu" or not np.array_equal(np.sort(items), np.arange(n)):
@@ -52,7 +50,7 @@ def ranking(order: ArrayLike, n: int) -> Int:
     return items.astype(np.int64)
 
 
-def grades(relevance: ArrayLike) -> Float:
+def grades(relevance: ArrayLike) -> Floats:
     """Return the relevance of one list: finite numbers, at least one."""
     values = real_numbers("relevance", relevance)
     if values.ndim != 1 or len(values) == 0:
@@ -63,7 +61,7 @@ def grades(relevance: ArrayLike) -> Float:
     return values
 
 
-def binary(relevance: ArrayLike) -> Float:
+def binary(relevance: ArrayLike) -> Floats:
     """Return relevance that is 0 or 1, of any shape."""
     values = real_numbers("relevance", relevance)
     wrong = (values != 0.0) & (values != 1.0)

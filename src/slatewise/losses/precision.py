@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.core.checks import bounded, check_offsets, real
-from slatewise.losses.linear import Float, LinearLoss, Vectors, binary, grades
+from slatewise.losses.linear import LinearLoss, Vectors, binary, grades
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class PrecisionLoss(LinearLoss):
 
     def augmented(
         self, scores: ArrayLike, relevance: ArrayLike, k: ArrayLike | None = None, offsets: ArrayLike | None = None
-    ) -> Float:
+    ) -> Floats:
         """Return ``s + (1 - z) / k``: inference with these scores is loss-augmented inference.
 
         Parameters
@@ -65,7 +66,7 @@ class PrecisionLoss(LinearLoss):
 
     def of_placement(
         self, placement: ArrayLike, relevance: ArrayLike, k: ArrayLike | None = None, offsets: ArrayLike | None = None
-    ) -> Float:
+    ) -> Floats:
         """Return the loss of each list; ``placement`` is 1 for the items in the top k and 0 for the others.
 
         Examples
@@ -82,7 +83,7 @@ class PrecisionLoss(LinearLoss):
         return _sums(_list_of_row(offsets, len(cost)), chosen * cost, len(at))
 
 
-def _cost(relevance: ArrayLike, k: ArrayLike | None, offsets: ArrayLike | None) -> tuple[Float, NDArray[Any]]:
+def _cost(relevance: ArrayLike, k: ArrayLike | None, offsets: ArrayLike | None) -> tuple[Floats, NDArray[Any]]:
     """Return (1 - z) / k for every item, and k for every list."""
     z = binary(relevance)
     if z.ndim == 2:
@@ -99,7 +100,7 @@ def _cost(relevance: ArrayLike, k: ArrayLike | None, offsets: ArrayLike | None) 
     return (1.0 - z) / at[lists], at
 
 
-def _sums(lists: NDArray[np.int64], values: Float, n_lists: int) -> Float:
+def _sums(lists: NDArray[np.int64], values: Floats, n_lists: int) -> Floats:
     out = np.zeros(n_lists)
     np.add.at(out, lists, values)
     return out

@@ -5,14 +5,10 @@ max over matchings y of  sum over matched rows i of w_{i, y(i)}  +  u * (number 
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
+from slatewise.core.arrays import Floats, Ints
 
 
 def best_matchings(weights: Floats, unmatched: float | None = None) -> Ints:

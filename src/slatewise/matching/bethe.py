@@ -13,8 +13,9 @@ import warnings
 
 import numpy as np
 
+from slatewise.core.arrays import Floats
 from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.matching.permanent_exact import Float, Sums, scale, slices
+from slatewise.matching.permanent_exact import Sums, scale, slices
 
 ROUNDS, TOLERANCE = 5000, 1e-10
 
@@ -23,7 +24,7 @@ class BetheWarning(UserWarning):
     """Belief propagation did not come to rest; the bound still holds up to the accuracy that was reached."""
 
 
-def by_bethe(log_weights: Float, executor: Executor = ONE_THREAD) -> Sums:
+def by_bethe(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
     """Return log Z_B, its P, and how far above it log Z can be: inf where there are more columns than rows."""
     from slatewise.matching.kernels.bethe import propagate
 
@@ -48,7 +49,7 @@ def by_bethe(log_weights: Float, executor: Executor = ONE_THREAD) -> Sums:
     return sums
 
 
-def _value(weights: Float, free: Float, beliefs: Float) -> Float:
+def _value(weights: Floats, free: Floats, beliefs: Floats) -> Floats:
     """Return the Bethe function; an unused column weighs ``free``, and 0 log 0 = 0."""
     energy = beliefs * np.log(np.where(beliefs > 0.0, weights, 1.0))
     entropy = -_times_log(beliefs, beliefs) + _times_log(1.0 - beliefs, 1.0 - beliefs)
@@ -57,5 +58,5 @@ def _value(weights: Float, free: Float, beliefs: Float) -> Float:
     return (energy + entropy).sum(axis=(1, 2)) + spare.sum(axis=1)
 
 
-def _times_log(factor: Float, x: Float) -> Float:
+def _times_log(factor: Floats, x: Floats) -> Floats:
     return factor * np.log(np.where(x > 0.0, x, 1.0))

@@ -19,13 +19,14 @@ import numpy as np
 
 from slatewise.core import rules
 from slatewise.core.active_cuts import ActiveCuts
+from slatewise.core.arrays import Floats
 from slatewise.core.bundle import with_ridge
 from slatewise.core.declarations import Settings, param
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.core.lbfgs import minimise
-from slatewise.core.results import Fit, Params, Round
+from slatewise.core.results import Fit, Round
 from slatewise.matching.bethe import BetheWarning
-from slatewise.matching.graph_edges import EdgeScores, Floats, GraphBlock
+from slatewise.matching.graph_edges import EdgeScores, GraphBlock
 from slatewise.matching.graph_hinge import GraphHinge
 from slatewise.matching.graph_likelihood import GraphLikelihood, MatchingSum, among_few_rows, confusion
 from slatewise.matching.graph_sums import INFERENCE, BetheSum, ExactSum, Inference
@@ -63,7 +64,7 @@ class Likelihood(Settings, shorthand="likelihood"):
 class GraphLearner(Protocol):
     """A way to learn from graphs."""
 
-    def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
+    def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Floats | None) -> Fit:
         """Return parameters with what is known about their objective."""
         ...
 
@@ -78,7 +79,7 @@ class LikelihoodLearner:
     callback: Callable[[Round], None] | None = None
     executor: Executor = ONE_THREAD
 
-    def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
+    def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Floats | None) -> Fit:
         """Minimise P to a relative certified gap of ``tol``."""
         start = few_rows_start(blocks, scores, l2, self.executor) if start is None else start
         objective = GraphLikelihood(blocks, scores, self.sum_matchings, self.executor)
@@ -87,7 +88,7 @@ class LikelihoodLearner:
 
 def few_rows_start(
     blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, executor: Executor = ONE_THREAD
-) -> Params:
+) -> Floats:
     """Return where the exact likelihood among few rows ends; 0 where graphs have no more rows than that."""
     start = np.zeros(scores.n_params)
     if max(block.X.shape[1] for block in blocks) <= FEW_ROWS:
@@ -106,7 +107,7 @@ class AmongFewRows:
     seed: int = 0
     executor: Executor = ONE_THREAD
 
-    def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
+    def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Floats | None) -> Fit:
         """Cut the graphs, by ``seed`` alone, and learn from the parts."""
         rng = np.random.default_rng(self.seed)
         if max(block.X.shape[1] for block in blocks) <= self.part_size:
@@ -122,7 +123,7 @@ class AmongFewRows:
         return self.learn(parts, scores, l2, start)
 
 
-def _doubts(blocks: tuple[GraphBlock, ...], scores: EdgeScores, params: Params, executor: Executor) -> list[Floats]:
+def _doubts(blocks: tuple[GraphBlock, ...], scores: EdgeScores, params: Floats, executor: Executor) -> list[Floats]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BetheWarning)  # a rough idea of what is confused is enough
         return confusion(blocks, scores, params, BetheSum(), executor)
@@ -137,7 +138,7 @@ class MarginLearner:
     callback: Callable[[Round], None] | None = None
     executor: Executor = ONE_THREAD
 
-    def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
+    def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Floats | None) -> Fit:
         """Minimise P to a relative certified gap of ``tol``; a cutting plane has no use for a start."""
         del start
         hinge, cuts = GraphHinge(blocks, scores, self.executor), ActiveCuts(np.ones(scores.n_params))

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from slatewise.core.arrays import Floats
 from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.matching.best_matching import best_matchings
-from slatewise.matching.graph_edges import EdgeScores, Floats, GraphBlock
+from slatewise.matching.graph_edges import EdgeScores, GraphBlock
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,9 +21,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.matching.graph_edges import EdgeScores, Floats, GraphBlock, Ints, gather_blocks
+from slatewise.matching.graph_edges import EdgeScores, GraphBlock, gather_blocks
 
 _LEAST_PULL = 1e-9
 """Of rows never confused with those of a part, which then come by chance."""

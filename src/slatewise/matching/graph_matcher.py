@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import LARGEST, numbers, require_in_range
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
 from slatewise.core.executor import Executor
@@ -34,9 +35,6 @@ from slatewise.matching.graph_selection import choose_l2
 from slatewise.matching.graph_sums import INFERENCE, MOST_EXACT_ROWS, Inference, SampledSum, draw_matchings, sum_by
 from slatewise.persistence.checkpoint import Callbacks, Path, resumed
 from slatewise.persistence.saving import card_for
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 MOST_WEIGHT = 1e12
 """Of a feature: sums over matchings add differences of weights to 1."""

@@ -20,12 +20,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.block_sums import BlockSum, Held
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.core.oracle_log import logged
-from slatewise.core.results import Fit, Params, Round
+from slatewise.core.results import Fit, Round
 from slatewise.matching.bethe import BetheWarning
-from slatewise.matching.graph_edges import EdgeScores, Floats, GraphBlock, Ints, feature_variance
+from slatewise.matching.graph_edges import EdgeScores, GraphBlock, feature_variance
 from slatewise.matching.graph_fit import few_rows_start
 from slatewise.matching.graph_likelihood import GraphLikelihood
 from slatewise.matching.graph_sums import BetheSum, draw_matchings
@@ -47,7 +48,7 @@ class SampledLearner:
     executor: Executor = ONE_THREAD
     callback: Callable[[Round], None] | None = None
 
-    def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Params | None) -> Fit:
+    def __call__(self, blocks: tuple[GraphBlock, ...], scores: EdgeScores, l2: float, start: Floats | None) -> Fit:
         """Walk ``n_steps`` steps."""
         longest = _MOST_CHANGE / np.sqrt(feature_variance(blocks))
         w = few_rows_start(blocks, scores, l2, self.executor) if start is None else start
@@ -88,15 +89,15 @@ class _Point(NamedTuple):
     """Parameters, and the step they were reached at."""
 
     shared: _Shared
-    at: tuple[int, Params]
+    at: tuple[int, Floats]
 
 
-def _estimate(held: Held[_Shared, _Graph], step: int, w: Params) -> tuple[float, Params]:
+def _estimate(held: Held[_Shared, _Graph], step: int, w: Floats) -> tuple[float, Floats]:
     """Return the likelihood's gradient and then its curvature, as drawn; there is no value."""
     return 0.0, held.sum(_SUM, (step, w))
 
 
-def _drawn(point: _Point, graph: _Graph) -> Params:
+def _drawn(point: _Point, graph: _Graph) -> Floats:
     """Return what one graph adds to the gradient and the curvature; it draws its own numbers at every step."""
     (scores, n_samples, seed, n_graphs), (step, w) = point
     own = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(step * n_graphs + graph.number,)))
@@ -108,10 +109,10 @@ def _drawn(point: _Point, graph: _Graph) -> Params:
     return np.append(graph.weight * (mean - phi[0]), graph.weight / n_samples * (spread.T @ spread))
 
 
-_SUM: BlockSum[_Shared, tuple[int, Params], _Point, _Graph, Params] = BlockSum(_Point, _drawn, add)
+_SUM: BlockSum[_Shared, tuple[int, Floats], _Point, _Graph, Floats] = BlockSum(_Point, _drawn, add)
 
 
-def _bethe_value(blocks: tuple[GraphBlock, ...], scores: EdgeScores, w: Params, executor: Executor) -> float:
+def _bethe_value(blocks: tuple[GraphBlock, ...], scores: EdgeScores, w: Floats, executor: Executor) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BetheWarning)  # it is an estimate, and said to be one
         return GraphLikelihood(blocks, scores, BetheSum(), executor).value_and_grad(w)[0]

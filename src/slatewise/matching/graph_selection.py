@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from slatewise.core.results import Params
+from slatewise.core.arrays import Floats, Ints
 from slatewise.matching.best_matching import best_matchings
-from slatewise.matching.graph_edges import EdgeScores, Floats, GraphBlock, Ints, feature_variance, gather_blocks
+from slatewise.matching.graph_edges import EdgeScores, GraphBlock, feature_variance, gather_blocks
 from slatewise.matching.graph_fit import GraphLearner
 
 STRENGTHS = (10.0, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
@@ -32,14 +32,14 @@ def choose_l2(
             gather_blocks([edge_features[i] for i in places], [matches[i] for i in places])
             for places in (outside, inside)
         )
-        params: Params | None = None
+        params: Floats | None = None
         for place, strength in enumerate(STRENGTHS):
             params = learn(kept, scores, strength * unit, params).params
             wrong[place] += len(inside) * mean_error(tried, scores, params)
     return STRENGTHS[int(np.argmin(wrong))] * unit
 
 
-def mean_error(blocks: Sequence[GraphBlock], scores: EdgeScores, params: Params) -> float:
+def mean_error(blocks: Sequence[GraphBlock], scores: EdgeScores, params: Floats) -> float:
     """Return the weighted mean over graphs of the share of rows matched wrongly.
 
     Columns are put in random order first: where weights are equal an assignment takes the diagonal, which in many data

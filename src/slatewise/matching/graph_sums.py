@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slatewise.core import rules
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.declarations import Settings, expanded, param, settings
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.matching.bethe import by_bethe
@@ -26,9 +26,6 @@ from slatewise.matching.graph_edges import indicator
 from slatewise.matching.permanent_exact import log_permanents
 from slatewise.matching.permanents import with_unmatched
 from slatewise.matching.samplers import sample_matchings, tables_fit
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 MOST_EXACT_ROWS = 24
 """On the smaller side: a second per graph."""

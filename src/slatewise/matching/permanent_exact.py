@@ -16,12 +16,9 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.executor import ONE_THREAD, Executor
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 FEW = 8
 """Up to this many rows square matrices go through the subsets, beyond through Glynn's formula."""
@@ -42,32 +39,32 @@ _BLOCK_COLUMNS, _THREADED_SIGNS = 4, 17  # from 17 rows on threads share one mat
 class Sums(NamedTuple):
     """What an exact method returns for B matrices."""
 
-    log_z: Float
+    log_z: Floats
     """(B,)"""
-    marginals: Float
+    marginals: Floats
     """(B, M, N)"""
-    error: Float
+    error: Floats
     """(B,) rounding: how far log_z and each marginal can be off."""
 
 
 class Scaled(NamedTuple):
     """``exp(w - u - v)``: no entry above 1, and the best matching weighs 1."""
 
-    weights: Float
-    u: Float
-    v: Float
-    best: Int
+    weights: Floats
+    u: Floats
+    v: Floats
+    best: Ints
     """(B, M) each row's column in the best matching."""
-    offset: Float
+    offset: Floats
     """(B,) the best matching's log weight, to be added to the logarithm of a sum of the scaled weights."""
 
     @property
-    def rounding(self) -> Float:
+    def rounding(self) -> Floats:
         """(B,) how many digits a sum of positive terms may lose."""
         return _rounding(self.u.shape[1], np.abs(self.u).sum(axis=1) + np.abs(self.v).sum(axis=1))
 
 
-def log_permanents(log_weights: Float, executor: Executor = ONE_THREAD) -> tuple[Float, Float]:
+def log_permanents(log_weights: Floats, executor: Executor = ONE_THREAD) -> tuple[Floats, Floats]:
     """Return log Z (B,) and marginals (B, M, N) of checked weights, by the fastest exact method.
 
     ``log_weights`` (B, M, N), M <= N, has finite numbers and -inf; see :func:`slatewise.inference.permanent`.
@@ -82,7 +79,7 @@ def log_permanents(log_weights: Float, executor: Executor = ONE_THREAD) -> tuple
     return sums.log_z, sums.marginals
 
 
-def exact_sums(log_weights: Float, executor: Executor = ONE_THREAD) -> Sums:
+def exact_sums(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
     """Sum by the fastest exact method."""
     return METHODS[chosen(log_weights.shape)](log_weights, executor)
 
@@ -101,7 +98,7 @@ def table_bytes(method: str, shape: tuple[int, ...]) -> int:
     return {"subsets": 2 * 8 << n_rows, "rows": (n_columns + 3) * 8 << n_rows}.get(method, 0)
 
 
-def scale(log_weights: Float, numbers: Int | None = None) -> Scaled:
+def scale(log_weights: Floats, numbers: Ints | None = None) -> Scaled:
     """Subtract the duals of the best assignment; an error, which names the matrix, if there is no matching at all."""
     from slatewise.matching.kernels.assignment_duals import assign_all
 
@@ -123,7 +120,7 @@ def no_matching(number: int) -> ValueError:
     return ValueError(f"log_weights: expected a matching with finite weight, found none in matrix {number}")
 
 
-def by_subsets(log_weights: Float, executor: Executor = ONE_THREAD) -> Sums:
+def by_subsets(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
     """Walk the subsets of columns; weights are scaled by the duals only where their products leave the range."""
     count, size, _ = log_weights.shape
     if size == 3:
@@ -154,7 +151,7 @@ def by_subsets(log_weights: Float, executor: Executor = ONE_THREAD) -> Sums:
     return Sums(log_z, marginals, np.maximum(lost, _rounding(size, np.abs(log_z))))
 
 
-def _by_six(log_weights: Float, executor: Executor) -> Sums:
+def _by_six(log_weights: Floats, executor: Executor) -> Sums:
     """Write out the six permutations of three."""
     from slatewise.matching.kernels.permanent_threes import sum_threes, weigh_threes
 
@@ -173,7 +170,7 @@ def _by_six(log_weights: Float, executor: Executor) -> Sums:
     return Sums(log_z, marginals, _rounding(3, sizes))
 
 
-def by_glynn(log_weights: Float, executor: Executor = ONE_THREAD) -> Sums:
+def by_glynn(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
     """Sum over signs; matrices whose terms cancel too much go through the subsets."""
     from slatewise.matching.kernels.permanent_glynn import LANE_COLUMNS, sum_signs_of_all
     from slatewise.matching.kernels.sinkhorn import balance
@@ -221,7 +218,7 @@ def by_glynn(log_weights: Float, executor: Executor = ONE_THREAD) -> Sums:
     return sums
 
 
-def _signs_of(columns: Float, block: int) -> tuple[float, float, Float]:
+def _signs_of(columns: Floats, block: int) -> tuple[float, float, Floats]:
     """Sum over one block of the signs of a large matrix: value, sum of sizes, and gradient."""
     from slatewise.matching.kernels.permanent_glynn import sum_signs
 
@@ -229,7 +226,7 @@ def _signs_of(columns: Float, block: int) -> tuple[float, float, Float]:
     return *sum_signs(columns, block, _BLOCK_COLUMNS, gradient), gradient
 
 
-def by_rows(log_weights: Float, executor: Executor = ONE_THREAD) -> Sums:
+def by_rows(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
     """Go column by column over subsets of rows."""
     from slatewise.matching.kernels.permanent_rows import sum_matchings
 
@@ -249,11 +246,11 @@ def by_rows(log_weights: Float, executor: Executor = ONE_THREAD) -> Sums:
     return sums
 
 
-Solver: TypeAlias = Callable[[Float, Executor], Sums]
+Solver: TypeAlias = Callable[[Floats, Executor], Sums]
 METHODS: dict[str, Solver] = {"subsets": by_subsets, "glynn": by_glynn, "rows": by_rows}
 
 
-def _sum_subsets(matrices: Float, z: Float) -> None:
+def _sum_subsets(matrices: Floats, z: Floats) -> None:
     """Fill Z (G,), and put marginals in the place of the weights (G, M, M)."""
     from slatewise.matching.kernels.permanent_subsets import FEW as FEW_MATRICES
     from slatewise.matching.kernels.permanent_subsets import LANES, sum_few, sum_many
@@ -272,16 +269,16 @@ def _check_memory(method: str, shape: tuple[int, ...]) -> None:
         )
 
 
-def _rounding(size: int, taken_off: Float) -> Float:
+def _rounding(size: int, taken_off: Floats) -> Floats:
     """Return what a sum of positive terms may lose: some units per factor, and the digits that scaling took off."""
     return 4.0 * _EPSILON * (4.0 * size + taken_off)
 
 
-def _off_one(sums: Float) -> Float:
+def _off_one(sums: Floats) -> Floats:
     return np.abs(sums - 1.0).max(axis=1)
 
 
-def _add_three(left: tuple[float, float, Float], right: tuple[float, float, Float]) -> tuple[float, float, Float]:
+def _add_three(left: tuple[float, float, Floats], right: tuple[float, float, Floats]) -> tuple[float, float, Floats]:
     return left[0] + right[0], left[1] + right[1], left[2] + right[2]
 
 

@@ -13,15 +13,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from slatewise.core.arrays import Bools, Floats, Ints
 from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.matching.permanent_exact import Float, Int, Sums, scale, slices
-
-Bool = NDArray[np.bool_]
-Words = NDArray[np.uint64]
+from slatewise.matching.permanent_exact import Sums, scale, slices
 
 MOST_STEPS = 1 << 25
 """Walks with more steps from set to set than this are refused (some 50 bytes each)."""
@@ -31,24 +28,24 @@ WORD = 64
 class Plan(NamedTuple):
     """The order of the rows, and when each column is wanted first and last, in steps of that order."""
 
-    rows: Int
-    first: Int
-    last: Int
+    rows: Ints
+    first: Ints
+    last: Ints
     """-1 for columns that are never wanted, in both."""
 
 
 class _Step(NamedTuple):
     """From set ``source`` by candidate ``column`` to set ``target`` of the next level, with a weight."""
 
-    source: Int
-    column: Int
-    target: Int
-    weight: Float
-    sums: Float
+    source: Ints
+    column: Ints
+    target: Ints
+    weight: Floats
+    sums: Floats
     """alpha before the step."""
 
 
-def plan(candidates: Bool) -> Plan:
+def plan(candidates: Bools) -> Plan:
     """Order the rows of one matrix."""
     shared = csr_array(candidates.astype(np.int64))
     graph = csr_array(shared @ shared.T)
@@ -74,7 +71,7 @@ def most_sets(order: Plan) -> float:
     return most
 
 
-def by_candidates(log_weights: Float, executor: Executor = ONE_THREAD) -> Sums:
+def by_candidates(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
     """Walk the reachable sets of every matrix."""
     count, n_rows, n_columns = log_weights.shape
     sums = Sums(np.empty(count), np.empty(log_weights.shape), np.empty(count))
@@ -89,7 +86,7 @@ def by_candidates(log_weights: Float, executor: Executor = ONE_THREAD) -> Sums:
     return sums
 
 
-def _walk(weights: Float, free: Float) -> tuple[float, Float]:
+def _walk(weights: Floats, free: Floats) -> tuple[float, Floats]:
     order = plan(weights > 0.0)
     levels, log_z = _forward(weights, free, order)
     marginals = np.zeros(weights.shape)
@@ -103,7 +100,7 @@ def _walk(weights: Float, free: Float) -> tuple[float, Float]:
     return log_z, marginals
 
 
-def _forward(weights: Float, free: Float, order: Plan) -> tuple[list[_Step], float]:
+def _forward(weights: Floats, free: Floats, order: Plan) -> tuple[list[_Step], float]:
     sets, sums, log_z, n_steps = np.zeros(1, dtype=np.uint64), np.ones(1), 0.0, 0
     bits, unused = np.zeros(weights.shape[1], dtype=np.uint64), [np.uint64(1) << np.uint64(b) for b in range(WORD)]
     levels: list[_Step] = []

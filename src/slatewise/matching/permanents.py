@@ -15,11 +15,12 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.core.checks import real_numbers
 from slatewise.core.devices import gpu_of
 from slatewise.core.executor import Executor
 from slatewise.matching.bethe import by_bethe
-from slatewise.matching.permanent_exact import METHODS, MOST_BYTES, Float, Solver, chosen, log_permanents, table_bytes
+from slatewise.matching.permanent_exact import METHODS, MOST_BYTES, Solver, chosen, log_permanents, table_bytes
 from slatewise.matching.permanent_sparse import by_candidates, most_sets, plan
 
 Method: TypeAlias = Literal["auto", "subsets", "glynn", "rows", "candidates", "bethe"]
@@ -38,13 +39,13 @@ _MOST_SETS, _FEW_ROWS = 1 << 18, 8
 class Permanent:
     """The sum over all matchings of one matrix, or of each of B matrices."""
 
-    log_z: float | Float
+    log_z: float | Floats
     """A number, or (B,)."""
-    marginals: Float
+    marginals: Floats
     """(M, N) or (B, M, N): the probability of each edge, the gradient of ``log_z`` by the log weights."""
     method: str
     kind: Kind
-    error: float | Float
+    error: float | Floats
     """Exact: what rounding may do to ``log_z`` and to a marginal. Bound: how far log Z may lie above ``log_z``."""
 
     @property
@@ -96,7 +97,7 @@ def permanent(
         raise ValueError(f"method: expected 'rows', 'candidates' or 'bethe' for {weights.shape[1:]}, found {name!r}")
     sums = _SOLVERS[name](weights, Executor.of(n_jobs))
     kind: Kind = "bound" if name == "bethe" else "exact"
-    if np.ndim(cast(Float, log_weights)) == 2:
+    if np.ndim(cast(Floats, log_weights)) == 2:
         return Permanent(float(sums.log_z[0]), sums.marginals[0], name, kind, float(sums.error[0]))
     return Permanent(sums.log_z, sums.marginals, name, kind, sums.error)
 
@@ -108,7 +109,7 @@ def _on_gpu(log_weights: ArrayLike, method: Method, gpu: Any) -> Permanent:
     return Permanent(log_z, marginals, name, "exact", error)
 
 
-def with_unmatched(log_weights: ArrayLike, unmatched: ArrayLike) -> Float:
+def with_unmatched(log_weights: ArrayLike, unmatched: ArrayLike) -> Floats:
     """Append one private column per row, which only that row can take: to take it is to stay unmatched.
 
     (.., M, N) and log weights (.., M) of staying unmatched give (.., M, N + M). Dummy columns that rows share would
@@ -168,7 +169,7 @@ def tied_permanent(log_weights: ArrayLike, row_classes: ArrayLike, column_classe
     return Permanent(log_z, marginals, "blocks", kind, error)
 
 
-def checked_weights(log_weights: ArrayLike) -> Float:
+def checked_weights(log_weights: ArrayLike) -> Floats:
     """Return the weights as (B, M, N)."""
     weights = real_numbers("log_weights", log_weights)
     if weights.ndim not in (2, 3) or 0 in weights.shape[-2:] or weights.shape[-2] > weights.shape[-1]:
@@ -177,7 +178,7 @@ def checked_weights(log_weights: ArrayLike) -> Float:
     return weights if weights.ndim == 3 else weights[None]
 
 
-def _require_log_weights(name: str, weights: Float) -> None:
+def _require_log_weights(name: str, weights: Floats) -> None:
     if not weights.max(initial=-np.inf) < np.inf:  # NaN is the largest of all
         at = tuple(np.argwhere(~(weights < np.inf))[0].tolist())
         raise ValueError(f"{name}: expected finite numbers or -inf, found {weights[at]} at {list(at)}")
@@ -198,7 +199,7 @@ def _classes(name: str, classes: ArrayLike) -> NDArray[Any]:
     return found
 
 
-def _fastest(weights: Float) -> str:
+def _fastest(weights: Floats) -> str:
     _, n_rows, n_columns = weights.shape
     name = chosen(weights.shape)
     if n_rows > _FEW_ROWS:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from slatewise.core import rules
+from slatewise.core.arrays import Floats
 from slatewise.core.checks import Features, require_in_range
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
 from slatewise.core.executor import ONE_THREAD, Executor
@@ -37,7 +38,6 @@ from slatewise.matching.training import MakeProblem, averaged_fit, choose_l2
 if TYPE_CHECKING:
     from slatewise.core.checks import Sparse
 
-Floats: TypeAlias = NDArray[np.float64]
 
 MOST_BY_DEFAULT = 6
 """Documents of a slate without a given size, however many ratings there are."""

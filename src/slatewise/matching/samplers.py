@@ -20,8 +20,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import whole_number
-from slatewise.matching.permanent_exact import Float, Int, Scaled, scale
+from slatewise.matching.permanent_exact import Scaled, scale
 from slatewise.matching.permanents import checked_weights
 
 Method: TypeAlias = Literal["auto", "tables", "huber-law", "chain"]
@@ -40,7 +41,7 @@ _SWEEPS = 200
 class MatchingSamples:
     """Random matchings of one matrix."""
 
-    matchings: Int
+    matchings: Ints
     """(n, M): ``matchings[k, i]`` is the column of row i."""
     method: str
     exact: bool
@@ -121,7 +122,7 @@ def _deepest(size: int) -> int:
     return size
 
 
-def _tables(weights: Float, n: int, seed: Seed, _depth: int | None) -> MatchingSamples:
+def _tables(weights: Floats, n: int, seed: Seed, _depth: int | None) -> MatchingSamples:
     _, n_rows, n_columns = weights.shape
     if n_rows == n_columns:
         return _rejection(weights, n, seed, n_rows, "tables")
@@ -136,11 +137,11 @@ def _tables(weights: Float, n: int, seed: Seed, _depth: int | None) -> MatchingS
     return MatchingSamples(drawn, "tables", True, 1.0, log_z, 0.0)
 
 
-def _huber_law(weights: Float, n: int, seed: Seed, depth: int | None) -> MatchingSamples:
+def _huber_law(weights: Floats, n: int, seed: Seed, depth: int | None) -> MatchingSamples:
     return _rejection(weights, n, seed, _deepest(weights.shape[1]) if depth is None else depth, "huber-law")
 
 
-def _rejection(weights: Float, n: int, seed: Seed, depth: int, name: str) -> MatchingSamples:
+def _rejection(weights: Floats, n: int, seed: Seed, depth: int, name: str) -> MatchingSamples:
     from slatewise.matching.kernels.matching_sampler import Table, draw_all, fill_bounds, fill_table
     from slatewise.matching.kernels.sinkhorn import balance
 
@@ -169,7 +170,7 @@ def _rejection(weights: Float, n: int, seed: Seed, depth: int, name: str) -> Mat
     return MatchingSamples(drawn, name, True, rate, log_z, error)
 
 
-def _chain(weights: Float, n: int, seed: Seed, _depth: int | None) -> MatchingSamples:
+def _chain(weights: Floats, n: int, seed: Seed, _depth: int | None) -> MatchingSamples:
     from slatewise.matching.kernels.swap_chain import walk_matchings
 
     _, n_rows, n_columns = weights.shape
@@ -191,7 +192,7 @@ def _chain(weights: Float, n: int, seed: Seed, _depth: int | None) -> MatchingSa
     return MatchingSamples(drawn, "chain", False, accepted / steps if steps else 1.0, math.nan, math.nan)
 
 
-def _walkable(weights: Float, scaled: Scaled) -> tuple[Float, Int]:
+def _walkable(weights: Floats, scaled: Scaled) -> tuple[Floats, Ints]:
     """Return weights with a price for edges that no matching to speak of has, and which edges those are, (M, N).
 
     The best matching weighs 1 after scaling, so all matchings through an edge below exp(-40) over their number together
@@ -208,7 +209,7 @@ def _walkable(weights: Float, scaled: Scaled) -> tuple[Float, Int]:
 
 Seed: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
-_SAMPLERS: dict[str, Callable[[Float, int, Seed, int | None], MatchingSamples]] = {
+_SAMPLERS: dict[str, Callable[[Floats, int, Seed, int | None], MatchingSamples]] = {
     "tables": _tables,
     "huber-law": _huber_law,
     "chain": _chain,

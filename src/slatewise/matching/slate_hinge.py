@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.checks import Features
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.losses.dcg import DCGLoss
 from slatewise.losses.linear import Vectors
-from slatewise.matching.slates import Floats, Ints, RatedLists, SlateBlock, SlateTable, cut_slates
+from slatewise.matching.slates import RatedLists, SlateBlock, SlateTable, cut_slates
 
 MOST_IN_KERNEL = 10
 """Documents; more of them go through the assignment solver one slate at a time."""

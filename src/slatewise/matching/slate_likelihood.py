@@ -21,11 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.checks import Features
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.matching.permanent_exact import log_permanents
-from slatewise.matching.slates import Floats, Ints, RatedLists, SlateBlock, SlateTable, cut_slates
+from slatewise.matching.slates import RatedLists, SlateBlock, SlateTable, cut_slates
 from slatewise.matching.tied import tied_log_sum
 
 _BLOCK_NUMBERS, _BLOCK_SUBSETS = 1 << 17, 1 << 22  # of the matrices made at a time; of documents, in their sums

@@ -22,12 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core import rules
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features, cut_points, row_range
 from slatewise.core.declarations import Settings, param
 from slatewise.core.features import take_rows
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 Draw: TypeAlias = "Callable[[Floats, int, np.random.Generator], Ints]"
 """From the ratings of a query, rising, and M: documents of each slate, (slates, M), by their place in the query."""
 Weights: TypeAlias = "Literal['linear', 'rating'] | Sequence[float] | NDArray[np.floating]"

@@ -14,12 +14,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import bounded, real
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 MOST_STATES = 1 << 31
 """More states than this are refused: minutes of work."""
@@ -36,7 +34,7 @@ class TiedSum(NamedTuple):
     """The sum over rankings with tied positions."""
 
     log_z: float
-    marginals: Float
+    marginals: Floats
     """(n, R) the probability that item i has one of class r's positions; one position of it has 1/m_r of that."""
     error: float
     """How much ``log_z`` and a marginal can be off by what was left out; rounding comes on top."""
@@ -76,7 +74,7 @@ def tied_log_sum(scores: ArrayLike, class_sizes: ArrayLike, class_values: ArrayL
     return TiedSum(within + log_z, marginals, error)
 
 
-def _sum(s: Float, sizes: Int, values: Float) -> TiedSum:
+def _sum(s: Floats, sizes: Ints, values: Floats) -> TiedSum:
     from slatewise.matching.kernels.permanent_tied import scale_classes
 
     best = _best_classes(s, sizes, values)[:, None]
@@ -95,7 +93,7 @@ def _sum(s: Float, sizes: Int, values: Float) -> TiedSum:
     return TiedSum(math.log(z) + log_scale, marginals, left_out / z)
 
 
-def _counts(x: Float, sizes: Int, tail: float) -> tuple[float, Int, Int]:
+def _counts(x: Floats, sizes: Ints, tail: float) -> tuple[float, Ints, Ints]:
     """Return the lowest and the highest count of each class after each item, (R, n + 1), and what others weigh."""
     from slatewise.matching.kernels.tied_counts import likely_counts
 
@@ -112,7 +110,7 @@ def _counts(x: Float, sizes: Int, tail: float) -> tuple[float, Int, Int]:
     return left_out, lows, highs
 
 
-def _walk(x: Float, sizes: Int, lows: Int, highs: Int) -> tuple[float, Float]:
+def _walk(x: Floats, sizes: Ints, lows: Ints, highs: Ints) -> tuple[float, Floats]:
     """Return Z and the marginals, from the counts between the bounds."""
     from slatewise.matching.kernels.permanent_tied import Buffers, Grid, longest_layer, sum_classes
 
@@ -127,7 +125,7 @@ def _walk(x: Float, sizes: Int, lows: Int, highs: Int) -> tuple[float, Float]:
     return sum_classes(x, grid, buffers, marginals), marginals
 
 
-def _counts_of_all(sizes: Int) -> Int:
+def _counts_of_all(sizes: Ints) -> Ints:
     """Return every way to have 0 .. m_r items in each class, the last class fastest, and a last column with the sum."""
     counts = np.zeros((1, 0), dtype=np.int64)
     for size in sizes.tolist():
@@ -136,7 +134,7 @@ def _counts_of_all(sizes: Int) -> Int:
     return np.ascontiguousarray(np.column_stack((counts, counts.sum(axis=1))))
 
 
-def _best_classes(s: Float, sizes: Int, values: Float) -> Int:
+def _best_classes(s: Floats, sizes: Ints, values: Floats) -> Ints:
     """Return the class of each item in the best ranking, which gives larger values to larger scores."""
     order = np.argsort(-values, kind="stable")
     best = np.empty(len(s), dtype=np.int64)
@@ -144,7 +142,7 @@ def _best_classes(s: Float, sizes: Int, values: Float) -> Int:
     return best
 
 
-def _priced(s: Float, sizes: Int, values: Float) -> Float:
+def _priced(s: Floats, sizes: Ints, values: Floats) -> Floats:
     """Return log weights, up to a constant per item, with a price per class: no item gains by leaving its best class.
 
     In the best ranking a class meets the next at one score. Prices are added up from where that is least, so that
@@ -162,7 +160,7 @@ def _priced(s: Float, sizes: Int, values: Float) -> Float:
     return np.outer(s - middle, values - values[order[least]]) + prices
 
 
-def _checked(scores: ArrayLike, class_sizes: ArrayLike, class_values: ArrayLike) -> tuple[Float, Int, Float]:
+def _checked(scores: ArrayLike, class_sizes: ArrayLike, class_values: ArrayLike) -> tuple[Floats, Ints, Floats]:
     s = bounded("scores", scores)
     if s.ndim != 1 or len(s) == 0:
         raise ValueError(f"scores: expected one finite number per item, found shape {s.shape}")

@@ -16,11 +16,12 @@ from typing import TypeAlias
 import numpy as np
 
 from slatewise.core.active_cuts import ActiveCuts
+from slatewise.core.arrays import Floats
 from slatewise.core.bundle import CutObjective, Cuts, with_ridge
 from slatewise.core.executor import one_blas_thread
 from slatewise.core.features import spread
 from slatewise.core.lbfgs import SmoothObjective, minimise
-from slatewise.core.results import ConvergenceWarning, Fit, Params, Round
+from slatewise.core.results import ConvergenceWarning, Fit, Round
 from slatewise.matching.slates import RatedLists
 
 STRENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
@@ -34,12 +35,12 @@ class Problem(ABC):
 
     @abstractmethod
     def fit(
-        self, l2: float, tol: float, max_iter: int, start: Params | None = None, callback: Callback | None = None
+        self, l2: float, tol: float, max_iter: int, start: Floats | None = None, callback: Callback | None = None
     ) -> Fit:
         """Minimise l2/2 |theta|^2 + loss to a certified relative gap of ``tol``; ``start`` may save iterations."""
 
     @abstractmethod
-    def loss(self, params: Params) -> float:
+    def loss(self, params: Floats) -> float:
         """Return the loss without the regularizer."""
 
 
@@ -55,7 +56,7 @@ class SmoothProblem(Problem):
     convex: bool = True
 
     def fit(
-        self, l2: float, tol: float, max_iter: int, start: Params | None = None, callback: Callback | None = None
+        self, l2: float, tol: float, max_iter: int, start: Floats | None = None, callback: Callback | None = None
     ) -> Fit:
         """Minimise; where the likelihood is not convex only 0 is a proven bound, and a small gradient ends it."""
         if not self.convex:
@@ -70,7 +71,7 @@ class SmoothProblem(Problem):
         bound = max(0.0, fit.lower_bound) if self.convex else 0.0
         return replace(fit, lower_bound=bound, converged=fit.converged and self.convex)
 
-    def loss(self, params: Params) -> float:
+    def loss(self, params: Floats) -> float:
         """Return the mean of -log p."""
         return self.objective.value_and_grad(params)[0]
 
@@ -87,13 +88,13 @@ class HingeProblem(Problem):
         object.__setattr__(self, "cuts", ActiveCuts(np.ones(self.n_params)))
 
     def fit(
-        self, l2: float, tol: float, max_iter: int, start: Params | None = None, callback: Callback | None = None
+        self, l2: float, tol: float, max_iter: int, start: Floats | None = None, callback: Callback | None = None
     ) -> Fit:
         """Minimise by cutting planes, which start from the cuts there are."""
         del start
         return with_ridge(self.objective, self.cuts, l2, tol=tol, max_iter=max_iter, callback=callback)
 
-    def loss(self, params: Params) -> float:
+    def loss(self, params: Floats) -> float:
         """Return the mean hinge."""
         offset, gradient = self.objective.cut(params)
         return offset + float(gradient @ params)
@@ -147,11 +148,11 @@ def held_out_path(
     random_state: int,
     tol: float,
     max_iter: int,
-) -> list[tuple[float, Params]]:
+) -> list[tuple[float, Floats]]:
     """Return, for each of falling l2, the loss on the lists left out and theta; a fit starts where the last ended."""
     problem = make_problem(lists, np.random.default_rng([random_state, 0]))
     held_out_problem = make_problem(held_out, np.random.default_rng([random_state, 1]))
-    found: list[tuple[float, Params]] = []
+    found: list[tuple[float, Floats]] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for l2 in strengths:

@@ -12,17 +12,14 @@ positive ones only, and W has few.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from slatewise.metric_learning.distance import Floats, Rows, dense, is_sparse
+from slatewise.core.arrays import Floats
+from slatewise.metric_learning.distance import Rows, dense, is_sparse
 from slatewise.metric_learning.distance import factor as psd_factor
-
-Stack: TypeAlias = NDArray[np.float64]
-"""(m, ...) several matrices of a cone's space."""
 
 
 class Projection(Protocol):
@@ -38,7 +35,7 @@ class Projection(Protocol):
         """A factor of W."""
         ...
 
-    def curvature(self, directions: Stack) -> Floats:
+    def curvature(self, directions: Floats) -> Floats:
         """Return <A_j, derivative in the direction A_k> for all pairs of directions, (m, m)."""
         ...
 
@@ -172,7 +169,7 @@ class PsdProjection:
             return np.zeros((1, len(self.values)))
         return np.ascontiguousarray((self.vectors[:, kept] * np.sqrt(self.values[kept])).T)
 
-    def curvature(self, directions: Stack) -> Floats:
+    def curvature(self, directions: Floats) -> Floats:
         """Through the rows of Q'AQ that belong to positive eigenvalues."""
         kept = self.values > 0
         m, rest = len(directions), ~kept
@@ -261,7 +258,7 @@ class OrthantProjection:
         """The roots."""
         return np.sqrt(self.point)
 
-    def curvature(self, directions: Stack) -> Floats:
+    def curvature(self, directions: Floats) -> Floats:
         """Products over the positive entries."""
         inside = directions[:, self.values > 0]
         return inside @ inside.T

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slatewise.core.arrays import Floats
 from slatewise.metric_learning.cone import Cone, Projection
-from slatewise.metric_learning.distance import Floats
 
 MOST_BYTES = 1 << 27
 MOST_CUTS, LEAST_CUTS = 48, 8

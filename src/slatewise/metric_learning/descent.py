@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from slatewise.metric_learning.distance import Floats
+from slatewise.core.arrays import Floats
 
 MEMORY, LEAST_MEMORY = 20, 4
 MOST_BYTES = 1 << 27

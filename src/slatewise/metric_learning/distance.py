@@ -17,6 +17,7 @@ from scipy.linalg import eigh
 from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import BLOCK_BYTES
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.core.row_kernels import RowKernel
@@ -25,8 +26,6 @@ from slatewise.metrics import AP
 if TYPE_CHECKING:
     from slatewise.metric_learning.relevance import Relevance
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 Rows: TypeAlias = Any
 """(n, d) dense or CSR."""
 

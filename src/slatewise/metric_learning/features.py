@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
+from slatewise.core.arrays import Floats
 from slatewise.core.kernel_basis import kernel_basis
 from slatewise.core.row_kernels import RowKernel
 from slatewise.data.row_source import Shifted, StoredRows
 from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf
-from slatewise.metric_learning.distance import Floats, Rows, dense, is_sparse, squares
+from slatewise.metric_learning.distance import Rows, dense, is_sparse, squares
 
 
 @dataclass(frozen=True, eq=False)

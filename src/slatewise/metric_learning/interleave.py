@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.checks import numbers, real, require_in_range
 from slatewise.metrics.conventions import check_cutoff
 
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 Scores: TypeAlias = NDArray[np.floating[Any]]
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Bytes: TypeAlias = NDArray[np.int8]
 Kernel: TypeAlias = Callable[[Scores, Bytes, Ints, int, Floats, Floats], None]
 
 ORACLES = ("auc", "precision", "knn", "mrr", "ndcg", "map")

@@ -10,19 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.checks import BLOCK_BYTES, Features, bytes_before, cut_points, row_range
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.core.features import spread, take_rows
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-
 
 _FAR = 1e6
 

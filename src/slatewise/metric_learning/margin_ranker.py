@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core import rules
+from slatewise.core.arrays import Floats
 from slatewise.core.checks import Features
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
 from slatewise.core.executor import Executor
@@ -24,8 +25,6 @@ from slatewise.metric_learning.margin_fit import choose_strength, fit_margin
 from slatewise.metric_learning.margin_hinge import ListOracle, MarginHinge
 from slatewise.metric_learning.margin_source import levels_of, source_hinge
 from slatewise.metric_learning.ordered_pairs import OrderedPairs
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 class MarginRanker(QueryRanker):

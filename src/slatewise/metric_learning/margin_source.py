@@ -6,19 +6,17 @@ Lists, blocks and sums are those of the same rows in arrays (:mod:`slatewise.met
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.core.checks import Features
 from slatewise.core.executor import Executor
 from slatewise.data.row_files import RowFormat, RowGroup
 from slatewise.data.row_source import AS_THEY_ARE, ListTable, Make, RowSource, StoredRows
 from slatewise.metric_learning.margin_hinge import HeldHinge, ListBlock, ListOracle, list_cuts
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,12 +26,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.core.executor import one_blas_thread
 from slatewise.core.results import ConvergenceWarning, Fit, Round, warn_unless_converged
 from slatewise.metric_learning.cone import Cone
 from slatewise.metric_learning.cuts import Cuts, Proposal, Regularizer
 from slatewise.metric_learning.descent import Descent
-from slatewise.metric_learning.distance import Floats, squares
+from slatewise.metric_learning.distance import squares
 from slatewise.metric_learning.metric_hinge import MetricHinge
 
 SLOW, SLOW_STEPS = 0.3, 2

@@ -21,11 +21,12 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from slatewise.core.arrays import Floats
 from slatewise.core.block_sums import BlockSum, Held
 from slatewise.core.checks import row_range
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.core.stored import Stored
-from slatewise.metric_learning.distance import Floats, Rows, catalogue_scores, row_blocks, squares
+from slatewise.metric_learning.distance import Rows, catalogue_scores, row_blocks, squares
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.relevance import Relevance
 

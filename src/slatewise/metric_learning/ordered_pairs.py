@@ -10,13 +10,8 @@ weighed so that each list counts as one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
+from slatewise.core.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.core.executor import Executor
 from slatewise.data.row_source import StoredRows
 from slatewise.losses.training import KNN, MRR, NDCG, Precision, TrainingLoss, cutoff_of
@@ -29,8 +30,6 @@ from slatewise.metric_learning.relevance import (
 )
 from slatewise.persistence.file import ModelCard
 from slatewise.persistence.saving import card_for
-
-Floats: TypeAlias = NDArray[np.float64]
 
 REGULARIZERS: dict[str, tuple[Cone, Regularizer]] = {
     "trace": (Psd(), Regularizer(1.0, 0.0)),

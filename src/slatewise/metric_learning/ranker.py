@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Literal, Self, TypeAlias, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
+from slatewise.core.arrays import Floats
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, settings
 from slatewise.core.devices import gpu_of
 from slatewise.core.executor import Executor, refuse_on_cluster
@@ -35,8 +36,6 @@ from slatewise.metric_learning.metric_fit import MetricSearch, fit_metric
 from slatewise.metric_learning.problem import REGULARIZERS, Task, TrainingData, top_ranks
 from slatewise.metric_learning.relevance import ItemLabels, informative, read_lists
 from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
-
-Floats: TypeAlias = NDArray[np.float64]
 
 NEXT_TO_NOTHING = 0.97
 """A lower bound above this share of the objective of W = 0 is a warning."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self, TypeAlias, cast
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from slatewise.core.arrays import Bytes, Ints
 from slatewise.core.checks import relevance_rows, sparse_range
 from slatewise.core.executor import one_blas_thread
 from slatewise.core.label_sets import check_labels
@@ -21,9 +22,6 @@ from slatewise.core.sparse import sparse_rows
 from slatewise.estimators.transformer import check_classes
 from slatewise.losses.training import NDCG, TrainingLoss
 from slatewise.metric_learning.distance import Rows, catalogue_scores, is_sparse, row_blocks, smallest, squares
-
-Bytes: TypeAlias = NDArray[np.int8]
-Ints: TypeAlias = NDArray[np.int64]
 
 LEFT_OUT = -1
 MOST_GRADES = 127

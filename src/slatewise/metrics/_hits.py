@@ -12,9 +12,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.metrics._input import Scored
 from slatewise.metrics._standings import Standings, blocks
-from slatewise.metrics.conventions import Array, Float, Int
+from slatewise.metrics.conventions import Array
 
 NEVER = 1 << 62
 """The rank of an item that was not retrieved: past every cut-off."""
@@ -24,12 +25,12 @@ NEVER = 1 << 62
 class Hits:
     """Flat arrays, list after list, by rank inside a list."""
 
-    lengths: Int
+    lengths: Ints
     """Ranked items of each list, relevant or not."""
-    lists: Int
-    relevance: Float
-    first: Int
-    size: Int
+    lists: Ints
+    relevance: Floats
+    first: Ints
+    size: Ints
 
     def relevant(self, threshold: float) -> Hits:
         """Keep the hits of at least that relevance."""
@@ -41,54 +42,54 @@ class Hits:
             return self
         return Hits(self.lengths, self.lists[keep], self.relevance[keep], self.first[keep], self.size[keep])
 
-    def count(self) -> Int:
+    def count(self) -> Ints:
         """Hits of each list."""
         return np.bincount(self.lists, minlength=len(self.lengths))
 
-    def judged(self) -> Int:
+    def judged(self) -> Ints:
         """Items of each list, with those that were not retrieved."""
         return self.lengths + np.bincount(self.lists[self.first == NEVER], minlength=len(self.lengths))
 
-    def sum(self, values: Float) -> Float:
+    def sum(self, values: Floats) -> Floats:
         """Add a value a hit up by list, in rank order."""
         total = np.bincount(self.lists, weights=values, minlength=len(self.lengths))
         return total.astype(np.float64, copy=False)  # without a single hit bincount counts in integers
 
-    def number(self) -> Int:
+    def number(self) -> Ints:
         """Position of each hit among its list's hits, from 0."""
         count = self.count()
         return np.arange(len(self.lists)) - (np.cumsum(count) - count)[self.lists]
 
-    def within(self, k: int | Int | None) -> Float:
+    def within(self, k: int | Ints | None) -> Floats:
         """Chance that each hit stands on the first k ranks; None: on any rank."""
         places = (NEVER if k is None else k) - self.first
         return np.clip(places, 0, self.size) / self.size
 
 
-TieRule: TypeAlias = Callable[[Standings, Scored], tuple[Int, Int]]
+TieRule: TypeAlias = Callable[[Standings, Scored], tuple[Ints, Ints]]
 
 
-def _average(standings: Standings, scored: Scored) -> tuple[Int, Int]:
+def _average(standings: Standings, scored: Scored) -> tuple[Ints, Ints]:
     return standings.above, standings.tied
 
 
-def _together(standings: Standings, scored: Scored) -> tuple[Int, Int]:
+def _together(standings: Standings, scored: Scored) -> tuple[Ints, Ints]:
     return standings.above + standings.tied - 1, np.ones_like(standings.tied)
 
 
-def _input(standings: Standings, scored: Scored) -> tuple[Int, Int]:
+def _input(standings: Standings, scored: Scored) -> tuple[Ints, Ints]:
     return _ordered(standings, scored, lambda: np.arange(len(scored.scores)))
 
 
-def _worst(standings: Standings, scored: Scored) -> tuple[Int, Int]:
+def _worst(standings: Standings, scored: Scored) -> tuple[Ints, Ints]:
     return _ordered(standings, scored, lambda: scored.relevance)
 
 
-def _best(standings: Standings, scored: Scored) -> tuple[Int, Int]:
+def _best(standings: Standings, scored: Scored) -> tuple[Ints, Ints]:
     return _ordered(standings, scored, lambda: -scored.relevance)
 
 
-def _id(standings: Standings, scored: Scored) -> tuple[Int, Int]:
+def _id(standings: Standings, scored: Scored) -> tuple[Ints, Ints]:
     ids = scored.ids
     tied = standings.rows[standings.tied > 1]
     if ids is None and len(tied):
@@ -109,7 +110,7 @@ TIES: dict[str, TieRule] = {
 }
 
 
-def _ordered(standings: Standings, scored: Scored, key: Callable[[], Array]) -> tuple[Int, Int]:
+def _ordered(standings: Standings, scored: Scored, key: Callable[[], Array]) -> tuple[Ints, Ints]:
     """Order tied items by a key, smallest first; only lists with a tied hit are sorted again."""
     first, size = standings.above, np.ones_like(standings.tied)
     tied = np.zeros(len(scored.offsets) - 1, dtype=np.bool_)

@@ -7,31 +7,32 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import real, real_numbers
 from slatewise.core.groups import group_rows
-from slatewise.metrics.conventions import Array, Float, Int
+from slatewise.metrics.conventions import Array
 
 
 @dataclass(frozen=True, eq=False)
 class Unretrieved:
     """Judged items that a run left out: item i belongs to list ``lists[i]``. They have no rank, but they count."""
 
-    lists: Int
-    relevance: Float
+    lists: Ints
+    relevance: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
     """Lists to measure: list l owns the rows ``offsets[l]:offsets[l + 1]``."""
 
-    scores: Float
-    relevance: Float
-    offsets: Int
+    scores: Floats
+    relevance: Floats
+    offsets: Ints
     ids: Array | None = None
     unretrieved: Unretrieved | None = None
 
     @property
-    def lengths(self) -> Int:
+    def lengths(self) -> Ints:
         """Items in each list."""
         return np.diff(self.offsets)
 
@@ -62,7 +63,7 @@ def read_lists(
     )
 
 
-def _dense(relevance: Float, scores: Float, qid: ArrayLike | None, ids: Array | None) -> Scored:
+def _dense(relevance: Floats, scores: Floats, qid: ArrayLike | None, ids: Array | None) -> Scored:
     if qid is not None:
         raise ValueError("qid: expected None with 2-D scores, whose rows are the lists")
     n_lists, n_items = scores.shape
@@ -74,7 +75,7 @@ def _dense(relevance: Float, scores: Float, qid: ArrayLike | None, ids: Array | 
     return Scored(scores.ravel(), relevance.ravel(), offsets, ids)
 
 
-def finite(argument: str, values: ArrayLike) -> Float:
+def finite(argument: str, values: ArrayLike) -> Floats:
     """Return a contiguous float64 array; anything but finite real numbers is an error that says where."""
     given = real(argument, values)
     whole, array = given.dtype.kind != "f", real_numbers(argument, given)

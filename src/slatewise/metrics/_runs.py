@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.errors import DataWarning
 from slatewise.core.groups import group_rows
 from slatewise.metrics._input import Scored, Unretrieved, finite
-from slatewise.metrics.conventions import Array, Float, Int, check_choice
+from slatewise.metrics.conventions import Array, check_choice
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -46,7 +47,7 @@ Columns: TypeAlias = "tuple[ArrayLike, ArrayLike, ArrayLike] | Mapping[str, Arra
 """Query, document and value of each row: three arrays, arrays by name, or a frame with such columns."""
 RunInput: TypeAlias = "RunLike | Mapping[str, Mapping[str, float]] | Columns"
 QrelsInput: TypeAlias = "QrelsLike | Mapping[str, Mapping[str, float]] | Columns"
-_Rows: TypeAlias = tuple[Array, Array, Float]
+_Rows: TypeAlias = tuple[Array, Array, Floats]
 
 _QUERY = ("qid", "query_id", "query")
 _DOCUMENT = ("doc_ids", "doc_id", "docno", "item")
@@ -102,7 +103,7 @@ def read_run(run: RunInput, qrels: QrelsInput, missing: Missing) -> tuple[Array,
     return names[kept], scored
 
 
-def continued(scored: Scored) -> tuple[Scored, Int]:
+def continued(scored: Scored) -> tuple[Scored, Ints]:
     """Put the relevant documents that a run lacks right after the ends of their lists; also return how many of each."""
     n_lists, absent = len(scored.lengths), scored.unretrieved
     if absent is None:
@@ -206,12 +207,12 @@ def _names(argument: str, names: list[str], value_names: tuple[str, ...]) -> lis
     return found
 
 
-def _codes(values: Iterable[Hashable] | Array, code: dict[Hashable, int]) -> Int:
+def _codes(values: Iterable[Hashable] | Array, code: dict[Hashable, int]) -> Ints:
     """Number values by first appearance, continuing the numbers given so far."""
     return np.array([code.setdefault(value, len(code)) for value in np.asarray(values).tolist()], dtype=np.int64)
 
 
-def _unique_order(argument: str, key: Int, qid: Array, docs: Array) -> Int:
+def _unique_order(argument: str, key: Ints, qid: Array, docs: Array) -> Ints:
     order = np.argsort(key)
     twice = np.flatnonzero(key[order][1:] == key[order][:-1])
     if len(twice):

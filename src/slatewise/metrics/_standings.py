@@ -13,9 +13,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from slatewise.core.arrays import Bools, Floats, Ints
 from slatewise.core.checks import Float as Scores
 from slatewise.metrics._input import Scored
-from slatewise.metrics.conventions import Array, Flags, Float, Int, ScoreType, check_choice
+from slatewise.metrics.conventions import Array, ScoreType, check_choice
 
 Engine: TypeAlias = Literal["auto", "numpy", "compiled"]
 _BLOCK_ITEMS = 1 << 17
@@ -27,11 +28,11 @@ class Standings:
 
     scores: Scores
     """The scores as they were compared, of all rows."""
-    lists: Int
-    rows: Int
-    above: Int
+    lists: Ints
+    rows: Ints
+    above: Ints
     """Items of the list with a larger score."""
-    tied: Int
+    tied: Ints
     """Items of the list with the same score, itself included."""
 
 
@@ -41,7 +42,7 @@ def standings(scored: Scored, score_type: ScoreType, engine: Engine) -> Standing
     return _engine(engine)(scores, scored.relevance, scored.offsets)
 
 
-def _engine(name: Engine) -> Callable[[Scores, Float, Int], Standings]:
+def _engine(name: Engine) -> Callable[[Scores, Floats, Ints], Standings]:
     check_choice("engine", name, ("auto", "numpy", "compiled"))
     # "auto" takes the kernel only once somebody has loaded it: compiling costs seconds and saves milliseconds.
     if name == "compiled" or (name == "auto" and "slatewise.metrics.kernels.standings" in sys.modules):
@@ -49,7 +50,7 @@ def _engine(name: Engine) -> Callable[[Scores, Float, Int], Standings]:
     return _sorted
 
 
-def _as_type(scores: Float, score_type: ScoreType) -> Scores:
+def _as_type(scores: Floats, score_type: ScoreType) -> Scores:
     if score_type == "float64":
         return scores
     with np.errstate(over="ignore"):
@@ -63,10 +64,10 @@ def _as_type(scores: Float, score_type: ScoreType) -> Scores:
 class Block:
     """Lists of similar length side by side, padded to one width."""
 
-    lists: Int
-    rows: Int
+    lists: Ints
+    rows: Ints
     """(n_lists, width) row numbers; past a list's end any number."""
-    lengths: Int
+    lengths: Ints
     """Items of each list, rising."""
 
     @property
@@ -75,7 +76,7 @@ class Block:
         return int(self.lengths[-1])
 
     @property
-    def inside(self) -> Flags:
+    def inside(self) -> Bools:
         """True where a cell holds an item of its list."""
         return np.arange(self.width) < self.lengths[:, None]
 
@@ -91,7 +92,7 @@ class Block:
         return negated
 
 
-def blocks(offsets: Int, lists: Int | None = None) -> Iterator[Block]:
+def blocks(offsets: Ints, lists: Ints | None = None) -> Iterator[Block]:
     """Cut lists into blocks of bounded size with little padding, shortest lists first."""
     lengths = np.diff(offsets)
     lists = np.arange(len(lengths)) if lists is None else lists
@@ -108,7 +109,7 @@ def blocks(offsets: Int, lists: Int | None = None) -> Iterator[Block]:
         begin = end
 
 
-def _sorted(scores: Scores, relevance: Float, offsets: Int) -> Standings:
+def _sorted(scores: Scores, relevance: Floats, offsets: Ints) -> Standings:
     flags = relevance != 0.0
     found = [_sorted_block(block, scores, flags) for block in blocks(offsets)]
     lists, rows, above, tied = (np.concatenate(parts) for parts in zip(*found, strict=True)) if found else _NOTHING
@@ -121,7 +122,7 @@ def _sorted(scores: Scores, relevance: Float, offsets: Int) -> Standings:
 _NOTHING = tuple(np.zeros(0, dtype=np.int64) for _ in range(4))
 
 
-def _sorted_block(block: Block, scores: Scores, flags: Flags) -> tuple[Int, Int, Int, Int]:
+def _sorted_block(block: Block, scores: Scores, flags: Bools) -> tuple[Ints, Ints, Ints, Ints]:
     height, width = len(block.lists), block.width
     falling = block.falling(scores)
     order = np.argsort(falling, axis=1)
@@ -145,7 +146,7 @@ def _sorted_block(block: Block, scores: Scores, flags: Flags) -> tuple[Int, Int,
     return block.lists[row_of_block], block.rows.ravel()[cells[at]], above, tied
 
 
-def _compiled(scores: Scores, relevance: Float, offsets: Int) -> Standings:
+def _compiled(scores: Scores, relevance: Floats, offsets: Ints) -> Standings:
     # Imported here: slatewise.metrics must not load numba before somebody asks for the compiled engine.
     from slatewise.core.executor import Executor
     from slatewise.metrics.kernels.standings import stand

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from slatewise.core.arrays import Floats
 from slatewise.metrics._hits import Hits
-from slatewise.metrics.conventions import Empty, Float, check_threshold
+from slatewise.metrics.conventions import Empty, check_threshold
 from slatewise.metrics.measure import Measure, need_retrieved, ratio
 
 
@@ -40,7 +41,7 @@ class AUC(Measure):
         """``"auc"``."""
         return "auc"
 
-    def of_hits(self, hits: Hits) -> Float:
+    def of_hits(self, hits: Hits) -> Floats:
         """One value per list."""
         hits = hits.relevant(self.threshold)
         need_retrieved("AUC", hits)

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.metrics._hits import Hits
-from slatewise.metrics.conventions import Float, Int, Norm, check_choice, check_cutoff, check_threshold
+from slatewise.metrics.conventions import Norm, check_choice, check_cutoff, check_threshold
 from slatewise.metrics.measure import Measure, ratio
 
 
@@ -54,7 +55,7 @@ class AP(Measure):
         """``"map@k"``."""
         return "map" if self.k is None else f"map@{self.k}"
 
-    def of_hits(self, hits: Hits) -> Float:
+    def of_hits(self, hits: Hits) -> Floats:
         """One value per list."""
         hits = hits.relevant(self.threshold)
         relevant = hits.count()
@@ -71,7 +72,7 @@ class AP(Measure):
         return self.with_empty(ratio(total, reach), relevant == 0)
 
 
-def _expected(hits: Hits, number: Int, leaders: Int, cut: int) -> Float:
+def _expected(hits: Hits, number: Ints, leaders: Ints, cut: int) -> Floats:
     """Sum of precisions, group by group: the formula above, one term a rank."""
     inside = np.diff(leaders, append=len(hits.lists))
     lists, above, size, before = hits.lists[leaders], hits.first[leaders], hits.size[leaders], number[leaders]

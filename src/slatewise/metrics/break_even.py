@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from slatewise.core.arrays import Floats
 from slatewise.metrics._hits import Hits
-from slatewise.metrics.conventions import Float, check_threshold
+from slatewise.metrics.conventions import check_threshold
 from slatewise.metrics.measure import Measure, ratio
 
 
@@ -37,7 +38,7 @@ class BreakEven(Measure):
         """``"bep"``."""
         return "bep"
 
-    def of_hits(self, hits: Hits) -> Float:
+    def of_hits(self, hits: Hits) -> Floats:
         """One value per list."""
         hits = hits.relevant(self.threshold)
         relevant = hits.count()

@@ -14,9 +14,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Float: TypeAlias = NDArray[np.float64]
-Int: TypeAlias = NDArray[np.int64]
-Flags: TypeAlias = NDArray[np.bool_]
+from slatewise.core.arrays import Floats
+
 Array: TypeAlias = NDArray[Any]
 
 Ties: TypeAlias = Literal["average", "input", "id", "worst", "best", "together"]
@@ -46,7 +45,7 @@ Norm: TypeAlias = Literal["relevant", "reachable"]
 ScoreType: TypeAlias = Literal["float64", "float32"]
 """The precision in which scores are compared: trec_eval and XGBoost see ties that float64 does not."""
 
-GAINS: dict[str, Callable[[Float], Float]] = {
+GAINS: dict[str, Callable[[Floats], Floats]] = {
     "exp2": lambda relevance: np.exp2(relevance) - 1.0,
     "linear": lambda relevance: relevance,
     "positive": lambda relevance: np.maximum(relevance, 0.0),
@@ -54,16 +53,16 @@ GAINS: dict[str, Callable[[Float], Float]] = {
 """What an item of relevance r is worth: ``2**r - 1``, ``r``, ``max(r, 0)``. All grow with r, so the ideal is a sort."""
 
 
-def _log2_discount(ranks: int) -> Float:
+def _log2_discount(ranks: int) -> Floats:
     return 1.0 / np.log2(np.arange(2.0, ranks + 2.0))
 
 
-def _letor_discount(ranks: int) -> Float:
+def _letor_discount(ranks: int) -> Floats:
     # log2(1) = 0 cannot divide: LETOR's script leaves the first rank undiscounted, and log2(2) = 1 the second.
     return 1.0 / np.log2(np.maximum(np.arange(1.0, ranks + 1.0), 2.0))
 
 
-DISCOUNTS: dict[str, Callable[[int], Float]] = {"log2": _log2_discount, "letor": _letor_discount}
+DISCOUNTS: dict[str, Callable[[int], Floats]] = {"log2": _log2_discount, "letor": _letor_discount}
 """The weight of rank 1, 2, ...: ``1/log2(rank + 1)``, or LETOR's 1, 1, then ``1/log2(rank)``."""
 EMPTY: dict[object, float] = {0: 0.0, 1: 1.0, "skip": float("nan")}
 
@@ -79,7 +78,7 @@ class Labels:
     signs: bool = False
     """Whether -1 may stand for 0 throughout."""
 
-    def check(self, relevance: Float) -> None:
+    def check(self, relevance: Floats) -> None:
         """Raise ValueError that names the first value outside."""
         seen = relevance
         if self.signs and relevance.min(initial=0.0) < 0:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Bools, Floats, Ints
 from slatewise.metrics._input import Scored, read_lists
 from slatewise.metrics._runs import Missing, QrelsInput, RunInput, continued, read_run
 from slatewise.metrics._standings import Engine
-from slatewise.metrics.conventions import Array, Flags, Float, Int
+from slatewise.metrics.conventions import Array
 from slatewise.metrics.measure import Measure, list_values, mean
 from slatewise.metrics.presets import parse
 
@@ -50,7 +51,7 @@ class PerQuery:
     """One value per query and measure: ``values[name][i]`` belongs to query ``qid[i]``."""
 
     qid: Array
-    values: dict[str, Float]
+    values: dict[str, Floats]
 
 
 def evaluate_run(
@@ -116,11 +117,11 @@ def evaluate_queries(
 class Ends:
     """Where the lists of a run end, and what lies behind that."""
 
-    lengths: Int
+    lengths: Ints
     """Documents of each list; 0 where a query has none."""
-    n_missing: Int
+    n_missing: Ints
     """Relevant documents that each list lacks."""
-    too_early: dict[str, Flags]
+    too_early: dict[str, Bools]
     """By measure, the lists that would get another value if what they lack came right after their ends."""
 
 

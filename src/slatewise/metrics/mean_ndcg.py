@@ -7,17 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from slatewise.core.arrays import Floats
 from slatewise.metrics._hits import NEVER, Hits
-from slatewise.metrics.conventions import (
-    DISCOUNTS,
-    GAINS,
-    Discount,
-    Float,
-    Gain,
-    LabelName,
-    Labels,
-    check_choice,
-)
+from slatewise.metrics.conventions import DISCOUNTS, GAINS, Discount, Gain, LabelName, Labels, check_choice
 from slatewise.metrics.measure import Measure
 
 
@@ -56,7 +48,7 @@ class MeanNDCG(Measure):
         """``"mean_ndcg"``."""
         return "mean_ndcg"
 
-    def of_hits(self, hits: Hits) -> Float:
+    def of_hits(self, hits: Hits) -> Floats:
         """One value per list."""
         n_ranks = hits.judged()
         discount = DISCOUNTS[self.discount](int(n_ranks.max(initial=0)))

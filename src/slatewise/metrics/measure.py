@@ -10,23 +10,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Bools, Floats, Ints
 from slatewise.metrics._hits import NEVER, TIES, Hits, make_hits
 from slatewise.metrics._input import Scored, read_lists
 from slatewise.metrics._standings import Engine, standings
-from slatewise.metrics.conventions import (
-    EMPTY,
-    LABELS,
-    Array,
-    Empty,
-    Flags,
-    Float,
-    Int,
-    LabelName,
-    Labels,
-    ScoreType,
-    Ties,
-    check_choice,
-)
+from slatewise.metrics.conventions import EMPTY, LABELS, Array, Empty, LabelName, Labels, ScoreType, Ties, check_choice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +54,7 @@ class Measure(ABC):
         """Short name such as ``"ndcg@10"``."""
 
     @abstractmethod
-    def of_hits(self, hits: Hits) -> Float:
+    def of_hits(self, hits: Hits) -> Floats:
         """One value per list."""
 
     def per_list(
@@ -78,7 +66,7 @@ class Measure(ABC):
         *,
         group: ArrayLike | None = None,
         engine: Engine = "auto",
-    ) -> Float:
+    ) -> Floats:
         """Measure every list.
 
         Parameters
@@ -101,7 +89,7 @@ class Measure(ABC):
         """
         return list_values([self], read_lists(relevance, scores, qid, ids, group), engine)[0]
 
-    def of_lists(self, relevance: Float, scores: Float, offsets: Int) -> Float:
+    def of_lists(self, relevance: Floats, scores: Floats, offsets: Ints) -> Floats:
         """Measure lists that were checked and gathered before: list l owns the rows ``offsets[l]:offsets[l + 1]``."""
         return list_values([self], Scored(scores, relevance, offsets), "auto")[0]
 
@@ -118,12 +106,12 @@ class Measure(ABC):
         """Return the mean over lists; parameters as in :meth:`per_list`."""
         return mean(self.per_list(relevance, scores, qid, ids, group=group, engine=engine))
 
-    def with_empty(self, values: Float, empty: Flags) -> Float:
+    def with_empty(self, values: Floats, empty: Bools) -> Floats:
         """Put in what the empty lists count."""
         return np.where(empty, EMPTY[self.empty], values)
 
 
-def ratio(numerator: Float, denominator: Array) -> Float:
+def ratio(numerator: Floats, denominator: Array) -> Floats:
     """Divide, with 0 where nothing divides."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
 
@@ -134,13 +122,13 @@ def need_retrieved(measure: str, hits: Hits) -> None:
         raise ValueError(f"run: {measure} is not defined, because a relevant item was not retrieved and has no rank")
 
 
-def list_values(measures: Sequence[Measure], scored: Scored, engine: Engine) -> list[Float]:
+def list_values(measures: Sequence[Measure], scored: Scored, engine: Engine) -> list[Floats]:
     """Measure every list by several measures; scores are compared once, each tie rule applied once."""
     types: set[ScoreType] = {measure.score_type for measure in measures}
     standing = {kind: standings(scored, kind, engine) for kind in types}
     rules = {(measure.score_type, measure.ties) for measure in measures}
     hits = {(kind, ties): make_hits(standing[kind], scored, TIES[ties]) for kind, ties in rules}
-    values: list[Float] = []
+    values: list[Floats] = []
     for measure in measures:
         labels = measure.labels if isinstance(measure.labels, Labels) else LABELS[measure.labels]
         labels.check(scored.relevance)
@@ -150,7 +138,7 @@ def list_values(measures: Sequence[Measure], scored: Scored, engine: Engine) -> 
     return values
 
 
-def mean(values: Float) -> float:
+def mean(values: Floats) -> float:
     """Average over the lists that count; NaN where none does."""
     counted = values[~np.isnan(values)]
     return float(np.mean(counted)) if len(counted) else float("nan")

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.metrics._hits import Hits
 from slatewise.metrics.conventions import (
     DISCOUNTS,
     GAINS,
     Discount,
-    Float,
     Gain,
-    Int,
     LabelName,
     Labels,
     ShortNDCG,
@@ -71,7 +70,7 @@ class NDCG(Measure):
         """``"ndcg@k"``."""
         return "ndcg" if self.k is None else f"ndcg@{self.k}"
 
-    def of_hits(self, hits: Hits) -> Float:
+    def of_hits(self, hits: Hits) -> Floats:
         """One value per list."""
         if np.any(hits.lengths < self.at_least):
             shortest = int(hits.lengths.min())
@@ -94,7 +93,7 @@ class NDCG(Measure):
         return self.with_empty(values, best <= 0)
 
 
-def _expected_discount(hits: Hits, table: Float) -> Float:
+def _expected_discount(hits: Hits, table: Floats) -> Floats:
     """Mean of the discount over the ranks a hit may take; the table ends with the 0 of all ranks past k."""
     cut = len(table) - 1
     begin = np.minimum(hits.first, cut)
@@ -105,7 +104,7 @@ def _expected_discount(hits: Hits, table: Float) -> Float:
     return np.where(hits.size == 1, table[begin], mean)
 
 
-def _ideal(hits: Hits, judged: Int) -> tuple[Float, Int]:
+def _ideal(hits: Hits, judged: Ints) -> tuple[Floats, Ints]:
     """Relevance by falling value inside each list, and the rank of each: negative ones stand at the list's end."""
     values, grade = np.unique(hits.relevance, return_inverse=True)
     relevance = hits.relevance

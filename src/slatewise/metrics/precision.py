@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from slatewise.core.arrays import Floats
 from slatewise.metrics._hits import Hits
-from slatewise.metrics.conventions import Float, Short, check_choice, check_cutoff, check_threshold
+from slatewise.metrics.conventions import Short, check_choice, check_cutoff, check_threshold
 from slatewise.metrics.measure import Measure, ratio
 
 
@@ -47,7 +48,7 @@ class Precision(Measure):
         """``"p@k"``."""
         return "p" if self.k is None else f"p@{self.k}"
 
-    def of_hits(self, hits: Hits) -> Float:
+    def of_hits(self, hits: Hits) -> Floats:
         """One value per list."""
         hits = hits.relevant(self.threshold)
         ranks = hits.lengths if self.k is None else np.full(len(hits.lengths), self.k)

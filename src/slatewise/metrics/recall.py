@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from slatewise.core.arrays import Floats
 from slatewise.metrics._hits import Hits
-from slatewise.metrics.conventions import Float, check_cutoff, check_threshold
+from slatewise.metrics.conventions import check_cutoff, check_threshold
 from slatewise.metrics.measure import Measure, ratio
 
 
@@ -41,7 +42,7 @@ class Recall(Measure):
         """``"recall@k"``."""
         return "recall" if self.k is None else f"recall@{self.k}"
 
-    def of_hits(self, hits: Hits) -> Float:
+    def of_hits(self, hits: Hits) -> Floats:
         """One value per list."""
         hits = hits.relevant(self.threshold)
         relevant = hits.count()

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from slatewise.core.arrays import Floats
 from slatewise.metrics._hits import Hits
-from slatewise.metrics.conventions import Float, check_cutoff, check_threshold
+from slatewise.metrics.conventions import check_cutoff, check_threshold
 from slatewise.metrics.measure import Measure
 
 
@@ -45,7 +46,7 @@ class RR(Measure):
         """``"mrr@k"``."""
         return "mrr" if self.k is None else f"mrr@{self.k}"
 
-    def of_hits(self, hits: Hits) -> Float:
+    def of_hits(self, hits: Hits) -> Floats:
         """One value per list."""
         hits = hits.relevant(self.threshold)
         count = hits.count()

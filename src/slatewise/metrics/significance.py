@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Floats
 from slatewise.core.checks import real_numbers, require_in_range
-from slatewise.metrics.conventions import Float
 
 _BLOCK_VALUES = 1 << 20
 _MOST_ENUMERATED = 16
@@ -137,7 +137,7 @@ def _check_count(n: int) -> None:
         raise ValueError(f"n: expected a whole number >= 1, found {n!r}")
 
 
-def _differences(a: ArrayLike, b: ArrayLike) -> Float:
+def _differences(a: ArrayLike, b: ArrayLike) -> Floats:
     left, right = real_numbers("a", a), real_numbers("b", b)
     if left.ndim != 1 or left.shape != right.shape:
         raise ValueError(

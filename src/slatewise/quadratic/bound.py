@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from slatewise.core.arrays import Floats
 from slatewise.core.assignment import best_assignment
-from slatewise.quadratic.form import Float, QuadraticForm
+from slatewise.quadratic.form import QuadraticForm
 
 
 def upper_bound(form: QuadraticForm) -> float:
@@ -23,13 +24,13 @@ def upper_bound(form: QuadraticForm) -> float:
     return min(by_rows, by_columns)
 
 
-def _best(linear: Float, item_pairs: Float, position_pairs: Float) -> float:
+def _best(linear: Floats, item_pairs: Floats, position_pairs: Floats) -> float:
     most = linear + _sorted_rows(item_pairs) @ _sorted_rows(position_pairs).T
     order = best_assignment(most)
     return float(most[order, np.arange(len(order))].sum())
 
 
-def _sorted_rows(matrix: Float) -> Float:
+def _sorted_rows(matrix: Floats) -> Floats:
     """Leave the diagonal out of each row and sort the rest."""
     n = len(matrix)
     rest = matrix[~np.eye(n, dtype=np.bool_)].reshape(n, n - 1)

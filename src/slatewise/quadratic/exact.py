@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slatewise.quadratic.form import Float, Int, QuadraticForm
+from slatewise.core.arrays import Floats, Ints
+from slatewise.quadratic.form import QuadraticForm
 from slatewise.quadratic.kernels.exact import best_of_all_rankings, best_of_all_subsets, subset_sums
 
 MOST_ENUMERATED = 10
@@ -23,11 +24,11 @@ MOST_IN_SUBSETS = 25
 class LaterWeights(NamedTuple):
     """What a pair counts by its later position p: D[p, q] and D[q, p] for every q < p."""
 
-    after: Float
-    before: Float
+    after: Floats
+    before: Floats
 
 
-def later_weights(position_pairs: Float) -> LaterWeights | None:
+def later_weights(position_pairs: Floats) -> LaterWeights | None:
     """Return the weights, or None where D does not depend on the later position only."""
     after, before = position_pairs[:, 0].copy(), position_pairs[0].copy()
     n = len(after)
@@ -36,7 +37,7 @@ def later_weights(position_pairs: Float) -> LaterWeights | None:
     return LaterWeights(after, before) if same else None
 
 
-def by_enumeration(form: QuadraticForm) -> Int:
+def by_enumeration(form: QuadraticForm) -> Ints:
     """Return the best ranking of at most ``MOST_ENUMERATED`` items."""
     if form.n > MOST_ENUMERATED:
         raise ValueError(f"method: 'enumeration' expects at most {MOST_ENUMERATED} items, found {form.n}")
@@ -45,7 +46,7 @@ def by_enumeration(form: QuadraticForm) -> Int:
     return order
 
 
-def by_subsets(form: QuadraticForm) -> Int:
+def by_subsets(form: QuadraticForm) -> Ints:
     """Return the best ranking where D depends on the later position only."""
     if form.n > MOST_IN_SUBSETS:
         raise ValueError(f"method: 'subsets' expects at most {MOST_IN_SUBSETS} items, found {form.n}")
@@ -59,7 +60,7 @@ def by_subsets(form: QuadraticForm) -> Int:
     return order
 
 
-def _sums(item_pairs: Float, items: slice) -> Float:
+def _sums(item_pairs: Floats, items: slice) -> Floats:
     rows, columns = np.ascontiguousarray(item_pairs[:, items]), np.ascontiguousarray(item_pairs.T[:, items])
     sums = np.empty((1 << rows.shape[1], len(rows), 2))
     subset_sums(rows, columns, sums)

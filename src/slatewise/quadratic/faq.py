@@ -13,13 +13,14 @@ import time
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.assignment import best_assignment
-from slatewise.quadratic.form import Float, Int, QuadraticForm
+from slatewise.quadratic.form import QuadraticForm
 
 _MOST_STARTS, _MOST_STEPS, _SINKHORN_ROUNDS = 10, 30, 10
 
 
-def best_of_starts(form: QuadraticForm, rng: np.random.Generator, enough: float, deadline: float) -> Int:
+def best_of_starts(form: QuadraticForm, rng: np.random.Generator, enough: float, deadline: float) -> Ints:
     """Run from the centre and from random matrices, until the score is ``enough`` or the clock passes the deadline."""
     # An assignment costs N^3 and more, so long lists have to do with fewer starts, and then with fewer steps.
     starts = max(1, min(_MOST_STARTS, 2_000_000 // form.n**3))
@@ -32,7 +33,7 @@ def best_of_starts(form: QuadraticForm, rng: np.random.Generator, enough: float,
     return best
 
 
-def by_frank_wolfe(form: QuadraticForm, start: Float, steps: int, deadline: float) -> Int:
+def by_frank_wolfe(form: QuadraticForm, start: Floats, steps: int, deadline: float) -> Ints:
     """Return the ranking that a run from one doubly stochastic matrix ends in."""
     matrix, tolerance = start, form.rounding()
     for _ in range(steps):
@@ -49,12 +50,12 @@ def by_frank_wolfe(form: QuadraticForm, start: Float, steps: int, deadline: floa
     return best_assignment(matrix)
 
 
-def centre(n: int) -> Float:
+def centre(n: int) -> Floats:
     """Return the matrix that prefers no ranking."""
     return np.full((n, n), 1.0 / n)
 
 
-def random_start(n: int, rng: np.random.Generator) -> Float:
+def random_start(n: int, rng: np.random.Generator) -> Floats:
     """Return a point half-way between the centre and a random, nearly doubly stochastic matrix."""
     matrix = rng.random((n, n))
     for _ in range(_SINKHORN_ROUNDS):
@@ -63,7 +64,7 @@ def random_start(n: int, rng: np.random.Generator) -> Float:
     return (matrix + 1.0 / n) / 2.0
 
 
-def _permutation_matrix(order: Int) -> Float:
+def _permutation_matrix(order: Ints) -> Floats:
     matrix = np.zeros((len(order), len(order)))
     matrix[order, np.arange(len(order))] = 1.0
     return matrix

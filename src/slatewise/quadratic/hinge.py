@@ -20,17 +20,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.quadratic.form import QuadraticForm
 from slatewise.quadratic.ranking import Method, quadratic_ranking
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 
 class Corners(NamedTuple):

@@ -18,12 +18,13 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import bounded
 from slatewise.core.executor import one_blas_thread
 from slatewise.quadratic.bound import upper_bound
 from slatewise.quadratic.exact import by_enumeration, by_subsets, later_weights
 from slatewise.quadratic.faq import best_of_starts
-from slatewise.quadratic.form import Float, Int, QuadraticForm
+from slatewise.quadratic.form import QuadraticForm
 from slatewise.quadratic.tabu import by_tabu, default_steps
 
 Method: TypeAlias = Literal["auto", "enumeration", "subsets", "faq", "tabu"]
@@ -35,7 +36,7 @@ _AUTO_ENUMERATED, _AUTO_SUBSETS = 8, 22
 class QuadraticRanking:
     """A ranking, its score, and how much higher any ranking could score."""
 
-    order: Int
+    order: Ints
     """``order[r]`` is the item at rank r."""
     score: float
     upper_bound: float
@@ -117,7 +118,7 @@ def _form(s: ArrayLike, c: ArrayLike, F: ArrayLike, D: ArrayLike, linear: ArrayL
     return QuadraticForm.of(unary, _checked("F", F, (n, n)), _checked("D", D, (n, n)))
 
 
-def _checked(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Float:
+def _checked(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
     array = bounded(name, values)
     if array.shape != shape:
         raise ValueError(f"{name}: expected shape {shape} for {shape[0]} items, found {array.shape}")
@@ -171,12 +172,12 @@ class _Goal:
         bound = upper_bound(form)
         return cls(bound, bound - form.rounding())
 
-    def result(self, form: QuadraticForm, order: Int, method: str) -> QuadraticRanking:
+    def result(self, form: QuadraticForm, order: Ints, method: str) -> QuadraticRanking:
         score = form.score(order)
         return QuadraticRanking(order, score, score if score >= self.enough else self.bound, method)
 
 
-def _exact(form: QuadraticForm, order: Int, method: str) -> QuadraticRanking:
+def _exact(form: QuadraticForm, order: Ints, method: str) -> QuadraticRanking:
     score = form.score(order)
     return QuadraticRanking(order, score, score, method)
 

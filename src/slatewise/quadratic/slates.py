@@ -27,13 +27,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import bounded, whole_number
 from slatewise.core.executor import Executor, one_blas_thread
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 _VALUES_PER_BLOCK = 1 << 21
 """Scores in memory at once, per thread."""

@@ -9,8 +9,9 @@ import time
 
 import numpy as np
 
+from slatewise.core.arrays import Ints
 from slatewise.core.assignment import inverse
-from slatewise.quadratic.form import Int, QuadraticForm
+from slatewise.quadratic.form import QuadraticForm
 from slatewise.quadratic.kernels.tabu import Problem, Rules, Walk, search
 
 _SLICE_WORK = 50_000_000
@@ -23,8 +24,8 @@ def default_steps(n: int) -> int:
 
 
 def by_tabu(
-    form: QuadraticForm, start: Int, rng: np.random.Generator, enough: float, steps: float, deadline: float
-) -> Int:
+    form: QuadraticForm, start: Ints, rng: np.random.Generator, enough: float, steps: float, deadline: float
+) -> Ints:
     """Improve a ranking until its score is ``enough``, the steps are spent, or the clock passes the deadline."""
     n = form.n
     problem, rules = _problem(form), Rules(8 * n, 2 * n * n, form.rounding())
@@ -60,7 +61,7 @@ def _problem(form: QuadraticForm) -> Problem:
     return Problem(items, items_t, items + items_t, positions, positions_t)
 
 
-def _walk(form: QuadraticForm, order: Int, rng: np.random.Generator) -> Walk:
+def _walk(form: QuadraticForm, order: Ints, rng: np.random.Generator) -> Walk:
     n, place = form.n, inverse(order)
     gradient = np.ascontiguousarray(form.gradient_at(place)[:, place])
     placed = form.position_pairs[np.ix_(place, place)]
@@ -79,7 +80,7 @@ def _walk(form: QuadraticForm, order: Int, rng: np.random.Generator) -> Walk:
     )
 
 
-def _moved(order: Int, count: int, rng: np.random.Generator) -> Int:
+def _moved(order: Ints, count: int, rng: np.random.Generator) -> Ints:
     """Send ``count`` random items round in a circle."""
     ranks = rng.permutation(len(order))[:count]
     moved = order.copy()

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
-from slatewise.recommend.ids import Ints
-
-Floats: TypeAlias = NDArray[np.float64]
+from slatewise.core.arrays import Floats, Ints
 
 GAIN_DEPTH = 20
 PAIRS_AT_ONCE = 8192

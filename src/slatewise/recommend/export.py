@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Singles
 from slatewise.core.executor import Executor
 from slatewise.core.files import atomic_path
-
-Singles: TypeAlias = NDArray[np.float32]
 
 
 def equally_long(items: Singles) -> Singles:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Ints
 from slatewise.core.groups import spans
 from slatewise.core.ids import Ids
 from slatewise.core.rules import is_whole
 from slatewise.core.sparse import sparse_rows
 from slatewise.data.session_forms import flat_lists
-from slatewise.recommend.ids import Ints, Unknown, number_ids
+from slatewise.recommend.ids import Unknown, number_ids
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

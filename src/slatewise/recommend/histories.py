@@ -23,11 +23,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Ints
 from slatewise.core.ids import Ids, check_ids
 from slatewise.core.sparse import sparse_rows
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.data.session_forms import flat_lists, is_frame
-from slatewise.recommend.ids import Ints, Unknown, number_ids
+from slatewise.recommend.ids import Unknown, number_ids
 
 NEARLY_ALL = 0.95
 """Share of sorted sessions from which order seems to carry no information."""

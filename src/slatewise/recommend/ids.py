@@ -7,11 +7,10 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Ints
 from slatewise.core.ids import Ids, check_ids
 
-Ints: TypeAlias = NDArray[np.int64]
 Unknown: TypeAlias = Literal["error", "ignore"]
 """What becomes of ids that fit never saw."""
 

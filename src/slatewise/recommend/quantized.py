@@ -7,14 +7,11 @@ A product of one query with all items waits for memory, not for sums. What comes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.recommend.ids import Ints
-
-Singles: TypeAlias = NDArray[np.float32]
+from slatewise.core.arrays import Ints, Singles
 
 TILE = 256
 """Items whose bounds are computed together: their sums, and the column that is added, stay in the nearest cache."""

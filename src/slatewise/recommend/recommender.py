@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core import rules
+from slatewise.core.arrays import Ints
 from slatewise.core.declarations import learned
 from slatewise.core.executor import Executor
 from slatewise.core.ids import Ids
@@ -18,7 +19,7 @@ from slatewise.estimators.base import Estimator
 from slatewise.estimators.sklearn import check_is_fitted
 from slatewise.recommend.evaluation import recall_of
 from slatewise.recommend.filters import check_depths, check_k, check_lengths
-from slatewise.recommend.ids import Ints, Unknown, number_ids
+from slatewise.recommend.ids import Unknown, number_ids
 
 if TYPE_CHECKING:
     from slatewise.recommend.filters import ItemFilter, Seen

@@ -7,17 +7,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from slatewise.core import rules
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.declarations import JOBS_TEXT, learned, param
 from slatewise.core.executor import Executor
 from slatewise.data.records import Sessions
-from slatewise.factors.tables import Ints
 from slatewise.recommend.histories import NumberedSessions, SessionQueries
 from slatewise.sessions.blend_model import N_KNOTS, BlendModel, likely_blend, not_learnt
 from slatewise.sessions.cooccurrence import SessionCooccurrence
 from slatewise.sessions.cross_fit import some_sessions
 from slatewise.sessions.estimator import SessionModel, fit_numbered, scorer_of, with_further
 from slatewise.sessions.neighbors import SessionNeighbors
-from slatewise.sessions.sparse_scores import Floats, SparseScorer
+from slatewise.sessions.sparse_scores import SparseScorer
 
 HELD_OUT, MOST_QUERIES, FEWEST_QUERIES = 0.1, 20_000, 20
 """Share of the sessions, the last ones, that the mixture is learnt from, and how many of their beginnings."""

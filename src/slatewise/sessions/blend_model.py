@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import fmin_l_bfgs_b
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.executor import Executor
-from slatewise.factors.tables import Ints
 from slatewise.recommend.histories import SessionQueries
 from slatewise.sessions.cross_fit import levels_of_block
-from slatewise.sessions.sparse_scores import Floats, SparseScorer, blocks
+from slatewise.sessions.sparse_scores import SparseScorer, blocks
 
 if TYPE_CHECKING:
     from slatewise.recommend.kernels.sparse_scores import Popularity, SparseScores

@@ -8,15 +8,15 @@ from typing import Literal
 import numpy as np
 
 from slatewise.core import rules
+from slatewise.core.arrays import Floats, Ints, Shorts
 from slatewise.core.declarations import JOBS_TEXT, learned, param
 from slatewise.core.executor import Executor
-from slatewise.factors.tables import Ints
 from slatewise.recommend.evaluation import gains_of
 from slatewise.recommend.histories import NumberedSessions
 from slatewise.sessions.estimator import DECAY, WINDOW, SessionModel
 from slatewise.sessions.neighbors import LAST_TEXT, REPEAT_TEXT
-from slatewise.sessions.pair_counts import CountModel, CountSettings, PairCounts, Short
-from slatewise.sessions.sparse_scores import Floats, places_of
+from slatewise.sessions.pair_counts import CountModel, CountSettings, PairCounts
+from slatewise.sessions.sparse_scores import places_of
 from slatewise.sessions.tuning import choose, hold_out
 
 STARTS: Mapping[str, float] = {
@@ -88,7 +88,7 @@ class SessionCooccurrence(SessionModel):
     n_jobs: int | None = param(rules.JOBS, JOBS_TEXT, default=None, saved=False)
 
     pair_offsets_: Ints = learned(rules.whole_array(1), "Where the pairs of each item begin in ``pair_items_``.")
-    pair_items_: Short = learned(
+    pair_items_: Shorts = learned(
         rules.whole_array(1, "int32"), "The other items of the pairs of each item.", shape=("p",)
     )
     forward_: Floats = learned(rules.COUNTS, "Counts of items after each item.", shape=("p",))

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Ints
 from slatewise.core.executor import Executor
 from slatewise.core.groups import spans
 from slatewise.factors.base_levels import Levels
-from slatewise.factors.tables import Ints
 from slatewise.factors.training import Validation
 from slatewise.recommend.histories import NumberedSessions, SessionQueries
 from slatewise.sessions.estimator import SessionModel, scorer_of

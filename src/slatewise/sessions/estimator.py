@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core import rules
+from slatewise.core.arrays import Ints
 from slatewise.core.declarations import params_of
 from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.core.ids import Ids
@@ -18,7 +19,7 @@ from slatewise.data.records import Prefixes, Sessions
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.filters import ItemFilter, check_filters
 from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions, warn_of_sorted
-from slatewise.recommend.ids import Ints, Unknown, joined_ids
+from slatewise.recommend.ids import Unknown, joined_ids
 from slatewise.recommend.recommender import Filters, Recommender
 from slatewise.sessions.sparse_scores import SparseScorer, best_items, item_scores
 

@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from slatewise.factors.tables import Ints
+from slatewise.core.arrays import Floats, Ints, Shorts
 from slatewise.recommend.histories import SessionQueries
-from slatewise.sessions.sparse_scores import Floats, by_popularity, decay_powers
+from slatewise.sessions.sparse_scores import by_popularity, decay_powers
 
 if TYPE_CHECKING:
     from slatewise.recommend.kernels.neighbors import Asked, Neighbours, SessionIndex
     from slatewise.recommend.kernels.sparse_scores import Popularity, SparseScores
-
-Short = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ class NeighbourSettings:
 class SessionSets:
     """The items of each session, once each, in the order in which they were there last."""
 
-    items: Short
+    items: Shorts
     offsets: Ints
 
     @classmethod

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from slatewise.core import rules
+from slatewise.core.arrays import Floats, Ints, Shorts
 from slatewise.core.declarations import JOBS_TEXT, learned, param
 from slatewise.core.executor import Executor
-from slatewise.factors.tables import Ints
 from slatewise.recommend.evaluation import gains_of
 from slatewise.recommend.histories import NumberedSessions
 from slatewise.sessions.estimator import DECAY, WINDOW, SessionModel
-from slatewise.sessions.neighbor_model import NeighbourModel, NeighbourSettings, SessionSets, Short
-from slatewise.sessions.sparse_scores import Floats, blocks
+from slatewise.sessions.neighbor_model import NeighbourModel, NeighbourSettings, SessionSets
+from slatewise.sessions.sparse_scores import blocks
 from slatewise.sessions.tuning import HeldOut, choose, hold_out
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class SessionNeighbors(SessionModel):
     window: int = param(WINDOW, "The number of items of the query that count, the last ones.", default=20)
     n_jobs: int | None = param(rules.JOBS, JOBS_TEXT, default=None, saved=False)
 
-    session_items_: Short = learned(
+    session_items_: Shorts = learned(
         rules.whole_array(1, "int32"),
         "The different items of each session, as positions in ``item_ids_``, in the order of their last occurrences.",
     )

@@ -6,19 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints, Shorts
 from slatewise.core.checks import cut_points
 from slatewise.core.executor import Executor
-from slatewise.factors.tables import Ints
 from slatewise.recommend.histories import NumberedSessions, SessionQueries
-from slatewise.sessions.sparse_scores import Floats, by_popularity, decay_powers
+from slatewise.sessions.sparse_scores import by_popularity, decay_powers
 
 if TYPE_CHECKING:
     from slatewise.recommend.kernels.sparse_scores import Popularity, SparseScores
     from slatewise.sessions.kernels.pair_counts import CountRows, Events, RateRows
 
-Short = NDArray[np.int32]
 BINARY_PLACES = 1 << 20
 """Weights are whole multiples of its inverse: sums are exact up to billions of pairs."""
 PAIRS_PER_BLOCK = 1 << 20
@@ -43,7 +41,7 @@ class PairCounts:
     """Row i: items near i (also i itself), those after it (forward) and before (backward); and how popular all are."""
 
     offsets: Ints
-    items: Short
+    items: Shorts
     forward: Floats
     backward: Floats
     n_with: Ints

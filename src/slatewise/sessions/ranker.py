@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core import rules
+from slatewise.core.arrays import Singles
 from slatewise.core.declarations import JOBS_TEXT, Settings, expanded, learned, param, resolved, seed_text, settings
 from slatewise.core.executor import Executor
 from slatewise.core.rankings import Rankings
@@ -41,7 +42,7 @@ from slatewise.factors.settings import (
     Warp,
 )
 from slatewise.factors.staged import explained
-from slatewise.factors.tables import Singles, Table, padded
+from slatewise.factors.tables import Table, padded
 from slatewise.factors.validation import hold_out_owners
 from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
 from slatewise.persistence.file import ModelCard, ModelState

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.executor import Executor
-from slatewise.factors.tables import Ints
 from slatewise.recommend.filters import ItemFilter
 from slatewise.recommend.histories import SessionQueries
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from slatewise.recommend.kernels.sparse_scores import ItemSets, Popularity, SparseScores
 
-Floats = NDArray[np.float64]
 
 QUERIES_PER_BLOCK = 256
 FAINTEST = 1e-150

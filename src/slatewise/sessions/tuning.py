@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.data.records import Sessions
-from slatewise.factors.tables import Ints
 from slatewise.recommend.histories import NumberedSessions, SessionQueries
-from slatewise.sessions.sparse_scores import Floats
 
 SHARE, MOST_QUERIES, FEWEST_QUERIES = 0.05, 3000, 20
 ROUNDS = 2

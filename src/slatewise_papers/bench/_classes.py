@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from slatewise.core.arrays import Floats, Ints
 
 
 def classes_in_noise(n_rows: int, n_features: int, n_classes: int = 10, seed: int = 0) -> tuple[Floats, Ints]:

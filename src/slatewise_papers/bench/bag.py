@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from slatewise import LatentRanker, SessionRanker, datasets
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.executor import Executor, one_blas_thread
 from slatewise.data.records import Sessions
 from slatewise.datasets.records import SessionSet
@@ -33,7 +34,7 @@ from slatewise.factors.queries import BagQueries, IdQueries
 from slatewise.factors.rank_weights import rank_weights
 from slatewise.factors.settings import Factors as FactorSettings
 from slatewise.factors.stages import Shape
-from slatewise.factors.tables import Ints, Singles, aligned_zeros, padded
+from slatewise.factors.tables import aligned_zeros, padded
 from slatewise.sessions.blend import SessionBlend
 from slatewise_papers.bench._table import Row, Table, installed
 

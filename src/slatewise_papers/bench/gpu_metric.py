@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.core.devices import require_gpu
 from slatewise.core.executor import Executor, one_blas_thread
 from slatewise.metric_learning.cone import Psd
@@ -30,7 +31,6 @@ from slatewise_papers.bench._classes import classes_in_noise
 from slatewise_papers.bench._gpu import seconds
 from slatewise_papers.bench._table import Row
 
-Floats = NDArray[np.float64]
 _MOST_SECONDS, _C, _GAP = 60.0, 10.0, 0.01
 
 

@@ -21,6 +21,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from slatewise.core.arrays import Ints
 from slatewise.core.executor import Executor
 from slatewise.factors.averaging import EpochMean
 from slatewise.factors.blocked import BlockedEngine
@@ -33,7 +34,6 @@ from slatewise.factors.pairs import TrainingPairs
 from slatewise.factors.rank_weights import rank_weights
 from slatewise.factors.recall import recall_at
 from slatewise.factors.stages import PLAIN_EPOCHS, Shape
-from slatewise.factors.tables import Ints
 from slatewise.factors.tables import Table as Rows
 from slatewise_papers.bench._gpu import peak
 from slatewise_papers.bench._gpu import seconds as seconds_of

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from slatewise.core.arrays import Bytes, Floats
 from slatewise.core.executor import one_blas_thread
 from slatewise.cstar.ranker import CStarRanker
 from slatewise.datasets import make_interacting_lists
@@ -27,8 +28,6 @@ from slatewise_papers.bench._table import Row, Table
 from slatewise_papers.cstar_likelihood import LikelihoodGivenK
 from slatewise_papers.cstar_scores import Logistic
 
-Floats: TypeAlias = NDArray[np.float64]
-Known: TypeAlias = NDArray[np.int8]
 N_CORE, N_ANSWERS = 8, 20
 _TOPICS, _WORDS = 50, 50
 
@@ -51,7 +50,7 @@ def run(quick: bool = False) -> Table:
 class _Question(NamedTuple):
     scores: Floats
     """(1, labels)"""
-    known: Known
+    known: Bytes
 
 
 def _questions(n_labels: int, times: int) -> list[Row]:
@@ -102,7 +101,7 @@ def _question(rng: np.random.Generator, n_labels: int) -> _Question:
     return _Question(rng.normal(-3.0, 2.0, (1, n_labels)), known)
 
 
-def plain_log_odds(s: Floats, pair: Floats, core: NDArray[np.int64], known: Known) -> Floats:
+def plain_log_odds(s: Floats, pair: Floats, core: NDArray[np.int64], known: Bytes) -> Floats:
     """Return the log-odds of each label of one row by arrays of core settings times labels."""
     n_core = len(core)
     settings = ((np.arange(1 << n_core)[:, None] >> np.arange(n_core)) & 1).astype(np.float64)
@@ -160,11 +159,11 @@ def _training(n_rows: int) -> list[Row]:
     return [Row(what, ours[0], peer, theirs[0], bar=bar), Row(f"{what}, CPU", ours[1], peer, theirs[1], bar=bar)]
 
 
-def _by_default(X: Floats, Y: Known) -> None:
+def _by_default(X: Floats, Y: Bytes) -> None:
     CStarRanker(random_state=0, n_jobs=1).fit(X, Y)
 
 
-def _pretrained(X: Floats, Y: Known) -> None:
+def _pretrained(X: Floats, Y: Bytes) -> None:
     """The configuration that used to win, and that needs the number of labels."""
     with one_blas_thread():
         base = Logistic().cross_fit(X, Y.astype(np.float64), X[:1])

@@ -14,10 +14,10 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slatewise import datasets
 from slatewise.core import executor
+from slatewise.core.arrays import Floats, Ints
 from slatewise.datasets import DatasetNotFound
 from slatewise.datasets.records import LabelledSet
 from slatewise.metric_learning.cone import Psd
@@ -28,8 +28,6 @@ from slatewise.metric_learning.relevance import SameClass
 from slatewise_papers.bench._classes import classes_in_noise
 from slatewise_papers.bench._table import Row, Table, best_seconds
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _BLOCK_ROWS = 128
 _LARGE = """
 import resource, sys, time

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise import metrics
+from slatewise.core.arrays import Floats
 from slatewise.metrics._standings import Engine
-from slatewise.metrics.conventions import Float
 from slatewise_papers.bench._table import Row, Table, best_seconds, installed
 
-Pair: TypeAlias = tuple[NDArray[np.int64], Float]
+Pair: TypeAlias = tuple[NDArray[np.int64], Floats]
 _MEASURES = ("ndcg@10", "map", "mrr", "p@10")
 _RANX_MEASURES = ["ndcg@10", "map", "mrr", "precision@10"]
 _COLD = """

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from slatewise.core.arrays import Ints
 from slatewise.data.records import Sessions
 from slatewise.datasets.make_sessions import make_sessions
 from slatewise.sessions.neighbors import SessionNeighbors
 from slatewise_papers.bench._table import Row, Table
 
 NEIGHBOURS, TOP, DECAY, WINDOW, BATCH = 100, 20, 0.8, 20, 500
-Ints = NDArray[np.int64]
 
 
 def run(quick: bool = False) -> Table:

@@ -13,10 +13,9 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.inference import permanent, sample_matchings, tied_log_sum
 from slatewise_papers.bench._table import Row, Table, best_seconds, installed
-
-Float = NDArray[np.float64]
 
 
 def run(quick: bool = False) -> Table:
@@ -55,16 +54,16 @@ def _batches(count: int, times: int) -> list[Row]:
 
 
 def _others(times: int) -> list[Row]:
-    def tied(scores: Float) -> None:
+    def tied(scores: Floats) -> None:
         tied_log_sum(scores, [334, 333, 333], [2.0, 1.0, 0.0])
 
-    def two_classes(scores: Float) -> None:
+    def two_classes(scores: Floats) -> None:
         tied_log_sum(scores, [500, 500], [1.0, 0.0])
 
-    def near_the_diagonal(w: Float) -> None:
+    def near_the_diagonal(w: Floats) -> None:
         permanent(np.where(np.abs(np.subtract.outer(np.arange(40), np.arange(40))) <= 3, w, -np.inf), "candidates", 1)
 
-    def seconds(function: Callable[[Float], object], *shape: int) -> float:
+    def seconds(function: Callable[[Floats], object], *shape: int) -> float:
         return best_seconds(function, _fresh(shape, times))
 
     thousand = 1_000
@@ -83,35 +82,35 @@ def _others(times: int) -> list[Row]:
     ]
 
 
-def by_enumeration(w: Float) -> tuple[Float, Float]:
+def by_enumeration(w: Floats) -> tuple[Floats, Floats]:
     """Return log Z (B,) and marginals (B, M, M) by adding up all M! permutations, with NumPy over the batch."""
     size = w.shape[1]
     orders, edges = _all_orders(size)
     return _normalised(w[:, np.arange(size), orders].sum(axis=2), edges, w.shape)
 
 
-def by_matrix_products(w: Float) -> tuple[Float, Float]:
+def by_matrix_products(w: Floats) -> tuple[Floats, Floats]:
     """Return the same; the weights of all permutations are a product of the weights of edges with ones and zeros."""
     edges = _all_orders(w.shape[1])[1]
     return _normalised(w.reshape(len(w), edges.shape[1]) @ edges.T, edges, w.shape)
 
 
-def _normalised(totals: Float, edges: Float, shape: tuple[int, ...]) -> tuple[Float, Float]:
+def _normalised(totals: Floats, edges: Floats, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
     largest = totals.max(axis=1, keepdims=True)
     parts = np.exp(totals - largest)
     z = parts.sum(axis=1)
-    marginals: Float = parts @ edges / z[:, None]
+    marginals: Floats = parts @ edges / z[:, None]
     return largest[:, 0] + np.log(z), marginals.reshape(shape)
 
 
 @cache
-def _all_orders(size: int) -> tuple[NDArray[np.int64], Float]:
+def _all_orders(size: int) -> tuple[NDArray[np.int64], Floats]:
     """Return all permutations (M!, M), and their edges as rows of ones and zeros (M!, M * M)."""
     orders = np.array(list(permutations(range(size))), dtype=np.int64)
     return orders, (orders[:, :, None] == np.arange(size)).reshape(len(orders), size * size).astype(np.float64)
 
 
-def _fresh(shape: tuple[int, ...], times: int) -> list[Float]:
+def _fresh(shape: tuple[int, ...], times: int) -> list[Floats]:
     """Return inputs, one more than will be the best: the first call compiles, and is never the shortest."""
     rng = np.random.default_rng(0)
     return [rng.normal(size=shape) for _ in range(times + 1)]

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.data.row_files import RowGroup
-from slatewise.data.row_source import Floats, RowSource
+from slatewise.data.row_source import RowSource
 from slatewise_papers.bench._table import Row, Table, installed
 
 FEATURES, PIECE, ROWS_OF_LIST = 46, 64 << 20, 100

@@ -21,6 +21,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from slatewise.core.arrays import Ints
 from slatewise.core.executor import Executor
 from slatewise.datasets import make_sessions
 from slatewise.factors import blocked
@@ -34,7 +35,6 @@ from slatewise.factors.rank_weights import rank_weights
 from slatewise.factors.recall import recall_at
 from slatewise.factors.sampled import SampledEngine
 from slatewise.factors.stages import Shape
-from slatewise.factors.tables import Ints
 from slatewise.factors.tables import Table as Rows
 from slatewise_papers.bench._table import Row, Table, installed
 

@@ -12,20 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from slatewise.core.results import Params
-
-Floats = NDArray[np.float64]
+from slatewise.core.arrays import Floats
 
 
 def fit_adarank(
     X: Floats,
     per_list: Callable[[Floats], Floats],
-    quality: Callable[[Params], float],
+    quality: Callable[[Floats], float],
     max_rounds: int = 100,
     patience: int = 20,
-) -> Params:
+) -> Floats:
     """Return one weight a feature.
 
     Parameters

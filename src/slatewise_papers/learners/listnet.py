@@ -10,17 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import fmin_l_bfgs_b
 
 from slatewise.core import executor
-from slatewise.core.results import Params
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
+from slatewise.core.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +31,7 @@ class TopOneEntropy:
         """Length of theta."""
         return self.X.shape[1]
 
-    def value_and_grad(self, params: Params) -> tuple[float, Params]:
+    def value_and_grad(self, params: Floats) -> tuple[float, Floats]:
         """Return L and its gradient."""
         scores = self.X @ params
         log_p = scores - _log_sums(scores, self.offsets)
@@ -49,11 +44,11 @@ class TopOneEntropy:
         return np.exp(self.y - _log_sums(self.y, self.offsets))
 
 
-def fit_listnet(loss: TopOneEntropy, quality: Callable[[Params], float], max_iter: int = 200) -> Params:
+def fit_listnet(loss: TopOneEntropy, quality: Callable[[Floats], float], max_iter: int = 200) -> Floats:
     """Minimise from zero and return the iterate of the highest ``quality``, a measure on held-out lists."""
     best, highest = np.zeros(loss.n_params), -np.inf
 
-    def keep(params: Params) -> None:
+    def keep(params: Floats) -> None:
         nonlocal best, highest
         found = quality(params)
         if found > highest:

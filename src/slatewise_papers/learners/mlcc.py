@@ -18,17 +18,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import fmin_l_bfgs_b
 
+from slatewise.core.arrays import Floats
 from slatewise.core.checks import numbers, require_finite, require_in_range
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.core.results import Fit, Round, warn_unless_converged
 
-Floats: TypeAlias = NDArray[np.float64]
 _BLOCK_ROWS = 512
 _MOST_RESTARTS = 10
 

@@ -13,21 +13,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.kernel import kernel
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 
 @kernel
 def walk_counts(
-    scores: Float,
-    starts: Int,
-    class_values: Float,
-    walk: Float,
-    partner: Float,
-    strides: Int,
-    values: Float,
+    scores: Floats,
+    starts: Ints,
+    class_values: Floats,
+    walk: Floats,
+    partner: Floats,
+    strides: Ints,
+    values: Floats,
     last: NDArray[np.int8],
 ) -> None:
     """Fill ``values`` and ``last``, the class of the row in column p - 1, for every state.

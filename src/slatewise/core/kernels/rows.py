@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
-
+from slatewise.core.arrays import Floats
 from slatewise.core.kernel import kernel
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 @kernel

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.kernel import kernel
-from slatewise.cstar.kernels.layout import CornerCache, DualTerms, Floats, Ints, Sets
+from slatewise.cstar.kernels.layout import CornerCache, DualTerms, Sets
 
 
 @kernel

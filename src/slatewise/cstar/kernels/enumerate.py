@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from slatewise.core.arrays import Bytes
 from slatewise.core.kernel import kernel, loose_sums
 from slatewise.cstar.kernels.instance import (
-    Bytes,
     Floats,
     Instance,
     Ints,

@@ -8,15 +8,13 @@ into ``h`` and ``v``; items forced out are left out. So no kernel after this one
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.kernel import kernel
-from slatewise.cstar.kernels.layout import Floats, Ints, Pair
-
-Bytes: TypeAlias = NDArray[np.int8]
+from slatewise.cstar.kernels.layout import Pair
 
 
 class Instance(NamedTuple):

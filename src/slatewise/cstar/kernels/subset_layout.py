@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slatewise.cstar.checks import Floats, Known
+from slatewise.core.arrays import Bytes, Floats
 from slatewise.cstar.kernels.layout import Pair
 
 TAME, WILD, IN, OUT, KNOWN_IN, KNOWN_OUT = 0, 1, 2, 3, 4, 5
@@ -78,7 +78,7 @@ class SubsetTerms(NamedTuple):
     """(n, R) scores of the labels that are not in the core."""
     base: Floats
     """(n, R) exp v of the tame ones."""
-    kind: Known
+    kind: Bytes
     """(n, R)."""
     h: Floats
     """(n, C) scores of the core labels, with the pair terms of all labels that are in."""
@@ -86,7 +86,7 @@ class SubsetTerms(NamedTuple):
     """(n, C) what is known of the core: 1, 0 or -1."""
 
     @classmethod
-    def of(cls, s: Floats, known: Known, pair: Pair, star: SubsetPair) -> tuple[SubsetTerms, Floats]:
+    def of(cls, s: Floats, known: Bytes, pair: Pair, star: SubsetPair) -> tuple[SubsetTerms, Floats]:
         """Sort the labels of some rows; also return the scores of those that are in. ``known`` has rows if any is."""
         v = s[:, pair.rest]
         low, high = v + star.least, v + star.most
@@ -95,7 +95,7 @@ class SubsetTerms(NamedTuple):
         return cls.of_kinds(s, kind, known, pair, star)
 
     @classmethod
-    def of_kinds(cls, s: Floats, kind: Known, known: Known, pair: Pair, star: SubsetPair) -> tuple[SubsetTerms, Floats]:
+    def of_kinds(cls, s: Floats, kind: Bytes, known: Bytes, pair: Pair, star: SubsetPair) -> tuple[SubsetTerms, Floats]:
         """Do so with given kinds, which change where a label is known."""
         n_core, n_bits = len(pair.core), len(star.inner)
         v, h, fixed = np.ascontiguousarray(s[:, pair.rest]), np.zeros((len(s), n_bits)), np.zeros((len(s), n_bits))

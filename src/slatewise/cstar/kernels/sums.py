@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from slatewise.core.arrays import Bytes
 from slatewise.core.kernel import kernel, loose_sums
-from slatewise.cstar.kernels.instance import Bytes, Floats, Ints, Pair, nth_largest
+from slatewise.cstar.kernels.instance import Floats, Ints, Pair, nth_largest
 from slatewise.cstar.kernels.layout import CoreSettings
 
 

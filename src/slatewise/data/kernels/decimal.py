@@ -20,10 +20,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Words
 from slatewise.core.kernel import kernel
 
 Bytes: TypeAlias = NDArray[np.uint8]
-Powers: TypeAlias = NDArray[np.uint64]
 
 GOOD, MALFORMED, OVERFLOW, HARD = 0, 1, 2, 3
 
@@ -34,7 +34,7 @@ _PLUS, _MINUS, _POINT, _ZERO = 43, 45, 46, np.uint64(48)
 
 
 @cache
-def powers_of_five() -> Powers:
+def powers_of_five() -> Words:
     """Return the 128 leading bits of 5^q, one row (high, low) for q = -342..308."""
     rows: list[tuple[int, int]] = []
     for q in range(_SMALLEST, _LARGEST + 1):
@@ -77,7 +77,7 @@ def is_digit(text: Bytes, at: int) -> bool:
 
 
 @kernel
-def nearest(w: np.uint64, q: int, powers: Powers) -> float:
+def nearest(w: np.uint64, q: int, powers: Words) -> float:
     """Return the float nearest to w * 10^q for 0 < w < 2^64; infinity above the largest float."""
     if q < _SMALLEST:
         return 0.0
@@ -112,7 +112,7 @@ def nearest(w: np.uint64, q: int, powers: Powers) -> float:
 
 
 @kernel
-def _general(text: Bytes, start: int, powers: Powers) -> tuple[float, int, int]:
+def _general(text: Bytes, start: int, powers: Words) -> tuple[float, int, int]:
     """Read any number: many digits, an exponent, or malformed."""
     at = start + (text[start] == _MINUS or text[start] == _PLUS)
     w, n_kept, q = np.uint64(0), 0, 0
@@ -153,7 +153,7 @@ def _general(text: Bytes, start: int, powers: Powers) -> tuple[float, int, int]:
 
 
 @kernel
-def decimal(text: Bytes, start: int, powers: Powers) -> tuple[float, int, int]:
+def decimal(text: Bytes, start: int, powers: Words) -> tuple[float, int, int]:
     """Read one number at ``start``; return (value, position after it, status).
 
     The text ends with a byte that belongs to no number, such as a newline.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Ints
 from slatewise.core.kernel import kernel
 from slatewise.data.kernels.decimal import GOOD, Bytes
 from slatewise.data.kernels.svmlight import (
@@ -19,15 +20,15 @@ from slatewise.data.kernels.svmlight import (
     comment,
     features,
 )
-from slatewise.data.kernels.text import Positions, at_line_end, at_token_end, next_line, skip_blanks, whole
+from slatewise.data.kernels.text import at_line_end, at_token_end, next_line, skip_blanks, whole
 
 
 class MultiLabelRows(NamedTuple):
     """Labels of all rows one after the other, and for each row how many labels and entries it has."""
 
     labels: NDArray[np.int32]
-    label_counts: Positions
-    lengths: Positions
+    label_counts: Ints
+    lengths: Ints
 
 
 @kernel

@@ -6,24 +6,15 @@ with the next line: what to do about it is the caller's choice.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints, Words
 from slatewise.core.kernel import kernel
-from slatewise.data.kernels.decimal import GOOD, HARD, MALFORMED, OVERFLOW, Bytes, Powers, decimal
-from slatewise.data.kernels.text import (
-    Positions,
-    at_line_end,
-    at_token_end,
-    invalid_utf8,
-    next_line,
-    skip_blanks,
-    whole,
-)
-
-Floats: TypeAlias = NDArray[np.float64]
+from slatewise.data.kernels.decimal import GOOD, HARD, MALFORMED, OVERFLOW, Bytes, decimal
+from slatewise.data.kernels.text import at_line_end, at_token_end, invalid_utf8, next_line, skip_blanks, whole
 
 LABEL, LABEL_OVERFLOW, QID, QID_OVERFLOW, INDEX, INDEX_RANGE, INDEX_ORDER, VALUE, VALUE_OVERFLOW = range(1, 10)
 NUL, UTF8, LONG_ID, LABEL_SET, LABEL_RANGE, LABEL_REPEATED, SPLIT_QUERY, NO_QID, STRAY_QID = range(10, 19)
@@ -44,11 +35,11 @@ class Rules(NamedTuple):
 class Hard(NamedTuple):
     """Numbers whose rounding 19 digits do not settle: Python rounds them between two passes over the text."""
 
-    found: Positions
+    found: Ints
     """Where they start,"""
-    n_found: Positions
+    n_found: Ints
     """and how many there are (one element)."""
-    known: Positions
+    known: Ints
     """Where those that an earlier pass found start, ascending,"""
     values: Floats
     """and what Python makes of them."""
@@ -59,7 +50,7 @@ class Entries(NamedTuple):
 
     indices: NDArray[np.int32]
     values: Floats
-    powers: Powers
+    powers: Words
     hard: Hard
 
 
@@ -67,18 +58,18 @@ class RankingRows(NamedTuple):
     """One element per row; ``qids`` is -1 where the row has none, ``lengths`` counts its entries, the rest is where."""
 
     labels: Floats
-    qids: Positions
-    lengths: Positions
-    starts: Positions
-    id_starts: Positions
-    id_ends: Positions
+    qids: Ints
+    lengths: Ints
+    starts: Ints
+    id_starts: Ints
+    id_ends: Ints
 
 
 class Errors(NamedTuple):
     """Position in the text and code of each bad row."""
 
-    positions: Positions
-    codes: Positions
+    positions: Ints
+    codes: Ints
 
 
 @kernel

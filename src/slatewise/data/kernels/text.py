@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Ints
 from slatewise.core.kernel import kernel
 from slatewise.data.kernels.decimal import Bytes, is_digit
-
-Positions: TypeAlias = NDArray[np.int64]
 
 _ALMOST_FULL, _FULL = np.uint64(10**18), np.uint64((1 << 64) - 1)
 
@@ -94,7 +91,7 @@ def invalid_utf8(text: Bytes, at: int, end: int) -> int:
 
 
 @kernel
-def gather_bytes(text: Bytes, starts: Positions, ends: Positions, out: NDArray[np.uint8]) -> None:
+def gather_bytes(text: Bytes, starts: Ints, ends: Ints, out: NDArray[np.uint8]) -> None:
     """Copy the byte strings ``text[starts[i]:ends[i]]`` into the rows of ``out``."""
     for i in range(len(starts)):
         for j in range(ends[i] - starts[i]):

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.devices import with_less_memory, working_on
 from slatewise.factors.averaging import EpochMean, is_moment
 from slatewise.factors.engine import EpochStats, Factors
@@ -17,7 +18,6 @@ from slatewise.factors.gpu.step import Plan, Step
 from slatewise.factors.gpu.tables import Sent, device_width
 from slatewise.factors.gpu.tiles import LARGEST, Tiles
 from slatewise.factors.pairs import TrainingPairs
-from slatewise.factors.tables import Ints, Singles
 
 torch: Any = import_module("torch")
 Tensor: TypeAlias = Any

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from slatewise.core.arrays import Singles
 from slatewise.factors.gpu.queries import DeviceBackward, DeviceHeld, DeviceQueries, step_places, weighted_rows
 from slatewise.factors.gpu.tables import DeviceTable, Sent
-from slatewise.factors.tables import Singles, Table
+from slatewise.factors.tables import Table
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

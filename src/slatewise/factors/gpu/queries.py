@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from slatewise.core.arrays import Singles
 from slatewise.factors.bags import ITEM_STEP, REPEAT_STEP, AgeWeights, Bags
 from slatewise.factors.base_levels import Levels
 from slatewise.factors.gpu.tables import DeviceTable, Sent, by_row, to_device
 from slatewise.factors.pair_terms import PairTerm
-from slatewise.factors.tables import Singles, Table
+from slatewise.factors.tables import Table
 
 torch: Any = import_module("torch")
 Tensor: TypeAlias = Any

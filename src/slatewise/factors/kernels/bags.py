@@ -5,20 +5,17 @@ Where there is one weight for all ages, items are in no order and their sum is d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints, Singles
 from slatewise.core.kernel import kernel
-from slatewise.recommend.kernels.singles import Singles, dot
+from slatewise.recommend.kernels.singles import dot
 
 if TYPE_CHECKING:
     from slatewise.factors.bags import Bags
     from slatewise.factors.tables import Entries
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 
 @kernel

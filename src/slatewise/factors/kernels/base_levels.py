@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints, Shorts, Singles
 from slatewise.core.kernel import kernel
 from slatewise.recommend.kernels.best_few import best_first, offer
-from slatewise.recommend.kernels.singles import Singles
 from slatewise.recommend.kernels.sparse_scores import SparseScores
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Short: TypeAlias = NDArray[np.int32]
 
 
 @kernel
@@ -26,7 +21,7 @@ def _amount(level: Any, knots: Singles) -> np.float32:
 
 
 @kernel
-def _place(items: Short, first: Any, last: Any, wanted: Any) -> int:
+def _place(items: Shorts, first: Any, last: Any, wanted: Any) -> int:
     """Return where an item is between two places, ascending; -1: nowhere."""
     low, high = first, last
     while low < high:
@@ -51,7 +46,7 @@ def amounts_of(
     queries: Ints,
     starts: Ints,
     ends: Ints,
-    items: Short,
+    items: Shorts,
     levels: Singles,
     knots: Singles,
     out: Singles,
@@ -65,7 +60,7 @@ def amounts_of(
 
 @kernel
 def add_amounts(
-    scores: Singles, first_item: int, ends: Ints, items: Short, levels: Singles, knots: Singles, places: Ints
+    scores: Singles, first_item: int, ends: Ints, items: Shorts, levels: Singles, knots: Singles, places: Ints
 ) -> None:
     """Add to a tile of scores that starts at ``first_item``; ``places`` remembers how far each row is."""
     for row in range(len(scores)):
@@ -77,7 +72,7 @@ def add_amounts(
 
 
 @kernel
-def places_among(wanted: Ints, queries: Ints, starts: Ints, ends: Ints, items: Short, out: Ints) -> None:
+def places_among(wanted: Ints, queries: Ints, starts: Ints, ends: Ints, items: Shorts, out: Ints) -> None:
     """Fill in where item ``wanted[p]`` is among those of query ``queries[p]``; -1: nowhere."""
     for pair in range(len(wanted)):
         out[pair] = _place(items, starts[queries[pair]], ends[queries[pair]], wanted[pair])
@@ -121,7 +116,7 @@ def surprise(
 
 
 @kernel
-def best_levels(found: SparseScores, depth: int, ends: Ints, items: Short, levels: Singles) -> None:
+def best_levels(found: SparseScores, depth: int, ends: Ints, items: Shorts, levels: Singles) -> None:
     """Fill in the levels of each query's best items, at most ``depth``, in the order of items; ``ends`` from 0 on."""
     best, names, n = np.empty(depth), np.empty(depth, np.int64), 0
     for q in range(len(found.starts)):

@@ -6,19 +6,18 @@ and only a larger score moves in, so equal scores rank by item number.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.kernel import kernel
-from slatewise.recommend.kernels.singles import Singles, count_above, dot
+from slatewise.recommend.kernels.singles import count_above, dot
 
 if TYPE_CHECKING:
     from slatewise.factors.added import Held
     from slatewise.factors.cascade import Hidden
 
-Ints: TypeAlias = NDArray[np.int64]
 
 CHUNK = 64
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Singles
 from slatewise.core.kernel import kernel
 from slatewise.core.kernels.random import uniform
-from slatewise.recommend.kernels.singles import Singles
 
 
 @kernel

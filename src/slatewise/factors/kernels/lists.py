@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
-
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.kernel import kernel
-from slatewise.recommend.kernels.singles import Singles
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 @kernel

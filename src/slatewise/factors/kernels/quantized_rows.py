@@ -10,15 +10,12 @@ is scored by its true row, so no violator is missed and none is made up.
 from __future__ import annotations
 
 from math import frexp
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Bytes, Singles
 from slatewise.core.kernel import kernel, loose_sums
-from slatewise.recommend.kernels.singles import Number, Singles
-
-Bytes: TypeAlias = NDArray[np.int8]
+from slatewise.recommend.kernels.singles import Number
 
 _POWERS = (2.0 ** np.arange(-128, 128)).astype(np.float32)
 

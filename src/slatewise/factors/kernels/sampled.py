@@ -9,21 +9,19 @@ which this way of training is known to bear.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Bytes, Floats, Ints, Singles
 from slatewise.core.kernel import kernel, loose_sums
 from slatewise.factors.kernels.prefetch import prefetch_line, prefetch_row
-from slatewise.factors.kernels.quantized_rows import Bytes, half_size, largest_score, quantize_row
-from slatewise.recommend.kernels.singles import Number, Singles, square
+from slatewise.factors.kernels.quantized_rows import half_size, largest_score, quantize_row
+from slatewise.recommend.kernels.singles import Number, square
 
 if TYPE_CHECKING:
     from slatewise.factors.pairs import Block
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 GROUP = 8
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd: seeds that differ little give states that differ much

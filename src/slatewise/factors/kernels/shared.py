@@ -6,19 +6,18 @@ The catalogue falls into two strata. In a query's list every violator is counted
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.kernel import kernel
-from slatewise.recommend.kernels.singles import Singles, count_above, dot, excess_above
+from slatewise.recommend.kernels.singles import count_above, dot, excess_above
 
 if TYPE_CHECKING:
     from slatewise.factors.pairs import Block
     from slatewise.factors.tables import Entries
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 @kernel

@@ -12,18 +12,16 @@ bits do not depend on how rows are shared out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.kernel import kernel
-from slatewise.recommend.kernels.singles import Singles, square
+from slatewise.recommend.kernels.singles import square
 
 if TYPE_CHECKING:
     from slatewise.factors.tables import Entries, Moves
-
-Ints: TypeAlias = NDArray[np.int64]
 
 
 @kernel

@@ -7,19 +7,19 @@ doubles and every second one goes. The start is random, so each violator is as l
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.kernel import kernel
-from slatewise.recommend.kernels.singles import Number, Singles, count_above
+from slatewise.recommend.kernels.singles import Number, count_above
 
 if TYPE_CHECKING:
     from slatewise.factors.pairs import Block
     from slatewise.factors.tables import Entries
 
-Ints: TypeAlias = NDArray[np.int64]
 
 CHUNK, FEW = 256, 32
 """Items whose violators are counted at once; only where one of them is kept, fewer at a time, and then one by one."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass, fields
 from itertools import chain
-from typing import Annotated, TypeAlias, get_args
+from typing import Annotated, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Ints
 from slatewise.labeling.store.database import checked_rows
 from slatewise.labeling.store.known import KnownLabels, known_labels, last_of_each
 from slatewise.labeling.store.records import (
@@ -23,7 +24,6 @@ from slatewise.labeling.store.records import (
     Said,
 )
 
-Ints: TypeAlias = NDArray[np.int64]
 HOWS = get_args(How)
 """Why there is an answer, by its number in :attr:`Votes.how`."""
 _HOW = " ".join(f"WHEN '{how}' THEN {number}" for number, how in enumerate(HOWS))

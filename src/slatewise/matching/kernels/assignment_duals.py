@@ -9,16 +9,13 @@ logarithms. Rows enter one by one along a shortest augmenting path (Jonker and V
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.kernel import kernel
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 
 @kernel
-def assign_rows(w: Float, u: Float, v: Float, column: Int) -> bool:
+def assign_rows(w: Floats, u: Floats, v: Floats, column: Ints) -> bool:
     """Fill the duals and each row's column for one matrix with M <= N; False: no matching has finite weight."""
     n_rows, n_columns = w.shape
     row_of = np.full(n_columns, -1)
@@ -59,7 +56,7 @@ def assign_rows(w: Float, u: Float, v: Float, column: Int) -> bool:
 
 
 @kernel
-def assign_all(w: Float, u: Float, v: Float, column: Int) -> int:
+def assign_all(w: Floats, u: Floats, v: Floats, column: Ints) -> int:
     """Fill duals and columns of every matrix; return the number of the first without a matching, or -1."""
     for number in range(len(w)):
         if not assign_rows(w[number], u[number], v[number], column[number]):

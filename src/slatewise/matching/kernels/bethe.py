@@ -10,19 +10,16 @@ both ends, never by subtraction: where one edge has nearly all the weight, the d
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.core.kernel import kernel
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 TINY = 1e-150
 """Sums are kept above this, so no message is infinite: a probability is then off by as little."""
 
 
 @kernel
-def leave_one_out(values: Float, start: float, out: Float) -> None:
+def leave_one_out(values: Floats, start: float, out: Floats) -> None:
     """Fill ``out[k]`` with 1 / (start + sum of all values but the k-th)."""
     total = start
     for k in range(len(values)):
@@ -35,7 +32,7 @@ def leave_one_out(values: Float, start: float, out: Float) -> None:
 
 
 @kernel
-def propagate_one(weights: Float, free: Float, rounds: int, tolerance: float, beliefs: Float) -> bool:
+def propagate_one(weights: Floats, free: Floats, rounds: int, tolerance: float, beliefs: Floats) -> bool:
     """Fill the beliefs of one matrix; say whether they came to rest."""
     n_rows, n_columns = weights.shape
     from_rows, from_columns = np.empty((n_rows, n_columns)), np.ones((n_columns, n_rows))
@@ -62,7 +59,7 @@ def propagate_one(weights: Float, free: Float, rounds: int, tolerance: float, be
 
 
 @kernel
-def propagate(weights: Float, free: Float, rounds: int, tolerance: float, beliefs: Float) -> int:
+def propagate(weights: Floats, free: Floats, rounds: int, tolerance: float, beliefs: Floats) -> int:
     """Fill the beliefs of all matrices; return how many did not come to rest."""
     restless = 0
     for number in range(len(weights)):

@@ -21,28 +21,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints, Words
 from slatewise.core.kernel import kernel
 from slatewise.core.kernels.random import uniform
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 
 class Table(NamedTuple):
     """What matchings are drawn by."""
 
-    weights: Float
+    weights: Floats
     """A."""
-    bounds: Float
+    bounds: Floats
     """``bounds[k, j]``, see :func:`fill_bounds`."""
     depth: int
     """d."""
-    choose: Int
+    choose: Ints
     """``choose[a, b]`` is C(a, b)."""
-    starts: Int
+    starts: Ints
     """Where each level begins in ``sums``."""
-    sums: Float
+    sums: Floats
     """t."""
 
 
@@ -50,12 +47,12 @@ class Scratch(NamedTuple):
     """Of one matching while it is drawn."""
 
     taken: NDArray[np.bool_]
-    columns: Int
-    places: Int
+    columns: Ints
+    places: Ints
 
 
 @kernel
-def fill_bounds(weights: Float, bounds: Float) -> None:
+def fill_bounds(weights: Floats, bounds: Floats) -> None:
     """Fill ``bounds[k, j]`` with h(c_j) / e, c_j the sum of column j from row k on."""
     size = len(weights)
     sums = np.zeros(size)
@@ -69,7 +66,7 @@ def fill_bounds(weights: Float, bounds: Float) -> None:
 
 
 @kernel
-def places_after(columns: Int, count: int, choose: Int, taken: NDArray[np.bool_], places: Int) -> None:
+def places_after(columns: Ints, count: int, choose: Ints, taken: NDArray[np.bool_], places: Ints) -> None:
     """Fill ``places[j]`` with the place of S + j for each j not in S = ``columns[:count]``, ascending."""
     above = 0
     for m in range(count):
@@ -122,7 +119,7 @@ def fill_table(table: Table) -> None:
 
 
 @kernel
-def draw_one(table: Table, random: Words, scratch: Scratch, out: Int) -> bool:
+def draw_one(table: Table, random: Words, scratch: Scratch, out: Ints) -> bool:
     """Draw one matching into ``out``, ``out[i]`` the column of row i; False: rejected."""
     weights, bounds, depth, choose, starts, sums = table
     taken, columns, places = scratch
@@ -170,7 +167,7 @@ def draw_one(table: Table, random: Words, scratch: Scratch, out: Int) -> bool:
 
 
 @kernel
-def draw_all(table: Table, random: Words, most: int, drawn: Int) -> tuple[int, int]:
+def draw_all(table: Table, random: Words, most: int, drawn: Ints) -> tuple[int, int]:
     """Fill ``drawn`` (n, M) until all are accepted or ``most`` were tried; return how many were, and how many tried."""
     size = len(table.weights)
     scratch = Scratch(np.zeros(size, np.bool_), np.empty(size, np.int64), np.empty(size, np.int64))

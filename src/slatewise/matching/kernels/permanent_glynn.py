@@ -19,11 +19,9 @@ numbers lie in one stretch of memory, 32 lanes a slot, so that the compiler sees
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.core.kernel import kernel
-
-Float = NDArray[np.float64]
 
 LANE_COLUMNS = 5
 LANES = 1 << LANE_COLUMNS
@@ -32,7 +30,7 @@ SLOTS = 10
 
 
 @kernel
-def restart(columns: Float, delta: Float, lane_signs: Float, groups: Float) -> None:
+def restart(columns: Floats, delta: Floats, lane_signs: Floats, groups: Floats) -> None:
     """Compute r afresh: thousands of small steps would add up rounding."""
     size = len(columns)
     for i in range(4 * len(groups)):
@@ -44,7 +42,7 @@ def restart(columns: Float, delta: Float, lane_signs: Float, groups: Float) -> N
 
 
 @kernel
-def go_up(group: Float, change: Float, product: Float) -> None:
+def go_up(group: Floats, change: Floats, product: Floats) -> None:
     """Take ``change`` off the four rows of r; multiply them into the running product."""
     first, second, third, fourth = change[0], change[1], change[2], change[3]
     for lane in range(LANES):
@@ -59,7 +57,7 @@ def go_up(group: Float, change: Float, product: Float) -> None:
 
 
 @kernel
-def turn(product: Float, sign: Float, after: Float, values: Float) -> None:
+def turn(product: Floats, sign: Floats, after: Floats, values: Floats) -> None:
     """Add the products to ``values``, their sizes to its second half; make ready for the pass down and the next up."""
     for lane in range(LANES):
         value = product[lane]
@@ -70,7 +68,7 @@ def turn(product: Float, sign: Float, after: Float, values: Float) -> None:
 
 
 @kernel
-def go_down(group: Float, after: Float, double: float, sums: Float) -> None:
+def go_down(group: Floats, after: Floats, double: float, sums: Floats) -> None:
     """Add L_i to T_i for the four rows, and double * T_i to the sums of the column that flips next."""
     for lane in range(LANES):
         a, b, c, d = group[lane], group[LANES + lane], group[2 * LANES + lane], group[3 * LANES + lane]
@@ -92,7 +90,7 @@ def go_down(group: Float, after: Float, double: float, sums: Float) -> None:
 
 
 @kernel
-def sum_signs(columns: Float, block: int, block_columns: int, gradient: Float) -> tuple[float, float]:
+def sum_signs(columns: Floats, block: int, block_columns: int, gradient: Floats) -> tuple[float, float]:
     """Return the sum over one block of sign patterns, which is 2^{M-1} times its part of perm, and that of its sizes.
 
     ``columns[j, i]`` is B_ij; ``gradient[j, i]`` gets the sum of delta_j L_i. Rounding is in proportion to the sizes.
@@ -142,7 +140,7 @@ def sum_signs(columns: Float, block: int, block_columns: int, gradient: Float) -
 
 
 @kernel
-def sum_signs_of_all(columns: Float, gradients: Float, values: Float, sizes: Float) -> None:
+def sum_signs_of_all(columns: Floats, gradients: Floats, values: Floats, sizes: Floats) -> None:
     """Do many matrices in one block each."""
     for number in range(len(columns)):
         values[number], sizes[number] = sum_signs(columns[number], 0, 0, gradients[number])

@@ -9,26 +9,20 @@ free_j is what a column weighs that no row takes. O(N M 2^M); a column with few 
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from slatewise.core.arrays import Floats, Ints, Words
 from slatewise.core.kernel import kernel, loose_sums
 from slatewise.core.kernels.random import uniform
 
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
-Words = NDArray[np.uint64]
-
 
 @kernel
-def add_scaled(out: Float, weight: float, values: Float) -> None:
+def add_scaled(out: Floats, weight: float, values: Floats) -> None:
     """Add weight * values to out."""
     for k in range(len(out)):
         out[k] += weight * values[k]
 
 
 @loose_sums
-def dot(left: Float, right: Float) -> float:
+def dot(left: Floats, right: Floats) -> float:
     """Return the inner product."""
     total = 0.0
     for k in range(len(left)):
@@ -37,7 +31,7 @@ def dot(left: Float, right: Float) -> float:
 
 
 @kernel
-def quads_forward(first: float, second: float, now: Float, then: Float) -> None:
+def quads_forward(first: float, second: float, now: Floats, then: Floats) -> None:
     """Let rows 0 and 1 take the column: for them the runs of subsets are too short for ``add_scaled``."""
     for s in range(0, len(now), 4):
         nobody, row_0, row_1 = now[s], now[s + 1], now[s + 2]
@@ -47,7 +41,7 @@ def quads_forward(first: float, second: float, now: Float, then: Float) -> None:
 
 
 @loose_sums
-def quads_backward(first: float, second: float, before: Float, after: Float, now: Float) -> tuple[float, float]:
+def quads_backward(first: float, second: float, before: Floats, after: Floats, now: Floats) -> tuple[float, float]:
     """Do the same backwards; return the sums of f g for rows 0 and 1."""
     with_first, with_second = 0.0, 0.0
     for s in range(0, len(now), 4):
@@ -61,7 +55,7 @@ def quads_backward(first: float, second: float, before: Float, after: Float, now
 
 
 @kernel
-def fill_forward(weights: Float, free: Float, tables: Float) -> None:
+def fill_forward(weights: Floats, free: Floats, tables: Floats) -> None:
     """Fill ``tables[j]`` with f_j for j = 0 .. N; ``weights[j, i]`` is B_ij."""
     n_columns, n_rows = weights.shape
     short = 2 if n_rows > 1 else 0
@@ -81,7 +75,7 @@ def fill_forward(weights: Float, free: Float, tables: Float) -> None:
 
 
 @kernel
-def sum_one(weights: Float, free: Float, tables: Float, buffer: Float, marginals: Float) -> float:
+def sum_one(weights: Floats, free: Floats, tables: Floats, buffer: Floats, marginals: Floats) -> float:
     """Return Z of one matrix; fill ``marginals[j, i]``."""
     n_columns, n_rows = weights.shape
     short = 2 if n_rows > 1 else 0
@@ -109,14 +103,14 @@ def sum_one(weights: Float, free: Float, tables: Float, buffer: Float, marginals
 
 
 @kernel
-def sum_matchings(weights: Float, free: Float, tables: Float, buffer: Float, z: Float, marginals: Float) -> None:
+def sum_matchings(weights: Floats, free: Floats, tables: Floats, buffer: Floats, z: Floats, marginals: Floats) -> None:
     """Fill ``z[g]`` and ``marginals[g, j, i]``; ``tables`` and ``buffer`` hold f_0 .. f_N and two tables of g."""
     for number in range(len(weights)):
         z[number] = sum_one(weights[number], free[number], tables, buffer, marginals[number])
 
 
 @kernel
-def draw_matchings(weights: Float, free: Float, tables: Float, random: Words, drawn: Int) -> None:
+def draw_matchings(weights: Floats, free: Floats, tables: Floats, random: Words, drawn: Ints) -> None:
     """Fill ``drawn`` (n, M) with exact samples, last column first: f_{j+1}[S] sums up what may have led to S."""
     n_columns, n_rows = weights.shape
     for number in range(len(drawn)):

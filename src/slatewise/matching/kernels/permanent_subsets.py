@@ -11,11 +11,9 @@ the compiler turns into vector instructions.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.core.kernel import kernel
-
-Float = NDArray[np.float64]
 
 LANES = 64
 FEW = 8
@@ -33,14 +31,14 @@ def count_bits(subset: int) -> int:
 
 
 @kernel
-def add_product(out: Float, left: Float, right: Float) -> None:
+def add_product(out: Floats, left: Floats, right: Floats) -> None:
     """Add left * right, lane by lane; three arrays are few enough for the compiler to see that they do not overlap."""
     for lane in range(LANES):
         out[lane] += left[lane] * right[lane]
 
 
 @kernel
-def fill_alpha(weights: Float, alpha: Float) -> None:
+def fill_alpha(weights: Floats, alpha: Floats) -> None:
     """Fill ``alpha[S, lane]`` for the matrices ``weights[:, :, lane]``."""
     alpha[:] = 0.0
     alpha[0] = 1.0
@@ -52,7 +50,7 @@ def fill_alpha(weights: Float, alpha: Float) -> None:
 
 
 @kernel
-def fill_beta(weights: Float, alpha: Float, beta: Float, sums: Float) -> None:
+def fill_beta(weights: Floats, alpha: Floats, beta: Floats, sums: Floats) -> None:
     """Fill beta, and add alpha[S] beta[S + j] to ``sums[i, j]``."""
     beta[:] = 0.0
     beta[-1] = 1.0
@@ -69,7 +67,7 @@ def fill_beta(weights: Float, alpha: Float, beta: Float, sums: Float) -> None:
 
 
 @kernel
-def fill_one(weights: Float, alpha: Float, beta: Float, sums: Float) -> None:
+def fill_one(weights: Floats, alpha: Floats, beta: Floats, sums: Floats) -> None:
     """Fill both for one matrix (M, M) alone, in the first column of the tables."""
     size = len(weights)
     full = (1 << size) - 1
@@ -91,7 +89,7 @@ def fill_one(weights: Float, alpha: Float, beta: Float, sums: Float) -> None:
 
 
 @kernel
-def sum_few(matrices: Float, alpha: Float, beta: Float, z: Float) -> None:
+def sum_few(matrices: Floats, alpha: Floats, beta: Floats, z: Floats) -> None:
     """Fill ``z`` (B,) and put marginals, 0 where z is, in the place of the weights (B, M, M), one by one."""
     sums = np.empty(matrices.shape[1:])
     for number in range(len(matrices)):
@@ -102,7 +100,7 @@ def sum_few(matrices: Float, alpha: Float, beta: Float, z: Float) -> None:
 
 
 @kernel
-def sum_many(matrices: Float, alpha: Float, beta: Float, z: Float) -> None:
+def sum_many(matrices: Floats, alpha: Floats, beta: Floats, z: Floats) -> None:
     """Do the same for LANES at a time; the tables are (2^M, LANES)."""
     count, size, _ = matrices.shape
     lanes, sums = np.zeros((size, size, LANES)), np.empty((size, size, LANES))

@@ -10,15 +10,13 @@ between the two kernels, by NumPy, eight at a time.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.core.kernel import kernel
-
-Float = NDArray[np.float64]
 
 
 @kernel
-def weigh_threes(log_weights: Float, parts: Float, largest: Float, sizes: Float) -> int:
+def weigh_threes(log_weights: Floats, parts: Floats, largest: Floats, sizes: Floats) -> int:
     """Fill ``parts`` (G, 6) with t - max t, ``largest`` with max t; return the first matrix without a matching, or -1.
 
     ``sizes`` gets the sum of all finite |w|: what the sums over three may have rounded.
@@ -48,7 +46,7 @@ def weigh_threes(log_weights: Float, parts: Float, largest: Float, sizes: Float)
 
 
 @kernel
-def sum_threes(parts: Float, z: Float, marginals: Float) -> None:
+def sum_threes(parts: Floats, z: Floats, marginals: Floats) -> None:
     """Fill ``z`` (G,) with the sums of ``parts``, and ``marginals`` (G, 3, 3): each edge is in two permutations."""
     for number in range(len(parts)):
         p = parts[number]

@@ -19,39 +19,36 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.kernel import kernel, loose_sums
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 
 class Grid(NamedTuple):
     """The counts that are walked."""
 
-    counts: Int
+    counts: Ints
     """(rows, R - 1) of the classes between, and their sum, one row of a layer each."""
-    strides: Int
+    strides: Ints
     """(R - 2,) how many rows one more item of a class between moves."""
-    lows: Int
+    lows: Ints
     """(R, n + 1) of each class after each item."""
-    highs: Int
+    highs: Ints
 
 
 class Buffers(NamedTuple):
     """Where layers of f and g are kept."""
 
-    kept: Float
+    kept: Floats
     """f where each stretch of items begins."""
-    layers: Float
+    layers: Floats
     """f in one stretch."""
-    two: Float
+    two: Floats
     """The layer that is walked from and the one that is walked to."""
 
 
 @kernel
-def scale_classes(x: Float, sizes: Int, sweeps: int) -> float:
+def scale_classes(x: Floats, sizes: Ints, sweeps: int) -> float:
     """Divide rows and columns in turn, towards row sums 1 and column sums m_r; return the logarithm taken off."""
     n, n_classes = x.shape
     taken, sums = 0.0, np.empty(n_classes)
@@ -84,7 +81,7 @@ def rows_at(i: int, grid: Grid) -> tuple[int, int]:
 
 
 @kernel
-def lay_out(i: int, grid: Grid, places: Int) -> int:
+def lay_out(i: int, grid: Grid, places: Ints) -> int:
     """Put the windows of layer i in line; return how many numbers they take.
 
     ``places[row]`` gets where its count 0 would lie, its lowest count, the number of counts (-1: no window at all),
@@ -118,14 +115,14 @@ def longest_layer(grid: Grid) -> int:
 
 
 @kernel
-def add_row(out: Float, weight: float, values: Float) -> None:
+def add_row(out: Floats, weight: float, values: Floats) -> None:
     """Add weight * values to out."""
     for b in range(len(out)):
         out[b] += weight * values[b]
 
 
 @loose_sums
-def meet(f: Float, g: Float) -> float:
+def meet(f: Floats, g: Floats) -> float:
     """Return the inner product."""
     total = 0.0
     for b in range(len(f)):
@@ -134,7 +131,7 @@ def meet(f: Float, g: Float) -> float:
 
 
 @kernel
-def mix(out: Float, x: float, first: Float, y: float, second: Float, z: float, third: Float) -> None:
+def mix(out: Floats, x: float, first: Floats, y: float, second: Floats, z: float, third: Floats) -> None:
     """Fill out with x * first + y * second + z * third."""
     for b in range(len(out)):
         out[b] = x * first[b] + y * second[b] + z * third[b]
@@ -142,7 +139,7 @@ def mix(out: Float, x: float, first: Float, y: float, second: Float, z: float, t
 
 @loose_sums
 def mix_and_meet(
-    out: Float, x: float, first: Float, y: float, second: Float, z: float, third: Float, f: Float
+    out: Floats, x: float, first: Floats, y: float, second: Floats, z: float, third: Floats, f: Floats
 ) -> tuple[float, float, float]:
     """Do as ``mix``, and return the inner products of the three with f."""
     with_first, with_second, with_third = 0.0, 0.0, 0.0
@@ -155,7 +152,7 @@ def mix_and_meet(
 
 
 @kernel
-def step_up(x: Float, grid: Grid, rows: tuple[int, int], here: Int, there: Int, now: Float, then: Float) -> None:
+def step_up(x: Floats, grid: Grid, rows: tuple[int, int], here: Ints, there: Ints, now: Floats, then: Floats) -> None:
     """Fill layer i + 1 (``then``, laid out as ``there`` in ``rows``) from layer i."""
     counts, strides = grid.counts, grid.strides
     for row in range(rows[0], rows[1]):
@@ -185,15 +182,15 @@ def step_up(x: Float, grid: Grid, rows: tuple[int, int], here: Int, there: Int, 
 
 @kernel
 def step_down(
-    x: Float,
+    x: Floats,
     grid: Grid,
     rows: tuple[int, int],
-    here: Int,
-    there: Int,
-    f: Float,
-    then: Float,
-    now: Float,
-    sums: Float,
+    here: Ints,
+    there: Ints,
+    f: Floats,
+    then: Floats,
+    now: Floats,
+    sums: Floats,
 ) -> None:
     """Fill layer i of g (``now``) from layer i + 1; ``sums[r]`` gets sum_k f_i[k] g_{i+1}[k + e_r]."""
     counts, strides = grid.counts, grid.strides
@@ -228,7 +225,7 @@ def step_down(
 
 
 @kernel
-def sum_classes(x: Float, grid: Grid, buffers: Buffers, marginals: Float) -> float:
+def sum_classes(x: Floats, grid: Grid, buffers: Buffers, marginals: Floats) -> float:
     """Return Z, and fill ``marginals`` (n, R)."""
     kept, layers, two = buffers.kept, buffers.layers, buffers.two
     n, stretch = len(x), len(layers)

@@ -9,15 +9,13 @@ a matching without zeros, so no sum is 0.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats
 from slatewise.core.kernel import kernel
-
-Float = NDArray[np.float64]
 
 
 @kernel
-def balance(matrices: Float, sweeps: int, log_scale: Float) -> None:
+def balance(matrices: Floats, sweeps: int, log_scale: Floats) -> None:
     """Scale square matrices in place; add the logarithm of the product of all a_i and b_j to ``log_scale``."""
     count, size, _ = matrices.shape
     sums = np.empty(size)

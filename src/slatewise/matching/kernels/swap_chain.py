@@ -15,23 +15,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.kernel import kernel
 from slatewise.core.kernels.random import uniform
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 
 @kernel
 def walk_matchings(
-    w: Float,
-    closed: Int,
-    column: Int,
+    w: Floats,
+    closed: Ints,
+    column: Ints,
     burn_in: int,
     thinning: int,
     most_steps: int,
     random: NDArray[np.uint64],
-    drawn: Int,
+    drawn: Ints,
 ) -> tuple[int, int, int]:
     """Fill ``drawn`` (n, M), each ``thinning`` steps after the one before; return counts of steps.
 

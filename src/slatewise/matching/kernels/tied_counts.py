@@ -9,20 +9,15 @@ together, over all i and all classes, bounds what Z loses by leaving them out.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.kernel import kernel
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 NOTHING = 1e-250
 """Numbers below are 0: far below what is left out, and before the processor slows down on the smallest of all."""
 
 
 @kernel
-def step(out: Float, stay: float, same: Float, move: float, other: Float) -> None:
+def step(out: Floats, stay: float, same: Floats, move: float, other: Floats) -> None:
     """Fill out with stay * same + move * other, nothing for almost nothing."""
     for b in range(len(out)):
         value = stay * same[b] + move * other[b]
@@ -30,7 +25,9 @@ def step(out: Float, stay: float, same: Float, move: float, other: Float) -> Non
 
 
 @kernel
-def likely_counts(x: Float, others: Float, tail: float, ahead: Float, behind: Float, low: Int, high: Int) -> float:
+def likely_counts(
+    x: Floats, others: Floats, tail: float, ahead: Floats, behind: Floats, low: Ints, high: Ints
+) -> float:
     """Narrow the possible counts; return what those left out weigh.
 
     ``x`` (n,) is each item's weight in the class, ``others`` that in all others. After each item the lowest and the

@@ -14,12 +14,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.kernel import kernel
 
 Scores: TypeAlias = NDArray[np.floating[Any]]
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Bytes: TypeAlias = NDArray[np.int8]
 
 # Up to this many values an insertion sort beats everything.
 _FEW = 24

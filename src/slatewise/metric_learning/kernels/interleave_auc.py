@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.kernel import kernel
 from slatewise.metric_learning.kernels.interleave import (
-    Bytes,
-    Floats,
-    Ints,
     Scores,
     count_at_least,
     longest,

@@ -20,18 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.kernel import kernel
-from slatewise.metric_learning.kernels.interleave import (
-    Bytes,
-    Floats,
-    Ints,
-    Scores,
-    Side,
-    longest,
-    new_bins,
-    new_side,
-    sort_falling,
-)
+from slatewise.metric_learning.kernels.interleave import Scores, Side, longest, new_bins, new_side, sort_falling
 
 _GRADES = 128
 

@@ -18,12 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.kernel import kernel
 from slatewise.metric_learning.kernels.interleave import (
     Bins,
-    Bytes,
-    Floats,
-    Ints,
     Scores,
     Side,
     count_at_least,

@@ -10,16 +10,13 @@ those whose score lies below ``s_j + 1/2``. A prefix of the tree counts the wron
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.kernel import kernel
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 
 @kernel
-def _insert(tree: Int, grade: Int) -> None:
+def _insert(tree: Ints, grade: Ints) -> None:
     place = grade + 1
     while place < len(tree):
         tree[place] += 1
@@ -27,7 +24,7 @@ def _insert(tree: Int, grade: Int) -> None:
 
 
 @kernel
-def _count_below(tree: Int, grade: Int) -> int:
+def _count_below(tree: Ints, grade: Ints) -> int:
     total = 0
     place = grade
     while place > 0:
@@ -37,7 +34,7 @@ def _count_below(tree: Int, grade: Int) -> int:
 
 
 @kernel
-def ordered_pairs_block(scores: Float, grades: Int, offsets: Int, losses: Float, weights: Float) -> None:
+def ordered_pairs_block(scores: Floats, grades: Ints, offsets: Ints, losses: Floats, weights: Floats) -> None:
     """Fill the loss of every list and the weight of every item; ``grades`` are numbers 0, 1, .. inside each list."""
     for q in range(len(offsets) - 1):
         first, n = offsets[q], offsets[q + 1] - offsets[q]

@@ -12,17 +12,19 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Ints
 from slatewise.core.kernel import kernel
 
 Float: TypeAlias = NDArray[np.floating[Any]]
-Int: TypeAlias = NDArray[np.int64]
 
 # Counting costs marked * n comparisons of a fraction of a nanosecond, sorting n log n steps of several nanoseconds.
 _MOST_COUNTED = 64
 
 
 @kernel
-def stand(scores: Float, offsets: Int, starts: Int, rows: Int, above: Int, tied: Int, begin: int, end: int) -> None:
+def stand(
+    scores: Float, offsets: Ints, starts: Ints, rows: Ints, above: Ints, tied: Ints, begin: int, end: int
+) -> None:
     """Fill ``above`` and ``tied`` for the lists begin..end, and put each list's ``rows`` in order of falling score."""
     for number in range(begin, end):
         low, high = offsets[number], offsets[number + 1]
@@ -35,7 +37,7 @@ def stand(scores: Float, offsets: Int, starts: Int, rows: Int, above: Int, tied:
 
 
 @kernel
-def count_each(values: Float, scores: Float, rows: Int, above: Int, tied: Int) -> None:
+def count_each(values: Float, scores: Float, rows: Ints, above: Ints, tied: Ints) -> None:
     """Count against every item of the list."""
     for i in range(len(rows)):
         own = scores[rows[i]]
@@ -47,7 +49,7 @@ def count_each(values: Float, scores: Float, rows: Int, above: Int, tied: Int) -
 
 
 @kernel
-def insertion_sort(rows: Int, above: Int, tied: Int) -> None:
+def insertion_sort(rows: Ints, above: Ints, tied: Ints) -> None:
     """Sort the three arrays together by ``above``."""
     for i in range(1, len(rows)):
         row, larger, equal = rows[i], above[i], tied[i]
@@ -59,7 +61,7 @@ def insertion_sort(rows: Int, above: Int, tied: Int) -> None:
 
 
 @kernel
-def sort_all(values: Float, low: int, rows: Int, above: Int, tied: Int) -> None:
+def sort_all(values: Float, low: int, rows: Ints, above: Ints, tied: Ints) -> None:
     """Sort the whole list once, then read the marked items off in order."""
     n = len(values)
     marked = np.zeros(n, dtype=np.bool_)

@@ -17,16 +17,13 @@ in O(N 2^N): the sums over S come from two tables, one for the lower half of the
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.kernel import kernel
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 
 @kernel
-def best_of_all_rankings(linear: Float, item_pairs: Float, position_pairs: Float, best_order: Int) -> None:
+def best_of_all_rankings(linear: Floats, item_pairs: Floats, position_pairs: Floats, best_order: Ints) -> None:
     """Put the best ranking into ``best_order``."""
     n = len(linear)
     order = np.full(n, -1)
@@ -62,7 +59,7 @@ def best_of_all_rankings(linear: Float, item_pairs: Float, position_pairs: Float
 
 
 @kernel
-def subset_sums(rows: Float, columns: Float, sums: Float) -> None:
+def subset_sums(rows: Floats, columns: Floats, sums: Floats) -> None:
     """Fill ``sums[S, i] = (sum of rows[i, j], sum of columns[i, j])`` over the j in the bit set S."""
     sums[0] = 0.0
     for subset in range(1, len(sums)):
@@ -77,7 +74,7 @@ def subset_sums(rows: Float, columns: Float, sums: Float) -> None:
 
 @kernel
 def last_item(
-    subset: int, linear: Float, after: Float, before: Float, low_sums: Float, high_sums: Float, values: Float
+    subset: int, linear: Floats, after: Floats, before: Floats, low_sums: Floats, high_sums: Floats, values: Floats
 ) -> tuple[int, float]:
     """Return the best item for the last position of the subset, and V(subset)."""
     p, rest = -1, subset
@@ -102,13 +99,13 @@ def last_item(
 
 @kernel
 def best_of_all_subsets(
-    linear: Float,
-    after: Float,
-    before: Float,
-    low_sums: Float,
-    high_sums: Float,
-    values: Float,
-    best_order: Int,
+    linear: Floats,
+    after: Floats,
+    before: Floats,
+    low_sums: Floats,
+    high_sums: Floats,
+    values: Floats,
+    best_order: Ints,
 ) -> None:
     """Fill ``values`` with V and ``best_order`` with the best ranking."""
     values[0] = 0.0

@@ -21,38 +21,36 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.kernel import kernel
 from slatewise.core.kernels.random import uniform
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 
 class Problem(NamedTuple):
     """F, F', F + F', D and D', all contiguous; L is in the gradient from the start."""
 
-    items: Float
-    items_t: Float
-    items_both: Float
-    positions: Float
-    positions_t: Float
+    items: Floats
+    items_t: Floats
+    items_both: Floats
+    positions: Floats
+    positions_t: Floats
 
 
 class Walk(NamedTuple):
     """Where a search stands; a later call goes on from there."""
 
-    place: Int
+    place: Ints
     """Position of each item."""
-    best_place: Int
-    values: Float
+    best_place: Ints
+    values: Floats
     """Score of ``place`` and of ``best_place``."""
-    gradient: Float
+    gradient: Floats
     """H, and its transpose: rows of both are read in order."""
-    gradient_t: Float
-    between: Float
+    gradient_t: Floats
+    between: Floats
     """``D[p_i, p_j] + D[p_j, p_i]``."""
-    gains: Float
-    until: Int
+    gains: Floats
+    until: Ints
     """Item i may not return to position p before the step ``until[i, p]``; negative where it never left it."""
     random: NDArray[np.uint64]
     """State of the random numbers, one word."""
@@ -67,7 +65,9 @@ class Rules(NamedTuple):
 
 
 @kernel
-def all_gains(gradient: Float, gradient_t: Float, between: Float, items_both: Float, own: Float, gains: Float) -> None:
+def all_gains(
+    gradient: Floats, gradient_t: Floats, between: Floats, items_both: Floats, own: Floats, gains: Floats
+) -> None:
     """Fill ``gains[i, j]``, the gain of swapping items i and j."""
     for i in range(len(own)):
         own[i] = gradient[i, i]
@@ -100,7 +100,7 @@ def choose(walk: Walk, rules: Rules, step: int) -> tuple[int, int]:
 
 
 @kernel
-def add_rank_two(matrix: Float, x: Float, y: Float, v: Float, w: Float) -> None:
+def add_rank_two(matrix: Floats, x: Floats, y: Floats, v: Floats, w: Floats) -> None:
     """Add ``x y' + v w'``."""
     for i in range(len(x)):
         for j in range(len(x)):
@@ -108,7 +108,7 @@ def add_rank_two(matrix: Float, x: Float, y: Float, v: Float, w: Float) -> None:
 
 
 @kernel
-def swap(problem: Problem, walk: Walk, r: int, s: int, buffers: Float) -> None:
+def swap(problem: Problem, walk: Walk, r: int, s: int, buffers: Floats) -> None:
     """Exchange the positions of items r and s and bring the gradient up to date."""
     place, gradient, gradient_t, between = walk.place, walk.gradient, walk.gradient_t, walk.between
     items, items_t, positions, positions_t = problem.items, problem.items_t, problem.positions, problem.positions_t
@@ -131,7 +131,7 @@ def swap(problem: Problem, walk: Walk, r: int, s: int, buffers: Float) -> None:
 
 
 @kernel
-def search(problem: Problem, walk: Walk, rules: Rules, first: int, last: int, buffers: Float) -> None:
+def search(problem: Problem, walk: Walk, rules: Rules, first: int, last: int, buffers: Floats) -> None:
     """Make the steps first..last of the search."""
     place, until, values = walk.place, walk.until, walk.values
     for step in range(first, last):

@@ -5,15 +5,8 @@ The better of two has the larger score, or the same score and the smaller number
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
-
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.kernel import kernel
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 
 @kernel

@@ -18,17 +18,14 @@ they come, so that sums have the same bits.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints, Shorts
 from slatewise.core.kernel import kernel
 from slatewise.recommend.kernels.best_few import best_first, offer
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Short: TypeAlias = NDArray[np.int32]
 
 ROUNDING = 1.0 + 1e-9
 """Bounds are sums in another order."""
@@ -54,11 +51,11 @@ class SessionIndex(NamedTuple):
     ``firsts[c]`` to ``firsts[c + 1]``, the latest first.
     """
 
-    items: Short
+    items: Shorts
     offsets: Ints
     lengths: Ints
     firsts: Ints
-    sessions: Short
+    sessions: Shorts
     starts: Ints
     rarity: Floats
     """log(1 + N / n_i)."""
@@ -93,7 +90,7 @@ class Neighbours(NamedTuple):
 
 
 @kernel
-def last_places(items: Ints, offsets: Ints, kept: Short, kept_offsets: Ints, marks: Ints) -> int:
+def last_places(items: Ints, offsets: Ints, kept: Shorts, kept_offsets: Ints, marks: Ints) -> int:
     """Keep every item of a session once, where it is there for the last time; return how many are kept in all."""
     n = 0
     for s in range(len(offsets) - 1):
@@ -110,7 +107,7 @@ def last_places(items: Ints, offsets: Ints, kept: Short, kept_offsets: Ints, mar
 
 
 @kernel
-def in_order(items: Short, offsets: Ints, numbers: Ints, out: Short, out_offsets: Ints) -> None:
+def in_order(items: Shorts, offsets: Ints, numbers: Ints, out: Shorts, out_offsets: Ints) -> None:
     """Copy sessions in another order."""
     at = 0
     for place in range(len(numbers)):
@@ -121,7 +118,7 @@ def in_order(items: Short, offsets: Ints, numbers: Ints, out: Short, out_offsets
 
 
 @kernel
-def invert(items: Short, offsets: Ints, starts: Ints, sessions: Short) -> None:
+def invert(items: Shorts, offsets: Ints, starts: Ints, sessions: Shorts) -> None:
     """List the sessions of each item, ascending; ``starts`` has how many there are, and then where they begin."""
     total = 0
     for i in range(len(starts)):

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise.core.arrays import Ints, Singles
 from slatewise.core.kernel import kernel
-from slatewise.recommend.kernels.singles import Singles, dot
+from slatewise.recommend.kernels.singles import dot
 
-Ints: TypeAlias = NDArray[np.int64]
 Whole: TypeAlias = NDArray[Any]
 
 LARGEST_BYTE = 127

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Singles
 from slatewise.core.kernel import loose_sums
 
-Singles: TypeAlias = NDArray[np.float32]
 Number: TypeAlias = float | np.floating[Any]
 
 

@@ -5,17 +5,14 @@ An item without a score > 0 has its share of sessions less 1: below 0 and above 
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints
 from slatewise.core.kernel import kernel
 from slatewise.recommend.kernels.best_few import best_first, offer
 from slatewise.recommend.kernels.neighbors import Asked
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 
 class SparseScores(NamedTuple):

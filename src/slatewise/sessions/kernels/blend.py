@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from slatewise.core.arrays import Floats, Ints, Shorts, Singles
 from slatewise.core.kernel import kernel
 from slatewise.recommend.kernels.neighbors import Asked
-from slatewise.recommend.kernels.singles import Singles
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Short: TypeAlias = NDArray[np.int32]
 
 
 class Named(NamedTuple):
@@ -21,7 +16,7 @@ class Named(NamedTuple):
 
     starts: Ints
     ends: Ints
-    items: Short
+    items: Shorts
     levels: Singles
 
 
@@ -30,10 +25,10 @@ class Candidates(NamedTuple):
 
     starts: Ints
     ends: Ints
-    items: Short
+    items: Shorts
     levels: Singles
     """(parts, candidates): -1 where a part does not name an item."""
-    ages: Short
+    ages: Shorts
     """How long ago q had the item, its last one being of age 0; -1: it did not."""
 
 

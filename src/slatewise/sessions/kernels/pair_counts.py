@@ -9,17 +9,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from slatewise.core.arrays import Floats, Ints, Shorts
 from slatewise.core.kernel import kernel
 from slatewise.recommend.kernels.neighbors import Asked
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Short: TypeAlias = NDArray[np.int32]
 
 
 class Events(NamedTuple):
@@ -45,7 +39,7 @@ class CountRows(NamedTuple):
     """The pairs of a block of items, row after row, columns ascending."""
 
     sizes: Ints
-    items: Short
+    items: Shorts
     forward: Floats
     backward: Floats
 
@@ -54,7 +48,7 @@ class RateRows(NamedTuple):
     """Row i of R has ``items[offsets[i]:offsets[i + 1]]`` with ``rates``."""
 
     offsets: Ints
-    items: Short
+    items: Shorts
     rates: Floats
 
 
