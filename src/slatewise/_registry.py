@@ -22,6 +22,7 @@ ESTIMATORS: Mapping[str, Row] = {
     "BestFeatureRanker": Row("slatewise.estimators.best_feature", "feature"),
     "CStarMarginRanker": Row("slatewise.cstar.margin_ranker", "cstar-margin"),
     "CStarRanker": Row("slatewise.cstar.ranker", "cstar"),
+    "CollaborativeRanker": Row("slatewise.collaborative.ranker", "collaborative"),
     "GraphMatcher": Row("slatewise.matching.graph_matcher"),
     "LatentFeatureRanker": Row("slatewise.latent.feature_ranker", "latent-features"),
     "LatentRanker": Row("slatewise.latent.ranker", "latent"),
