@@ -32,6 +32,7 @@ class EpochMean:
     """Runs of pairs in an epoch."""
     seen: int = 0
     means: list[Singles] = field(default_factory=list[Singles])
+    """Of the arrays of both tables, in order."""
     moments: int = 0
 
     def count(self, n_runs: int) -> None:
@@ -41,11 +42,11 @@ class EpochMean:
             return
         self.moments += 1
         if self.moments == 1:
-            self.means = [table.copy().values for table in (self.queries, self.items)]
+            self.means = [*self.queries.copy().arrays(), *self.items.copy().arrays()]
             return
-        for mean, table in zip(self.means, (self.queries, self.items), strict=True):
+        for mean, values in zip(self.means, (*self.queries.arrays(), *self.items.arrays()), strict=True):
             # What does not move stays as it is, to the bit.
-            mean += (table.values - mean) * np.float32(1.0 / self.moments)
+            mean += (values - mean) * np.float32(1.0 / self.moments)
 
     def take_over(self, n_runs: int, moments: int, means: list[Singles]) -> None:
         """So many runs are done, and so many moments were taken elsewhere, with these means."""
@@ -54,6 +55,6 @@ class EpochMean:
     def tables(self) -> tuple[Table, Table]:
         """Return the means, with the accumulators of now; copies of the tables before the first moment."""
         queries, items = self.queries.copy(), self.items.copy()
-        if self.means:
-            queries.values[:], items.values[:] = self.means
+        for values, mean in zip((*queries.arrays(), *items.arrays()), self.means, strict=False):
+            values[:] = mean
         return queries, items

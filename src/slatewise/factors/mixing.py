@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.executor import Executor
-from slatewise.factors.bags import AgeWeights
+from slatewise.factors.bags import REPEAT_WEIGHTS, SPLINE_STEPS
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.tables import Table
 from slatewise.factors.training import Validation
@@ -41,7 +41,6 @@ class Mixed:
 
 def choose_weight(
     tables: tuple[Table, Table],
-    ages: Callable[[Table], AgeWeights],
     popularity: Ints,
     ranked_by: Callable[[tuple[Table, Table]], Cascade],
     held: Validation,
@@ -50,7 +49,7 @@ def choose_weight(
     """Return the best mixture of a base and what was learnt; ``ranked_by`` tables the held-out pairs are ranked."""
     tried: list[Mixed] = []
     for weight in (0.0, *WEIGHTS):
-        made = _weighed(tables, ages, popularity, weight)
+        made = _weighed(tables, popularity, weight)
         tried.append(Mixed(weight, made, reached(ranked_by(made), held, executor)))
     return best_mixture(*tried)
 
@@ -72,17 +71,14 @@ def _finds_as_much(gains: Floats, others: Floats) -> bool:
     return bool(found.mean() >= -found.std() / np.sqrt(len(found)))
 
 
-def _weighed(
-    tables: tuple[Table, Table], ages: Callable[[Table], AgeWeights], popularity: Ints, weight: float | None
-) -> tuple[Table, Table]:
+def _weighed(tables: tuple[Table, Table], popularity: Ints, weight: float | None) -> tuple[Table, Table]:
     queries, items = (table.copy() for table in tables)
-    weights = ages(queries)
-    steps = queries.values[weights.knots, 0]
+    steps = queries.weights[SPLINE_STEPS].values
     if weight == 0:
         # Items that the base says nothing of come by popularity: so little of it that the order of all others, which
         # have 1 at least, stays.
         steps[:] = 1.0
-        queries.values[weights.repeats, 0] = 0.0
+        queries.weights[REPEAT_WEIGHTS].values[:] = 0.0
         items.values[:] = 0.0
         items.values[:, items.segments[1].start] = 1e-7 * popularity / (popularity.sum() + 1.0)
     else:
