@@ -1,26 +1,32 @@
-"""What a model is worth on items that people labelled without it, and how sure it must be to stop.
+"""Items that people label without the model: what the model is worth on them, and how sure it must be to stop.
 
-An item counts once it is complete, see :mod:`slatewise.labeling.said`. A label that nobody knew counts as not there,
-as in :mod:`slatewise.labeling.stopping`, where what nobody knew is not missed.
+Which items is drawn from their ids: a hash of seed and id gives a number between 0 and 1 per item, and items below the
+plan's share are in the set. A larger share keeps the items of a smaller one, and items that are added later change
+nothing. They are handed out in the order of these numbers, whatever the model thinks of them: otherwise the items that
+are labeled first would be those that it finds hard.
 
-How many stopped rows have a miss is measured on rows that the threshold was not chosen on: on each half of the items
-with the threshold of the other half.
+An item counts once it is complete, see :class:`slatewise.labeling.store.known_labels.KnownLabels`. A label that nobody
+knew counts as not relevant, as in :mod:`slatewise.labeling.questions.stopping`, where it is not missed.
+
+How many stopped rows have a missed label is measured on rows that the threshold was not chosen on: on each half of the
+items with the threshold of the other half.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from slatewise.core.arrays import Bools, Bytes, Floats
+from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.labeling.plan import QUESTIONS, Plan
-from slatewise.labeling.rows import LabelRows, places
+from slatewise.labeling.questions.rows import LabelRows, places
+from slatewise.labeling.questions.stopping import StoppingRule
+from slatewise.labeling.questions.stopping_simulation import calibrate_stopping, simulate_stopping
 from slatewise.labeling.scored_items import GivenStar
-from slatewise.labeling.stopping import StoppingRule
-from slatewise.labeling.stopping_calibration import calibrate_stopping
-from slatewise.labeling.stopping_simulation import simulate_stopping
 
 _ROUNDING = 1e-9
 
@@ -94,3 +100,43 @@ def _stopping(rows: LabelRows, truth: Bytes, plan: Plan) -> tuple[Bools, Bools, 
         )
         stopped[here], missed[here], questions[here] = played.stopped, played.missed > 0, played.questions
     return stopped, missed, questions
+
+
+def draws(ids: Iterable[str], seed: int) -> Floats:
+    """Return a number in [0, 1) per id.
+
+    Examples
+    --------
+    >>> draws(["a.jpg", "b.jpg"], seed=0).round(3)
+    array([0.526, 0.621])
+    """
+    digests = (hashlib.blake2b(f"{seed} {one}".encode(), digest_size=8).digest() for one in ids)
+    return np.array([int.from_bytes(digest, "big") >> 11 for digest in digests], dtype=np.float64) / 2.0**53
+
+
+@dataclass(frozen=True, eq=False)
+class HonestShare:
+    """Who is in, and whose turn it is."""
+
+    draw: Floats
+    """(items,)."""
+    share: float
+
+    @property
+    def inside(self) -> Bools:
+        """(items,)."""
+        return self.draw < self.share
+
+    def is_due(self, free: Ints) -> bool:
+        """Whether the next item of a person should be one of these, if the ``free`` items are those left."""
+        inside = self.inside
+        left = int(inside[free].sum())
+        if not left or left == len(free):
+            return left > 0
+        taken = len(inside) - len(free)
+        return int(inside.sum()) - left + 1 <= self.share * (taken + 1)
+
+    def in_turn(self, free: Ints) -> Ints:
+        """Return those of the free items, in the order in which they are given out."""
+        of_share = free[self.inside[free]]
+        return of_share[np.argsort(self.draw[of_share], kind="stable")]

@@ -7,10 +7,9 @@ from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Ints
 from slatewise.core.checks import whole_number
-from slatewise.labeling.policies import MostProbable, QuestionPolicy, Situation
-from slatewise.labeling.row_policies import MostGain, RowPolicy
-from slatewise.labeling.rows import LabelRows
-from slatewise.labeling.stopping import StoppingRule
+from slatewise.labeling.questions.policies import MostGain, MostProbable, QuestionPolicy, RowPolicy, Situation
+from slatewise.labeling.questions.rows import LabelRows
+from slatewise.labeling.questions.stopping import StoppingRule
 
 
 def next_questions(
@@ -41,7 +40,7 @@ def next_questions(
 
     Examples
     --------
-    >>> from slatewise.labeling.rows import GivenLogOdds
+    >>> from slatewise.labeling.questions.rows import GivenLogOdds
     >>> rows = LabelRows.of(GivenLogOdds(3), [[2.0, -1.0, -6.0], [-5.0, -5.0, -5.0]], k=None)
     >>> next_questions(rows, [[1, -1, -1], [-1, -1, -1]])
     array([ 1, -1])
@@ -73,7 +72,7 @@ def next_rows(
     --------
     The second row may stop already. The third takes as many questions as the first, and more is open in it.
 
-    >>> from slatewise.labeling.rows import GivenLogOdds
+    >>> from slatewise.labeling.questions.rows import GivenLogOdds
     >>> rows = LabelRows.of(GivenLogOdds(2), [[2.0, -6.0], [-5.0, -5.0], [0.5, -6.0]], k=None)
     >>> next_rows(rows, np.full((3, 2), -1), n=3)
     array([2, 0])

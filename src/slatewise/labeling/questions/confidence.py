@@ -16,7 +16,7 @@ from scipy.optimize import isotonic_regression
 
 from slatewise.core.arrays import Floats
 from slatewise.core.label_sets import check_labels
-from slatewise.labeling.rows import LabelRanker, LabelRows
+from slatewise.labeling.questions.rows import LabelRanker, LabelRows
 
 
 @dataclass(frozen=True, eq=False)

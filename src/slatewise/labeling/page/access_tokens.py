@@ -1,4 +1,4 @@
-"""Who may enter a project: its tokens, as the guard of :mod:`slatewise.web` asks for them."""
+"""Access tokens of a project, as the guard of :mod:`slatewise.web` checks them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from slatewise.core.arrays import Bools, Floats
 from slatewise.core.executor import Executor
 from slatewise.cstar.subset_none import none_chance
 from slatewise.cstar.subsets import chances, subset_odds
-from slatewise.labeling.rows import LabelRanker, LabelRows
+from slatewise.labeling.questions.rows import LabelRanker, LabelRows
 
 
 class Outlook(NamedTuple):
@@ -61,7 +61,7 @@ class StoppingRule:
     --------
     Label 0 said yes. Of the others the model believes that they are out, so it is sure enough.
 
-    >>> from slatewise.labeling.rows import GivenLogOdds
+    >>> from slatewise.labeling.questions.rows import GivenLogOdds
     >>> rows = LabelRows.of(GivenLogOdds(3), [[2.0, -4.0, -5.0]], k=None)
     >>> rule = StoppingRule(0.95)
     >>> rule.look(rows, [[-1, -1, -1]]).chance.round(3), rule.look(rows, [[1, -1, -1]]).chance.round(3)

@@ -1,27 +1,25 @@
-"""Play the labeling game: ask, answer, rank again, and measure after some numbers of questions.
+"""Simulate labeling: ask, answer, rank again, and measure after some numbers of questions.
 
-The measure is break-even precision: of as many labels as are relevant in a row. Whether the model knows that number, as
-in the paper, or not, as in practice, is up to the caller. A label is asked at most once. An answer "don't know" leaves
-it open to inference; answers that contradict a known number are dropped as
-:func:`slatewise.labeling.rows.consistent` says.
+The measure is break-even precision: the precision of the first k labels, where k labels of the row are relevant.
+Whether the model knows k, as in the paper, or not, as in practice, is up to the caller. A label is asked at most once.
+An answer "don't know" leaves it open to inference; answers that contradict a known k are dropped, see
+:func:`slatewise.labeling.questions.rows.consistent`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slatewise.core.arrays import Bools, Floats, Ints
+from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.core.label_sets import check_labels
-from slatewise.labeling.annotators import Annotator, Truthful
-from slatewise.labeling.game import Game
-from slatewise.labeling.policies import MarginRule, QuestionPolicy, RandomQuestion, Situation, Uncertainty
-from slatewise.labeling.rows import LabelRanker, LabelRows, consistent, places
+from slatewise.labeling.questions.policies import MarginRule, QuestionPolicy, RandomQuestion, Situation, Uncertainty
+from slatewise.labeling.questions.rows import LabelRanker, LabelRows, consistent, places
 from slatewise.report.plots import lines
 
 PAPER_QUESTIONS = (0, 1, 5, 10)
@@ -161,3 +159,100 @@ def _checked_questions(questions: Iterable[int]) -> tuple[int, ...]:
     if not counts or counts[0] < 0 or any(one >= two for one, two in pairwise(counts)):
         raise ValueError(f"questions: expected growing numbers >= 0, such as (0, 1, 5, 10), found {counts}")
     return counts
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """Who asks, who answers, and what was said so far."""
+
+    truth: Bools
+    """(n, N) relevant labels."""
+    policy: QuestionPolicy
+    annotator: Annotator
+    rng: np.random.Generator
+    answers: Bytes
+    """(n, N): 1 yes, 0 no, -1 not asked, or nobody knew."""
+    was_asked: Bools
+    """(n, N): no label is asked twice."""
+
+    @classmethod
+    def of(
+        cls,
+        truth: Bools,
+        policy: QuestionPolicy,
+        annotator: Annotator,
+        random_state: int | np.random.Generator | None,
+    ) -> Game:
+        """Start with nothing asked."""
+        unknown, rng = np.full(truth.shape, -1, dtype=np.int8), np.random.default_rng(random_state)
+        return cls(truth, policy, annotator, rng, unknown, np.zeros(truth.shape, dtype=np.bool_))
+
+    def ask(self, numbers: Ints, situation: Situation) -> Ints:
+        """Ask one question in each of some rows and note the answers; return the labels, -1 where none is askable."""
+        labels = self.policy.ask(situation, self.rng)
+        busy = labels >= 0
+        rows, asked = numbers[busy], labels[busy]
+        self.answers[rows, asked] = self.annotator.answer(self.truth[rows, asked], self.rng)
+        self.was_asked[rows, asked] = True
+        return labels
+
+
+class Annotator(Protocol):
+    """Answers one question per row."""
+
+    def answer(self, truth: Bools, rng: np.random.Generator) -> Bytes:
+        """Return 1 yes, 0 no or -1 don't know, for labels that are or are not relevant."""
+        ...
+
+
+@dataclass(frozen=True)
+class Truthful:
+    """Always right.
+
+    Examples
+    --------
+    >>> Truthful().answer(np.array([True, False]), np.random.default_rng(0))
+    array([1, 0], dtype=int8)
+    """
+
+    def answer(self, truth: Bools, rng: np.random.Generator) -> Bytes:
+        """Say what is true."""
+        return truth.astype(np.int8)
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """Turns another annotator's yes into no, and no into yes, with probability ``flip``."""
+
+    flip: float
+    annotator: Annotator = field(default_factory=Truthful)
+
+    def __post_init__(self) -> None:
+        _require_probability("flip", self.flip)
+
+    def answer(self, truth: Bools, rng: np.random.Generator) -> Bytes:
+        """Err now and then; "don't know" stays."""
+        said = self.annotator.answer(truth, rng)
+        flipped = (rng.random(len(truth)) < self.flip) & (said >= 0)
+        return np.where(flipped, 1 - said, said).astype(np.int8)
+
+
+@dataclass(frozen=True)
+class Unsure:
+    """Does not know, with probability ``rate``; otherwise answers as another annotator."""
+
+    rate: float
+    annotator: Annotator = field(default_factory=Truthful)
+
+    def __post_init__(self) -> None:
+        _require_probability("rate", self.rate)
+
+    def answer(self, truth: Bools, rng: np.random.Generator) -> Bytes:
+        """Leave some labels unknown."""
+        said = self.annotator.answer(truth, rng)
+        return np.where(rng.random(len(truth)) < self.rate, -1, said).astype(np.int8)
+
+
+def _require_probability(name: str, value: float) -> None:
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name}: expected a probability from 0 to 1, found {value!r}")

@@ -19,14 +19,14 @@ from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Ints
 from slatewise.core.errors import ProjectError
-from slatewise.labeling.honest_share import HonestShare, draws
+from slatewise.labeling.calibration_set import HonestShare, calibrated_rule, draws, least_items
 from slatewise.labeling.item_data import ItemData
-from slatewise.labeling.item_order import ItemOrder, Said
-from slatewise.labeling.model_files import label_columns, read_model
+from slatewise.labeling.item_order import ItemOrder
 from slatewise.labeling.plan import By, Plan
-from slatewise.labeling.quality import calibrated_rule, least_items
+from slatewise.labeling.questions.stopping import StoppingRule
+from slatewise.labeling.retraining import label_columns, read_model
 from slatewise.labeling.scored_items import ScoredItems, frequency_log_odds
-from slatewise.labeling.stopping import StoppingRule
+from slatewise.labeling.store.known_labels import KnownLabels
 from slatewise.labeling.store.project import Project
 from slatewise.labeling.store.records import ModelVersion
 
@@ -59,7 +59,7 @@ class Bench:
     plan: Plan
     names: list[str]
     honest: HonestShare
-    said: Said
+    said: KnownLabels
     scored: ScoredItems
     order: ItemOrder
     notes: tuple[str, ...]
@@ -218,7 +218,7 @@ class Workbench:
         plan, project, notes = key.plan, self.project, ()
         honest = HonestShare(draws((item.id for item in project.items.all()), plan.seed), plan.share)
         last_act = project.last_act()  # before what was said is read, so that nothing is missed
-        said = Said.of(project.votes(), (key.n_items, len(key.labels)))
+        said = project.votes().known((key.n_items, len(key.labels)))
         current = project.models.current()
         cold = ScoredItems.by_frequency(said)
         scored = (self._scored(said, current) if with_model else None) or cold
@@ -235,7 +235,7 @@ class Workbench:
         order.prepare(plan.order)
         return Bench(plan, list(key.labels), honest, said, scored, order, notes, last_act)
 
-    def _scored(self, said: Said, current: ModelVersion | None) -> ScoredItems | None:
+    def _scored(self, said: KnownLabels, current: ModelVersion | None) -> ScoredItems | None:
         data = self.item_data()
         number = None if current is None else current.number
         if self._given is not None and current == self._given_until:
@@ -276,7 +276,7 @@ class Workbench:
             if not items:
                 return
             for item in items:
-                bench.said.replace(item, self.project.votes(item))
+                bench.said.update(item, self.project.votes(item))
             bench.order.changed(items)
             if bench.scored.basis == "frequency":
                 self._bench = replace(self._bench, scored=ScoredItems.by_frequency(bench.said))
@@ -286,7 +286,7 @@ class Workbench:
         return self._failed is None and len(self.project.acts_after(self._bench.last_act)) > _MOST_IN_PASSING
 
 
-def _measuring_items(said: Said, honest: HonestShare, plan: Plan, trained_here: bool) -> Ints:
+def _measuring_items(said: KnownLabels, honest: HonestShare, plan: Plan, trained_here: bool) -> Ints:
     """Return the items to calibrate on: of the honest share; or all complete ones, if the model saw none of them."""
     of_share = np.flatnonzero(said.complete & honest.inside)
     if trained_here or len(of_share) >= least_items(plan.confidence):

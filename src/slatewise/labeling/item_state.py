@@ -1,21 +1,31 @@
-"""One person's visit to one item: what was said of it, and what that makes of the next question."""
+"""One item as one person sees it: the answers so far, the next question and why, the model's list, how sure it is.
+
+The log-odds of a label that is not in the core are ``s_i + sum over core labels c of G_ci t_c``. When answers change
+how likely the core labels are, they move by about
+
+    sum over c of G_ci (P(c | answers) - P(c)) ,
+
+exactly if the answers decide the core; a core label is moved by all others in the same way. Each term is a *push*, and
+the strongest pushes are the reason that is shown with a question.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core.arrays import Bools, Bytes, Ints
+from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.cstar.subsets import chances
-from slatewise.labeling.item_view import SAID, ItemView, ListedLabel, Question
+from slatewise.labeling.labeling_state import Bench
 from slatewise.labeling.plan import QUESTIONS
-from slatewise.labeling.policies import MostProbable, Situation
-from slatewise.labeling.reasons import Reason, model_reason, pushes
+from slatewise.labeling.questions.policies import MostProbable, Situation
+from slatewise.labeling.questions.rows import LabelRows
+from slatewise.labeling.scored_items import Basis
+from slatewise.labeling.store.known_labels import HOWS, Votes
 from slatewise.labeling.store.records import How
-from slatewise.labeling.store.votes import HOWS, Votes
-from slatewise.labeling.workbench import Bench
 
 WITHOUT_MODEL = "Without the model, every label in turn: so it can be measured."
 
@@ -154,3 +164,123 @@ def _frequency_reason(bench: Bench, label: int) -> Reason:
     return Reason(
         f"No model yet: found in {found} of {known} items so far" if known else "No model yet, no answers yet"
     )
+
+
+Word: TypeAlias = Literal["yes", "no", "don't know"]
+WORDS: dict[str, int] = {"yes": 1, "no": 0, "don't know": -1}
+SAID: dict[int, Word] = {1: "yes", 0: "no", -1: "don't know"}
+
+
+class Question(NamedTuple):
+    """A label to ask for."""
+
+    label: int
+    name: str
+    probability: float | None
+    """That it is there, given the answers; None where no model is asked."""
+    reason: Reason
+
+
+class ListedLabel(NamedTuple):
+    """A label of the list."""
+
+    label: int
+    name: str
+    probability: float | None
+    said: Word | None
+    """What the person said of it; None: nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class ItemView:
+    """An item as it stands for one person; made anew after every act."""
+
+    item: int
+    question: Question | None
+    """None where nothing is left to ask."""
+    listed: tuple[ListedLabel, ...]
+    """What the person said yes to, then the most probable labels without an answer; the latter only with a model."""
+    answered: tuple[ListedLabel, ...]
+    """All that the person answered, whatever it was, by the number of the label."""
+    order: Ints
+    """(labels,) all labels, those said to be there first, then by probability, those said not to be there last."""
+    probability: Floats
+    """(labels,) that they are there, given the answers; NaN without the model."""
+    asked: int
+    """How many questions the person answered."""
+    instead_of: int
+    """How many there would be without a model: one per label."""
+    chance: float
+    """That nothing that was not asked is there; NaN where no model says so."""
+    enough: bool
+    """Whether that is as much as the plan wants, or nothing is left to ask."""
+    calibrated: bool
+    """Whether ``enough`` keeps its promise; else it is what the model believes."""
+    honest: bool
+    """Whether the item is labelled without the model, so that it can be measured."""
+    basis: Basis
+    version: int | None
+    """The version of the model."""
+    notes: tuple[str, ...]
+    """What the person should know: that there is no model yet, that somebody else has the item, and so on."""
+
+
+_MOST_PUSHES = 3
+_LEAST_PUSH = 0.05
+
+
+class Push(NamedTuple):
+    """What another label did to the log-odds of the one that is asked for."""
+
+    label: int
+    name: str
+    by: float
+    because: str
+    """"yes" or "no" where somebody said so of it; "likelier" or "less likely" where the model infers that."""
+
+
+class Reason(NamedTuple):
+    """Why a label is asked for."""
+
+    text: str
+    """For people."""
+    before: float | None = None
+    """How likely the label was before the first answer; None where no model says so."""
+    pushes: tuple[Push, ...] = ()
+    """The strongest first."""
+
+
+def pushes(rows: LabelRows, label: int, before: Floats, now: Floats, known: Bytes, names: list[str]) -> list[Push]:
+    """Return what moved a label of one row; ``before`` and ``now`` are log-odds (N,) without and with the answers."""
+    change = chances(now) - chances(before)
+    by = np.zeros(len(now))
+    if label in rows.core:
+        by[:] = rows.pair[np.flatnonzero(rows.core == label)[0]] * change
+    else:
+        by[rows.core] = rows.pair[:, label] * change[rows.core]
+    order = np.argsort(-np.abs(by), kind="stable")[:_MOST_PUSHES]
+    return [
+        Push(int(other), names[other], float(by[other]), _because(int(known[other]), float(change[other]) > 0.0))
+        for other in order
+        if abs(by[other]) >= _LEAST_PUSH
+    ]
+
+
+def _because(known: int, likelier: bool) -> str:
+    return ("no", "yes")[known] if known >= 0 else "likelier" if likelier else "less likely"
+
+
+def model_reason(before: float, now: float, moved: list[Push]) -> Reason:
+    """Put it into words.
+
+    Examples
+    --------
+    >>> model_reason(0.2, 0.61, [Push(3, "beach", 1.9, "yes"), Push(5, "street", -0.2, "likelier")]).text
+    '61% likely, 20% before the answers: more because of beach (yes), less because of street (likelier)'
+    """
+    text = f"{now:.0%} likely"
+    if f"{before:.0%}" != f"{now:.0%}":
+        text = f"{text}, {before:.0%} before the answers"
+    more, less = ([f"{push.name} ({push.because})" for push in moved if push.by * sign > 0] for sign in (1, -1))
+    parts = [f"{word} because of {', '.join(found)}" for word, found in (("more", more), ("less", less)) if found]
+    return Reason(": ".join([text, *([", ".join(parts)] if parts else [])]), before, tuple(moved))
