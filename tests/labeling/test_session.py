@@ -16,11 +16,11 @@ from slatewise.labeling import (
     StoppingRule,
     Workbench,
     keep_model,
+    labeling_state,
     next_rows,
     simulate,
     simulate_stopping,
 )
-from slatewise.labeling import labeling_state
 from slatewise.labeling.plan import ORDERS, QUESTIONS
 from slatewise.labeling.questions.rows import LabelRows
 from slatewise.labeling.store import leases
