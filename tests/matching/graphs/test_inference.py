@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.matched_graphs import all_matchings, matching_weight
 
-from slatewise.matching.best_matching import best_matchings
+from slatewise.matching.graphs.inference import best_matchings
 
 
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 5), st.booleans())

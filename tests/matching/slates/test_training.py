@@ -7,19 +7,19 @@ import pytest
 
 from slatewise.core.features import spread
 from slatewise.core.results import Fit, Round
-from slatewise.matching.slates import RatedLists
-from slatewise.matching.training import STRENGTHS, Problem, averaged_fit, choose_l2, held_out_path
+from slatewise.matching.slates.slates import RatedLists
+from slatewise.matching.slates.training import STRENGTHS, averaged_fit, choose_l2, held_out_path
 
 
 @dataclass
-class KnownProblem(Problem):
+class KnownProblem:
     """The loss of params[0] is its squared distance to a wanted strength; fit returns the strength itself."""
 
     wanted: float
-    asked: list = field(default_factory=list)
+    fitted: list = field(default_factory=list)
 
     def fit(self, l2, tol, max_iter, start=None, callback=None):
-        self.asked.append(l2)
+        self.fitted.append(l2)
         return Fit(np.array([l2, 1.0]), 2.0, 1.0, l2 < 0.5, (Round(1, 2.0, 1.0),))
 
     def loss(self, params):
@@ -64,7 +64,7 @@ def test_held_out_losses_and_parameters_follow_the_path(lists):
 
 
 @dataclass
-class Parabola(Problem):
+class Parabola:
     """The loss is half the squared distance to a target, so the minimum of every l2 is known."""
 
     target: np.ndarray

@@ -6,7 +6,7 @@ from scipy.stats import chisquare
 from tests.matchings import probabilities, random_weights
 
 from slatewise.inference import permanent, sample_matchings
-from slatewise.matching import samplers
+from slatewise.matching.sums import sampling
 
 
 def chi_square(w, matchings):
@@ -81,7 +81,7 @@ def test_the_chain_walks_long_bands():
 
 
 def test_the_chain_gives_up_in_words(monkeypatch):
-    monkeypatch.setattr(samplers, "MOST_WALKED", 0)
+    monkeypatch.setattr(sampling, "MOST_WALKED", 0)
     drew = "found that the chain drew 0 matchings in 0 steps"
     with pytest.raises(ValueError, match=f"method: expected 'tables' or 'huber-law' here, {drew}"):
         sample_matchings(np.zeros((3, 3)), 5, 0, "chain")
@@ -131,7 +131,7 @@ def test_auto_by_size():
 
 
 def test_huber_law_gives_up_in_words(monkeypatch):
-    monkeypatch.setattr(samplers, "MOST_TRIES", -1000)
+    monkeypatch.setattr(sampling, "MOST_TRIES", -1000)
     with pytest.raises(ValueError, match="method: expected 'chain' here, found that Huber-Law accepted 0 of 0"):
         sample_matchings(np.zeros((5, 5)), 1000, 0, "huber-law", 0)
 

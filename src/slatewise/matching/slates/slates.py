@@ -13,19 +13,23 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core import rules
 from slatewise.core.arrays import Floats, Ints
+from slatewise.core.block_sums import BlockObjective, BlockSum, ValueAndSlope
 from slatewise.core.checks import Features, cut_points, row_range
 from slatewise.core.declarations import Settings, param
+from slatewise.core.executor import Executor
 from slatewise.core.features import take_rows
+
+Part = TypeVar("Part")
 
 Draw: TypeAlias = "Callable[[Floats, int, np.random.Generator], Ints]"
 """From the ratings of a query, rising, and M: documents of each slate, (slates, M), by their place in the query."""
@@ -191,6 +195,33 @@ class RatedLists:
         return self.part(np.flatnonzero(kept))
 
 
+class ListBlock(NamedTuple, Generic[Part]):
+    """A block of whole lists, c of their rows, and what is known of each list."""
+
+    lists: RatedLists
+    weights: Floats
+    each: tuple[Part, ...]
+
+
+def whole_lists(
+    lists: RatedLists,
+    weights: Floats,
+    what: BlockSum[Executor, Floats, Any, ListBlock[Part], ValueAndSlope],
+    describe: Callable[[RatedLists, Floats], Iterable[Part]],
+    executor: Executor,
+) -> BlockObjective:
+    """Return the mean over whole lists of ``what``; ``describe`` yields what it needs to know of each list."""
+    blocks: list[ListBlock[Part]] = []
+    for first, last in lists.runs():
+        some, of_rows = lists.run(first, last), weights[lists.offsets[first] : lists.offsets[last]]
+        blocks.append(ListBlock(some, of_rows, tuple(describe(some, of_rows))))
+    held = executor.hold(blocks, executor.inside(len(blocks)))
+    return BlockObjective(held, what, int(lists.X.shape[1]), float(lists.weights.sum()))
+
+
+# --- slates -----------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class SlateTable:
     """Rows of the lists, best first, one slate per row; equal slates stand once and count ``share``."""
@@ -213,16 +244,18 @@ class SlateBlock(NamedTuple):
 
 
 def cut_slates(X: Features, slates: SlateTable, n: int) -> list[tuple[slice, SlateBlock]]:
-    """Cut slates, which stand in the order of their lists, into blocks of at most n; a single block has all rows."""
-    cuts = [slice(first, min(first + n, len(slates.rows))) for first in range(0, len(slates.rows), n)]
-    return [(cut, _block(X, slates, cut)) for cut in cuts] if len(cuts) > 1 else [(cuts[0], SlateBlock(X, slates))]
-
-
-def _block(X: Features, slates: SlateTable, cut: slice) -> SlateBlock:
-    rows = slates.rows[cut]
-    first, last = int(rows.min()), int(rows.max()) + 1
-    some = SlateTable(rows - first, slates.ratings[cut], slates.weights[cut], slates.share[cut])
-    return SlateBlock(row_range(X, slice(first, last)), some)
+    """Cut slates, which are in the order of their lists, into blocks of at most n; a single block has all rows."""
+    n_slates = len(slates.rows)
+    if n_slates <= n:
+        return [(slice(0, n_slates), SlateBlock(X, slates))]
+    blocks: list[tuple[slice, SlateBlock]] = []
+    for start in range(0, n_slates, n):
+        cut = slice(start, min(start + n, n_slates))
+        rows = slates.rows[cut]
+        first, last = int(rows.min()), int(rows.max()) + 1
+        some = SlateTable(rows - first, slates.ratings[cut], slates.weights[cut], slates.share[cut])
+        blocks.append((cut, SlateBlock(row_range(X, slice(first, last)), some)))
+    return blocks
 
 
 def make_slates(lists: RatedLists, size: int, c: Floats | None, draw: Draw, rng: np.random.Generator) -> SlateTable:
@@ -270,14 +303,12 @@ def all_slates(ratings: Floats, size: int, rng: np.random.Generator) -> Ints:
     count = sum(math.prod(map(math.comb, numbers, mix)) for mix in mixes)
     if count > MOST_SLATES:
         raise ValueError(f"slates: expected at most {MOST_SLATES} slates of a list for 'all', found {count}")
-    return np.concatenate([_slates_of(of_rating, mix) for mix in mixes])
-
-
-def _slates_of(of_rating: list[Ints], mix: tuple[int, ...]) -> Ints:
-    """Every choice of ``mix[r]`` documents of each rating r."""
-    choices = [np.array(list(combinations(rows, m))) for rows, m in zip(of_rating, mix, strict=True) if m > 0]
-    places = np.meshgrid(*(np.arange(len(choice)) for choice in choices), indexing="ij")
-    return np.hstack([choice[place.ravel()] for choice, place in zip(choices, places, strict=True)])
+    found: list[Ints] = []
+    for mix in mixes:  # every choice of mix[r] documents of each rating r
+        choices = [np.array(list(combinations(rows, m))) for rows, m in zip(of_rating, mix, strict=True) if m > 0]
+        chosen = np.meshgrid(*(np.arange(len(choice)) for choice in choices), indexing="ij")
+        found.append(np.hstack([choice[at.ravel()] for choice, at in zip(choices, chosen, strict=True)]))
+    return np.concatenate(found)
 
 
 def _mixes(numbers: list[int], size: int, shown: int) -> Iterator[tuple[int, ...]]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.matchings import log_sum_and_marginals
 
 from slatewise.inference import permanent, tied_log_sum
-from slatewise.matching import tied
+from slatewise.matching.sums import tied
 
 
 def by_every_ranking(scores, sizes, values):

@@ -3,8 +3,8 @@
     p(y) = exp(sum_i w[i, y(i)]) / Z,     Z = sum over one-to-one y = perm(exp(w)),     P_ij = Pr(y(i) = j)
 
 Every row is matched; with more columns than rows some columns stay free. Each result says what it is: *exact* up to
-rounding (:mod:`~slatewise.matching.permanent_exact`, :mod:`~slatewise.matching.permanent_sparse`), or a *bound* from
-below with approximate marginals (:mod:`~slatewise.matching.bethe`). Samples: :mod:`~slatewise.matching.samplers`.
+rounding (:mod:`~slatewise.matching.sums.exact`), or a *bound* from below with approximate marginals
+(:mod:`~slatewise.matching.sums.bethe`). Samples: :mod:`~slatewise.matching.sums.sampling`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,17 @@ from slatewise.core.arrays import Floats
 from slatewise.core.checks import real_numbers
 from slatewise.core.devices import gpu_of
 from slatewise.core.executor import Executor
-from slatewise.matching.bethe import by_bethe
-from slatewise.matching.permanent_exact import METHODS, MOST_BYTES, Solver, chosen, log_permanents, table_bytes
-from slatewise.matching.permanent_sparse import by_candidates, most_sets, plan
+from slatewise.matching.sums.bethe import by_bethe
+from slatewise.matching.sums.exact import (
+    METHODS,
+    MOST_BYTES,
+    Solver,
+    chosen,
+    log_permanents,
+    most_sets,
+    plan,
+    table_bytes,
+)
 
 Method: TypeAlias = Literal["auto", "subsets", "glynn", "rows", "candidates", "bethe"]
 Kind: TypeAlias = Literal["exact", "bound"]
@@ -212,6 +220,6 @@ def _fastest(weights: Floats) -> str:
     return name
 
 
-_SOLVERS: dict[str, Solver] = {**METHODS, "candidates": by_candidates, "bethe": by_bethe}
+_SOLVERS: dict[str, Solver] = {**METHODS, "bethe": by_bethe}
 
 __all__ = ["Permanent", "log_permanents", "permanent", "tied_permanent", "with_unmatched"]

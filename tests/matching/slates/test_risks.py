@@ -11,9 +11,9 @@ from scipy.optimize import approx_fprime
 from scipy.sparse import csr_array
 from tests.shipped import EXECUTORS
 
-from slatewise.matching.slate_hinge import SlateHinge, WholeHinge
-from slatewise.matching.slate_likelihood import SlateLikelihood, WholeLikelihood, find_ties
-from slatewise.matching.slates import RatedLists, SlateTable, all_slates, drawn_slates, make_slates
+from slatewise.matching.slates.hinge import slate_hinge, whole_hinge
+from slatewise.matching.slates.likelihood import find_ties, slate_likelihood, whole_likelihood
+from slatewise.matching.slates.slates import RatedLists, SlateTable, all_slates, drawn_slates, make_slates
 
 
 def some_lists(seed=0, sizes=(7, 5, 6), n_ratings=3, n_features=4):
@@ -64,7 +64,7 @@ def test_the_likelihood_of_slates_equals_enumeration(size, c):
     rng = np.random.default_rng(1)
     weights = {"linear": np.arange(size)[::-1].astype(float), "rating": None, "given": np.sort(rng.random(size))[::-1]}
     slates = make_slates(lists, size, weights[c], partial(drawn_slates, 0.3), rng)
-    likelihood = SlateLikelihood(lists.X, slates)
+    likelihood = slate_likelihood(lists.X, slates)
 
     def slow(theta):
         scores = lists.X @ theta
@@ -84,7 +84,7 @@ def test_tied_documents_are_summed_over(c):
     lists = some_lists(n_ratings=2)
     rng = np.random.default_rng(1)
     slates = make_slates(lists, 4, c, partial(drawn_slates, 0.3), rng)
-    likelihood = SlateLikelihood(lists.X, slates, find_ties(slates))
+    likelihood = slate_likelihood(lists.X, slates, find_ties(slates))
 
     def slow(theta):
         scores = lists.X @ theta
@@ -104,7 +104,7 @@ def test_tied_documents_are_summed_over(c):
 def test_the_likelihood_of_whole_lists_equals_enumeration():
     lists = some_lists(sizes=(5, 4, 6))
     weights = np.array([0.0, 0.7, 2.0])[lists.ratings.astype(int)]
-    likelihood = WholeLikelihood(lists, weights)
+    likelihood = whole_likelihood(lists, weights)
 
     def slow(theta):
         total = 0.0
@@ -126,7 +126,7 @@ def test_the_hinge_of_slates_equals_enumeration(size, least):
     lists = some_lists()
     rng = np.random.default_rng(2)
     slates = make_slates(lists, size, np.arange(size)[::-1].astype(float), partial(drawn_slates, 0.3), rng)
-    hinge = SlateHinge(lists.X, slates, least)
+    hinge = slate_hinge(lists.X, slates, least)
     theta, other = rng.normal(size=(2, 4))
 
     def slow(params):
@@ -148,16 +148,16 @@ def test_long_slates_go_through_the_assignment_solver(monkeypatch):
     rng = np.random.default_rng(2)
     slates = make_slates(lists, 5, np.arange(5)[::-1].astype(float), partial(drawn_slates, 0.3), rng)
     theta = rng.normal(size=4)
-    few = SlateHinge(lists.X, slates, 0.0).cut(theta)
-    monkeypatch.setattr("slatewise.matching.slate_hinge.MOST_IN_KERNEL", 4)
-    many = SlateHinge(lists.X, slates, 0.0).cut(theta)
+    few = slate_hinge(lists.X, slates, 0.0).cut(theta)
+    monkeypatch.setattr("slatewise.matching.slates.hinge.MOST_IN_KERNEL", 4)
+    many = slate_hinge(lists.X, slates, 0.0).cut(theta)
     assert many[0] + many[1] @ theta == pytest.approx(few[0] + few[1] @ theta, abs=1e-12)
 
 
 def test_the_hinge_of_whole_lists_equals_enumeration():
     lists = some_lists(sizes=(5, 4, 6))
     weights = np.array([0.0, 0.7, 2.0])[lists.ratings.astype(int)]
-    hinge = WholeHinge(lists, weights, 0.0)
+    hinge = whole_hinge(lists, weights, 0.0)
     theta, other = np.random.default_rng(3).normal(size=(2, 4))
 
     def slow(params):
@@ -183,8 +183,8 @@ def test_a_constant_added_to_the_scores_of_a_list_changes_nothing(seed, size, sh
 
     def value(X):
         if kind == "likelihood":
-            return SlateLikelihood(X, slates).value_and_grad(theta)[0]
-        offset, gradient = SlateHinge(X, slates, 0.0).cut(theta)
+            return slate_likelihood(X, slates).value_and_grad(theta)[0]
+        offset, gradient = slate_hinge(X, slates, 0.0).cut(theta)
         return offset + gradient @ theta
 
     assert value(moved) == pytest.approx(value(lists.X), abs=1e-8)
@@ -199,7 +199,7 @@ def test_the_hinge_is_at_least_the_loss_it_bounds(seed):
     theta = rng.normal(size=4)
     scores = (lists.X @ theta)[slates.rows]
     losses = [1 - ndcg(gained, np.argsort(-s)) for gained, s in zip(slates.ratings, scores, strict=True)]
-    offset, gradient = SlateHinge(lists.X, slates, 0.0).cut(theta)
+    offset, gradient = slate_hinge(lists.X, slates, 0.0).cut(theta)
     assert offset + gradient @ theta >= slates.share @ losses - 1e-12
 
 
@@ -207,7 +207,7 @@ def test_the_hinge_is_at_least_the_loss_it_bounds(seed):
 def test_extreme_scores_stay_finite(extreme):
     lists = some_lists()
     slates = make_slates(lists, 5, None, partial(drawn_slates, 0.3), np.random.default_rng(0))
-    value, gradient = SlateLikelihood(lists.X, slates).value_and_grad(extreme * np.ones(4))
+    value, gradient = slate_likelihood(lists.X, slates).value_and_grad(extreme * np.ones(4))
     assert np.isfinite(value)
     assert value >= 0
     assert np.isfinite(gradient).all()
@@ -266,10 +266,10 @@ def test_threads_do_not_change_the_bits():
     slates = make_slates(lists, 4, None, partial(drawn_slates, 20.0), np.random.default_rng(0))
     theta = np.ones(4)
     for make in (
-        lambda executor: SlateLikelihood(lists.X, slates, (), executor).value_and_grad(theta),
-        lambda executor: SlateHinge(lists.X, slates, 0.0, executor).cut(theta),
-        lambda executor: WholeLikelihood(lists, lists.ratings, executor).value_and_grad(theta),
-        lambda executor: WholeHinge(lists, lists.ratings, 0.0, executor).cut(theta),
+        lambda executor: slate_likelihood(lists.X, slates, (), executor).value_and_grad(theta),
+        lambda executor: slate_hinge(lists.X, slates, 0.0, executor).cut(theta),
+        lambda executor: whole_likelihood(lists, lists.ratings, executor).value_and_grad(theta),
+        lambda executor: whole_hinge(lists, lists.ratings, 0.0, executor).cut(theta),
     ):
         one, *others = map(make, EXECUTORS)
         for other in others:
@@ -283,7 +283,7 @@ def test_a_slate_with_a_single_document_a_rating_has_no_ties():
     assert [(tie.slates.tolist(), tie.first, tie.last) for tie in ties] == [([1], 0, 2), ([2], 0, 3)]
 
 
-@pytest.mark.parametrize("make", [WholeHinge, WholeLikelihood])
+@pytest.mark.parametrize("make", [whole_hinge, whole_likelihood])
 def test_whole_lists_are_weighted_and_may_be_sparse(make):
     """A list of weight 2 is the list twice; CSR rows are the dense ones."""
     rng = np.random.default_rng(0)
@@ -292,8 +292,8 @@ def test_whole_lists_are_weighted_and_may_be_sparse(make):
     twice = np.r_[0:9, 3:6]
 
     def of(lists):
-        part = make(lists, lists.ratings, 0.0) if make is WholeHinge else make(lists, lists.ratings)
-        return part.cut(theta) if make is WholeHinge else part.value_and_grad(theta)
+        part = make(lists, lists.ratings, 0.0) if make is whole_hinge else make(lists, lists.ratings)
+        return part.value_and_grad(theta)
 
     weighted = of(RatedLists.of(X, ratings, offsets, np.array([1.0, 2.0, 1.0])))
     doubled = of(RatedLists.of(X[twice], ratings[twice], np.arange(0, 13, 3)))

@@ -2,22 +2,34 @@
 
     Z = sum over one-to-one y of prod_i exp(w[i, y(i)]),      P_ij = Pr(y(i) = j) = d log Z / d w_ij
 
-Rows are all matched; with more columns than rows some columns stay free. Three ways, all exact up to rounding:
+Rows are all matched; with more columns than rows some columns stay free. Four ways, all exact up to rounding:
 
 - *subsets* (``kernels/permanent_subsets.py``): square, many small matrices at a time; only positive terms.
 - *glynn* (``kernels/permanent_glynn.py``): square, O(M^2) memory, faster from M = 9. Terms of both signs
   cancel, so the sum of their sizes is kept: it says what rounding may do.
-- *rows* (``kernels/permanent_rows.py``): more columns than rows.
+- *rows* (``kernels/permanent_rows.py``): more columns than rows;
+- *candidates*: any matrix whose rows have few candidates, at any M. A walk over the subsets of columns that the first
+  rows can take,
+
+      alpha_i[S] = sum_{j in S} B_ij alpha_{i-1}[S - j]
+
+  A column that no later row wants leaves the set: whether it was used is settled, and sets that differ in it alone
+  become one. With candidates near the diagonal few sets are left. Rows are first ordered to bring those that share
+  candidates together (reverse Cuthill-McKee).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from operator import add
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from slatewise.core.arrays import Floats, Ints
+from slatewise.core.arrays import Bools, Floats, Ints
 from slatewise.core.executor import ONE_THREAD, Executor
 
 FEW = 8
@@ -28,6 +40,9 @@ MOST_BYTES = 1 << 31
 """Tables larger than this are refused."""
 MOST_SIGNS = 32
 """So are sums over 2^32 signs: minutes become hours."""
+MOST_STEPS = 1 << 25
+"""Walks over candidates with more steps from set to set than this are refused (some 50 bytes each)."""
+WORD = 64
 _EPSILON = float(np.finfo(np.float64).eps)
 _SMALL, _LARGE = 1e-40, 600.0  # a Z below may have lost terms to underflow; a product of exp(600) is in range
 _FINE = 1e12  # up to here numbers are told apart by far less than 1
@@ -75,13 +90,8 @@ def log_permanents(log_weights: Floats, executor: Executor = ONE_THREAD) -> tupl
     >>> np.exp(log_z), marginals
     (array([4.]), array([[[0.25, 0.75], [0.75, 0.25]]]))
     """
-    sums = exact_sums(log_weights, executor)
+    sums = METHODS[chosen(log_weights.shape)](log_weights, executor)
     return sums.log_z, sums.marginals
-
-
-def exact_sums(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
-    """Sum by the fastest exact method."""
-    return METHODS[chosen(log_weights.shape)](log_weights, executor)
 
 
 def chosen(shape: tuple[int, ...]) -> str:
@@ -191,7 +201,8 @@ def by_glynn(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
         (values, sizes), gradients = np.empty((2, len(columns))), np.empty(columns.shape)
         if one_by_one:
             signs = range(1 << _BLOCK_COLUMNS)
-            values[0], sizes[0], gradients[0] = executor.sum_blocks(_signs_of, columns[0], signs, _add_three)
+            total = executor.sum_blocks(_signs_of, columns[0], signs, add)
+            values[0], sizes[0], gradients[0] = total[0], total[1], total[2:].reshape(size, size)
         else:
             sum_signs_of_all(columns, gradients, values, sizes)
         values[values <= 0.0] = np.nan  # nothing but rounding is left: a case for the subsets
@@ -218,12 +229,13 @@ def by_glynn(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
     return sums
 
 
-def _signs_of(columns: Floats, block: int) -> tuple[float, float, Floats]:
+def _signs_of(columns: Floats, block: int) -> Floats:
     """Sum over one block of the signs of a large matrix: value, sum of sizes, and gradient."""
     from slatewise.matching.kernels.permanent_glynn import sum_signs
 
     gradient = np.empty(columns.shape)
-    return *sum_signs(columns, block, _BLOCK_COLUMNS, gradient), gradient
+    value, size = sum_signs(columns, block, _BLOCK_COLUMNS, gradient)
+    return np.concatenate(([value, size], gradient.ravel()))
 
 
 def by_rows(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
@@ -246,8 +258,117 @@ def by_rows(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
     return sums
 
 
-Solver: TypeAlias = Callable[[Floats, Executor], Sums]
-METHODS: dict[str, Solver] = {"subsets": by_subsets, "glynn": by_glynn, "rows": by_rows}
+# --- few candidates ---------------------------------------------------------------------------------------------------
+
+
+class Plan(NamedTuple):
+    """The order of the rows, and when each column is wanted first and last, in steps of that order."""
+
+    rows: Ints
+    first: Ints
+    last: Ints
+    """-1 for columns that are never wanted, in both."""
+
+
+class _Step(NamedTuple):
+    """From set ``source`` by candidate ``column`` to set ``target`` of the next level, with a weight."""
+
+    source: Ints
+    column: Ints
+    target: Ints
+    weight: Floats
+    sums: Floats
+    """alpha before the step."""
+
+
+def plan(candidates: Bools) -> Plan:
+    """Order the rows of one matrix."""
+    shared = csr_array(candidates.astype(np.int64))
+    graph = csr_array(shared @ shared.T)
+    rows = reverse_cuthill_mckee(graph, symmetric_mode=True).astype(np.int64)
+    wanted = candidates[rows]
+    never = ~wanted.any(axis=0)
+    first, last = wanted.argmax(axis=0), len(rows) - 1 - wanted[::-1].argmax(axis=0)
+    return Plan(rows, np.where(never, -1, first), np.where(never, -1, last))
+
+
+def most_sets(order: Plan) -> float:
+    """Return a bound on how many sets a step can meet; inf where more than 64 columns are open at once."""
+    n_rows, n_columns = len(order.rows), len(order.first)
+    most = 1.0
+    for step in range(n_rows):
+        open_ = int(np.sum((order.first <= step) & (order.last >= step)))
+        if open_ > WORD:
+            return math.inf
+        closed = int(np.sum((order.last < step) & (order.first >= 0)))
+        # In a square matrix every closed column was used, which says how many of the open ones are.
+        sets = math.comb(open_, min(max(step - closed, 0), open_)) if n_rows == n_columns else 2**open_
+        most = max(most, float(sets))
+    return most
+
+
+def by_candidates(log_weights: Floats, executor: Executor = ONE_THREAD) -> Sums:
+    """Walk the reachable sets of every matrix."""
+    count, n_rows, n_columns = log_weights.shape
+    sums = Sums(np.empty(count), np.empty(log_weights.shape), np.empty(count))
+
+    def fill(block: slice) -> None:
+        scaled = scale(log_weights[block], np.arange(count, dtype=np.int64)[block])
+        free = np.exp(-scaled.v) if n_rows < n_columns else np.zeros(scaled.v.shape)
+        log_z, sums.marginals[block.start] = _walk(scaled.weights[0], free[0])
+        sums.log_z[block], sums.error[block] = log_z + scaled.offset, scaled.rounding
+
+    executor.fill_blocks(fill, slices(count, 1))
+    return sums
+
+
+def _walk(weights: Floats, free: Floats) -> tuple[float, Floats]:
+    order = plan(weights > 0.0)
+    levels, log_z = _forward(weights, free, order)
+    marginals = np.zeros(weights.shape)
+    backward = np.ones(1)
+    for row, level in zip(order.rows[::-1], levels[::-1], strict=True):
+        reached = level.weight * backward[level.target]
+        edges = np.bincount(level.column, level.sums[level.source] * reached, minlength=weights.shape[1])
+        marginals[row] = edges / edges.sum()
+        backward = np.bincount(level.source, reached, minlength=len(level.sums))
+        backward /= backward.max()  # the scale does not matter: each row's probabilities add up to 1
+    return log_z, marginals
+
+
+def _forward(weights: Floats, free: Floats, order: Plan) -> tuple[list[_Step], float]:
+    sets, sums, log_z, n_steps = np.zeros(1, dtype=np.uint64), np.ones(1), 0.0, 0
+    bits, unused = np.zeros(weights.shape[1], dtype=np.uint64), [np.uint64(1) << np.uint64(b) for b in range(WORD)]
+    levels: list[_Step] = []
+    for step, row in enumerate(order.rows):
+        for column in np.flatnonzero(order.first == step):
+            if not unused:
+                raise ValueError(f"log_weights: expected at most {WORD} open columns, found more at row {row}")
+            bits[column] = unused.pop()
+        candidates = np.flatnonzero(weights[row] > 0.0)
+        source, place = np.nonzero((sets[:, None] & bits[candidates]) == 0)
+        column = candidates[place]
+        target, weight = sets[source] | bits[column], weights[row, column]
+        for closed in np.flatnonzero(order.last == step):
+            used = (target & bits[closed]) != 0
+            weight = np.where(used, weight, weight * free[closed])
+            target &= ~bits[closed]
+            unused.append(bits[closed])
+        possible = weight > 0.0
+        source, column, weight = source[possible], column[possible], weight[possible]
+        n_steps += len(source)
+        if n_steps > MOST_STEPS:
+            raise ValueError(f"log_weights: expected few candidates per row, found more than {MOST_STEPS} steps in all")
+        sets, index = np.unique(target[possible], return_inverse=True)
+        levels.append(_Step(source, column, index, weight, sums))
+        sums = np.bincount(index, sums[source] * weight, minlength=len(sets))
+        largest = float(sums.max())
+        log_z += math.log(largest)
+        sums /= largest
+    return levels, log_z + math.log(float(sums.sum()))
+
+
+# --- shared -----------------------------------------------------------------------------------------------------------
 
 
 def _sum_subsets(matrices: Floats, z: Floats) -> None:
@@ -278,10 +399,10 @@ def _off_one(sums: Floats) -> Floats:
     return np.abs(sums - 1.0).max(axis=1)
 
 
-def _add_three(left: tuple[float, float, Floats], right: tuple[float, float, Floats]) -> tuple[float, float, Floats]:
-    return left[0] + right[0], left[1] + right[1], left[2] + right[2]
-
-
 def slices(count: int, size: int) -> list[slice]:
     """Cut ``count`` matrices into blocks of ``size``."""
     return [slice(first, min(first + size, count)) for first in range(0, count, size)]
+
+
+Solver: TypeAlias = Callable[[Floats, Executor], Sums]
+METHODS: dict[str, Solver] = {"subsets": by_subsets, "glynn": by_glynn, "rows": by_rows, "candidates": by_candidates}

@@ -6,7 +6,7 @@ from scipy.optimize import LinearConstraint, minimize
 from tests.matchings import log_sum_and_marginals, random_weights
 
 from slatewise.inference import permanent
-from slatewise.matching import bethe
+from slatewise.matching.sums import bethe
 
 
 def by_maximisation(w):

@@ -15,7 +15,7 @@ import numpy as np
 
 from slatewise.core.arrays import Floats
 from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.matching.permanent_exact import Sums, scale, slices
+from slatewise.matching.sums.exact import Sums, scale, slices
 
 ROUNDS, TOLERANCE = 5000, 1e-10
 

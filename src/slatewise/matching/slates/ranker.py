@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,9 +21,8 @@ from slatewise.core.seeds import RandomState
 from slatewise.data.row_source import ListTable, RowSource
 from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.estimators.sklearn import check_targets
-from slatewise.matching.problems import slate_hinge, slate_likelihood, whole_hinge, whole_likelihood
-from slatewise.matching.slate_hinge import check_gains
-from slatewise.matching.slates import (
+from slatewise.matching.slates.hinge import check_gains
+from slatewise.matching.slates.slates import (
     MOST_DOCUMENTS,
     AllSlates,
     RatedLists,
@@ -33,7 +32,7 @@ from slatewise.matching.slates import (
     drawn_slates,
     falling_weights,
 )
-from slatewise.matching.training import MakeProblem, averaged_fit, choose_l2
+from slatewise.matching.slates.training import Task, averaged_fit, choose_l2
 
 if TYPE_CHECKING:
     from slatewise.core.checks import Sparse
@@ -138,7 +137,7 @@ class MatchingRanker(QueryRanker):
         groups, task = group_rows(qid, len(scores), group), self._task(Executor.of(self.n_jobs))
         lists = RatedLists.of(groups.gather(scores)[:, None], groups.gather(ratings), groups.offsets)
         useful, rng = lists.useful(task.size or 2, task.n_ratings), np.random.default_rng([self.seed_, 1])
-        return task.make_problem(useful, rng).loss(np.ones(1))
+        return task.problem(useful, rng).loss(np.ones(1))
 
     def _certificate(self) -> dict[str, Any]:
         return {"objective": self.objective_, "lower_bound": self.lower_bound_, "converged": self._converged}
@@ -152,10 +151,9 @@ class MatchingRanker(QueryRanker):
             self.slate_size_ = task.size
         rated = RatedLists.of(lists.X, lists.y, lists.offsets, lists.weight).useful(task.size or 2, task.n_ratings)
         self.n_skipped_ = len(lists) - len(rated)
-        make_problem, max_iter = task.make_problem, self.max_iter
-        tol = (1e-3 if self.surrogate == "max-margin" else 1e-5) if self.tol is None else float(self.tol)
-        self.l2_ = choose_l2(make_problem, rated, seed, tol, max_iter) if self.l2 == "auto" else float(self.l2)
-        fit = averaged_fit(make_problem, rated, self.l2_, task.repeats, seed, tol, max_iter, tell)
+        tol = (1e-3 if task.is_hinge else 1e-5) if self.tol is None else float(self.tol)
+        self.l2_ = choose_l2(task.problem, rated, seed, tol, self.max_iter) if self.l2 == "auto" else float(self.l2)
+        fit = averaged_fit(task.problem, rated, self.l2_, task.repeats, seed, tol, self.max_iter, tell)
         self.coef_, self.objective_, self.lower_bound_ = lists.all_features(fit.params), fit.objective, fit.lower_bound
         self._converged = fit.converged
         self.n_iter_ = len(fit.history)
@@ -175,40 +173,20 @@ class MatchingRanker(QueryRanker):
         if self.surrogate == "max-margin":
             check_gains(ratings)
 
-    def _task(self, executor: Executor) -> _Task:
+    def _task(self, executor: Executor) -> Task:
         """Put the settings together; raise ValueError unless they fit each other and the ratings."""
         slates: Slates | AllSlates | WholeQueries = resolved(self, "slates")
-        ratings, hinge = self.ratings_, self.surrogate == "max-margin"
+        ratings, is_hinge = self.ratings_, self.surrogate == "max-margin"
         if isinstance(slates, WholeQueries):
             falling = falling_weights("WholeQueries.rating_weights", slates.rating_weights, len(ratings))
-            weights = ratings if falling is None else falling[::-1]
-            problem = whole_hinge if hinge else whole_likelihood
-            return _Task(partial(problem, ratings=ratings, weights=weights, executor=executor), None, 2, 1)
+            return Task(is_hinge, ratings, None if falling is None else falling[::-1], executor=executor)
         name = type(slates).__name__
-        if hinge and slates.ties == "marginal":
+        if is_hinge and slates.ties == "marginal":
             raise ValueError(f"{name}.ties: expected 'random' with surrogate='max-margin', found 'marginal'")
         size = int(np.clip(len(ratings), 2, MOST_BY_DEFAULT)) if slates.size is None else int(slates.size)
         weights = falling_weights(f"{name}.position_weights", slates.position_weights, size)
         draw, repeats = all_slates, 1
         if isinstance(slates, Slates):
             draw, repeats = partial(drawn_slates, float(slates.share)), int(slates.repeats)
-        if hinge:
-            least = float(ratings[0])
-            make_problem = partial(slate_hinge, size=size, weights=weights, draw=draw, least=least, executor=executor)
-        else:
-            marginal = slates.ties == "marginal"
-            make_problem = partial(
-                slate_likelihood, size=size, weights=weights, draw=draw, marginal=marginal, executor=executor
-            )
-        return _Task(make_problem, size, 2 if slates.missing == "use" else min(size, len(ratings)), repeats)
-
-
-class _Task(NamedTuple):
-    """What is minimized, and on which lists."""
-
-    make_problem: MakeProblem
-    size: int | None
-    """Documents of a slate, and the fewest of a list; None for whole queries."""
-    n_ratings: int
-    """Different ratings that a list must have."""
-    repeats: int
+        n_ratings = 2 if slates.missing == "use" else min(size, len(ratings))
+        return Task(is_hinge, ratings, weights, size, draw, slates.ties == "marginal", n_ratings, repeats, executor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -12,27 +12,28 @@ from numpy.typing import ArrayLike, NDArray
 from slatewise.core import rules
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import LARGEST, numbers, require_in_range
-from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
+from slatewise.core.declarations import JOBS_TEXT, expanded, learned, param, resolved, seed_text, settings
 from slatewise.core.executor import Executor
-from slatewise.core.results import Fit, Round
+from slatewise.core.results import Fit
 from slatewise.core.seeds import RandomState
 from slatewise.data.row_source import RowSource
 from slatewise.estimators.base import Estimator
 from slatewise.estimators.sklearn import check_is_fitted
-from slatewise.matching.best_matching import best_matchings
-from slatewise.matching.graph_edges import EdgeScores, gather_blocks
-from slatewise.matching.graph_fit import (
-    FEW_ROWS,
-    AmongFewRows,
-    GraphLearner,
-    Likelihood,
-    LikelihoodLearner,
-    MarginLearner,
+from slatewise.matching.graphs.edges import EdgeScores, gather_blocks
+from slatewise.matching.graphs.fit import FEW_ROWS, GraphLearner, Likelihood, choose_l2
+from slatewise.matching.graphs.inference import (
+    INFERENCE,
+    MOST_EXACT_ROWS,
+    Inference,
+    MatchingSum,
+    Sample,
+    SampledSum,
+    best_matchings,
+    bethe_sum,
+    draw_matchings,
+    exact_sum,
 )
-from slatewise.matching.graph_likelihood import MatchingSum, matching_weights
-from slatewise.matching.graph_sampled import MOST_STEPS, SampledLearner
-from slatewise.matching.graph_selection import choose_l2
-from slatewise.matching.graph_sums import INFERENCE, MOST_EXACT_ROWS, Inference, SampledSum, draw_matchings, sum_by
+from slatewise.matching.graphs.risks import matching_weights
 from slatewise.persistence.checkpoint import Callbacks, Path, resumed
 from slatewise.persistence.saving import card_for
 
@@ -146,10 +147,9 @@ class GraphMatcher(Estimator):
         scores = EdgeScores(self.n_features_in_, given, learns_unmatched)
         card = card_for(len(graphs), np.concatenate(targets), *graphs)
         with resumed(self, card.data_sha256, callbacks, checkpoint) as tell:
-            most_rows, executor = max(min(graph.shape[:2]) for graph in graphs), Executor.of(self.n_jobs)
-            quiet, learn = self._learner(most_rows, executor, None), self._learner(most_rows, executor, tell)
-            self.l2_ = choose_l2(graphs, targets, scores, quiet) if self.l2 == "auto" else float(self.l2)
-            fit = learn(gather_blocks(graphs, targets), scores, self.l2_, None)
+            learner = self._learner(most_rows=max(min(graph.shape[:2]) for graph in graphs))
+            self.l2_ = choose_l2(graphs, targets, scores, learner) if self.l2 == "auto" else float(self.l2)
+            fit = learner.fit(gather_blocks(graphs, targets), scores, self.l2_, callback=tell)
         self._keep(fit, scores)
         self.model_card_ = replace(
             card, objective=self.objective_, lower_bound=self.lower_bound_, converged=fit.converged
@@ -189,7 +189,9 @@ class GraphMatcher(Estimator):
         every, sum_matchings, executor = self._weights(edge_features), self._sum(inference), Executor.of(self.n_jobs)
         targets = _check_matches(matches, [weights[:, :, None] for weights in every])
         score = self._unmatched_score()
-        log_z = _require_known([float(sum_matchings(weights[None], score, executor)[0][0]) for weights in every])
+        log_z = np.array([float(sum_matchings(weights[None], score, executor)[0][0]) for weights in every])
+        if np.isnan(log_z).any():  # a chain of swaps gives no log Z
+            raise ValueError("inference: expected 'exact' or 'bethe' for a likelihood of large graphs, found 'sample'")
         alone = -np.inf if score is None else score
         pairs = zip(every, targets, strict=True)
         return np.array([matching_weights(w[None], target[None], alone)[0] for w, target in pairs]) - log_z
@@ -214,11 +216,23 @@ class GraphMatcher(Estimator):
     # --- parts -------------------------------------------------------------------------------------------------------
 
     def _weights(self, edge_features: Iterable[ArrayLike]) -> list[Floats]:
+        """Return ``w = <x, theta>`` of each graph whose rows can all be matched, and whose sums stay in range."""
         check_is_fitted(self)
-        graphs = _check_graphs(edge_features, self.n_features_in_)
-        if self._unmatched_score() is None:
-            _require_possible(graphs)
-        return [_edge_weights(place, graph, self.coef_) for place, graph in enumerate(graphs)]
+        every: list[Floats] = []
+        for number, graph in enumerate(_check_graphs(edge_features, self.n_features_in_)):
+            name, (n_rows, n_columns, _) = f"edge_features[{number}]", graph.shape
+            if self._unmatched_score() is None and n_rows > n_columns:
+                raise ValueError(
+                    f"{name}: expected no more rows than columns, because every row has to be matched, "
+                    f"found {n_rows} and {n_columns}; with unmatched= a number rows may stay unmatched"
+                )
+            with np.errstate(over="ignore", invalid="ignore"):
+                weights = graph @ self.coef_
+            largest = float(np.abs(weights).max())
+            if not largest <= LARGEST:
+                raise ValueError(f"{name}: expected weights <x, theta> of at most {LARGEST:g}, found {largest}")
+            every.append(weights)
+        return every
 
     def _unmatched_score(self) -> float | None:
         return getattr(self, "unmatched_", None)
@@ -229,26 +243,25 @@ class GraphMatcher(Estimator):
         return surrogate if isinstance(surrogate, Likelihood) else None
 
     def _sum(self, inference: Inference | None) -> MatchingSum:
+        """Return the sum over matchings that ``inference`` stands for; None: that of training."""
         if inference is None:
             likelihood = self._likelihood()
             inference = "exact" if likelihood is None else likelihood.inference
         INFERENCE.check("inference", inference)
-        return sum_by(inference, self.seed_)
+        sample = expanded((Sample,), inference)
+        if isinstance(sample, Sample):
+            return SampledSum(sample.n_samples, np.random.default_rng(self.seed_))
+        return exact_sum if inference == "exact" else bethe_sum
 
-    def _learner(self, most_rows: int, executor: Executor, callback: Callable[[Round], None] | None) -> GraphLearner:
-        likelihood = self._likelihood()
+    def _learner(self, most_rows: int) -> GraphLearner:
+        """Return the learner for graphs of at most ``most_rows`` on their smaller side."""
+        likelihood, executor = self._likelihood(), Executor.of(self.n_jobs)
         if likelihood is None:
-            return MarginLearner(self.tol, self.max_iter, callback, executor)
-        sum_matchings, part_size = sum_by(likelihood.inference, self.seed_), likelihood.part_size
-        learn: GraphLearner
-        if isinstance(sum_matchings, SampledSum):
-            steps = min(self.max_iter, MOST_STEPS)
-            learn = SampledLearner(sum_matchings.n_samples, self.seed_, steps, executor, callback)
-        else:
-            learn = LikelihoodLearner(sum_matchings, self.tol, self.max_iter, callback, executor)
+            return GraphLearner(None, None, self.tol, self.max_iter, self.seed_, executor)
+        part_size = likelihood.part_size
         if part_size == "auto":
             part_size = FEW_ROWS if likelihood.inference == "exact" and most_rows > MOST_EXACT_ROWS else None
-        return learn if part_size is None else AmongFewRows(learn, part_size, self.seed_, executor)
+        return GraphLearner(self._sum(None), part_size, self.tol, self.max_iter, self.seed_, executor)
 
     def _keep(self, fit: Fit, scores: EdgeScores) -> None:
         likelihood, unmatched = self._likelihood(), scores.unmatched_score(fit.params)
@@ -267,8 +280,8 @@ class GraphMatcher(Estimator):
 def _check_graphs(edge_features: Iterable[ArrayLike], n_features: int | None = None) -> list[Floats]:
     """Return contiguous (M, N, d) arrays of finite numbers, with the same d in all."""
     graphs: list[Floats] = []
-    for place, given in enumerate(edge_features):
-        name = f"edge_features[{place}]"
+    for number, given in enumerate(edge_features):
+        name = f"edge_features[{number}]"
         graph = numbers(name, given, 3).astype(np.float64)
         if 0 in graph.shape:
             raise ValueError(f"{name}: expected at least one row, one column and one feature, found {graph.shape}")
@@ -289,47 +302,20 @@ def _check_matches(matches: Iterable[ArrayLike], graphs: list[Floats]) -> list[I
     given = list(matches)
     if len(given) != len(graphs):
         raise ValueError(f"matches: expected one matching per graph, {len(graphs)}, found {len(given)}")
-    return [_matching(f"matches[{place}]", one, graphs[place]) for place, one in enumerate(given)]
-
-
-def _matching(name: str, given: ArrayLike, graph: Floats) -> Ints:
-    n_rows, n_columns, _ = graph.shape
-    columns: NDArray[Any] = np.asarray(given)
-    if columns.shape != (n_rows,):
-        raise ValueError(f"{name}: expected one column per row, shape ({n_rows},), found shape {columns.shape}")
-    if columns.dtype.kind not in "iu":
-        raise ValueError(f"{name}: expected whole numbers, found dtype {columns.dtype}")
-    if columns.min() < -1 or columns.max() >= n_columns:
-        wrong = columns[(columns < -1) | (columns >= n_columns)][0]
-        raise ValueError(f"{name}: expected columns from 0 to {n_columns - 1}, or -1 for none, found {wrong}")
-    taken = np.bincount(columns[columns >= 0].astype(np.int64), minlength=n_columns)
-    if taken.max() > 1:
-        raise ValueError(f"{name}: expected each column at most once, found {taken.argmax()} for {taken.max()} rows")
-    return columns.astype(np.int64)
-
-
-def _require_possible(graphs: list[Floats]) -> None:
-    """Refuse graphs with more rows than columns: for models in which no row may stay unmatched."""
-    for place, graph in enumerate(graphs):
-        if graph.shape[0] > graph.shape[1]:
-            raise ValueError(
-                f"edge_features[{place}]: expected no more rows than columns, because every row has to be matched, "
-                f"found {graph.shape[0]} and {graph.shape[1]}; with unmatched= a number rows may stay unmatched"
-            )
-
-
-def _edge_weights(place: int, graph: Floats, coef: Floats) -> Floats:
-    """Return ``w = <x, theta>`` of one graph, and refuse features so large that sums of it could leave the range."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        weights = graph @ coef
-    largest = float(np.abs(weights).max())
-    if not largest <= LARGEST:
-        raise ValueError(f"edge_features[{place}]: expected weights <x, theta> of at most {LARGEST:g}, found {largest}")
-    return weights
-
-
-def _require_known(log_z: list[float]) -> Floats:
-    """Refuse an unknown log Z: a chain of swaps gives none."""
-    if np.isnan(log_z).any():
-        raise ValueError("inference: expected 'exact' or 'bethe' for a likelihood of large graphs, found 'sample'")
-    return np.array(log_z)
+    targets: list[Ints] = []
+    for number, (graph, match) in enumerate(zip(graphs, given, strict=True)):
+        name, (n_rows, n_columns, _) = f"matches[{number}]", graph.shape
+        columns: NDArray[Any] = np.asarray(match)
+        if columns.shape != (n_rows,):
+            raise ValueError(f"{name}: expected one column per row, shape ({n_rows},), found shape {columns.shape}")
+        if columns.dtype.kind not in "iu":
+            raise ValueError(f"{name}: expected whole numbers, found dtype {columns.dtype}")
+        wrong = columns[(columns < -1) | (columns >= n_columns)]
+        if len(wrong):
+            raise ValueError(f"{name}: expected columns from 0 to {n_columns - 1}, or -1 for none, found {wrong[0]}")
+        taken = np.bincount(columns[columns >= 0].astype(np.int64), minlength=n_columns)
+        if taken.max() > 1:
+            column, n_times = taken.argmax(), taken.max()
+            raise ValueError(f"{name}: expected each column at most once, found {column} for {n_times} rows")
+        targets.append(columns.astype(np.int64))
+    return targets

@@ -1,4 +1,4 @@
-"""Judges: SciPy on the enumerated likelihood, and a quadratic program with every matching as a constraint."""
+"""Brute-force checks: SciPy on the enumerated likelihood, and a quadratic program over all matchings."""
 
 import numpy as np
 import pytest
@@ -9,12 +9,10 @@ from tests.shipped import EXECUTORS
 from slatewise.core.active_cuts import ActiveCuts
 from slatewise.core.bundle import Cuts, one_slack
 from slatewise.core.results import ConvergenceWarning
-from slatewise.matching.graph_edges import EdgeScores, feature_variance, gather_blocks
-from slatewise.matching.graph_fit import FEW_ROWS, AmongFewRows, LikelihoodLearner, MarginLearner
-from slatewise.matching.graph_hinge import GraphHinge
-from slatewise.matching.graph_sampled import SampledLearner
-from slatewise.matching.graph_selection import STRENGTHS, choose_l2, mean_error
-from slatewise.matching.graph_sums import BetheSum, ExactSum
+from slatewise.matching.graphs.edges import EdgeScores, feature_variance, gather_blocks
+from slatewise.matching.graphs.fit import FEW_ROWS, STRENGTHS, GraphLearner, choose_l2, mean_error
+from slatewise.matching.graphs.inference import SampledSum, bethe_sum, exact_sum
+from slatewise.matching.graphs.risks import graph_hinge
 
 SHAPES = [(3, 3), (2, 4), (3, 3)]
 
@@ -39,7 +37,7 @@ def test_likelihood_encloses_the_optimum(l2, partial):
         return 0.5 * l2 * w @ w + np.mean(terms)
 
     best = minimize(objective, np.zeros(scores.n_params), method="BFGS", options={"gtol": 1e-7}).fun
-    fit = LikelihoodLearner(ExactSum(), tol=1e-5)(gather_blocks(graphs, matches), scores, l2, None)
+    fit = GraphLearner(exact_sum, tol=1e-5).fit(gather_blocks(graphs, matches), scores, l2)
     assert fit.converged
     assert fit.gap <= 1e-5
     assert fit.lower_bound <= best + 1e-9
@@ -76,7 +74,7 @@ def test_max_margin_encloses_the_optimum(l2, partial):
         options={"ftol": 1e-12, "maxiter": 500},
     )
     assert found.success
-    fit = MarginLearner(tol=1e-4)(gather_blocks(graphs, matches), scores, l2, None)
+    fit = GraphLearner(None, tol=1e-4).fit(gather_blocks(graphs, matches), scores, l2)
     assert fit.converged
     assert fit.lower_bound <= found.fun * (1 + 1e-6)
     assert fit.objective >= found.fun * (1 - 1e-6)
@@ -87,7 +85,7 @@ def test_max_margin_encloses_the_optimum(l2, partial):
 def test_max_margin_is_certified_at_any_scale_of_the_features(scale):
     graphs, matches = noisy_copies(np.random.default_rng(9), 4, 5)
     constant = [np.full_like(graph, 3.0) for graph in graphs] if scale == 0.0 else [scale * graph for graph in graphs]
-    fit = MarginLearner()(gather_blocks(constant, matches), EdgeScores(4, None), 1.0, None)
+    fit = GraphLearner(None).fit(gather_blocks(constant, matches), EdgeScores(4, None), 1.0)
     assert fit.converged
     assert 0.0 <= fit.gap <= 1e-3
 
@@ -96,7 +94,7 @@ def test_forgetting_cuts_changes_no_certificate():
     graphs, matches = noisy_copies(np.random.default_rng(2), 12, 8, n_features=12, noise=2.0)
     blocks, scores = gather_blocks(graphs, matches), EdgeScores(12, None)
     every, active = Cuts(np.ones(12)), ActiveCuts(np.ones(12))
-    one, two = (one_slack(GraphHinge(blocks, scores), cuts, 1e3, tol=1e-4, max_iter=5000) for cuts in (every, active))
+    one, two = (one_slack(graph_hinge(blocks, scores), cuts, 1e3, tol=1e-4, max_iter=5000) for cuts in (every, active))
     assert len(active.offsets) < len(every.offsets)
     assert max(one.lower_bound, two.lower_bound) <= min(one.objective, two.objective)
 
@@ -104,33 +102,33 @@ def test_forgetting_cuts_changes_no_certificate():
 def test_large_graphs_start_from_small_parts():
     graphs, matches = noisy_copies(np.random.default_rng(3), 4, FEW_ROWS + 2)
     blocks, scores = gather_blocks(graphs, matches), EdgeScores(4, None)
-    warm = LikelihoodLearner(ExactSum(), tol=1e-6)(blocks, scores, 0.01, None)
-    cold = LikelihoodLearner(ExactSum(), tol=1e-6)(blocks, scores, 0.01, np.zeros(4))
+    warm = GraphLearner(exact_sum, tol=1e-6).fit(blocks, scores, 0.01)
+    cold = GraphLearner(exact_sum, tol=1e-6).fit(blocks, scores, 0.01, np.zeros(4))
     assert warm.history[0].objective < cold.history[0].objective
     np.testing.assert_allclose(warm.params, cold.params, atol=1e-2)
 
 
 def test_a_start_at_the_optimum_is_the_end():
     graphs, matches, scores = problem(4, False)
-    blocks, learn = gather_blocks(graphs, matches), LikelihoodLearner(ExactSum())
-    first = learn(blocks, scores, 0.1, None)
-    again = learn(blocks, scores, 0.1, first.params)
+    blocks, learner = gather_blocks(graphs, matches), GraphLearner(exact_sum)
+    first = learner.fit(blocks, scores, 0.1)
+    again = learner.fit(blocks, scores, 0.1, first.params)
     assert len(again.history) == 1
     np.testing.assert_array_equal(again.params, first.params)
 
 
 def test_stopping_early_is_a_warning():
     graphs, matches = noisy_copies(np.random.default_rng(5), 3, 5)
-    learn = LikelihoodLearner(ExactSum(), tol=1e-9, max_iter=1)
+    learner = GraphLearner(exact_sum, tol=1e-9, max_iter=1)
     with pytest.warns(ConvergenceWarning, match="certified gap"):
-        fit = learn(gather_blocks(graphs, matches), EdgeScores(4, None), 1e-3, None)
+        fit = learner.fit(gather_blocks(graphs, matches), EdgeScores(4, None), 1e-3)
     assert not fit.converged
 
 
 def test_bethe_is_below_the_exact_objective():
     graphs, matches = noisy_copies(np.random.default_rng(6), 5, 6, noise=1.0)
     blocks, scores = gather_blocks(graphs, matches), EdgeScores(4, None)
-    exact, bethe = (LikelihoodLearner(sums(), tol=1e-3)(blocks, scores, 1.0, None) for sums in (ExactSum, BetheSum))
+    exact, bethe = (GraphLearner(sums, tol=1e-3).fit(blocks, scores, 1.0) for sums in (exact_sum, bethe_sum))
     assert bethe.objective <= exact.objective
     assert bethe.lower_bound <= exact.objective
 
@@ -139,9 +137,9 @@ def test_parts_and_samples_come_near_the_whole():
     """All three estimate the same parameters; many graphs make them alike."""
     graphs, matches = noisy_copies(np.random.default_rng(7), 60, 6, noise=0.8)
     blocks, scores = gather_blocks(graphs, matches), EdgeScores(4, None)
-    whole = LikelihoodLearner(ExactSum())(blocks, scores, 1e-3, None).params
-    parts = AmongFewRows(LikelihoodLearner(ExactSum()), 3)(blocks, scores, 1e-3, None).params
-    sampled = SampledLearner(50, n_steps=60)(blocks, scores, 1e-3, None).params
+    whole = GraphLearner(exact_sum).fit(blocks, scores, 1e-3).params
+    parts = GraphLearner(exact_sum, part_size=3).fit(blocks, scores, 1e-3).params
+    sampled = GraphLearner(SampledSum(50, np.random.default_rng(0)), max_iter=60).fit(blocks, scores, 1e-3).params
     assert np.linalg.norm(parts - whole) < 0.2 * np.linalg.norm(whole)
     assert np.linalg.norm(sampled - whole) < 0.1 * np.linalg.norm(whole)
 
@@ -150,20 +148,23 @@ def test_any_executor_draws_the_same_samples():
     graphs, matches = noisy_copies(np.random.default_rng(7), 4, 5, noise=0.8)
     blocks, scores = gather_blocks(graphs, matches), EdgeScores(4, None)
     one, *others = (
-        SampledLearner(5, n_steps=3, executor=executor)(blocks, scores, 1e-2, None).params for executor in EXECUTORS
+        GraphLearner(SampledSum(5, np.random.default_rng(0)), max_iter=3, executor=executor)
+        .fit(blocks, scores, 1e-2)
+        .params
+        for executor in EXECUTORS
     )
     for other in others:
         assert one.tobytes() == other.tobytes()
 
 
-@pytest.mark.parametrize("learn", [LikelihoodLearner(ExactSum()), MarginLearner()])
-def test_the_strength_is_chosen_by_held_out_graphs(learn):
+@pytest.mark.parametrize("sum_matchings", [exact_sum, None])
+def test_the_strength_is_chosen_by_held_out_graphs(sum_matchings):
     graphs, matches = noisy_copies(np.random.default_rng(8), 12, 5, noise=0.3)
-    scores = EdgeScores(4, None)
+    scores, learner = EdgeScores(4, None), GraphLearner(sum_matchings)
     blocks = gather_blocks(graphs, matches)
-    chosen = choose_l2(graphs, matches, scores, learn)
+    chosen = choose_l2(graphs, matches, scores, learner)
     assert chosen in [strength * feature_variance(blocks) for strength in STRENGTHS]
-    params = learn(blocks, scores, chosen, None).params
+    params = learner.fit(blocks, scores, chosen).params
     assert mean_error(blocks, scores, params) < 0.2
 
 

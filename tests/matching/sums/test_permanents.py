@@ -12,9 +12,8 @@ from tests.matchings import all_matchings, log_sum_and_marginals, random_weights
 from tests.plain_python import compiled_and_plain
 
 from slatewise.inference import permanent, tied_permanent, with_unmatched
-from slatewise.matching import permanent_exact
-from slatewise.matching.permanent_exact import METHODS, log_permanents, scale
-from slatewise.matching.permanent_sparse import by_candidates, most_sets, plan
+from slatewise.matching.sums import exact
+from slatewise.matching.sums.exact import METHODS, by_candidates, log_permanents, most_sets, plan, scale
 
 SQUARE = [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 6), (7, 7), (8, 8)]
 WIDE = [(1, 2), (1, 5), (2, 3), (3, 6), (4, 7), (5, 8), (7, 8)]
@@ -87,7 +86,7 @@ def test_subsets_and_glynn_agree_on_22_rows():
     assert abs(signed.log_z - positive.log_z) <= 1e-10
     assert np.abs(signed.marginals - positive.marginals).max() <= 1e-10
     assert signed.method == "glynn"
-    assert signed.error <= permanent_exact.MOST_ROUNDING  # it did not fall back
+    assert signed.error <= exact.MOST_ROUNDING  # it did not fall back
 
 
 @pytest.mark.parametrize("weights", [np.ones((14, 14)), np.eye(14) + 1e-9, np.tri(14) + np.eye(14, k=1)])
@@ -101,7 +100,7 @@ def test_glynn_on_matrices_with_known_extremes(weights):
 
 def test_cancelling_matrices_fall_back_to_the_subsets(monkeypatch):
     w = np.random.default_rng(0).normal(size=(3, 9, 9))
-    monkeypatch.setattr(permanent_exact, "MOST_ROUNDING", 0.0)
+    monkeypatch.setattr(exact, "MOST_ROUNDING", 0.0)
     np.testing.assert_array_equal(permanent(w, "glynn").marginals, permanent(w, "subsets").marginals)
 
 
@@ -243,7 +242,7 @@ def test_many_open_columns_are_refused():
 
 
 def test_too_many_reachable_sets_are_refused(monkeypatch):
-    monkeypatch.setattr("slatewise.matching.permanent_sparse.MOST_STEPS", 10)
+    monkeypatch.setattr("slatewise.matching.sums.exact.MOST_STEPS", 10)
     with pytest.raises(ValueError, match="log_weights: expected few candidates per row, found more than 10 steps"):
         permanent(np.zeros((6, 6)), "candidates")
 

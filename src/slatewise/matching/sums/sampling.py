@@ -13,19 +13,19 @@ See ``kernels/matching_sampler.py``, :mod:`~slatewise.matching.kernels.permanent
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import whole_number
-from slatewise.matching.permanent_exact import Scaled, scale
-from slatewise.matching.permanents import checked_weights
+from slatewise.matching.sums.exact import Scaled, scale
+from slatewise.matching.sums.permanents import checked_weights
 
 Method: TypeAlias = Literal["auto", "tables", "huber-law", "chain"]
+Seed: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
 MOST_STATES = 1 << 22
 """Tables hold at most this many numbers (32 MiB)."""
@@ -81,22 +81,29 @@ def sample_matchings(
     >>> samples.exact, float((samples.matchings[:, 0] == 1).mean())
     (True, 0.7...)
     """
-    if method not in ("auto", *_SAMPLERS):
-        raise ValueError(f"method: expected one of auto, {', '.join(_SAMPLERS)}, found {method!r}")
+    if method not in get_args(Method):
+        raise ValueError(f"method: expected one of {', '.join(get_args(Method))}, found {method!r}")
     n = whole_number("n", n, 0)
     weights = checked_weights(log_weights)
     if len(weights) != 1:
         raise ValueError(f"log_weights: expected one matrix (M, N), found {len(weights)}")
     _, n_rows, n_columns = weights.shape
+    is_square, fit = n_rows == n_columns, tables_fit(n_rows, n_columns)
     if depth is not None and whole_number("depth", depth, 0) > n_rows:
         raise ValueError(f"depth: expected 0 to {n_rows}, found {depth}")
-    name = method if method != "auto" else _fitting(n_rows, n_columns)
-    if name == "huber-law" and n_rows != n_columns:
+    name = method
+    if method == "auto":
+        name = "tables" if fit else "huber-law" if is_square else "chain"
+    if name == "huber-law" and not is_square:
         raise ValueError(f"method: expected 'tables' or 'chain' for shape {(n_rows, n_columns)}, found {name!r}")
-    if name == "tables" and not tables_fit(n_rows, n_columns):
+    if name == "tables" and not fit:
         raise ValueError(f"method: expected tables of at most {MOST_STATES} numbers, found {n_rows} x {n_columns}")
     seed = np.random.default_rng(random_state).integers(1, 2**63, size=1).astype(np.uint64)
-    return _SAMPLERS[name](weights, n, seed, depth)
+    if name == "chain":
+        return _chain(weights, n, seed)
+    if name == "tables":
+        return _rejection(weights, n, seed, n_rows, name) if is_square else _tables(weights, n, seed)
+    return _rejection(weights, n, seed, _deepest(n_rows) if depth is None else depth, name)
 
 
 def tables_fit(n_rows: int, n_columns: int) -> bool:
@@ -104,12 +111,6 @@ def tables_fit(n_rows: int, n_columns: int) -> bool:
     if n_rows == n_columns:
         return _deepest(n_rows) == n_rows
     return (n_columns + 1) << n_rows <= 8 * MOST_STATES
-
-
-def _fitting(n_rows: int, n_columns: int) -> str:
-    if tables_fit(n_rows, n_columns):
-        return "tables"
-    return "huber-law" if n_rows == n_columns else "chain"
 
 
 def _deepest(size: int) -> int:
@@ -122,12 +123,10 @@ def _deepest(size: int) -> int:
     return size
 
 
-def _tables(weights: Floats, n: int, seed: Seed, _depth: int | None) -> MatchingSamples:
-    _, n_rows, n_columns = weights.shape
-    if n_rows == n_columns:
-        return _rejection(weights, n, seed, n_rows, "tables")
+def _tables(weights: Floats, n: int, seed: Seed) -> MatchingSamples:
     from slatewise.matching.kernels.permanent_rows import draw_matchings, fill_forward
 
+    _, n_rows, n_columns = weights.shape
     scaled = scale(weights)
     columns, free = np.ascontiguousarray(scaled.weights[0].T), np.exp(-scaled.v[0])
     tables, drawn = np.empty((n_columns + 1, 1 << n_rows)), np.empty((n, n_rows), dtype=np.int64)
@@ -135,10 +134,6 @@ def _tables(weights: Floats, n: int, seed: Seed, _depth: int | None) -> Matching
     draw_matchings(columns, free, tables, seed, drawn)
     log_z = math.log(tables[-1, -1]) + float(scaled.offset[0])
     return MatchingSamples(drawn, "tables", True, 1.0, log_z, 0.0)
-
-
-def _huber_law(weights: Floats, n: int, seed: Seed, depth: int | None) -> MatchingSamples:
-    return _rejection(weights, n, seed, _deepest(weights.shape[1]) if depth is None else depth, "huber-law")
 
 
 def _rejection(weights: Floats, n: int, seed: Seed, depth: int, name: str) -> MatchingSamples:
@@ -170,7 +165,7 @@ def _rejection(weights: Floats, n: int, seed: Seed, depth: int, name: str) -> Ma
     return MatchingSamples(drawn, name, True, rate, log_z, error)
 
 
-def _chain(weights: Floats, n: int, seed: Seed, _depth: int | None) -> MatchingSamples:
+def _chain(weights: Floats, n: int, seed: Seed) -> MatchingSamples:
     from slatewise.matching.kernels.swap_chain import walk_matchings
 
     _, n_rows, n_columns = weights.shape
@@ -205,12 +200,3 @@ def _walkable(weights: Floats, scaled: Scaled) -> tuple[Floats, Ints]:
     hopeless = weights - shifts < -_NOTHING - most_matchings
     closed = hopeless & ((~hopeless).sum(axis=0) > 1)
     return np.where(closed, shifts - math.log(n_rows * n_columns), weights), closed.astype(np.int64)
-
-
-Seed: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
-
-_SAMPLERS: dict[str, Callable[[Floats, int, Seed, int | None], MatchingSamples]] = {
-    "tables": _tables,
-    "huber-law": _huber_law,
-    "chain": _chain,
-}
