@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.engine import Factors
 from slatewise.factors.queries import ZeroQueries

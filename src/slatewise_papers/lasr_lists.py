@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from slatewise import metrics
 from slatewise.core.arrays import Ints
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.engine import Factors
 from slatewise.factors.queries import IdQueries

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slatewise.core.arrays import Ints
-from slatewise.core.executor import Executor
-from slatewise.core.progress import tell, track
+from slatewise.core.running.executor import Executor
+from slatewise.core.running.progress import tell, track
 from slatewise.factors.blocked import BlockedEngine, step_size
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.engine import Factors

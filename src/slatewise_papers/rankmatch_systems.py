@@ -17,9 +17,9 @@ import numpy as np
 
 from slatewise import metrics
 from slatewise.core.arrays import Floats
-from slatewise.core.executor import Executor
 from slatewise.core.groups import group_rows
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
+from slatewise.core.running.executor import Executor
 from slatewise.matching.problems import slate_hinge, slate_likelihood, whole_likelihood
 from slatewise.matching.ranker import MOST_BY_DEFAULT
 from slatewise.matching.slates import RatedLists, drawn_slates

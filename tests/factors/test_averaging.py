@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors import gpu_engine
 from slatewise.factors.averaging import MOMENTS, EpochMean
 from slatewise.factors.blocked import BlockedEngine

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.bags import AgeWeights, Bags, all_but_one, asked_of, learned_from
 from slatewise.factors.base_levels import N_KNOTS, Levels
 from slatewise.factors.blocked import BlockedEngine

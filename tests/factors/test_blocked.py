@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.blocked import BlockedEngine, step_size
 from slatewise.factors.engine import Factors
 from slatewise.factors.negatives import SharedNegatives, SharedWithLists, WholeCatalogue

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.blocked import BlockedEngine
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.engine import Factors

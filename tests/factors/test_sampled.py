@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.engine import Factors
 from slatewise.factors.kernels.quantized_rows import half_size, largest_score, quantize_row

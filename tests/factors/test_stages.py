@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.blocked import BlockedEngine
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.engine import EpochStats, Factors

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.results import ConvergenceWarning, Fit
+from slatewise.core.numerics.result import ConvergenceWarning, Fit
 from slatewise.cstar.hinge import StarHinge
 from slatewise.cstar.inference import argmax_block
 from slatewise.cstar.problem import StarProblem

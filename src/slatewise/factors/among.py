@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import Executor, one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import Executor
 from slatewise.factors.base_scores import pieces
 from slatewise.factors.cascade import Cascade, TopItems, scores_of
 from slatewise.factors.engine import Factors

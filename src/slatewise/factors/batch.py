@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import Executor
 from slatewise.core.ids import Ids
 from slatewise.core.rankings import Rankings
+from slatewise.core.running.executor import Executor
 from slatewise.factors.among import top_among
 from slatewise.factors.base_scores import BaseScores
 from slatewise.factors.cascade import FEW_QUERIES, Cascade, Device, TopItems

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Singles
-from slatewise.core.executor import Executor, one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import Executor
 from slatewise.factors.averaging import EpochMean
 from slatewise.factors.engine import EngineKind, EngineTask, EpochStats, Factors
 from slatewise.factors.negatives import (

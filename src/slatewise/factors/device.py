@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slatewise.core.arrays import Ints
-from slatewise.core.devices import require_gpu
+from slatewise.core.running.devices import require_gpu
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

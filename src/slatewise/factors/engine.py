@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from slatewise.core.arrays import Ints
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.averaging import EpochMean
 from slatewise.factors.base_scores import BaseScores
 from slatewise.factors.pairs import TrainingPairs

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints, Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.pair_terms import PairTerm
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from slatewise.core import rules
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import Executor, refuse_on_cluster
+from slatewise.core.running.executor import Executor, refuse_on_cluster
 from slatewise.factors.base_scores import BaseScores
 from slatewise.factors.checkpoint import packed, unpacked
 from slatewise.factors.engine import EngineTask, WarpEngine

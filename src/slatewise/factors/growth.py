@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.engine import Factors
 from slatewise.factors.fitting import Problem, engine_of, stages_of
 from slatewise.factors.pair_terms import PairTerm

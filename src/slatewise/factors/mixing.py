@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.bags import AgeWeights
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.tables import Table

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints, Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.added import Added, Adder
 from slatewise.factors.base_scores import BaseScores, pieces
 from slatewise.factors.cascade import Cascade

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from slatewise.core.arrays import Bools, Ints
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.training import Validation
 from slatewise.recommend.evaluation import ranks_in, recall_of

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Bytes, Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.averaging import MOMENTS, EpochMean
 from slatewise.factors.blocked import blocked_engine
 from slatewise.factors.engine import EngineKind, EngineTask, EpochStats, Factors, WarpEngine

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from slatewise.core.arrays import Singles
-from slatewise.core.executor import Executor
 from slatewise.core.rankings import Rankings
+from slatewise.core.running.executor import Executor
 from slatewise.factors.batch import QueryBatch
 from slatewise.factors.device import check_device
 from slatewise.factors.explanation import SlateExplanation

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.factors.averaging import EpochMean
 from slatewise.factors.bags import AgeWeights
 from slatewise.factors.base_scores import BaseScores

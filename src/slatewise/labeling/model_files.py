@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.errors import ProjectError
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.labeling.store.project import Project
 from slatewise.labeling.store.records import ModelVersion
 from slatewise.persistence.saving import load
@@ -71,6 +71,6 @@ def label_columns(project: Project, model: CStarRanker) -> NDArray[np.int64]:
     if len(names) != len(project.labels):
         raise ValueError(
             f"model: expected names of labels, or as many as the project has, {len(project.labels)}, found "
-            f"{len(names)} numbered from {shown(names[:1].tolist())}"
+            f"{len(names)} numbered from {short_repr(names[:1].tolist())}"
         )
     return np.arange(len(names))

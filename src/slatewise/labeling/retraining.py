@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.errors import ProjectError
-from slatewise.core.executor import thread_count
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
+from slatewise.core.running.executor import thread_count
 from slatewise.labeling.honest_share import HonestShare, draws
 from slatewise.labeling.item_data import ItemData
 from slatewise.labeling.model_files import keep_model, label_columns, models_folder, read_model
@@ -125,7 +125,7 @@ def qualities(project: Project) -> list[Quality]:
         return [Quality.from_json(one) for one in cast("list[dict[str, Any]]", kept)]
     except (TypeError, KeyError, AttributeError, ValueError):
         expected = "figures of versions of the model"
-        raise ProjectError(f"{project.path}: expected {expected} in its settings, found {shown(kept)}") from None
+        raise ProjectError(f"{project.path}: expected {expected} in its settings, found {short_repr(kept)}") from None
 
 
 class Trainer:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Bools, Floats
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.subset_information import row_information
 from slatewise.cstar.subsets import chances
 from slatewise.labeling.policies import Situation, costs_of, doubt

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Bools, Floats, Ints
-from slatewise.core.label_sets import check_labels
+from slatewise.data.labels import check_labels
 from slatewise.labeling.annotators import Annotator, Truthful
 from slatewise.labeling.game import Game
 from slatewise.labeling.policies import MarginRule, QuestionPolicy, RandomQuestion, Situation, Uncertainty

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr
 
 from slatewise.core.arrays import Bools, Floats, Ints
-from slatewise.core.label_sets import check_labels
+from slatewise.data.labels import check_labels
 from slatewise.labeling.annotators import Annotator, Truthful
 from slatewise.labeling.game import Game
 from slatewise.labeling.policies import MostProbable, QuestionPolicy, Situation

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.core.checks import whole_number
-from slatewise.core.label_sets import check_labels
+from slatewise.data.labels import check_labels
 from slatewise.labeling.annotators import Annotator, Truthful
 from slatewise.labeling.game import Game
 from slatewise.labeling.policies import MostProbable, QuestionPolicy, Situation, costs_of

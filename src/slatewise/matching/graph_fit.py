@@ -18,13 +18,12 @@ from typing import Literal, Protocol
 import numpy as np
 
 from slatewise.core import rules
-from slatewise.core.active_cuts import ActiveCuts
 from slatewise.core.arrays import Floats
-from slatewise.core.bundle import with_ridge
 from slatewise.core.declarations import Settings, param
-from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.core.lbfgs import minimise
-from slatewise.core.results import Fit, Round
+from slatewise.core.numerics.bundle import ActiveCuts, with_ridge
+from slatewise.core.numerics.lbfgs import minimise
+from slatewise.core.numerics.result import Fit, Round
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.matching.bethe import BetheWarning
 from slatewise.matching.graph_edges import EdgeScores, GraphBlock
 from slatewise.matching.graph_hinge import GraphHinge

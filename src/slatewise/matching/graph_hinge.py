@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from slatewise.core.arrays import Floats
-from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.block_sums import BlockSum, PlacedBlocks, ValueAndSlope, add_value_and_slope
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.matching.best_matching import best_matchings
 from slatewise.matching.graph_edges import EdgeScores, GraphBlock
 
@@ -33,8 +33,8 @@ class GraphHinge:
         return self._held.sum(_CUT, w)
 
     @cached_property
-    def _held(self) -> Held[EdgeScores, GraphBlock]:
-        return self.executor.hold([part for block in self.blocks for part in block.cut()], self.scores)
+    def _held(self) -> PlacedBlocks[EdgeScores, GraphBlock]:
+        return self.executor.place_blocks([part for block in self.blocks for part in block.cut()], self.scores)
 
 
 class _Point(NamedTuple):

@@ -22,8 +22,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.block_sums import BlockSum, PlacedBlocks, ValueAndSlope, add_value_and_slope
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.matching.graph_edges import EdgeScores, GraphBlock, gather_blocks
 
 _LEAST_PULL = 1e-9
@@ -59,9 +59,11 @@ class GraphLikelihood:
         return self._held.sum(_SUM, params)
 
     @cached_property
-    def _held(self) -> Held[_Shared, GraphBlock]:
+    def _held(self) -> PlacedBlocks[_Shared, GraphBlock]:
         blocks = [part for block in self.blocks for part in block.cut()]
-        return self.executor.hold(blocks, _Shared(self.scores, self.sum_matchings, self.executor.inside(len(blocks))))
+        return self.executor.place_blocks(
+            blocks, _Shared(self.scores, self.sum_matchings, self.executor.inside(len(blocks)))
+        )
 
 
 class _Shared(NamedTuple):

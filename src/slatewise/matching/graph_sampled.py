@@ -21,10 +21,11 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.block_sums import BlockSum, Held
-from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
-from slatewise.core.oracle_log import logged
-from slatewise.core.results import Fit, Round
+from slatewise.core.numerics.replay import replayed
+from slatewise.core.numerics.result import Fit, Round
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.block_sums import BlockSum, PlacedBlocks
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.matching.bethe import BetheWarning
 from slatewise.matching.graph_edges import EdgeScores, GraphBlock, feature_variance
 from slatewise.matching.graph_fit import few_rows_start
@@ -55,10 +56,10 @@ class SampledLearner:
         curvature: Floats | None = None
         every = (one for block in blocks for one in zip(block.X, block.target, block.weight, strict=True))
         graphs = [_Graph(number, *one) for number, one in enumerate(every)]
-        held = self.executor.hold(graphs, _Shared(scores, self.n_samples, self.seed, len(graphs)))
+        held = self.executor.place_blocks(graphs, _Shared(scores, self.n_samples, self.seed, len(graphs)))
         with one_blas_thread():
             for number in range(self.n_steps):
-                _, estimate = logged(partial(_estimate, held, number))(w)
+                _, estimate = replayed(partial(_estimate, held, number))(w)
                 gradient, found = estimate[: len(w)], estimate[len(w) :].reshape(len(w), -1)
                 curvature = found if curvature is None else _MEMORY * curvature + (1.0 - _MEMORY) * found
                 step = np.linalg.solve(curvature + l2 * np.eye(len(w)), gradient + l2 * w)
@@ -92,7 +93,7 @@ class _Point(NamedTuple):
     at: tuple[int, Floats]
 
 
-def _estimate(held: Held[_Shared, _Graph], step: int, w: Floats) -> tuple[float, Floats]:
+def _estimate(held: PlacedBlocks[_Shared, _Graph], step: int, w: Floats) -> tuple[float, Floats]:
     """Return the likelihood's gradient and then its curvature, as drawn; there is no value."""
     return 0.0, held.sum(_SUM, (step, w))
 

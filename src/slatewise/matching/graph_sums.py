@@ -20,7 +20,7 @@ import numpy as np
 from slatewise.core import rules
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.declarations import Settings, expanded, param, settings
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.matching.bethe import by_bethe
 from slatewise.matching.graph_edges import indicator
 from slatewise.matching.permanent_exact import log_permanents

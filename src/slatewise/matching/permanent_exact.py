@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 
 FEW = 8
 """Up to this many rows square matrices go through the subsets, beyond through Glynn's formula."""

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from slatewise.core.arrays import Bools, Floats, Ints
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.matching.permanent_exact import Sums, scale, slices
 
 MOST_STEPS = 1 << 25

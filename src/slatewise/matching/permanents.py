@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.arrays import Floats
 from slatewise.core.checks import real_numbers
-from slatewise.core.devices import gpu_of
-from slatewise.core.executor import Executor
+from slatewise.core.running.devices import gpu_of
+from slatewise.core.running.executor import Executor
 from slatewise.matching.bethe import by_bethe
 from slatewise.matching.permanent_exact import METHODS, MOST_BYTES, Solver, chosen, log_permanents, table_bytes
 from slatewise.matching.permanent_sparse import by_candidates, most_sets, plan

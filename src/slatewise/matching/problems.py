@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from slatewise.core.arrays import Floats
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.matching.slate_hinge import SlateHinge, WholeHinge
 from slatewise.matching.slate_likelihood import SlateLikelihood, WholeLikelihood, check_grades, find_ties
 from slatewise.matching.slates import Draw, RatedLists, make_slates

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.checks import Features
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.block_sums import BlockSum, PlacedBlocks, ValueAndSlope, add_value_and_slope
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.losses.dcg import DCGLoss
 from slatewise.losses.linear import Vectors
 from slatewise.matching.slates import RatedLists, SlateBlock, SlateTable, cut_slates
@@ -57,9 +57,9 @@ class SlateHinge:
         return self._held.sum(_OF_SLATES, w)
 
     @cached_property
-    def _held(self) -> Held[None, _Slates]:
+    def _held(self) -> PlacedBlocks[None, _Slates]:
         cuts, (a, b) = cut_slates(self.X, self.slates, _BLOCK_SLATES), self._costs
-        return self.executor.hold([_Slates(block, Vectors(a[cut], b[cut])) for cut, block in cuts], None)
+        return self.executor.place_blocks([_Slates(block, Vectors(a[cut], b[cut])) for cut, block in cuts], None)
 
     @property
     def _costs(self) -> Vectors:
@@ -98,7 +98,7 @@ _OF_SLATES = BlockSum(_point, _of_slates, add_value_and_slope)
 
 def _best(s: Floats, c: Floats, costs: Vectors) -> Ints:
     """Return where the documents of some slates stand in their most violated ranking."""
-    from slatewise.core.assignment import linear_loss_ranking
+    from slatewise.core.numerics.assignment import linear_loss_ranking
     from slatewise.matching.kernels.slate_assignment import best_rankings
 
     a, b = costs
@@ -134,9 +134,9 @@ class WholeHinge:
         return offset / counted, gradient / counted
 
     @cached_property
-    def _held(self) -> Held[Executor, _Lists]:
+    def _held(self) -> PlacedBlocks[Executor, _Lists]:
         blocks = [self._block(*run) for run in self.lists.runs()]
-        return self.executor.hold(blocks, self.executor.inside(len(blocks)))
+        return self.executor.place_blocks(blocks, self.executor.inside(len(blocks)))
 
     def _block(self, first: int, last: int) -> _Lists:
         lists = self.lists.run(first, last)
@@ -171,7 +171,7 @@ def _of_lists(at: _Point, part: _Lists) -> ValueAndSlope:
 
 def _worst_list(scored: tuple[Floats, Floats], part: tuple[slice, Vectors]) -> tuple[float, Floats]:
     """Return the loss of one list's most violated ranking, and its slopes."""
-    from slatewise.core.assignment import linear_loss_ranking
+    from slatewise.core.numerics.assignment import linear_loss_ranking
 
     rows, (a, b) = part
     scores, weights = (of_all[rows] for of_all in scored)

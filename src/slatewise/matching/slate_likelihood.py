@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.checks import Features
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.block_sums import BlockSum, PlacedBlocks, ValueAndSlope, add_value_and_slope
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.matching.permanent_exact import log_permanents
 from slatewise.matching.slates import RatedLists, SlateBlock, SlateTable, cut_slates
 from slatewise.matching.tied import tied_log_sum
@@ -54,11 +54,11 @@ class SlateLikelihood:
         return self._held.sum(_OF_SLATES, params)
 
     @cached_property
-    def _held(self) -> Held[Executor, _Slates]:
+    def _held(self) -> PlacedBlocks[Executor, _Slates]:
         size = self.slates.rows.shape[1]
         cuts = cut_slates(self.X, self.slates, max(1, min(_BLOCK_NUMBERS // size**2, _BLOCK_SUBSETS >> size)))
         blocks = [_Slates(block, tuple(_among(self.ties, cut))) for cut, block in cuts]
-        return self.executor.hold(blocks, self.executor.inside(len(blocks)))
+        return self.executor.place_blocks(blocks, self.executor.inside(len(blocks)))
 
 
 class _Slates(NamedTuple):
@@ -145,9 +145,9 @@ class WholeLikelihood:
         return value / counted, gradient / counted
 
     @cached_property
-    def _held(self) -> Held[Executor, _Lists]:
+    def _held(self) -> PlacedBlocks[Executor, _Lists]:
         blocks = [self._block(*run) for run in self.lists.runs()]
-        return self.executor.hold(blocks, self.executor.inside(len(blocks)))
+        return self.executor.place_blocks(blocks, self.executor.inside(len(blocks)))
 
     def _block(self, first: int, last: int) -> _Lists:
         lists = self.lists.run(first, last)

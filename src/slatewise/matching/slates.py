@@ -25,7 +25,7 @@ from slatewise.core import rules
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features, cut_points, row_range
 from slatewise.core.declarations import Settings, param
-from slatewise.core.features import take_rows
+from slatewise.core.groups import take_rows
 
 Draw: TypeAlias = "Callable[[Floats, int, np.random.Generator], Ints]"
 """From the ratings of a query, rising, and M: documents of each slate, (slates, M), by their place in the query."""

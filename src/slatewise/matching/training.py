@@ -15,13 +15,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from slatewise.core.active_cuts import ActiveCuts
 from slatewise.core.arrays import Floats
-from slatewise.core.bundle import CutObjective, Cuts, with_ridge
-from slatewise.core.executor import one_blas_thread
-from slatewise.core.features import spread
-from slatewise.core.lbfgs import SmoothObjective, minimise
-from slatewise.core.results import ConvergenceWarning, Fit, Round
+from slatewise.core.groups import mean_within_list_variance
+from slatewise.core.numerics.bundle import ActiveCuts, CutObjective, Cuts, with_ridge
+from slatewise.core.numerics.lbfgs import SmoothObjective, minimise
+from slatewise.core.numerics.result import ConvergenceWarning, Fit, Round
+from slatewise.core.running.blas import one_blas_thread
 from slatewise.matching.slates import RatedLists
 
 STRENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
@@ -129,7 +128,7 @@ def choose_l2(make_problem: MakeProblem, lists: RatedLists, random_state: int, t
     """Return the strength with the smallest mean loss over folds of the lists; the larger one among equals."""
     if len(lists) < 2:
         raise ValueError(f"l2: expected a number where there is one list to learn from, found 'auto' and {len(lists)}")
-    unit = spread(lists.X, lists.offsets) or 1.0
+    unit = mean_within_list_variance(lists.X, lists.offsets) or 1.0
     strengths = [strength * unit for strength in STRENGTHS]
     part = np.random.default_rng(random_state).permutation(len(lists)) % FOLDS
     losses = np.zeros(len(strengths))

@@ -20,7 +20,7 @@ from typing import Any
 
 import uvicorn
 
-from slatewise.core.executor import one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
 from slatewise.serve.app import COUNTED, PUBLIC, Service, make_routes
 from slatewise.serve.crew import Crew
 from slatewise.serve.hearing import hear_warnings

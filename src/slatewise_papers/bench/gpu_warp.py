@@ -22,7 +22,7 @@ from unittest.mock import patch
 import numpy as np
 
 from slatewise.core.arrays import Ints
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.averaging import EpochMean
 from slatewise.factors.blocked import BlockedEngine
 from slatewise.factors.cascade import Cascade

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from slatewise.core.arrays import Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.cascade import Cascade
 from slatewise.factors.engine import Factors
 from slatewise.factors.queries import IdQueries

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.devices import with_less_memory, working_on
+from slatewise.core.running.devices import with_less_memory, working_on
 from slatewise.factors.averaging import EpochMean, is_moment
 from slatewise.factors.engine import EpochStats, Factors
 from slatewise.factors.gpu.step import Plan, Step

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.labeling.store.project import Project
 from slatewise.labeling.store.records import Act, ActKind, Given, How
 
@@ -45,7 +45,7 @@ class Names:
         self.labels = project.labels.by_name()
         for name, meant in (labels or {}).items():
             if meant not in self.labels:
-                raise ValueError(f"labels: expected names of labels as values, found {shown(meant)}")
+                raise ValueError(f"labels: expected names of labels as values, found {short_repr(meant)}")
             self.labels[name] = self.labels[meant]
 
 

@@ -6,7 +6,7 @@ import os
 import socket
 from collections.abc import Callable
 
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.labeling.page.app import make_app
 from slatewise.web.server import server_config
 from slatewise.web.site import Site
@@ -59,7 +59,7 @@ def _listening(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listener = socket.socket(family, socket.SOCK_STREAM)
     except (OSError, OverflowError) as error:
-        raise ValueError(f"host: expected an address of this machine, found {shown(host)}: {error}") from None
+        raise ValueError(f"host: expected an address of this machine, found {short_repr(host)}: {error}") from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))

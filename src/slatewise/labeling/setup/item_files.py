@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from slatewise.core.errors import DataError, DataWarning, printable
-from slatewise.core.progress import track
+from slatewise.core.running.progress import track
 from slatewise.data._source import open_source
 from slatewise.labeling.exchange.json_text import as_object, parsed
 from slatewise.labeling.store.records import Item, Kind

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import cast
 
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.labeling.store import clocks
 from slatewise.labeling.store.database import Damaged, Database, checked_rows, types_of
 from slatewise.labeling.store.records import Logged
@@ -33,7 +33,7 @@ class AuditLog:
             for *row, text in checked_rows(connection, types, query):
                 detail: object = as_json(text)
                 if not isinstance(detail, dict):
-                    raise Damaged(f"detail {shown(text)}")
+                    raise Damaged(f"detail {short_repr(text)}")
                 lines.append(Logged._make((*row, cast("dict[str, object]", detail))))
         return lines
 

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable
 from pathlib import Path, PurePosixPath
 from typing import get_args
 
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.labeling.store.acts import check_name, whole
 from slatewise.labeling.store.database import Damaged, Database, checked_rows, counted
 from slatewise.labeling.store.records import Item, ItemNumber, Kind
@@ -44,7 +44,7 @@ class Items:
         """Return the number of the item with this id."""
         found = self._database.checked((ItemNumber,), "SELECT number FROM items WHERE id = ?", id)
         if not found:
-            raise ValueError(f"item: expected the id of an item, found {shown(id)}")
+            raise ValueError(f"item: expected the id of an item, found {short_repr(id)}")
         return found[0][0]
 
     def add(self, items: Iterable[Item]) -> None:
@@ -75,14 +75,14 @@ class Items:
             ]
             for item in items:
                 if (item.kind in _FILES) != (item.folder is not None):
-                    raise Damaged(f"folder {shown(item.folder)} of {shown(item.id)}")
+                    raise Damaged(f"folder {short_repr(item.folder)} of {short_repr(item.id)}")
         return items
 
     def _registered(self, connection: sqlite3.Connection, folder: Path) -> int:
         """Return the number of a folder; one below that of the project is kept relative, so that both can move."""
         resolved = folder.resolve()
         if not resolved.is_dir():
-            raise ValueError(f"folder: expected a folder that is there, found {shown(str(folder))}")
+            raise ValueError(f"folder: expected a folder that is there, found {short_repr(str(folder))}")
         stored = resolved.relative_to(self._home) if resolved.is_relative_to(self._home) else resolved
         connection.execute("INSERT OR IGNORE INTO folders (path) VALUES (?)", (stored.as_posix(),))
         return connection.execute("SELECT number FROM folders WHERE path = ?", (stored.as_posix(),)).fetchone()[0]
@@ -91,19 +91,19 @@ class Items:
 def _check(item: Item, seen: Container[str]) -> None:
     check_name("id", item.id)
     if item.id in seen:
-        raise ValueError(f"id: expected every item once, found {shown(item.id)} again")
+        raise ValueError(f"id: expected every item once, found {short_repr(item.id)} again")
     if item.kind not in _KINDS:
-        raise ValueError(f"kind: expected one of {_KINDS}, found {shown(item.kind)}")
+        raise ValueError(f"kind: expected one of {_KINDS}, found {short_repr(item.kind)}")
     is_file = item.kind in _FILES
     if is_file != (item.folder is not None):
         expected = "the folder of a file" if is_file else "no folder with a text or a link"
-        raise ValueError(f"folder: expected {expected}, found {shown(item.folder)} of {shown(item.id)}")
+        raise ValueError(f"folder: expected {expected}, found {short_repr(item.folder)} of {short_repr(item.id)}")
     if is_file and not _is_inside(item.content):
-        raise ValueError(f"content: expected a path inside the folder, found {shown(item.content)}")
+        raise ValueError(f"content: expected a path inside the folder, found {short_repr(item.content)}")
     if item.kind == "link" and not item.content.startswith(("http://", "https://")):
-        raise ValueError(f"content: expected an address that starts with http, found {shown(item.content)}")
+        raise ValueError(f"content: expected an address that starts with http, found {short_repr(item.content)}")
     if _UNWRITABLE.search(item.content):
-        raise ValueError(f"content: expected text that UTF-8 can say, found {shown(item.content)}")
+        raise ValueError(f"content: expected text that UTF-8 can say, found {short_repr(item.content)}")
 
 
 def _is_inside(path: str) -> bool:

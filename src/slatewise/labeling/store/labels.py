@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.labeling.store.acts import check_name
 from slatewise.labeling.store.audit import log
 from slatewise.labeling.store.database import Database, checked_rows, counted
@@ -40,7 +40,7 @@ class Labels:
         """Return the number of a label, also by a name that it had before."""
         found = self._database.checked((LabelNumber,), _BY_NAME, name)
         if not found:
-            raise ValueError(f"label: expected the name of a label, found {shown(name)}")
+            raise ValueError(f"label: expected the name of a label, found {short_repr(name)}")
         return found[0][0]
 
     def add(self, names: Iterable[str]) -> None:
@@ -65,7 +65,7 @@ def _require_new(connection: sqlite3.Connection, name: str, renamed: int | None)
     """Raise ValueError where a label has this name, or where another one than ``renamed`` had it."""
     check_name("label", name)
     if connection.execute("SELECT 1 FROM labels WHERE name = ?", (name,)).fetchone() is not None:
-        raise ValueError(f"label: expected every label once, found {shown(name)} again")
+        raise ValueError(f"label: expected every label once, found {short_repr(name)} again")
     former = connection.execute("SELECT label FROM former_names WHERE name = ?", (name,)).fetchone()
     if former is not None and former[0] != renamed:
-        raise ValueError(f"label: expected a name that no other label had before, found {shown(name)}")
+        raise ValueError(f"label: expected a name that no other label had before, found {short_repr(name)}")

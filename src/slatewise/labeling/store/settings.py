@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.labeling.store.database import Damaged, Database, checked_rows
 
 
@@ -14,7 +14,7 @@ def as_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise Damaged(f"no JSON but {shown(text)}") from None
+        raise Damaged(f"no JSON but {short_repr(text)}") from None
 
 
 class Settings:

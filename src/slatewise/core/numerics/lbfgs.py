@@ -16,9 +16,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from slatewise.core.arrays import Floats
-from slatewise.core.executor import one_blas_thread
-from slatewise.core.oracle_log import logged
-from slatewise.core.results import Fit, Round, warn_unless_converged
+from slatewise.core.numerics.replay import replayed
+from slatewise.core.numerics.result import Fit, Round, warn_unless_converged
+from slatewise.core.running.blas import one_blas_thread
 
 _STALLED = 1e-6
 """Share of the gap asked for: a step that gains no more than this is the last."""
@@ -54,7 +54,7 @@ def minimise(
     seen: list[tuple[Floats, float, Floats]] = []
     history: list[Round] = []
     told: list[Floats] = []
-    oracle = logged(objective.value_and_grad)
+    oracle = replayed(objective.value_and_grad)
 
     def penalised(w: Floats) -> tuple[float, Floats]:
         if not seen or not np.array_equal(seen[0][0], w):
