@@ -7,7 +7,6 @@ from scipy.sparse import csr_array
 
 from slatewise.factors.bags import AgeWeights, learned_from
 from slatewise.factors.base_levels import N_KNOTS, Levels
-from slatewise.factors.engine import Factors
 from slatewise.factors.pair_terms import Bilinear, Both, Semidefinite
 from slatewise.factors.pairs import TrainingPairs
 from slatewise.factors.queries import (
@@ -19,6 +18,7 @@ from slatewise.factors.queries import (
     SparseQueries,
     bag_queries,
 )
+from slatewise.factors.scoring import Factors
 from slatewise.factors.stages import Shape
 
 N = 6

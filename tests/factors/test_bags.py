@@ -8,14 +8,11 @@ from hypothesis import strategies as st
 from slatewise.core.running.executor import Executor
 from slatewise.factors.bags import AgeWeights, Bags, all_but_one, asked_of, learned_from
 from slatewise.factors.base_levels import N_KNOTS, Levels
-from slatewise.factors.blocked import BlockedEngine
-from slatewise.factors.cascade import Cascade
-from slatewise.factors.engine import Factors
+from slatewise.factors.engines.blocked import BlockedEngine, SharedNegatives, WholeCatalogue, rank_weights
 from slatewise.factors.kernels.dropout import kept_shares
-from slatewise.factors.negatives import SharedNegatives, WholeCatalogue
 from slatewise.factors.pairs import Block, TrainingPairs
 from slatewise.factors.queries import AskedBags, BagQueries, bag_queries
-from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.tables import Entries, Segment, Table, padded
 from slatewise.sessions.session_pairs import check_query_features as check_context
 from tests.factors.reference import adagrad, rank_weight
@@ -266,7 +263,7 @@ def test_what_is_dropped_neither_scores_nor_learns():
 @pytest.mark.parametrize("sizes", [{}, {"QUERIES_PER_BLOCK": 4}, {"ITEMS_PER_SHARE": 6}])
 def test_lists_are_those_of_all_scores(monkeypatch, sizes, based):
     for name, size in sizes.items():
-        monkeypatch.setattr(f"slatewise.factors.cascade.{name}", size)
+        monkeypatch.setattr(f"slatewise.factors.scoring.{name}", size)
     factors, lists, _, slow = make(23, 17, WINDOW, WINDOW, based=based)
     expected = np.array([slow.scores(one) for one in lists])
     cascade, asked = Cascade((factors,)), np.arange(17)

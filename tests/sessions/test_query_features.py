@@ -13,10 +13,8 @@ from slatewise.core.errors import ModelFileError
 from slatewise.core.running.executor import Executor
 from slatewise.data import Sessions
 from slatewise.factors import Blocked
-from slatewise.factors.blocked import BlockedEngine
-from slatewise.factors.cascade import Cascade
-from slatewise.factors.negatives import WholeCatalogue
-from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights
+from slatewise.factors.scoring import Cascade
 from slatewise.persistence.file import read_model, write_model
 from slatewise.sessions.session_pairs import session_pairs
 from tests.factors.flat import make_session_ranker
@@ -110,7 +108,7 @@ def test_rows_of_features_stay_in_the_ball():
 @pytest.mark.parametrize("sizes", [{}, {"QUERIES_PER_BLOCK": 4}, {"ITEMS_PER_SHARE": 6}])
 def test_lists_are_those_of_all_scores(monkeypatch, sizes):
     for name, size in sizes.items():
-        monkeypatch.setattr(f"slatewise.factors.cascade.{name}", size)
+        monkeypatch.setattr(f"slatewise.factors.scoring.{name}", size)
     factors, lists, _, judge = make(23, 17, based=True, n_features=D)
     expected = np.array([judge.scores(one) for one in lists])
     found = Cascade((factors,)).top(np.arange(17), 5)
@@ -124,7 +122,7 @@ def test_lists_are_those_of_all_scores(monkeypatch, sizes):
 @pytest.mark.parametrize("name", ["alone", "based", "baskets"])
 def test_answers_are_those_of_the_formula(rankers, monkeypatch, name, indexed):
     if indexed:
-        monkeypatch.setattr("slatewise.factors.model.FEWEST_INDEXED", 1)
+        monkeypatch.setattr("slatewise.factors.ranking.FEWEST_INDEXED", 1)
     ranker = rankers[name]
     ranker._frozen = None
     expected = slow(ranker, ASKED, OF_ASKED)

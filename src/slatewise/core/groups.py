@@ -166,3 +166,14 @@ def mean_within_list_variance(X: Features, offsets: Ints) -> float:
     totals = members @ apart
     of_centres = (totals * totals).sum(axis=1) / sizes
     return max(0.0, float((apart.data**2).sum() - of_centres.sum())) / n_rows
+
+
+def blocks(n_rows: int, size: int) -> list[slice]:
+    """Cut rows into blocks of ``size``, of which the last may be smaller.
+
+    Examples
+    --------
+    >>> blocks(5, 2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]

@@ -9,13 +9,12 @@ import numpy as np
 
 from slatewise.core.arrays import Ints, Singles
 from slatewise.core.running.executor import Executor
-from slatewise.factors.engine import Factors
-from slatewise.factors.fitting import Problem, engine_of, stages_of
+from slatewise.factors.learner import Learned, Problem, engine_of, stages_of
 from slatewise.factors.pair_terms import PairTerm
-from slatewise.factors.search import Learned
+from slatewise.factors.scoring import Factors
 from slatewise.factors.settings import Steps, TrainingSettings
+from slatewise.factors.stages import StageState
 from slatewise.factors.tables import Table
-from slatewise.factors.training import StageState
 
 
 @dataclass(frozen=True, eq=False)

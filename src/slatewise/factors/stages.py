@@ -6,14 +6,24 @@
 With p_q = sum_j w_j S dbar_j this is ``[U q ; 1 ; p_q].[V d ; b_d ; S d]``: one inner product; a bilinear pair term has
 ``T dbar_j`` instead, and one of both ``A d`` and ``B dbar_j`` besides. A stage begins at the U, V, b and S of the one
 before (the first S: small random numbers) and is kept only if recall on held-out pairs rose. S overfits soon, so it has
-its own step and norm, and U, V and b stay as they are. After the first epochs, which are still on their way, what is
-judged and kept is the mean of the tables over an epoch.
+its own step and norm, and U, V and b stay as they are. After the first epochs, which are still on their way, recall is
+measured with the mean of the tables over an epoch, and that mean is kept.
 
 A query that is itself an item may belong to its own list, with a weight: S'S then learns from a pair (a, b) what comes
 after a and what comes after b.
 
 Where queries come with features, a list made by a model that was trained on its query is better than any list of a new
 query will be. Such lists are cross-fitted: those of a fold's queries come from a model trained without the fold.
+
+Where a base of sessions scores too, its weight against the factors learned on top of it is chosen on held-out pairs:
+
+    score = a g(base) / m + factors ,    m = 0: the base alone,  m = 1: as trained together,  None: no base
+
+A sum that is trained as a whole moves the top of lists up and may lose items further down which the base alone finds.
+So of all weights under which recall at k is not below that of the base alone, or by less than its standard error, the
+best NDCG at k is looked for; and the weight nearest to the base is taken that has half of its gain. For later queries
+resemble the held-out ones without being the same: the first half of the gain is nearly free, and the second is paid for
+in recall.
 """
 
 from __future__ import annotations
@@ -22,21 +32,145 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from slatewise.core.arrays import Ints, Singles
+from slatewise.core.arrays import Bools, Floats, Ints, Singles
 from slatewise.core.running.executor import ONE_THREAD, Executor
-from slatewise.factors.averaging import EpochMean
 from slatewise.factors.bags import AgeWeights
-from slatewise.factors.base_scores import BaseScores
-from slatewise.factors.cascade import Cascade, Device
-from slatewise.factors.engine import Factors, WarpEngine
-from slatewise.factors.mixing import choose_weight
+from slatewise.factors.engines.protocol import WarpEngine
 from slatewise.factors.pair_terms import OwnItems, PairTerm, Semidefinite, places_of
-from slatewise.factors.pairs import TrainingPairs
+from slatewise.factors.pairs import TrainingPairs, Validation
 from slatewise.factors.queries import ListedQueries, Queries
-from slatewise.factors.recall import hits_at, recall_at
-from slatewise.factors.tables import Segment, Table, padded
-from slatewise.factors.training import EpochReport, Schedule, StageState, Validation
+from slatewise.factors.scoring import BaseScores, Cascade, Device, Factors
+from slatewise.factors.settings import EpochReport
+from slatewise.factors.tables import EpochMean, Segment, Table, padded
+from slatewise.recommend.evaluation import gains_of, ranks_in, recall_of
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When to stop, and the seed of the order of the pairs."""
+
+    epochs: int
+    patience: int
+    """Epochs in succession without a better recall after which a stage ends."""
+    seed: int
+
+
+@dataclass(eq=False)
+class StageState:
+    """Everything a stage needs to go on: its tables now, and those of its best epoch."""
+
+    stage: int
+    queries: Table
+    items: Table
+    epoch: int = 0
+    best_epoch: int = 0
+    best_recall: float = -np.inf
+    best: tuple[Table, Table] | None = None
+    """None: no epoch has beaten the recall that the stage began with."""
+    weight: float | None = 1.0
+    """Of what was learnt beside a base: ``mixing.py``."""
+    hits: Bools | None = None
+    """Held-out pairs found after the last epoch; not kept in a checkpoint."""
+
+    def kept(self) -> StageState | None:
+        """Return the stage with the tables of its best epoch; None where there is none."""
+        if self.best is None:
+            return None
+        queries, items = self.best
+        return replace(self, queries=queries, items=items, best=None)
+
+
+def recall_at(
+    cascade: Cascade, queries: Ints, items: Ints, ks: tuple[int, ...], executor: Executor = ONE_THREAD
+) -> dict[int, float]:
+    """Return the recall at each k."""
+    distinct, own = np.unique(queries, return_inverse=True)
+    return recall_of(cascade.top(distinct, min(max(ks), cascade.n_items), executor=executor).items, own, items, ks)
+
+
+def hits_at(cascade: Cascade, held: Validation, executor: Executor = ONE_THREAD) -> Bools:
+    """Say of each held-out pair whether its item is among the k best of its query."""
+    distinct, own = np.unique(held.queries, return_inverse=True)
+    lists = cascade.top(distinct, min(held.k, cascade.n_items), executor=executor).items
+    return ranks_in(lists, own, held.items) < lists.shape[1]
+
+
+WEIGHTS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0, None)
+"""Of what was learnt, from the base alone, which is 0, away."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mixed:
+    """Tables that answer by a weight, and what they reach with every pair held out."""
+
+    weight: float | None
+    tables: tuple[Table, Table]
+    gains: Floats
+    """1 / log2(1 + place) where the item is among the k best, else 0."""
+
+
+def choose_weight(
+    tables: tuple[Table, Table],
+    ages: Callable[[Table], AgeWeights],
+    popularity: Ints,
+    ranked_by: Callable[[tuple[Table, Table]], Cascade],
+    held: Validation,
+    executor: Executor,
+) -> Mixed:
+    """Return the best mixture of a base and what was learnt; ``ranked_by`` tables the held-out pairs are ranked."""
+    tried: list[Mixed] = []
+    for weight in (0.0, *WEIGHTS):
+        made = _weighed(tables, ages, popularity, weight)
+        tried.append(Mixed(weight, made, reached(ranked_by(made), held, executor)))
+    return best_mixture(*tried)
+
+
+def best_mixture(base: Mixed, *others: Mixed) -> Mixed:
+    """Return the base alone, or the one of the others, which come from the base away, that the rule takes."""
+    allowed = [one for one in others if _finds_as_much(one.gains, base.gains)]
+    allowed = [one for one in allowed if one.gains.mean() > base.gains.mean()]
+    if not allowed:
+        return base
+    best = max(float(one.gains.mean()) for one in allowed)
+    enough = (best + float(base.gains.mean())) / 2
+    return next(one for one in allowed if one.gains.mean() >= enough)
+
+
+def _finds_as_much(gains: Floats, others: Floats) -> bool:
+    """Say whether recall is not below another's, or by less than the standard error of their difference."""
+    found = (gains > 0).astype(np.float64) - (others > 0)
+    return bool(found.mean() >= -found.std() / np.sqrt(len(found)))
+
+
+def _weighed(
+    tables: tuple[Table, Table], ages: Callable[[Table], AgeWeights], popularity: Ints, weight: float | None
+) -> tuple[Table, Table]:
+    queries, items = (table.copy() for table in tables)
+    weights = ages(queries)
+    steps = queries.values[weights.knots, 0]
+    if weight == 0:
+        # Items that the base says nothing of come by popularity: so little of it that the order of all others, which
+        # have 1 at least, stays.
+        steps[:] = 1.0
+        queries.values[weights.repeats, 0] = 0.0
+        items.values[:] = 0.0
+        items.values[:, items.segments[1].start] = 1e-7 * popularity / (popularity.sum() + 1.0)
+    else:
+        steps *= np.float32(0.0 if weight is None else 1.0 / weight)
+    return queries, items
+
+
+def reached(cascade: Cascade, held: Validation, executor: Executor) -> Floats:
+    """Return the gain of every pair."""
+    distinct, own = np.unique(held.queries, return_inverse=True)
+    lists = cascade.top(distinct, held.k, executor=executor).items
+    places: NDArray[np.int64] = np.full(len(own), -1, dtype=np.int64)
+    for place in range(lists.shape[1]):
+        places[lists[own, place] == held.items] = place
+    return gains_of(places, held.k)
+
 
 PLAIN_EPOCHS = 2
 """Before means are taken."""

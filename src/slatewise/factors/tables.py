@@ -1,16 +1,21 @@
-"""Tables of float32 rows, cut into segments that learn at their own pace.
+"""Tables of float32 rows, cut into segments that learn at their own pace, and their mean over an epoch.
 
     item row    [ V d : n | bias : 1 | S d : n | zeros ]        query vector    [ U q : n | 1 | p_q : n | zeros ]
 
 Rows are padded to a multiple of 16 numbers and start at a multiple of 64 bytes, the size of a cache line. A segment has
 its own step, largest norm and, in every row, its own AdaGrad accumulator: a bias that shares one with its row learns
 too slowly.
+
+    wbar = (1/m) sum over m moments of w,    taken at equal distances between the steps of an epoch
+
+Long steps find more than short ones but end anywhere around what they found; their mean lies in the middle (Polyak and
+Ruppert). An engine counts every step it has taken for the mean.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
 
 LINE = 16
 """Numbers in a cache line."""
+
 ROWS_PER_TASK = 512
 """Touched rows that one thread steps at a time."""
 
@@ -163,3 +169,49 @@ def single_rows(name: str, rows: csr_array) -> csr_array:
 
     singles = as_singles(name, rows.data, place_of)
     return csr_array((singles, columns.copy(), rows.indptr.copy()), shape=rows.shape)
+
+
+MOMENTS = 24
+"""Of an epoch. More are hardly better, and each reads both tables whole."""
+
+
+def is_moment(seen: int, moments: int, n_runs: int) -> bool:
+    """Tell whether a moment has come, when so many of all runs are done and so many moments were taken."""
+    return seen * MOMENTS >= (moments + 1) * n_runs
+
+
+@dataclass(eq=False)
+class EpochMean:
+    """Tables that an engine is about to move, and their mean so far."""
+
+    queries: Table
+    items: Table
+    n_runs: int
+    """Runs of pairs in an epoch."""
+    seen: int = 0
+    means: list[Singles] = field(default_factory=list[Singles])
+    moments: int = 0
+
+    def count(self, n_runs: int) -> None:
+        """A step is done, of so many runs of pairs."""
+        self.seen += n_runs
+        if not is_moment(self.seen, self.moments, self.n_runs):
+            return
+        self.moments += 1
+        if self.moments == 1:
+            self.means = [table.copy().values for table in (self.queries, self.items)]
+            return
+        for mean, table in zip(self.means, (self.queries, self.items), strict=True):
+            # What does not move stays as it is, to the bit.
+            mean += (table.values - mean) * np.float32(1.0 / self.moments)
+
+    def take_over(self, n_runs: int, moments: int, means: list[Singles]) -> None:
+        """So many runs are done, and so many moments were taken elsewhere, with these means."""
+        self.seen, self.moments, self.means = self.seen + n_runs, moments, means
+
+    def tables(self) -> tuple[Table, Table]:
+        """Return the means, with the accumulators of now; copies of the tables before the first moment."""
+        queries, items = self.queries.copy(), self.items.copy()
+        if self.means:
+            queries.values[:], items.values[:] = self.means
+        return queries, items

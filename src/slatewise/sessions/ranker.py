@@ -21,14 +21,20 @@ from slatewise.core.seeds import RandomState
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.factors.bags import AgeWeights, asked_of
 from slatewise.factors.base_levels import N_KNOTS, Levels, likely_steps
-from slatewise.factors.batch import QueryBatch, marked, similar_items
-from slatewise.factors.device import check_device
-from slatewise.factors.explanation import SlateExplanation
-from slatewise.factors.fitting import Problem, check_engine, check_finite, learn
+from slatewise.factors.engines.gpu import check_device
 from slatewise.factors.growth import Former, Places, check_components, first_epoch, grown, one_more_epoch
-from slatewise.factors.model import LatentModel, pair_term
+from slatewise.factors.learner import Learned, Problem, check_engine, check_finite, learn
+from slatewise.factors.pairs import hold_out_owners
 from slatewise.factors.queries import AskedBags, bag_queries
-from slatewise.factors.search import Learned
+from slatewise.factors.ranking import (
+    LatentModel,
+    QueryBatch,
+    SlateExplanation,
+    explained,
+    marked,
+    pair_term,
+    similar_items,
+)
 from slatewise.factors.settings import (
     AUC,
     ENGINES,
@@ -41,9 +47,7 @@ from slatewise.factors.settings import (
     TrainingSettings,
     Warp,
 )
-from slatewise.factors.staged import explained
 from slatewise.factors.tables import Table, padded
-from slatewise.factors.validation import hold_out_owners
 from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
 from slatewise.persistence.file import ModelCard, ModelState
 from slatewise.persistence.saving import card_for
@@ -219,7 +223,7 @@ class SessionRanker(Recommender[SessionPredictor]):
             items, which is added to the query times the feature's number: numbers should be around 1. ``rank`` takes
             the same columns.
         callbacks
-            Functions to call with a :class:`slatewise.factors.training.EpochReport` after every epoch, those of the
+            Functions to call with a :class:`slatewise.factors.settings.EpochReport` after every epoch, those of the
             search included.
         checkpoint
             A file that keeps the state after every epoch. If it is there, and of the same data and settings, fit goes

@@ -27,12 +27,10 @@ from slatewise.data.records import Sessions
 from slatewise.datasets.records import SessionSet
 from slatewise.factors.bags import AgeWeights, learned_from
 from slatewise.factors.base_levels import N_KNOTS
-from slatewise.factors.blocked import BlockedEngine
-from slatewise.factors.engine import Factors
-from slatewise.factors.negatives import WholeCatalogue
+from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights
 from slatewise.factors.pairs import TrainingPairs
 from slatewise.factors.queries import BagQueries, IdQueries
-from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.scoring import Factors
 from slatewise.factors.settings import Factors as FactorSettings
 from slatewise.factors.stages import Shape
 from slatewise.factors.tables import aligned_zeros, padded

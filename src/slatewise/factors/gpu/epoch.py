@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from slatewise.core.arrays import Ints, Singles
 from slatewise.core.running.devices import with_less_memory, working_on
-from slatewise.factors.averaging import EpochMean, is_moment
-from slatewise.factors.engine import EpochStats, Factors
+from slatewise.factors.engines.protocol import EpochStats
 from slatewise.factors.gpu.step import Plan, Step
 from slatewise.factors.gpu.tables import Sent, device_width
 from slatewise.factors.gpu.tiles import LARGEST, Tiles
 from slatewise.factors.pairs import TrainingPairs
+from slatewise.factors.scoring import Factors
+from slatewise.factors.tables import EpochMean, is_moment
 
 torch: Any = import_module("torch")
 Tensor: TypeAlias = Any

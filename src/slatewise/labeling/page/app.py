@@ -55,7 +55,7 @@ def make_app(project: str | os.PathLike[str], *, site: Site | None = None) -> Ap
     answer_in_words(app)
     for router in (files.router, labeling_routes.router, overview_routes.router):
         app.include_router(router)
-    rules = Rules(public=_PUBLIC, told=desk.told)
+    rules = Rules(public=_PUBLIC, audit=desk.told)
     return Guard(cast("App", app), site, project_keys(desk.project), secret, rules)
 
 

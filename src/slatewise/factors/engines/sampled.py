@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from slatewise.core.arrays import Bytes, Singles
 from slatewise.core.running.executor import Executor
-from slatewise.factors.averaging import MOMENTS, EpochMean
-from slatewise.factors.blocked import blocked_engine
-from slatewise.factors.engine import EngineKind, EngineTask, EpochStats, Factors, WarpEngine
+from slatewise.factors.engines.blocked import blocked_engine, rank_weights
+from slatewise.factors.engines.protocol import EngineKind, EngineTask, EpochStats, WarpEngine
 from slatewise.factors.pairs import Block, TrainingPairs, shuffled_blocks
-from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.scoring import Factors
 from slatewise.factors.settings import Sampled
-from slatewise.factors.tables import Table, aligned_zeros, padded
+from slatewise.factors.tables import MOMENTS, EpochMean, Table, aligned_zeros, padded
 
 PAIRS_PER_TASK = 1 << 15
 

@@ -1,4 +1,4 @@
-"""Logs: one JSON object per line on stderr, for machines that collect them."""
+"""Logs as one JSON object per line on stderr, for log collectors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOGGERS = ("slatewise.serve", "slatewise.web", "uvicorn.error", "asyncio")
 
 
 class JsonLines(logging.Formatter):
-    """Time, level, event, process, what the caller gave as ``extra={"fields": {...}}``, and a traceback.
+    """Time, level, event, process, the caller's ``extra={"fields": {...}}``, and a traceback.
 
     Examples
     --------
@@ -23,7 +23,7 @@ class JsonLines(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line."""
+        """Return the record as one line."""
         clock = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         fields: dict[str, Any] = {
             "time": f"{clock}.{int(record.msecs):03d}Z",
@@ -39,7 +39,7 @@ class JsonLines(logging.Formatter):
 
 
 def write_logs() -> None:
-    """Write the logs of the service, of the guard and of the server to stderr."""
+    """Write the logs of the service, the guard and the server to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     for name in LOGGERS:

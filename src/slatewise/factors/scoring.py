@@ -1,10 +1,12 @@
-"""The k best items of the whole catalogue for each query, stage after stage, with memory for a block of queries.
+"""The k best items of the whole catalog for each query, stage after stage, with memory for a block of queries.
 
     order(q) = argsort of b(q, d) + x_q . z_d, largest first, equal scores by item number
 
-Each stage but the first is moved by the list of the one before. Tile after tile of the catalogue is scored by a matrix
-product and merged into the best so far in one pass. Threads run over blocks of queries or, where there is only one
-block, over shares of the catalogue. Very few queries look at a quantized index first, where there is one.
+x_q is the vector of a query, z_d the row of an item, and b an optional base: scores that come from elsewhere and do not
+move. Each stage but the first is moved by the list of the one before. Tile after tile of the catalog is scored by a
+matrix product and merged into the best so far in one pass. Threads run over blocks of queries or, where there is only
+one block, over shares of the catalog. Very few queries use a quantized index first, where there is one. With candidates
+only their scores are computed, and sorted.
 """
 
 from __future__ import annotations
@@ -21,22 +23,56 @@ from slatewise.core.groups import concatenate_ranges
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.factors.added import Held
-from slatewise.factors.base_scores import pieces
-from slatewise.factors.engine import Factors
 from slatewise.factors.pair_terms import OwnItems, PairTerm, add_lists, places_of
-from slatewise.factors.queries import ListedQueries
-from slatewise.factors.tables import without_padding
+from slatewise.factors.queries import ListedQueries, Queries
+from slatewise.factors.tables import Table, without_padding
 from slatewise.recommend.quantized import QuantizedIndex
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from slatewise.recommend.filters import ItemFilter
+
+
+MOST_SCORES = 1 << 22
+"""Scores (16 MB) that a thread holds; rows are taken in pieces of so many, which the data decide."""
+
+
+class BaseScores(Protocol):
+    """Scores of all items for queries that are called by number; asked from several threads."""
+
+    def rows(self, queries: Ints) -> Singles:
+        """Return a fresh array (queries, items)."""
+        ...
+
+
+def pieces(n_rows: int, n_items: int, most: int | None = None) -> list[slice]:
+    """Cut rows into pieces of at most ``MOST_SCORES`` scores, and ``most`` rows, but never less than a row."""
+    size = max(1, min(most or n_rows, MOST_SCORES // max(n_items, 1)))
+    return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """What is learnt: the score of item d for query q is ``queries.vectors([q]) . items.values[d]``.
+
+    Where there is a base, its b(q, d) is added; nothing of it moves.
+    """
+
+    queries: Queries
+    items: Table
+    base: BaseScores | None = None
+
+
 QUERIES_PER_BLOCK, QUERIES_ON_BASE = 512, 128
 """Of factors, and of a base, whose rows are whole ones."""
+
 SCORES_PER_TILE, MOST_ITEMS_PER_TILE = 1 << 18, 1 << 14
 """A tile stays in the cache; few queries take wide ones, so that calls stay few."""
+
 ITEMS_PER_SHARE = 1 << 15
 """Fewer are ranked before a thread has started."""
+
 FEW_QUERIES = 4
 """So many are faster one by one with a quantized index than together in a product."""
 
@@ -306,3 +342,36 @@ def hidden_rows(exclude: csr_array, first: int, n_queries: int) -> Hidden:
     every, items = cast("Ints", exclude.indptr), cast("Ints", exclude.indices)
     offsets = every[first : first + n_queries + 1].astype(np.int64)
     return Hidden(offsets - offsets[0], items[offsets[0] : offsets[-1]].astype(np.int64))
+
+
+def top_among(cascade: Cascade, n_queries: int, k: int, shown: ItemFilter, executor: Executor) -> TopItems:
+    """Rank candidates for queries 0 to ``n_queries``; lists have as many as there are, at most k."""
+    found, factors = TopItems.nothing(n_queries, k), cascade.factors(n_queries, executor)
+    # Queries with candidates of their own are taken one by one.
+    blocks = [slice(query, query + 1) for query in range(n_queries)]
+    if shown.common is not None:
+        blocks = pieces(n_queries, len(shown.common))
+    for matrix in (shown.hidden, shown.own):
+        if matrix is not None:
+            matrix.sort_indices()
+    with one_blas_thread():
+        executor.fill_blocks(partial(_rank, factors, shown, found), blocks)
+    return found
+
+
+def _rank(factors: Factors, shown: ItemFilter, found: TopItems, rows: slice) -> None:
+    items = _of_row(cast("csr_array", shown.own), rows.start) if shown.common is None else shown.common
+    scores = np.empty((rows.stop - rows.start, len(items)), dtype=np.float32)
+    queries: Ints = np.arange(rows.start, rows.stop, dtype=np.int64)
+    scores_of(factors, queries, items, factors.items.values[items], scores)
+    if shown.hidden is not None:
+        for row, hidden in enumerate(_of_row(shown.hidden, query) for query in range(rows.start, rows.stop)):
+            scores[row, np.isin(items, hidden, assume_unique=True)] = -np.inf
+    order = np.argsort(-scores, axis=1, kind="stable")[:, : found.items.shape[1]]  # ties rank by item number
+    best: Singles = np.take_along_axis(scores, order, axis=1)
+    found.scores[rows, : order.shape[1]] = best
+    found.items[rows, : order.shape[1]] = np.where(best == -np.inf, -1, items[order])
+
+
+def _of_row(matrix: csr_array, row: int) -> Ints:
+    return np.asarray(matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]], dtype=np.int64)

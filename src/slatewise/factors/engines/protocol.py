@@ -10,27 +10,13 @@ import numpy as np
 
 from slatewise.core.arrays import Ints
 from slatewise.core.running.executor import Executor
-from slatewise.factors.averaging import EpochMean
-from slatewise.factors.base_scores import BaseScores
 from slatewise.factors.pairs import TrainingPairs
-from slatewise.factors.queries import Queries
+from slatewise.factors.scoring import Factors
 from slatewise.factors.settings import TrainingSettings
-from slatewise.factors.tables import Table
+from slatewise.factors.tables import EpochMean, Table
 
 if TYPE_CHECKING:
-    from slatewise.factors.cascade import Device
-
-
-@dataclass(frozen=True, eq=False)
-class Factors:
-    """What is learnt: the score of item d for query q is ``queries.vectors([q]) . items.values[d]``.
-
-    Where there is a base, its b(q, d) is added; nothing of it moves.
-    """
-
-    queries: Queries
-    items: Table
-    base: BaseScores | None = None
+    from slatewise.factors.scoring import Device
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
-"""The engine of one GPU: steps against the whole catalogue, in float16 with sums in float32, all violators counted.
+"""The engine of one GPU: steps against the whole catalog, in float16 with sums in float32, all violators counted.
 
-It does what ``blocked`` does, but for two things: scores are of tables rounded to float16 (the tables themselves stay
+It works as ``blocked`` except for two things: scores are of tables rounded to float16 (the tables themselves stay
 float32), and a pair's gradient is the mean over all of its violators, not over a sample. The same seed gives the same
 bits on the same GPU and versions of torch and Triton; they are not those of ``blocked``.
+
+A GPU is looked for before work starts, and a clear error says where there is none. torch is imported late.
 """
 
 from __future__ import annotations
@@ -13,17 +15,48 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from slatewise.core.arrays import Singles
-from slatewise.factors.averaging import EpochMean
-from slatewise.factors.blocked import step_size
-from slatewise.factors.device import TorchDevice, gpu_to_train_on
-from slatewise.factors.engine import EngineKind, EngineTask, EpochStats, Factors
+from slatewise.core.arrays import Ints, Singles
+from slatewise.core.running.devices import require_gpu
+from slatewise.factors.engines.blocked import rank_weights, step_size
+from slatewise.factors.engines.protocol import EngineKind, EngineTask, EpochStats
 from slatewise.factors.pairs import TrainingPairs
-from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.scoring import Factors
 from slatewise.factors.settings import Gpu, TrainingSettings
+from slatewise.factors.tables import EpochMean
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from slatewise.factors.gpu.epoch import Setting
+    from slatewise.factors.scoring import Cascade, TopItems
+
+
+@dataclass(frozen=True)
+class TorchDevice:
+    """A device by torch's name for it."""
+
+    name: str
+
+    def top(self, cascade: Cascade, numbers: Ints, k: int, exclude: csr_array | None) -> TopItems:
+        """Rank the catalogue there."""
+        from slatewise.factors.gpu.topk import top
+
+        return top(self.name, cascade, numbers, k, exclude)
+
+
+def gpu(name: str = "cuda") -> TorchDevice:
+    """Return a GPU; ImportError where torch or Triton is not installed, ValueError where there is no such GPU."""
+    return TorchDevice(str(require_gpu(name)))
+
+
+def gpu_to_train_on(name: str = "cuda") -> TorchDevice:
+    """Return a GPU for an engine."""
+    return TorchDevice(str(require_gpu(name, "engine", "'blocked' trains on the CPU")))
+
+
+def check_device(name: str | None) -> TorchDevice | None:
+    """Return the device that a user names: None or "cpu", the CPU, or "cuda", or "cuda:1" and so on."""
+    return None if name is None or name == "cpu" else gpu(name)
 
 
 @dataclass(eq=False)
