@@ -40,14 +40,11 @@ from typing import TYPE_CHECKING
 from slatewise._lazy import lazy_getattr
 
 if TYPE_CHECKING:
-    from slatewise.labeling.page.app import make_app
-    from slatewise.labeling.page.serving import serve
+    from slatewise.labeling.page.app import make_app, serve
 
 __all__ = ["make_app", "serve"]
 
-_found = lazy_getattr(
-    globals(), {"make_app": "slatewise.labeling.page.app", "serve": "slatewise.labeling.page.serving"}
-)
+_found = lazy_getattr(globals(), {"make_app": "slatewise.labeling.page.app", "serve": "slatewise.labeling.page.app"})
 
 
 def __getattr__(name: str) -> object:
