@@ -169,6 +169,9 @@ def _fitted(estimator: Any, data: tuple[Any, ...]) -> Callable[[tuple[Any, ...]]
 
 def main(names: list[str]) -> int:
     """Print a line per call, and with ``--functions`` what was entered; return how many are over the limits."""
+    if "--help" in names:
+        print(__doc__)
+        return 0
     every, over = subjects(), 0
     wanted = [name for name in names if not name.startswith("-")]
     for name, (call, packages, stop_at) in every.items():

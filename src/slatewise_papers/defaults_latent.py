@@ -20,7 +20,7 @@ from slatewise import LatentRanker, datasets
 from slatewise.core.progress import tell, track
 from slatewise.data.records import Sessions
 from slatewise.datasets.records import SessionSet
-from slatewise.factors.training import EpochReport
+from slatewise.factors.settings import EpochReport
 from slatewise_papers._reproduction import Row
 from slatewise_papers.lasr_counts import Counts
 from slatewise_papers.lasr_data import ArtistPairs, MusicProblem, of_sessions

@@ -9,7 +9,7 @@ from slatewise.data import Sessions
 from slatewise.factors import base_levels
 from slatewise.factors.base_levels import N_KNOTS, START, Levels, likely_steps
 from slatewise.factors.kernels.base_levels import places_among, surprise
-from slatewise.factors.validation import hold_out_owners
+from slatewise.factors.pairs import hold_out_owners
 from slatewise.recommend.histories import SessionQueries
 from slatewise.sessions.blend import SessionBlend
 from slatewise.sessions.cross_fit import cross_fitted, further_levels, levels_of

@@ -6,15 +6,12 @@ import pytest
 from slatewise import load
 from slatewise.core.devices import with_less_memory
 from slatewise.core.executor import Executor
-from slatewise.factors import gpu_engine
-from slatewise.factors.averaging import EpochMean
-from slatewise.factors.blocked import BlockedEngine
-from slatewise.factors.device import TorchDevice, check_device
-from slatewise.factors.gpu_engine import GpuEngine
+from slatewise.factors.engines import gpu as gpu_engine
+from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights
+from slatewise.factors.engines.gpu import GpuEngine, TorchDevice, check_device
 from slatewise.factors.kernels.violators import Violators, scan_tile
-from slatewise.factors.negatives import WholeCatalogue
 from slatewise.factors.pairs import Block
-from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.tables import EpochMean
 from tests.factors.flat import make_latent, make_session_ranker
 from tests.factors.gpu_cases import KINDS, case
 

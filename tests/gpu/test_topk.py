@@ -5,10 +5,9 @@ import pytest
 from scipy.sparse import random_array
 
 from slatewise.core.executor import Executor
-from slatewise.factors.cascade import Cascade
-from slatewise.factors.device import TorchDevice
-from slatewise.factors.engine import Factors
+from slatewise.factors.engines.gpu import TorchDevice
 from slatewise.factors.queries import IdQueries
+from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.tables import Table
 from tests.factors.gpu_cases import KINDS, case, on_grid
 

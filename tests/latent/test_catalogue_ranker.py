@@ -493,7 +493,7 @@ def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
 @pytest.fixture
 def quantized(monkeypatch):
     """Make indexes for small catalogues too, as for large ones."""
-    monkeypatch.setattr("slatewise.factors.model.FEWEST_INDEXED", 1)
+    monkeypatch.setattr("slatewise.factors.ranking.FEWEST_INDEXED", 1)
 
 
 @pytest.mark.usefixtures("quantized")

@@ -17,9 +17,8 @@ from slatewise import CStarRanker, LatentFeatureRanker, LatentRanker, MarginRank
 from slatewise.serve.hearing import hear_warnings
 from slatewise.serve.limits import Limits
 from slatewise.serve.settings import Settings
-from slatewise.serve.supervisor import bind
 from slatewise.serve.worker import make_app, make_service
-from slatewise.web.server import server_config
+from slatewise.web.server import bind, server_config
 from tests.web.asking import ask
 
 HERE = ("host", "127.0.0.1:8000")

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from slatewise.serve.limits import Limits
-from slatewise.serve.logs import LOGGERS, JsonLines
+from slatewise.web.logs import LOGGERS, JsonLines
 from slatewise.web.tokens import make_token
 from tests.serve.conftest import make_asking
 from tests.serve.real import break_off

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from slatewise.serve.batching import Batcher, QueueFull
-from slatewise.serve.door import Asked, Door, Refused
+from slatewise.serve.door import Asked, Door
 from slatewise.serve.limits import Limits
+from slatewise.web.codec import RequestError
 
 LIMITS = Limits(waiting=4, batch=8, at_once=1, seconds=30.0)
 
@@ -28,7 +29,7 @@ class Slow:
         self.go.wait(30)
         self.batches.append([asked.request for asked in batch])
         if any(asked.request == "wrong" for asked in batch):
-            raise Refused("queries", "expected another", 422)
+            raise RequestError("queries", "expected another", 422)
         return [[asked.request] for asked in batch]
 
 
@@ -90,7 +91,7 @@ def test_only_who_is_wrong_hears_of_it():
         return await asyncio.gather(*tasks, return_exceptions=True)
 
     found = run(work)
-    assert isinstance(found[2], Refused)
+    assert isinstance(found[2], RequestError)
     assert [one for one in found if isinstance(one, bytes)] == [b"a", b"b", b"c", b"d"]
 
 

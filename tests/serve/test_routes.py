@@ -8,10 +8,10 @@ import pytest
 
 from slatewise import BestFeatureRanker, CStarMarginRanker, GraphMatcher, MatchingRanker, StructuredReranker, datasets
 from slatewise._registry import ESTIMATORS
-from slatewise.serve.door import Refused
 from slatewise.serve.kinds import KINDS, doors_of
 from slatewise.serve.limits import Limits
 from slatewise.sessions.blend import SessionBlend
+from slatewise.web.codec import RequestError
 from tests.serve.conftest import JSON, MESSAGEPACK, make_asking
 from tests.web.asking import ask
 
@@ -101,7 +101,7 @@ def test_sets_of_k_labels():
     door = doors["rank"]
     (found,) = door.respond([door.check(msgspec.convert({"queries": queries, "k": 2}, door.request))])
     assert [one.ids for one in found] == ranker.rank(scenes.X[:3], 2).ids.tolist()
-    with pytest.raises(Refused, match="expected at most k = 1 labels that are in"):
+    with pytest.raises(RequestError, match="expected at most k = 1 labels that are in"):
         door.check(msgspec.convert({"queries": queries[:1], "k": 1, "known": [{"0": 1, "1": 1}]}, door.request))
 
 

@@ -18,8 +18,8 @@ import pytest
 from slatewise.cli.main import main
 from slatewise.serve.folder import own_folder
 from slatewise.serve.measures import SHARED_FOLDER, Measures
-from slatewise.serve.supervisor import bind
 from slatewise.serve.token_file import TokenFile, add_token
+from slatewise.web.server import bind
 from slatewise.web.tokens import make_token
 from tests.serve.conftest import make_asking
 from tests.serve.real import Load, running

@@ -5,14 +5,11 @@ import logging
 
 import pytest
 
-from slatewise.web.asgi import Answer
-from slatewise.web.body import BodyLimits
-from slatewise.web.cookies import TokenCookie
+from slatewise.web.asgi import POLICY, Answer
 from slatewise.web.guard import Guard, Rules
-from slatewise.web.headers import POLICY
+from slatewise.web.requests import BodyLimits
 from slatewise.web.site import Site
-from slatewise.web.tokens import Digests, Visitor, form_token, make_token
-from slatewise.web.wrong_tokens import WrongTokens
+from slatewise.web.tokens import Digests, TokenCookie, Visitor, WrongTokens, form_token, make_token
 from tests.web.asking import HOST, ORIGIN, ask, scope_of
 
 SECRET = b"sixteen bytes at least"
@@ -176,7 +173,7 @@ def test_public_paths_need_nobody():
 
 def test_a_token_is_changed_for_a_cookie_and_back():
     told = []
-    entered = guard(told=lambda what, client, visitor: told.append((what, visitor.role)))
+    entered = guard(audit=lambda what, client, visitor: told.append((what, visitor.role)))
     answered = ask(entered, "POST", "/enter", [HOST, ORIGIN], f"token={NEW.token}".encode())
     assert (answered.status, answered.headers["location"]) == (303, "/")
     value, *attributes = answered.headers["set-cookie"].split("; ")

@@ -11,8 +11,8 @@ from contextlib import nullcontext, suppress
 import pytest
 
 from slatewise.web.asgi import Answer, start
-from slatewise.web.body import BodyLimits
 from slatewise.web.guard import Guard, Rules
+from slatewise.web.requests import BodyLimits
 from slatewise.web.server import reading_the_rest, server_config
 from slatewise.web.site import Site
 from slatewise.web.tokens import Digests, form_token

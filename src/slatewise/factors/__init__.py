@@ -1,11 +1,20 @@
-"""Latent factors: tables of vectors, WARP training in stages, search for the learning rate, scoring.
+"""Latent factors: tables of vectors, WARP training in stages, search for the learning rate, ranking.
 
-settings    the public settings objects
-tables, pairs, bags, queries    the rows that learn, and the vectors of queries made from them
-engine, blocked, sampled, gpu_engine    one epoch over the pairs
-stages, search, checkpoint, fitting    all epochs of all stages, and the search for learning rates
-model, batch, cascade, among, explanation, staged    what was learned, and ranking with it
-growth    a further epoch on further pairs
+settings        the public settings objects, and the settings of one fit
+tables          float32 rows with AdaGrad, and their mean over an epoch
+pairs           training pairs, pairs held out, blocks of a step
+queries, bags   the vectors of queries: of ids, of features, of the items of a session
+added, base_levels    amounts added beside the product: for repeated items, by a base
+pair_terms      how a list moves an item
+engines/        one epoch over the pairs: blocked, sampled, on a GPU
+scoring         the k best items of the catalog, stage after stage
+stages          all epochs of all stages
+learner         a whole fit: the search for learning rates, and its checkpoint
+growth          a further epoch on further pairs
+ranking         the frozen model, batches of queries, explanations, the methods of recommenders
+kernels/, gpu/  compiled loops
+
+The path of the data: pairs -> learner -> stages -> engine -> tables -> ranking.
 """
 
 from __future__ import annotations

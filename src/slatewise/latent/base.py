@@ -17,14 +17,11 @@ from slatewise.core.rankings import Rankings
 from slatewise.core.rules import CALLBACKS
 from slatewise.core.seeds import RandomState
 from slatewise.factors import settings as factors
-from slatewise.factors.batch import similar_items
-from slatewise.factors.fitting import Problem, check_engine, check_finite, learn, warn_of_stages
 from slatewise.factors.growth import Former
-from slatewise.factors.model import LatentModel, pair_term
+from slatewise.factors.learner import Learned, Problem, check_engine, check_finite, learn, warn_of_stages
 from slatewise.factors.pair_terms import PAIR_TERMS
-from slatewise.factors.search import Learned
+from slatewise.factors.ranking import LatentModel, StagedRecommender, pair_term, similar_items
 from slatewise.factors.settings import STARTS, Steps, TrainingSettings
-from slatewise.factors.staged import StagedRecommender
 from slatewise.factors.tables import Table, padded
 from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
 from slatewise.persistence.file import ModelCard

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 from slatewise.core import rules
 from slatewise.core.declarations import resolved
 from slatewise.core.executor import Executor
-from slatewise.factors.batch import QueryBatch
-from slatewise.factors.fitting import Problem
 from slatewise.factors.growth import Places, check_components, first_epoch, one_more_epoch
+from slatewise.factors.learner import Problem
+from slatewise.factors.pairs import cross_folds, hold_out_queries
 from slatewise.factors.queries import featured_queries
+from slatewise.factors.ranking import QueryBatch
 from slatewise.factors.settings import Sampled, TrainingSettings
-from slatewise.factors.validation import cross_folds, hold_out_queries
 from slatewise.latent.base import LatentBase
 from slatewise.latent.pairs import FeaturePairs, check_features, feature_pairs, rows_and_items
 from slatewise.persistence.checkpoint import Callbacks, Path
@@ -66,7 +66,7 @@ class LatentFeatureRanker(LatentBase):
         sample_weight
             One weight >= 0 per row.
         callbacks
-            Functions to call with a :class:`slatewise.factors.training.EpochReport` after every epoch, those of the
+            Functions to call with a :class:`slatewise.factors.settings.EpochReport` after every epoch, those of the
             search included.
         checkpoint
             A file that keeps the state after every epoch. If it is there, and of the same data and settings, fit goes

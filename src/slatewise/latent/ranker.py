@@ -15,14 +15,14 @@ from slatewise.core.declarations import learned
 from slatewise.core.executor import Executor
 from slatewise.core.ids import Ids, check_ids, one_or_more
 from slatewise.core.results import ConvergenceWarning
-from slatewise.factors.batch import QueryBatch, items_of_same_id, marked
-from slatewise.factors.fitting import Problem, zero_rows_without_pairs
 from slatewise.factors.growth import Places, check_components, first_epoch, one_more_epoch
+from slatewise.factors.learner import Problem, zero_rows_without_pairs
 from slatewise.factors.pair_terms import self_items
+from slatewise.factors.pairs import hold_out_pairs
 from slatewise.factors.queries import IdQueries
+from slatewise.factors.ranking import QueryBatch, items_of_same_id, marked
 from slatewise.factors.settings import TrainingSettings
 from slatewise.factors.tables import Table
-from slatewise.factors.validation import hold_out_pairs
 from slatewise.latent.base import LatentBase
 from slatewise.latent.fold_in import TOLERANCE, FoldedQueries, fold_in
 from slatewise.latent.pairs import IdPairs, id_pairs, warn_of_users
@@ -78,7 +78,7 @@ class LatentRanker(LatentBase):
         sample_weight
             One weight >= 0 per pair.
         callbacks
-            Functions to call with a :class:`slatewise.factors.training.EpochReport` after every epoch, those of the
+            Functions to call with a :class:`slatewise.factors.settings.EpochReport` after every epoch, those of the
             search included.
         checkpoint
             A file that keeps the state after every epoch. If it is there, and of the same data and settings, fit goes

@@ -16,15 +16,13 @@ from slatewise.core.executor import Executor
 from slatewise.core.ids import check_ids, one_or_more
 from slatewise.core.rules import CALLBACKS
 from slatewise.core.seeds import RandomState
-from slatewise.factors.batch import QueryBatch, items_of_same_id
-from slatewise.factors.fitting import Problem, stages_of, warn_of_stages
-from slatewise.factors.model import LatentModel, pair_term
+from slatewise.factors.learner import Problem, stages_of, warn_of_stages
 from slatewise.factors.pair_terms import PAIR_TERMS
+from slatewise.factors.pairs import hold_out_queries
 from slatewise.factors.queries import zero_queries
+from slatewise.factors.ranking import LatentModel, QueryBatch, StagedRecommender, items_of_same_id, pair_term
 from slatewise.factors.settings import EPOCHS_TEXT, PATIENCE_TEXT, Blocked, Stages, TrainingSettings
-from slatewise.factors.staged import StagedRecommender
 from slatewise.factors.tables import Table, padded
-from slatewise.factors.validation import hold_out_queries
 from slatewise.latent.base_scorer import Scaled, pairs_for, rows_of
 from slatewise.persistence.checkpoint import Callbacks
 from slatewise.persistence.saving import card_for
@@ -133,7 +131,7 @@ class StructuredReranker(StagedRecommender):
         sample_weight
             One weight >= 0 per pair.
         callbacks
-            Functions to call with a :class:`slatewise.factors.training.EpochReport` after every epoch.
+            Functions to call with a :class:`slatewise.factors.settings.EpochReport` after every epoch.
         """
         rules.check(self)
         pairs = pairs_for(self.base, queries, items, sample_weight)

@@ -18,14 +18,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from slatewise.serve.batching import Batcher, QueueFull
-from slatewise.serve.codec import JSON, Codec, codec_of_answer, codec_of_request, read_request, refused_by_library
 from slatewise.serve.crew import Crew
-from slatewise.serve.door import Asked, Door, Refused
+from slatewise.serve.door import Asked, Door
 from slatewise.serve.limits import Limits
 from slatewise.serve.measures import Measures
 from slatewise.serve.models import Models, Version
 from slatewise.serve.openapi import QUESTIONS, document
-from slatewise.web.body import BodyRefused
+from slatewise.web.codec import JSON, Codec, RequestError, codec_of_answer, codec_of_request, error_of_library
+from slatewise.web.requests import BodyRefused
 
 _log = logging.getLogger("slatewise.serve")
 _LARGE = 1 << 15
@@ -79,6 +79,10 @@ class Service:
             await self.load()
         await self.models.watch(self._look_every, self.looker)
 
+    def stop(self) -> None:
+        """Answer that the service is not ready from now on; requests are answered all the same."""
+        self.stopping = True
+
     def close(self) -> None:
         """End the threads."""
         self.models.end()
@@ -102,7 +106,7 @@ class Service:
         except BodyRefused:  # the guard answers in our place
             raise
         except ClientDisconnect:
-            response = self._refusal(answer, Refused("body", "expected a whole one", 400))
+            response = self._refusal(answer, RequestError("body", "expected a whole one", 400))
         except Exception as error:
             response = self._refusal(answer, error, model=known, route=question)
         request.scope["state"][COUNTED] = True
@@ -112,13 +116,13 @@ class Service:
 
     def _door(self, name: str, question: str) -> tuple[Version, Door]:
         if name not in self.batchers:
-            raise Refused("name", f"expected one of {', '.join(self.models.names)}, found {name[:100]!r}", 404)
+            raise RequestError("name", f"expected one of {', '.join(self.models.names)}, found {name[:100]!r}", 404)
         version = self.models.get(name)
         if version is None:
             raise _Later("model", "expected one that is loaded, found one that is not yet", 1)
         if question not in version.doors:
             able = " or ".join(version.doors)
-            raise Refused("path", f"expected {able} of a {version.estimator}, found {question}", 404)
+            raise RequestError("path", f"expected {able} of a {version.estimator}, found {question}", 404)
         return version, version.doors[question]
 
     async def _content(self, request: Request) -> bytes:
@@ -172,14 +176,14 @@ class Service:
             case _Later():
                 place, message, status, kind = error.place, str(error), 503, "not ready"
                 headers["retry-after"] = str(error.seconds)
-            case Refused():
+            case RequestError():
                 place, message, status, kind = error.place, str(error), error.status, "refused"
             case TimeoutError():
                 seconds = f"{self.limits.seconds:g} s"
                 place, status, kind = "time", 504, "time"
                 message = f"time: expected an answer within {seconds}, found none: ask for less, or try again later"
             case ValueError():
-                refused = refused_by_library(error)
+                refused = error_of_library(error)
                 place, message, status, kind = refused.place, str(refused), 422, "refused"
             case _:
                 _log.error("failed", exc_info=error, extra={"fields": about})
@@ -189,7 +193,7 @@ class Service:
         return Response(body, status, headers, codec.media_type)
 
 
-class _Later(Refused):
+class _Later(RequestError):
     """Not now."""
 
     def __init__(self, place: str, message: str, seconds: int) -> None:
@@ -198,7 +202,7 @@ class _Later(Refused):
 
 
 def _read(codec: Codec, body: bytes, door: Door) -> Asked:
-    return door.check(read_request(codec, body, door))
+    return door.check(codec.read(body, door.request))
 
 
 def _body(codec: Codec, version: Version, parts: list[Any], warnings: tuple[str, ...]) -> bytes:

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.serve.door import Asked, Door, Doors, Refused, Request
+from slatewise.serve.door import Asked, Door, Doors, Request
 from slatewise.serve.fields import (
     UNKNOWN,
     Field,
@@ -36,6 +36,7 @@ from slatewise.serve.fields import (
     whole,
 )
 from slatewise.serve.limits import Limits
+from slatewise.web.codec import RequestError
 
 _EXPLAINED = ("LatentFeatureRanker", "LatentRanker", "SessionRanker")
 """Rankers whose scores have parts, where they have factors."""
@@ -182,7 +183,7 @@ class IdQueries:
         if any(baskets) and not all(baskets):
             wrong = baskets.index(not baskets[0])
             kind = "a list of items" if baskets[0] else "an id"
-            raise Refused(f"queries[{wrong}]", f"expected {kind}, as the first query, found another kind")
+            raise RequestError(f"queries[{wrong}]", f"expected {kind}, as the first query, found another kind")
         if baskets[0]:
             unknown = self.known_items.unknown_of_lists("queries", queries, request.unknown)
             return self.known_items.shortened(queries), unknown, sum(map(len, queries))
@@ -359,13 +360,13 @@ class Catalogue:
         if lists and type(lists[0]) is not list:  # candidates of all queries
             kinds = {type(one) is list for one in lists}
             if len(kinds) > 1:
-                raise Refused(name, "expected ids, or a list of ids for each query, found both")
+                raise RequestError(name, "expected ids, or a list of ids for each query, found both")
             counts, n_ids = self.known.unknown_of_ids(name, lists, unknown), len(lists)
             if counts.all():
-                raise Refused(name, "expected items that fit saw, found none")
+                raise RequestError(name, "expected items that fit saw, found none")
             return told_of(name, counts, n_ids)
         if any(type(one) is not list for one in lists):
-            raise Refused(name, "expected ids, or a list of ids for each query, found both")
+            raise RequestError(name, "expected ids, or a list of ids for each query, found both")
         check_per_query(name, lists, n_queries)
         return told_of(name, self.known.unknown_of_lists(name, lists, unknown), sum(map(len, lists)))
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from slatewise.serve.door import Asked, Door, Doors, Refused, Request
+from slatewise.serve.door import Asked, Door, Doors, Request
 from slatewise.serve.fields import (
     Ranking,
     feature_rows,
@@ -21,6 +21,7 @@ from slatewise.serve.fields import (
 )
 from slatewise.serve.labels import shared_out
 from slatewise.serve.limits import Limits
+from slatewise.web.codec import RequestError
 
 ROWS = 10_000
 
@@ -56,11 +57,11 @@ class Documents:
     def _checked(self, request: Request) -> Asked:
         total = sum(len(query.rows) for query in request.queries)
         if total > self.limits.numbers:
-            raise Refused("queries", f"expected at most {self.limits.numbers} rows, found {total}")
+            raise RequestError("queries", f"expected at most {self.limits.numbers} rows, found {total}")
         for place, query in enumerate(request.queries):
             if query.ids is not None and len(query.ids) != len(query.rows):
                 where = f"queries[{place}].ids"
-                raise Refused(where, f"expected one for each of {len(query.rows)} rows, found {len(query.ids)}")
+                raise RequestError(where, f"expected one for each of {len(query.rows)} rows, found {len(query.ids)}")
         rows = np.concatenate([feature_rows(q.rows, f"queries[{n}].rows") for n, q in enumerate(request.queries)])
         return Asked(request, len(request.queries), "rows", (), {"rows": rows})
 

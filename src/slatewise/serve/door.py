@@ -12,14 +12,6 @@ Request: TypeAlias = Any
 """An instance of a door's request type, whose fields depend on the model."""
 
 
-class Refused(Exception):
-    """A request that cannot be answered: where it is wrong, and what was expected there."""
-
-    def __init__(self, place: str, message: str, status: int = 422) -> None:
-        super().__init__(f"{place}: {message}")
-        self.place, self.status = place, status
-
-
 @dataclass(frozen=True, eq=False)
 class Asked:
     """A request that passed the door."""
@@ -44,7 +36,7 @@ class Door:
     part: type[msgspec.Struct]
     """What it answers for one query."""
     check: Callable[[Request], Asked]
-    """Raises :class:`Refused` where something is wrong that the type cannot say."""
+    """Raises :class:`RequestError` where something is wrong that the type cannot say."""
     respond: Callable[[Sequence[Asked]], list[list[Any]]]
     """Answers requests of one key, each with a list of one part per query."""
     form: str

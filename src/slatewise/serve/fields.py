@@ -11,8 +11,8 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from slatewise.serve.door import Refused
 from slatewise.serve.limits import Limits
+from slatewise.web.codec import RequestError
 
 MOST_LETTERS = 1000
 Field: TypeAlias = "tuple[str, Any] | tuple[str, Any, Any]"
@@ -79,13 +79,13 @@ def check_numbers(limits: Limits, name: str, n_queries: int, n_each: int) -> Non
     """Refuse an answer that would be too long."""
     if n_queries * n_each > limits.numbers:
         found = f"{n_queries} queries times {n_each}"
-        raise Refused(name, f"expected an answer of at most {limits.numbers} scores, found {found}")
+        raise RequestError(name, f"expected an answer of at most {limits.numbers} scores, found {found}")
 
 
 def check_per_query(name: str, lists: list[Any] | None, n_queries: int) -> None:
     """Refuse lists that are not one per query."""
     if lists is not None and len(lists) != n_queries:
-        raise Refused(name, f"expected one for each of {n_queries} queries, found {len(lists)}")
+        raise RequestError(name, f"expected one for each of {n_queries} queries, found {len(lists)}")
 
 
 def feature_rows(rows: list[list[float]], place: str = "queries") -> NDArray[np.float64]:
@@ -94,7 +94,7 @@ def feature_rows(rows: list[list[float]], place: str = "queries") -> NDArray[np.
     wrong = ~np.isfinite(array)
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        raise Refused(f"{place}[{row}][{column}]", f"expected a finite number, found {array[row, column]}")
+        raise RequestError(f"{place}[{row}][{column}]", f"expected a finite number, found {array[row, column]}")
     return array
 
 
@@ -110,7 +110,7 @@ class KnownIds:
         missing = self._missing(name, ids)
         if unknown == "error" and missing.any():
             place = int(np.argmax(missing))
-            raise Refused(f"{name}[{place}]", f"expected an id seen in fit, found {ids[place]!r}")
+            raise RequestError(f"{name}[{place}]", f"expected an id seen in fit, found {ids[place]!r}")
         return missing.astype(np.int64)
 
     def unknown_of_lists(self, name: str, lists: list[list[Any]], unknown: str) -> NDArray[np.int64]:
@@ -121,7 +121,9 @@ class KnownIds:
         if unknown == "error" and missing.any():
             owner = int(owners[np.argmax(missing)])
             place = int(np.argmax(missing)) - int(sizes[:owner].sum())
-            raise Refused(f"{name}[{owner}][{place}]", f"expected an id seen in fit, found {lists[owner][place]!r}")
+            raise RequestError(
+                f"{name}[{owner}][{place}]", f"expected an id seen in fit, found {lists[owner][place]!r}"
+            )
         return np.bincount(owners[missing], minlength=len(lists))
 
     def shortened(self, lists: Any) -> Any:
@@ -141,7 +143,7 @@ class KnownIds:
         asked = np.array(ids, dtype=f"U{self._letters}" if is_text else None)
         if is_text and any("\0" in text for text in ids):
             # NumPy drops zeros at the end of a text: it would be found under another name.
-            raise Refused(name, "expected texts without the character 0")
+            raise RequestError(name, "expected texts without the character 0")
         places = np.minimum(np.searchsorted(self._ids, asked), len(self._ids) - 1)
         return self._ids[places] != asked
 

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from slatewise.core.rules import shown
-from slatewise.serve.door import Asked, Door, Doors, Refused, Request
+from slatewise.serve.door import Asked, Door, Doors, Request
 from slatewise.serve.fields import (
     Field,
     Ranking,
@@ -24,6 +24,7 @@ from slatewise.serve.fields import (
     several,
 )
 from slatewise.serve.limits import Limits
+from slatewise.web.codec import RequestError
 
 
 class FromCore(msgspec.Struct, frozen=True):
@@ -104,7 +105,7 @@ class Labels:
         if request.k is not None and self.ranker.needs_count:
             for number, told in enumerate(known or ()):
                 if sum(told.values()) > request.k:
-                    raise Refused(
+                    raise RequestError(
                         f"known[{number}]", f"expected at most k = {request.k} labels that are in, found more"
                     )
         key = request.k, known is None
@@ -119,7 +120,7 @@ class Labels:
     def _numbered(self, number: int, told: dict[str, Any]) -> dict[int, int]:
         strange = next((name for name in told if name not in self.names), None)
         if strange is not None:
-            raise Refused(f"known[{number}]", f"expected labels seen in fit, found {shown(strange)}")
+            raise RequestError(f"known[{number}]", f"expected labels seen in fit, found {shown(strange)}")
         return {self.names[name]: int(value) for name, value in told.items()}
 
     def _asked(self, batch: Sequence[Asked]) -> tuple[Any, Any, Any]:

@@ -21,12 +21,13 @@ from typing import Any, cast
 
 from slatewise.core.errors import printable
 from slatewise.persistence.saving import load
-from slatewise.serve.door import Door, Doors, Refused, Request
+from slatewise.serve.door import Door, Doors, Request
 from slatewise.serve.hearing import listening
 from slatewise.serve.kinds import doors_of
 from slatewise.serve.limits import Limits
 from slatewise.serve.model_file import ModelFile, check_names
 from slatewise.serve.spool import Spool
+from slatewise.web.codec import RequestError
 
 _log = logging.getLogger("slatewise.serve")
 _TOGETHER = 6
@@ -226,7 +227,7 @@ def warm(door: Door, ended: threading.Event) -> list[Any]:
         for request in door.others:
             if ended.is_set():
                 raise Ended
-            with suppress(Refused, ValueError):  # this model does not take the switch, and refuses before it computes
+            with suppress(RequestError, ValueError):  # this model does not take the switch
                 _answered(door, request)
         return _answered(door, door.example)
 

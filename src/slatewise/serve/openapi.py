@@ -7,10 +7,10 @@ from typing import Any, cast
 import msgspec
 
 from slatewise._version import __version__
-from slatewise.serve.codec import JSON, MESSAGEPACK
 from slatewise.serve.door import Door
 from slatewise.serve.limits import Limits
 from slatewise.serve.models import Models, Version
+from slatewise.web.codec import JSON, MESSAGEPACK
 
 QUESTIONS = ("rank", "scores", "explain", "next_question")
 _REF = "#/components/schemas/{name}"

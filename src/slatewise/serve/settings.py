@@ -10,8 +10,8 @@ from typing import Any
 from slatewise.serve.limits import Limits
 from slatewise.serve.model_file import ModelFile, check_names
 from slatewise.serve.token_file import check_tokens
-from slatewise.web.body import BodyLimits
 from slatewise.web.guard import Rules
+from slatewise.web.requests import BodyLimits
 from slatewise.web.site import Site
 
 LOCAL = ("127.0.0.1", "localhost", "::1")

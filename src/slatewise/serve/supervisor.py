@@ -18,9 +18,10 @@ from typing import Any
 
 from slatewise.serve.crew import Crew
 from slatewise.serve.folder import own_folder
-from slatewise.serve.logs import write_logs
 from slatewise.serve.measures import SHARED_FOLDER
 from slatewise.serve.settings import Settings
+from slatewise.web.logs import write_logs
+from slatewise.web.server import bind
 
 _log = logging.getLogger("slatewise.serve")
 _SOON, _MOST_DEATHS = 10.0, 5
@@ -55,22 +56,6 @@ def serve(settings: Settings, workers: int = 1, said: Callable[[str], None] = la
 
         run_worker(settings, listening, ready=partial(said, settings.address))
         return 0
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """Return a socket that listens."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With its protocol named, asyncio sends small packets at once; else the end of an answer waits 40 ms.
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(2048)
-    except OSError as error:
-        listening.close()
-        message = f"expected an address of this machine and a free port, found {error.strerror}"
-        raise OSError(error.errno, message, f"{host}:{port}") from None
-    return listening
 
 
 @dataclass(eq=False)

@@ -6,7 +6,6 @@ comes, then takes what still waits on the socket, and only then closes it; whate
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import secrets
@@ -18,13 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 from slatewise.core.executor import one_blas_thread
 from slatewise.serve.app import COUNTED, PUBLIC, Service, make_routes
 from slatewise.serve.crew import Crew
 from slatewise.serve.hearing import hear_warnings
-from slatewise.serve.logs import write_logs
 from slatewise.serve.measures import Measures
 from slatewise.serve.models import Models, Version
 from slatewise.serve.settings import Settings
@@ -32,12 +28,11 @@ from slatewise.serve.spool import Spool
 from slatewise.serve.token_file import TokenFile
 from slatewise.web.asgi import App, Message, Receive, Scope, Send
 from slatewise.web.guard import Guard
-from slatewise.web.server import server_config
+from slatewise.web.logs import write_logs
+from slatewise.web.server import Server, server_config
 from slatewise.web.tokens import Digests
 
 _log = logging.getLogger("slatewise.serve")
-_LATE_SECONDS = 0.3
-"""How long a connection without a request may still bring one when the socket is closed."""
 _MOST_CONNECTIONS = 2000
 _IDLE_SECONDS = 75
 """Longer than proxies and clients keep a connection, so that it is they who close it, and no request meets that."""
@@ -97,62 +92,6 @@ def _counting(app: App, service: Service) -> App:
     return counted
 
 
-class Server(uvicorn.Server):
-    """Uvicorn's server, which loses nothing that it has taken."""
-
-    def __init__(self, config: uvicorn.Config, service: Service, settings: Settings) -> None:
-        super().__init__(config)
-        self._service, self._settings = service, settings
-
-    def handle_exit(self, sig: int, frame: Any) -> None:
-        """Stop at the first signal, at once at the second Ctrl-C; a stop that was asked for is no failure."""
-        del frame
-        if self.should_exit and sig == signal.SIGINT:
-            self.force_exit = True
-        self.should_exit = True
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop without losing a request."""
-        self._service.stopping = True
-        if not self.force_exit:
-            await asyncio.sleep(self._settings.drain_seconds)
-        for server in self.servers:
-            await self._close_listening(server)
-        late = asyncio.get_running_loop().time() + _LATE_SECONDS
-        while any(self._is_new(one) for one in self.server_state.connections):
-            if asyncio.get_running_loop().time() > late:
-                break
-            await asyncio.sleep(0.01)
-        await super().shutdown(sockets)
-        figures = {"requests": self._service.taken, "answered": self._service.answered}
-        _log.info("stopped", extra={"fields": figures})
-
-    @staticmethod
-    def _is_new(connection: Any) -> bool:
-        """Whether a connection has not brought a request yet."""
-        return connection.cycle is None
-
-    async def _close_listening(self, server: asyncio.Server) -> None:
-        """Close the socket after taking all connections that wait there."""
-        loop = asyncio.get_running_loop()
-        copies = [socket.socket(fileno=socket.dup(one.fileno())) for one in server.sockets]
-        server.close()
-        for copy in copies:
-            copy.setblocking(False)
-            while True:
-                try:
-                    connection, _ = copy.accept()
-                except (BlockingIOError, OSError):
-                    break
-                connection.setblocking(False)
-                await loop.connect_accepted_socket(self._protocol, connection)
-            copy.close()
-
-    def _protocol(self) -> Any:
-        kind: Any = self.config.http_protocol_class
-        return kind(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
-
-
 def run_worker(
     settings: Settings,
     listening: socket.socket,
@@ -177,11 +116,12 @@ def run_worker(
         grace_seconds=grace,
         idle_seconds=_IDLE_SECONDS,
     )
-    server = Server(config, service, settings)
     with one_blas_thread():
         if wait_until_ready:
             service.models.look()
-        server.run(sockets=[listening])
+        Server(config, settings.drain_seconds, service.stop).run(sockets=[listening])
+    figures = {"requests": service.taken, "answered": service.answered}
+    _log.info("stopped", extra={"fields": figures})
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from slatewise.core.arrays import Ints
 from slatewise.core.executor import Executor
 from slatewise.core.groups import spans
 from slatewise.factors.base_levels import Levels
-from slatewise.factors.training import Validation
+from slatewise.factors.pairs import Validation
 from slatewise.recommend.histories import NumberedSessions, SessionQueries
 from slatewise.sessions.estimator import SessionModel, scorer_of
 from slatewise.sessions.session_pairs import SessionPairs

@@ -1,4 +1,4 @@
-"""Files of a registered folder, and none outside it: whatever the path says, and wherever links lead."""
+"""Files of a registered folder, and none outside it, whatever path or links are used."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from slatewise.web.asgi import Answer, Scope, Send, header, start
-from slatewise.web.headers import FILE_POLICY
+from slatewise.web.asgi import FILE_POLICY, Answer, Scope, Send, header, start
 
 _KINDS = {
     ".avif": "image/avif", ".bmp": "image/bmp", ".gif": "image/gif", ".jpeg": "image/jpeg", ".jpg": "image/jpeg",
@@ -26,19 +25,19 @@ _NOT_FOUND = Answer(404, "file: expected one that is there")
 
 @dataclass(frozen=True)
 class OpenFile:
-    """A file that was found inside; ``number`` is open and must be closed."""
+    """An open file of the folder; the caller closes the descriptor ``number``."""
 
     number: int
     size: int
     tag: str
-    """Changes when the file does."""
+    """The entity tag, which changes with the file."""
 
 
 def open_inside(folder: Path, path: str) -> OpenFile:
     """Open a plain file below a folder for reading; raise FileNotFoundError for everything else.
 
-    Links that stay inside are followed. The file is opened before it is looked at, and must be the one that the path
-    leads to without links: so that nobody swaps it in between.
+    Links that stay inside are followed. The file is opened first and then compared with the resolved path, so that it
+    cannot be replaced in between.
 
     Examples
     --------
@@ -74,7 +73,7 @@ def open_inside(folder: Path, path: str) -> OpenFile:
 
 
 async def send_file(scope: Scope, send: Send, folder: Path, path: str) -> None:
-    """Answer a request with a file below a folder, or a part of it (one range, for players of sound), or with 404."""
+    """Answer a request with a file below a folder, or one range of it (for audio players), or with 404."""
     try:
         file = await asyncio.to_thread(open_inside, folder, path)
     except FileNotFoundError:
@@ -100,7 +99,7 @@ async def _send(scope: Scope, send: Send, file: OpenFile, kind: str) -> None:
         await start(send, 304, headers)
         await send({"type": "http.response.body", "body": b""})
         return
-    first, end, status = _part(header(scope, "range"), file.size)
+    first, end, status = _range(header(scope, "range"), file.size)
     if status == 416:
         await Answer(416, "range: expected one inside the file", (("content-range", f"bytes */{file.size}"),)).send(
             send
@@ -111,15 +110,15 @@ async def _send(scope: Scope, send: Send, file: OpenFile, kind: str) -> None:
     await start(send, status, [*headers, ("content-length", str(end - first))])
     while first < end and scope["method"] != "HEAD":
         chunk = await asyncio.to_thread(os.pread, file.number, min(_CHUNK, end - first), first)
-        if not chunk:  # it became shorter; the answer ends too early, and the client sees that
+        if not chunk:  # the file became shorter: the client notices that the answer ends early
             break
         first += len(chunk)
         await send({"type": "http.response.body", "body": chunk, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
 
 
-def _part(wanted: str | None, size: int) -> tuple[int, int, int]:
-    """Return where the part starts and ends, and the status; several ranges at once are answered with the whole."""
+def _range(wanted: str | None, size: int) -> tuple[int, int, int]:
+    """Return the start, end and status of the range; a request for several ranges gets the whole file."""
     match = None if wanted is None else _RANGE.fullmatch(wanted.strip())
     if match is None or (match[1] is None and match[2] is None):
         return 0, size, 200

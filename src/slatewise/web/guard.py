@@ -1,9 +1,9 @@
-"""The guard before an application: every request passes here, and the application sees only those that may.
+"""The middleware before an application: it checks every request and passes on only those that are allowed.
 
-A visitor shows a token as ``Authorization: Bearer ...`` (programs) or in a cookie (browsers), which ``POST /enter``
-with the field ``token`` sets and ``POST /leave`` removes. On a machine of one's own nobody is asked. A change that is
-not made with a bearer token must come from a page of ours: right ``Origin``, and the header ``X-Form-Token`` with what
-the guard told the page. The application finds ``visitor`` and ``form_token`` in the state of the request.
+A visitor sends a token as ``Authorization: Bearer ...`` (programs) or in a cookie (browsers), which ``POST /enter``
+with the field ``token`` sets and ``POST /leave`` removes. A local site needs no tokens. A change without a bearer token
+must come from a page of this site: the right ``Origin``, and the header ``X-Form-Token`` with the form token of the
+page. The application finds ``visitor`` and ``form_token`` in the state of the request.
 """
 
 from __future__ import annotations
@@ -14,14 +14,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs
 
-from slatewise.web.asgi import SAFE_METHODS, Answer, App, Message, Receive, Scope, Send, header
-from slatewise.web.body import GONE, BodyLimits, BodyRefused, LimitedBody
-from slatewise.web.cookies import TokenCookie
-from slatewise.web.headers import with_headers
-from slatewise.web.requests import refused, refused_change
+from slatewise.web.asgi import SAFE_METHODS, Answer, App, Message, Receive, Scope, Send, header, with_headers
+from slatewise.web.requests import GONE, BodyLimits, BodyRefused, LimitedBody, refused, refused_change
 from slatewise.web.site import Site
-from slatewise.web.tokens import Keys, Visitor, form_token, is_form_token
-from slatewise.web.wrong_tokens import WrongTokens
+from slatewise.web.tokens import Keys, TokenCookie, Visitor, WrongTokens, form_token, is_form_token
 
 ENTER, LEAVE = "/enter", "/leave"
 _log = logging.getLogger("slatewise.web")
@@ -30,19 +26,18 @@ _ENTER_BYTES = 1000
 
 @dataclass(frozen=True)
 class Rules:
-    """What a guard allows."""
+    """What the guard allows."""
 
     public: Collection[str] = (ENTER,)
-    """Paths that need no visitor: as they are, or with ``/`` at the end all below."""
+    """Paths that need no token; one that ends with ``/`` includes all paths below it."""
     any_name: Collection[str] = ()
-    """Paths that may be asked by any name of this machine: those who watch over processes know its number only."""
+    """Paths that are served under any host name, for monitors that know only the address."""
     body: BodyLimits = field(default_factory=BodyLimits)
     wrong_tokens: WrongTokens = field(default_factory=WrongTokens)
     only_answers: bool = False
-    """Whether no request changes anything: then a program may POST without a token where none is needed, and pages of
-    others still may not."""
-    told: Callable[[str, str, Visitor | None], None] = lambda what, client, visitor: None
-    """Called in a thread with "enter", "leave", "wrong token", the client and the visitor, for an audit log."""
+    """Whether no request changes anything: programs may then POST without a token on a local site, other sites not."""
+    audit: Callable[[str, str, Visitor | None], None] = lambda what, client, visitor: None
+    """Called in a thread with "enter", "leave" or "wrong token", the client and the visitor."""
 
 
 class Guard:
@@ -51,13 +46,13 @@ class Guard:
     Parameters
     ----------
     app
-        What is guarded.
+        The application to protect.
     site
-        Where it stands.
+        Its addresses, and whether it needs tokens.
     keys
-        Whose a token is.
+        Finds the owner of a token.
     secret
-        At least 16 random bytes that stay the same, from which form tokens are made: pages outlive a restart.
+        At least 16 random bytes for form tokens; kept the same, open pages still work after a restart.
     rules
         Limits and public paths.
     """
@@ -70,7 +65,7 @@ class Guard:
         self._cookie = TokenCookie(site, secret)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or refuse it."""
+        """Pass a request on, or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
@@ -90,13 +85,14 @@ class Guard:
             await _passed_on(self._app, scope, LimitedBody(scope, receive, self._rules.body), send)
 
     async def _admit(self, scope: Scope) -> Answer | None:
-        """Find out who it is; return a refusal, or None where the application may see the request."""
+        """Find the visitor; return an error, or None if the request may pass."""
         client = self._site.client(scope)
-        bearer, cookie = _bearer(scope), self._cookie.read(scope)
-        shown = bearer or cookie
+        kind, _, token = (header(scope, "authorization") or "").partition(" ")
+        bearer = token.strip() if kind.lower() == "bearer" else None
+        shown = bearer or self._cookie.read(scope)
         wait = self._rules.wrong_tokens.wait(client)
         if wait and (shown is not None or scope["path"] not in self._rules.any_name):
-            return _later(wait)  # who watches over processes may share an address with others, and guesses nothing
+            return _later(wait)  # monitors may share an address with a blocked client
         visitor = None if shown is None else await asyncio.to_thread(self._keys.find, shown)
         if shown is not None and visitor is None and (bearer or self._site.needs_token):
             await self._wrong(client)
@@ -104,20 +100,23 @@ class Guard:
             return Answer(401, "token: expected one that is valid", headers)
         if visitor is None and not self._site.needs_token:
             visitor, shown = Visitor("owner"), "local"
-        if visitor is None and not self._is_public(str(scope["path"])):
-            return _stranger(scope, has_door=ENTER in self._rules.public)
+        if visitor is None and not _is_below(str(scope["path"]), self._rules.public):
+            wants_page = ENTER in self._rules.public and "text/html" in (header(scope, "accept") or "")
+            if scope["method"] == "GET" and wants_page:
+                return Answer(303, "enter first", (("location", ENTER),))
+            return Answer(401, "token: expected one", (("www-authenticate", "Bearer"),))
         answer = self._refused_page(scope, shown or "", has_bearer=bearer is not None)
         if answer is not None:
             return answer
         if scope["path"] == LEAVE and scope["method"] == "POST":
-            await asyncio.to_thread(self._rules.told, "leave", client, visitor)
+            await asyncio.to_thread(self._rules.audit, "leave", client, visitor)
             return Answer(303, "left", (("location", ENTER), self._cookie.removed()))
         state = scope.setdefault("state", {})
         state["visitor"], state["form_token"] = visitor, form_token(self._secret, shown or "")
         return None
 
     def _refused_page(self, scope: Scope, shown: str, *, has_bearer: bool) -> Answer | None:
-        """Return why a page may not ask this; where nothing changes it is only asked whose page it is."""
+        """Return the error of a change from another site or without the form token, or None."""
         if self._rules.only_answers:
             return None if header(scope, "origin") is None else refused_change(scope, self._site)
         if has_bearer or scope["method"] in SAFE_METHODS:
@@ -128,7 +127,7 @@ class Guard:
         return answer
 
     async def _enter(self, scope: Scope, receive: Receive) -> Answer:
-        """Take a token from a form and give a cookie."""
+        """Exchange a token in a form for a cookie."""
         client = self._site.client(scope)
         wait = self._rules.wrong_tokens.wait(client)
         answer = _later(wait) if wait else refused_change(scope, self._site)
@@ -146,28 +145,16 @@ class Guard:
         if visitor is None:
             await self._wrong(client)
             return Answer(401, "token: expected one that is valid")
-        await asyncio.to_thread(self._rules.told, "enter", client, visitor)
+        await asyncio.to_thread(self._rules.audit, "enter", client, visitor)
         return Answer(303, "entered", (("location", "/"), self._cookie.written(token)))
 
     async def _wrong(self, client: str) -> None:
         self._rules.wrong_tokens.add(client)
-        await asyncio.to_thread(self._rules.told, "wrong token", client, None)
-
-    def _is_public(self, path: str) -> bool:
-        return any(path == one or (one.endswith("/") and path.startswith(one)) for one in self._rules.public)
+        await asyncio.to_thread(self._rules.audit, "wrong token", client, None)
 
 
-def _bearer(scope: Scope) -> str | None:
-    kind, _, token = (header(scope, "authorization") or "").partition(" ")
-    return token.strip() if kind.lower() == "bearer" else None
-
-
-def _stranger(scope: Scope, *, has_door: bool) -> Answer:
-    """A person is led to the door, a program is told."""
-    wants_page = has_door and "text/html" in (header(scope, "accept") or "")
-    if scope["method"] == "GET" and wants_page:
-        return Answer(303, "enter first", (("location", ENTER),))
-    return Answer(401, "token: expected one", (("www-authenticate", "Bearer"),))
+def _is_below(path: str, public: Collection[str]) -> bool:
+    return any(path == one or (one.endswith("/") and path.startswith(one)) for one in public)
 
 
 def _later(seconds: int) -> Answer:
@@ -186,7 +173,7 @@ async def _whole(receive: Receive) -> bytes:
 
 
 async def _passed_on(app: App, scope: Scope, body: LimitedBody, send: Send) -> None:
-    """Run the application; a body beyond the limits, and what it did not foresee, become an answer without details."""
+    """Run the application; a body beyond the limits and unexpected errors become answers without details."""
     if body.refusal is not None:
         await body.refusal.send(send)
         return

@@ -1,25 +1,45 @@
-"""Run an application with uvicorn (extra ``label`` or ``serve``): slow and greedy clients harm themselves only."""
+"""Run an application with uvicorn (extra ``label`` or ``serve``): limits for slow clients, and a graceful stop."""
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 import struct
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+import uvicorn
+from h11 import IDLE, SEND_RESPONSE
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from slatewise.web.asgi import App, Message, Receive, Scope, Send, header
 
-if TYPE_CHECKING:
-    from uvicorn import Config
-
 HEAD_SECONDS = 10.0
-"""Within which a client must have sent the head of a request that it began."""
+"""A client must have sent the head of a request within this time of its start."""
 TAKE_SECONDS = 60.0
-"""Within which a client must have taken what it was sent."""
+"""A client must have received what was sent to it within this time."""
 REST_SECONDS, REST_BYTES = 10.0, 1 << 28
-"""How long, and up to how many bytes, the rest of a body is read and dropped after an answer that did not need it."""
+"""How long, and up to how many bytes, the rest of a body is read and dropped after an early answer."""
+_LATE_SECONDS = 0.3
+"""How long a new connection may still send its request after the socket was closed."""
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a listening socket, so that a wrong address is an error before anything is loaded."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With its protocol named, asyncio sends small packets at once; else the end of an answer waits 40 ms.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(2048)
+    except OSError as error:
+        listening.close()
+        message = f"expected an address of this machine and a free port, found {error.strerror}"
+        raise OSError(error.errno, message, f"{host}:{port}") from None
+    return listening
 
 
 def server_config(
@@ -33,23 +53,21 @@ def server_config(
     most_connections: int = 500,
     grace_seconds: int = 5,
     idle_seconds: int = 5,
-) -> Config:
-    """Return settings for ``uvicorn.Server``: limits, no word about what serves, and no trust in forwarded headers.
+) -> uvicorn.Config:
+    """Return settings for :class:`Server`: limits, no server header, and no trust in forwarded headers.
 
-    What was accepted has ``grace_seconds`` to end when the server stops; a connection without a request is closed after
-    ``idle_seconds``. Behind a proxy the guard reads what the proxy says; see :class:`slatewise.web.site.Site`.
+    Accepted requests have ``grace_seconds`` to finish when the server stops; a connection without a request is closed
+    after ``idle_seconds``. The guard reads the headers of a proxy; see :class:`slatewise.web.site.Site`.
     """
-    import uvicorn
-
     return uvicorn.Config(
         cast("Any", reading_the_rest(app, seconds=rest_seconds)),
         host=host,
         port=port,
         http=cast("Any", _protocol(head_seconds, take_seconds)),
         ws="none",
-        loop="asyncio",  # whatever else is installed: how a server stops depends on it
+        loop="asyncio",  # even if others are installed: the graceful stop depends on it
         lifespan="auto",
-        log_config=None,  # its own would write plain text beside the logs of whoever runs it
+        log_config=None,  # the default would write plain text between the JSON lines of logs.py
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -62,11 +80,11 @@ def server_config(
 
 
 def reading_the_rest(app: App, most_bytes: int = REST_BYTES, seconds: float = REST_SECONDS) -> App:
-    """Return an application that reads and drops the rest of a body after an answer that came before it.
+    """Return an application that reads and drops the rest of a body after an early answer.
 
-    The system resets a connection that is closed while the client is still sending, and the answer is lost with it: a
-    client whose body is too large would never see its 413. So all of the answer is sent at once, but it ends, and the
-    connection may be closed, only after the rest of the body has arrived, or ``most_bytes`` or ``seconds`` of it.
+    The system resets a connection that is closed while the client is still sending, and the answer is lost: a client
+    whose body is too large would never see its 413. So the answer is sent at once, but it ends only after the rest of
+    the body has arrived, or ``most_bytes`` or ``seconds`` of it.
     """
 
     async def answered(scope: Scope, receive: Receive, send: Send) -> None:
@@ -101,15 +119,11 @@ def reading_the_rest(app: App, most_bytes: int = REST_BYTES, seconds: float = RE
 
 
 def _protocol(head_seconds: float, take_seconds: float) -> type:
-    """Return uvicorn's protocol with more rules, which no middleware could have.
+    """Return uvicorn's protocol with rules that no middleware could add.
 
-    A head that does not come within a time ends the connection: an application is only called when it is there. So does
-    an answer that is not taken: it would stay in memory, and its connection be nobody else's, for as long as the client
-    likes. A request whose body turns out to be malformed is over for the application too: what it still sends goes
-    nowhere. Upgrades are not offered, and need no warning: the request is answered without one.
+    A connection is closed if the head of a request, or the client's reading of an answer, takes too long. A request
+    whose body is malformed ends for the application too. Requests to upgrade are answered without an upgrade.
     """
-    from h11 import IDLE, SEND_RESPONSE
-    from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Impatient(H11Protocol):
         _cancel: Callable[[], None] | None = None
@@ -148,14 +162,14 @@ def _protocol(head_seconds: float, take_seconds: float) -> type:
 
         def pause_writing(self) -> None:
             super().pause_writing()
-            self._taken = self.loop.call_later(take_seconds, self._drop).cancel
+            self._taken = self.loop.call_later(take_seconds, self._reset).cancel
 
         def resume_writing(self) -> None:
             self._taken()
             super().resume_writing()
 
-        def _drop(self) -> None:
-            """End the connection, and what the system keeps for it: else it would go on to offer that."""
+        def _reset(self) -> None:
+            """Reset the connection, so that the system drops the unsent answer too."""
             now = struct.pack("ii", 1, 0)
             self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, now)
             self.transport.abort()
@@ -169,3 +183,64 @@ def _protocol(head_seconds: float, take_seconds: float) -> type:
                 self._cancel = None
 
     return Impatient
+
+
+class Server(uvicorn.Server):
+    """Uvicorn's server, which answers every request that it has accepted before it stops.
+
+    Parameters
+    ----------
+    config
+        Of :func:`server_config`.
+    drain_seconds
+        How long the server still accepts connections after ``on_stop``, so that load balancers notice.
+    on_stop
+        Called when the server begins to stop.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, drain_seconds: float = 0.0, on_stop: Callable[[], None] = lambda: None
+    ) -> None:
+        super().__init__(config)
+        self._drain_seconds, self._on_stop = drain_seconds, on_stop
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Stop at the first signal, and at once at the second Ctrl-C; a requested stop is not a failure."""
+        del frame
+        if self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
+        self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Drain, accept the connections that wait on the socket, close it, and finish all requests."""
+        self._on_stop()
+        if not self.force_exit:
+            await asyncio.sleep(self._drain_seconds)
+        for server in self.servers:
+            await self._close_listening(server)
+        late = asyncio.get_running_loop().time() + _LATE_SECONDS
+        while any(cast("Any", one).cycle is None for one in self.server_state.connections):  # without a request yet
+            if asyncio.get_running_loop().time() > late:
+                break
+            await asyncio.sleep(0.01)
+        await super().shutdown(sockets)
+
+    async def _close_listening(self, server: asyncio.Server) -> None:
+        """Close the socket after accepting all connections that wait there."""
+        loop = asyncio.get_running_loop()
+        copies = [socket.socket(fileno=socket.dup(one.fileno())) for one in server.sockets]
+        server.close()
+        for copy in copies:
+            copy.setblocking(False)
+            while True:
+                try:
+                    connection, _ = copy.accept()
+                except (BlockingIOError, OSError):
+                    break
+                connection.setblocking(False)
+                await loop.connect_accepted_socket(self._protocol, connection)
+            copy.close()
+
+    def _protocol(self) -> Any:
+        kind: Any = self.config.http_protocol_class
+        return kind(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)

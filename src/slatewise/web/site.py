@@ -1,4 +1,4 @@
-"""Where a server stands: the addresses that browsers know it by, and whether strangers can reach them."""
+"""The addresses of a server, as browsers know them, and whether it needs tokens."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _PORTS = {"http": ":80", "https": ":443"}
 
 @dataclass(frozen=True)
 class Site:
-    """The addresses of a server, and what follows from them."""
+    """The addresses of a server, and what follows from them for requests."""
 
     origins: frozenset[str]
-    """As browsers send them: ``https://label.example.org``, no slash at the end; none where only programs come."""
+    """As browsers send them: ``https://label.example.org`` without a slash; empty for a site of programs only."""
     needs_token: bool
-    """Whether a visitor must show a token."""
+    """Whether a visitor needs a token."""
     behind_proxy: bool = False
-    """Whether a proxy on this machine passes requests on, and tells whose they are."""
+    """Whether a proxy on this machine forwards requests and names their clients."""
 
     @classmethod
     def local(cls, port: int) -> Site:
-        """Return the site of this machine alone: whoever sits at it may enter.
+        """Return a site of this machine alone, which needs no tokens.
 
         Examples
         --------
@@ -38,7 +38,7 @@ class Site:
 
     @classmethod
     def public(cls, origin: str, *, behind_proxy: bool = False) -> Site:
-        """Return a site that others can reach at this address: they need a token.
+        """Return a site that others can reach at this address, with a token.
 
         Examples
         --------
@@ -53,9 +53,9 @@ class Site:
 
     @classmethod
     def of_programs(cls, *, behind_proxy: bool = False) -> Site:
-        """Return a site that programs reach under any name, each with a token.
+        """Return a site that programs reach under any host name, with a token.
 
-        No browser holds one, so that a page of others which leads a browser here under its own name gains nothing.
+        Browsers have no token for it, so another site that sends them here under its own name gains nothing.
 
         Examples
         --------
@@ -66,19 +66,23 @@ class Site:
 
     @property
     def secure(self) -> bool:
-        """Whether browsers reach it encrypted, so that cookies never travel otherwise."""
+        """Whether all addresses are encrypted, so that cookies are sent over HTTPS only."""
         return bool(self.origins) and all(origin.startswith("https://") for origin in self.origins)
 
     @property
     def hosts(self) -> frozenset[str]:
-        """What the header ``Host`` may say."""
+        """The allowed values of the header ``Host``."""
         return frozenset(origin.partition("://")[2] for origin in self.origins)
 
     def client(self, scope: Scope) -> str:
-        """Return whose request it is: an address, of IPv6 the network; behind a proxy what that says last."""
+        """Return the address of the client (IPv6: its network); behind a proxy, the last one that the proxy names."""
         direct = str((scope.get("client") or ("unknown", 0))[0])
-        told = values(scope, "x-forwarded-for")
-        address = told[-1].rpartition(",")[2].strip() if self.behind_proxy and told and _is_here(direct) else direct
+        forwarded = values(scope, "x-forwarded-for")
+        address = (
+            forwarded[-1].rpartition(",")[2].strip()
+            if self.behind_proxy and forwarded and _is_loopback(direct)
+            else direct
+        )
         try:
             known = ipaddress.ip_address(address)
         except ValueError:
@@ -86,7 +90,7 @@ class Site:
         return str(known) if known.version == 4 else str(ipaddress.ip_network(f"{known}/64", strict=False))
 
 
-def _is_here(address: str) -> bool:
+def _is_loopback(address: str) -> bool:
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""The k best items of the whole catalogue on a device: what :meth:`slatewise.factors.cascade.Cascade.top` returns.
+"""The k best items of the whole catalogue on a device: what :meth:`slatewise.factors.scoring.Cascade.top` returns.
 
 The scores of a block of queries are made by one product in float32. Items are put in groups, of which the k with the
 largest maxima have all of the k best items: whatever is in another group has k larger ones, or earlier equal ones,
@@ -15,9 +15,9 @@ import numpy as np
 from slatewise.core.arrays import Ints
 from slatewise.core.devices import halved, with_less_memory
 from slatewise.factors.added import Held
-from slatewise.factors.cascade import Cascade, Hidden, TopItems, hidden_rows
 from slatewise.factors.gpu.tables import to_device
 from slatewise.factors.pair_terms import add_lists, places_of
+from slatewise.factors.scoring import Cascade, Hidden, TopItems, hidden_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

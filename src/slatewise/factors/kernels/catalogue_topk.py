@@ -16,7 +16,7 @@ from slatewise.recommend.kernels.singles import count_above, dot
 
 if TYPE_CHECKING:
     from slatewise.factors.added import Held
-    from slatewise.factors.cascade import Hidden
+    from slatewise.factors.scoring import Hidden
 
 
 CHUNK = 64
