@@ -5,7 +5,7 @@ import pytest
 
 from slatewise.collaborative.als import Rows, fit_items, user_vectors
 from slatewise.collaborative.kernels.als import solve, solve_rows
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 
 REGULARIZATION, UNOBSERVED = 0.02, 0.1
 

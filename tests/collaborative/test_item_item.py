@@ -5,7 +5,7 @@ import pytest
 
 from slatewise.collaborative.inverse import invert_in_place
 from slatewise.collaborative.item_item import item_weights
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 
 
 def positive_definite(n, seed=0):

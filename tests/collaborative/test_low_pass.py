@@ -6,7 +6,7 @@ import pytest
 from slatewise.collaborative.low_pass import normalized, right_singular_vectors
 from slatewise.collaborative.parts import fit_part
 from slatewise.collaborative.settings import LowPass
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 
 
 def by_formula(histories, n_components, weight):

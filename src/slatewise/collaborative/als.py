@@ -14,7 +14,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from slatewise.core.arrays import Ints, Shorts, Singles
-from slatewise.core.executor import Executor, one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import Executor
 
 WIDTH = 32
 """Coordinates that are solved at once."""

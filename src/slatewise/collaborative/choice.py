@@ -16,7 +16,7 @@ from slatewise.collaborative import parts
 from slatewise.collaborative.parts import Blend, FittedPart, fit_part
 from slatewise.collaborative.settings import ALS, ItemItem, LowPass, Part
 from slatewise.core.arrays import Floats, Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 
 DEPTH = 20
 MOST_USERS = 4000

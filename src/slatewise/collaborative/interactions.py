@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from slatewise.core.arrays import Floats, Ints
+from slatewise.core.checks import sparse_rows
 from slatewise.core.errors import DataError
 from slatewise.core.ids import Ids, check_ids
-from slatewise.core.sparse import sparse_rows
 from slatewise.data.session_forms import flat_lists, is_frame
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from slatewise.core.arrays import Singles
-from slatewise.core.executor import Executor, one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import Executor
 
 TILE = 512
 """Rows of a block. It sets the order of sums, and so the bits."""

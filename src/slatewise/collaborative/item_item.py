@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, diags_array
 
 from slatewise.collaborative.inverse import invert_in_place
 from slatewise.core.arrays import Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 
 ROWS = 512
 """Rows of a block of products."""

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from slatewise.core.arrays import Singles
-from slatewise.core.executor import one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
 
 OVERSAMPLED, ROUNDS = 32, 4
 

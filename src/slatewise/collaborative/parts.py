@@ -17,7 +17,7 @@ from slatewise.collaborative.als import fit_items, user_vectors
 from slatewise.collaborative.item_item import item_weights
 from slatewise.collaborative.low_pass import normalized, right_singular_vectors
 from slatewise.core.arrays import Floats, Ints, Singles
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 
 
 class FittedPart(Protocol):

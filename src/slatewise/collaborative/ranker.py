@@ -17,11 +17,12 @@ from slatewise.collaborative.interactions import Interactions
 from slatewise.collaborative.settings import ALS, ItemItem, LowPass, Part
 from slatewise.core import rules
 from slatewise.core.arrays import Bools, Floats, Ints, Shorts, Singles
+from slatewise.core.checks import sparse_rows
 from slatewise.core.declarations import JOBS_TEXT, expanded, learned, param, seed_text
-from slatewise.core.executor import Executor, one_blas_thread
 from slatewise.core.ids import Ids, one_or_more
 from slatewise.core.rankings import Rankings
-from slatewise.core.sparse import sparse_rows
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import Executor
 from slatewise.data.session_forms import flat_lists
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.filters import ItemFilter, check_candidates, check_exclude
