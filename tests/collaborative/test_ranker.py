@@ -1,5 +1,7 @@
 """CollaborativeRanker: forms of input, answers of known and new users, explanations, files, errors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,8 +10,10 @@ from scipy.sparse import coo_array, csr_array
 import slatewise
 from slatewise import CollaborativeRanker
 from slatewise.collaborative import ALS, ItemItem, LowPass
-from slatewise.collaborative.choice import HeldOut, candidates, choose, harmful
+from slatewise.collaborative.choice import LADDERS, HeldOut, choose, harmful, is_better, standard
+from slatewise.collaborative.interactions import Interactions
 from slatewise.collaborative.parts import ItemItem as FittedItemItem
+from slatewise.collaborative.parts import fit_part
 from slatewise.core.running.executor import Executor
 
 SMALL = (ItemItem(), LowPass(n_components=8), ALS(n_components=8, epochs=3))
@@ -172,21 +176,32 @@ def test_settings_that_are_given_are_kept(pairs):
     assert found[1].regularization == 0.5
 
 
-def test_the_standard_setting_stays_unless_another_is_better_by_more_than_noise(pairs):
-    matrix = csr_array(slatewise.collaborative.interactions.Interactions.of(*pairs).matrix)
-    held = HeldOut.of(matrix, 0.1, 0)
-    every = candidates(ItemItem())
-    chosen, _ = choose(ItemItem(), held, 0, Executor(1))
-    assert chosen in every
-    assert candidates(ItemItem(regularization=3.0)) == [ItemItem(regularization=3.0)]
-    assert len(candidates(ALS())) == 5
-    assert all(one.regularization == 0.2 for one in candidates(ALS(regularization=0.2)))
+@pytest.mark.parametrize("part", SMALL, ids=lambda part: type(part).__name__)
+def test_no_neighbor_of_the_choice_is_better_by_more_than_noise(pairs, part):
+    held, executor = HeldOut.of(Interactions.of(*pairs).matrix, 0.2, 0), Executor(1)
+
+    def gains_of(settings):
+        return held.gains(fit_part(settings, held.training, 0, executor).scores, executor)
+
+    chosen = choose(part, held, 0, executor)
+    gains = gains_of(chosen)
+    for name, ladder in LADDERS[type(part)].items():
+        at = ladder.index(getattr(chosen, name))
+        for step in {max(at - 1, 0), min(at + 1, len(ladder) - 1)} - {at}:
+            assert not is_better(gains_of(replace(chosen, **{name: ladder[step]})), gains)
+
+
+def test_settings_that_are_numbers_are_not_searched(pairs):
+    held = HeldOut.of(Interactions.of(*pairs).matrix, 0.2, 0)
+    given = ItemItem(regularization=7.0)
+    assert choose(given, held, 0, Executor(1)) == standard(given) == given
+    assert choose(ALS(4, regularization=0.2, epochs=1), held, 0, Executor(1)).regularization == 0.2
 
 
 def test_a_part_that_harms_is_found(pairs):
-    matrix = slatewise.collaborative.interactions.Interactions.of(*pairs).matrix
+    matrix = Interactions.of(*pairs).matrix
     held, executor = HeldOut.of(matrix, 0.2, 0), Executor(1)
-    good = choose(ItemItem(), held, 0, executor)[1]
+    good = fit_part(ItemItem(regularization=100.0), held.training, 0, executor)
     bad = FittedItemItem(csr_array(-good.weights))
     random = FittedItemItem(csr_array(np.random.default_rng(0).standard_normal((40, 40)).astype(np.float32)))
     assert harmful(held, [good, bad], executor) == 1
@@ -195,7 +210,7 @@ def test_a_part_that_harms_is_found(pairs):
 
 
 def test_hidden_interactions_leave_every_user_one(pairs):
-    matrix = slatewise.collaborative.interactions.Interactions.of(*pairs).matrix
+    matrix = Interactions.of(*pairs).matrix
     held = HeldOut.of(matrix, 0.9, 0)
     assert np.diff(held.training.indptr).min() >= 1
     assert held.training.nnz < matrix.nnz

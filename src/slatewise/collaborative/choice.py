@@ -6,14 +6,16 @@ hidden items is better by more than one standard error over users, so that noise
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
+from typing import cast
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from slatewise.collaborative import parts
 from slatewise.collaborative.parts import Blend, FittedPart, fit_part
+from slatewise.collaborative.parts import LowPass as FittedLowPass
 from slatewise.collaborative.settings import ALS, ItemItem, LowPass, Part
 from slatewise.core.arrays import Floats, Singles
 from slatewise.core.running.executor import Executor
@@ -22,10 +24,24 @@ DEPTH = 20
 MOST_USERS = 4000
 """Of whose hidden items the measure is the mean."""
 ROWS = 128
-REGULARIZATIONS = (100.0, 30.0, 300.0)
-SMOOTH_WEIGHTS = (0.3, 0.1, 1.0)
-ALS_STARTS = ((0.01, 0.1), (0.03, 0.03), (0.01, 0.03), (0.003, 0.1), (0.003, 0.03))
-"""Regularization and weight of unobserved pairs."""
+STANDARD: Mapping[type[Part], Mapping[str, float]] = {
+    ItemItem: {"regularization": 100.0},
+    LowPass: {"smooth_weight": 0.3},
+    ALS: {"regularization": 0.01, "unobserved_weight": 0.03},
+}
+"""What "auto" is where nothing is held out, and where a search begins."""
+LADDERS: Mapping[type[Part], Mapping[str, tuple[float, ...]]] = {
+    ItemItem: {"regularization": (10.0, 30.0, 100.0, 300.0, 1000.0)},
+    LowPass: {"smooth_weight": (0.03, 0.1, 0.3, 1.0)},
+    ALS: {
+        "regularization": (0.001, 0.003, 0.01, 0.03, 0.1),
+        "unobserved_weight": (0.003, 0.01, 0.03, 0.1, 0.3),
+    },
+}
+TRIED_COMPONENTS, TRIED_EPOCHS = 64, 6
+"""Of factors, while their penalties are searched."""
+TRIED_ITEMS = 5000
+"""The most frequent items, among which the penalty of item-item weights is searched."""
 HARM = 3.0
 """Standard errors by which the blend without a part must be better before the part is dropped."""
 
@@ -58,6 +74,16 @@ class HeldOut:
         if len(judged) > MOST_USERS:
             judged = np.sort(rng.choice(judged, MOST_USERS, replace=False))
         return cls(training, training[judged], hidden[judged])
+
+    def among_frequent(self, n_items: int) -> HeldOut:
+        """Keep the most frequent items."""
+        counts = np.bincount(self.training.indices, minlength=self.training.shape[1])
+        if len(counts) <= n_items:
+            return self
+        kept = np.sort(np.argsort(-counts, kind="stable")[:n_items])
+        training, histories, hidden = (csr_array(one[:, kept]) for one in (self.training, self.histories, self.hidden))
+        judged = np.flatnonzero(np.diff(hidden.indptr))
+        return HeldOut(training, csr_array(histories[judged]), csr_array(hidden[judged])) if len(judged) else self
 
     def gains(self, scores_of: Callable[[csr_array], Singles], executor: Executor) -> Floats:
         """Return NDCG@20 of the hidden items of each user."""
@@ -94,42 +120,53 @@ def is_better(gains: Floats, than: Floats, errors: float = 1.0) -> bool:
     return bool(difference.mean() > errors * difference.std(ddof=1) / np.sqrt(len(difference)) > 0)
 
 
-def candidates(given: Part) -> list[Part]:
-    """Return the settings that "auto" may stand for, the standard ones first."""
-    match given:
-        case ItemItem(regularization="auto"):
-            return [replace(given, regularization=one) for one in REGULARIZATIONS]
-        case LowPass(smooth_weight="auto"):
-            return [replace(given, smooth_weight=one) for one in SMOOTH_WEIGHTS]
-        case ALS():
-            changes = [{"regularization": one, "unobserved_weight": two} for one, two in ALS_STARTS]
-            given_numbers = {name: getattr(given, name) for name in changes[0] if getattr(given, name) != "auto"}
-            found = [replace(given, **(change | given_numbers)) for change in changes]
-            return list(dict.fromkeys(found))
-        case _:
-            return [given]
+def standard(given: Part) -> Part:
+    """Return settings with the standard number in place of each "auto"."""
+    return replace(given, **{name: value for name, value in STANDARD[type(given)].items() if is_auto(given, name)})
 
 
-def choose(given: Part, held: HeldOut | None, seed: int, executor: Executor) -> tuple[Part, FittedPart | None]:
-    """Return the settings to take, all numbers, and the part of the training interactions that has them."""
-    every = candidates(given)
-    if held is None:
-        return every[0], None
-    fitted = _fitted(every, held, seed, executor)
-    gains = [held.gains(part.scores, executor) for part in fitted]
-    best = 0
-    for number in range(1, len(every)):
-        if gains[number].mean() > gains[best].mean() and is_better(gains[number], gains[0]):
-            best = number
-    return every[best], fitted[best]
+def is_auto(given: Part, name: str) -> bool:
+    """Tell whether a setting is to be chosen."""
+    return getattr(given, name) == "auto"
 
 
-def _fitted(every: list[Part], held: HeldOut, seed: int, executor: Executor) -> list[FittedPart]:
-    first = fit_part(every[0], held.training, seed, executor)
-    if isinstance(first, parts.LowPass):  # the singular vectors are those of all weights
-        weights = [float(one.smooth_weight) for one in every if isinstance(one, LowPass)]
-        return [replace(first, weight=weight) for weight in weights]
-    return [first, *(fit_part(one, held.training, seed, executor) for one in every[1:])]
+def choose(given: Part, held: HeldOut, seed: int, executor: Executor) -> Part:
+    """Climb from the standard settings to neighbors on the ladders while held-out interactions say so."""
+    free = [name for name in STANDARD[type(given)] if is_auto(given, name)]
+    at, ladders = standard(given), LADDERS[type(given)]
+    if not free:
+        return at
+    gains_of = cache(_trial(given, held, seed, executor))
+    while True:
+        neighbors = [
+            replace(at, **{name: ladders[name][step]})
+            for name in free
+            for step in (ladders[name].index(getattr(at, name)) + move for move in (-1, 1))
+            if 0 <= step < len(ladders[name])
+        ]
+        best = max(neighbors, key=lambda one: gains_of(one).mean())
+        if not is_better(gains_of(best), gains_of(at)):
+            return at
+        at = best
+
+
+def _trial(given: Part, held: HeldOut, seed: int, executor: Executor) -> Callable[[Part], Floats]:
+    """Return what measures settings of a part: cheaper than a fit, and sharing what does not depend on them."""
+    if isinstance(given, LowPass):
+        first = cast("FittedLowPass", fit_part(standard(given), held.training, seed, executor))
+        return lambda one: held.gains(replace(first, weight=float(cast("LowPass", one).smooth_weight)).scores, executor)
+    judged, changes = held, dict[str, int]()
+    if isinstance(given, ItemItem):
+        judged = held.among_frequent(TRIED_ITEMS)
+    else:
+        changes["n_components"] = min(given.n_components, TRIED_COMPONENTS)
+        changes["epochs"] = min(given.epochs, TRIED_EPOCHS)
+
+    def gains_of(one: Part) -> Floats:
+        part = fit_part(replace(one, **changes), judged.training, seed, executor)
+        return judged.gains(part.scores, executor)
+
+    return gains_of
 
 
 def harmful(held: HeldOut, fitted: list[FittedPart], executor: Executor) -> int | None:

@@ -46,14 +46,14 @@ class ALS(Settings, shorthand="als"):
     """Implicit alternating least squares with a regularization scaled by counts (iALS)."""
 
     n_components: int = param(
-        rules.count(1, rules.MOST_COMPONENTS), "The number of coordinates of the vectors.", default=128
+        rules.count(1, rules.MOST_COMPONENTS), "The number of coordinates of the vectors.", default=256
     )
     regularization: float | Auto = param(
         _POSITIVE, """Penalty on the vectors, per interaction. "auto": searched, from 0.01.""", default="auto"
     )
     unobserved_weight: float | Auto = param(
         _POSITIVE,
-        """Weight of a pair that was not seen, relative to one that was. "auto": searched, from 0.1.""",
+        """Weight of a pair that was not seen, relative to one that was. "auto": searched, from 0.03.""",
         default="auto",
     )
     epochs: int = param(rules.count(), "The number of passes over users and items.", default=12)

@@ -16,28 +16,6 @@ from slatewise.core.running.kernel import kernel
 
 
 @kernel
-def solve(matrix: Singles, vector: Singles) -> None:
-    """Put the solution into ``vector``, and the Cholesky factor into the lower triangle of ``matrix``."""
-    n = len(vector)
-    for i in range(n):
-        for j in range(i + 1):
-            total = matrix[i, j]
-            for k in range(j):
-                total -= matrix[i, k] * matrix[j, k]
-            matrix[i, j] = np.sqrt(total) if i == j else total / matrix[j, j]
-    for i in range(n):
-        total = vector[i]
-        for k in range(i):
-            total -= matrix[i, k] * vector[k]
-        vector[i] = total / matrix[i, i]
-    for i in range(n - 1, -1, -1):
-        total = vector[i]
-        for k in range(i + 1, n):
-            total -= matrix[k, i] * vector[k]
-        vector[i] = total / matrix[i, i]
-
-
-@kernel
 def solve_rows(
     begin: int,
     end: int,
@@ -77,16 +55,10 @@ def solve_rows(
                     near[j, c] = other[low + c]
                     scaled[j, c] = weight * other[low + c]
             hessian = np.dot(near.T, scaled)
-            step = np.dot(scaled.T, residuals)
+            hessian += gram[low:high, low:high]
             for c in range(n):
-                total = step[c] + ridge[u] * row[low + c]
-                for d in range(n_components):
-                    total += gram[low + c, d] * row[d]
-                step[c] = total
-                for d in range(n):
-                    hessian[c, d] += gram[low + c, low + d]
                 hessian[c, c] += ridge[u]
-            solve(hessian, step)
-            for c in range(n):
-                row[low + c] -= step[c]
+            gradient = np.dot(scaled.T, residuals) + np.dot(gram[low:high], row) + ridge[u] * row[low:high]
+            step = np.linalg.solve(hessian, gradient)
+            row[low:high] -= step
             residuals -= np.dot(near, step)
