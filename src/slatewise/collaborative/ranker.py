@@ -25,7 +25,7 @@ from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.executor import Executor
 from slatewise.data.session_forms import flat_lists
 from slatewise.persistence.saving import card_for
-from slatewise.recommend.filters import ItemFilter, check_candidates, check_exclude
+from slatewise.recommend.filters import ItemFilter, Seen, check_candidates, check_exclude
 from slatewise.recommend.ids import Unknown, number_ids
 from slatewise.recommend.recommender import DEFAULT_K, Filters, Recommender
 
@@ -41,8 +41,8 @@ def _listed(value: object) -> tuple[Part, ...] | None:
     """Return the settings that ``parts`` stands for, all of different kinds; None where they are not."""
     if isinstance(value, str) and value == "auto":
         return tuple(kind() for kind in KINDS)
-    listed = value if isinstance(value, list | tuple) else (value,)
-    found = [expanded(KINDS, one) for one in cast("Sequence[object]", listed)]
+    listed = cast("Sequence[object]", value if isinstance(value, list | tuple) else (value,))
+    found = [expanded(KINDS, one) for one in listed]
     if not found or any(one is None for one in found) or len({type(one) for one in found}) < len(found):
         return None
     return cast("tuple[Part, ...]", tuple(found))
@@ -153,8 +153,8 @@ class CollaborativeRanker(Recommender[parts.Blend]):
 
     Notes
     -----
-    "auto" hides ``validation_fraction`` of the interactions and climbs from the standard settings of each part to others
-    while NDCG@20 of the hidden items gets better by more than one standard error over users. With ``parts="auto"`` and
+    "auto" hides ``validation_fraction`` of the interactions and climbs from the standard settings of each part to
+    others while NDCG@20 of the hidden items gets better by more than one standard error over users. With ``parts="auto"`` and
     at most a million interactions, a part without which the sum is better by three standard errors is dropped, with a
     warning. All parts then learn from all interactions.
 
@@ -234,7 +234,7 @@ class CollaborativeRanker(Recommender[parts.Blend]):
         k: int = DEFAULT_K,
         *,
         exclude: Any = None,
-        exclude_seen: bool = True,
+        exclude_seen: Seen = True,
         candidates: Any = None,
         unknown: Unknown = "error",
         n_jobs: int | None = None,
@@ -278,7 +278,7 @@ class CollaborativeRanker(Recommender[parts.Blend]):
         ks: Sequence[int] = (5, 10, 20),
         *,
         exclude: Any = None,
-        exclude_seen: bool = True,
+        exclude_seen: Seen = True,
         candidates: Any = None,
         unknown: Unknown = "error",
         n_jobs: int | None = None,

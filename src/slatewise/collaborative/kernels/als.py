@@ -59,6 +59,6 @@ def solve_rows(
             for c in range(n):
                 hessian[c, c] += ridge[u]
             gradient = np.dot(scaled.T, residuals) + np.dot(gram[low:high], row) + ridge[u] * row[low:high]
-            step = np.linalg.solve(hessian, gradient)
+            step: Singles = np.linalg.solve(hessian, gradient)
             row[low:high] -= step
             residuals -= np.dot(near, step)
