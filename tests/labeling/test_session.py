@@ -14,7 +14,7 @@ from slatewise.labeling import (
     Project,
     Session,
     StoppingRule,
-    Workbench,
+    LabelingState,
     keep_model,
     labeling_state,
     next_rows,
@@ -102,9 +102,9 @@ def test_items_come_in_the_order_of_the_rows(session, by):
 
 
 def test_the_worth_of_an_item_follows_what_was_said_of_it(project):
-    bench = Workbench(project, ranker(), X)
-    session = bench.session("Ann")
-    first, other = session.next_item(), bench.session("Bob")
+    snapshot = LabelingState(project, ranker(), X)
+    session = snapshot.session("Ann")
+    first, other = session.next_item(), snapshot.session("Bob")
     for label in range(7):
         session.answer(label, truth(first, label))
     session.skip()  # somebody else may have it, with one question left
@@ -112,14 +112,14 @@ def test_the_worth_of_an_item_follows_what_was_said_of_it(project):
     known[first, :7] = Y[first, :7]
     rows = LabelRows.of(ranker(), X, None)
     expected = next_rows(rows, known, 24)
-    got = list(bench.choose(other.annotator))
+    got = list(snapshot.choose(other.annotator))
     assert got[: len(expected)] == expected.tolist()
     assert got[0] != first
 
 
 def test_what_another_said_is_not_asked_again(project):
-    bench = Workbench(project, ranker(), X)
-    ann, bob = bench.session("Ann"), bench.session("Bob")
+    snapshot = LabelingState(project, ranker(), X)
+    ann, bob = snapshot.session("Ann"), snapshot.session("Bob")
     item = ann.next_item()
     ann.answer(3, "yes")
     ann.answer(4, "don't know")
@@ -136,14 +136,14 @@ def test_what_another_said_is_not_asked_again(project):
 def test_items_of_which_all_is_known_come_last(project):
     ann = project.people.number("Ann")
     project.record([Act("answer", 0, ann, tuple(Given(label, 0) for label in range(8)))])
-    free = list(Workbench(project).choose(ann, "file order"))
+    free = list(LabelingState(project).choose(ann, "file order"))
     assert free == [*range(1, 24), 0]
 
 
 def test_people_who_overlap_are_asked_as_if_alone(tmp_path):
     with make_project(tmp_path / "scenes.db", overlap=2) as project:
-        bench = Workbench(project, ranker(), X)
-        ann, bob = bench.session("Ann"), bench.session("Bob")
+        snapshot = LabelingState(project, ranker(), X)
+        ann, bob = snapshot.session("Ann"), snapshot.session("Bob")
         item = ann.next_item()
         first = ann.question
         ann.answer(first.label, "yes")
@@ -263,8 +263,8 @@ def test_a_session_that_ended_is_taken_up_again(session, project):
 
 
 def test_two_people_never_have_the_same_item(project):
-    bench = Workbench(project, ranker(), X)
-    sessions = [bench.session(f"person {number}") for number in range(6)]
+    snapshot = LabelingState(project, ranker(), X)
+    sessions = [snapshot.session(f"person {number}") for number in range(6)]
 
     def label(session):
         got = []
@@ -280,8 +280,8 @@ def test_two_people_never_have_the_same_item(project):
 
 
 def test_who_is_too_late_is_told_and_loses_nothing(clock, project):
-    bench = Workbench(project, ranker(), X)
-    ann, bob = bench.session("Ann"), bench.session("Bob")
+    snapshot = LabelingState(project, ranker(), X)
+    ann, bob = snapshot.session("Ann"), snapshot.session("Bob")
     item = ann.next_item()
     clock["steady"] += 200.0
     ann.answer(ann.question.label, "yes")  # which keeps it
@@ -295,8 +295,8 @@ def test_who_is_too_late_is_told_and_loses_nothing(clock, project):
 
 
 def test_without_a_model_the_most_frequent_label_is_asked_first(project):
-    bench = Workbench(project)
-    session = bench.session("Ann")
+    snapshot = LabelingState(project)
+    session = snapshot.session("Ann")
     assert session.next_item() == 0
     assert session.view.basis == "frequency"
     assert any("no model yet" in note for note in session.view.notes)
@@ -344,7 +344,7 @@ def test_the_share_without_the_model_is_asked_every_label_in_turn(tmp_path):
                 assert {answer.probability for answer in project.answers(item)} == {None}
             session.done()
         honest = [item for item, without in order if without]
-        inside = Workbench(project, ranker(), X).bench.honest
+        inside = LabelingState(project, ranker(), X).snapshot.honest
         assert honest == np.argsort(inside.draw)[: int(inside.inside.sum())].tolist()
         places = [place for place, (_, without) in enumerate(order) if without]
         assert places[:3] == [3, 6, 9]  # one in 1 / 0.3, until one kind is used up
@@ -353,25 +353,25 @@ def test_the_share_without_the_model_is_asked_every_label_in_turn(tmp_path):
 @pytest.mark.filterwarnings("ignore:so few of")  # of the four that there are first
 def test_a_rule_is_calibrated_once_enough_items_are_complete(tmp_path):
     with make_project(tmp_path / "scenes.db", share=0.5, confidence=0.8) as project:
-        workbench = Workbench(project, ranker(), X)
+        state = LabelingState(project, ranker(), X)
         ann = project.people.number("Ann")
-        inside = np.flatnonzero(workbench.bench.honest.inside)
-        assert not workbench.bench.scored.rule.n_rows
+        inside = np.flatnonzero(state.snapshot.honest.inside)
+        assert not state.snapshot.scored.rule.n_rows
         for count, item in enumerate(inside[:8], 1):
             for label in range(8):
                 project.answer(int(item), label, int(Y[item, label]), ann)
             project.done(int(item), ann)
-            list(workbench.choose(ann))
-            workbench.refresh(wait=True)
-            assert workbench.bench.scored.rule.n_rows == (0 if count < 4 else 4 if count < 8 else 8)
-        assert not workbench.notes()
+            list(state.choose(ann))
+            state.refresh(wait=True)
+            assert state.snapshot.scored.rule.n_rows == (0 if count < 4 else 4 if count < 8 else 8)
+        assert not state.notes()
 
 
 @pytest.mark.parametrize("most", [0, 256])  # loaded beside the work, or counted at once
 def test_what_another_process_records_is_seen(project, monkeypatch, most):
     monkeypatch.setattr(labeling_state, "_MOST_IN_PASSING", most)
-    workbench = Workbench(project, ranker(), X)
-    first, second = workbench.session("Ann"), workbench.session("Bob")
+    state = LabelingState(project, ranker(), X)
+    first, second = state.session("Ann"), state.session("Bob")
     first.next_item(by="file order")
     asked = first.question.label
     with Project.open(project.path) as other:
@@ -380,12 +380,12 @@ def test_what_another_process_records_is_seen(project, monkeypatch, most):
             other.answer(item, label, 1, bob)
     assert first.question.label != asked
     assert asked in [one.label for one in first.view.listed if one.said == "yes"]
-    workbench.refresh(wait=True)
+    state.refresh(wait=True)
     assert second.next_item(by="file order") == 2  # nothing is left to ask of 1
     first.next_item(by="file order")
     second.next_item(by="file order")
-    assert np.array_equal(workbench.bench.said.values, project.known().values)
-    assert workbench.bench.last_act == project.last_act()
+    assert np.array_equal(state.snapshot.said.values, project.known().values)
+    assert state.snapshot.last_act == project.last_act()
 
 
 def test_what_is_said_to_a_question_is_asked_for_whatever_others_said_meanwhile(session, project):
@@ -399,25 +399,25 @@ def test_what_is_said_to_a_question_is_asked_for_whatever_others_said_meanwhile(
 
 
 def test_a_new_version_is_taken_without_waiting_and_the_one_before_again(project):
-    workbench = Workbench(project, features=X)
-    session = workbench.session("Ann")
+    state = LabelingState(project, features=X)
+    session = state.session("Ann")
     session.next_item()
     assert session.view.basis == "frequency"
     number = keep_model(project, ranker(), note="trained elsewhere")
-    workbench.refresh(wait=True)
+    state.refresh(wait=True)
     view = session.answer(session.question.label, "yes")
     assert (view.basis, view.version) == ("model", number)
     project.models.use(None)
-    workbench.refresh(wait=True)
+    state.refresh(wait=True)
     assert session.answer(session.question.label, "yes").basis == "frequency"
 
 
 def test_a_new_version_that_cannot_be_read_leaves_the_one_before(project):
-    workbench = Workbench(project, ranker(), X)
-    version = workbench.bench.scored.version
+    state = LabelingState(project, ranker(), X)
+    version = state.snapshot.scored.version
     project.models.use(project.models.add("nowhere.safetensors"))
-    workbench.refresh(wait=True)
-    session = workbench.session("Ann")
+    state.refresh(wait=True)
+    session = state.session("Ann")
     session.next_item()
     assert (session.view.basis, session.view.version) == ("model", version)
     assert any("nowhere" in note for note in session.view.notes)
@@ -433,16 +433,16 @@ def test_who_starts_with_a_model_that_cannot_be_read_starts_without(project):
 
 
 def test_labels_and_items_that_come_later(project):
-    workbench = Workbench(project, ranker(), X)
+    state = LabelingState(project, ranker(), X)
     project.labels.add(["late"])
     project.labels.rename(NAMES[0], "renamed")
-    workbench.refresh(wait=True)
-    session = workbench.session("Ann")
+    state.refresh(wait=True)
+    session = state.session("Ann")
     item = session.next_item()
     probability = session.view.probability
     assert len(probability) == 9
     assert probability[:8] == pytest.approx(ranker().predict_proba(X[item : item + 1])[0])
-    assert workbench.bench.names[0] == "renamed"
+    assert state.snapshot.names[0] == "renamed"
 
 
 def test_what_was_said_goes_out(session, tmp_path):
@@ -473,13 +473,13 @@ def test_words_and_numbers_are_checked(session):
 
 def test_what_a_bench_is_made_of_is_checked(project):
     with pytest.raises(ValueError, match="X: expected a row per item, 24, found 3"):
-        Workbench(project, ranker(), X[:3])
+        LabelingState(project, ranker(), X[:3])
     with pytest.raises(ValueError, match="X: expected a column per label, 8, found 2"):
-        Workbench(project, scores=X[:, :2])
+        LabelingState(project, scores=X[:, :2])
     with pytest.raises(ValueError, match="scores: expected features or scores, found both"):
-        Workbench(project, features=X, scores=Y)
-    with pytest.raises(ValueError, match="workbench: expected"):
-        Session(project, "Ann", features=X, workbench=Workbench(project))
+        LabelingState(project, features=X, scores=Y)
+    with pytest.raises(ValueError, match="state: expected"):
+        Session(project, "Ann", features=X, state=LabelingState(project))
 
 
 def test_orders_of_a_plan_are_those_of_next_item():

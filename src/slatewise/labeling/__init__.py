@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from slatewise.labeling.exchange.label_studio import label_studio_config
     from slatewise.labeling.item_data import ItemData
     from slatewise.labeling.item_state import ItemView
-    from slatewise.labeling.labeling_state import Workbench
+    from slatewise.labeling.labeling_state import LabelingState
     from slatewise.labeling.plan import Plan
     from slatewise.labeling.progress_report import ProgressReport
     from slatewise.labeling.questions.confidence import Confidence, calibrate
@@ -73,6 +73,7 @@ __all__ = [
     "ItemView",
     "LabelRanker",
     "LabelRows",
+    "LabelingState",
     "LeastSure",
     "MarginRule",
     "MostGain",
@@ -97,7 +98,6 @@ __all__ = [
     "Truthful",
     "Uncertainty",
     "Unsure",
-    "Workbench",
     "calibrate",
     "calibrate_stopping",
     "cohen_kappa",
@@ -154,7 +154,7 @@ _HOMES = {
     "Truthful": "slatewise.labeling.questions.simulation",
     "Uncertainty": "slatewise.labeling.questions.policies",
     "Unsure": "slatewise.labeling.questions.simulation",
-    "Workbench": "slatewise.labeling.labeling_state",
+    "LabelingState": "slatewise.labeling.labeling_state",
     "calibrate": "slatewise.labeling.questions.confidence",
     "calibrate_stopping": "slatewise.labeling.questions.stopping_simulation",
     "cohen_kappa": "slatewise.labeling.agreement",

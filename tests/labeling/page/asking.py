@@ -32,7 +32,7 @@ class Asking:
     def __init__(self, path, site=None, token=None):
         headers = {"origin": ORIGIN} if token is None else {"authorization": f"Bearer {token}"}
         self.app = make_app(path, site=site)
-        self.desk = self.app._app.state.desk
+        self.page_state = self.app._app.state.page_state
         self._client = httpx.AsyncClient(
             transport=httpx.ASGITransport(self.app, raise_app_exceptions=False), base_url=ORIGIN, headers=headers
         )

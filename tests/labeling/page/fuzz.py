@@ -78,7 +78,7 @@ class As:
 
     def __init__(self, asking, name, role):
         self._asking = asking
-        self._own = {"authorization": f"Bearer {new_token(asking.desk.project, name, role)}"}
+        self._own = {"authorization": f"Bearer {new_token(asking.page_state.project, name, role)}"}
 
     def ask(self, method, path, headers=None, **more):
         return self._asking.ask(method, path, headers={**(headers or {}), **self._own}, **more)

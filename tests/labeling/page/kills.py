@@ -156,7 +156,7 @@ def warm_up(folder):
 
     app = make_app(make_project(Path(folder, "warm.db")))
     server_config(app, "127.0.0.1", 0).load()
-    app._app.state.desk.close()
+    app._app.state.page_state.close()
 
 
 def main():

@@ -26,20 +26,20 @@ def disagree(path):
 
 def take(browser, address, out):
     """Answer a little, and take the pictures."""
-    for scheme, size in (("light", "desk"), ("dark", "phone")):
+    for scheme, size in (("light", "page_state"), ("dark", "phone")):
         page = browser.new_context(viewport=SIZES[size], color_scheme=scheme).new_page()
-        page.goto(f"{address}/?annotator={'Ann' if size == 'desk' else 'Cora'}")
+        page.goto(f"{address}/?annotator={'Ann' if size == 'page_state' else 'Cora'}")
         expect(page.locator(".labels li").first).to_be_visible()
-        for key in ("y", "n") if size == "desk" else ("n",):
+        for key in ("y", "n") if size == "page_state" else ("n",):
             before = page.locator(".asked-name").inner_text()
             page.keyboard.press(key)
             expect(page.locator(".asked-name")).not_to_have_text(before)
-        views = ("label", "progress", "review", "model") if size == "desk" else ("label",)
+        views = ("label", "progress", "review", "model") if size == "page_state" else ("label",)
         for view in views:
             page.goto(f"{address}/#{view}") if view != "label" else None
             page.wait_for_timeout(1500)  # until nothing moves
             expect(page.get_by_text("Training …")).to_have_count(0, timeout=300_000)
-            page.screenshot(path=out / f"labeling-{view}{'' if size == 'desk' else '-phone'}.png")
+            page.screenshot(path=out / f"labeling-{view}{'' if size == 'page_state' else '-phone'}.png")
 
 
 def main():

@@ -235,7 +235,7 @@ def test_a_label_that_is_renamed_half_way_is_asked_for_by_its_new_name(path, ask
     asked = turn["view"]["question"]["label"]
     with Project.open(path) as project:  # as another process does
         project.labels.rename(LABELS[asked], "renamed")
-    asking.desk.workbench.refresh(wait=True)
+    asking.page_state.state.refresh(wait=True)
     me, names = asking.get("/api/me"), turn["names"]
     assert me["labels"][asked] == "renamed"
     turn = answer(asking, turn, "no")
@@ -320,11 +320,11 @@ def test_a_disk_that_takes_nothing_is_said_and_nothing_is_lost(path, asking):
     turn = answer(asking, asking.post("/api/next"), "yes")
     with Project.open(path) as project:
         before = project.last_act()
-    writer = asking.desk.project._database._writer
+    writer = asking.page_state.project._database._writer
     writer.execute("PRAGMA query_only = ON")
     body = {"item": 0, "label": 6, "said": "no", "turn": turn["turn"]}
     refused = asking.post("/api/answer", body, 503)
-    assert "must not be written to; all that was taken before is there" in refused["detail"]
+    assert "must not be written to; all earlier answers are saved" in refused["detail"]
     writer.execute("PRAGMA query_only = OFF")
     page_count = writer.execute("PRAGMA page_count").fetchone()[0]
     writer.execute(f"PRAGMA max_page_count = {page_count}")

@@ -40,7 +40,7 @@ def people(browser):
     """Open pages, each in a browser of its own; nothing may be wrong in any of them."""
     contexts, wrong = [], []
 
-    def page_of(address, size="desk", **settings):
+    def page_of(address, size="page_state", **settings):
         context = browser.new_context(viewport=SIZES[size], has_touch=size == "phone", **settings)
         context.set_default_timeout(10_000)
         contexts.append(context)
@@ -227,10 +227,10 @@ def test_a_lost_reply_is_asked_for_again_and_nothing_is_recorded_twice(served, a
 
 
 def test_a_disk_that_takes_nothing(served, ann, people):
-    writer = served.desk.project._database._writer
+    writer = served.page_state.project._database._writer
     writer.execute("PRAGMA query_only = ON")
     ann.keyboard.press("y")
-    expect(ann.get_by_role("alert")).to_contain_text("all that was taken before is there")
+    expect(ann.get_by_role("alert")).to_contain_text("all earlier answers are saved")
     writer.execute("PRAGMA query_only = OFF")
     says(ann, "1 question instead of 8")
     assert len(served.answers("Ann")) == 1
@@ -357,9 +357,9 @@ def test_versions_are_shown_and_rolled_back(known, people, monkeypatch):
     expect(page.get_by_role("img", name=curve)).to_be_visible()
     page.get_by_role("button", name="Use version 2").click()
     expect(page.locator("tr", has_text="20 items")).to_contain_text("in use")
-    assert known.desk.project.models.current().number == 2
+    assert known.page_state.project.models.current().number == 2
     started = []
-    monkeypatch.setattr(known.desk.trainer, "start", lambda: started.append(1) or True)
+    monkeypatch.setattr(known.page_state.trainer, "start", lambda: started.append(1) or True)
     with page.expect_response("**/api/models/train*"):
         page.get_by_role("button", name="Train a new version").click()
     expect(page.get_by_role("button", name="Train a new version")).to_be_enabled()
@@ -382,8 +382,8 @@ def test_a_new_version_is_trained_while_a_person_labels(path, people):
         expect(page.locator(".labels li").first).to_be_visible()
         page.keyboard.press("y")  # nobody waits for it
         says(page, "1 question instead of 8")
-        assert server.desk.trainer.wait().state == "trained"
-        server.desk.workbench.refresh(wait=True)
+        assert server.page_state.trainer.wait().state == "trained"
+        server.page_state.state.refresh(wait=True)
         page.keyboard.press("n")
         expect(page.locator("#toast")).to_have_text("Version 2 of the model is in use now.")
         page.get_by_role("link", name="Model").click()
@@ -391,7 +391,7 @@ def test_a_new_version_is_trained_while_a_person_labels(path, people):
         expect(page.locator("tr", has_text=re.compile("1[67] items, 12[89] labels known"))).to_contain_text("in use")
         page.get_by_role("button", name="Use version 1").click()
         expect(page.locator("tr", has_text="made elsewhere")).to_contain_text("in use")
-        models = [one.model for one in server.desk.project.answers(annotator=server.desk.project.people.number("Ann"))]
+        models = [one.model for one in server.page_state.project.answers(annotator=server.page_state.project.people.number("Ann"))]
         assert models == [1, 1]
     finally:
         people.leave()
@@ -399,8 +399,8 @@ def test_a_new_version_is_trained_while_a_person_labels(path, people):
 
 
 def test_a_renamed_label_is_found_by_its_new_name(served, ann):
-    served.desk.project.labels.rename(LABELS[7], "deep snow")
-    served.desk.workbench.refresh(wait=True)
+    served.page_state.project.labels.rename(LABELS[7], "deep snow")
+    served.page_state.state.refresh(wait=True)
     with ann.expect_response("**/api/me*"):
         ann.keyboard.press("y")
     says(ann, "1 question instead of 8")

@@ -16,7 +16,7 @@ from slatewise.core.rules import shown
 from slatewise.labeling.page import files, routes
 from slatewise.labeling.page.access_tokens import project_keys, project_secret
 from slatewise.labeling.page.errors import RESPONSES, answer_in_words
-from slatewise.labeling.page.page_state import Desk
+from slatewise.labeling.page.page_state import PageState
 from slatewise.labeling.store.project import Project
 from slatewise.web.asgi import App
 from slatewise.web.guard import Guard, Rules
@@ -38,12 +38,12 @@ def make_app(project: str | os.PathLike[str], *, site: Site | None = None) -> Ap
         The addresses that browsers know the server by. Default: port 8765 of this machine.
     """
     site = Site.local(8765) if site is None else site
-    desk = Desk(project)
+    page_state = PageState(project)
     try:
-        _require_tokens(desk.project, site)
-        secret = project_secret(desk.project)
+        _require_tokens(page_state.project, site)
+        secret = project_secret(page_state.project)
     except BaseException:
-        desk.close()
+        page_state.close()
         raise
     app = FastAPI(
         title="slatewise labeling",
@@ -54,34 +54,34 @@ def make_app(project: str | os.PathLike[str], *, site: Site | None = None) -> Ap
         redoc_url=None,
         responses=RESPONSES,
     )
-    app.state.desk = desk
+    app.state.page_state = page_state
     answer_in_words(app)
     for router in (files.router, routes.router):
         app.include_router(router)
-    rules = Rules(public=_PUBLIC, audit=desk.told)
+    rules = Rules(public=_PUBLIC, audit=page_state.told)
     return Guard(cast("App", app), site, project_keys(desk.project), secret, rules)
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncGenerator[None]:
-    desk = cast("Desk", app.state.desk)
+    page_state = cast("PageState", app.state.page_state)
     ended = asyncio.Event()
-    looking = asyncio.create_task(_look_after(desk, ended))
+    looking = asyncio.create_task(_run_maintenance(page_state, ended))
     try:
         yield
     finally:
         ended.set()
         await looking
-        await asyncio.to_thread(desk.close)
+        await asyncio.to_thread(page_state.close)
 
 
-async def _look_after(desk: Desk, ended: asyncio.Event) -> None:
+async def _run_maintenance(page_state: PageState, ended: asyncio.Event) -> None:
     """To the end of what it does at the moment: a trainer that is started after the others were stopped would stay."""
     while not ended.is_set():
         with suppress(TimeoutError):
             await asyncio.wait_for(ended.wait(), _LOOK_SECONDS)
             return
-        await asyncio.to_thread(desk.look_after)
+        await asyncio.to_thread(page_state.run_maintenance)
 
 
 def _require_tokens(project: Project, site: Site) -> None:

@@ -13,8 +13,8 @@ from threading import Lock, RLock
 
 from slatewise.core.errors import ProjectError
 from slatewise.labeling.agreement import Agreement
-from slatewise.labeling.item_state import WORDS, Visit
-from slatewise.labeling.labeling_state import Workbench
+from slatewise.labeling.item_state import WORDS, ItemState
+from slatewise.labeling.labeling_state import LabelingState
 from slatewise.labeling.page import responses as bodies
 from slatewise.labeling.page.errors import Refused
 from slatewise.labeling.page.responses import Report, item_body, view_body
@@ -31,7 +31,7 @@ _REPORT_SHARE = 0.05
 """So much of the time at most goes into counting, which reads all answers: until then figures are told again."""
 
 
-class Desk:
+class PageState:
     """All of it may be used from any thread."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -39,13 +39,13 @@ class Desk:
         try:
             if not len(self.project.labels):
                 raise ValueError(f"{self.project.path}: expected labels to ask for, found none")
-            self.workbench = Workbench(self.project)
+            self.state = LabelingState(self.project)
             self.trainer = Trainer(self.project)
             self._warm_up()
         except BaseException:
             self.project.close()
             raise
-        self._seats: dict[int, Seat] = {}
+        self._sessions: dict[int, AnnotatorSession] = {}
         self._names: dict[int, str] = {}
         self._lock, self._report_lock = RLock(), Lock()
         self._report: Report | None = None
@@ -54,7 +54,7 @@ class Desk:
     def close(self) -> None:
         """End what runs, and close the project."""
         self.trainer.stop()
-        self.workbench.close()
+        self.state.close()
         self.project.close()
 
     def name_of(self, visitor: Visitor, annotator: str | None) -> str:
@@ -74,14 +74,14 @@ class Desk:
         numbers = [person.number for person in self.project.people.all() if person.shown == name]
         return self.project.last_act(numbers[0]) if numbers else 0
 
-    def seat(self, visitor: Visitor, annotator: str | None) -> Seat:
-        """Return the seat of a person."""
+    def session(self, visitor: Visitor, annotator: str | None) -> AnnotatorSession:
+        """Return the session of a person."""
         name = self.name_of(visitor, annotator)
         number = self.project.people.number(name) if visitor.who is None else visitor.who  # a name may be forgotten
         with self._lock:
-            if number not in self._seats:
-                self._seats[number] = Seat(self.workbench, name)
-            return self._seats[number]
+            if number not in self._sessions:
+                self._sessions[number] = AnnotatorSession(self.state, name)
+            return self._sessions[number]
 
     def require(self, visitor: Visitor, role: Role) -> None:
         """Refuse a visitor who may not do what this role may."""
@@ -103,11 +103,11 @@ class Desk:
         with self._report_lock:
             self._report = None
 
-    def look_after(self) -> None:
+    def run_maintenance(self) -> None:
         """Train and load what is due; called every few seconds."""
         try:
             self.trainer.poll()
-            self.workbench.refresh()
+            self.state.refresh()
         except (ProjectError, ValueError, OSError) as error:
             _log.warning("looking for a new version of the model: %s", error)
         except Exception:  # it is looked again in any case
@@ -124,8 +124,8 @@ class Desk:
     def _warm_up(self) -> None:
         """Compute a question once, so that the first person need not wait for the compiler."""
         if len(self.project.items):
-            bench = self.workbench.bench
-            Visit.of(0, 0, self.project.votes(0), bench).view(bench, ())
+            snapshot = self.state.snapshot
+            ItemState.of(0, 0, self.project.votes(0), snapshot).view(snapshot, ())
 
 
 def _account() -> str:
@@ -140,12 +140,12 @@ _NOTHING_LEFT = "Nothing is left for you: every item is done, skipped, or with s
 _NOTHING_TO_UNDO = "There is nothing to take back."
 
 
-class Seat:
+class AnnotatorSession:
     """Does one thing at a time, whatever windows the person has open."""
 
-    def __init__(self, workbench: Workbench, name: str) -> None:
-        self._workbench, self._project = workbench, workbench.project
-        self._session = workbench.session(name)
+    def __init__(self, state: LabelingState, name: str) -> None:
+        self._state, self._project = state, state.project
+        self._session = state.session(name)
         self._lock = RLock()
 
     @property
@@ -232,7 +232,7 @@ class Seat:
             item=None if number is None else item_body(number, self._project.items[number]),
             view=None if view is None else view_body(view),
             message=message,
-            names=self._workbench.bench.names_number,
+            names=self._state.snapshot.names_number,
         )
 
     def _undone(self, undone: Undone) -> str:

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.labeling.calibration_set import HonestShare, draws
+from slatewise.labeling.calibration_set import CalibrationSet
 from slatewise.labeling.item_data import ItemData
 from slatewise.labeling.plan import Plan
 from slatewise.labeling.progress_report import PAUSE
@@ -294,7 +294,7 @@ def make_demo_folder(path: str | os.PathLike[str], n_scenes: int = 140, n_labell
     n_scenes
         How many to draw.
     n_labelled
-        Of these, how many are labelled already: a model has learnt from them.
+        How many of these are labeled, so that there is a model.
     """
     target = Path(path)
     with whole_folder(target) as folder:
@@ -321,7 +321,6 @@ def make_demo_folder(path: str | os.PathLike[str], n_scenes: int = 140, n_labell
 
 def _labelled_first(ids: list[str]) -> list[int]:
     """Return the items in the order in which they are labelled before: first those on which the model is measured."""
-    honest = HonestShare(draws(ids, _PLAN.seed), _PLAN.share)
-    everybody = np.arange(len(ids))
-    share = honest.in_turn(everybody)[:-_LEFT].tolist()
-    return [*share, *everybody[~honest.inside].tolist()]
+    calibration_set = CalibrationSet.of_ids(ids, _PLAN.seed, _PLAN.share)
+    every = np.arange(len(ids))
+    return [*calibration_set.in_turn(every)[:-_LEFT].tolist(), *every[~calibration_set.members].tolist()]

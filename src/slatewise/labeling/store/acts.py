@@ -1,4 +1,4 @@
-"""Acts and what they refer to, checked at the door of a project before they are written."""
+"""Acts, checked before they are written: known kinds, numbers of things that exist, values in range."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ class Numbers:
         return number
 
     def _given(self, given: Given) -> tuple[int, int, str, float | None]:
-        said = whole("said", given.said)
-        if said not in (1, 0, -1):
-            raise ValueError(f"said: expected 1 for yes, 0 for no or -1 for don't know, found {said}")
+        value = whole("value", given.value)
+        if value not in (1, 0, -1):
+            raise ValueError(f"value: expected 1 for yes, 0 for no or -1 for don't know, found {value}")
         how = _word("how", given.how, _HOWS)
-        return self.check("label", given.label), said, how, _probability(given.probability)
+        return self.check("label", given.label), value, how, _probability(given.probability)
 
 
 def check_role(role: Any) -> str:

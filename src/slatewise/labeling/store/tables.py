@@ -55,7 +55,7 @@ class People:
             raise Damaged("an index that lost an annotator")
 
     def all(self) -> list[Person]:
-        """Return everybody who ever answered or may."""
+        """Return all people who answered or may answer."""
         rows = self._database.checked(types_of(Person), "SELECT * FROM annotators ORDER BY number")
         return [Person(*row) for row in rows]
 
@@ -277,7 +277,7 @@ class ModelVersions:
         self._database = database
 
     def add(self, path: str, *, note: str = "", last_act: int = 0) -> int:
-        """Register a version that has learnt from acts up to ``last_act``; return its number. It is not in use yet."""
+        """Register a version that learned from acts up to ``last_act``; return its number. It is not in use yet."""
         with self._database.write() as connection:
             row = (path, now(), note, whole("last_act", last_act))
             query = "INSERT INTO models (path, created, note, last_act) VALUES (?, ?, ?, ?)"
