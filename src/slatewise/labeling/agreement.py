@@ -79,7 +79,7 @@ class Agreement:
         disputes: list[Dispute] = []
         for place, start, end in zip(split, first, last, strict=True):
             here = order[start:end]
-            yes, no = (tuple(sorted(who[here][value[here] == value].tolist())) for value in (1, 0))
+            yes, no = (tuple(sorted(who[here][given[here] == value].tolist())) for value in (1, 0))
             disputes.append(Dispute(*divmod(int(cells[place]), n_labels), yes, no))
         units = int((counts.sum(axis=1) > 1.0).sum())
         return cls(units, _alpha(counts), np.array(by_label), _pairs(cell, who, given), tuple(disputes))

@@ -12,7 +12,7 @@ the strongest pushes are the reason that is shown with a question.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,8 @@ _MOST_PUSHES = 3
 _LEAST_PUSH = 0.05
 
 
-class Push(NamedTuple):
+@dataclass(frozen=True)
+class Push:
     """How another label changed the log-odds of the label of a question."""
 
     label: int
@@ -45,7 +46,8 @@ class Push(NamedTuple):
     """"yes" or "no" if that is its answer; "likelier" or "less likely" if the model infers that."""
 
 
-class Reason(NamedTuple):
+@dataclass(frozen=True)
+class Reason:
     """Why a question is the next one."""
 
     text: str
@@ -56,7 +58,8 @@ class Reason(NamedTuple):
     """The strongest first."""
 
 
-class Question(NamedTuple):
+@dataclass(frozen=True)
+class Question:
     """A label to ask for."""
 
     label: int
@@ -66,7 +69,8 @@ class Question(NamedTuple):
     reason: Reason
 
 
-class ListedLabel(NamedTuple):
+@dataclass(frozen=True)
+class ListedLabel:
     """A label of the list."""
 
     label: int
@@ -230,11 +234,12 @@ def pushes(rows: LabelRows, label: int, before: Floats, now: Floats, known: Byte
     else:
         by[rows.core] = rows.pair[:, label] * change[rows.core]
     found: list[Push] = []
-    for other in np.argsort(-np.abs(by), kind="stable")[:_MOST_PUSHES]:
+    order: list[int] = np.argsort(-np.abs(by), kind="stable")[:_MOST_PUSHES].tolist()
+    for other in order:
         if abs(by[other]) >= _LEAST_PUSH:
             inferred = "likelier" if change[other] > 0.0 else "less likely"
             because = ("no", "yes")[known[other]] if known[other] >= 0 else inferred
-            found.append(Push(int(other), names[other], float(by[other]), because))
+            found.append(Push(other, names[other], float(by[other]), because))
     return found
 
 

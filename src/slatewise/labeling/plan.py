@@ -51,8 +51,8 @@ class Plan:
     seed
         The seed of that draw.
     overlap
-        How many people label an item. With 1, answers of others and of imported files are known to all; with more, every
-        person starts without them.
+        How many people label an item. With 1, answers of others and of imported files are known to all; with more,
+        every person starts without them.
     lease_seconds
         How long an item is kept for a person who does not answer.
     list_length

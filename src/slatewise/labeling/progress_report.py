@@ -20,7 +20,8 @@ PAUSE = 120_000
 _HOUR = 3_600_000
 
 
-class LabelCount(NamedTuple):
+@dataclass(frozen=True)
+class LabelCount:
     """The answers to one label."""
 
     name: str

@@ -30,7 +30,7 @@ from slatewise.core.files import atomic_file
 from slatewise.core.rules import short_repr
 from slatewise.data._source import PathOrFile, open_source
 from slatewise.labeling.exchange.json_lines import as_list, as_object, as_objects, as_texts, parsed, read_object
-from slatewise.labeling.exchange.statements import Names, Statement, as_fields, time_of
+from slatewise.labeling.exchange.statements import Names, Statement, as_fields, project_statements, time_of
 from slatewise.labeling.store.acts import check_name
 from slatewise.labeling.store.project import Project
 from slatewise.labeling.store.records import Item
@@ -103,7 +103,7 @@ def write_label_studio(
 
 def read_label_studio(path: PathOrFile, names: Names, annotator: str) -> list[Statement]:
     """Read the annotations of tasks; predictions are read by :func:`read_tasks`."""
-    found: list[Statement] = []
+    statements: list[Statement] = []
     others = 0
     for task in _tasks(path):
         found = task.list("annotations")
@@ -113,10 +113,10 @@ def read_label_studio(path: PathOrFile, names: Names, annotator: str) -> list[St
             own, strange = _read_annotation(task, annotation, f"annotations[{place}]", item, names, annotator)
             ordered += own
             others += strange
-        found += [one for _, one in sorted(ordered, key=lambda pair: pair[0])]
+        statements += [one for _, one in sorted(ordered, key=lambda pair: pair[0])]
     if others:
         warnings.warn(f"left out {others} results of annotations that are no choices", DataWarning, stacklevel=3)
-    return found
+    return statements
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,8 +29,8 @@ def next_questions(
     known
         (n, N): 1 yes, 0 no, -1 unknown.
     answered
-        (n, N) True for labels with an answer, "don't know" included: they are not answered again. Default: those that are
-        known.
+        (n, N) True for labels with an answer, "don't know" included: there is no further question about them. Default:
+        those that are known.
     rule
         When to stop. Default: :class:`StoppingRule` with its defaults, not calibrated.
     policy

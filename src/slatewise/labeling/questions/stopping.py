@@ -49,8 +49,8 @@ class StoppingRule:
     confidence
         At most a share ``1 - confidence`` of the stopped rows may have a missed label.
     propose
-        Labels without an answer that are at least this probable are shown and not asked, so some of them are wrong. 0.5:
-        what is more likely than not. Default: only labels with a yes are shown.
+        Labels without an answer that are at least this probable are shown without a question, so some of them are
+        wrong. 0.5: what is more likely than not. Default: only labels with a yes are shown.
     threshold
         A row stops if the probability that nothing was missed is larger. Default: the confidence itself, which is what
         the model believes; :func:`calibrate_stopping` finds the threshold that keeps the confidence.

@@ -14,9 +14,9 @@ keeps
 
 So of n + 1 rows drawn alike, the new one has a missed label with probability at most 1 - confidence, whatever the model
 is worth: with all rows on the right that is split conformal prediction (Vovk et al. 2005), a bound of stopping as a
-whole, not of each step. Rows that are asked everything miss nothing, and must not make up for those that are stopped.
-With an assurance, instead ``P(Binomial(stopped rows, 1 - confidence) <= rows with m > t)`` is at most 1 - assurance:
-the confidence is kept for that share of the draws of the rows to calibrate on (Vovk 2012).
+whole, not of each step. Rows with a question for every label miss nothing, and must not make up for those that are
+stopped. With an assurance, instead ``P(Binomial(stopped rows, 1 - confidence) <= rows with m > t)`` is at most
+1 - assurance: the confidence is kept for that share of the draws of the rows to calibrate on (Vovk 2012).
 """
 
 from __future__ import annotations
@@ -197,9 +197,9 @@ def calibrate_stopping(
     random_state
         For policies and annotators that draw.
     assurance
-        By default the confidence holds on average over draws of the calibration rows: with a few hundred of them, a share
-        of 5% may become 4% or 6%. With 0.9 it holds for 9 of 10 draws, which takes more questions and at least 45 rows
-        for 0.95.
+        By default the confidence holds on average over draws of the calibration rows: with a few hundred of them, a
+        share of 5% may become 4% or 6%. With 0.9 it holds for 9 of 10 draws, which takes more questions and at least
+        45 rows for 0.95.
 
     Examples
     --------

@@ -339,8 +339,8 @@ def _version(path: Path, connection: sqlite3.Connection) -> int:
         raise ProjectError(f"{path}: expected a labeling project, found another SQLite file")
     if version < schema.FIRST:
         raise ProjectError(
-            f"{path}: expected a project of slatewise 0.3 or newer, found one of slatewise 0.2: export its answers there "
-            "and import them into a new project"
+            f"{path}: expected a project of slatewise 0.3 or newer, found one of slatewise 0.2: export its answers "
+            "there and import them into a new project"
         )
     if version > _newest():
         raise ProjectError(
