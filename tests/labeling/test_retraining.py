@@ -14,22 +14,22 @@ from slatewise.labeling import (
     GivenLogOdds,
     Item,
     ItemData,
+    LabelingState,
     Plan,
     Project,
     Quality,
     Trainer,
-    LabelingState,
     keep_model,
     qualities,
     retrain,
 )
-from slatewise.labeling.calibration_set import CalibrationSet, calibrated_rule, draws, measure
+from slatewise.labeling.calibration_set import CalibrationSet, calibrated_rule, measure
 from slatewise.labeling.questions.rows import LabelRows
 from slatewise.labeling.questions.stopping_simulation import simulate_stopping
 from slatewise.labeling.store.records import Act, Given
 
 
-def say_all(project, who, items, labels=range(8), how="asked"):
+def answer_all(project, who, items, labels=range(8), how="question"):
     ann = project.people.number(who)
     acts = [
         Act("answer", int(item), ann, (Given(label, int(Y[item, label]), how),)) for item in items for label in labels
@@ -47,9 +47,9 @@ def project(tmp_path):
 @pytest.mark.filterwarnings("ignore:y. .* labels are not known")
 def test_a_version_learns_from_what_was_asked_and_nothing_else(project):
     Plan(share=0.3, seed=1).keep(project)
-    inside = CalibrationSet(draws((item.id for item in project.items.all()), 1), 0.3).inside
-    say_all(project, "Ann", range(20), range(6))
-    say_all(project, "Ann", range(20), [6], how="volunteered")
+    inside = CalibrationSet.of_ids([item.id for item in project.items.all()], 1, 0.3).members
+    answer_all(project, "Ann", range(20), range(6))
+    answer_all(project, "Ann", range(20), [6], how="volunteered")
     ann = project.people.number("Ann")
     project.answer(3, 7, -1, ann)
     project.done(3, ann, shown=[6])  # which confirms it
@@ -69,7 +69,7 @@ def test_a_version_learns_from_what_was_asked_and_nothing_else(project):
     assert state.snapshot.scored.rows.scores.shape == (24, 8)
     never = state.snapshot.scored.rows.scores[:, 7]
     assert (never == never[0]).all()
-    assert never[0] < 0  # rare, as long as nobody was asked
+    assert never[0] < 0  # rare, as long as nobody answered
 
 
 @pytest.mark.filterwarnings("ignore:y. .* labels are not known")
@@ -77,7 +77,7 @@ def test_scores_from_elsewhere_are_adjusted(tmp_path):
     with make_project(tmp_path / "scenes.db") as project:
         log_odds = ranker().decision_function(X)
         ItemData.of(project, log_odds, "log-odds").attach(project)
-        say_all(project, "Ann", range(20), range(5))
+        answer_all(project, "Ann", range(20), range(5))
         retrain(project)
         model = slatewise.load(project.path.parent / project.models.current().path)
         expected = CStarRanker("precomputed", random_state=0)
@@ -90,10 +90,10 @@ def test_scores_from_elsewhere_are_adjusted(tmp_path):
 
 def test_versions_are_measured_on_the_share_that_none_has_seen(project):
     Plan(share=0.5, confidence=0.5).keep(project)
-    inside = np.flatnonzero(CalibrationSet(draws((item.id for item in project.items.all()), 0), 0.5).inside)
+    inside = np.flatnonzero(CalibrationSet.of_ids([item.id for item in project.items.all()], 0, 0.5).members)
     assert len(inside) > 4
     first = keep_model(project, ranker(), note="trained elsewhere")
-    say_all(project, "Ann", range(24))
+    answer_all(project, "Ann", range(24))
     second = retrain(project).version
     found = qualities(project)
     assert [quality.version for quality in found] == [first, second]
@@ -142,7 +142,7 @@ def test_without_features_a_model_learns_which_labels_come_together(tmp_path):
         Plan(share=0.0).keep(project)
         ann = project.people.number("Ann")
         given = [tuple(Given(label, int(said)) for label, said in enumerate(row)) for row in together]
-        project.record(Act("answer", item, ann, told) for item, told in enumerate(given))
+        project.record(Act("answer", item, ann, one) for item, one in enumerate(given))
         assert LabelingState(project).snapshot.scored.basis == "frequency"
         retrain(project)
         state = LabelingState(project)
@@ -161,7 +161,7 @@ def test_without_features_a_model_learns_which_labels_come_together(tmp_path):
 
 
 def test_a_process_of_its_own_trains_and_people_go_on(project):
-    say_all(project, "Ann", range(16))
+    answer_all(project, "Ann", range(16))
     Plan(share=0.0, retrain_every=100).keep(project)
     state, trainer = LabelingState(project), Trainer(project)
     session = state.session("Bob")

@@ -150,7 +150,7 @@ class ItemState:
 
     @property
     def answered(self) -> Bools:
-        """(labels,) what need not be asked any more; "don't know" is an answer."""
+        """(labels,) labels that need no question; "don't know" is an answer."""
         return (self.how >= 0) | (self.others >= 0)
 
     def note(self, label: int, value: int, how: How) -> None:
@@ -237,8 +237,9 @@ def pushes(rows: LabelRows, label: int, before: Floats, now: Floats, known: Byte
     order: list[int] = np.argsort(-np.abs(by), kind="stable")[:_MOST_PUSHES].tolist()
     for other in order:
         if abs(by[other]) >= _LEAST_PUSH:
-            inferred = "likelier" if change[other] > 0.0 else "less likely"
-            because = ("no", "yes")[known[other]] if known[other] >= 0 else inferred
+            because = "likelier" if change[other] > 0.0 else "less likely"
+            if known[other] >= 0:
+                because = _WORD_OF[int(known[other])]
             found.append(Push(other, names[other], float(by[other]), because))
     return found
 

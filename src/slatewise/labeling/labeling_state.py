@@ -303,6 +303,6 @@ def _not_calibrated(rule: StoppingRule, n_items: int, plan: Plan) -> str:
     if rule.n_rows:
         return f"Early stopping is off: too few of {rule.n_rows} calibration items could stop early."
     return (
-        f"Stopping relies on the model's own confidence: calibration takes {least_items(plan.confidence)} items with an "
-        f"answer for every label, labeled without it; there are {n_items}."
+        f"Stopping relies on the model's own confidence: calibration takes {least_items(plan.confidence)} items with "
+        f"an answer for every label, labeled without the model, and there are {n_items}."
     )

@@ -20,8 +20,7 @@ PAUSE = 120_000
 _HOUR = 3_600_000
 
 
-@dataclass(frozen=True)
-class LabelCount:
+class LabelCount(NamedTuple):
     """The answers to one label."""
 
     name: str

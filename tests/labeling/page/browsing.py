@@ -54,10 +54,10 @@ class Served:
         self._thread.join()
 
     def answers(self, name):
-        """What a person said so far, as (item, label, said), undone or not."""
+        """The answers of a person, as (item, label, value), undone or not."""
         project = self.page_state.project
         number = project.people.number(name)
-        return [(one.item, one.label, one.said) for one in project.answers(annotator=number, every=True)]
+        return [(one.item, one.label, one.value) for one in project.answers(annotator=number, every=True)]
 
 
 def keep_picture(page, name):

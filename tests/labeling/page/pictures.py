@@ -19,9 +19,9 @@ def disagree(path):
     with Project.open(path) as project:
         bob, known = project.people.number("Bob"), project.known().values
         for item in [item for item, row in enumerate(known) if (row >= 0).all()][:6]:
-            for label, said in enumerate(known[item].tolist()):
+            for label, value in enumerate(known[item].tolist()):
                 other = (item + label) % 26 == 7
-                project.answer(item, label, 1 - said if other else said, bob, milliseconds=800)
+                project.answer(item, label, 1 - value if other else value, bob, milliseconds=800)
 
 
 def take(browser, address, out):
@@ -31,9 +31,9 @@ def take(browser, address, out):
         page.goto(f"{address}/?annotator={'Ann' if size == 'page_state' else 'Cora'}")
         expect(page.locator(".labels li").first).to_be_visible()
         for key in ("y", "n") if size == "page_state" else ("n",):
-            before = page.locator(".asked-name").inner_text()
+            before = page.locator(".question-name").inner_text()
             page.keyboard.press(key)
-            expect(page.locator(".asked-name")).not_to_have_text(before)
+            expect(page.locator(".question-name")).not_to_have_text(before)
         views = ("label", "progress", "review", "model") if size == "page_state" else ("label",)
         for view in views:
             page.goto(f"{address}/#{view}") if view != "label" else None

@@ -20,7 +20,7 @@ from slatewise.web.tokens import TokenCookie, form_token, make_token
 SITE = Site.public("https://label.example.org")
 SCRIPT = "<script>alert(1)</script>"
 JSON = ("content-type", "application/json")
-ANSWER = b'{"item": 0, "label": 0, "said": "yes"}'
+ANSWER = b'{"item": 0, "label": 0, "answer": "yes"}'
 
 
 class Page:
@@ -114,7 +114,7 @@ ATTACKS = {
         "POST",
         "/api/answer",
         lambda p: [p.bearer, ("content-type", "application/x-www-form-urlencoded")],
-        b"item=0&label=0&said=yes",
+        b"item=0&label=0&answer=yes",
         422,
     ),
     "csrf: a body of plain text": (
@@ -216,7 +216,7 @@ ATTACKS = {
         "POST",
         "/api/answer",
         lambda p: [p.bearer, JSON],
-        b'{"item": NaN, "label": 0, "said": "yes"}',
+        b'{"item": NaN, "label": 0, "answer": "yes"}',
         422,
     ),
     "text that no UTF-8 says": ("POST", "/api/answer", lambda p: [p.bearer, JSON], b'{"item": "\xff\xfe"}', 400),
@@ -231,14 +231,14 @@ ATTACKS = {
         "POST",
         "/api/answer",
         lambda p: [p.bearer, JSON],
-        b'{"__proto__": {}, "item": 0, "label": 0, "said": "yes"}',
+        b'{"__proto__": {}, "item": 0, "label": 0, "answer": "yes"}',
         422,
     ),
     "SQL as a label": (
         "POST",
         "/api/answer",
         lambda p: [p.bearer, JSON],
-        b'{"item": 0, "label": "0; DROP TABLE acts", "said": "yes"}',
+        b'{"item": 0, "label": "0; DROP TABLE acts", "answer": "yes"}',
         422,
     ),
     "SQL as a name": ("GET", "/api/me", lambda p: [p.owner_bearer], b"", 403, b"annotator=x%27%20OR%201=1--"),

@@ -19,7 +19,7 @@ def no_training(monkeypatch):
 
 
 def test_two_thousand_requests_are_answered_as_documented(pages):
-    found = fuzz(pages, pages[0].get("/openapi.json"), 2300)  # some routes cannot be asked wrongly
+    found = fuzz(pages, pages[0].get("/openapi.json"), 2300)  # some routes have no wrong requests
     assert found.faults == []
     assert found.requests >= 2000
     assert {200, 403, 404, 409, 422} <= set(found.statuses)

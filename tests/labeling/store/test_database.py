@@ -1,4 +1,4 @@
-"""The file itself: flushed, locked, migrated, copied; and what is said when the disk does not want."""
+"""The file itself: flushed, locked, migrated, copied; and errors of the disk."""
 
 import os
 import shutil
@@ -58,7 +58,7 @@ def test_a_full_disk_is_said_and_loses_nothing(project, ann):
             project.items.add([item])
             taken.append(item)
 
-    with pytest.raises(ProjectError, match=r"tags.db: expected .*, found no room: make some on the disk"):
+    with pytest.raises(ProjectError, match=r"tags.db: expected .*, found no room: free some space"):
         fill()
     assert project.items.all()[4:] == taken
     assert project.known().values[0, 0] == 1
@@ -269,7 +269,7 @@ def test_many_threads_write_and_read(project):
         numbers = []
         for number in range(20):
             numbers.append(project.answer(number % 4, number % 3, number % 2, who))
-            assert project.state(number % 4, who).said[number % 3] == number % 2
+            assert project.state(number % 4, who).values[number % 3] == number % 2
         return numbers
 
     with ThreadPoolExecutor(6) as threads:

@@ -109,7 +109,7 @@ def serve(
     behind_proxy: bool = False,
     ready: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Serve the labeling page of a project; returns when the process is asked to end.
+    """Serve the labeling page of a project; returns when the process receives a signal to end.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from slatewise.labeling.agreement import Agreement, Dispute
 from slatewise.labeling.item_data import Seen
 from slatewise.labeling.item_state import ListedLabel, Question, Word
 from slatewise.labeling.plan import By
-from slatewise.labeling.progress_report import LabelCount, PersonCount, ProgressReport
+from slatewise.labeling.progress_report import PersonCount, ProgressReport
 from slatewise.labeling.scored_items import Basis
 from slatewise.labeling.store.project import Project
 from slatewise.labeling.store.records import Item, Kind
@@ -25,11 +25,11 @@ _Body = TypeVar("_Body", bound=Struct)
 _MAX_NUMBER, _MAX_MILLISECONDS = 2**31 - 1, 86_400_000
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=_MAX_NUMBER)]
 Milliseconds: TypeAlias = Annotated[
-    int | None, Meta(ge=0, le=_MAX_MILLISECONDS, description="How long the person took.")
+    Annotated[int, Meta(ge=0, le=_MAX_MILLISECONDS)] | None, Meta(description="How long the person took.")
 ]
 Turn: TypeAlias = Annotated[
-    int | None,
-    Meta(ge=0, le=2**53, description="Of the last reply; without it a request that is sent twice is recorded twice."),
+    Annotated[int, Meta(ge=0, le=2**53)] | None,
+    Meta(description="Of the last reply; without it a request that is sent twice is recorded twice."),
 ]
 
 
@@ -205,6 +205,15 @@ class TurnBody(Struct):
     names: Annotated[int, Meta(description="As of /api/me: if it is another, ask there for the names of the labels.")]
 
 
+class LabelCountBody(Struct):
+    """The answers to a label."""
+
+    name: str
+    yes: int
+    no: int
+    not_known: int
+
+
 class PersonBody(Struct):
     """What a person did."""
 
@@ -240,7 +249,7 @@ class ProgressBody(Struct):
     calibration_items: int
     disputes: int
     last_act: Annotated[int, Meta(description="The last act that is counted; later ones may not be.")]
-    labels: tuple[LabelCount, ...]
+    labels: list[LabelCountBody]
     people: Annotated[list[PersonBody], Meta(description="Everybody for a reviewer, oneself for an annotator.")]
 
     @classmethod
@@ -251,6 +260,7 @@ class ProgressBody(Struct):
             report.progress,
             disputes=len(report.agreement.disputes),
             last_act=report.last_act,
+            labels=[fill(LabelCountBody, label) for label in report.progress.labels],
             people=[fill(PersonBody, person) for person in people],
         )
 

@@ -209,7 +209,7 @@ class MostGain:
     Parameters
     ----------
     rule
-        When a row may stop; labels that it proposes are not asked.
+        When a row may stop; there are no questions about labels that it proposes.
     costs
         The cost of a question for each label, > 0. Default: all the same.
 

@@ -1,8 +1,8 @@
 """Simulate labeling: ask, answer, rank again, and measure after some numbers of questions.
 
 The measure is break-even precision: the precision of the first k labels, where k labels of the row are relevant.
-Whether the model knows k, as in the paper, or not, as in practice, is up to the caller. A label is asked at most once.
-An answer "don't know" leaves it open to inference; answers that contradict a known k are dropped, see
+Whether the model knows k, as in the paper, or not, as in practice, is up to the caller. There is one question per
+label. An answer "don't know" leaves it open to inference; answers that contradict a known k are dropped, see
 :func:`slatewise.labeling.questions.rows.consistent`.
 """
 
@@ -103,7 +103,7 @@ class SimulationState:
     answers: Bytes
     """(n, N): 1 yes, 0 no, -1 unknown."""
     answered: Bools
-    """(n, N), "don't know" included: no label is asked twice."""
+    """(n, N), "don't know" included: there is one question per label."""
 
     @classmethod
     def of(

@@ -262,7 +262,7 @@ def _strange(connection: sqlite3.Connection, hint: Any, values: tuple[Any, ...])
 
 
 def _ends(connection: sqlite3.Connection, table: str) -> tuple[int | None, int | None]:
-    """Return the first and the last number of a table; asked for one by one, SQLite does not look at all rows."""
+    """Return the first and the last number of a table; in two queries, SQLite does not look at all rows."""
     query = f"SELECT (SELECT min(number) FROM {table}), (SELECT max(number) FROM {table})"
     return connection.execute(query).fetchone()
 

@@ -36,7 +36,7 @@ class KnownLabels:
     values: NDArray[np.int8]
     """1 yes, 0 no, -1 not known."""
     answered: NDArray[np.bool_]
-    """Whether it is known because somebody was shown or asked for the label, not because somebody thought of it."""
+    """Whether it is known from a question or a list, not only because somebody volunteered it."""
     disputed: NDArray[np.bool_]
     """Whether people disagree and no reviewer has settled it."""
     complete: NDArray[np.bool_]

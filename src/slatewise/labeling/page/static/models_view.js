@@ -9,7 +9,7 @@ const AGAIN = 2000;
 const SAID = {
   model: "A model says how likely labels are.",
   scores: "Scores that were made elsewhere say how likely labels are; there is no model of this project yet.",
-  frequency: "There is no model yet: labels that were found most often are asked first.",
+  frequency: "There is no model yet: questions about the labels that were found most often come first.",
 };
 
 function when(milliseconds) {

@@ -60,7 +60,7 @@ export class ReviewView {
     const ask = element(
       "section",
       { class: "ask", "aria-labelledby": "question" },
-      element("h1", { id: "question", tabIndex: -1 }, element("span", { class: "overline" }, "Does this apply?"), " ", element("span", { class: "asked-name" }, name)),
+      element("h1", { id: "question", tabIndex: -1 }, element("span", { class: "overline" }, "Does this apply?"), " ", element("span", { class: "question-name" }, name)),
       element("ul", { class: "sides" }, this.#side("yes", yes), this.#side("no", no)),
       element("div", { class: "acts" }, element("div", { class: "answers", role: "group", "aria-labelledby": "question" }, answers), element("div", { class: "actions" }, later)),
     );
@@ -78,13 +78,13 @@ export class ReviewView {
     this.#show(this.review);
   }
 
-  async #settle(said) {
+  async #settle(answer) {
     if (this.busy || !this.dispute) return;
     this.busy = true;
     try {
       const { item, label, name } = this.dispute;
-      const spoken = await this.context.server.act("review", { item: item.number, label, said }).then(
-        () => `Settled: ${name} ${said}.`,
+      const spoken = await this.context.server.act("review", { item: item.number, label, answer }).then(
+        () => `Settled: ${name} ${answer}.`,
         (error) => {
           if (!(error instanceof Refusal)) throw error;
           return error.message;

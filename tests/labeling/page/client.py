@@ -26,7 +26,7 @@ def make_files(folder, n):
         sound.writeframes(bytes(range(256)) * 16)
 
 
-class Asking:
+class LocalClient:
     """The page of a project, and no network."""
 
     def __init__(self, path, site=None, token=None):
