@@ -26,7 +26,7 @@ import numpy as np
 from scipy.optimize import fmin_l_bfgs_b
 
 from slatewise.core.arrays import Floats, Ints, Shorts, Singles
-from slatewise.core.groups import spans
+from slatewise.core.groups import concatenate_ranges
 from slatewise.factors.added import Adder, Held
 from slatewise.factors.tables import Entries
 
@@ -102,7 +102,7 @@ class OnLevels:
         from slatewise.factors.kernels.base_levels import amounts_at
 
         starts, ends, items, levels = self.levels
-        places, inside = spans(starts[queries], ends[queries] - starts[queries])
+        places, inside = concatenate_ranges(starts[queries], ends[queries] - starts[queries])
         amounts = np.empty(len(places), dtype=np.float32)
         amounts_at(levels[places], self._knots(), amounts)
         return Held(inside, items[places].astype(np.int64), amounts)

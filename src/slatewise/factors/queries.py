@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.added import Added, Both
 from slatewise.factors.bags import AGE_WEIGHTS, SPLINE_STEPS, Bags, Repeats, step_ages
 from slatewise.factors.base_levels import Levels, OnLevels

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints, Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
