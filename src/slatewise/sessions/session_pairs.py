@@ -13,8 +13,7 @@ from slatewise.core.checks import feature_rows
 from slatewise.data.records import Sessions
 from slatewise.estimators.sklearn import check_weights
 from slatewise.factors.bags import Bags, learned_from
-from slatewise.factors.pairs import Pairs, check_enough
-from slatewise.factors.tables import single_rows
+from slatewise.factors.pairs import Pairs, check_enough, single_rows
 from slatewise.recommend.histories import NumberedSessions, number_sessions, warn_of_sorted
 
 if TYPE_CHECKING:
