@@ -83,7 +83,7 @@ assert "<svg" in Demo([row]).overview()
     "label": """
 import uvicorn
 from slatewise.labeling.page import make_app, serve
-from slatewise.labeling.setup.demo_project import make_demo_folder
+from slatewise.labeling.setup.demo import make_demo_folder
 """,
     "bench": """
 from importlib import import_module

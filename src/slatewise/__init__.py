@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from slatewise.latent.feature_ranker import LatentFeatureRanker
     from slatewise.latent.ranker import LatentRanker
     from slatewise.latent.reranker import StructuredReranker
-    from slatewise.matching.graph_matcher import GraphMatcher
-    from slatewise.matching.ranker import MatchingRanker
+    from slatewise.matching.graphs.matcher import GraphMatcher
+    from slatewise.matching.slates.ranker import MatchingRanker
     from slatewise.metric_learning.margin_ranker import MarginRanker
     from slatewise.metric_learning.ranker import MetricRanker
     from slatewise.persistence.saving import load

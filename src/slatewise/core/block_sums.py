@@ -47,6 +47,27 @@ class Held(Protocol[Shared, Block]):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class BlockObjective:
+    """A risk as a sum over blocks that are held: what learners minimize, by its cuts or by its gradient."""
+
+    held: Held[Any, Any]
+    what: BlockSum[Any, NDArray[np.float64], Any, Any, ValueAndSlope]
+    n_params: int
+    """Length of the parameter vector."""
+    total: float = 1.0
+    """What the sum is divided by, such as the weights of all lists."""
+
+    def cut(self, w: NDArray[np.float64]) -> ValueAndSlope:
+        """Return (offset, gradient) of the plane that touches a hinge at w."""
+        value, slope = self.held.sum(self.what, w)
+        return value / self.total, slope / self.total
+
+    def value_and_grad(self, params: NDArray[np.float64]) -> ValueAndSlope:
+        """Return the value and the gradient of a smooth risk."""
+        return self.cut(params)
+
+
 class Cluster(Protocol):
     """Workers, in other processes, that hold blocks."""
 

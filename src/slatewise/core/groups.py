@@ -120,3 +120,14 @@ def spans(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[NDArra
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return np.arange(int(offsets[-1])) + np.repeat(starts - offsets[:-1], lengths), offsets
+
+
+def blocks(n_rows: int, size: int) -> list[slice]:
+    """Cut rows into blocks of ``size``, of which the last may be smaller.
+
+    Examples
+    --------
+    >>> blocks(5, 2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]

@@ -2,6 +2,8 @@
 
     P(w) = lambda/2 |w|^2 + L(w) ,      P(w*) >= P(w) - |grad P(w)|^2 / (2 lambda)
 
+A ridge that is not the same for all parameters, ``lambda/2 |root w|^2``, is one in the coordinates ``root w``.
+
 The bound holds for any strongly convex P, so a small gradient is a certificate, and ends the search. At a kink, which
 only a P that is not quite smooth has, the gradient stays large and the steps get short: a step that gains next to
 nothing ends the search too, and the gap that is left is a warning.
@@ -42,6 +44,8 @@ def minimise(
     ridge: float,
     start: Floats,
     *,
+    weight: float = 1.0,
+    root: Floats | float = 1.0,
     tol: float = 1e-3,
     max_iter: int = 500,
     callback: Callable[[Round], None] | None = None,
@@ -49,12 +53,18 @@ def minimise(
 ) -> Fit:
     """Minimise P, with ``ridge`` for lambda, until the relative certified gap is at most ``tol``.
 
+    ``weight`` and ``root``: P is ``lambda/2 |root w|^2 + weight L(w)``, with one root per parameter or for all.
     ``easier``: what a warning of a larger gap advises, in the caller's parameters.
     """
     seen: list[tuple[Floats, float, Floats]] = []
     history: list[Round] = []
     told: list[Floats] = []
-    oracle = logged(objective.value_and_grad)
+
+    def weighted(u: Floats) -> tuple[float, Floats]:
+        value, gradient = objective.value_and_grad(u / root)
+        return weight * value, weight * gradient / root
+
+    oracle = logged(weighted)
 
     def penalised(w: Floats) -> tuple[float, Floats]:
         if not seen or not np.array_equal(seen[0][0], w):
@@ -78,7 +88,7 @@ def minimise(
         last = history[-1].objective
         return len(history) > 1 and 0.0 <= history[-2].objective - last <= _STALLED * tol * abs(last)
 
-    w = start
+    w = root * start
     with one_blas_thread():
         if not certified(w):
             found = minimize(
@@ -94,4 +104,4 @@ def minimise(
                 certified(w)  # where the search gave up may be another point than where it last was told of
     last = history[-1]
     warn_unless_converged(last.gap <= tol, last.gap, tol, last.round, easier)
-    return Fit(w, last.objective, last.lower_bound, last.gap <= tol, tuple(history))
+    return Fit(w / root, last.objective, last.lower_bound, last.gap <= tol, tuple(history))

@@ -22,6 +22,7 @@ from scipy.sparse import csr_array, issparse
 from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.core.checks import Features
 from slatewise.core.executor import Executor, one_blas_thread
+from slatewise.core.groups import blocks
 from slatewise.cstar.label_scores import column_spread
 
 ROUGH, FINE = 1e-5, 1e-6
@@ -217,8 +218,7 @@ def fit_logistic(
 
 def blocks_of_labels(n_labels: int) -> list[slice]:
     """Cut labels into blocks, each of which is one search."""
-    firsts = range(0, n_labels, _LABELS_PER_BLOCK)
-    return [slice(first, min(first + _LABELS_PER_BLOCK, n_labels)) for first in firsts]
+    return blocks(n_labels, _LABELS_PER_BLOCK)
 
 
 def scales(rows: LogisticRows, labels: Labels, C: float) -> tuple[Floats, Floats]:

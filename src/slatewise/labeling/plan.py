@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 from slatewise.core import rules
 from slatewise.core.rules import Rule, shown
-from slatewise.labeling.policies import (
+from slatewise.labeling.questions.policies import (
     MarginRule,
     MostInformation,
     MostProbable,

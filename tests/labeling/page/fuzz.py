@@ -24,7 +24,7 @@ from tests.labeling.page.asking import ORIGIN, Asking, make_files
 from tests.labeling.scenes import NAMES, X, ranker
 
 from slatewise.labeling import Item, ItemData, Plan, Project, keep_model
-from slatewise.labeling.entrance import new_token
+from slatewise.labeling.page.access_tokens import new_token
 from slatewise.labeling.retraining import Trainer
 from slatewise.web.site import Site
 

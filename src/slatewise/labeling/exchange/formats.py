@@ -10,14 +10,16 @@ from typing import Any, NamedTuple, TypeAlias
 from slatewise.core.rules import shown
 from slatewise.labeling.exchange.json_lines import read_json_lines, write_json_lines
 from slatewise.labeling.exchange.label_studio import read_label_studio, write_label_studio
-from slatewise.labeling.exchange.matrices import (
+from slatewise.labeling.exchange.statements import Names, Statement, record
+from slatewise.labeling.exchange.tables import (
     lost_in_svmlight,
     read_answers_npz,
+    read_table,
     write_answers_npz,
     write_answers_svmlight,
+    write_long,
+    write_wide,
 )
-from slatewise.labeling.exchange.statements import Names, Statement, record
-from slatewise.labeling.exchange.tables import read_table, write_long, write_wide
 from slatewise.labeling.store.project import Project
 
 Reader: TypeAlias = "Callable[[Any, Names, str], list[Statement]]"

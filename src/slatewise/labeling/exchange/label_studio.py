@@ -29,10 +29,8 @@ from slatewise.core.errors import DataError, DataWarning
 from slatewise.core.files import atomic_file
 from slatewise.core.rules import shown
 from slatewise.data._source import PathOrFile, open_source
-from slatewise.labeling.exchange.fields import as_fields, time_of
-from slatewise.labeling.exchange.json_lines import read_object
-from slatewise.labeling.exchange.json_text import as_list, as_object, as_objects, as_texts, parsed
-from slatewise.labeling.exchange.statements import Names, Statement, statements
+from slatewise.labeling.exchange.json_lines import as_list, as_object, as_objects, as_texts, parsed, read_object
+from slatewise.labeling.exchange.statements import Names, Statement, as_fields, statements, time_of
 from slatewise.labeling.store.acts import check_name
 from slatewise.labeling.store.project import Project
 from slatewise.labeling.store.records import Item

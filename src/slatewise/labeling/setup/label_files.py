@@ -9,7 +9,7 @@ from pathlib import Path
 
 from slatewise.core.errors import DataError
 from slatewise.data._source import open_source
-from slatewise.labeling.exchange.json_text import as_object, as_texts, parsed
+from slatewise.labeling.exchange.json_lines import as_object, as_texts, parsed
 from slatewise.labeling.store.acts import check_name
 
 _COLUMNS = ("label", "name", "labels", "names")

@@ -13,7 +13,7 @@ from slatewise.labeling.store.database import counted
 from slatewise.labeling.store.records import MOST_MILLISECONDS, Act, ActKind, Given, How
 from slatewise.web.tokens import ROLES
 
-_HOWS, _KINDS = get_args(How), get_args(ActKind)
+_HOWS, _ACT_KINDS = get_args(How), get_args(ActKind)
 
 
 def whole(name: str, value: Any) -> int:
@@ -49,7 +49,7 @@ class Numbers:
     def insert(self, act: Act, now: int) -> int:
         """Add an act; return its number."""
         row = (
-            _word("kind", act.kind, _KINDS),
+            _word("kind", act.kind, _ACT_KINDS),
             self.check("item", act.item),
             self.check("annotator", act.annotator),
             _milliseconds("time", now if act.time is None else act.time),
