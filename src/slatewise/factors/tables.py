@@ -15,17 +15,13 @@ Ruppert). An engine counts every step it has taken for the mean.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints, Singles
 from slatewise.core.executor import Executor
-
-if TYPE_CHECKING:
-    pass
-
 
 LINE = 16
 """Numbers in a cache line."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from slatewise.core.arrays import Ints
 from slatewise.core.executor import Executor
 from slatewise.core.groups import spans
-from slatewise.factors.base_levels import Levels
+from slatewise.factors.offsets import Levels
 from slatewise.factors.pairs import Validation
 from slatewise.recommend.histories import NumberedSessions, SessionQueries
 from slatewise.sessions.estimator import SessionModel, scorer_of

@@ -19,13 +19,12 @@ from slatewise.core.rankings import Rankings
 from slatewise.core.rules import CALLBACKS, Rule
 from slatewise.core.seeds import RandomState
 from slatewise.data.records import Prefixes, Sessions
-from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, asked_of
-from slatewise.factors.base_levels import N_KNOTS, Levels, likely_steps
+from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, AskedBags, asked_of, bag_queries
 from slatewise.factors.engines.gpu import check_device
 from slatewise.factors.growth import Former, Places, check_components, first_epoch, grown, one_more_epoch
 from slatewise.factors.learner import Learned, Problem, check_engine, check_finite, learn
+from slatewise.factors.offsets import N_KNOTS, Levels, likely_steps
 from slatewise.factors.pairs import hold_out_owners
-from slatewise.factors.queries import AskedBags, bag_queries
 from slatewise.factors.ranking import (
     LatentModel,
     QueryBatch,
