@@ -10,7 +10,7 @@ from scipy.sparse import coo_array, csr_array
 import slatewise
 from slatewise import datasets
 from slatewise.core.errors import ModelFileError
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.data import Sessions
 from slatewise.factors import Blocked
 from slatewise.factors.bags import AGE_WEIGHTS

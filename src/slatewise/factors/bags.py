@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints, Singles
-from slatewise.core.executor import Executor
-from slatewise.core.groups import spans
+from slatewise.core.groups import concatenate_ranges
+from slatewise.core.running.executor import Executor
 from slatewise.data.records import Sessions
 from slatewise.factors.offsets import Adder, Both, ItemOffsets, LevelOffsets, Levels, ScoreOffsets
 from slatewise.factors.queries import Queries, SparseQueries
@@ -81,7 +81,7 @@ def asked_of(items: Ints, starts: Ints, ends: Ints, window: int | None) -> Bags:
     if window is not None:
         return Bags(items, np.maximum(starts, ends - window), ends)
     rows, sizes = np.arange(len(starts)), ends - starts
-    owners, distinct = _distinct(np.repeat(rows, sizes), items[spans(starts, sizes)[0]])
+    owners, distinct = _distinct(np.repeat(rows, sizes), items[concatenate_ranges(starts, sizes)[0]])
     offsets = np.searchsorted(owners, np.arange(len(starts) + 1))
     return Bags(distinct, offsets[:-1], offsets[1:])
 
@@ -159,7 +159,7 @@ class Repeats:
         """Return all items that get something with these queries."""
         bags, repeats, n_rows = self.bags.some(queries), self._weights, len(self.table.values)
         sizes = bags.ends - bags.starts
-        rows, places = np.repeat(np.arange(len(queries)), sizes), spans(bags.starts, sizes)[0]
+        rows, places = np.repeat(np.arange(len(queries)), sizes), concatenate_ranges(bags.starts, sizes)[0]
         keys, own = np.unique(rows * n_rows + bags.items[places], return_inverse=True)
         by_age = repeats[np.minimum(bags.ends[rows] - 1 - places, len(repeats) - 1)]
         rows, items = np.divmod(keys, n_rows)

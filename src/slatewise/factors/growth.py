@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.learner import Learned, Problem, engine_of, stages_of
 from slatewise.factors.pair_terms import PairTerm
 from slatewise.factors.scoring import Factors

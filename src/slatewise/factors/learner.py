@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from slatewise.core import rules
 from slatewise.core.arrays import Bools, Floats, Ints, Singles
-from slatewise.core.executor import Executor, refuse_on_cluster
+from slatewise.core.running.executor import Executor, refuse_on_cluster
 from slatewise.factors.engines import ENGINES
 from slatewise.factors.engines.protocol import EngineTask, WarpEngine
 from slatewise.factors.pair_terms import OwnItems

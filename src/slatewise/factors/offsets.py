@@ -29,7 +29,7 @@ import numpy as np
 from scipy.optimize import fmin_l_bfgs_b
 
 from slatewise.core.arrays import Floats, Ints, Shorts, Singles
-from slatewise.core.groups import spans
+from slatewise.core.groups import concatenate_ranges
 from slatewise.factors.tables import Entries
 
 Adder: TypeAlias = "Callable[[Singles, int], object]"
@@ -181,7 +181,7 @@ class LevelOffsets:
         from slatewise.factors.kernels.base_levels import amounts_at
 
         starts, ends, items, levels = self.levels
-        places, inside = spans(starts[queries], ends[queries] - starts[queries])
+        places, inside = concatenate_ranges(starts[queries], ends[queries] - starts[queries])
         amounts = np.empty(len(places), dtype=np.float32)
         amounts_at(levels[places], self._knots(), amounts)
         return ItemOffsets(inside, items[places].astype(np.int64), amounts)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import Executor
 from slatewise.core.ids import Ids
+from slatewise.core.running.executor import Executor
 from slatewise.factors.offsets import ScoreOffsets
 from slatewise.factors.queries import Backward, Queries
 from slatewise.factors.tables import Entries, Segment, Table

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.arrays import Bools, Ints, Singles
-from slatewise.core.checks import feature_rows
+from slatewise.core.checks import feature_rows, sparse_rows
 from slatewise.core.ids import Ids, check_ids
-from slatewise.core.sparse import sparse_rows
 from slatewise.estimators.sklearn import check_weights
 
 if TYPE_CHECKING:

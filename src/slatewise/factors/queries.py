@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.offsets import ScoreOffsets
 from slatewise.factors.tables import Entries, Table, aligned_zeros, step_rows
 

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Bools, Floats, Ints, Singles
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, start_weights
 from slatewise.factors.engines.protocol import WarpEngine
 from slatewise.factors.pair_terms import ListedQueries, OwnItems, PairTerm, Semidefinite, places_of

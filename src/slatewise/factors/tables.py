@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints, Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 
 LINE = 16
 """Numbers in a cache line."""

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.arrays import Ints, Singles
+from slatewise.core.checks import sparse_rows
 from slatewise.core.ids import Ids, check_ids
-from slatewise.core.sparse import sparse_rows
 from slatewise.factors.pairs import IdPairs, as_singles, id_pairs
 from slatewise.factors.scoring import BaseScores, pieces
 from slatewise.recommend.ids import Unknown

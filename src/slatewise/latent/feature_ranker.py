@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
 from slatewise.core.arrays import Ints
-from slatewise.core.checks import feature_rows
+from slatewise.core.checks import feature_rows, sparse_rows
 from slatewise.core.declarations import resolved
-from slatewise.core.executor import Executor
 from slatewise.core.ids import Ids, check_ids
-from slatewise.core.sparse import sparse_rows
+from slatewise.core.running.executor import Executor
 from slatewise.estimators.sklearn import BaseEstimator, check_rows, check_weights
 from slatewise.factors.growth import Places, check_components, first_epoch, one_more_epoch
 from slatewise.factors.learner import Problem

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 from slatewise.core import rules
 from slatewise.core.arrays import Ints, Singles
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
-from slatewise.core.executor import Executor
 from slatewise.core.ids import Ids, check_ids, one_or_more
+from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.core.rankings import Rankings
-from slatewise.core.results import ConvergenceWarning
 from slatewise.core.rules import CALLBACKS
+from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
 from slatewise.factors import settings as factors
 from slatewise.factors.growth import Former, Places, check_components, first_epoch, one_more_epoch

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from slatewise.core import rules
 from slatewise.core.arrays import Singles
 from slatewise.core.declarations import JOBS_TEXT, Settings, expanded, learned, param, resolved, seed_text, settings
-from slatewise.core.executor import Executor
 from slatewise.core.rankings import Rankings
 from slatewise.core.rules import CALLBACKS, Rule
+from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, AskedBags, asked_of, bag_queries
@@ -179,7 +179,7 @@ class SessionRanker(Recommender[SessionPredictor]):
     weights_: list[float] = learned(
         rules.vector("numbers >= 0", 0.0, rules.MOST_WEIGHT), "The weight of each part, relative to the first."
     )
-    base_: SessionModel = learned(rules.ELSEWHERE, "The fitted base; absent without one.", saved=False)
+    base_: SessionModel = learned(rules.ANY, "The fitted base; absent without one.", saved=False)
     query_factors_: Singles = learned(
         rules.learned_array(2, np.float32),
         """U, a row per item and then one per query feature; absent without factors. Columns of zeros fill up to cache

@@ -21,7 +21,8 @@ import numpy as np
 
 from slatewise import LatentRanker, SessionRanker, datasets
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import Executor, one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import Executor
 from slatewise.data.records import Sessions
 from slatewise.datasets.records import SessionSet
 from slatewise.factors.bags import BagQueries, learned_from, start_weights

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.devices import with_less_memory, working_on
+from slatewise.core.running.devices import with_less_memory, working_on
 from slatewise.factors.engines.protocol import EpochStats
 from slatewise.factors.gpu.step import Plan, Step
 from slatewise.factors.gpu.tables import Sent, device_width

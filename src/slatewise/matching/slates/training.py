@@ -15,14 +15,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from slatewise.core.active_cuts import ActiveCuts
 from slatewise.core.arrays import Floats
-from slatewise.core.block_sums import BlockObjective
-from slatewise.core.bundle import Cuts, with_ridge
-from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
-from slatewise.core.features import spread
-from slatewise.core.lbfgs import minimise
-from slatewise.core.results import ConvergenceWarning, Fit, Round
+from slatewise.core.groups import mean_within_list_variance
+from slatewise.core.numerics.bundle import ActiveCuts, Cuts, with_ridge
+from slatewise.core.numerics.lbfgs import minimise
+from slatewise.core.numerics.result import ConvergenceWarning, Fit, Round
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.block_sums import BlockObjective
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.matching.slates.hinge import slate_hinge, whole_hinge
 from slatewise.matching.slates.likelihood import find_ties, slate_likelihood, whole_likelihood
 from slatewise.matching.slates.slates import Draw, RatedLists, make_slates
@@ -144,7 +144,7 @@ def choose_l2(make_problem: MakeProblem, lists: RatedLists, random_state: int, t
     """Return the strength with the smallest mean loss over folds of the lists; the larger one among equals."""
     if len(lists) < 2:
         raise ValueError(f"l2: expected a number where there is one list to learn from, found 'auto' and {len(lists)}")
-    unit = spread(lists.X, lists.offsets) or 1.0
+    unit = mean_within_list_variance(lists.X, lists.offsets) or 1.0
     strengths = [strength * unit for strength in STRENGTHS]
     part = np.random.default_rng(random_state).permutation(len(lists)) % FOLDS
     losses = np.zeros(len(strengths))
