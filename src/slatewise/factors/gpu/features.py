@@ -26,7 +26,7 @@ class _OfFeatures:
     table: DeviceTable
     bias: int
 
-    def offsets(self, queries: Tensor) -> DeviceOffsets | None:
+    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Hold nothing."""
         return None
 
@@ -115,9 +115,9 @@ class DeviceContext:
         out[:, self.bias] = 1.0
         return out
 
-    def offsets(self, queries: Tensor) -> DeviceOffsets | None:
+    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Return what the bags hold."""
-        return self.bags.offsets(queries)
+        return self.bags.score_offsets(queries)
 
     def backward(self, queries: Tensor, gradient: Tensor) -> DeviceBackward | None:
         """Depend on no row of the items' table."""

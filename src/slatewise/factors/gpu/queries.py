@@ -52,7 +52,7 @@ class DeviceQueries(Protocol):
         """Return a fresh row per query."""
         ...
 
-    def offsets(self, queries: Tensor) -> DeviceOffsets | None:
+    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Return the items that get something beside products."""
         ...
 
@@ -113,7 +113,7 @@ class DeviceIds:
         """Return the rows themselves."""
         return self.table.values[queries]
 
-    def offsets(self, queries: Tensor) -> DeviceOffsets | None:
+    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Hold nothing."""
         return None
 
@@ -172,7 +172,7 @@ class DeviceBags:
         out[:, self.bias] = 1.0
         return out
 
-    def offsets(self, queries: Tensor) -> DeviceOffsets | None:
+    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Return the items of the bags, then those that a base has levels for, each with all that it gets."""
         size = max(1, NUMBERS_AT_ONCE // (4 * self.longest * (self.longest + self.n_levels)))
         parts = [self._held(queries[first : first + size]) for first in range(0, len(queries), size)]
@@ -282,9 +282,9 @@ class DeviceListed:
             out[:, moved.start : moved.stop] = weighted_rows(self.items.values, places, weights, columns)
         return out
 
-    def offsets(self, queries: Tensor) -> DeviceOffsets | None:
+    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Return what the inner queries hold."""
-        return self.inner.offsets(queries)
+        return self.inner.score_offsets(queries)
 
     def backward(self, queries: Tensor, gradient: Tensor) -> DeviceBackward | None:
         """p_q is linear in the rows of its list: each gets w_j times the gradient of p_q."""

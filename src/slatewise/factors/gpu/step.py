@@ -107,7 +107,7 @@ class Step:
         kept = self._kept_shares(queries) if self.dropout else None
         if kept is not None:
             vectors[:, : self.n_dropped] *= kept
-        u, held = vectors.half(), self.queries.offsets(queries)
+        u, held = vectors.half(), self.queries.score_offsets(queries)
         found = self._compare(u, positives, weights, held)
         counts = found.sums[:, -1].round().long().clamp(0, len(self.rank_weight) - 1)
         amounts = weights * self.rank_weight[counts]
