@@ -6,9 +6,9 @@ import pytest
 from slatewise import SessionCooccurrence, SessionNeighbors, datasets
 from slatewise.core.running.executor import Executor
 from slatewise.data import Sessions
-from slatewise.factors import base_levels
-from slatewise.factors.base_levels import N_KNOTS, START, Levels, likely_steps
+from slatewise.factors import offsets as base_levels
 from slatewise.factors.kernels.base_levels import places_among, surprise
+from slatewise.factors.offsets import N_KNOTS, START, Levels, likely_steps
 from slatewise.factors.pairs import hold_out_owners
 from slatewise.recommend.histories import SessionQueries
 from slatewise.sessions.blend import SessionBlend

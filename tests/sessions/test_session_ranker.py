@@ -13,7 +13,7 @@ import slatewise
 from slatewise import SessionCooccurrence, SessionRanker, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.data import Sessions
-from slatewise.factors.base_levels import N_KNOTS
+from slatewise.factors.offsets import N_KNOTS
 from slatewise.factors.pairs import hold_out_owners
 from slatewise.factors.stages import Mixed, best_mixture
 from slatewise.persistence.file import read_model, write_model

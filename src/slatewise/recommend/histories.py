@@ -28,7 +28,7 @@ from slatewise.core.checks import sparse_rows
 from slatewise.core.groups import concatenate_ranges
 from slatewise.core.ids import Ids, check_ids
 from slatewise.data.records import Prefixes, Sessions
-from slatewise.data.session_forms import flat_lists, is_frame
+from slatewise.data.sessions import flat_lists, is_frame
 from slatewise.recommend.ids import Unknown, number_ids
 
 NEARLY_ALL = 0.95

@@ -4,8 +4,8 @@
     h(q, d) = sum over parts p of  g'_p(level_p(q, d))  +  r_age    of one that the session had ``age`` items ago
     P(d comes next) = exp h / (sum over candidates of exp h  +  number of all other items)
 
-A level is a part's score of one of its best items, from 0 to 1, relative to the best of them (``base_levels.py``); an
-item without one adds nothing. Lines go through equally spaced knots and never fall, so each keeps the order of its
+A level is a part's score of one of its best items, from 0 to 1, relative to the best of them (``factors/offsets.py``);
+an item without one adds nothing. Lines go through equally spaced knots and never fall, so each keeps the order of its
 part; r is of any sign. Items of the session have lines of their own, because each part ranks a session's own items
 first: there a high level means less. All are learned together, by L-BFGS, from sessions that the parts have not seen,
 so that the true next items are as likely as possible. A prior keeps them where there is little to learn from.

@@ -19,13 +19,11 @@ from slatewise.core.ids import Ids
 from slatewise.core.running.executor import Executor
 from slatewise.data.records import Sessions
 from slatewise.estimators.sklearn import check_weights
-from slatewise.factors.bags import Bags, learned_from
-from slatewise.factors.base_levels import N_KNOTS, Levels, likely_steps
+from slatewise.factors.bags import AskedBags, Bags, bag_queries, learned_from
 from slatewise.factors.learner import Problem
-from slatewise.factors.pairs import Pairs, Validation, check_enough, hold_out_owners
-from slatewise.factors.queries import AskedBags, bag_queries
+from slatewise.factors.offsets import N_KNOTS, Levels, likely_steps
+from slatewise.factors.pairs import Pairs, Validation, check_enough, hold_out_owners, single_rows
 from slatewise.factors.settings import TrainingSettings
-from slatewise.factors.tables import single_rows
 from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions, warn_of_sorted
 from slatewise.recommend.ids import joined_ids
 from slatewise.sessions.estimator import SessionModel, scorer_of

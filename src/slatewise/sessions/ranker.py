@@ -20,12 +20,11 @@ from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.estimators.sklearn import available_if
-from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, asked_of
-from slatewise.factors.base_levels import N_KNOTS
+from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, AskedBags, asked_of, bag_queries
 from slatewise.factors.engines.gpu import check_device
 from slatewise.factors.growth import Former, Places, check_components, first_epoch, grown, one_more_epoch
 from slatewise.factors.learner import Learned, check_engine, check_finite, learn
-from slatewise.factors.queries import AskedBags, bag_queries
+from slatewise.factors.offsets import N_KNOTS
 from slatewise.factors.ranking import (
     LatentModel,
     QueryBatch,

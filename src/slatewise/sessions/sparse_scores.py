@@ -1,7 +1,7 @@
 """Scorers of few items per query: rankings, scores of given items, ranks of targets, and normalized scores.
 
 Items without a score follow by popularity. A *level* is a score on a scale from 0 to 1, which scorers of different
-units share: ``factors/base_levels.py``.
+units share: ``factors/offsets.py``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.running.executor import Executor
-from slatewise.factors.base_levels import Levels
+from slatewise.factors.offsets import Levels
 from slatewise.recommend.filters import ItemFilter
 from slatewise.recommend.histories import SessionQueries
 
