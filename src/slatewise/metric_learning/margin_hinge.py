@@ -79,7 +79,7 @@ class MarginHinge:
         return self.cut(w * (_FAR / far) if far > 0.0 else w)[0]
 
     @property
-    def mean_within_list_variance(self) -> float:
+    def spread(self) -> float:
         """Mean squared distance of a row from the centre of its list, all the hinge sees of the features; 1 if 0."""
         return mean_within_list_variance(self.X, self.offsets) or 1.0
 
