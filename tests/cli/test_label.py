@@ -186,7 +186,7 @@ def test_texts_and_sounds_of_a_folder(tmp_path, photos, done):
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("l.csv", "label,colour\nsea,blue\nsky,blue\n"),
+        ("l.csv", "label,color\nsea,blue\nsky,blue\n"),
         ("l.csv", "sea\nsky\n"),
         ("l.json", '["sea", "sky"]'),
         ("l.json", '{"labels": ["sea", "sky"]}'),
@@ -459,7 +459,7 @@ def test_the_demo_is_made_where_no_folder_is_and_without_tls_is_told(tmp_path, d
 
 
 def test_the_demo_has_a_model_and_pictures(tmp_path):
-    file = make_demo_folder(tmp_path / "demo", n_scenes=40, n_labelled=30)
+    file = make_demo_folder(tmp_path / "demo", n_scenes=40, n_labeled=30)
     with Project.open(file) as project:
         assert len(project.items) == 40
         assert project.labels.names() == list(LABELS)
@@ -476,6 +476,6 @@ def test_scenes_are_the_same_for_a_seed_and_labels_come_together():
     one, other = draw_scenes(6, random_state=1), draw_scenes(6, random_state=1)
     assert [scene.png for scene in one] == [scene.png for scene in other]
     for scene in draw_scenes(12):
-        assert scene.colours.shape == (288,)
+        assert scene.colors.shape == (288,)
         assert scene.there <= set(LABELS)
         assert not scene.there & {"boat", "fish"} or "sea" in scene.there

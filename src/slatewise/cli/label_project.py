@@ -103,7 +103,7 @@ def status(
 ) -> None:
     """Say how far a project is.
 
-    Items, people, labels, how much people agree, and what the models are worth on items labelled without them.
+    Items, people, labels, how much people agree, and what the models are worth on items labeled without them.
 
     Example: slatewise label status beach
     """

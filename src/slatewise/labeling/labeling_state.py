@@ -303,6 +303,6 @@ def _not_calibrated(rule: StoppingRule, n_items: int, plan: Plan) -> str:
     if rule.n_rows:
         return f"Early stopping is off: too few of {rule.n_rows} calibration items could stop early."
     return (
-        f"When to stop is not calibrated: this takes {least_items(plan.confidence)} items with an answer for every label, "
-        f"labeled without the model, and there are {n_items}."
+        f"When to stop is not calibrated: this takes {least_items(plan.confidence)} items with an answer for every "
+        f"label, labeled without the model, and there are {n_items}."
     )

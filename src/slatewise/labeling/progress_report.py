@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slatewise.core.arrays import Bools, Ints
+from slatewise.core.arrays import Ints
 from slatewise.labeling.calibration_set import CalibrationSet
 from slatewise.labeling.item_data import ItemData
 from slatewise.labeling.plan import Plan
@@ -79,7 +79,10 @@ class ProgressReport:
         ends = np.bincount(np.array([mark.item for mark in done], dtype=np.int64), minlength=len(items))
         finished = ends >= plan.overlap
         has_scores = ItemData.kind_attached(project) == "log-odds"
-        questions = _questions(votes, _with_model(done, in_calibration_set, has_scores), len(items))
+        with_model = [  # a version of the project's, or given scores, which have no number
+            mark for mark in done if not in_calibration_set[mark.item] and (mark.model is not None or has_scores)
+        ]
+        questions = _questions(votes, with_model, len(items))
         people = _people(project, votes, marks)
         paces = [person.items_per_hour for person in people if person.items_per_hour > 0]
         n_left = int(np.maximum(plan.overlap - ends, 0).sum())
@@ -103,11 +106,6 @@ class ProgressReport:
         return f"{self.finished} of {self.items} items{saved}"
 
 
-def _with_model(done: list[Mark], in_calibration_set: Bools, has_scores: bool) -> list[Mark]:
-    """Return the marks made with a model: a version of the project's, or, without number, given scores."""
-    return [mark for mark in done if not in_calibration_set[mark.item] and (mark.model is not None or has_scores)]
-
-
 def _questions(votes: Votes, done: list[Mark], n_items: int) -> Ints:
     """Return the number of questions before each mark."""
     is_question = votes.are("question")
@@ -129,7 +127,8 @@ def _people(project: Project, votes: Votes, marks: list[Mark]) -> tuple[PersonCo
         kinds = [mark.kind for mark in marks if mark.annotator == person.number]
         took = votes.milliseconds[own & (votes.milliseconds >= 0)]
         times = [*votes.time[own].tolist(), *(mark.time for mark in marks if mark.annotator == person.number)]
-        hours = _worked(np.array(times, dtype=np.int64)) / _HOUR
+        gaps = np.diff(np.sort(np.array(times, dtype=np.int64)))
+        hours = int(gaps[gaps <= PAUSE].sum()) / _HOUR
         found.append(
             PersonCount(
                 person.number,
@@ -143,9 +142,3 @@ def _people(project: Project, votes: Votes, marks: list[Mark]) -> tuple[PersonCo
             )
         )
     return tuple(found)
-
-
-def _worked(times: Ints) -> int:
-    """Return milliseconds between acts without pauses."""
-    gaps = np.diff(np.sort(times))
-    return int(gaps[gaps <= PAUSE].sum())

@@ -184,7 +184,9 @@ class Trainer:
         """Begin to train if that is due: after the number of acts in the plan of the project."""
         with self._lock:
             every = Plan.of(self._project).retrain_every
-            if every and self.status.state != "training" and self._acts_since() >= every:
+            seen = max((version.last_act for version in self._project.models.all()), default=0)
+            n_new = self._project.last_act() - max(seen, self._tried)
+            if every and self.status.state != "training" and n_new >= every:
                 self.start()
             return self._status
 
@@ -203,10 +205,6 @@ class Trainer:
                 self._process.terminate()
                 self._process.wait()
             self._collect()
-
-    def _acts_since(self) -> int:
-        seen = max((version.last_act for version in self._project.models.all()), default=0)
-        return self._project.last_act() - max(seen, self._tried)
 
     def _collect(self) -> None:
         """Note how the process ended, if it did."""

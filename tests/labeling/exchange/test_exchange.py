@@ -256,11 +256,11 @@ def test_svmlight_says_what_it_cannot_keep(project, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def labelled(tmp_path_factory):
+def labeled(tmp_path_factory):
     """A project of which nearly all labels of 40 rows are known, and its features."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
-    folder = tmp_path_factory.mktemp("labelled")
+    folder = tmp_path_factory.mktemp("labeled")
     items = [Item(f"row {number}", "text", "x") for number in range(40)]
     project = Project.create(folder / "rows.db", ["one", "two", "three"], items)
     ann = project.people.number("Ann")
@@ -275,8 +275,8 @@ def labelled(tmp_path_factory):
 
 @pytest.mark.filterwarnings("ignore:y. .* labels are not known")
 @pytest.mark.parametrize("ending", ["npz", "svm"])
-def test_slatewise_fit_reads_what_goes_out(labelled, ending, tmp_path, capsys):
-    project, X, _ = labelled
+def test_slatewise_fit_reads_what_goes_out(labeled, ending, tmp_path, capsys):
+    project, X, _ = labeled
     with pytest.warns(DataWarning) if ending == "svm" else nullcontext():
         export_answers(project, tmp_path / f"rows.{ending}", X=X)
     arguments = ["fit", "cstar", str(tmp_path / f"rows.{ending}"), "--out", str(tmp_path / "model.safetensors")]
@@ -284,8 +284,8 @@ def test_slatewise_fit_reads_what_goes_out(labelled, ending, tmp_path, capsys):
     assert Path(tmp_path / "model.safetensors").exists()
 
 
-def test_rows_that_are_partly_known_are_not_taken_for_known(labelled, tmp_path, capsys):
-    project, X, _ = labelled
+def test_rows_that_are_partly_known_are_not_taken_for_known(labeled, tmp_path, capsys):
+    project, X, _ = labeled
     export_answers(project, tmp_path / "rows.npz", X=X)
     assert (
         _run(["fit", "latent-features", str(tmp_path / "rows.npz"), "--out", str(tmp_path / "model.safetensors")]) == 2

@@ -15,7 +15,7 @@ from slatewise.labeling.setup.demo import make_demo_folder
 
 
 def disagree(path):
-    """Let somebody go through some scenes that are labelled, and see four things otherwise."""
+    """Let somebody go through some scenes that are labeled, and see four things otherwise."""
     with Project.open(path) as project:
         bob, known = project.people.number("Bob"), project.known().values
         for item in [item for item, row in enumerate(known) if (row >= 0).all()][:6]:

@@ -97,7 +97,7 @@ def is_near_tie(ranker, X, Y, row, labels, expected):
 
 
 def of_data(name, seed=0):
-    """Return a fitted ranker, and the rows that are to be labelled."""
+    """Return a fitted ranker, and the rows that are to be labeled."""
     from slatewise_papers.cstar_data import load_problem
 
     problem = load_problem(name)

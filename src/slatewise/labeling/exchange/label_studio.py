@@ -228,17 +228,15 @@ def _read_annotation(
     length = None if seconds is None else round(seconds * 1000)
     if annotation.get("was_cancelled"):
         return [(_LAST, Statement("skip", item, name, time, length))], others
+    # All labels were in view: a tick confirms, a label without one is closed by being done.
     answers = [
-        Statement("answer", item, name, time, length, None, label, int(label in ticked), _how(label in ticked))
-        for label in sorted(set(names.labels.values()))
+        Statement(
+            "answer", item, name, time, length, None, label, int(is_ticked), "confirmed" if is_ticked else "closed"
+        )
+        for label, is_ticked in ((label, label in ticked) for label in sorted(set(names.labels.values())))
     ]
     answers.append(Statement("done", item, name, time, length))
     return [(_LAST, one) for one in answers], others
-
-
-def _how(ticked: bool) -> Any:
-    """All labels were in view: a tick confirms, what has none is closed by being done."""
-    return "confirmed" if ticked else "closed"
 
 
 class _Task:

@@ -142,7 +142,7 @@ class _Long:
         return [statement(given, item, table.names.labels, table.annotator, fault)]
 
 
-def labelled_rows(project: Project, X: Any) -> MultiLabel:
+def labeled_rows(project: Project, X: Any) -> MultiLabel:
     """Return the items with features X, one row per item, and what is known of their labels."""
     known = project.known()
     rows = feature_rows("X", X)
@@ -160,7 +160,7 @@ def labelled_rows(project: Project, X: Any) -> MultiLabel:
 
 def write_answers_npz(project: Project, path: str | PathLike[str], X: Any) -> None:
     """Write features, labels, and which labels are known."""
-    write_npz(path, labelled_rows(project, X))
+    write_npz(path, labeled_rows(project, X))
 
 
 def write_answers_svmlight(project: Project, path: str | PathLike[str], X: Any) -> None:
@@ -168,7 +168,7 @@ def write_answers_svmlight(project: Project, path: str | PathLike[str], X: Any) 
     lost = lost_in_svmlight(project)
     if lost:
         warnings.warn(lost, DataWarning, stacklevel=3)
-    write_multilabel_svmlight(path, labelled_rows(project, X))
+    write_multilabel_svmlight(path, labeled_rows(project, X))
 
 
 def lost_in_svmlight(project: Project) -> str:

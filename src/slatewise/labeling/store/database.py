@@ -65,7 +65,10 @@ class Database:
             if version < _newest():
                 self._migrate(version)
             with self.read() as connection:
-                _require_tables(path, connection)
+                strange = {name for _, name, _ in _tables(connection) ^ _tables_after(schema.STEPS)}
+                if strange:  # what keeps answers is in tables, views and triggers
+                    others = ", ".join(sorted(strange))
+                    raise ProjectError(f"{path}: expected the tables of a project, found others for {others}")
             if not readonly:
                 self._writer = _writing(path)
 
@@ -371,10 +374,3 @@ def _tables_after(steps: tuple[schema.Step, ...]) -> frozenset[tuple[str, ...]]:
         for statement in (statement for step in steps for statement in step):
             connection.execute(statement)
         return _tables(connection)
-
-
-def _require_tables(path: Path, connection: sqlite3.Connection) -> None:
-    """Raise ProjectError unless tables, views and triggers are those of the steps: what keeps answers is in them."""
-    strange = {name for _, name, _ in _tables(connection) ^ _tables_after(schema.STEPS)}
-    if strange:
-        raise ProjectError(f"{path}: expected the tables of a project, found others for {', '.join(sorted(strange))}")

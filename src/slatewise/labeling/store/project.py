@@ -54,7 +54,7 @@ class Project:
     Attributes
     ----------
     items, labels
-        What is labelled, and with what.
+        What is labeled, and with what.
     people, tokens
         Who answers, and who may enter.
     leases
@@ -96,7 +96,7 @@ class Project:
         labels
             Names, each once, not empty and without blanks around them.
         items
-            What is to be labelled; ids each once. More can be added later, of labels too.
+            What is to be labeled; ids each once. More can be added later, of labels too.
         """
         file = Path(path)
         project = cls(Database.create(file))

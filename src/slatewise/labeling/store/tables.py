@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, cast, get_args
 
 from slatewise.core.rules import short_repr
-from slatewise.labeling.store.acts import Numbers, check_name, check_role, new_number, whole
+from slatewise.labeling.store.acts import Numbers, check_name, check_word, new_number, whole
 from slatewise.labeling.store.database import Damaged, Database, checked_rows, counted, types_of
 from slatewise.labeling.store.leases import now
 from slatewise.labeling.store.records import (
@@ -31,7 +31,7 @@ from slatewise.labeling.store.records import (
     Person,
     Token,
 )
-from slatewise.web.tokens import Role
+from slatewise.web.tokens import ROLES, Role
 
 
 class People:
@@ -86,7 +86,7 @@ class Tokens:
         """Register the digest of a secret; return the token's number."""
         with self._database.write() as connection:
             annotator = Numbers(connection).check("annotator", annotator)
-            row = (digest, check_role(role), annotator, now())
+            row = (digest, check_word("role", role, ROLES), annotator, now())
             query = "INSERT INTO tokens (digest, role, annotator, created) VALUES (?, ?, ?, ?)"
             number = new_number(connection.execute(query, row))
             log(connection, "add token", annotator, {"token": number, "role": role})

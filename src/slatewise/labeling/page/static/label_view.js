@@ -97,7 +97,7 @@ export class LabelView {
         ),
       ]),
     );
-    this.group = element("div", { class: "answers", role: "group", "aria-labelledby": "question" }, ...this.answers.values());
+    this.group = element("div", { class: "answers", role: "group", "aria-labeledby": "question" }, ...this.answers.values());
     this.doneButton = this.#action("Done", "Enter", "↵", () => this.#done());
     const skip = this.#action("Skip", "S", "S", () => this.#skip());
     const undo = this.#action("Undo", "U", "U", () => this.#undo());
@@ -113,14 +113,14 @@ export class LabelView {
     this.answered = element("ul", { class: "chips", "aria-label": "Labels that are not there, or that you did not know" });
     const list = element(
       "section",
-      { class: "listing", "aria-labelledby": "listing" },
+      { class: "listing", "aria-labeledby": "listing" },
       element("h2", { id: "listing" }, "Labels"),
       this.search.root,
       this.list.root,
       this.listNote,
       this.answered,
     );
-    const ask = element("section", { class: "ask", "aria-labelledby": "question" }, this.question, this.reason, this.bar);
+    const ask = element("section", { class: "ask", "aria-labeledby": "question" }, this.question, this.reason, this.bar);
     this.panel = element("div", { class: "panel" }, ask, this.soFar, list);
   }
 
@@ -162,7 +162,7 @@ export class LabelView {
     this.sureBar.hidden = !known;
     if (known) this.sureBar.style.setProperty("--share", view.chance);
     this.sure.textContent = view.for_calibration
-      ? "Labelled without the model. It counts once every label is answered."
+      ? "Labeled without the model. It counts once every label is answered."
       : known
         ? `${view.calibrated ? "" : "The model is "}${percent(view.chance)} sure that nothing is missed`
         : "";

@@ -59,10 +59,10 @@ export class ReviewView {
     const later = button({ class: "action", "aria-keyshortcuts": "S", onclick: () => this.#later() }, element("span", {}, "Later"), element("kbd", { "aria-hidden": "true" }, "S"));
     const ask = element(
       "section",
-      { class: "ask", "aria-labelledby": "question" },
+      { class: "ask", "aria-labeledby": "question" },
       element("h1", { id: "question", tabIndex: -1 }, element("span", { class: "overline" }, "Does this apply?"), " ", element("span", { class: "question-name" }, name)),
       element("ul", { class: "sides" }, this.#side("yes", yes), this.#side("no", no)),
-      element("div", { class: "acts" }, element("div", { class: "answers", role: "group", "aria-labelledby": "question" }, answers), element("div", { class: "actions" }, later)),
+      element("div", { class: "acts" }, element("div", { class: "answers", role: "group", "aria-labeledby": "question" }, answers), element("div", { class: "actions" }, later)),
     );
     const left = element("p", { class: "muted" }, `${counted(review.total, "disagreement")} left. What you say settles it for everybody.`);
     this.root.replaceChildren(stage, element("div", { class: "panel" }, ask, left));
