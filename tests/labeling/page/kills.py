@@ -1,6 +1,6 @@
 """Kill the server of the page under people who answer, again and again, and look whether anything is lost or twice.
 
-In the suite 20 times; ``python -m tests.labeling.page.kills --kills 1000`` for more. Four people answer, are done,
+In the suite 10 times; ``python -m tests.labeling.page.kills --kills 1000`` for more. Four people answer, are done,
 skip and undo by HTTP. When the server dies, each sends what got no reply again, word for word, to the next server, as
 the page does. Then every act that was acknowledged must be there, once, and none that nobody sent.
 """
