@@ -4,53 +4,49 @@
 
 The oracle gives each list's loss and the coefficients a of its items' scores, so that a list's hinge is ``loss - a.s``;
 the cut is then ``(sum_q omega_q loss_q, -X'(omega a))``: one product with X per round, whatever the loss.
+
+Rows are arrays, or remain in their files: then blocks name rows, which are read where the blocks are held. Lists,
+blocks and sums are the same either way, to the bit.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
+from slatewise.core.block_sums import BlockObjective, BlockSum, ValueAndSlope, add_value_and_slope
 from slatewise.core.checks import BLOCK_BYTES, Features, bytes_before, cut_points, row_range
 from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
 from slatewise.core.features import spread, take_rows
+from slatewise.data.row_files import RowFormat, RowGroup
+from slatewise.data.row_source import AS_THEY_ARE, ListTable, Make, RowSource, StoredRows
+from slatewise.metric_learning.oracle import Oracle
 
 _FAR = 1e6
 
 
-class ListOracle(Protocol):
-    """Finds the most violated ranking of every list of a block."""
-
-    def most_violated_block(
-        self, scores: Floats, relevance: NDArray[Any], offsets: Ints, losses: Floats, weights: Floats
-    ) -> None:
-        """Fill the loss of each list and the coefficient of each item's score: hinge = loss - weights . scores."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class MarginHinge:
-    """Lists of rows with targets; all arrays are checked by the caller."""
+    """The hinge of lists of rows; all arrays are checked by the caller."""
 
     X: Features
     """(n, d) rows in list order, dense or CSR."""
     relevance: NDArray[Any]
     """(n,) as the oracle reads it."""
     offsets: Ints
-    oracle: ListOracle
+    oracle: Oracle
     executor: Executor = ONE_THREAD
     weight: Floats | None = None
     """(L,) how much each list counts, omega up to their sum; None: all alike."""
 
     @property
     def n_lists(self) -> int:
-        """How many lists there are."""
+        """The number of lists."""
         return len(self.offsets) - 1
 
     @cached_property
@@ -58,28 +54,31 @@ class MarginHinge:
         """How much each list counts."""
         return np.ones(self.n_lists) if self.weight is None else self.weight
 
-    @property
-    def n_features(self) -> int:
-        """Length of w."""
-        return int(self.X.shape[1])
-
-    def cut(self, w: Floats) -> tuple[float, Floats]:
-        """Return (offset, gradient) of the plane that touches R at w."""
-        return self._held.cut(w)
+    @cached_property
+    def risk(self) -> BlockObjective:
+        """R, which learners minimize."""
+        blocks: list[ListBlock] = []
+        for first, last in cut_points(bytes_before(self.X, int(self.offsets[-1]))[self.offsets], BLOCK_BYTES):
+            offsets = self.offsets[first : last + 1]
+            rows = slice(int(offsets[0]), int(offsets[-1]))
+            X, relevance = row_range(self.X, rows), self.relevance[rows]
+            blocks.append(ListBlock(X, relevance, offsets - offsets[0], self.weights[first:last]))
+        held, total = self.executor.hold(blocks, self.oracle), float(self.weights.sum())
+        return BlockObjective(held, _RISK, int(self.X.shape[1]), total)
 
     def ranking_loss(self, w: Floats) -> float:
-        """Return the mean loss of ranking by score; items that tie stand in the worst order.
+        """Return the mean loss of ranking by score; tied items are in the worst order.
 
         Scores far enough apart in their list outweigh any loss: the most violated ranking is then the ranking itself.
         """
         with one_blas_thread():
             scores: Floats = self.X @ w
         far = np.sqrt(spread(scores[:, None], self.offsets))
-        return self.cut(w * (_FAR / far) if far > 0.0 else w)[0]
+        return self.risk.cut(w * (_FAR / far) if far > 0.0 else w)[0]
 
     @property
     def spread(self) -> float:
-        """Mean squared distance of a row from the centre of its list, all the hinge sees of the features; 1 if 0."""
+        """Mean squared distance of a row from the center of its list, all the hinge sees of the features; 1 if 0."""
         return spread(self.X, self.offsets) or 1.0
 
     def part(self, kept: NDArray[np.bool_]) -> MarginHinge:
@@ -89,38 +88,6 @@ class MarginHinge:
         offsets = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64)
         X, relevance = take_rows(self.X, rows), self.relevance[rows]
         return replace(self, X=X, relevance=relevance, offsets=offsets, weight=self.weights[kept])
-
-    @cached_property
-    def _held(self) -> HeldHinge:
-        cuts = list_cuts(bytes_before(self.X, int(self.offsets[-1]))[self.offsets])
-        held = self.executor.hold([self._block(*cut) for cut in cuts], self.oracle)
-        return HeldHinge(held, self.n_features, float(self.weights.sum()))
-
-    def _block(self, first: int, last: int) -> ListBlock:
-        offsets = self.offsets[first : last + 1]
-        rows = slice(int(offsets[0]), int(offsets[-1]))
-        X, relevance = row_range(self.X, rows), self.relevance[rows]
-        return ListBlock(X, relevance, offsets - offsets[0], self.weights[first:last])
-
-
-def list_cuts(bytes_at: Ints) -> list[tuple[int, int]]:
-    """Cut lists into blocks by how many bytes of features stand before each, and after the last."""
-    return cut_points(bytes_at, BLOCK_BYTES)
-
-
-@dataclass(frozen=True, eq=False)
-class HeldHinge:
-    """The hinge of blocks of lists, wherever they are held."""
-
-    held: Held[ListOracle, ListBlock]
-    n_features: int
-    total: float
-    """Of the weights of all lists."""
-
-    def cut(self, w: Floats) -> tuple[float, Floats]:
-        """Return (offset, gradient) of the plane that touches R at w."""
-        offset, gradient = self.held.sum(_CUT, w)
-        return offset / self.total, gradient / self.total
 
 
 class ListBlock(NamedTuple):
@@ -132,19 +99,81 @@ class ListBlock(NamedTuple):
     weights: Floats
 
 
-class _Point(NamedTuple):
-    """Where the cut is taken, and by which oracle."""
+class _At(NamedTuple):
+    """The parameters at which the oracle makes a cut."""
 
-    oracle: ListOracle
+    oracle: Oracle
     w: Floats
 
 
-def _cut_of(point: _Point, lists: ListBlock) -> ValueAndSlope:
+def _cut_of(at: _At, lists: ListBlock) -> ValueAndSlope:
     X: Any = lists.X
     losses, slopes = np.empty(len(lists.weights)), np.empty(int(lists.offsets[-1]))
-    point.oracle.most_violated_block(X @ point.w, lists.relevance, lists.offsets, losses, slopes)
+    at.oracle.most_violated_block(X @ at.w, lists.relevance, lists.offsets, losses, slopes)
     omega = lists.weights
     return float((omega * losses).sum()), -((np.repeat(omega, np.diff(lists.offsets)) * slopes) @ X)
 
 
-_CUT: BlockSum[ListOracle, Floats, _Point, ListBlock, ValueAndSlope] = BlockSum(_Point, _cut_of, add_value_and_slope)
+_RISK: BlockSum[Oracle, Floats, _At, ListBlock, ValueAndSlope] = BlockSum(_At, _cut_of, add_value_and_slope)
+
+
+# --- levels of relevance, and rows in files ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Relevance as whole numbers from 0: whether a row counts as relevant, or every grade apart."""
+
+    grades: Floats | None
+    """Rising; None: two levels."""
+    least: float
+    """The smallest relevance that counts."""
+    dtype: str
+    """As the oracle reads them."""
+
+    def shape(self, n_features: int) -> tuple[int, ...]:
+        """One number per row."""
+        del n_features
+        return ()
+
+    def of(self, rows: RowFormat, group: RowGroup) -> NDArray[Any]:
+        """Read the relevances of a piece, and return their levels."""
+        return self.of_numbers(rows.numbers(group))
+
+    def of_numbers(self, y: Floats) -> NDArray[Any]:
+        """Return the level of each relevance."""
+        return (y >= self.least if self.grades is None else np.searchsorted(self.grades, y)).astype(self.dtype)
+
+
+def levels_of(grades: Floats, threshold: float | None, *, every_grade: bool) -> Levels:
+    """Return which of the rising grades count as relevant: from a threshold on, all but the smallest, or each apart."""
+    dtype = "int64" if every_grade else "int8"
+    if threshold is None and every_grade:
+        return Levels(grades, -np.inf, dtype)
+    above = grades[1] if len(grades) > 1 else np.inf
+    return Levels(None, float(above if threshold is None else threshold), dtype)
+
+
+def source_hinge(
+    source: RowSource, lists: ListTable, used: NDArray[np.bool_], levels: Levels, oracle: Oracle, executor: Executor
+) -> BlockObjective:
+    """Return R of the lists that are used, whose rows remain in their files."""
+    starts, sizes = lists.offsets[:-1][used], np.diff(lists.offsets)[used]
+    ends = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+    def stored(first: int, last: int, make: Make) -> StoredRows:
+        # Neighboring lists are one run.
+        begins = np.flatnonzero(np.append(True, starts[first + 1 : last] != (starts + sizes)[first : last - 1]))
+        rows = np.add.reduceat(sizes[first:last], begins)
+        return StoredRows.of(source, starts[first:last][begins], rows, make)
+
+    blocks = [
+        ListBlock(
+            cast("Features", stored(first, last, AS_THEY_ARE)),
+            cast("Any", stored(first, last, levels)),
+            ends[first : last + 1] - ends[first],
+            np.ones(last - first),
+        )
+        for first, last in cut_points(ends * 8 * source.n_features, BLOCK_BYTES)
+    ]
+    return BlockObjective(executor.hold(blocks, oracle), _RISK, source.n_features, float(len(starts)))

@@ -14,20 +14,19 @@ from slatewise.core.executor import Executor
 from slatewise.data.row_source import StoredRows
 from slatewise.losses.training import KNN, MRR, NDCG, Precision, TrainingLoss, cutoff_of
 from slatewise.metric_learning.cone import Cone, Orthant, Psd
-from slatewise.metric_learning.cuts import Regularizer
 from slatewise.metric_learning.distance import Rows, is_sparse
 from slatewise.metric_learning.features import PointFeatures, point_features
-from slatewise.metric_learning.interleave import Oracle, require_few_states
-from slatewise.metric_learning.metric_fit import MetricProblem
-from slatewise.metric_learning.metric_hinge import MetricHinge
+from slatewise.metric_learning.hinge import MetricHinge
+from slatewise.metric_learning.oracle import Oracle, require_few_states
 from slatewise.metric_learning.relevance import (
     ItemLabels,
-    Listed,
     Relevance,
     by_blocks,
+    informative,
     lowest_counts,
     nearest_targets,
 )
+from slatewise.metric_learning.solver import MetricProblem, Regularizer
 from slatewise.persistence.file import ModelCard
 from slatewise.persistence.saving import card_for
 
@@ -64,25 +63,22 @@ class TrainingData:
         queries: Rows,
         relevance: Relevance,
         labels: ItemLabels | None,
-        informative: NDArray[np.bool_],
         query_weight: ArrayLike | None,
     ) -> TrainingData:
-        """Find the queries to learn from, and describe the data; ``informative`` are those with unlike items."""
-        n_items, n_queries = int(items.shape[0]), len(informative)
+        """Find the queries to learn from, and describe the data."""
+        n_items, n_queries = int(items.shape[0]), relevance.n_queries
         weight = np.ones(n_queries) if query_weight is None else np.asarray(query_weight, dtype=np.float64)
         if weight.shape != (n_queries,) or not np.isfinite(weight).all() or (weight < 0).any():
             raise ValueError(
                 f"query_weight: expected {n_queries} finite numbers >= 0, one per query, found {query_weight!r}"
             )
-        used = np.flatnonzero((weight > 0) & informative)
+        used = np.flatnonzero((weight > 0) & informative(relevance))
         if not len(used):
             raise ValueError(
                 f"{'relevance' if labels is None else 'y'}: expected a query with relevant and irrelevant items, "
                 f"found none among {n_queries} queries (n_samples={n_items})"
             )
-        known = (
-            _arrays(relevance.lists) if isinstance(relevance, Listed) else () if labels is None else (labels.labels,)
-        )
+        known = _arrays(relevance.queries) if labels is None else (labels.labels,)
         card = card_for(n_queries, *_arrays(items), *_arrays(queries), *known, weight, used)
         return cls(items, queries, relevance, labels, weight, used, replace(card, n_rows=n_items))
 

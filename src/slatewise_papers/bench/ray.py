@@ -20,8 +20,8 @@ from slatewise.core.executor import Executor, one_blas_thread
 from slatewise.core.results import Round
 from slatewise.cstar.adjusted import AdjustedScores
 from slatewise.cstar.subset_likelihood import SubsetLikelihood
-from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.margin_hinge import MarginHinge
+from slatewise.metric_learning.oracle import Oracle
 from slatewise_papers.bench._table import Row, Table, installed
 
 WORKERS, ROUNDS = 2, 5
@@ -103,7 +103,7 @@ def margin(n_rows: int) -> Learner:
 
     def ask(executor: Executor) -> Callable[[], object]:
         hinge = MarginHinge(X, relevance, offsets, Oracle("map"), executor)
-        return lambda: hinge.cut(w)
+        return lambda: hinge.risk.cut(w)
 
     def fit(tell: Callable[[Round], None]) -> object:
         settings: dict[str, Any] = {"C": 100.0, "tol": 1e-3, "n_jobs": WORKERS, "callbacks": [tell]}

@@ -160,7 +160,7 @@ class MatchingRanker(QueryRanker):
 
     def _fit_source(self, source: RowSource, lists: ListTable, tell: Callable[[Round], None]) -> None:
         if isinstance(self.l2, str):
-            raise ValueError("l2: expected a number with a source, of which nobody holds folds, found 'auto'")
+            raise ValueError("l2: expected a number with a source, which has no folds, found 'auto'")
         ratings = source.relevances(Executor.of(self.n_jobs))
         self._fit_lists(GradedLists.alike(cast("Features", source.features), ratings, lists.offsets), tell)
 
