@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slatewise.core.by_name import on_first_use
+from slatewise._lazy import lazy_getattr
 
 if TYPE_CHECKING:
-    from slatewise.core.assignment import LinearRanking, linear_loss_ranking
+    from slatewise.core.numerics.assignment import LinearRanking, linear_loss_ranking
     from slatewise.cstar.inference import StarMarginals, StarResult, UnprovenWarning, star_max_marginals, star_top_k
     from slatewise.cstar.permutation import StarRanking, star_permutation
     from slatewise.cstar.subset_decisions import BestSubsets, best_subset, f1_subset, subset_sizes
@@ -63,7 +63,7 @@ __all__ = [
 
 _HOMES = {
     "BestSubsets": "slatewise.cstar.subset_decisions",
-    "LinearRanking": "slatewise.core.assignment",
+    "LinearRanking": "slatewise.core.numerics.assignment",
     "MatchingSamples": "slatewise.matching.sums.sampling",
     "MostViolated": "slatewise.metric_learning.oracle",
     "Permanent": "slatewise.matching.sums.permanents",
@@ -80,7 +80,7 @@ _HOMES = {
     "f1_subset": "slatewise.cstar.subset_decisions",
     "greedy_slates": "slatewise.quadratic.slates",
     "iterated_slates": "slatewise.quadratic.slates",
-    "linear_loss_ranking": "slatewise.core.assignment",
+    "linear_loss_ranking": "slatewise.core.numerics.assignment",
     "most_violated": "slatewise.metric_learning.oracle",
     "permanent": "slatewise.matching.sums.permanents",
     "quadratic_ranking": "slatewise.quadratic.ranking",
@@ -100,7 +100,7 @@ _HOMES = {
     "with_unmatched": "slatewise.matching.sums.permanents",
 }
 
-__getattr__ = on_first_use(globals(), _HOMES)
+__getattr__ = lazy_getattr(globals(), _HOMES)
 
 
 def __dir__() -> list[str]:

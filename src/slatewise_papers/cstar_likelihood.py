@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.core.label_sets import merge_rows
-from slatewise.core.results import Fit
-from slatewise.core.strengths import random_folds, rough_fits
+from slatewise.core.numerics.result import Fit
+from slatewise.core.numerics.strengths import random_folds, rough_fits
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.core_labels import greedy_core, residual_label
 from slatewise.cstar.label_scores import prepare_pretrained
 from slatewise.cstar.likelihood import StarLikelihood
@@ -31,6 +30,7 @@ from slatewise.cstar.selection import FOLDS, Choice
 from slatewise.cstar.subset_fit import search
 from slatewise.cstar.sums import most_probable, star_log_odds, star_sums
 from slatewise.cstar.training import Settings, relevant_hinge
+from slatewise.data.labels import merge_rows
 
 STRENGTHS = (0.1, 0.3, 1.0)
 """The C to choose from."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from slatewise import datasets, metrics
 from slatewise.core.arrays import Floats
-from slatewise.core.progress import track
+from slatewise.core.running.progress import track
 from slatewise.datasets.records import RankingSet
 from slatewise.estimators.best_feature import BestFeatureRanker
 from slatewise.estimators.query_ranker import QueryRanker

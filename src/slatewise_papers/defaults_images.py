@@ -15,8 +15,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from slatewise import datasets
-from slatewise.core.progress import track
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
+from slatewise.core.running.progress import track
 from slatewise.datasets.records import MatchingSet
 from slatewise.matching.graphs.fit import Likelihood
 from slatewise.matching.graphs.matcher import GraphMatcher

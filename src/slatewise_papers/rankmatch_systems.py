@@ -17,9 +17,9 @@ import numpy as np
 
 from slatewise import metrics
 from slatewise.core.arrays import Floats
-from slatewise.core.executor import Executor
 from slatewise.core.groups import group_rows
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
+from slatewise.core.running.executor import Executor
 from slatewise.matching.slates.ranker import MOST_BY_DEFAULT
 from slatewise.matching.slates.slates import RatedLists, drawn_slates
 from slatewise.matching.slates.training import MakeProblem, Task, held_out_path
@@ -161,7 +161,7 @@ def _best_of_path(
     make_problem: MakeProblem, train: RatedLists, validation: RatedLists, seed: int, tol: float
 ) -> Floats:
     path = held_out_path(make_problem, train, validation, L2, seed, tol, max_iter=300)
-    return min(path, key=lambda pair: pair[0])[1]
+    return min(path, key=lambda step: step.loss).found[0]
 
 
 def _rated(rows: Rows) -> RatedLists:

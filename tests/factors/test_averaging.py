@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.engines import ENGINES
 from slatewise.factors.engines import gpu as gpu_engine
 from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from slatewise import SessionCooccurrence, SessionNeighbors, datasets
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.data import Sessions
 from slatewise.factors import base_levels
 from slatewise.factors.base_levels import N_KNOTS, START, Levels, likely_steps

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights
 from slatewise.factors.pair_terms import PAIR_TERMS, Bilinear, Both, Semidefinite
 from slatewise.factors.pairs import TrainingPairs

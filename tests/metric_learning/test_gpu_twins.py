@@ -6,8 +6,8 @@ from scipy.sparse import csr_array
 from tests.metric_bruteforce import planes, relevant_by_class, risk
 
 from slatewise import MetricRanker
-from slatewise.core.executor import Executor
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
+from slatewise.core.running.executor import Executor
 from slatewise.metric_learning.cone import Orthant, Psd
 from slatewise.metric_learning.hinge import MetricHinge
 from slatewise.metric_learning.oracle import Oracle

@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import linprog, minimize
 from tests.metric_bruteforce import planes, relevant_by_class, risk
 
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.metric_learning import solver
 from slatewise.metric_learning.cone import Orthant, Psd
 from slatewise.metric_learning.hinge import MetricHinge

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from tests.metric_bruteforce import planes, relevant_by_class, risk
 from tests.shipped import EXECUTORS
 
-from slatewise.core.executor import ONE_THREAD
+from slatewise.core.running.executor import ONE_THREAD
 from slatewise.metric_learning import distance
 from slatewise.metric_learning.cone import Orthant, Psd
 from slatewise.metric_learning.hinge import MetricHinge

@@ -8,7 +8,7 @@ import pytest
 import slatewise
 from slatewise import SessionCooccurrence, SessionNeighbors, datasets
 from slatewise.core.errors import ModelFileError
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.persistence.file import read_model, write_model
 from slatewise.recommend.histories import SessionQueries
 from slatewise.sessions.blend import SessionBlend

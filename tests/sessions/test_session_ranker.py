@@ -87,7 +87,7 @@ def base_scores(ranker, asked):
     """What the base says, by a line through knots."""
     if not hasattr(ranker, "base_"):
         return 0.0
-    found, steps = ranker.base_.scores(asked, ranker.item_ids_), ranker.query_factors_[-N_KNOTS:, 0]
+    found, steps = ranker.base_.scores(asked, ranker.item_ids_), ranker.spline_steps_
     levels = np.log1p(9 * np.maximum(found, 0) / found.max(axis=1, keepdims=True)) / np.log(10)
     knots = np.interp(levels, np.linspace(0, 1, N_KNOTS), np.cumsum(steps.astype(float)))
     assert ((found > 0).sum(axis=1) <= DEPTH).all()
@@ -205,9 +205,7 @@ def test_nothing_known_is_answered_by_bias_and_marked(ranker):
 
 def test_items_after_which_nothing_came_say_nothing():
     ranker = make_session_ranker(**SMALL).fit([["a", "b"], ["a", "b"], ["c", "b"], ["b", "last"]])
-    rows, weights = np.split(ranker.query_factors_, [len(ranker.item_ids_)])
-    assert not rows[ranker.item_ids_ == "last", : ranker.n_components_].any()
-    assert not weights[:, 1:].any()
+    assert not ranker.query_factors_[ranker.item_ids_ == "last", : ranker.n_components_].any()
 
 
 # --- training --------------------------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import whole_number
-from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.core.groups import blocks
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.checks import checked_warm_start
 from slatewise.cstar.lists import Selection, StarLists
 

@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Bytes, Floats, Ints
-from slatewise.core.executor import Executor
-from slatewise.core.strengths import Ends, random_folds, rough_fits, search_path, stopped_falling
+from slatewise.core.numerics.strengths import Ends, random_folds, rough_fits, search_path, stopped_falling
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.adjusted import AdjustedScores
 from slatewise.cstar.core_labels import greedy_core, residual_label
 from slatewise.cstar.selection import FOLDS
@@ -102,9 +102,9 @@ def _rows_to_choose_by(
         if drawn is not None:
             few = np.ascontiguousarray(given[drawn].read(executor)[:, labels])
             of_labels = np.ascontiguousarray(known[drawn][:, labels])
-            return SubsetLikelihood(AdjustedScores(few, labels[:0]), of_labels, weight[drawn], executor.here)
+            return SubsetLikelihood(AdjustedScores(few, labels[:0]), of_labels, weight[drawn], executor.local)
         given = given.read(executor)
-    return SubsetLikelihood(AdjustedScores(given[:, labels], labels[:0]), known[:, labels], weight, executor.here)
+    return SubsetLikelihood(AdjustedScores(given[:, labels], labels[:0]), known[:, labels], weight, executor.local)
 
 
 def drawn_rows(n_rows: int, seed: int) -> Ints | None:

@@ -15,9 +15,9 @@ from dataclasses import replace
 import numpy as np
 
 from slatewise.core.arrays import Bytes, Floats, Ints
-from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.core.lbfgs import minimise
-from slatewise.core.results import ConvergenceWarning, Fit, Round
+from slatewise.core.numerics.lbfgs import minimise
+from slatewise.core.numerics.result import ConvergenceWarning, Fit, Round
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.adjusted import AdjustedScores
 from slatewise.cstar.likelihood import StarLikelihood
 from slatewise.cstar.subset_likelihood import SubsetLikelihood

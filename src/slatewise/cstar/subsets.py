@@ -17,8 +17,8 @@ import numpy as np
 
 from slatewise.core.arrays import Bytes, Floats
 from slatewise.core.checks import real
-from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.core.groups import blocks
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.checks import checked_scores
 from slatewise.cstar.kernels.subset_layout import KNOWN_IN, SubsetPair, SubsetTerms, summed_bits
 from slatewise.cstar.pair import StarPair

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from slatewise.core.errors import DataError
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.data._source import Source
 from slatewise.data.kernels import svmlight as kernels
 from slatewise.data.kernels.decimal import powers_of_five

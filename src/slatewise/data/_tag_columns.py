@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from slatewise.core.arrays import Floats
 from slatewise.core.errors import DataError, Skipped
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.data._tokens import as_ids
 from slatewise.data.records import MultiLabel, Strings
 
@@ -44,7 +44,7 @@ class Wanted:
         ):
             if names is not None and (not names or (not isinstance(names, str) and len(set(names)) < len(names))):
                 expected = "names, each once" if argument == "label_names" else "a prefix, or names, each once"
-                raise ValueError(f"{argument}: expected {expected}, found {shown(names)}")
+                raise ValueError(f"{argument}: expected {expected}, found {short_repr(names)}")
 
     @cached_property
     def known_labels(self) -> frozenset[str]:

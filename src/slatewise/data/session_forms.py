@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints
+from slatewise.core.checks import sparse_rows
 from slatewise.core.errors import DataError
 from slatewise.core.groups import group_rows
 from slatewise.core.ids import check_ids, require_one_kind
-from slatewise.core.sparse import sparse_rows
 from slatewise.data.records import Ids, Sessions
 
 

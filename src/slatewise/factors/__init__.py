@@ -21,14 +21,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slatewise.core.by_name import on_first_use
+from slatewise._lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from slatewise.factors.settings import AUC, Blocked, Factors, Gpu, Sampled, Stages, Warp
 
 __all__ = ["AUC", "Blocked", "Factors", "Gpu", "Sampled", "Stages", "Warp"]
 
-__getattr__ = on_first_use(globals(), dict.fromkeys(__all__, "slatewise.factors.settings"))
+__getattr__ = lazy_getattr(globals(), dict.fromkeys(__all__, "slatewise.factors.settings"))
 
 
 def __dir__() -> list[str]:

@@ -8,11 +8,8 @@ and, because baskets are of all sizes, q is divided by the root of the number of
 
 Where features F of whoever asks are given, row s of session s, ``sum_f F_sf U_f`` is added to q, undivided.
 
-The table of U holds all of that, so that whatever keeps, averages and saves tables does so here::
-
-    rows    U of every item | U of every feature | w_j of every age | r_j of every age | s_k of a base
-
-Weights are in column 0, zeros behind them. Steps s_k are there where a base scores too (``base_levels.py``).
+The table of U has a row per item and then one per feature. Its weights are w, r and, if a base scores too, the steps s
+of its spline (``base_levels.py``), each an array of its own.
 """
 
 from __future__ import annotations
@@ -24,11 +21,13 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints, Singles
-from slatewise.core.groups import spans
+from slatewise.core.groups import concatenate_ranges
 from slatewise.data.records import Sessions
 from slatewise.factors.added import Adder, Held
-from slatewise.factors.tables import Entries, Table
+from slatewise.factors.tables import Entries, Table, Weights
 
+AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS = "age_weights", "repeat_weights", "spline_steps"
+"""Names of the weights w, r and s of a table."""
 MOST_OTHERS = 64
 """Items of a basket that its query is made of in training, where one more is to be found: a large one would cost its
 square."""
@@ -67,7 +66,7 @@ def asked_of(items: Ints, starts: Ints, ends: Ints, window: int | None) -> Bags:
     if window is not None:
         return Bags(items, np.maximum(starts, ends - window), ends)
     rows, sizes = np.arange(len(starts)), ends - starts
-    owners, distinct = _distinct(np.repeat(rows, sizes), items[spans(starts, sizes)[0]])
+    owners, distinct = _distinct(np.repeat(rows, sizes), items[concatenate_ranges(starts, sizes)[0]])
     offsets = np.searchsorted(owners, np.arange(len(starts) + 1))
     return Bags(distinct, offsets[:-1], offsets[1:])
 
@@ -109,60 +108,20 @@ def _distinct(owners: Ints, items: Ints) -> tuple[Ints, Ints]:
     return np.divmod(np.unique(owners * size + items), size)
 
 
-@dataclass(frozen=True, eq=False)
-class AgeWeights:
-    """The rows of weights behind the ``n_rows`` rows of U, those of items first."""
+def start_weights(weights: dict[str, Weights], spline_steps: Singles | None) -> None:
+    """Let items weigh less the older they are, and repeats nothing; the steps of a base are given."""
+    ages = weights[AGE_WEIGHTS].values
+    ages[:] = 1.0 / np.sqrt(np.arange(1, len(ages) + 1))
+    if spline_steps is not None:
+        weights[SPLINE_STEPS].values[:] = spline_steps
 
-    table: Table
-    n_rows: int
-    n_knots: int = 0
-    """How many steps a base's levels have; 0: there is none."""
 
-    @property
-    def n_ages(self) -> int:
-        """How many ages are told apart."""
-        return (len(self.table.values) - self.n_rows - self.n_knots) // 2
-
-    @property
-    def items(self) -> slice:
-        """Where w is."""
-        return slice(self.n_rows, self.n_rows + self.n_ages)
-
-    @property
-    def repeats(self) -> slice:
-        """Where r is."""
-        return slice(self.n_rows + self.n_ages, self.n_rows + 2 * self.n_ages)
-
-    @property
-    def knots(self) -> slice:
-        """Where s is."""
-        return slice(self.n_rows + 2 * self.n_ages, len(self.table.values))
-
-    def of(self, rows: slice) -> Singles:
-        """Return weights, a copy."""
-        return self.table.values[rows, 0].copy()
-
-    def start(self) -> None:
-        """Let items weigh less the older they are; U and r are 0: an item that nothing came after says nothing."""
-        self.table.values[:] = 0.0
-        self.table.values[self.items, 0] = (1.0 / np.sqrt(np.arange(1, self.n_ages + 1))).astype(np.float32)
-
-    def step_items(self, gradient: Floats) -> None:
-        """Step w; the first stays 1."""
-        self._step(self.items, gradient, ITEM_STEP)
-        weights = self.table.values[self.items, 0]
-        np.maximum(weights, 0.0, out=weights)
-        weights[:1] = 1.0
-
-    def step_repeats(self, gradient: Floats) -> None:
-        """Step r."""
-        self._step(self.repeats, gradient, REPEAT_STEP)
-
-    def _step(self, rows: slice, gradient: Floats, share: float) -> None:
-        values, accumulators = self.table.values[rows, 0], self.table.accumulators[rows, 0]
-        accumulators += gradient.astype(np.float32) ** 2
-        moved, step = accumulators > 0, share * self.table.segments[0].step
-        values[moved] += (step * gradient[moved] / np.sqrt(accumulators[moved])).astype(np.float32)
+def step_ages(table: Table, gradient: Floats) -> None:
+    """Step w; the first stays 1."""
+    ages = table.weights[AGE_WEIGHTS]
+    ages.step(gradient, ITEM_STEP * table.segments[0].step)
+    np.maximum(ages.values, 0.0, out=ages.values)
+    ages.values[:1] = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,24 +129,25 @@ class Repeats:
     """What an item gets for being in the bag already."""
 
     bags: Bags
-    ages: AgeWeights
+    table: Table
+    """Has the weights r; a row per item, and more."""
 
     def of_pairs(self, queries: Ints, items: Ints) -> Singles:
         """Return what an item gets with each query, one of each."""
         from slatewise.factors.kernels.bags import repeats_of
 
         out = np.zeros(len(items), dtype=np.float32)
-        repeats_of(items, queries, self.bags, self.ages.of(self.ages.repeats), out)
+        repeats_of(items, queries, self.bags, self._weights, out)
         return out
 
     def held(self, queries: Ints) -> Held:
         """Return all items that get something with these queries."""
-        bags, repeats = self.bags.some(queries), self.ages.of(self.ages.repeats)
+        bags, repeats, n_rows = self.bags.some(queries), self._weights, len(self.table.values)
         sizes = bags.ends - bags.starts
-        rows, places = np.repeat(np.arange(len(queries)), sizes), spans(bags.starts, sizes)[0]
-        keys, own = np.unique(rows * self.ages.n_rows + bags.items[places], return_inverse=True)
+        rows, places = np.repeat(np.arange(len(queries)), sizes), concatenate_ranges(bags.starts, sizes)[0]
+        keys, own = np.unique(rows * n_rows + bags.items[places], return_inverse=True)
         by_age = repeats[np.minimum(bags.ends[rows] - 1 - places, len(repeats) - 1)]
-        rows, items = np.divmod(keys, self.ages.n_rows)
+        rows, items = np.divmod(keys, n_rows)
         offsets = np.searchsorted(rows, np.arange(len(queries) + 1))
         return Held(offsets, items, np.bincount(own, by_age, len(keys)).astype(np.float32))
 
@@ -195,16 +155,20 @@ class Repeats:
         """Return what adds to the tiles of these queries."""
         from slatewise.factors.kernels.bags import add_repeats
 
-        return (partial(add_repeats, bags=self.bags.some(queries), repeats=self.ages.of(self.ages.repeats)),)
+        return (partial(add_repeats, bags=self.bags.some(queries), repeats=self._weights),)
 
     def gradient(self, queries: Ints, entries: Entries) -> Floats:
         """Return what entries for items, whose sources are places in ``queries``, ask of r."""
         from slatewise.factors.kernels.bags import repeat_gradient
 
-        by_age = np.zeros(self.ages.n_ages)
+        by_age = np.zeros(len(self._weights))
         repeat_gradient(entries, self.bags.some(queries), by_age)
         return by_age
 
     def step(self, gradient: Floats) -> None:
         """Step r."""
-        self.ages.step_repeats(gradient)
+        self.table.weights[REPEAT_WEIGHTS].step(gradient, REPEAT_STEP * self.table.segments[0].step)
+
+    @property
+    def _weights(self) -> Singles:
+        return self.table.weights[REPEAT_WEIGHTS].values

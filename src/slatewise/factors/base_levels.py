@@ -10,7 +10,7 @@ levels of sessions that the base has not seen: under them the items that came ar
     maximise  sum over queries of  g(item that came) - log( sum over the base's items of exp g + number of all others )
 
 and then stay. (Learnt with all else, under WARP, they would be flat at the top: pairs that are almost right weigh
-little there, and the others want the top down.) The steps are rows behind the weights by age of ``bags.py``.
+little there, and the others want the top down.)
 
 In training the levels of half of the queries are hidden, others in each epoch: a sum of items that always has the base
 beside it learns only what the base lacks, and is poor alone; one that has learnt to rank alone too mixes better.
@@ -26,9 +26,8 @@ import numpy as np
 from scipy.optimize import fmin_l_bfgs_b
 
 from slatewise.core.arrays import Floats, Ints, Shorts, Singles
-from slatewise.core.groups import spans
+from slatewise.core.groups import concatenate_ranges
 from slatewise.factors.added import Adder, Held
-from slatewise.factors.bags import AgeWeights
 from slatewise.factors.tables import Entries
 
 N_KNOTS = 9
@@ -88,8 +87,7 @@ class OnLevels:
     """What an item gets by its level."""
 
     levels: Levels
-    ages: AgeWeights
-    """Which has the steps too."""
+    steps: Singles
 
     def of_pairs(self, queries: Ints, items: Ints) -> Singles:
         """Return what an item gets with each query, one of each."""
@@ -104,7 +102,7 @@ class OnLevels:
         from slatewise.factors.kernels.base_levels import amounts_at
 
         starts, ends, items, levels = self.levels
-        places, inside = spans(starts[queries], ends[queries] - starts[queries])
+        places, inside = concatenate_ranges(starts[queries], ends[queries] - starts[queries])
         amounts = np.empty(len(places), dtype=np.float32)
         amounts_at(levels[places], self._knots(), amounts)
         return Held(inside, items[places].astype(np.int64), amounts)
@@ -125,4 +123,4 @@ class OnLevels:
         """Leave s as it is."""
 
     def _knots(self) -> Singles:
-        return np.cumsum(self.ages.of(self.ages.knots), dtype=np.float32)
+        return np.cumsum(self.steps, dtype=np.float32)

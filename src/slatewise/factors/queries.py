@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.added import Added, Both
-from slatewise.factors.bags import AgeWeights, Bags, Repeats
-from slatewise.factors.base_levels import N_KNOTS, Levels, OnLevels
+from slatewise.factors.bags import AGE_WEIGHTS, SPLINE_STEPS, Bags, Repeats, step_ages
+from slatewise.factors.base_levels import Levels, OnLevels
 from slatewise.factors.pair_terms import PairTerm, add_lists
 from slatewise.factors.tables import Entries, Table, aligned_zeros, step_rows
 
@@ -200,7 +200,8 @@ class BagQueries:
     """Vectors that are weighted sums of the rows of items."""
 
     bags: Bags
-    ages: AgeWeights
+    table: Table
+    """With the weights by age, and the steps of a base."""
     bias: int
     """The column that holds 1, behind those of U."""
     levels: Levels | None = None
@@ -209,16 +210,19 @@ class BagQueries:
     @property
     def added(self) -> Added:
         """The items of a bag get something by their age, and others by their level."""
-        repeats, ages = Repeats(self.bags, self.ages), self.ages
-        return repeats if self.levels is None else Both(repeats, OnLevels(self.levels, ages), ages.n_ages, ages.n_rows)
+        repeats, weights = Repeats(self.bags, self.table), self.table.weights
+        if self.levels is None:
+            return repeats
+        on_levels = OnLevels(self.levels, weights[SPLINE_STEPS].values)
+        return Both(repeats, on_levels, len(weights[AGE_WEIGHTS].values), len(self.table.values))
 
     def vectors(self, queries: Ints) -> Singles:
         """Return the sums."""
         from slatewise.factors.kernels.bags import bag_vectors
 
-        table, ages = self.ages.table.values, self.ages
+        table, ages = self.table.values, self.table.weights[AGE_WEIGHTS].values
         out = aligned_zeros(len(queries), int(table.shape[1]))
-        bag_vectors(table, self.bags.some(queries), ages.of(ages.items), self.bias, out)
+        bag_vectors(table, self.bags.some(queries), ages, self.bias, out)
         out[:, self.bias] = 1.0
         return out
 
@@ -234,10 +238,10 @@ class BagQueries:
         """Step the rows of the items that occur, and w."""
         from slatewise.factors.kernels.bags import bag_entries, weight_gradient
 
-        table, ages, bags = self.ages.table, self.ages, self.bags.some(queries)
+        table, bags, ages = self.table, self.bags.some(queries), self.table.weights[AGE_WEIGHTS].values
         if not table.segments[0].step:
             return
-        by_age = np.zeros((-(-len(queries) // ROWS_PER_TILE), ages.n_ages))
+        by_age = np.zeros((-(-len(queries) // ROWS_PER_TILE), len(ages)))
 
         def add_up(tile: int) -> None:
             rows = np.arange(len(queries))[tile * ROWS_PER_TILE : (tile + 1) * ROWS_PER_TILE]
@@ -245,15 +249,15 @@ class BagQueries:
 
         executor.fill_blocks(add_up, range(len(by_age)))
         entries = Entries.empty(int((bags.ends - bags.starts).sum()))
-        bag_entries(bags, ages.of(ages.items), entries)
+        bag_entries(bags, ages, entries)
         step_rows(table, entries, gradient, executor)
-        ages.step_items(np.add.reduce(by_age, axis=0))
+        step_ages(table, np.add.reduce(by_age, axis=0))
 
     def on(self, sent: Sent) -> DeviceQueries:
         """Send the bags, and what a base says."""
         from slatewise.factors.gpu.queries import DeviceBags
 
-        return DeviceBags.of(sent, self.bags, self.ages, self.bias, self.levels)
+        return DeviceBags.of(sent, self.bags, self.table, self.bias, self.levels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,26 +392,24 @@ class AskedBags(NamedTuple):
     bags: Bags
     owners: Ints
     """Which row of the context each has."""
-    n_ages: int
     levels: Levels | None
     context: csr_array | None
 
 
 def bag_queries(asked: AskedBags, n_items: int, bias: int) -> Callable[[Table], Queries]:
     """Return what makes queries that hold items from a table of U."""
-    n_knots, context = 0 if asked.levels is None else N_KNOTS, asked.context
-    n_rows = n_items + (0 if context is None else int(context.shape[1]))
+    context = asked.context
 
     def bags_of(table: Table) -> BagQueries:
-        return BagQueries(asked.bags, AgeWeights(table, n_rows, n_knots), bias, asked.levels)
+        return BagQueries(asked.bags, table, bias, asked.levels)
 
     if context is None:
         return bags_of
     from scipy.sparse import csr_array
 
-    # Rows of features are behind those of items, and others behind them.
+    # Rows of features are behind those of items.
     parts = context.data, context.indices + n_items, context.indptr
-    shifted = csr_array(parts, shape=(context.shape[0], n_rows + 2 * asked.n_ages + n_knots))
+    shifted = csr_array(parts, shape=(context.shape[0], n_items + context.shape[1]))
     return lambda table: ContextQueries(bags_of(table), SparseQueries(shifted, table, bias), asked.owners)
 
 

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 import numpy as np
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
-from slatewise.core.groups import spans
+from slatewise.core.groups import concatenate_ranges
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.factors.added import Held
 from slatewise.factors.pair_terms import OwnItems, PairTerm, add_lists, places_of
 from slatewise.factors.queries import ListedQueries, Queries
@@ -283,7 +284,7 @@ def _add_held(scores: Singles, items: Ints, held: Held) -> None:
     first, last = (np.searchsorted(items, held.items, side, order) for side in ("left", "right"))
     rows = np.repeat(np.arange(len(scores)), np.diff(held.offsets))
     here = np.repeat(np.arange(len(rows)), last - first)
-    scores[rows[here], order[spans(first, last - first)[0]]] += held.amounts[here]
+    scores[rows[here], order[concatenate_ranges(first, last - first)[0]]] += held.amounts[here]
 
 
 def _merge(shares: list[TopItems], found: TopItems) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slatewise.core.by_name import on_first_use
+from slatewise._lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from slatewise.labeling.agreement import Agreement, cohen_kappa, krippendorff_alpha
@@ -173,7 +173,7 @@ _HOMES = {
     "simulate_stopping": "slatewise.labeling.questions.stopping_simulation",
 }
 
-_found = on_first_use(globals(), _HOMES)
+_found = lazy_getattr(globals(), _HOMES)
 
 
 def __getattr__(name: str) -> object:

@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.errors import ProjectError, printable
-from slatewise.core.executor import thread_count
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
+from slatewise.core.running.executor import thread_count
 from slatewise.labeling.calibration_set import HonestShare, Quality, draws, measure
 from slatewise.labeling.item_data import ItemData
 from slatewise.labeling.plan import Plan
@@ -131,7 +131,7 @@ def qualities(project: Project) -> list[Quality]:
         return [Quality.from_json(one) for one in cast("list[dict[str, Any]]", kept)]
     except (TypeError, KeyError, AttributeError, ValueError):
         expected = "figures of versions of the model"
-        raise ProjectError(f"{project.path}: expected {expected} in its settings, found {shown(kept)}") from None
+        raise ProjectError(f"{project.path}: expected {expected} in its settings, found {short_repr(kept)}") from None
 
 
 class Trainer:
@@ -280,7 +280,7 @@ def label_columns(project: Project, model: CStarRanker) -> NDArray[np.int64]:
     if len(names) != len(project.labels):
         raise ValueError(
             f"model: expected names of labels, or as many as the project has, {len(project.labels)}, found "
-            f"{len(names)} numbered from {shown(names[:1].tolist())}"
+            f"{len(names)} numbered from {short_repr(names[:1].tolist())}"
         )
     return np.arange(len(names))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from slatewise.core.rules import one_of, shown
+from slatewise.core.rules import one_of, short_repr
 from slatewise.labeling.exchange.formats import FORMATS, export_answers, format_of
 from slatewise.labeling.item_state import WORDS, ItemView, Question, Visit, Word
 from slatewise.labeling.labeling_state import Workbench
@@ -310,5 +310,5 @@ class Session:
             return self._project.labels.number(label)
         number = whole("label", label)
         if not 0 <= number < len(self._workbench.bench.names):
-            raise ValueError(f"label: expected the number of one that is there, found {shown(label)}")
+            raise ValueError(f"label: expected the number of one that is there, found {short_repr(label)}")
         return number

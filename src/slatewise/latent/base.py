@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from slatewise.core import rules
 from slatewise.core.arrays import Singles
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
-from slatewise.core.executor import Executor
 from slatewise.core.rankings import Rankings
 from slatewise.core.rules import CALLBACKS
+from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
 from slatewise.factors import settings as factors
 from slatewise.factors.growth import Former

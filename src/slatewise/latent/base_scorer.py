@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.arrays import Ints, Singles
+from slatewise.core.checks import sparse_rows
 from slatewise.core.ids import Ids, check_ids
-from slatewise.core.sparse import sparse_rows
 from slatewise.factors.scoring import BaseScores, pieces
 from slatewise.factors.tables import as_singles
 from slatewise.latent.pairs import IdPairs, id_pairs

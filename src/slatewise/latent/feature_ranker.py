@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from slatewise.core import rules
 from slatewise.core.declarations import resolved
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.growth import Places, check_components, first_epoch, one_more_epoch
 from slatewise.factors.learner import Problem
 from slatewise.factors.pairs import cross_folds, hold_out_queries

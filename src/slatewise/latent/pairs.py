@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.arrays import Ints
-from slatewise.core.checks import feature_rows
+from slatewise.core.checks import feature_rows, sparse_rows
 from slatewise.core.ids import Ids, check_ids
-from slatewise.core.sparse import sparse_rows
 from slatewise.estimators.sklearn import BaseEstimator, check_rows, check_weights
 from slatewise.factors.pairs import Pairs, check_enough
 from slatewise.factors.queries import Features

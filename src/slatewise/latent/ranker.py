@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from slatewise.core import rules
 from slatewise.core.arrays import Ints, Singles
 from slatewise.core.declarations import learned
-from slatewise.core.executor import Executor
 from slatewise.core.ids import Ids, check_ids, one_or_more
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
+from slatewise.core.running.executor import Executor
 from slatewise.factors.growth import Places, check_components, first_epoch, one_more_epoch
 from slatewise.factors.learner import Problem, zero_rows_without_pairs
 from slatewise.factors.pair_terms import self_items

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from slatewise.core import rules
 from slatewise.core.arrays import Ints, Singles
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
-from slatewise.core.executor import Executor
 from slatewise.core.ids import check_ids, one_or_more
 from slatewise.core.rules import CALLBACKS
+from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
 from slatewise.factors.learner import Problem, stages_of, warn_of_stages
 from slatewise.factors.pair_terms import PAIR_TERMS
@@ -61,7 +61,7 @@ class StructuredReranker(StagedRecommender):
     """
 
     base: Any = param(
-        rules.ELSEWHERE,
+        rules.ANY,
         """Scores (queries, items), of which a sparse matrix need not store the zeros; or vectors, (queries, n) and
         (items, n), whose inner products are the scores. Row and column numbers are then the ids. Or an object whose
         ``scores(queries, items)`` returns a matrix for given ids, such as a :class:`slatewise.LatentRanker`. A base

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slatewise.core.by_name import on_first_use
+from slatewise._lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from slatewise.matching.graphs.fit import Likelihood
@@ -26,7 +26,7 @@ _HOMES = {
     "WholeQueries": "slatewise.matching.slates.slates",
 }
 
-__getattr__ = on_first_use(globals(), _HOMES)
+__getattr__ = lazy_getattr(globals(), _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -20,11 +20,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from slatewise.core.arrays import Floats
-from slatewise.core.block_sums import BlockSum, Held
+from slatewise.core.arrays import Floats, LazyArray
 from slatewise.core.checks import row_range
-from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
-from slatewise.core.stored import Stored
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.block_sums import BlockSum, PlacedBlocks
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.metric_learning.cone import Cone
 from slatewise.metric_learning.distance import Rows, catalogue_scores, row_blocks, squares
 from slatewise.metric_learning.oracle import Oracle
@@ -83,7 +83,7 @@ class MetricHinge:
 
     def largest_square(self, factor: Floats) -> float:
         """Return the largest |z|^2 of a mapped query."""
-        if isinstance(self.queries, Stored):
+        if isinstance(self.queries, LazyArray):
             return self._held.sum(_LARGEST, (factor, self.oracle))
         return float(squares(self.cone.embed(self.queries, factor)).max())
 
@@ -96,12 +96,12 @@ class MetricHinge:
             return offset, self.cone.symmetric(0.5 * inner - products)
 
     @cached_property
-    def _held(self) -> Held[_Shared, _Queries]:
+    def _held(self) -> PlacedBlocks[_Shared, _Queries]:
         blocks: list[_Queries] = []
         for rows in row_blocks(len(self.weight), self.relevance.n_items):
             scale = None if self.scale is None else self.scale[rows]
             blocks.append(_Queries(row_range(self.queries, rows), self.relevance.some(rows), self.weight[rows], scale))
-        return self.executor.hold(blocks, _Shared(self.items, self.cone))
+        return self.executor.place_blocks(blocks, _Shared(self.items, self.cone))
 
 
 def _spread(points: Rows) -> float:

@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.block_sums import BlockObjective, BlockSum, ValueAndSlope, add_value_and_slope
 from slatewise.core.checks import BLOCK_BYTES, Features, bytes_before, cut_points, row_range
-from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
-from slatewise.core.features import spread, take_rows
+from slatewise.core.groups import mean_within_list_variance, take_rows
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.block_sums import BlockObjective, BlockSum, ValueAndSlope, add_value_and_slope
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.data.row_files import RowFormat, RowGroup
 from slatewise.data.row_source import AS_THEY_ARE, ListTable, Make, RowSource, StoredRows
 from slatewise.metric_learning.oracle import Oracle
@@ -63,7 +64,7 @@ class MarginHinge:
             rows = slice(int(offsets[0]), int(offsets[-1]))
             X, relevance = row_range(self.X, rows), self.relevance[rows]
             blocks.append(ListBlock(X, relevance, offsets - offsets[0], self.weights[first:last]))
-        held, total = self.executor.hold(blocks, self.oracle), float(self.weights.sum())
+        held, total = self.executor.place_blocks(blocks, self.oracle), float(self.weights.sum())
         return BlockObjective(held, _RISK, int(self.X.shape[1]), total)
 
     def ranking_loss(self, w: Floats) -> float:
@@ -73,21 +74,21 @@ class MarginHinge:
         """
         with one_blas_thread():
             scores: Floats = self.X @ w
-        far = np.sqrt(spread(scores[:, None], self.offsets))
+        far = np.sqrt(mean_within_list_variance(scores[:, None], self.offsets))
         return self.risk.cut(w * (_FAR / far) if far > 0.0 else w)[0]
 
     @property
     def spread(self) -> float:
         """Mean squared distance of a row from the center of its list, all the hinge sees of the features; 1 if 0."""
-        return spread(self.X, self.offsets) or 1.0
+        return mean_within_list_variance(self.X, self.offsets) or 1.0
 
-    def part(self, kept: NDArray[np.bool_]) -> MarginHinge:
-        """Return the hinge of the lists that are kept."""
+    def part(self, chosen: Ints) -> MarginHinge:
+        """Return the hinge of some of the lists, given by rising number."""
         sizes = np.diff(self.offsets)
-        rows = np.repeat(kept, sizes)
-        offsets = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64)
+        rows = np.flatnonzero(np.repeat(np.isin(np.arange(self.n_lists), chosen), sizes))
+        offsets = np.concatenate([[0], np.cumsum(sizes[chosen])]).astype(np.int64)
         X, relevance = take_rows(self.X, rows), self.relevance[rows]
-        return replace(self, X=X, relevance=relevance, offsets=offsets, weight=self.weights[kept])
+        return replace(self, X=X, relevance=relevance, offsets=offsets, weight=self.weights[chosen])
 
 
 class ListBlock(NamedTuple):
@@ -176,4 +177,4 @@ def source_hinge(
         )
         for first, last in cut_points(ends * 8 * source.n_features, BLOCK_BYTES)
     ]
-    return BlockObjective(executor.hold(blocks, oracle), _RISK, source.n_features, float(len(starts)))
+    return BlockObjective(executor.place_blocks(blocks, oracle), _RISK, source.n_features, float(len(starts)))

@@ -16,17 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core import rules
-from slatewise.core.active_cuts import ActiveCuts
 from slatewise.core.arrays import Floats
-from slatewise.core.block_sums import BlockObjective
-from slatewise.core.bundle import one_slack
 from slatewise.core.checks import Features
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
-from slatewise.core.executor import Executor, one_blas_thread
-from slatewise.core.graded import GradedLists
-from slatewise.core.results import ConvergenceWarning, Fit, Round
+from slatewise.core.numerics.bundle import ActiveCuts, one_slack
+from slatewise.core.numerics.result import Fit, Round
+from slatewise.core.numerics.strengths import Step, random_folds, search_path
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.block_sums import BlockObjective
+from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
 from slatewise.data.row_source import ListTable, RowSource
+from slatewise.estimators.lists import GradedLists
 from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.losses.training import AUC, MAP, MRR, NDCG, Precision, TrainingLoss, cutoff_of
 from slatewise.metric_learning.margin_hinge import Levels, MarginHinge, levels_of, source_hinge
@@ -85,8 +86,8 @@ class MarginRanker(QueryRanker):
 
     coef_: Floats = learned(rules.learned_array(1), "w, one weight per feature.", shape=("n_features_in_",))
     C_: float = learned(rules.POSITIVE, "The given or chosen C.")
-    objective_: float = learned(rules.SEEN, "The objective of ``coef_``.")
-    lower_bound_: float = learned(rules.SEEN, "The certificate: no weights have an objective below it.")
+    objective_: float = learned(rules.ANY_NUMBER, "The objective of ``coef_``.")
+    lower_bound_: float = learned(rules.ANY_NUMBER, "The certificate: no weights have an objective below it.")
     n_iter_: int = learned(rules.count(0), "The number of rounds.")
     n_skipped_: int = learned(
         rules.count(0),
@@ -185,20 +186,20 @@ def choose_strength(hinge: MarginHinge, random_state: int) -> float:
         raise ValueError(
             f"C: expected a number where there is one list to learn from, found 'auto' and {hinge.n_lists}"
         )
-    strengths = [strength / hinge.spread for strength in STRENGTHS]
-    part = np.random.default_rng(random_state).permutation(hinge.n_lists) % FOLDS
-    totals = np.zeros(len(strengths))
-    for fold in range(min(FOLDS, hinge.n_lists)):
-        inner, held_out = hinge.part(part != fold), hinge.part(part == fold)
-        totals += float(held_out.weights.sum()) * np.array(path_losses(inner, held_out, strengths))
+    strengths, totals = [strength / hinge.spread for strength in STRENGTHS], np.zeros(len(STRENGTHS))
+    for inner, held_out in random_folds(hinge.n_lists, FOLDS, random_state):
+        totals += [step.loss for step in held_out_path(hinge.part(inner), hinge.part(held_out), strengths)]
     return strengths[int(np.argmin(totals))]
 
 
-def path_losses(hinge: MarginHinge, held_out: MarginHinge, strengths: Sequence[float]) -> list[float]:
-    """Return the mean loss on the held-out lists, for each C of a growing path: cuts have no C in them."""
-    risk = hinge.risk
+def held_out_path(hinge: MarginHinge, held_out: MarginHinge, strengths: Sequence[float]) -> list[Step[Floats]]:
+    """Return a fit for each C of a growing path, with the sum of the losses of held-out lists."""
+    risk, n_held_out = hinge.risk, float(held_out.weights.sum())
     cuts = ActiveCuts(np.ones(risk.n_params))
-    with one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        fits = [one_slack(risk, cuts, C, tol=_TOLERANCE, max_iter=_ROUNDS) for C in strengths]
-        return [held_out.ranking_loss(fit.params) for fit in fits]
+    with one_blas_thread():
+        return search_path(
+            strengths,
+            1,
+            lambda _, C, start: one_slack(risk, cuts, C, tol=_TOLERANCE, max_iter=_ROUNDS).params,
+            lambda _, w: n_held_out * held_out.ranking_loss(w),
+        )

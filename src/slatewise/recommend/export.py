@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from slatewise.core.arrays import Singles
-from slatewise.core.executor import Executor
 from slatewise.core.files import atomic_path
+from slatewise.core.running.executor import Executor
 
 
 def equally_long(items: Singles) -> Singles:

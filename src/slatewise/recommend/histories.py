@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Ints
+from slatewise.core.checks import sparse_rows
 from slatewise.core.ids import Ids, check_ids
-from slatewise.core.sparse import sparse_rows
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.data.session_forms import flat_lists, is_frame
 from slatewise.recommend.ids import Unknown, number_ids

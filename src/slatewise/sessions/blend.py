@@ -9,7 +9,7 @@ import numpy as np
 from slatewise.core import rules
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.declarations import JOBS_TEXT, learned, param
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.data.records import Sessions
 from slatewise.recommend.histories import NumberedSessions, SessionQueries
 from slatewise.sessions.blend_model import N_KNOTS, BlendModel, likely_blend, not_learnt
@@ -62,11 +62,11 @@ class SessionBlend(SessionModel):
     n_jobs: int | None = param(rules.JOBS, JOBS_TEXT, default=None, saved=False)
 
     neighbors_: SessionNeighbors = learned(
-        rules.ELSEWHERE,
+        rules.ANY,
         "The fitted neighbors, with 1 for the weights of items of the session: ``repeats_`` has these.",
         saved=False,
     )
-    counts_: SessionCooccurrence = learned(rules.ELSEWHERE, "The fitted counts, in the same way.", saved=False)
+    counts_: SessionCooccurrence = learned(rules.ANY, "The fitted counts, in the same way.", saved=False)
     spline_steps_: Floats = learned(
         rules.learned_array(3, most=500.0),
         """What the lines rise by at each knot: for new items and for those of the session, by neighbors and by

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.optimize import fmin_l_bfgs_b
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.recommend.histories import SessionQueries
 from slatewise.sessions.cross_fit import levels_of_block
 from slatewise.sessions.sparse_scores import SparseScorer, blocks

@@ -10,7 +10,7 @@ import numpy as np
 from slatewise.core import rules
 from slatewise.core.arrays import Floats, Ints, Shorts
 from slatewise.core.declarations import JOBS_TEXT, learned, param
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.recommend.evaluation import gains_of
 from slatewise.recommend.histories import NumberedSessions
 from slatewise.sessions.estimator import DECAY, WINDOW, SessionModel

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Ints
-from slatewise.core.executor import Executor
-from slatewise.core.groups import spans
+from slatewise.core.groups import concatenate_ranges
+from slatewise.core.running.executor import Executor
 from slatewise.factors.base_levels import Levels
 from slatewise.factors.pairs import Validation
 from slatewise.recommend.histories import NumberedSessions, SessionQueries
@@ -83,7 +83,7 @@ def levels_of(scorer: SparseScorer, queries: SessionQueries, executor: Executor)
 
 def some_sessions(sessions: NumberedSessions, chosen: NDArray[np.bool_]) -> NumberedSessions:
     """Return some of the sessions, with all items."""
-    places, offsets = spans(sessions.offsets[:-1][chosen], np.diff(sessions.offsets)[chosen])
+    places, offsets = concatenate_ranges(sessions.offsets[:-1][chosen], np.diff(sessions.offsets)[chosen])
     return NumberedSessions(sessions.item_ids, sessions.items[places], offsets)
 
 
@@ -125,6 +125,6 @@ def _put_together(parts: list[Levels], asked: list[Ints], n_queries: int) -> Lev
     ends, total = np.cumsum(sizes), int(sizes.sum())
     out = Levels(ends - sizes, ends, np.empty(total, np.int32), np.empty(total, np.float32))
     for part, numbers in zip(parts, asked, strict=True):
-        places = spans(out.starts[numbers], sizes[numbers])[0]
+        places = concatenate_ranges(out.starts[numbers], sizes[numbers])[0]
         out.items[places], out.levels[places] = part.items, part.levels
     return out

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from slatewise.core import rules
 from slatewise.core.arrays import Ints
 from slatewise.core.declarations import params_of
-from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.core.ids import Ids
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.filters import ItemFilter, check_filters

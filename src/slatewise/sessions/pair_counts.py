@@ -9,7 +9,7 @@ import numpy as np
 
 from slatewise.core.arrays import Floats, Ints, Shorts
 from slatewise.core.checks import cut_points
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.recommend.histories import NumberedSessions, SessionQueries
 from slatewise.sessions.sparse_scores import by_popularity, decay_powers
 

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike
 from slatewise.core import rules
 from slatewise.core.arrays import Singles
 from slatewise.core.declarations import JOBS_TEXT, Settings, expanded, learned, param, resolved, seed_text, settings
-from slatewise.core.executor import Executor
 from slatewise.core.rankings import Rankings
 from slatewise.core.rules import CALLBACKS, Rule
+from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
 from slatewise.data.records import Prefixes, Sessions
-from slatewise.factors.bags import AgeWeights, asked_of
+from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, asked_of
 from slatewise.factors.base_levels import N_KNOTS, Levels, likely_steps
 from slatewise.factors.engines.gpu import check_device
 from slatewise.factors.growth import Former, Places, check_components, first_epoch, grown, one_more_epoch
@@ -47,7 +47,7 @@ from slatewise.factors.settings import (
     TrainingSettings,
     Warp,
 )
-from slatewise.factors.tables import Table, padded
+from slatewise.factors.tables import Table, Weights, padded
 from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
 from slatewise.persistence.file import ModelCard, ModelState
 from slatewise.persistence.saving import card_for
@@ -180,18 +180,39 @@ class SessionRanker(Recommender[SessionPredictor]):
     weights_: list[float] = learned(
         rules.vector("numbers >= 0", 0.0, rules.MOST_WEIGHT), "The weight of each part, relative to the first."
     )
-    base_: SessionModel = learned(rules.ELSEWHERE, "The fitted base; absent without one.", saved=False)
+    base_: SessionModel = learned(rules.ANY, "The fitted base; absent without one.", saved=False)
     query_factors_: Singles = learned(
         rules.learned_array(2, np.float32),
-        """U, a row per item and then one per query feature, and then the weights by age; absent without factors.
-        Columns of zeros fill up to cache lines.""",
+        """U, a row per item and then one per query feature; absent without factors. Columns of zeros fill up to cache
+        lines.""",
         optional=True,
     )
     item_factors_: Singles = learned(
         rules.learned_array(2, np.float32), "V and b, a row per item; absent without factors.", optional=True
     )
+    age_weights_: Singles = learned(
+        rules.learned_array(1, np.float32), "w_j of a session's items, the last one's first.", optional=True
+    )
+    repeat_weights_: Singles = learned(
+        rules.learned_array(1, np.float32),
+        "r_j, what an item gets that a session has already, by its age.",
+        shape=("age_weights_",),
+        optional=True,
+    )
+    spline_steps_: Singles = learned(
+        rules.learned_array(1, np.float32),
+        "The steps of the piecewise linear a g of the base's scores; absent without a base or without factors.",
+        shape=(N_KNOTS,),
+        optional=True,
+    )
     query_steps_: Singles = learned(rules.STEPS, "AdaGrad's sums of squares, for ``partial_fit``.", optional=True)
     item_steps_: Singles = learned(rules.STEPS, "The same of V and b.", shape=("item_ids_", 2), optional=True)
+    weight_steps_: Singles = learned(
+        rules.STEPS,
+        "The same of ``age_weights_`` and of ``repeat_weights_``.",
+        shape=(2, "age_weights_"),
+        optional=True,
+    )
     n_query_features_: int = learned(rules.count(0), "The number of query features.")
     n_components_: int = learned(rules.count(1, rules.MOST_COMPONENTS), "Width of U and V.", optional=True)
     window_: int = learned(rules.count(1, rules.MOST_LISTED), "``window`` of fit; absent for baskets.", optional=True)
@@ -278,18 +299,6 @@ class SessionRanker(Recommender[SessionPredictor]):
         self._settle_seed()
         given = replace(given, seed=self.seed_)
         return self._go_on(given, fresh, executor)
-
-    @property
-    def age_weights_(self) -> Singles:
-        """w_j of a session's items, the last one's first."""
-        ages = self._ages()
-        return ages.of(ages.items)
-
-    @property
-    def repeat_weights_(self) -> Singles:
-        """r_j, what an item gets that a session has already, by its age."""
-        ages = self._ages()
-        return ages.of(ages.repeats)
 
     def rank(
         self,
@@ -547,11 +556,17 @@ class SessionRanker(Recommender[SessionPredictor]):
         base: SessionModel | None = getattr(self, "base_", None)
         levels = None if base is None else further_levels(base, pairs, old_items, executor)
         problem = _problem_of(pairs, levels, given)
-        n_behind = len(self.query_factors_) - len(old_items)  # all else is behind the items
-        places = Places(np.append(old_items, len(item_ids) + np.arange(n_behind)), old_items, new_are_random=False)
+        features = len(item_ids) + np.arange(self.n_query_features_)
+        places = Places(np.append(old_items, features), old_items, new_are_random=False)
         pair, epochs = pair_term("semidefinite", self.n_components_, self.n_components_ + 1), (self.n_epochs_,)
         former = Former(
-            (self.query_factors_,), (self.item_factors_,), pair, self.query_steps_, self.item_steps_, epochs
+            (self.query_factors_,),
+            (self.item_factors_,),
+            pair,
+            self.query_steps_,
+            self.item_steps_,
+            epochs,
+            self._weights(),
         )
         steps = given.steps({**STARTS, "learning_rate": self.learning_rate_, "max_norm": self.max_norm_})
         if FACTORS in self.parts_:
@@ -568,20 +583,22 @@ class SessionRanker(Recommender[SessionPredictor]):
 
     def _keep(self, found: Learned, pairs: SessionPairs, card: ModelCard, base: SessionModel | None) -> Self:
         state = found.stages[0]
-        query_factors, query_steps = state.queries.values, state.queries.accumulators
-        if base is not None and state.weight is None:
-            base, query_factors, query_steps = None, query_factors[:-N_KNOTS], query_steps[:-N_KNOTS]
-        check_finite(query_factors, state.items.values, found.steps)
+        if state.weight is None:
+            base = None
+        check_finite(state.queries.values, state.items.values, found.steps)
         self._forget()
         if base is None:
             self.parts_, self.weights_ = [FACTORS], [1.0]
         else:
-            self.base_ = base
+            self.base_, self.spline_steps_ = base, state.queries.weights[SPLINE_STEPS].values
             weight = 1.0 if state.weight is None else float(state.weight)
             self.parts_, self.weights_ = ([BASE, FACTORS], [1.0, weight]) if weight else ([BASE], [1.0])
         self.item_ids_, self.model_card_, self.n_features_in_ = pairs.item_ids, card, 1  # a query is one session
-        self.query_factors_, self.item_factors_ = query_factors, state.items.values
-        self.query_steps_, self.item_steps_ = query_steps, state.items.accumulators
+        self.query_factors_, self.item_factors_ = state.queries.values, state.items.values
+        self.query_steps_, self.item_steps_ = state.queries.accumulators, state.items.accumulators
+        ages, repeats = (state.queries.weights[name] for name in (AGE_WEIGHTS, REPEAT_WEIGHTS))
+        self.age_weights_, self.repeat_weights_ = ages.values, repeats.values
+        self.weight_steps_ = np.stack([ages.accumulators, repeats.accumulators])
         self.n_query_features_, self.n_components_ = pairs.n_features, state.items.segments[0].stop
         if pairs.window is not None:
             self.window_ = int(pairs.window)
@@ -606,7 +623,7 @@ class SessionRanker(Recommender[SessionPredictor]):
             (Table.fixed(np.ascontiguousarray(self.item_factors_)),),
             pair_term("semidefinite", self.n_components_, self.n_components_ + 1),
             np.empty(0, dtype=np.float32),
-            queries=(Table.fixed(np.ascontiguousarray(self.query_factors_)),),
+            queries=(Table.fixed(np.ascontiguousarray(self.query_factors_), self._weights()),),
         )
         return SessionPredictor(scorer, model)
 
@@ -629,7 +646,7 @@ class SessionRanker(Recommender[SessionPredictor]):
         window = getattr(self, "window_", None)
         bags = asked_of(seen.items, seen.starts, seen.ends, window)
         levels = None if predictor.base is None else levels_of(predictor.base, seen, executor)
-        asked = AskedBags(bags, np.arange(len(seen)), window or 1, levels, features)
+        asked = AskedBags(bags, np.arange(len(seen)), levels, features)
         make = bag_queries(asked, len(self.item_ids_), self.n_components_)
         made = tuple(make(table) for table in model.queries)
         return QueryBatch(model, seen.ids, made, histories=seen, nothing_known=marked(nothing)).at(None)
@@ -673,12 +690,16 @@ class SessionRanker(Recommender[SessionPredictor]):
         self._factors()
         return cast("QueryBatch", batch)
 
-    def _ages(self) -> AgeWeights:
-        table = self._factors().queries[0]
-        return AgeWeights(table, len(self.item_ids_) + self.n_query_features_, self._n_knots())
-
-    def _n_knots(self) -> int:
-        return N_KNOTS if "base_" in vars(self) else 0
+    def _weights(self) -> dict[str, Weights]:
+        """Return copies of the weights beside U."""
+        of_ages, of_repeats = self.weight_steps_.copy()
+        weights = {
+            AGE_WEIGHTS: Weights(self.age_weights_.copy(), of_ages),
+            REPEAT_WEIGHTS: Weights(self.repeat_weights_.copy(), of_repeats),
+        }
+        if "base_" in vars(self):
+            weights[SPLINE_STEPS] = Weights(self.spline_steps_.copy(), np.zeros(N_KNOTS, dtype=np.float32))
+        return weights
 
     # --- files -------------------------------------------------------------------------------------------------------
 
@@ -706,8 +727,11 @@ class SessionRanker(Recommender[SessionPredictor]):
     def _check_factors(self) -> None:
         needed = (
             "query_factors_",
+            "age_weights_",
+            "repeat_weights_",
             "query_steps_",
             "item_steps_",
+            "weight_steps_",
             "n_components_",
             "n_epochs_",
             "learning_rate_",
@@ -716,22 +740,24 @@ class SessionRanker(Recommender[SessionPredictor]):
         missing = [name for name in needed if name not in vars(self)]
         if missing:
             raise ValueError(f"{missing[0]}: expected with item_factors_, found none")
+        if ("spline_steps_" in vars(self)) != ("base_" in vars(self)):
+            raise ValueError("spline_steps_: expected with factors on a base, and only there")
         if len(self.item_ids_) < 2:
             raise ValueError(f"item_ids_: expected at least two items, found {len(self.item_ids_)}")
         n_items, n_ages, width = len(self.item_ids_), getattr(self, "window_", 1), padded(self.n_components_ + 1)
-        rows = n_items + self.n_query_features_ + 2 * n_ages + self._n_knots()
+        rows = n_items + self.n_query_features_
         for name, shape in {
             "query_factors_": (rows, width),
             "item_factors_": (n_items, width),
+            "age_weights_": (n_ages,),
             "query_steps_": (rows, 1),
         }.items():
             if getattr(self, name).shape != shape:
                 raise ValueError(f"{name}: expected shape {shape}, found {getattr(self, name).shape}")
-        behind = self.query_factors_[n_items + self.n_query_features_ :, 0]
-        if (behind[:n_ages] < 0).any() or behind[0] != 1:
-            raise ValueError("query_factors_: expected weights by age >= 0 and 1 for the last item, found others")
-        if (behind[2 * n_ages :] < 0).any():
-            raise ValueError("query_factors_: expected steps of the base >= 0, found others")
+        if (self.age_weights_ < 0).any() or self.age_weights_[0] != 1:
+            raise ValueError("age_weights_: expected numbers >= 0 and 1 for the last item, found others")
+        if "spline_steps_" in vars(self) and (self.spline_steps_ < 0).any():
+            raise ValueError("spline_steps_: expected numbers >= 0, found others")
 
     @classmethod
     def _from_state(cls, state: ModelState, name: str) -> Self:
@@ -785,7 +811,7 @@ def _problem(given: TrainingSettings, pairs: SessionPairs, base: SessionModel | 
 def _problem_of(pairs: SessionPairs, levels: Levels | None, given: TrainingSettings) -> Problem:
     """Return the problem of all pairs, none held out."""
     n_items = len(pairs.item_ids)
-    asked = AskedBags(pairs.bags, pairs.owners, pairs.n_ages, levels, pairs.features)
+    asked = AskedBags(pairs.bags, pairs.owners, levels, pairs.features)
     return Problem(
         pairs,
         None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.recommend.filters import ItemFilter
 from slatewise.recommend.histories import SessionQueries
 

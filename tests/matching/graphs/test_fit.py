@@ -6,9 +6,8 @@ from scipy.optimize import minimize
 from tests.matched_graphs import all_matchings, log_z_and_marginals, matching_weight, noisy_copies, random_graphs
 from tests.shipped import EXECUTORS
 
-from slatewise.core.active_cuts import ActiveCuts
-from slatewise.core.bundle import Cuts, one_slack
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.bundle import ActiveCuts, Cuts, one_slack
+from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.matching.graphs.edges import EdgeScores, feature_variance, gather_blocks
 from slatewise.matching.graphs.fit import FEW_ROWS, STRENGTHS, GraphLearner, choose_l2, mean_error
 from slatewise.matching.graphs.inference import SampledSum, bethe_sum, exact_sum

@@ -13,7 +13,7 @@ from tests.named_failures import WEIGHTS_OF_LISTS
 import slatewise
 from slatewise import MatchingRanker, datasets
 from slatewise.core.errors import ModelFileError
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.matching import AllSlates, Slates, WholeQueries
 from slatewise.persistence.file import ModelState, read_model, write_model
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from slatewise.core.features import spread
-from slatewise.core.results import Fit, Round
+from slatewise.core.groups import mean_within_list_variance
+from slatewise.core.numerics.result import Fit, Round
 from slatewise.matching.slates.slates import RatedLists
 from slatewise.matching.slates.training import STRENGTHS, averaged_fit, choose_l2, held_out_path
 
@@ -34,8 +34,8 @@ def lists():
 
 
 def test_spread_is_the_mean_squared_distance_from_the_centre(lists):
-    assert spread(lists.X, lists.offsets) == pytest.approx(4.0)
-    assert spread(np.full((2, 1), 0.1), np.array([0, 2])) == 0.0
+    assert mean_within_list_variance(lists.X, lists.offsets) == pytest.approx(4.0)
+    assert mean_within_list_variance(np.full((2, 1), 0.1), np.array([0, 2])) == 0.0
 
 
 def test_the_strength_with_the_smallest_loss_is_chosen(lists):
@@ -59,8 +59,8 @@ def test_folds_never_share_a_list(lists):
 
 def test_held_out_losses_and_parameters_follow_the_path(lists):
     path = held_out_path(lambda lists, rng: KnownProblem(0.1), lists, lists, [1.0, 0.1], 0, 1e-3, 9)
-    assert [loss for loss, _ in path] == pytest.approx([np.log(10), 0.0])
-    assert [params[0] for _, params in path] == [1.0, 0.1]
+    assert [step.loss for step in path] == pytest.approx([np.log(10), 0.0])
+    assert [step.found[0][0] for step in path] == [1.0, 0.1]
 
 
 @dataclass

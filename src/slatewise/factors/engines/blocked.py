@@ -22,7 +22,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints, Singles
-from slatewise.core.executor import Executor, one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import Executor
 from slatewise.factors.added import Added, Adder
 from slatewise.factors.engines.protocol import EngineKind, EngineTask, EpochStats
 from slatewise.factors.pairs import Block, TrainingPairs, shuffled_blocks

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from slatewise.core.arrays import Ints
-from slatewise.core.devices import halved, with_less_memory
+from slatewise.core.running.devices import halved, with_less_memory
 from slatewise.factors.added import Held
 from slatewise.factors.gpu.tables import to_device
 from slatewise.factors.pair_terms import add_lists, places_of

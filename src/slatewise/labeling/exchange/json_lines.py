@@ -13,7 +13,7 @@ from typing import Any, NoReturn, cast
 
 from slatewise.core.errors import DataError
 from slatewise.core.files import atomic_file
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.data._source import PathOrFile, open_source
 from slatewise.labeling.exchange.statements import Names, Statement, as_fields, statement, statements
 from slatewise.labeling.store.project import Project
@@ -43,7 +43,7 @@ def read_json_lines(path: PathOrFile, names: Names, annotator: str) -> list[Stat
             row = parsed(source.name, number, text)
 
             def fault(expected: str, found: object, number: int = number) -> DataError:
-                return DataError(source.name, number, 1, expected, shown(found))
+                return DataError(source.name, number, 1, expected, short_repr(found))
 
             fields = as_object(row)
             if fields is None or not set(fields) <= _KEYS:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias, get_args
 
 from slatewise.core.errors import DataError
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.data._tokens import number, whole
 from slatewise.labeling.store.acts import check_name
 from slatewise.labeling.store.project import Project
@@ -55,7 +55,7 @@ class Names:
         self.labels = project.labels.by_name()
         for name, meant in (labels or {}).items():
             if meant not in self.labels:
-                raise ValueError(f"labels: expected names of labels as values, found {shown(meant)}")
+                raise ValueError(f"labels: expected names of labels as values, found {short_repr(meant)}")
             self.labels[name] = self.labels[meant]
 
 

@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 from slatewise.core.checks import feature_rows
 from slatewise.core.errors import DataError, DataWarning
 from slatewise.core.files import atomic_file
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.data import read_npz, write_multilabel_svmlight, write_npz
 from slatewise.data._delimited import Splitter, guess_delimiter, splitter_for
 from slatewise.data._lines import Line, header_line, parse_lines
@@ -207,5 +207,5 @@ def _numbers(file: str, member: str, given: Any, known: dict[str, int]) -> list[
     texts = [str(name) for name in given.tolist()]
     strange = [text for text in texts if text not in known]
     if strange:
-        raise DataError(f"{file}[{member}]", 0, 0, "names that the project has", shown(strange[0]))
+        raise DataError(f"{file}[{member}]", 0, 0, "names that the project has", short_repr(strange[0]))
     return [known[text] for text in texts]

@@ -12,7 +12,7 @@ from typing import cast
 from fastapi import FastAPI
 
 from slatewise._version import __version__
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.labeling.page import files, routes
 from slatewise.labeling.page.access_tokens import project_keys, project_secret
 from slatewise.labeling.page.errors import RESPONSES, answer_in_words
@@ -141,7 +141,7 @@ def _listening(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listener = socket.socket(family, socket.SOCK_STREAM)
     except (OSError, OverflowError) as error:
-        raise ValueError(f"host: expected an address of this machine, found {shown(host)}: {error}") from None
+        raise ValueError(f"host: expected an address of this machine, found {short_repr(host)}: {error}") from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from slatewise.core.errors import ProjectError, printable
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 
 _log = logging.getLogger("slatewise.labeling")
 _MOST = 400
@@ -106,4 +106,4 @@ def _in_words(error: Mapping[str, Any]) -> str:
             return f"body: expected JSON, found another text at character {error['loc'][-1]}"
         case _:
             expected = str(error["msg"]).removeprefix("Input should be ")
-            return f"{place}: expected {expected}, found {shown(error.get('input'))}"
+            return f"{place}: expected {expected}, found {short_repr(error.get('input'))}"

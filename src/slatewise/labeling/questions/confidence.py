@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
 from slatewise.core.arrays import Floats
-from slatewise.core.label_sets import check_labels
+from slatewise.data.labels import check_labels
 from slatewise.labeling.questions.rows import LabelRanker, LabelRows
 
 

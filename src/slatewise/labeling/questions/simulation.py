@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Bools, Bytes, Floats, Ints
-from slatewise.core.label_sets import check_labels
+from slatewise.data.labels import check_labels
 from slatewise.labeling.questions.policies import MarginRule, QuestionPolicy, RandomQuestion, Situation, Uncertainty
 from slatewise.labeling.questions.rows import LabelRanker, LabelRows, consistent, places
 from slatewise.report.plots import lines

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Bools, Floats
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.subset_none import none_chance
 from slatewise.cstar.subsets import chances, subset_odds
 from slatewise.labeling.questions.rows import LabelRanker, LabelRows

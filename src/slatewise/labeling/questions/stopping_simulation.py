@@ -31,7 +31,7 @@ from scipy.special import bdtr
 
 from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.core.checks import whole_number
-from slatewise.core.label_sets import check_labels
+from slatewise.data.labels import check_labels
 from slatewise.labeling.questions.policies import MostProbable, QuestionPolicy, Situation, costs_of
 from slatewise.labeling.questions.rows import LabelRanker, LabelRows
 from slatewise.labeling.questions.simulation import Annotator, Game, Truthful

@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.errors import DataError, DataWarning, printable
-from slatewise.core.progress import track
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
+from slatewise.core.running.progress import track
 from slatewise.data._source import open_source
 from slatewise.labeling.exchange.json_lines import as_object, parsed
 from slatewise.labeling.exchange.label_studio import read_tasks
@@ -322,7 +322,7 @@ def read_task_items(path: str | os.PathLike[str], labels: Sequence[str] | None =
         raise ValueError(f"{source}: expected {expected}, found {len(names)}")
     strange = [name for name in tasks.labels if name not in names]
     if strange:
-        what = f"{len(strange)} labels that are not among --labels, such as {shown(strange[0])}"
+        what = f"{len(strange)} labels that are not among --labels, such as {short_repr(strange[0])}"
         warnings.warn(f"{source}: predictions of {what}, are left out", DataWarning, stacklevel=2)
     places = {name: place for place, name in enumerate(tasks.labels)}
     nothing = np.full(len(tasks.items), np.nan)

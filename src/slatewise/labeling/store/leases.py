@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.errors import ProjectError
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.labeling.store.acts import Numbers, whole
 from slatewise.labeling.store.database import Database, checked_rows, counted
 from slatewise.labeling.store.records import ItemNumber
@@ -65,7 +65,7 @@ class Leases:
         """
         overlap = _check_overlap(overlap)
         if not 0 < seconds <= MOST_SECONDS:
-            raise ValueError(f"seconds: expected more than 0, at most {MOST_SECONDS:g}, found {shown(seconds)}")
+            raise ValueError(f"seconds: expected more than 0, at most {MOST_SECONDS:g}, found {short_repr(seconds)}")
         with self._database.write() as connection:
             numbers, now = Numbers(connection), self._now()
             item, annotator = numbers.check("item", item), numbers.check("annotator", annotator)

@@ -15,7 +15,7 @@ from collections.abc import Container, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, cast, get_args
 
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.labeling.store.acts import Numbers, check_name, check_role, new_number, whole
 from slatewise.labeling.store.database import Damaged, Database, checked_rows, counted, types_of
 from slatewise.labeling.store.leases import now
@@ -135,7 +135,7 @@ class Labels:
         """Return the number of a label, also by a name that it had before."""
         found = self._database.checked((LabelNumber,), _BY_NAME, name)
         if not found:
-            raise ValueError(f"label: expected the name of a label, found {shown(name)}")
+            raise ValueError(f"label: expected the name of a label, found {short_repr(name)}")
         return found[0][0]
 
     def add(self, names: Iterable[str]) -> None:
@@ -160,10 +160,10 @@ def _require_new(connection: sqlite3.Connection, name: str, renamed: int | None)
     """Raise ValueError where a label has this name, or where another one than ``renamed`` had it."""
     check_name("label", name)
     if connection.execute("SELECT 1 FROM labels WHERE name = ?", (name,)).fetchone() is not None:
-        raise ValueError(f"label: expected every label once, found {shown(name)} again")
+        raise ValueError(f"label: expected every label once, found {short_repr(name)} again")
     former = connection.execute("SELECT label FROM former_names WHERE name = ?", (name,)).fetchone()
     if former is not None and former[0] != renamed:
-        raise ValueError(f"label: expected a name that no other label had before, found {shown(name)}")
+        raise ValueError(f"label: expected a name that no other label had before, found {short_repr(name)}")
 
 
 _ITEM_KINDS, _FILES = get_args(Kind), ("image", "audio")
@@ -197,7 +197,7 @@ class Items:
         """Return the number of the item with this id."""
         found = self._database.checked((ItemNumber,), "SELECT number FROM items WHERE id = ?", id)
         if not found:
-            raise ValueError(f"item: expected the id of an item, found {shown(id)}")
+            raise ValueError(f"item: expected the id of an item, found {short_repr(id)}")
         return found[0][0]
 
     def add(self, items: Iterable[Item]) -> None:
@@ -230,14 +230,14 @@ class Items:
             ]
             for item in items:
                 if (item.kind in _FILES) != (item.folder is not None):
-                    raise Damaged(f"folder {shown(item.folder)} of {shown(item.id)}")
+                    raise Damaged(f"folder {short_repr(item.folder)} of {short_repr(item.id)}")
         return items
 
     def _registered(self, connection: sqlite3.Connection, folder: Path) -> int:
         """Return the number of a folder; one below that of the project is kept relative, so that both can move."""
         resolved = folder.resolve()
         if not resolved.is_dir():
-            raise ValueError(f"folder: expected a folder that is there, found {shown(str(folder))}")
+            raise ValueError(f"folder: expected a folder that is there, found {short_repr(str(folder))}")
         stored = resolved.relative_to(self._home) if resolved.is_relative_to(self._home) else resolved
         connection.execute("INSERT OR IGNORE INTO folders (path) VALUES (?)", (stored.as_posix(),))
         return connection.execute("SELECT number FROM folders WHERE path = ?", (stored.as_posix(),)).fetchone()[0]
@@ -246,19 +246,19 @@ class Items:
 def _check_item(item: Item, seen: Container[str]) -> None:
     check_name("id", item.id)
     if item.id in seen:
-        raise ValueError(f"id: expected every item once, found {shown(item.id)} again")
+        raise ValueError(f"id: expected every item once, found {short_repr(item.id)} again")
     if item.kind not in _ITEM_KINDS:
-        raise ValueError(f"kind: expected one of {_ITEM_KINDS}, found {shown(item.kind)}")
+        raise ValueError(f"kind: expected one of {_ITEM_KINDS}, found {short_repr(item.kind)}")
     is_file = item.kind in _FILES
     if is_file != (item.folder is not None):
         expected = "the folder of a file" if is_file else "no folder with a text or a link"
-        raise ValueError(f"folder: expected {expected}, found {shown(item.folder)} of {shown(item.id)}")
+        raise ValueError(f"folder: expected {expected}, found {short_repr(item.folder)} of {short_repr(item.id)}")
     if is_file and not _is_inside(item.content):
-        raise ValueError(f"content: expected a path inside the folder, found {shown(item.content)}")
+        raise ValueError(f"content: expected a path inside the folder, found {short_repr(item.content)}")
     if item.kind == "link" and not item.content.startswith(("http://", "https://")):
-        raise ValueError(f"content: expected an address that starts with http, found {shown(item.content)}")
+        raise ValueError(f"content: expected an address that starts with http, found {short_repr(item.content)}")
     if _UNWRITABLE.search(item.content):
-        raise ValueError(f"content: expected text that UTF-8 can say, found {shown(item.content)}")
+        raise ValueError(f"content: expected text that UTF-8 can say, found {short_repr(item.content)}")
 
 
 def _is_inside(path: str) -> bool:
@@ -323,7 +323,7 @@ def as_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise Damaged(f"no JSON but {shown(text)}") from None
+        raise Damaged(f"no JSON but {short_repr(text)}") from None
 
 
 class Settings:
@@ -365,7 +365,7 @@ class AuditLog:
             for *row, text in checked_rows(connection, types, query):
                 detail: object = as_json(text)
                 if not isinstance(detail, dict):
-                    raise Damaged(f"detail {shown(text)}")
+                    raise Damaged(f"detail {short_repr(text)}")
                 lines.append(Logged._make((*row, cast("dict[str, object]", detail))))
         return lines
 

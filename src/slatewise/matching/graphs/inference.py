@@ -24,7 +24,7 @@ from scipy.optimize import linear_sum_assignment
 from slatewise.core import rules
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.declarations import Settings, param, settings
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.matching.graphs.edges import indicator
 from slatewise.matching.sums.bethe import by_bethe
 from slatewise.matching.sums.exact import log_permanents

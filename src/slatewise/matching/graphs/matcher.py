@@ -13,8 +13,8 @@ from slatewise.core import rules
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import LARGEST, numbers, require_in_range
 from slatewise.core.declarations import JOBS_TEXT, expanded, learned, param, resolved, seed_text, settings
-from slatewise.core.executor import Executor
-from slatewise.core.results import Fit
+from slatewise.core.numerics.result import Fit
+from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
 from slatewise.data.row_source import RowSource
 from slatewise.estimators.base import Estimator
@@ -95,8 +95,8 @@ class GraphMatcher(Estimator):
         "u; a model that matches every row has no such attribute.",
         optional=True,
     )
-    objective_: float = learned(rules.SEEN, "The objective of ``coef_``; with parts, that of the parts.")
-    lower_bound_: float = learned(rules.SEEN, "A bound that the objective cannot go below.")
+    objective_: float = learned(rules.ANY_NUMBER, "The objective of ``coef_``; with parts, that of the parts.")
+    lower_bound_: float = learned(rules.ANY_NUMBER, "A bound that the objective cannot go below.")
     certified_: bool = learned(
         rules.BOOLEAN,
         """Whether both are of the objective itself (exact sums, or max-margin) instead of an estimate. A certificate is
@@ -122,7 +122,7 @@ class GraphMatcher(Estimator):
         matches
             One vector of length M per graph: the column of each row, -1 where it has none.
         callbacks
-            Functions to call with a :class:`slatewise.core.results.Round` after every round.
+            Functions to call with a :class:`slatewise.core.numerics.result.Round` after every round.
         checkpoint
             A file that keeps what was computed so far. If it is there, and of the same data and settings, fit goes on
             from it and ends with the same bits as if it had never stopped. At the end the file is removed.

@@ -29,8 +29,8 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.block_sums import BlockObjective, BlockSum, ValueAndSlope, add_value_and_slope
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.block_sums import BlockObjective, BlockSum, ValueAndSlope, add_value_and_slope
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.matching.graphs.edges import EdgeScores, GraphBlock, gather_blocks
 from slatewise.matching.graphs.inference import MatchingSum, best_matchings
 
@@ -46,7 +46,7 @@ def graph_likelihood(
 ) -> BlockObjective:
     """Return L of graphs with known matchings, with a way to sum over the others."""
     parts = [part for block in blocks for part in block.cut()]
-    held = executor.hold(parts, _Model(scores, sum_matchings, executor.inside(len(parts))))
+    held = executor.place_blocks(parts, _Model(scores, sum_matchings, executor.inside(len(parts))))
     return BlockObjective(held, _LIKELIHOOD, scores.n_params)
 
 
@@ -158,7 +158,7 @@ def _side_by_side(confused: Floats, sizes: Sequence[int], rng: np.random.Generat
 
 def graph_hinge(blocks: Sequence[GraphBlock], scores: EdgeScores, executor: Executor = ONE_THREAD) -> BlockObjective:
     """Return R of graphs with known matchings."""
-    held = executor.hold([part for block in blocks for part in block.cut()], scores)
+    held = executor.place_blocks([part for block in blocks for part in block.cut()], scores)
     return BlockObjective(held, _HINGE, scores.n_params)
 
 

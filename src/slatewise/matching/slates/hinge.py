@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.block_sums import BlockObjective, BlockSum, ValueAndSlope, add_value_and_slope
 from slatewise.core.checks import Features
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.block_sums import BlockObjective, BlockSum, ValueAndSlope, add_value_and_slope
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.losses.dcg import DCGLoss
 from slatewise.losses.linear import Vectors
 from slatewise.matching.slates.slates import ListBlock, RatedLists, SlateBlock, SlateTable, cut_slates, whole_lists
@@ -53,7 +53,7 @@ def slate_hinge(X: Features, slates: SlateTable, least: float, executor: Executo
     vectors = [DCGLoss().vectors(pattern) for pattern in patterns]
     a, b = (np.array(part)[which.ravel()] for part in zip(*vectors, strict=True))
     blocks = [_Slates(block, Vectors(a[cut], b[cut])) for cut, block in cut_slates(X, slates, _BLOCK_SLATES)]
-    return BlockObjective(executor.hold(blocks, executor.inside(len(blocks))), _OF_SLATES, int(X.shape[1]))
+    return BlockObjective(executor.place_blocks(blocks, executor.inside(len(blocks))), _OF_SLATES, int(X.shape[1]))
 
 
 class _Slates(NamedTuple):
@@ -80,7 +80,7 @@ _OF_SLATES = BlockSum(_At, _of_slates, add_value_and_slope)
 
 def _best(s: Floats, c: Floats, costs: Vectors) -> Ints:
     """Return where the documents of some slates stand in their most violated ranking."""
-    from slatewise.core.assignment import linear_loss_ranking
+    from slatewise.core.numerics.assignment import linear_loss_ranking
     from slatewise.matching.kernels.slate_assignment import best_rankings
 
     a, b = costs
@@ -122,7 +122,7 @@ def _of_lists(at: _At, block: ListBlock[tuple[slice, Vectors]]) -> ValueAndSlope
 
 def _worst_list(scored: tuple[Floats, Floats], part: tuple[slice, Vectors]) -> tuple[float, Floats]:
     """Return the loss of one list's most violated ranking, and its slopes."""
-    from slatewise.core.assignment import linear_loss_ranking
+    from slatewise.core.numerics.assignment import linear_loss_ranking
 
     rows, (a, b) = part
     scores, weights = (of_all[rows] for of_all in scored)

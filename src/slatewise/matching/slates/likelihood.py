@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.block_sums import BlockObjective, BlockSum, ValueAndSlope, add_value_and_slope
 from slatewise.core.checks import Features
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.block_sums import BlockObjective, BlockSum, ValueAndSlope, add_value_and_slope
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.matching.slates.slates import ListBlock, RatedLists, SlateBlock, SlateTable, cut_slates, whole_lists
 from slatewise.matching.sums.exact import log_permanents
 from slatewise.matching.sums.tied import tied_log_sum
@@ -79,7 +79,7 @@ def slate_likelihood(
             if first < last
         )
         blocks.append(_Slates(block, tuple(inside)))
-    held = executor.hold(blocks, executor.inside(len(blocks)))
+    held = executor.place_blocks(blocks, executor.inside(len(blocks)))
     return BlockObjective(held, _OF_SLATES, int(X.shape[1]))
 
 

@@ -13,12 +13,12 @@ from slatewise.core import rules
 from slatewise.core.arrays import Floats
 from slatewise.core.checks import Features, require_in_range
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
-from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.core.graded import GradedLists
 from slatewise.core.groups import group_rows
-from slatewise.core.results import Round
+from slatewise.core.numerics.result import Round
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.core.seeds import RandomState
 from slatewise.data.row_source import ListTable, RowSource
+from slatewise.estimators.lists import GradedLists
 from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.estimators.sklearn import check_targets
 from slatewise.matching.slates.hinge import check_gains
@@ -98,9 +98,9 @@ class MatchingRanker(QueryRanker):
         rules.count(2, MOST_DOCUMENTS), "Documents of a slate; whole queries have no such attribute.", optional=True
     )
     ratings_: Floats = learned(rules.learned_array(1), "The different ratings, rising.")
-    objective_: float = learned(rules.SEEN, "The objective of ``coef_``, a mean over the repeats.")
+    objective_: float = learned(rules.ANY_NUMBER, "The objective of ``coef_``, a mean over the repeats.")
     lower_bound_: float = learned(
-        rules.SEEN,
+        rules.ANY_NUMBER,
         """The certificate, a mean over the repeats: no theta has a mean objective below it. Each repeat is solved to
         ``tol``; the mean theta is the minimum of none of them, and its gap is ``objective_ - lower_bound_``.""",
     )
@@ -162,7 +162,7 @@ class MatchingRanker(QueryRanker):
         if isinstance(self.l2, str):
             raise ValueError("l2: expected a number with a source, which has no folds, found 'auto'")
         ratings = source.relevances(Executor.of(self.n_jobs))
-        self._fit_lists(GradedLists.alike(cast("Features", source.features), ratings, lists.offsets), tell)
+        self._fit_lists(GradedLists.with_unit_weights(cast("Features", source.features), ratings, lists.offsets), tell)
 
     def _scores(self, X: Features) -> Floats:
         return X.astype(np.float64) @ self.coef_

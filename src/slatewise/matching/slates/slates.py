@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from slatewise.core import rules
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.block_sums import BlockObjective, BlockSum, ValueAndSlope
 from slatewise.core.checks import Features, cut_points, row_range
 from slatewise.core.declarations import Settings, param
-from slatewise.core.executor import Executor
-from slatewise.core.features import take_rows
+from slatewise.core.groups import take_rows
+from slatewise.core.running.block_sums import BlockObjective, BlockSum, ValueAndSlope
+from slatewise.core.running.executor import Executor
 
 Part = TypeVar("Part")
 
@@ -215,7 +215,7 @@ def whole_lists(
     for first, last in lists.runs():
         some, of_rows = lists.run(first, last), weights[lists.offsets[first] : lists.offsets[last]]
         blocks.append(ListBlock(some, of_rows, tuple(describe(some, of_rows))))
-    held = executor.hold(blocks, executor.inside(len(blocks)))
+    held = executor.place_blocks(blocks, executor.inside(len(blocks)))
     return BlockObjective(held, what, int(lists.X.shape[1]), float(lists.weights.sum()))
 
 

@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 
 from slatewise.core.arrays import Floats
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.matching.sums.exact import Sums, scale, slices
 
 ROUNDS, TOLERANCE = 5000, 1e-10

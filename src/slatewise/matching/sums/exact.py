@@ -30,7 +30,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from slatewise.core.arrays import Bools, Floats, Ints
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 
 FEW = 8
 """Up to this many rows square matrices go through the subsets, beyond through Glynn's formula."""

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.arrays import Floats
 from slatewise.core.checks import real_numbers
-from slatewise.core.devices import gpu_of
-from slatewise.core.executor import Executor
+from slatewise.core.running.devices import gpu_of
+from slatewise.core.running.executor import Executor
 from slatewise.matching.sums.bethe import by_bethe
 from slatewise.matching.sums.exact import (
     METHODS,

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints, Shorts
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.recommend.kernels.best_few import best_first, offer
 
 ROUNDING = 1.0 + 1e-9

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.recommend.kernels.best_few import best_first, offer
 from slatewise.recommend.kernels.neighbors import Asked
 

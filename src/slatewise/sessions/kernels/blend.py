@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints, Shorts, Singles
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.recommend.kernels.neighbors import Asked
 
 

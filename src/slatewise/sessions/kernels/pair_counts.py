@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from slatewise.core.arrays import Floats, Ints, Shorts
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.recommend.kernels.neighbors import Asked
 
 

@@ -12,7 +12,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from slatewise import CStarRanker
-from slatewise.core.executor import Executor, one_blas_thread, thread_count
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import Executor, thread_count
 from slatewise.datasets import make_label_scenes
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slatewise.core.progress import listening, tell, track
+from slatewise.core.running.progress import listening, tell, track
 
 
 class Diary:

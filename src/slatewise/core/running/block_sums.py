@@ -39,7 +39,7 @@ class BlockSum(Generic[Shared, Parameters, Point, Block, Result]):
             require_of_module(function)
 
 
-class Held(Protocol[Shared, Block]):
+class PlacedBlocks(Protocol[Shared, Block]):
     """Blocks that stay where they are added up, with what all of them share."""
 
     def sum(self, what: BlockSum[Shared, Parameters, Any, Block, Result], parameters: Parameters) -> Result:
@@ -51,7 +51,7 @@ class Held(Protocol[Shared, Block]):
 class BlockObjective:
     """A risk as a sum over blocks that are held: what learners minimize, by its cuts or by its gradient."""
 
-    held: Held[Any, Any]
+    held: PlacedBlocks[Any, Any]
     what: BlockSum[Any, NDArray[np.float64], Any, Any, ValueAndSlope]
     n_params: int
     """Length of the parameter vector."""
@@ -71,7 +71,7 @@ class BlockObjective:
 class Cluster(Protocol):
     """Workers, in other processes, that hold blocks."""
 
-    def hold(self, blocks: Sequence[Block], shared: Shared) -> Held[Shared, Block]:
+    def place_blocks(self, blocks: Sequence[Block], shared: Shared) -> PlacedBlocks[Shared, Block]:
         """Give every worker its blocks, and all of them what is shared."""
         ...
 

@@ -3,8 +3,8 @@ import warnings
 import numpy as np
 import pytest
 
-from slatewise.core.results import ConvergenceWarning
-from slatewise.core.strengths import fell_behind, random_folds, rough_fits, search_path
+from slatewise.core.numerics.result import ConvergenceWarning
+from slatewise.core.numerics.strengths import fell_behind, random_folds, rough_fits, search_path
 
 
 def test_every_fold_starts_where_its_fit_before_ended():

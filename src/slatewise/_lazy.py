@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 
-def on_first_use(package: dict[str, Any], homes: Mapping[str, str]) -> Callable[[str], object]:
+def lazy_getattr(package: dict[str, Any], homes: Mapping[str, str]) -> Callable[[str], object]:
     """Return the ``__getattr__`` of a package: ``homes`` says where each name lives, and a name once found stays."""
 
     def attribute(name: str) -> object:

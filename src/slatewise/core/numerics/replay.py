@@ -72,8 +72,8 @@ _current: ContextVar[OracleLog | None] = ContextVar("oracle log", default=None)
 
 
 @contextmanager
-def keeping(log: OracleLog | None) -> Generator[None]:
-    """Have all that is :func:`logged` go through this log; None: be called each time."""
+def replay_context(log: OracleLog | None) -> Generator[None]:
+    """Send the calls of every :func:`replayed` oracle through this log; None: call it each time."""
     token = _current.set(log)
     try:
         yield
@@ -81,7 +81,7 @@ def keeping(log: OracleLog | None) -> Generator[None]:
         _current.reset(token)
 
 
-def logged(oracle: Oracle) -> Oracle:
-    """Return an oracle with the same results, which are kept where somebody is :func:`keeping` a log."""
+def replayed(oracle: Oracle) -> Oracle:
+    """Return an oracle with the same results, which inside a :func:`replay_context` are kept in its log."""
     log = _current.get()
     return oracle if log is None else partial(log.call, oracle)

@@ -1,18 +1,26 @@
-"""Kernels between rows.
+"""Kernels between rows, and their features.
 
 rbf           k(x, y) = exp(-gamma |x - y|^2)
 chi2          k(x, y) = exp(-gamma sum_j (x_j - y_j)^2 / (x_j + y_j))          x, y >= 0
 intersection  k(x, y) = sum_j min(x_j, y_j)                                    x, y >= 0
 precomputed   the caller's matrix: rows against the training rows
+
+:func:`kernel_basis` finds features with K = Phi Phi' by pivoted Cholesky, one kernel column per step, never in n x n
+memory. Each step takes the row whose kernel value is explained worst so far (the pivot) and adds one column to Phi. Run
+to the end, the features are exact and a linear model on them is the kernel machine
+``s(x) = sum over pivots of alpha_p k(x, x_p)``; stopped earlier, they are a Nystroem approximation with greedily chosen
+landmarks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from slatewise.core.arrays import Floats, Ints
 
@@ -164,3 +172,48 @@ def _filled(kernel: str, X: Floats, Y: Floats) -> Floats:
     out = np.empty((len(X), len(Y)))
     getattr(rows, kernel)(np.ascontiguousarray(X), np.ascontiguousarray(Y), out)
     return out
+
+
+@dataclass(frozen=True, eq=False)
+class KernelBasis:
+    """Features of the training rows, and what maps weights on them back to the pivots."""
+
+    phi: Floats
+    """(n, r) with phi @ phi.T = K."""
+    pivots: Ints
+    """(r,) rows of the training data."""
+
+    def dual(self, weights: Floats) -> Floats:
+        """Return alpha (r, N) with ``k(x, pivots) @ alpha = phi(x) @ weights.T`` for weights (N, r)."""
+        return solve_triangular(self.phi[self.pivots], weights.T, lower=True, trans="T")
+
+
+def kernel_basis(
+    column: Callable[[int], Floats], diagonal: Floats, n_components: int | None = None, tol: float = 1e-9
+) -> KernelBasis:
+    """Factor a positive semidefinite kernel given its diagonal and, on demand, its columns.
+
+    Examples
+    --------
+    >>> K = np.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> basis = kernel_basis(lambda i: K[:, i], K.diagonal())
+    >>> np.allclose(basis.phi @ basis.phi.T, K)
+    True
+    """
+    n = len(diagonal)
+    most = n if n_components is None else min(n_components, n)
+    left = diagonal.astype(np.float64)
+    smallest = tol * float(left.max(initial=0.0))
+    phi = np.zeros((n, most))
+    pivots: list[int] = []
+    while len(pivots) < most:
+        pivot, size = int(np.argmax(left)), len(pivots)
+        if left[pivot] <= smallest:
+            break
+        residual = column(pivot) - phi[:, :size] @ phi[pivot, :size]
+        phi[:, size] = residual / np.sqrt(left[pivot])
+        phi[pivots, size] = 0.0  # rounding aside it is: earlier pivots are fully explained
+        pivots.append(pivot)
+        left = np.maximum(left - phi[:, size] ** 2, 0.0)
+        left[pivots] = 0.0
+    return KernelBasis(np.ascontiguousarray(phi[:, : len(pivots)]), np.array(pivots, dtype=np.int64))

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import chi2_kernel, rbf_kernel
 
-from slatewise.core.kernel_basis import kernel_basis
-from slatewise.core.row_kernels import KERNELS
+from slatewise.core.numerics.row_kernels import KERNELS, kernel_basis
 
 
 @given(st.integers(1, 12), st.integers(1, 6), st.integers(0, 1000))

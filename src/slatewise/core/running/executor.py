@@ -2,40 +2,36 @@
 
 Two rules give the same bits at any number of threads: BLAS and LAPACK run on one thread inside fit, because
 OpenBLAS sums in another order with two; and block boundaries depend on the data only, with partial results added in
-one order: that of the blocks, or of a tree over them (:mod:`slatewise.core.block_sums`), which workers share.
+one order: that of the blocks, or of a tree over them (:mod:`slatewise.core.running.block_sums`), which workers share.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache, partial, reduce
-from importlib import import_module
-from typing import Any, Generic, NamedTuple
+from functools import partial, reduce
+from typing import Any, Generic
 
-from threadpoolctl import ThreadpoolController
-
-from slatewise.core.block_sums import (
+from slatewise.core.arrays import read_lazy
+from slatewise.core.rules import JOBS
+from slatewise.core.running.block_sums import (
     Block,
     BlockSum,
     Cluster,
-    Held,
     Parameters,
+    PlacedBlocks,
     Result,
     Shared,
     Subtree,
     Tree,
     require_of_module,
 )
-from slatewise.core.rules import JOBS
-from slatewise.core.stored import fetched
 
 
 def thread_count(n_jobs: int | None = None) -> int:
@@ -49,7 +45,7 @@ def thread_count(n_jobs: int | None = None) -> int:
         return int(n_jobs) if n_jobs > 0 else max(1, _cores() + 1 + int(n_jobs))
     text = os.environ.get("SLATEWISE_THREADS", "")
     if not text:
-        return 1 if _given_by_ray() is None and _inside_joblib() else _cores()
+        return 1 if _ray_cpu_limit() is None and _inside_joblib() else _cores()
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise ValueError(f"SLATEWISE_THREADS: expected a whole number of threads >= 1, found {text!r}")
     return int(text)
@@ -57,7 +53,7 @@ def thread_count(n_jobs: int | None = None) -> int:
 
 def _cores() -> int:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, _given_by_ray() or cores)
+    return min(cores, _ray_cpu_limit() or cores)
 
 
 def _inside_joblib() -> bool:
@@ -66,7 +62,7 @@ def _inside_joblib() -> bool:
     return parallel is not None and parallel.get_active_backend()[0].nesting_level > 0
 
 
-def _given_by_ray() -> int | None:
+def _ray_cpu_limit() -> int | None:
     """Return how many CPUs Ray gave to this process, at least 1, where it is a task or an actor: others have theirs."""
     ray: Any = sys.modules.get("ray")  # nobody is a worker where Ray was never loaded
     if ray is None or not ray.is_initialized():
@@ -76,75 +72,6 @@ def _given_by_ray() -> int | None:
     except (AssertionError, AttributeError):  # how Ray says that this process is a driver, here or by its client
         return None
     return max(1, int(given.get("CPU", 0)))
-
-
-class _Blas(NamedTuple):
-    """One BLAS library."""
-
-    read: Callable[[], int]
-    write: Callable[[int], None]
-
-
-@cache
-def _blas() -> tuple[_Blas, ...]:
-    # The controller sees the libraries loaded so far, so load both BLAS users before it looks.
-    import_module("numpy.linalg")
-    import_module("scipy.linalg")
-
-    found = ThreadpoolController().select(user_api="blas").lib_controllers
-    # From 3.8 on threadpoolctl lets the first thread alone set OpenBLAS, and leaves out what others ask for in silence.
-    # Here the users are counted, so that each of them may: take the setter beneath that rule where there is one.
-    return tuple(
-        _Blas(lib.get_num_threads, getattr(lib, "_real_set_num_threads", lib.set_num_threads)) for lib in found
-    )
-
-
-_lock = threading.RLock()
-_inside: dict[object, int] = {}
-"""Who needs one BLAS thread now, and the thread each came from."""
-_before: list[int] = []
-"""How many threads each BLAS had when the first of them came."""
-
-
-@contextmanager
-def one_blas_thread() -> Generator[None]:
-    """Return a context in which BLAS and LAPACK use one thread, in the whole process.
-
-    Users are counted: contexts may be nested, and those of several threads may overlap in any order. The first notes
-    the number of threads that BLAS has, the last to leave restores it, also where one ends by an exception. A forked
-    child keeps the contexts of the thread that forked it.
-    """
-    libraries, user = _blas(), object()
-    try:
-        with _lock:
-            if not _inside:
-                _before[:] = [library.read() for library in libraries]
-            _inside[user] = threading.get_ident()
-            for library in libraries:  # whoever comes: some BLAS keep the number per thread
-                library.write(1)
-        yield
-    finally:
-        with _lock:
-            _leave([user])
-
-
-def _leave(users: list[object]) -> None:
-    for user in users:
-        _inside.pop(user, None)
-    if not _inside:
-        for library, number in zip(_blas(), _before, strict=True):
-            library.write(number)
-
-
-def _in_child() -> None:
-    gone = [user for user, thread in _inside.items() if thread != threading.get_ident()]
-    if gone:  # their threads are not in this process, and will never leave
-        _leave(gone)
-    _lock.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_in_child)
 
 
 _cluster: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
@@ -170,7 +97,7 @@ def refuse_on_cluster(what: str, instead: str) -> None:
 class Executor:
     """Who does the work over blocks: so many threads of this process. Made once, at the door, by :meth:`of`.
 
-    Where there is a cluster, its workers hold and add up what a learner has them :meth:`hold`.
+    Where there is a cluster, its workers hold and add up what a learner has them :meth:`place_blocks`.
     """
 
     n_threads: int
@@ -182,26 +109,26 @@ class Executor:
         return cls(thread_count(n_jobs), _cluster.get())
 
     @property
-    def here(self) -> Executor:
+    def local(self) -> Executor:
         """The threads alone: for what is too small to travel."""
         return Executor(self.n_threads)
 
     def inside(self, n_blocks: int) -> Executor:
         """Return who works inside each of so many blocks: inside a single one all threads."""
-        return self.here if n_blocks == 1 else ONE_THREAD
+        return self.local if n_blocks == 1 else ONE_THREAD
 
-    def hold(self, blocks: Sequence[Block], shared: Shared) -> Held[Shared, Block]:
+    def place_blocks(self, blocks: Sequence[Block], shared: Shared) -> PlacedBlocks[Shared, Block]:
         """Keep blocks where they will be added up, round after round.
 
         Examples
         --------
         >>> from operator import add
-        >>> Executor(2).hold([3, 4, 5], shared=10).sum(BlockSum(begin=add, part=pow, add=add), -8)
+        >>> Executor(2).place_blocks([3, 4, 5], shared=10).sum(BlockSum(begin=add, part=pow, add=add), -8)
         56
         """
         if self.cluster is not None:
-            return self.cluster.hold(blocks, shared)
-        return _HeldHere(self, fetched(blocks), fetched(shared))
+            return self.cluster.place_blocks(blocks, shared)
+        return _LocalBlocks(self, read_lazy(blocks), read_lazy(shared))
 
     def subtrees(
         self,
@@ -280,7 +207,7 @@ class Executor:
 
 
 @dataclass(frozen=True, eq=False)
-class _HeldHere(Generic[Shared, Block]):
+class _LocalBlocks(Generic[Shared, Block]):
     """Blocks in this process."""
 
     executor: Executor

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slatewise.core import devices
+from slatewise.core.running import devices
 from slatewise.inference import permanent
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slatewise.core.block_sums import BlockSum, Subtree, Tree, add_value_and_slope
-from slatewise.core.executor import Executor, on_cluster, refuse_on_cluster
+from slatewise.core.running.block_sums import BlockSum, Subtree, Tree, add_value_and_slope
+from slatewise.core.running.executor import Executor, on_cluster, refuse_on_cluster
 
 
 def in_brackets(one, other):
@@ -62,7 +62,7 @@ GRAM = BlockSum(scaled, gram, add_value_and_slope)
 def test_held_blocks_have_the_same_sum_at_any_number_of_threads():
     rng = np.random.default_rng(0)
     blocks = [rng.normal(size=(50, 7)) * 10.0 ** rng.integers(-8, 8) for _ in range(41)]
-    sums = [Executor(n_jobs).hold(blocks, 2.0).sum(GRAM, 0.5) for n_jobs in (1, 2, 3)]
+    sums = [Executor(n_jobs).place_blocks(blocks, 2.0).sum(GRAM, 0.5) for n_jobs in (1, 2, 3)]
     assert {total.tobytes() for _, total in sums} == {sums[0][1].tobytes()}
     assert sums[0][0] == 41.0
     np.testing.assert_allclose(sums[0][1], sum(block.T @ block for block in blocks))
@@ -74,7 +74,7 @@ def test_only_functions_of_a_module_can_be_told_by_name():
 
 
 class Elsewhere:
-    def hold(self, blocks, shared):
+    def place_blocks(self, blocks, shared):
         return f"{len(blocks)} blocks and {shared}"
 
 
@@ -84,8 +84,8 @@ def test_an_executor_made_on_a_cluster_holds_there_and_its_threads_stay_here():
         executor = Executor.of(2)
         with pytest.raises(ValueError, match="cluster: expected that, found this, which trains on one machine"):
             refuse_on_cluster("this", "that")
-    assert executor.hold([1, 2], "more") == "2 blocks and more"
-    assert executor.here == Executor(2)
+    assert executor.place_blocks([1, 2], "more") == "2 blocks and more"
+    assert executor.local == Executor(2)
     assert Executor.of(2).cluster is None
 
 

@@ -15,7 +15,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from slatewise.core.arrays import Ints
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
 
 Found = TypeVar("Found")
 Ends = Callable[[Sequence[float]], bool]

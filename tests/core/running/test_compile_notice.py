@@ -8,9 +8,8 @@ import numba
 import pytest
 from numba.core import event
 
-from slatewise.core.compiling import CompileNotice
-from slatewise.core.kernel import COMPILE_NOTICE
-from slatewise.core.progress import listening
+from slatewise.core.running.kernel import COMPILE_NOTICE, CompileNotice
+from slatewise.core.running.progress import listening
 
 
 class Diary:
@@ -85,8 +84,8 @@ def test_a_listener_is_told_once_per_outermost_kernel_and_not_of_warm_calls():
 
 
 def test_kept_kernels_compile_once_per_machine():
-    from slatewise.core.compiling import _how_often
     from slatewise.core.kernels import rows
+    from slatewise.core.running.kernel import _how_often
 
     kept = next(value for value in vars(rows).values() if hasattr(value, "py_func"))
     assert _how_often(kept) == "once per machine"

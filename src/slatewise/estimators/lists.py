@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features, real_numbers, require_in_range
-from slatewise.core.features import take_rows, used_columns
-from slatewise.core.groups import Groups
+from slatewise.core.groups import Groups, take_rows, used_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +39,7 @@ class GradedLists:
         return replace(lists, X=narrow, columns=columns)
 
     @classmethod
-    def alike(cls, X: Features, y: Floats, offsets: Ints) -> GradedLists:
+    def with_unit_weights(cls, X: Features, y: Floats, offsets: Ints) -> GradedLists:
         """Take lists as they stand, all of the same weight."""
         return cls(X, y, offsets, np.ones(len(offsets) - 1), int(X.shape[1]))
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from slatewise.core.lbfgs import minimise
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.lbfgs import minimise
+from slatewise.core.numerics.result import ConvergenceWarning
 
 
 class Distances:

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from slatewise.core.bundle import Cuts, one_slack
-from slatewise.core.lbfgs import minimise
-from slatewise.core.oracle_log import OracleLog, keeping, logged
+from slatewise.core.numerics.bundle import Cuts, one_slack
+from slatewise.core.numerics.lbfgs import minimise
+from slatewise.core.numerics.replay import OracleLog, replay_context, replayed
 
 TARGET = np.linspace(-2.0, 3.0, 7)
 
@@ -38,13 +38,13 @@ def by_gradients(objective):
 def test_from_every_state_on_disk_a_learner_goes_on_to_the_same_bits(learn):
     plain, kept = Distances(), Distances()
     once, states = learn(plain), []
-    with keeping(OracleLog(None, states.append)):
+    with replay_context(OracleLog(None, states.append)):
         first = learn(kept)
     assert kept.calls == plain.calls > 15
     assert first.params.tobytes() == once.params.tobytes()
     for state in states:
         fresh = Distances()
-        with keeping(OracleLog(state, lambda _: None)):
+        with replay_context(OracleLog(state, lambda _: None)):
             again = learn(fresh)
         assert again.params.tobytes() == once.params.tobytes()
         assert again.history == once.history
@@ -91,9 +91,9 @@ def test_results_may_differ_in_length_and_are_the_callers_to_change():
 
 def test_a_fit_inside_a_fit_keeps_its_own():
     states = []
-    with keeping(OracleLog(None, states.append)), keeping(None):
-        assert logged(abs_of) is abs_of
-    assert logged(abs_of) is abs_of
+    with replay_context(OracleLog(None, states.append)), replay_context(None):
+        assert replayed(abs_of) is abs_of
+    assert replayed(abs_of) is abs_of
     assert not states
 
 

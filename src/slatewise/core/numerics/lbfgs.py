@@ -18,9 +18,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from slatewise.core.arrays import Floats
-from slatewise.core.executor import one_blas_thread
-from slatewise.core.oracle_log import logged
-from slatewise.core.results import Fit, Round, warn_unless_converged
+from slatewise.core.numerics.replay import replayed
+from slatewise.core.numerics.result import Fit, Round, warn_unless_converged
+from slatewise.core.running.blas import one_blas_thread
 
 _STALLED = 1e-6
 """Share of the gap asked for: a step that gains no more than this is the last."""
@@ -64,7 +64,7 @@ def minimise(
         value, gradient = objective.value_and_grad(u / root)
         return weight * value, weight * gradient / root
 
-    oracle = logged(weighted)
+    oracle = replayed(weighted)
 
     def penalised(w: Floats) -> tuple[float, Floats]:
         if not seen or not np.array_equal(seen[0][0], w):

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 
 SOURCE = """
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 
 @kernel
 def total(values):

@@ -1,12 +1,16 @@
-"""One-slack cutting planes: a certified minimiser of  1/2 sum_i r_i w_i^2 + C R(w)  for any convex risk R >= 0.
+"""One-slack cutting planes: a certified minimizer of  1/2 sum_i r_i w_i^2 + C R(w)  for any convex risk R >= 0.
 
 Each round the risk gives one cut, ``R(w) >= offset + gradient . w``, exact at the point it was made. The cuts so far
-bound the objective from below; minimising that bound is a small quadratic program in the dual,
+bound the objective from below; minimizing that bound is a small quadratic program in the dual,
 
     max over alpha >= 0, sum alpha <= C of   offsets . alpha - 1/2 alpha' K alpha ,     K_jk = sum_i g_ji g_ki / r_i ,
 
 whose value at *any* feasible alpha is a lower bound, however well the program was solved. There is no C in a cut: the
 same cuts serve a whole path of C.
+
+With d parameters at most d + 1 cuts define the minimum; the quadratic program over all cuts of many rounds is slow, and
+of rank d. :class:`ActiveCuts` drops a cut that had no weight in many programs in a row. The rest is still a lower
+bound, and the learner keeps the best bound of all rounds.
 """
 
 from __future__ import annotations
@@ -18,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats
-from slatewise.core.executor import one_blas_thread
-from slatewise.core.oracle_log import logged
-from slatewise.core.results import Fit, Round, warn_unless_converged
+from slatewise.core.numerics.replay import replayed
+from slatewise.core.numerics.result import Fit, Round, warn_unless_converged
+from slatewise.core.running.blas import one_blas_thread
 
 
 class CutObjective(Protocol):
@@ -93,7 +97,7 @@ def one_slack(
     """
     best, best_objective, bound = np.zeros(len(cuts.weights)), np.inf, -np.inf
     history: list[Round] = []
-    cut, converged = logged(objective.cut), False
+    cut, converged = replayed(objective.cut), False
     while not converged and len(history) < max_iter:
         w = best
         if len(cuts.offsets):
@@ -136,3 +140,24 @@ def with_ridge(
         fit = one_slack(objective, cuts, 1.0 / l2, tol=tol, max_iter=max_iter, callback=tell, easier="l2")
     history = tuple(rescaled(found) for found in fit.history)
     return Fit(fit.params, l2 * fit.objective, l2 * fit.lower_bound, fit.converged, history)
+
+
+_PATIENCE = 50
+
+
+class ActiveCuts(Cuts):
+    """Cuts gathered so far, but for those without weight in the last fifty programs."""
+
+    def __init__(self, weights: Floats) -> None:
+        super().__init__(weights)
+        self._idle = np.zeros(0, dtype=np.int64)
+
+    def best_weights(self, C: float) -> tuple[NDArray[np.float64], float]:
+        """Return a feasible alpha of the cuts kept, and the lower bound it proves."""
+        alpha, bound = super().best_weights(C)
+        idle = np.append(self._idle, np.zeros(len(alpha) - len(self._idle), dtype=np.int64))
+        idle = np.where(alpha > 1e-9 * C, 0, idle + 1)
+        kept = idle < _PATIENCE
+        self._idle, self.offsets, self.gradients = idle[kept], self.offsets[kept], self.gradients[kept]
+        self.products = self.products[np.ix_(kept, kept)]
+        return alpha[kept], bound

@@ -1,16 +1,49 @@
-"""Say that kernels compile: the first call of each takes seconds, and a person who waits wants to know for what."""
+"""The two decorators of compiled functions, and the notice that they compile.
+
+``kernel`` is for all of them, ``kernel_fastmath`` for sums that may be added in any order. The first call of each takes
+seconds, and a person who waits wants to know for what.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from multiprocessing import parent_process
 from threading import Timer
 from time import monotonic
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-from slatewise.core.progress import Listener, anybody_listening, is_quiet
+from numba import njit
+
+from slatewise.core.running.progress import Listener, anybody_listening, is_quiet
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile on first call, release the GIL, keep the machine code on disk where a folder is writable."""
+    try:
+        return njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # read-only install without a cache folder: compile in every process instead
+        return njit(nogil=True)(function)
+
+
+def kernel_fastmath(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile as ``kernel`` does, and let sums be added in any order: the compiler then adds eight numbers at a time.
+
+    The bits still depend on the machine's instructions only, never on threads. But of a loop that also writes, the
+    compiler may make two and take one by where the arrays lie: sum in a loop of its own, or let
+    ``tests/core/running/test_kernel_fastmath.py`` look at it.
+    """
+    any_order = {"reassoc", "nsz"}
+    try:
+        return njit(nogil=True, cache=True, fastmath=any_order)(function)
+    except RuntimeError:
+        return njit(nogil=True, fastmath=any_order)(function)
+
 
 _event: Any = import_module("numba.core.event")  # its types are too loose to check
 
@@ -86,3 +119,7 @@ def _a_person_looks_on() -> bool:
         return sys.stderr.isatty() and parent_process() is None  # one line, not one of every worker
     except (AttributeError, ValueError):  # none, one of another kind, or closed
         return False
+
+
+COMPILE_NOTICE = CompileNotice()
+_event.register("numba:compile", COMPILE_NOTICE)
