@@ -39,7 +39,7 @@ from slatewise.core.checks import sparse_rows
 from slatewise.core.errors import DataError
 from slatewise.core.files import atomic_path
 from slatewise.core.rules import MOST, MOST_LISTED
-from slatewise.data._source import PathOrFile
+from slatewise.data.reading import PathOrFile
 from slatewise.data.records import Ids, MultiLabel, Strings
 
 Array: TypeAlias = NDArray[Any]

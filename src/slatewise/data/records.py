@@ -160,7 +160,7 @@ class Sessions:
         >>> sessions.ids.tolist(), [items.tolist() for items in sessions]
         (['x', 'y'], [[7, 9], [8]])
         """
-        from slatewise.data.session_forms import sessions_of
+        from slatewise.data.sessions import sessions_of
 
         return sessions_of(sessions, offsets, session, item, time, user)
 

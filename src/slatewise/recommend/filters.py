@@ -15,7 +15,7 @@ from slatewise.core.checks import sparse_rows
 from slatewise.core.groups import concatenate_ranges
 from slatewise.core.ids import Ids
 from slatewise.core.rules import is_whole
-from slatewise.data.session_forms import flat_lists
+from slatewise.data.sessions import flat_lists
 from slatewise.recommend.ids import Unknown, number_ids
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, cast
 from slatewise.core.errors import DataError
 from slatewise.core.files import atomic_file
 from slatewise.core.rules import short_repr
-from slatewise.data._source import PathOrFile, open_source
+from slatewise.data.reading import PathOrFile, open_source
 from slatewise.labeling.exchange.statements import Names, Statement, as_fields, statement, statements
 from slatewise.labeling.store.project import Project
 

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from slatewise.core.errors import DataError, DataWarning
 from slatewise.core.files import atomic_file
 from slatewise.core.rules import short_repr
-from slatewise.data._source import PathOrFile, open_source
+from slatewise.data.reading import PathOrFile, open_source
 from slatewise.labeling.exchange.json_lines import as_list, as_object, as_objects, as_texts, parsed, read_object
 from slatewise.labeling.exchange.statements import Names, Statement, as_fields, statements, time_of
 from slatewise.labeling.store.acts import check_name

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, get_args
 
 from slatewise.core.errors import DataError
 from slatewise.core.rules import short_repr
-from slatewise.data._tokens import number, whole
+from slatewise.data.fields import number, whole
 from slatewise.labeling.store.acts import check_name
 from slatewise.labeling.store.project import Project
 from slatewise.labeling.store.records import MOST_MILLISECONDS, Act, ActKind, Given, How

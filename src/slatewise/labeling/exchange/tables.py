@@ -24,9 +24,8 @@ from slatewise.core.errors import DataError, DataWarning
 from slatewise.core.files import atomic_file
 from slatewise.core.rules import short_repr
 from slatewise.data import read_npz, write_multilabel_svmlight, write_npz
-from slatewise.data._delimited import Splitter, guess_delimiter, splitter_for
-from slatewise.data._lines import Line, header_line, parse_lines
-from slatewise.data._source import PathOrFile, Problems, open_source
+from slatewise.data.fields import Splitter, guess_delimiter, splitter_for
+from slatewise.data.reading import Line, PathOrFile, Problems, header_line, open_source, parse_lines
 from slatewise.data.records import MultiLabel
 from slatewise.labeling.exchange.statements import FIELDS, Names, Statement, as_fields, statement, statements
 from slatewise.labeling.store.project import Project

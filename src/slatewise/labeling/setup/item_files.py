@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from slatewise.core.errors import DataError, DataWarning, printable
 from slatewise.core.rules import short_repr
 from slatewise.core.running.progress import track
-from slatewise.data._source import open_source
+from slatewise.data.reading import open_source
 from slatewise.labeling.exchange.json_lines import as_object, parsed
 from slatewise.labeling.exchange.label_studio import read_tasks
 from slatewise.labeling.setup.item_matrices import ItemMatrix

@@ -9,11 +9,11 @@ import numpy as np
 
 from slatewise.core.arrays import Floats
 from slatewise.core.errors import DataError
-from slatewise.data._source import PathOrFile
-from slatewise.data._tag_columns import Columns, Wanted, label_matrix, tag_fault
 from slatewise.data.frames import column_fault, ids_of, numbers_of
 from slatewise.data.parquet import read_table
+from slatewise.data.reading import PathOrFile
 from slatewise.data.records import Ids, MultiLabel
+from slatewise.data.tags import Columns, Wanted, label_matrix, tag_fault
 
 
 def read_tag_table(path: PathOrFile, wanted: Wanted) -> MultiLabel:

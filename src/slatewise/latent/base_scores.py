@@ -24,13 +24,13 @@ from numpy.typing import ArrayLike, NDArray
 from slatewise.core.arrays import Ints, Singles
 from slatewise.core.checks import sparse_rows
 from slatewise.core.ids import Ids, check_ids
+from slatewise.factors.pairs import IdPairs, as_singles, id_pairs
 from slatewise.factors.scoring import BaseScores, pieces
-from slatewise.factors.tables import as_singles
-from slatewise.latent.pairs import IdPairs, id_pairs
 from slatewise.recommend.ids import Unknown
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
 
 MOST_KEPT = 1 << 27
 """Scores (half a gigabyte) of a scorer that are kept; a larger table is asked for again, block by block."""

@@ -15,10 +15,10 @@ from scipy.sparse import csr_array
 
 from slatewise.core.errors import DataError
 from slatewise.core.running.executor import ONE_THREAD, Executor
-from slatewise.data._source import Source
 from slatewise.data.kernels import svmlight as kernels
 from slatewise.data.kernels.decimal import powers_of_five
 from slatewise.data.kernels.text import count_byte
+from slatewise.data.reading import Source
 
 Rules = TypeVar("Rules")
 Parsed = TypeVar("Parsed")
