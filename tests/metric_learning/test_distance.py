@@ -8,7 +8,7 @@ from tests.shipped import EXECUTORS
 from slatewise.core.numerics.row_kernels import Rbf
 from slatewise.metric_learning import distance
 from slatewise.metric_learning.distance import catalogue_scores, factor, mean_average_precision, nearest, squares
-from slatewise.metric_learning.features import kernel_features, plain_features, span_features
+from slatewise.metric_learning.problem import kernel_features, plain_features, span_features
 from slatewise.metric_learning.relevance import same_class
 
 

@@ -35,7 +35,7 @@ def test_optimum_of_the_ranking_svm():
         return 0.5 * w @ w - a.sum(), 2 * D @ w - 1
 
     found = minimize(dual, np.zeros(len(omega)), jac=True, bounds=[(0, C * o) for o in omega], tol=1e-12)
-    fit = fit_margin(hinge.risk, C, 1e-6, 1000)
+    fit = fit_margin(hinge, C, 1e-6, 1000)
     assert fit.converged
     assert fit.lower_bound <= -found.fun * (1 + 1e-6)
     assert fit.objective == pytest.approx(-found.fun, rel=1e-5)
@@ -44,7 +44,7 @@ def test_optimum_of_the_ranking_svm():
 
 
 def test_a_whole_number_is_a_strength():
-    one, two = (fit_margin(made().risk, C, 1e-3, 1000) for C in (5, 5.0))
+    one, two = (fit_margin(made(), C, 1e-3, 1000) for C in (5, 5.0))
     np.testing.assert_array_equal(one.params, two.params)
     assert one.lower_bound == two.lower_bound
 
@@ -52,10 +52,10 @@ def test_a_whole_number_is_a_strength():
 def test_scaling_features_and_strength_leaves_the_optimum():
     """w / s and C / s^2 for features times s: the objective is divided by s^2."""
     hinge = made()
-    fit = fit_margin(hinge.risk, 5.0, 1e-5, 1000)
+    fit = fit_margin(hinge, 5.0, 1e-5, 1000)
     for scale in (1e-5, 1e5):
         scaled = fit_margin(
-            MarginHinge(scale * hinge.X, hinge.relevance, hinge.offsets, hinge.oracle).risk, 5.0 / scale**2, 1e-5, 1000
+            MarginHinge(scale * hinge.X, hinge.relevance, hinge.offsets, hinge.oracle), 5.0 / scale**2, 1e-5, 1000
         )
         assert scale**2 * scaled.objective == pytest.approx(fit.objective, rel=2e-5)
         assert scale**2 * scaled.lower_bound == pytest.approx(fit.lower_bound, rel=2e-5)
@@ -68,7 +68,7 @@ def test_separable_lists_end_without_loss():
         rows = np.arange(hinge.offsets[q], hinge.offsets[q + 1])
         y[rows[np.argsort(-hinge.X[rows, 0] + hinge.X[rows, 1])[:3]]] = 1
     hinge = MarginHinge(hinge.X, y, hinge.offsets, Oracle("map"))
-    assert hinge.ranking_loss(fit_margin(hinge.risk, 1e5, 1e-3, 1000).params) == 0.0
+    assert hinge.ranking_loss(fit_margin(hinge, 1e5, 1e-3, 1000).params) == 0.0
     # A general solver agrees that some w orders every pair.
     pairs = [
         hinge.X[j] - hinge.X[i]

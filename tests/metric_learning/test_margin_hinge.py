@@ -41,7 +41,7 @@ def test_value_is_the_largest_over_all_rankings(loss):
             1 - MEASURES[loss]([relevance], [-np.argsort(order)]) + psi(scores, relevance, order) - ideal
             for order in permutations(range(5))
         )
-    offset, gradient = hinge.risk.cut(w)
+    offset, gradient = hinge.cut(w)
     assert offset + gradient @ w == pytest.approx(total / hinge.n_lists)
 
 
@@ -54,10 +54,10 @@ def test_gradient_by_differences(oracle):
     w, step = np.array([0.3, 0.1, -0.4]), 1e-7
 
     def risk(w):
-        offset, gradient = hinge.risk.cut(w)
+        offset, gradient = hinge.cut(w)
         return offset + gradient @ w
 
-    gradient = hinge.risk.cut(w)[1]
+    gradient = hinge.cut(w)[1]
     for i, unit in enumerate(np.eye(3)):
         assert gradient[i] == pytest.approx((risk(w + step * unit) - risk(w - step * unit)) / (2 * step), abs=1e-6)
 
@@ -89,18 +89,18 @@ def test_equal_rows_have_the_worst_loss_and_no_spread():
 def test_blocks_and_threads_do_not_change_a_bit(monkeypatch):
     monkeypatch.setattr(margin_hinge, "BLOCK_BYTES", 500)
     hinge, w = made("map", n_lists=50), np.array([0.5, -0.2, 0.8])
-    one, *others = (replace(hinge, executor=executor).risk.cut(w) for executor in EXECUTORS)
+    one, *others = (replace(hinge, executor=executor).cut(w) for executor in EXECUTORS)
     for other in others:
         assert one[0] == other[0]
         assert one[1].tobytes() == other[1].tobytes()
     monkeypatch.undo()
-    whole = made("map", n_lists=50).risk.cut(w)
+    whole = made("map", n_lists=50).cut(w)
     np.testing.assert_allclose(one[1], whole[1])
 
 
 def test_parts_add_up():
     hinge, w = made("auc", n_lists=10), np.array([0.5, -0.2, 0.8])
     odd, even = hinge.part(np.arange(1, 10, 2)), hinge.part(np.arange(0, 10, 2))
-    np.testing.assert_allclose((odd.risk.cut(w)[1] + even.risk.cut(w)[1]) / 2, hinge.risk.cut(w)[1])
+    np.testing.assert_allclose((odd.cut(w)[1] + even.cut(w)[1]) / 2, hinge.cut(w)[1])
     centred = hinge.X - np.repeat(hinge.X.reshape(10, 5, 3).mean(axis=1), 5, axis=0)
     assert hinge.spread == pytest.approx((centred**2).sum() / len(centred))

@@ -63,7 +63,7 @@ def test_each_loss_is_best_at_its_own(rows):
     for loss, ranker in fits.items():
         hinge = ranker._hinge(GradedLists.of(X, y, group_rows(qid, len(y)), None))
         for other in fits.values():
-            offset, gradient = hinge.risk.cut(other.coef_)
+            offset, gradient = hinge.cut(other.coef_)
             value = 0.5 * other.coef_ @ other.coef_ + 10.0 * (offset + gradient @ other.coef_)
             assert value >= ranker.lower_bound_ - 1e-9, loss
 

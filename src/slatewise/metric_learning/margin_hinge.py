@@ -24,7 +24,6 @@ from slatewise.core.groups import mean_within_list_variance, take_rows
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.block_sums import BlockObjective, BlockSum, ValueAndSlope, add_value_and_slope
 from slatewise.core.running.executor import ONE_THREAD, Executor
-from slatewise.data.row_files import RowFormat, RowGroup
 from slatewise.data.row_source import AS_THEY_ARE, ListTable, Make, RowSource, StoredRows
 from slatewise.metric_learning.oracle import Oracle
 
@@ -55,9 +54,18 @@ class MarginHinge:
         """How much each list counts."""
         return np.ones(self.n_lists) if self.weight is None else self.weight
 
+    @property
+    def n_params(self) -> int:
+        """Length of w."""
+        return int(self.X.shape[1])
+
+    def cut(self, w: Floats) -> ValueAndSlope:
+        """Return (offset, gradient) of the plane that touches R at w."""
+        return self.risk.cut(w)
+
     @cached_property
     def risk(self) -> BlockObjective:
-        """R, which learners minimize."""
+        """R as a sum over blocks of lists."""
         blocks: list[ListBlock] = []
         for first, last in cut_points(bytes_before(self.X, int(self.offsets[-1]))[self.offsets], BLOCK_BYTES):
             offsets = self.offsets[first : last + 1]
@@ -65,7 +73,7 @@ class MarginHinge:
             X, relevance = row_range(self.X, rows), self.relevance[rows]
             blocks.append(ListBlock(X, relevance, offsets - offsets[0], self.weights[first:last]))
         held, total = self.executor.place_blocks(blocks, self.oracle), float(self.weights.sum())
-        return BlockObjective(held, _RISK, int(self.X.shape[1]), total)
+        return BlockObjective(held, _RISK, self.n_params, total)
 
     def ranking_loss(self, w: Floats) -> float:
         """Return the mean loss of ranking by score; tied items are in the worst order.
@@ -75,7 +83,7 @@ class MarginHinge:
         with one_blas_thread():
             scores: Floats = self.X @ w
         far = np.sqrt(mean_within_list_variance(scores[:, None], self.offsets))
-        return self.risk.cut(w * (_FAR / far) if far > 0.0 else w)[0]
+        return self.cut(w * (_FAR / far) if far > 0.0 else w)[0]
 
     @property
     def spread(self) -> float:
@@ -118,45 +126,11 @@ def _cut_of(at: _At, lists: ListBlock) -> ValueAndSlope:
 _RISK: BlockSum[Oracle, Floats, _At, ListBlock, ValueAndSlope] = BlockSum(_At, _cut_of, add_value_and_slope)
 
 
-# --- levels of relevance, and rows in files ---------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Levels:
-    """Relevance as whole numbers from 0: whether a row counts as relevant, or every grade apart."""
-
-    grades: Floats | None
-    """Rising; None: two levels."""
-    least: float
-    """The smallest relevance that counts."""
-    dtype: str
-    """As the oracle reads them."""
-
-    def shape(self, n_features: int) -> tuple[int, ...]:
-        """One number per row."""
-        del n_features
-        return ()
-
-    def of(self, rows: RowFormat, group: RowGroup) -> NDArray[Any]:
-        """Read the relevances of a piece, and return their levels."""
-        return self.of_numbers(rows.numbers(group))
-
-    def of_numbers(self, y: Floats) -> NDArray[Any]:
-        """Return the level of each relevance."""
-        return (y >= self.least if self.grades is None else np.searchsorted(self.grades, y)).astype(self.dtype)
-
-
-def levels_of(grades: Floats, threshold: float | None, *, every_grade: bool) -> Levels:
-    """Return which of the rising grades count as relevant: from a threshold on, all but the smallest, or each apart."""
-    dtype = "int64" if every_grade else "int8"
-    if threshold is None and every_grade:
-        return Levels(grades, -np.inf, dtype)
-    above = grades[1] if len(grades) > 1 else np.inf
-    return Levels(None, float(above if threshold is None else threshold), dtype)
+# --- rows in files ----------------------------------------------------------------------------------------------------
 
 
 def source_hinge(
-    source: RowSource, lists: ListTable, used: NDArray[np.bool_], levels: Levels, oracle: Oracle, executor: Executor
+    source: RowSource, lists: ListTable, used: NDArray[np.bool_], levels: Make, oracle: Oracle, executor: Executor
 ) -> BlockObjective:
     """Return R of the lists that are used, whose rows remain in their files."""
     starts, sizes = lists.offsets[:-1][used], np.diff(lists.offsets)[used]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -26,11 +27,12 @@ from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.block_sums import BlockObjective
 from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
+from slatewise.data.row_files import RowFormat, RowGroup
 from slatewise.data.row_source import ListTable, RowSource
 from slatewise.estimators.lists import GradedLists
 from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.losses.training import AUC, MAP, MRR, NDCG, Precision, TrainingLoss, cutoff_of
-from slatewise.metric_learning.margin_hinge import Levels, MarginHinge, levels_of, source_hinge
+from slatewise.metric_learning.margin_hinge import MarginHinge, source_hinge
 from slatewise.metric_learning.oracle import Oracle
 
 STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
@@ -102,7 +104,7 @@ class MarginRanker(QueryRanker):
     def _fit_lists(self, lists: GradedLists, tell: Callable[[Round], None]) -> None:
         hinge = self._hinge(lists)
         self.C_ = choose_strength(hinge, self.seed_) if self.C == "auto" else float(self.C)
-        self._keep(fit_margin(hinge.risk, self.C_, self.tol, self.max_iter, tell), lists.all_features)
+        self._keep(fit_margin(hinge, self.C_, self.tol, self.max_iter, tell), lists.all_features)
 
     def _fit_source(self, source: RowSource, lists: ListTable, tell: Callable[[Round], None]) -> None:
         if isinstance(self.C, str):
@@ -164,20 +166,54 @@ class MarginRanker(QueryRanker):
         return Oracle("ordered_pairs") if isinstance(loss, AUC) else Oracle(str(loss.shorthand), cutoff_of(loss))
 
     def _levels(self, grades: Floats) -> Levels:
-        """Return which of the rising grades are relevant: for the AUC without a threshold, each counts by itself."""
+        """Return which of the rising grades count as relevant: from a threshold on, all but the smallest, or each."""
         loss = self._loss()
-        return levels_of(grades, loss.threshold, every_grade=isinstance(loss, AUC))
+        dtype = "int64" if isinstance(loss, AUC) else "int8"
+        if loss.threshold is not None:
+            return Levels(None, float(loss.threshold), dtype)
+        if isinstance(loss, AUC):
+            return Levels(grades, -np.inf, dtype)
+        return Levels(None, float(grades[1]) if len(grades) > 1 else np.inf, dtype)
 
     def _scores(self, X: Features) -> Floats:
         return X.astype(np.float64) @ self.coef_
 
 
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Relevance as whole numbers from 0: whether a row counts as relevant, or every grade apart."""
+
+    grades: Floats | None
+    """Rising; None: two levels."""
+    least: float
+    """The smallest relevance that counts."""
+    dtype: str
+    """As the oracle reads them."""
+
+    def shape(self, n_features: int) -> tuple[int, ...]:
+        """One number per row."""
+        del n_features
+        return ()
+
+    def of(self, rows: RowFormat, group: RowGroup) -> NDArray[Any]:
+        """Read the relevances of a piece, and return their levels."""
+        return self.of_numbers(rows.numbers(group))
+
+    def of_numbers(self, y: Floats) -> NDArray[Any]:
+        """Return the level of each relevance."""
+        return (y >= self.least if self.grades is None else np.searchsorted(self.grades, y)).astype(self.dtype)
+
+
 def fit_margin(
-    risk: BlockObjective, C: float, tol: float, max_iter: int, callback: Callable[[Round], None] | None = None
+    hinge: MarginHinge | BlockObjective,
+    C: float,
+    tol: float,
+    max_iter: int,
+    callback: Callable[[Round], None] | None = None,
 ) -> Fit:
     """Minimize ``1/2 |w|^2 + C R(w)`` to a certified relative gap of ``tol``."""
     with one_blas_thread():
-        return one_slack(risk, ActiveCuts(np.ones(risk.n_params)), C, tol=tol, max_iter=max_iter, callback=callback)
+        return one_slack(hinge, ActiveCuts(np.ones(hinge.n_params)), C, tol=tol, max_iter=max_iter, callback=callback)
 
 
 def choose_strength(hinge: MarginHinge, random_state: int) -> float:
@@ -194,12 +230,11 @@ def choose_strength(hinge: MarginHinge, random_state: int) -> float:
 
 def held_out_path(hinge: MarginHinge, held_out: MarginHinge, strengths: Sequence[float]) -> list[Step[Floats]]:
     """Return a fit for each C of a growing path, with the sum of the losses of held-out lists."""
-    risk, n_held_out = hinge.risk, float(held_out.weights.sum())
-    cuts = ActiveCuts(np.ones(risk.n_params))
+    cuts, n_held_out = ActiveCuts(np.ones(hinge.n_params)), float(held_out.weights.sum())
     with one_blas_thread():
         return search_path(
             strengths,
             1,
-            lambda _, C, start: one_slack(risk, cuts, C, tol=_TOLERANCE, max_iter=_ROUNDS).params,
+            lambda _, C, start: one_slack(hinge, cuts, C, tol=_TOLERANCE, max_iter=_ROUNDS).params,
             lambda _, w: n_held_out * held_out.ranking_loss(w),
         )

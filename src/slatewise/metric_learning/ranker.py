@@ -32,7 +32,7 @@ from slatewise.metric_learning.distance import (
     squared_distances,
 )
 from slatewise.metric_learning.problem import REGULARIZERS, Task, TrainingData, top_ranks
-from slatewise.metric_learning.relevance import ItemLabels, read_lists
+from slatewise.metric_learning.relevance import ItemLabels, informative, read_lists
 from slatewise.metric_learning.solver import Cuts, MetricSearch, fit_metric
 from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
 
@@ -409,7 +409,7 @@ class MetricRanker(Transforms, Estimator):
             shape, labels = (int(points.shape[0]), n_items), None
             loss = resolved(self, "loss")
             wanted = read_lists(relevance, shape, loss, self.unlisted, queries_are_items=queries is None)
-        return TrainingData.of(items, points, wanted, labels, query_weight)
+        return TrainingData.of(items, points, wanted, labels, informative(wanted), query_weight)
 
     def _points(self, X: Any, name: str = "X", *, reset: bool = False) -> Any:
         """Return checked points in double precision, dense or CSR."""

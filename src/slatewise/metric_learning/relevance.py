@@ -46,11 +46,6 @@ class Relevance:
     targets: Ints | None = None
     """(n_queries, t) the only relevant items that count, -1 if a query has fewer; the others are left out."""
 
-    @property
-    def n_queries(self) -> int:
-        """The number of queries."""
-        return len(self.own)
-
     def fill(self, block: slice, out: Bytes) -> None:
         """Write the relevance of all items for the queries of a block."""
         self.compare(_rows(self.queries, block), self.items, out)
@@ -185,7 +180,7 @@ def read_lists(
 
 def by_blocks(relevance: Relevance) -> Iterator[tuple[slice, Bytes]]:
     """Yield blocks of queries, each with its relevance (queries, items)."""
-    for block in row_blocks(relevance.n_queries, relevance.n_items):
+    for block in row_blocks(len(relevance.own), relevance.n_items):
         values = np.empty((block.stop - block.start, relevance.n_items), dtype=np.int8)
         relevance.fill(block, values)
         yield block, values
@@ -194,7 +189,7 @@ def by_blocks(relevance: Relevance) -> Iterator[tuple[slice, Bytes]]:
 def nearest_targets(relevance: Relevance, queries: Rows, items: Rows, count: int) -> Relevance:
     """Keep of the relevant items (1) of each query the ``count`` nearest, the first of equal ones first."""
     width, item_squares = min(count, relevance.n_items), squares(items)
-    targets = np.full((relevance.n_queries, width), -1, dtype=np.int64)
+    targets = np.full((len(relevance.own), width), -1, dtype=np.int64)
     with one_blas_thread():
         for block, values in by_blocks(relevance):
             distances = -catalogue_scores(queries[block], items, item_squares)
@@ -207,7 +202,7 @@ def nearest_targets(relevance: Relevance, queries: Rows, items: Rows, count: int
 
 def lowest_counts(relevance: Relevance) -> Ints:
     """Return the number of items of the lowest grade that each query ranks: N where relevance is 0 or 1."""
-    counts = np.zeros(relevance.n_queries, dtype=np.int64)
+    counts = np.zeros(len(relevance.own), dtype=np.int64)
     for block, values in by_blocks(relevance):
         least = np.where(values == LEFT_OUT, np.int8(MOST_GRADES), values).min(axis=1, initial=MOST_GRADES)
         counts[block] = (values == least[:, None]).sum(axis=1)
@@ -216,7 +211,7 @@ def lowest_counts(relevance: Relevance) -> Ints:
 
 def informative(relevance: Relevance) -> NDArray[np.bool_]:
     """Return which queries say anything: those whose items are not all equally relevant."""
-    answer = np.zeros(relevance.n_queries, dtype=np.bool_)
+    answer = np.zeros(len(relevance.own), dtype=np.bool_)
     for block, values in by_blocks(relevance):
         least = values.view(np.uint8).min(axis=1, initial=255)  # as a byte, what is left out is the largest
         answer[block] = least < values.max(axis=1, initial=LEFT_OUT).astype(np.int16)

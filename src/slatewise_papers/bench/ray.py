@@ -104,7 +104,7 @@ def margin(n_rows: int) -> Learner:
 
     def ask(executor: Executor) -> Callable[[], object]:
         hinge = MarginHinge(X, relevance, offsets, Oracle("map"), executor)
-        return lambda: hinge.risk.cut(w)
+        return lambda: hinge.cut(w)
 
     def fit(tell: Callable[[Round], None]) -> object:
         settings: dict[str, Any] = {"C": 100.0, "tol": 1e-3, "n_jobs": WORKERS, "callbacks": [tell]}
