@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slatewise.core.by_name import on_first_use
+from slatewise._lazy import lazy_getattr
 
 if TYPE_CHECKING:
-    from slatewise.core.assignment import LinearRanking, linear_loss_ranking
+    from slatewise.core.numerics.assignment import LinearRanking, linear_loss_ranking
     from slatewise.cstar.inference import StarMarginals, StarResult, UnprovenWarning, star_max_marginals, star_top_k
     from slatewise.cstar.permutation import StarRanking, star_permutation
     from slatewise.cstar.subset_decisions import BestSubsets, best_subset, f1_subset, subset_sizes
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from slatewise.cstar.subset_none import subset_none
     from slatewise.cstar.subsets import subset_log_odds, subset_log_partition, subset_marginals
     from slatewise.cstar.sums import star_log_odds
-    from slatewise.matching.permanents import Permanent, permanent, tied_permanent, with_unmatched
-    from slatewise.matching.samplers import MatchingSamples, sample_matchings
-    from slatewise.matching.tied import TiedSum, tied_log_sum
+    from slatewise.matching.sums.permanents import Permanent, permanent, tied_permanent, with_unmatched
+    from slatewise.matching.sums.sampling import MatchingSamples, sample_matchings
+    from slatewise.matching.sums.tied import TiedSum, tied_log_sum
     from slatewise.metric_learning.interleave import MostViolated, most_violated
     from slatewise.quadratic.ranking import QuadraticRanking, quadratic_ranking
     from slatewise.quadratic.slates import Slates, beam_slates, greedy_slates, iterated_slates
@@ -63,28 +63,28 @@ __all__ = [
 
 _HOMES = {
     "BestSubsets": "slatewise.cstar.subset_decisions",
-    "LinearRanking": "slatewise.core.assignment",
-    "MatchingSamples": "slatewise.matching.samplers",
+    "LinearRanking": "slatewise.core.numerics.assignment",
+    "MatchingSamples": "slatewise.matching.sums.sampling",
     "MostViolated": "slatewise.metric_learning.interleave",
-    "Permanent": "slatewise.matching.permanents",
+    "Permanent": "slatewise.matching.sums.permanents",
     "QuadraticRanking": "slatewise.quadratic.ranking",
     "Slates": "slatewise.quadratic.slates",
     "StarMarginals": "slatewise.cstar.inference",
     "StarRanking": "slatewise.cstar.permutation",
     "StarResult": "slatewise.cstar.inference",
     "SubsetInformation": "slatewise.cstar.subset_information",
-    "TiedSum": "slatewise.matching.tied",
+    "TiedSum": "slatewise.matching.sums.tied",
     "UnprovenWarning": "slatewise.cstar.inference",
     "beam_slates": "slatewise.quadratic.slates",
     "best_subset": "slatewise.cstar.subset_decisions",
     "f1_subset": "slatewise.cstar.subset_decisions",
     "greedy_slates": "slatewise.quadratic.slates",
     "iterated_slates": "slatewise.quadratic.slates",
-    "linear_loss_ranking": "slatewise.core.assignment",
+    "linear_loss_ranking": "slatewise.core.numerics.assignment",
     "most_violated": "slatewise.metric_learning.interleave",
-    "permanent": "slatewise.matching.permanents",
+    "permanent": "slatewise.matching.sums.permanents",
     "quadratic_ranking": "slatewise.quadratic.ranking",
-    "sample_matchings": "slatewise.matching.samplers",
+    "sample_matchings": "slatewise.matching.sums.sampling",
     "star_log_odds": "slatewise.cstar.sums",
     "star_max_marginals": "slatewise.cstar.inference",
     "star_permutation": "slatewise.cstar.permutation",
@@ -95,12 +95,12 @@ _HOMES = {
     "subset_marginals": "slatewise.cstar.subsets",
     "subset_none": "slatewise.cstar.subset_none",
     "subset_sizes": "slatewise.cstar.subset_decisions",
-    "tied_log_sum": "slatewise.matching.tied",
-    "tied_permanent": "slatewise.matching.permanents",
-    "with_unmatched": "slatewise.matching.permanents",
+    "tied_log_sum": "slatewise.matching.sums.tied",
+    "tied_permanent": "slatewise.matching.sums.permanents",
+    "with_unmatched": "slatewise.matching.sums.permanents",
 }
 
-__getattr__ = on_first_use(globals(), _HOMES)
+__getattr__ = lazy_getattr(globals(), _HOMES)
 
 
 def __dir__() -> list[str]:

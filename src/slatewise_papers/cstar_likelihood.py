@@ -17,19 +17,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.core.label_sets import merge_rows
-from slatewise.core.results import Fit
+from slatewise.core.numerics.result import Fit
+from slatewise.core.numerics.strengths import random_folds, rough_fits
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.core_labels import greedy_core, residual_label
 from slatewise.cstar.label_scores import prepare_pretrained
 from slatewise.cstar.likelihood import StarLikelihood
 from slatewise.cstar.lists import StarLists
 from slatewise.cstar.pair import StarPair
 from slatewise.cstar.problem import StarProblem, indicator, symmetric_pair
-from slatewise.cstar.selection import Choice, inner_folds, mean_over_folds, quietly
+from slatewise.cstar.selection import FOLDS, Choice
 from slatewise.cstar.subset_fit import search
 from slatewise.cstar.sums import most_probable, star_log_odds, star_sums
 from slatewise.cstar.training import Settings, relevant_hinge
+from slatewise.data.labels import merge_rows
 
 STRENGTHS = (0.1, 0.3, 1.0)
 """The C to choose from."""
@@ -170,16 +171,17 @@ def _rough(settings: Settings, C: float) -> Settings:
 
 
 def _params(problem: StarProblem, settings: Settings, executor: Executor, start: Floats) -> Floats:
-    return quietly(lambda: likelihood_fit(problem, settings, executor, start)).params
+    with rough_fits():
+        return likelihood_fit(problem, settings, executor, start).params
 
 
 def _folds(problem: StarProblem, settings: Settings) -> list[tuple[StarProblem, StarProblem]]:
-    folds = inner_folds(problem.n_lists, settings.random_state)
+    folds = random_folds(problem.n_lists, FOLDS, settings.random_state)
     return [(problem.part(inner), problem.part(out)) for inner, out in folds]
 
 
 def _mean_precision(folds: list[tuple[StarProblem, StarProblem]], params: list[Floats]) -> float:
-    return mean_over_folds(probable_precision(out, found) for (_, out), found in zip(folds, params, strict=True))
+    return sum(probable_precision(out, found) for (_, out), found in zip(folds, params, strict=True)) / FOLDS
 
 
 def probable_precision(problem: StarProblem, params: Floats) -> float:

@@ -17,10 +17,10 @@ from itertools import product
 import numpy as np
 
 from slatewise import LatentRanker, datasets
-from slatewise.core.progress import tell, track
+from slatewise.core.running.progress import tell, track
 from slatewise.data.records import Sessions
 from slatewise.datasets.records import SessionSet
-from slatewise.factors.training import EpochReport
+from slatewise.factors.settings import EpochReport
 from slatewise_papers._reproduction import Row
 from slatewise_papers.lasr_counts import Counts
 from slatewise_papers.lasr_data import ArtistPairs, MusicProblem, of_sessions

@@ -19,13 +19,11 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.executor import Executor
-from slatewise.factors.blocked import BlockedEngine, step_size
-from slatewise.factors.engine import Factors
-from slatewise.factors.negatives import WholeCatalogue
+from slatewise.core.running.executor import Executor
+from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights, step_size
 from slatewise.factors.pairs import TrainingPairs
 from slatewise.factors.queries import IdQueries
-from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.scoring import Factors
 from slatewise.factors.tables import Segment, Table, padded
 from slatewise_papers.cstar_scores import fit_logistic
 from slatewise_papers.lasr_data import ArtistPairs

@@ -16,10 +16,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import Executor
-from slatewise.factors.cascade import Cascade
-from slatewise.factors.engine import Factors
+from slatewise.core.running.executor import Executor
 from slatewise.factors.queries import ZeroQueries
+from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.tables import Table
 from slatewise_papers.lasr_data import ArtistPairs, MusicProblem
 from slatewise_papers.lasr_lists import Lists

@@ -16,19 +16,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.executor import Executor
-from slatewise.core.progress import tell, track
-from slatewise.factors.blocked import BlockedEngine, step_size
-from slatewise.factors.cascade import Cascade
-from slatewise.factors.engine import Factors
-from slatewise.factors.negatives import WholeCatalogue
+from slatewise.core.running.executor import Executor
+from slatewise.core.running.progress import tell, track
+from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights, step_size
 from slatewise.factors.pair_terms import PairTerm
-from slatewise.factors.pairs import TrainingPairs
+from slatewise.factors.pairs import TrainingPairs, Validation
 from slatewise.factors.queries import DenseQueries, Queries
-from slatewise.factors.rank_weights import rank_weights
-from slatewise.factors.stages import Shape, Stages
+from slatewise.factors.scoring import Cascade, Factors
+from slatewise.factors.stages import Schedule, Shape, Stages, StageState
 from slatewise.factors.tables import Segment, Table
-from slatewise.factors.training import Schedule, StageState, Validation
 from slatewise_papers.lasr_labels import AnnotationProblem, LabelledPart
 
 LIST_LENGTH, WATCHED_DEPTH, PATIENCE, FOLDS = 20, 5, 3, 5

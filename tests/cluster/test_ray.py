@@ -11,8 +11,8 @@ from tests.cluster.fits import BLOCKS, FITS, documents, learned
 
 from slatewise import MarginRanker, cluster
 from slatewise.cluster.workers import Workers, _raise
-from slatewise.core.block_sums import BlockSum, add_value_and_slope
-from slatewise.core.executor import Executor
+from slatewise.core.running.block_sums import BlockSum, add_value_and_slope
+from slatewise.core.running.executor import Executor
 from slatewise.errors import ClusterError
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'slatewise[ray]'")

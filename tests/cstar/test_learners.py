@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from slatewise.core.bundle import Cuts, one_slack
-from slatewise.core.executor import Executor
-from slatewise.core.label_sets import as_sets
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.bundle import Cuts, one_slack
+from slatewise.core.numerics.result import ConvergenceWarning
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.bcfw import bcfw
 from slatewise.cstar.hinge import StarHinge
 from slatewise.cstar.inference import argmax_block
 from slatewise.cstar.problem import StarProblem
 from slatewise.cstar.subgradient import subgradient
 from slatewise.cstar.training import regularizer_weights
+from slatewise.data.labels import as_sets
 
 CORE = np.array([3, 1])
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.logistic import Labels, LinearLogOdds, LogisticRows, fit_logistic
 from slatewise.cstar.logistic_newton import fit_many
 

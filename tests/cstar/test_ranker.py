@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import slatewise
 from slatewise import CStarMarginRanker, datasets
 from slatewise.core.errors import ModelFileError
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.cstar import selection as star_selection
 from slatewise.cstar.linear_features import prepare_linear
 from slatewise.cstar.training import SOLVERS, Settings, relevant_hinge

@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import logsumexp
 
-from slatewise.core.executor import Executor
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.adjusted import AdjustedScores
 from slatewise.cstar.subset_fit import subset_fit
 from slatewise.cstar.subset_likelihood import SubsetLikelihood

@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 from tests.cstar.test_inference_exact import KINDS, set_scores, small_model
 
 from slatewise import inference
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.kernels.subset_layout import SubsetPair
 from slatewise.cstar.kernels.subset_sizes import counts_of_row, sizes_of_row
 from slatewise.cstar.subset_decisions import expected_count_sets, f1_sets, hamming_sets, most_probable_sets

@@ -1,20 +1,18 @@
 import numpy as np
 import pytest
 
-from slatewise.core.executor import Executor
-from slatewise.factors import gpu_engine
-from slatewise.factors.averaging import MOMENTS, EpochMean
-from slatewise.factors.blocked import BlockedEngine
-from slatewise.factors.device import TorchDevice
-from slatewise.factors.engine import EngineTask, EpochStats, Factors
+from slatewise.core.running.executor import Executor
 from slatewise.factors.engines import ENGINES
-from slatewise.factors.negatives import WholeCatalogue
+from slatewise.factors.engines import gpu as gpu_engine
+from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights
+from slatewise.factors.engines.gpu import TorchDevice
+from slatewise.factors.engines.protocol import EngineTask, EpochStats
 from slatewise.factors.pairs import TrainingPairs
 from slatewise.factors.queries import IdQueries
-from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.scoring import Factors
 from slatewise.factors.settings import Gpu, TrainingSettings
-from slatewise.factors.stages import PLAIN_EPOCHS, Shape, Stages
-from slatewise.factors.training import Schedule, StageState
+from slatewise.factors.stages import PLAIN_EPOCHS, Schedule, Shape, Stages, StageState
+from slatewise.factors.tables import MOMENTS, EpochMean
 
 
 def tables(rng, n_queries=12, n_items=30):
@@ -43,7 +41,7 @@ class Noted:
 
     def __init__(self, inner, queries, items):
         self.inner, self.tables, self.seen = inner, (queries, items), []
-        self.vectors, self.backward, self.added = inner.vectors, inner.backward, None
+        self.vectors, self.backward, self.score_offsets = inner.vectors, inner.backward, None
 
     def step(self, queries, gradient, executor):
         self.inner.step(queries, gradient, executor)

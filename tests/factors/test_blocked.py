@@ -3,13 +3,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slatewise.core.executor import Executor
-from slatewise.factors.blocked import BlockedEngine, step_size
-from slatewise.factors.engine import Factors
-from slatewise.factors.negatives import SharedNegatives, SharedWithLists, WholeCatalogue
+from slatewise.core.running.executor import Executor
+from slatewise.factors.engines.blocked import (
+    BlockedEngine,
+    SharedNegatives,
+    SharedWithLists,
+    WholeCatalogue,
+    rank_weights,
+    step_size,
+)
 from slatewise.factors.pairs import Block, TrainingPairs, shuffled_blocks
 from slatewise.factors.queries import IdQueries
-from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.scoring import Factors
 from slatewise.factors.tables import Segment, Table, aligned_zeros, padded
 from tests.factors.reference import adagrad, ascent, objective, rank_weight, shares
 

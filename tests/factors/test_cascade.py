@@ -4,11 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 
-from slatewise.core.executor import Executor
-from slatewise.factors.cascade import Cascade
-from slatewise.factors.engine import Factors
+from slatewise.core.running.executor import Executor
 from slatewise.factors.queries import IdQueries
-from slatewise.factors.recall import recall_at
+from slatewise.factors.scoring import Cascade, Factors
+from slatewise.factors.stages import recall_at
 from slatewise.factors.tables import Table, without_padding
 from slatewise.recommend.quantized import QuantizedIndex
 
@@ -27,7 +26,7 @@ def top_items(X, numbers, Z, k, hidden=None, n_jobs=2, index=None):
 @pytest.fixture(params=[1 << 15, 1000], ids=["whole", "shares"])
 def shares(request, monkeypatch):
     """Few queries rank all items at once, or share after share."""
-    monkeypatch.setattr("slatewise.factors.cascade.ITEMS_PER_SHARE", request.param)
+    monkeypatch.setattr("slatewise.factors.scoring.ITEMS_PER_SHARE", request.param)
 
 
 def by_sorting(X, Z, k, hidden=None):

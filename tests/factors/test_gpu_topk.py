@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from slatewise.core.executor import Executor
-from slatewise.factors.cascade import Cascade
-from slatewise.factors.device import TorchDevice
-from slatewise.factors.engine import Factors
+from slatewise.core.running.executor import Executor
+from slatewise.factors.engines.gpu import TorchDevice
 from slatewise.factors.pair_terms import Bilinear, Both, Semidefinite
 from slatewise.factors.queries import IdQueries
+from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.stages import Shape
 from slatewise.factors.tables import Segment
 from tests.factors.gpu_cases import KINDS, N, case, on_grid

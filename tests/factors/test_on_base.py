@@ -3,16 +3,20 @@
 import numpy as np
 import pytest
 
-from slatewise.core.executor import Executor
-from slatewise.factors.blocked import BlockedEngine
-from slatewise.factors.cascade import Cascade
-from slatewise.factors.engine import Factors
-from slatewise.factors.negatives import OnBase, SharedNegatives, SharedWithLists, WholeCatalogue
-from slatewise.factors.pair_terms import Bilinear, Both, Semidefinite
+from slatewise.core.running.executor import Executor
+from slatewise.factors.engines.blocked import (
+    BlockedEngine,
+    OnBase,
+    SharedNegatives,
+    SharedWithLists,
+    WholeCatalogue,
+    rank_weights,
+)
+from slatewise.factors.engines.sampled import SampledEngine
+from slatewise.factors.pair_terms import Bilinear, Both, ListedQueries, Semidefinite
 from slatewise.factors.pairs import Block, TrainingPairs
-from slatewise.factors.queries import IdQueries, ListedQueries, ZeroQueries
-from slatewise.factors.rank_weights import rank_weights
-from slatewise.factors.sampled import SampledEngine
+from slatewise.factors.queries import IdQueries, ZeroQueries
+from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.tables import Segment, Table, padded
 
 WEIGHTS = np.array([1.0, 0.5, 1 / 3], dtype=np.float32)
@@ -149,7 +153,7 @@ def test_rows_are_taken_in_pieces_that_fit_in_memory(monkeypatch):
     table = pair_table(rng, 15)
 
     def everything(most, n_jobs=1):
-        monkeypatch.setattr("slatewise.factors.base_scores.MOST_SCORES", most)
+        monkeypatch.setattr("slatewise.factors.scoring.MOST_SCORES", most)
         base = Counted(b)
         found = OnBase(base).gradient(block, vectors, items, rank_weights(15))
         moved = np.zeros(items.shape)

@@ -5,16 +5,15 @@ import sys
 import numpy as np
 import pytest
 
-from slatewise.core.executor import Executor
-from slatewise.factors.cascade import Cascade
-from slatewise.factors.engine import Factors
+from slatewise.core.running.executor import Executor
+from slatewise.factors.engines.blocked import rank_weights
+from slatewise.factors.engines.sampled import SampledEngine, quantized_rows
 from slatewise.factors.kernels.quantized_rows import half_size, largest_score, quantize_row
 from slatewise.factors.kernels.sampled import FactorMoves, sampled_epoch
 from slatewise.factors.pairs import Block, TrainingPairs
 from slatewise.factors.queries import IdQueries
-from slatewise.factors.rank_weights import rank_weights
-from slatewise.factors.recall import recall_at
-from slatewise.factors.sampled import SampledEngine, quantized_rows
+from slatewise.factors.scoring import Cascade, Factors
+from slatewise.factors.stages import recall_at
 from slatewise.factors.tables import Segment, Table, aligned_zeros, padded
 from tests.factors.reference import adagrad
 

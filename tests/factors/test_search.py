@@ -8,9 +8,9 @@ import pytest
 
 import slatewise
 from slatewise import datasets
-from slatewise.factors import search
+from slatewise.factors import learner
 from slatewise.factors import stages as stages_module
-from slatewise.factors.search import GRIDS, TRIAL_EPOCHS
+from slatewise.factors.learner import GRIDS, TRIAL_EPOCHS
 from slatewise.factors.settings import STARTS, TrainingSettings
 from slatewise.factors.stages import Stages
 from tests.factors.flat import make_featured, make_latent
@@ -77,9 +77,9 @@ def same_bits(one, other):
 
 
 @pytest.mark.filterwarnings("ignore:stages")
-@pytest.mark.parametrize("errors", [0.0, 1.0, search.STANDARD_ERRORS])
+@pytest.mark.parametrize("errors", [0.0, 1.0, learner.STANDARD_ERRORS])
 def test_it_is_the_fit_with_what_the_ladders_lead_to(pairs, monkeypatch, errors):
-    monkeypatch.setattr(search, "STANDARD_ERRORS", errors)
+    monkeypatch.setattr(learner, "STANDARD_ERRORS", errors)
     watched = []
     original = stages_module.hits_at
 
@@ -145,8 +145,8 @@ def test_no_argument_does_not_overfit_where_the_former_norm_did():
 @pytest.mark.parametrize(("n_queries", "moves"), [(1, False), (2, False), (9, False), (10, True)])
 def test_a_search_does_not_move_for_what_a_few_queries_gain(n_queries, moves):
     settled = SimpleNamespace(validation=SimpleNamespace(queries=np.arange(n_queries)))
-    best, tried = (search.Trial(0, None, [np.full(n_queries, found)]) for found in (False, True))
-    assert search.StageSearch(settled, None, (), 1, search.Progress(), None)._is_better(tried, best) == moves
+    best, tried = (learner.Trial(0, None, [np.full(n_queries, found)]) for found in (False, True))
+    assert learner.StageSearch(settled, None, (), 1, learner.Progress(), None)._is_better(tried, best) == moves
 
 
 @pytest.mark.parametrize(("more", "pairs_per_query", "moves"), [(40, 1, True), (5, 1, False), (40, 20, False)])
@@ -155,8 +155,8 @@ def test_a_search_moves_for_more_than_chance(more, pairs_per_query, moves):
     queries = np.arange(1000) // pairs_per_query
     settled = SimpleNamespace(validation=SimpleNamespace(queries=queries))
     few = np.arange(1000) < 200
-    best, tried = (search.Trial(0, None, [found]) for found in (few, few | (np.arange(1000) >= 1000 - more)))
-    assert search.StageSearch(settled, None, (), 1, search.Progress(), None)._is_better(tried, best) == moves
+    best, tried = (learner.Trial(0, None, [found]) for found in (few, few | (np.arange(1000) >= 1000 - more)))
+    assert learner.StageSearch(settled, None, (), 1, learner.Progress(), None)._is_better(tried, best) == moves
 
 
 @pytest.mark.filterwarnings("ignore:stages")
@@ -205,7 +205,7 @@ def test_with_nothing_held_out_it_is_where_a_search_would_begin(pairs, stages):
 @pytest.mark.filterwarnings("ignore:stages")
 @pytest.mark.parametrize("stages", [1, 2])
 def test_stopped_after_any_epoch_it_goes_on_to_the_same_bits(tmp_path, pairs, monkeypatch, stages):
-    monkeypatch.setattr(search, "STANDARD_ERRORS", 0.0)  # so that it moves
+    monkeypatch.setattr(learner, "STANDARD_ERRORS", 0.0)  # so that it moves
     settings = SMALL | AUTO | {"stages": stages, "epochs": 5}
     whole, reports = reports_of(pairs, **settings)
     heard = []

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from scipy.sparse import random_array
 
-from slatewise.core.executor import Executor
-from slatewise.factors.cascade import Cascade
-from slatewise.factors.device import TorchDevice
-from slatewise.factors.engine import Factors
+from slatewise.core.running.executor import Executor
+from slatewise.factors.engines.gpu import TorchDevice
 from slatewise.factors.queries import IdQueries
+from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.tables import Table
 from tests.factors.gpu_cases import KINDS, case, on_grid
 

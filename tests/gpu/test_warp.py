@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from slatewise.factors.averaging import EpochMean
-from slatewise.factors.device import TorchDevice
-from slatewise.factors.gpu_engine import GpuEngine
-from slatewise.factors.rank_weights import rank_weights
+from slatewise.factors.engines.blocked import rank_weights
+from slatewise.factors.engines.gpu import GpuEngine, TorchDevice
+from slatewise.factors.tables import EpochMean
 from tests.factors.gpu_cases import KINDS, case, on_grid
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'slatewise[gpu]'")

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 import slatewise
 from slatewise import datasets
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.latent.fold_in import FoldedIn, FoldedQueries
 from tests.factors.flat import make_featured, make_latent, make_reranker
 from tests.factors.reference import parts
@@ -493,7 +493,7 @@ def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
 @pytest.fixture
 def quantized(monkeypatch):
     """Make indexes for small catalogues too, as for large ones."""
-    monkeypatch.setattr("slatewise.factors.model.FEWEST_INDEXED", 1)
+    monkeypatch.setattr("slatewise.factors.ranking.FEWEST_INDEXED", 1)
 
 
 @pytest.mark.usefixtures("quantized")

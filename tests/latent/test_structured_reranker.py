@@ -168,7 +168,7 @@ def test_a_scorer_of_strings_is_the_matrix_again(sessions, fitted, monkeypatch):
     assert named.pair_factors_.tobytes() == fitted.pair_factors_.tobytes()
     assert named.recall(names[test_queries], names[test_items]) == fitted.recall(test_queries, test_items)
     # What is kept is asked for piece by piece as well.
-    monkeypatch.setattr("slatewise.factors.base_scores.MOST_SCORES", 50 * 120)
+    monkeypatch.setattr("slatewise.factors.scoring.MOST_SCORES", 50 * 120)
     scorer.largest = 0
     assert named.recall(names[test_queries], names[test_items], stage=0) == fitted.recall(
         test_queries, test_items, stage=0
@@ -176,7 +176,7 @@ def test_a_scorer_of_strings_is_the_matrix_again(sessions, fitted, monkeypatch):
     assert scorer.largest == 50
     monkeypatch.undo()
     # A table that is too large to keep is asked for block by block, with the same result.
-    monkeypatch.setattr("slatewise.latent.base_scorer.MOST_KEPT", 0)
+    monkeypatch.setattr("slatewise.latent.base_scores.MOST_KEPT", 0)
     scorer.largest = 0
     again = make_reranker(scorer, stages=2, n_jobs=2, **SMALL).fit(names[queries], names[items])
     assert scorer.largest <= 128
@@ -191,7 +191,7 @@ def test_a_sparse_matrix_is_the_dense_one(sessions, monkeypatch):
     asked = []
     whole = csr_array.toarray
     monkeypatch.setattr(csr_array, "toarray", lambda rows: asked.append(rows.shape) or whole(rows))
-    monkeypatch.setattr("slatewise.factors.base_scores.MOST_SCORES", 5 * 120)
+    monkeypatch.setattr("slatewise.factors.scoring.MOST_SCORES", 5 * 120)
     for sparse in (counts, counts.tocsc(), coo_matrix(counts)):
         again = make_reranker(sparse, **SMALL).fit(*train)
         np.testing.assert_allclose(again.pair_factors_, dense.pair_factors_, atol=1e-4)
@@ -471,8 +471,8 @@ def test_a_reranker_can_be_the_base_of_another(sessions, fitted):
 
 def test_one_query_of_a_large_catalogue_has_the_list_it_has_among_many(fitted, monkeypatch):
     together = fitted.rank([3, 4, 5, 6, 7, 8], k=6)
-    monkeypatch.setattr("slatewise.factors.model.FEWEST_INDEXED", 1)
-    monkeypatch.setattr("slatewise.factors.cascade.ITEMS_PER_SHARE", 50)
+    monkeypatch.setattr("slatewise.factors.ranking.FEWEST_INDEXED", 1)
+    monkeypatch.setattr("slatewise.factors.scoring.ITEMS_PER_SHARE", 50)
     for row, query in enumerate(together.query_ids):
         alone = fitted.rank([query], k=6)
         np.testing.assert_array_equal(alone.ids[0], together.ids[row])

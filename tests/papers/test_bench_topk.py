@@ -5,9 +5,8 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from slatewise.factors.cascade import Cascade
-from slatewise.factors.engine import Factors
 from slatewise.factors.queries import IdQueries
+from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.tables import Table
 from slatewise_papers.bench.topk import N_COMPONENTS, K, vectors
 from slatewise_papers.bench.warp import factors_of, first_factors

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from tests.cstar.test_likelihood import free, slow_value
 
 from slatewise import datasets
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.cstar.adjusted import AdjustedScores
 from slatewise.cstar.label_scores import prepare_pretrained
 from slatewise.cstar.likelihood import StarLikelihood

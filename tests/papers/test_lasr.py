@@ -9,9 +9,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from slatewise import data, datasets
-from slatewise.factors.engine import Factors
 from slatewise.factors.pair_terms import Bilinear, Semidefinite
 from slatewise.factors.queries import IdQueries
+from slatewise.factors.scoring import Factors
 from slatewise.factors.tables import Table
 from slatewise_papers import Reproduction, lasr_labels, reproduce
 from slatewise_papers.lasr_annotation import QUICK, choose, per_row, table_5

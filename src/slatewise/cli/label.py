@@ -19,8 +19,8 @@ from slatewise.cli.console import print_table, when, without_nan, working
 if TYPE_CHECKING:
     from slatewise.labeling import Agreement, ProgressReport, Project
     from slatewise.labeling.plan import Plan
+    from slatewise.labeling.setup.item_files import FoundTasks
     from slatewise.labeling.setup.item_matrices import ItemMatrix
-    from slatewise.labeling.setup.task_files import FoundTasks
 
 _DEMO = Path("label-demo")
 _HERE = ("127.0.0.1", "localhost", "::1")
@@ -87,9 +87,9 @@ def init(
 
     From Label Studio: slatewise label init beach --items photos/tasks.json
     """
+    from slatewise.labeling.setup.item_files import is_task_file
     from slatewise.labeling.setup.label_files import read_label_names
     from slatewise.labeling.setup.project_folder import check_new_folder, make_project_folder
-    from slatewise.labeling.setup.task_files import is_task_file
 
     check_new_folder(project)  # before the reading, not after
     names, chosen = None if labels is None else read_label_names(labels), _plan(plan or [])
@@ -149,7 +149,7 @@ def demo(
     Example: slatewise label demo
     """
     from slatewise.labeling.page import serve as serve_page
-    from slatewise.labeling.setup.demo_project import make_demo_folder
+    from slatewise.labeling.setup.demo import make_demo_folder
     from slatewise.labeling.setup.project_folder import project_file
 
     if not project.exists():
@@ -276,7 +276,7 @@ def make(
 
     Example: slatewise label token make beach Ann --role reviewer
     """
-    from slatewise.labeling.entrance import new_token
+    from slatewise.labeling.page.access_tokens import new_token
     from slatewise.web.tokens import ROLES
 
     if role not in ROLES:
@@ -413,8 +413,7 @@ def _opened(project: Path, *, readonly: bool = False) -> Project:
 
 
 def _found(items: Path, labels: list[str] | None) -> FoundTasks:
-    from slatewise.labeling.setup.item_files import read_items
-    from slatewise.labeling.setup.task_files import FoundTasks, is_task_file, read_task_items
+    from slatewise.labeling.setup.item_files import FoundTasks, is_task_file, read_items, read_task_items
 
     if is_task_file(items):
         return read_task_items(items, labels)

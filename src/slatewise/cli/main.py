@@ -170,7 +170,7 @@ def rank(
     """
     from slatewise import load
     from slatewise.cli.tasks import task_for_model
-    from slatewise.data.write import writer_for
+    from slatewise.data.trec import writer_for
 
     if cluster.check(options, filters):
         if url is not None:
@@ -236,7 +236,7 @@ def serve(
     missing = [name for name in _SERVE_NEEDS if find_spec(name) is None]
     if missing:
         raise ValueError(f"serve: expected {', '.join(missing)} to be installed: pip install 'slatewise[serve]'")
-    from slatewise.core.executor import thread_count
+    from slatewise.core.running.executor import thread_count
     from slatewise.serve.settings import Settings, add_token
     from slatewise.serve.supervisor import serve as run_service
 

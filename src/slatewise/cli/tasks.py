@@ -46,8 +46,8 @@ from slatewise.cli.options import (
     DataOptions,
     FilterOptions,
 )
-from slatewise.core.progress import tell
 from slatewise.core.rankings import Rankings
+from slatewise.core.running.progress import tell
 from slatewise.data.records import Ids, MultiLabel, Qrels, RowsToRank, Run, Sessions, Strings
 
 PREFIXES_AT_ONCE = 4096

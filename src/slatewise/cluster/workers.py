@@ -18,8 +18,8 @@ from uuid import uuid4
 from weakref import finalize
 
 from slatewise.cluster.worker import Answer
-from slatewise.core.block_sums import Block, BlockSum, Held, Parameters, Result, Shared, Tree
 from slatewise.core.errors import ClusterError
+from slatewise.core.running.block_sums import Block, BlockSum, Parameters, PlacedBlocks, Result, Shared, Tree
 
 RETRIES = 3
 """How often a round is repeated with a worker that died."""
@@ -66,7 +66,7 @@ class Workers:
         if self.closed.is_set():
             raise ClusterError("workers: expected those of an open cluster, found one that was closed")
 
-    def hold(self, blocks: Sequence[Block], shared: Shared) -> Held[Shared, Block]:
+    def place_blocks(self, blocks: Sequence[Block], shared: Shared) -> PlacedBlocks[Shared, Block]:
         """Put every worker's run of blocks, and the shared data, into the object store."""
         import ray
 
@@ -75,7 +75,7 @@ class Workers:
             _Run(actor, (first, ray.put(blocks[first:last]), common))
             for actor, (first, last) in zip(self.actors, shares(len(blocks), len(self.actors)), strict=False)
         ]
-        return _HeldThere(runs)
+        return _BlocksOnWorkers(runs)
 
     def gather(
         self, function: Callable[[Parameters, Block], Result], parameters: Parameters, blocks: Sequence[Block]
@@ -115,7 +115,7 @@ class _Run(NamedTuple):
     refs: tuple[int, Any, Any]
 
 
-class _HeldThere(Generic[Shared, Block]):
+class _BlocksOnWorkers(Generic[Shared, Block]):
     """Blocks that workers hold until this object is deleted."""
 
     def __init__(self, runs: Sequence[_Run]) -> None:

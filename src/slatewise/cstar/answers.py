@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from slatewise.core import rules
 from slatewise.core.arrays import Bools, Bytes, Floats, Ints
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.checks import checked_counts, checked_known
 from slatewise.cstar.inference import best_set, margins
 from slatewise.cstar.known_count import KnownCountTerms

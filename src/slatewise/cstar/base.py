@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features
-from slatewise.core.executor import Executor, one_blas_thread
-from slatewise.core.row_kernels import Rbf
+from slatewise.core.groups import blocks
+from slatewise.core.numerics.row_kernels import Rbf
+from slatewise.core.numerics.strengths import fell_behind, search_path
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.calibration import calibrate_log_odds, calibrate_margins
 from slatewise.cstar.logistic import (
     FINE,
@@ -39,7 +42,7 @@ MOST_LOG_ODDS = 745.0
 """Of the smallest number above 0; base scores beyond are cut."""
 MANY = 1000
 """More labels than this are learned by this number at a time."""
-_PATIENCE, _MOST_UNIT, _ROUNDING = 2, 1e6, 1e-12
+_MOST_UNIT, _ROUNDING = 1e6, 1e-12
 
 
 class FittedBase(Protocol):
@@ -126,14 +129,14 @@ class LogisticBase:
             for part in parts:
                 kept = _without(len(out), part)
                 rows, known = LogisticRows.of(X[kept]), labels.some(kept)
-                for block in _blocks(n_labels):
+                for block in blocks(n_labels, MANY):
                     found = rows.coefficients(fit(rows, known.part(block), strength, executor, None, ROUGH))
                     out[part, block] = found.log_odds(X[part])
             np.clip(out, -MOST_LOG_ODDS, MOST_LOG_ODDS, out=out)
             slope, shift = _calibrated(out, labels, executor)
             rows = LogisticRows.of(X)
             coef, intercept = np.empty((n_labels, int(X.shape[1])), dtype=_kind(rows, n_labels)), np.empty(n_labels)
-            for block in _blocks(n_labels):
+            for block in blocks(n_labels, MANY):
                 found = rows.coefficients(fit(rows, labels.part(block), strength, executor, None, FINE))
                 calibrated = found.adjusted(slope[block], shift[block])
                 coef[block], intercept[block] = calibrated.coef, calibrated.intercept
@@ -145,23 +148,27 @@ class LogisticBase:
         """Return the strength under which held-out labels are most likely, and their log-odds by it."""
         kept = _without(int(X.shape[0]), part)
         rows, known, held_out = LogisticRows.of(X[kept]), labels.some(kept), labels.some(part)
-        start: Weights | None = None
-        best, losses = (self.strengths[0], np.zeros(held_out.known.shape)), list[float]()
         sign, counts = held_out.sign, held_out.counts
-        for strength in self.strengths:
-            start = fit(rows, known, strength, executor, start, ROUGH)
-            scores = rows.coefficients(start).log_odds(X[part])
-            losses.append(float((counts * np.logaddexp(0.0, -sign * scores)).sum()))
-            if losses[-1] == min(losses):
-                best = strength, scores
-            if min(losses) < min(losses[-_PATIENCE:]):
-                break
-        return best
+
+        def fit_one(fold: int, strength: float, before: _Validated | None) -> _Validated:
+            del fold
+            found = fit(rows, known, strength, executor, None if before is None else before.weights, ROUGH)
+            return _Validated(found, rows.coefficients(found).log_odds(X[part]))
+
+        def loss(fold: int, found: _Validated) -> float:
+            del fold
+            return float((counts * np.logaddexp(0.0, -sign * found.log_odds)).sum())
+
+        path = search_path(self.strengths, 1, fit_one, loss, fell_behind)
+        best = min(reversed(path), key=lambda step: step.loss)  # of equals the largest strength
+        return best.strength, best.found[0].log_odds
 
 
-def _blocks(n_labels: int) -> list[slice]:
-    """Cut labels into as many as are held in float64 at a time."""
-    return [slice(first, min(first + MANY, n_labels)) for first in range(0, n_labels, MANY)]
+class _Validated(NamedTuple):
+    """A fit, and the log-odds of held-out rows by it."""
+
+    weights: Weights
+    log_odds: Floats
 
 
 def _kind(rows: LogisticRows, n_labels: int) -> type[np.floating[Any]]:

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.executor import one_blas_thread
-from slatewise.core.results import Fit, Round, warn_unless_converged
+from slatewise.core.numerics.result import Fit, Round, warn_unless_converged
+from slatewise.core.running.blas import one_blas_thread
 from slatewise.cstar.hinge import StarHinge
 from slatewise.cstar.kernels.layout import CornerCache, DualTerms
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import whole_number
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.groups import blocks
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.checks import checked_warm_start
 from slatewise.cstar.lists import Selection, StarLists
 
@@ -387,5 +388,4 @@ def _marked(selected: Ints, n_items: int) -> NDArray[np.bool_]:
 def _blocks(s: Floats) -> list[slice]:
     n_lists, n_items = s.shape
     # Small enough for several threads to share a few hundred lists; the blocks depend on the data only.
-    size = max(1, min(64, 16_384 // max(n_items, 1)))
-    return [slice(first, min(first + size, n_lists)) for first in range(0, n_lists, size)]
+    return blocks(n_lists, max(1, min(64, 16_384 // max(n_items, 1))))

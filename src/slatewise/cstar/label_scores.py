@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats
-from slatewise.core.kernel_basis import kernel_basis
-from slatewise.core.row_kernels import RowKernel
+from slatewise.core.numerics.row_kernels import RowKernel, kernel_basis
 
 Coefficients: TypeAlias = tuple[Floats, Floats]
 """Coefficients and intercepts."""

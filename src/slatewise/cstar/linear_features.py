@@ -14,8 +14,9 @@ from typing import NamedTuple, TypeVar, cast
 import numpy as np
 
 from slatewise.core.arrays import Floats
-from slatewise.core.block_sums import BlockSum
-from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.block_sums import BlockSum
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.label_scores import (
     Coefficients,
     LinearScores,
@@ -33,7 +34,7 @@ _BLOCK_BYTES = 1 << 26
 
 def prepare_linear(X: Floats | StoredRows, weight: Floats, executor: Executor = ONE_THREAD) -> Prepared:
     """Give every column mean 0 and variance 1, so that its unit changes nothing, and append the constant one."""
-    held, total = executor.hold(_row_blocks(X, weight), None), weight.sum()
+    held, total = executor.place_blocks(_row_blocks(X, weight), None), weight.sum()
     with one_blas_thread():
         centre, largest = held.sum(_SUMS, None)
         centre = centre / total
@@ -76,7 +77,7 @@ class Standardised:
 
 def linear_scores(X: Floats | StoredRows, coef: Floats, intercept: Floats, executor: Executor = ONE_THREAD) -> Floats:
     """Return the scores (n, N) of rows by blocks, so that rows in files and in memory have the same bits."""
-    held = executor.hold(_row_blocks(X, np.ones(len(X))), None)
+    held = executor.place_blocks(_row_blocks(X, np.ones(len(X))), None)
     with one_blas_thread():
         return np.concatenate(held.sum(_SCORES, (coef, intercept)))
 

@@ -14,9 +14,8 @@ from slatewise.core import rules
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import require_in_range
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
-from slatewise.core.executor import Executor, refuse_on_cluster
-from slatewise.core.label_sets import merge_rows
-from slatewise.core.results import Fit
+from slatewise.core.numerics.result import Fit
+from slatewise.core.running.executor import Executor, refuse_on_cluster
 from slatewise.core.seeds import RandomState
 from slatewise.cstar.answers import FixedSizePredictor
 from slatewise.cstar.core_gain import gainful_core
@@ -38,6 +37,7 @@ from slatewise.cstar.rows import read_label_table, refuse_unknown, rows_in_files
 from slatewise.cstar.selection import choose
 from slatewise.cstar.star_ranker import CORE, Margins, StarRanker, check_given_scores, core_of, refuse_beside_source
 from slatewise.cstar.training import SOLVERS, Settings, Start, Tell, fixed_k_fit, keeping_state, relevant_hinge
+from slatewise.data.labels import merge_rows
 from slatewise.data.row_source import RowSource, StoredRows
 from slatewise.estimators.sklearn import check_is_fitted, check_rows, check_weights
 from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf, check_basis, has_gamma, learned_kernel
@@ -183,7 +183,7 @@ class CStarMarginRanker(StarRanker):
         separator
             What stands between the names of a row, as in ``"sky|sea"``; an empty text is a row without labels.
         callbacks
-            Functions to call with a :class:`slatewise.core.results.Round` whenever the gap is certified.
+            Functions to call with a :class:`slatewise.core.numerics.result.Round` whenever the gap is certified.
         checkpoint
             A file that keeps the state of bcfw (not with a fixed k), or what the bundle computed so far. If it is
             there, and of the same data and settings, fit goes on from it and ends with the same bits as if it had never
@@ -305,7 +305,7 @@ class CStarMarginRanker(StarRanker):
         if not isinstance(unary, str):
             return prepare_kernel(unary.of(X), X, unary.n_basis)
         if unary == "linear":
-            return prepare_linear(X, weight, executor.here)
+            return prepare_linear(X, weight, executor.local)
         size = known.sum(axis=1).astype(np.float64) if self.k == "relevant" else np.full(len(known), self.k)
         return prepare_pretrained(X, float(np.average(1.0 / size, weights=weight)))
 
@@ -351,7 +351,7 @@ class CStarMarginRanker(StarRanker):
             if has_gamma(resolved(self, "unary")):
                 self.gamma_ = float(cast("Any", unary.scores.kernel).gamma)
         if isinstance(unary.scores, LinearScores):
-            here = executor if isinstance(X, StoredRows) else executor.here
+            here = executor if isinstance(X, StoredRows) else executor.local
             scores = linear_scores(X, self.coef_, self.intercept_, here)
         else:
             scores = unary.scores.scores(X, self.coef_, self.intercept_)

@@ -16,11 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.arrays import Bools, Bytes, Floats
-from slatewise.core.checks import Features
-from slatewise.core.executor import Executor
-from slatewise.core.label_names import columns_like, read_labels
-from slatewise.core.label_sets import first_of_equal, frame_columns, merge_rows, row_keys
-from slatewise.core.sparse import sparse_rows
+from slatewise.core.checks import Features, sparse_rows
+from slatewise.core.running.executor import Executor
+from slatewise.data.labels import columns_like, first_of_equal, frame_columns, merge_rows, read_labels, row_keys
 from slatewise.data.row_files import RowFormat, RowGroup
 from slatewise.data.row_source import RowSource, StoredRows
 
@@ -154,7 +152,7 @@ def _volunteered(answered: ArrayLike, unknown: Bools) -> Bools:
 
 
 def merge_features(X: Features, Y: Bytes, weight: Floats) -> tuple[Features, Bytes, Floats]:
-    """Do for sparse rows what :func:`slatewise.core.label_sets.merge_rows` does for dense ones.
+    """Do for sparse rows what :func:`slatewise.data.labels.merge_rows` does for dense ones.
 
     Examples
     --------
@@ -197,7 +195,7 @@ class RowsInFiles(NamedTuple):
 
 
 def rows_in_files(source: RowSource, known: Bytes, used: NDArray[np.bool_], executor: Executor) -> RowsInFiles:
-    """Do for rows in files what :func:`slatewise.core.label_sets.merge_rows` does for dense ones: all are read once."""
+    """Do for rows in files what :func:`slatewise.data.labels.merge_rows` does for dense ones: all are read once."""
     cuts = source.starts.tolist()
     pieces = [_Piece(group, known[cuts[at] : cuts[at + 1]]) for at, group in enumerate(source.groups)]
     seen = executor.gather(_seen, source.format, pieces)

@@ -7,15 +7,15 @@ candidate too, so the choice cannot end below them on the validation rows.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.results import ConvergenceWarning, Fit
+from slatewise.core.numerics.result import Fit
+from slatewise.core.numerics.strengths import fell_behind, random_folds, rough_fits, search_path
 from slatewise.cstar.hinge import StarHinge
 from slatewise.cstar.inference import argmax_block
 from slatewise.cstar.problem import StarProblem
@@ -27,7 +27,6 @@ PAIR_WEIGHTS = (0.03, 0.3, 1.0)
 """Weights of G's regularizer, beside rows of features of mean squared length 1. Revised once after a look at yeast's
 test folds: judge it on other data."""
 FOLDS = 3
-_PATIENCE = 2
 _TOLERANCE, _ROUNDS = 1e-2, 60  # a rough fit is enough to choose by
 
 
@@ -46,34 +45,36 @@ def choose(
     problem = hinge.problem
     rhos = [weight * pair_unit(problem) for weight in pair_weights] if len(problem.core) else [1.0]
     strengths = [strength / _scale(problem) for strength in STRENGTHS]
-    rough = _rough(settings)
-    folds = _folds(hinge, settings.random_state)
+    rough, folds = _rough(settings), _folds(hinge, settings.random_state)
     best = Choice(0.0, rhos[0], -1.0)
     if problem.offset is not None:
-        as_given = mean_over_folds(break_even(out, np.zeros(out.n_params)) for _, out in folds)
+        as_given = sum(break_even(out, np.zeros(out.n_params)) for _, out in folds) / FOLDS
         best = Choice(0.0, rhos[0], as_given)
+
+    def loss(fold: int, found: tuple[float, Fit]) -> float:
+        return -break_even(folds[fold][1], found[1].params)
+
     for rho in rhos:
-        starts: list[Start | None] = [None] * FOLDS
-        path: list[float] = []
-        for place, C in enumerate(strengths):
-            fits = [
-                _fit(solver, inner, replace(rough, C=C, rho=rho), start)
-                for (inner, _), start in zip(folds, starts, strict=True)
-            ]
-            path.append(mean_over_folds(break_even(out, fit.params) for (_, out), fit in zip(folds, fits, strict=True)))
-            if path[-1] > best.score:
-                best = Choice(C, rho, path[-1])
-            if place + 1 == len(strengths) or max(path) > max(path[-_PATIENCE:]):
-                break
-            starts = [_continued(fit, strengths[place + 1] / C) for fit in fits]
+
+        def fit(fold: int, C: float, before: tuple[float, Fit] | None, rho: float = rho) -> tuple[float, Fit]:
+            start = None
+            if before is not None and before[1].state is not None:
+                before[1].state.rescale(C / before[0])
+                start = Start(before[1].state)
+            return C, solver(folds[fold][0], replace(rough, C=C, rho=rho), start)
+
+        path = search_path(strengths, len(folds), fit, loss, lambda sums: fell_behind([one / FOLDS for one in sums]))
+        for step in path:
+            if -step.loss / FOLDS > best.score:
+                best = Choice(step.strength, rho, -step.loss / FOLDS)
     return best
 
 
 def held_out_precision(hinge: StarHinge, solver: Solver, settings: Settings) -> float:
     """Return the mean break-even precision on the inner folds of one rough fit each."""
-    rough = _rough(settings)
-    folds = _folds(hinge, settings.random_state)
-    return mean_over_folds(break_even(out, _fit(solver, inner, rough, None).params) for inner, out in folds)
+    rough, folds = _rough(settings), _folds(hinge, settings.random_state)
+    with rough_fits():
+        return sum(break_even(out, solver(inner, rough, None).params) for inner, out in folds) / FOLDS
 
 
 def typical_strength(problem: StarProblem) -> float:
@@ -98,37 +99,10 @@ def _rough(settings: Settings) -> Settings:
     return replace(settings, tol=_TOLERANCE, max_iter=min(settings.max_iter, _ROUNDS), callback=None)
 
 
-def inner_folds(n_lists: int, seed: int) -> list[tuple[Ints, Ints]]:
-    """Cut the lists at random: the numbers of those to fit, and of those to judge it by."""
-    part = np.random.default_rng(seed).permutation(n_lists) % FOLDS
-    return [(np.flatnonzero(part != f), np.flatnonzero(part == f)) for f in range(FOLDS)]
-
-
 def _folds(hinge: StarHinge, seed: int) -> list[tuple[StarHinge, StarProblem]]:
-    return [(hinge.part(inner), hinge.problem.part(out)) for inner, out in inner_folds(hinge.problem.n_lists, seed)]
-
-
-def _fit(solver: Solver, hinge: StarHinge, settings: Settings, start: Start | None) -> Fit:
-    return quietly(lambda: solver(hinge, settings, start))
-
-
-def quietly(fit: Callable[[], Fit]) -> Fit:
-    """Fit without a warning: a rough fit is enough to choose by, and need not say that it is one."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return fit()
-
-
-def _continued(fit: Fit, growth: float) -> Start | None:
-    if fit.state is None:
-        return None
-    fit.state.rescale(growth)
-    return Start(fit.state)
-
-
-def mean_over_folds(values: Iterable[float]) -> float:
-    """Return the mean of one value per fold."""
-    return sum(values) / FOLDS
+    return [
+        (hinge.part(inner), hinge.problem.part(out)) for inner, out in random_folds(hinge.problem.n_lists, FOLDS, seed)
+    ]
 
 
 def break_even(problem: StarProblem, params: Floats) -> float:

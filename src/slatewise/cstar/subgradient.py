@@ -13,8 +13,8 @@ import warnings
 import numpy as np
 
 from slatewise.core.arrays import Floats
-from slatewise.core.executor import one_blas_thread
-from slatewise.core.results import ConvergenceWarning, Fit, Round
+from slatewise.core.numerics.result import ConvergenceWarning, Fit, Round
+from slatewise.core.running.blas import one_blas_thread
 from slatewise.cstar.hinge import StarHinge
 
 BATCH = 32

@@ -16,10 +16,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Bytes, Floats, Ints
-from slatewise.core.executor import Executor
+from slatewise.core.numerics.strengths import Ends, random_folds, rough_fits, search_path, stopped_falling
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.adjusted import AdjustedScores
 from slatewise.cstar.core_labels import greedy_core, residual_label
-from slatewise.cstar.selection import FOLDS, inner_folds, quietly
+from slatewise.cstar.selection import FOLDS
 from slatewise.cstar.subset_fit import subset_fit
 from slatewise.cstar.subset_likelihood import SubsetLikelihood
 from slatewise.cstar.subsets import SubsetRows, subset_sums
@@ -101,9 +102,9 @@ def _rows_to_choose_by(
         if drawn is not None:
             few = np.ascontiguousarray(given[drawn].read(executor)[:, labels])
             of_labels = np.ascontiguousarray(known[drawn][:, labels])
-            return SubsetLikelihood(AdjustedScores(few, labels[:0]), of_labels, weight[drawn], executor.here)
+            return SubsetLikelihood(AdjustedScores(few, labels[:0]), of_labels, weight[drawn], executor.local)
         given = given.read(executor)
-    return SubsetLikelihood(AdjustedScores(given[:, labels], labels[:0]), known[:, labels], weight, executor.here)
+    return SubsetLikelihood(AdjustedScores(given[:, labels], labels[:0]), known[:, labels], weight, executor.local)
 
 
 def drawn_rows(n_rows: int, seed: int) -> Ints | None:
@@ -167,17 +168,11 @@ class SubsetChoice:
         """Choose how strong; with several strengths, the scores as they are is a candidate."""
         if not self.folds:
             return Tried(core, strengths[0] if len(strengths) == 1 else 0.0, np.inf, [])
-        best, params = self._as_given(core), None
         if len(strengths) == 1:
             return self._tried(core, strengths[0], None)
-        losses: list[float] = []
-        for C in strengths:
-            tried = self._tried(core, C, params)
-            params, best = tried.params, min(best, tried, key=lambda one: one.loss)
-            losses.append(tried.loss)
-            if len(losses) > 1 and losses[-1] >= losses[-2]:
-                break
-        return best
+        as_given = [np.zeros(AdjustedScores(inner.model.given, core).n_params) for inner, _ in self.folds]
+        unchanged = Tried(core, 0.0, sum(self._loss(fold, core, one) for fold, one in enumerate(as_given)), as_given)
+        return min([unchanged, *self._path(core, strengths, None, stopped_falling)], key=lambda tried: tried.loss)
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
@@ -187,7 +182,7 @@ class SubsetChoice:
         n_rows = len(self.rows.weight)
         if n_rows < 2 * FOLDS:
             return []
-        folds = inner_folds(n_rows, self.settings.random_state)
+        folds = random_folds(n_rows, FOLDS, self.settings.random_state)
         return [(self.rows.rows(inner), self.rows.rows(out)) for inner, out in folds]
 
     @cached_property
@@ -200,37 +195,34 @@ class SubsetChoice:
         """Go up or down from the middle while it pays."""
         middle = len(strengths) // 2
         for path in (strengths[middle + 1 :], strengths[:middle][::-1]):
-            before = best
-            for C in path:
-                tried = self._tried(best.core, C, best.params)
-                if tried.loss >= best.loss:
-                    break
-                best = tried
-            if best is not before:
-                break
+            tried = self._path(best.core, path, best.params, lambda losses: stopped_falling([best.loss, *losses]))
+            better = min([best, *tried], key=lambda one: one.loss)
+            if better is not best:
+                return better
         return best
 
-    def _as_given(self, core: Ints) -> Tried:
-        params = [np.zeros(AdjustedScores(inner.model.given, core).n_params) for inner, _ in self.folds]
-        return Tried(core, 0.0, self._loss(core, params), params)
-
     def _tried(self, core: Ints, C: float, starts: Sequence[Floats] | None) -> Tried:
-        params = [
-            self._fitted(inner, core, C, None if starts is None else starts[fold])
-            for fold, (inner, _) in enumerate(self.folds)
-        ]
-        return Tried(core, C, self._loss(core, params), params)
+        return self._path(core, (C,), starts, stopped_falling)[0]
+
+    def _path(self, core: Ints, strengths: Sequence[float], starts: Sequence[Floats] | None, ends: Ends) -> list[Tried]:
+        """Try one strength after the other with a core."""
+
+        def fit(fold: int, C: float, start: Floats | None) -> Floats:
+            return self._fitted(self.folds[fold][0], core, C, start)
+
+        path = search_path(
+            strengths, len(self.folds), fit, lambda fold, found: self._loss(fold, core, found), ends, starts
+        )
+        return [Tried(core, step.strength, step.loss, step.found) for step in path]
 
     def _fitted(self, rows: SubsetLikelihood, core: Ints, C: float, start: Floats | None) -> Floats:
         settings = replace(self.settings, C=C)
-        fit = quietly(
-            lambda: subset_fit(rows.model.given, rows.known, rows.weight, core, settings, rows.executor, start)
-        )
-        return fit.params
+        with rough_fits():
+            return subset_fit(rows.model.given, rows.known, rows.weight, core, settings, rows.executor, start).params
 
-    def _loss(self, core: Ints, params: Sequence[Floats]) -> float:
-        held_out = [replace(out, model=AdjustedScores(out.model.given, core)) for _, out in self.folds]
-        return sum(out.value(found) for out, found in zip(held_out, params, strict=True))
+    def _loss(self, fold: int, core: Ints, params: Floats) -> float:
+        held_out = self.folds[fold][1]
+        return replace(held_out, model=AdjustedScores(held_out.model.given, core)).value(params)
 
     def _informative(self, size: int) -> Ints:
         return greedy_core(self.likely, size, self.rows.weight)

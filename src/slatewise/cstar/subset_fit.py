@@ -10,36 +10,18 @@ when the gradient is as small; nothing is certified there, so the lower bound is
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from slatewise.core.arrays import Bytes, Floats, Ints
-from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.core.lbfgs import minimise
-from slatewise.core.results import ConvergenceWarning, Fit, Round
+from slatewise.core.numerics.lbfgs import minimise
+from slatewise.core.numerics.result import ConvergenceWarning, Fit, Round
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.adjusted import AdjustedScores
 from slatewise.cstar.likelihood import StarLikelihood
 from slatewise.cstar.subset_likelihood import SubsetLikelihood
 from slatewise.cstar.training import Settings
-
-
-@dataclass(frozen=True, eq=False)
-class _Weighed:
-    """C L, in the coordinates u of the norm."""
-
-    likelihood: SubsetLikelihood | StarLikelihood
-    C: float
-    root: Floats
-    """u / w."""
-
-    @property
-    def n_params(self) -> int:
-        return self.likelihood.n_params
-
-    def value_and_grad(self, params: Floats) -> tuple[float, Floats]:
-        value, gradient = self.likelihood.value_and_grad(params / self.root)
-        return self.C * value, self.C * gradient / self.root
 
 
 def subset_fit(
@@ -89,11 +71,17 @@ def search(likelihood: SubsetLikelihood | StarLikelihood, settings: Settings, st
         if settings.callback is not None:
             settings.callback(found, None)
 
-    objective = _Weighed(likelihood, settings.C, root)
-    fit = minimise(
-        objective, 1.0, root * start, tol=settings.tol, max_iter=settings.max_iter, callback=tell, easier="lower C"
+    return minimise(
+        likelihood,
+        1.0,
+        start,
+        weight=settings.C,
+        root=root,
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        callback=tell,
+        easier="lower C",
     )
-    return replace(fit, params=fit.params / root)
 
 
 def _uncertified(likelihood: SubsetLikelihood, settings: Settings, start: Floats) -> Fit:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Floats
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.kernels.subset_layout import SubsetPair
 from slatewise.cstar.subsets import SubsetRows, core_settings, subset_odds
 

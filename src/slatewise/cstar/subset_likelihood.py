@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Bytes, Floats, Ints
-from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.block_sums import BlockSum, PlacedBlocks, ValueAndSlope, add_value_and_slope
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.adjusted import AdjustedScores
 from slatewise.cstar.pair import StarPair
 from slatewise.cstar.subsets import SubsetRows, SubsetSums, log_partition, subset_scores, subset_sums
@@ -71,10 +71,12 @@ class SubsetLikelihood:
         return self._held.sum(_SUM, params)
 
     @cached_property
-    def _held(self) -> Held[_Shared, _Rows]:
+    def _held(self) -> PlacedBlocks[_Shared, _Rows]:
         cuts = self.model.cuts()
         blocks = [_rows(self.model.rows(cut), self.known[cut], self.weight[cut]) for cut in cuts]
-        return self.executor.hold(blocks, _Shared(self.model.rows(slice(0, 0)), self.executor.inside(len(cuts))))
+        return self.executor.place_blocks(
+            blocks, _Shared(self.model.rows(slice(0, 0)), self.executor.inside(len(cuts)))
+        )
 
 
 class _Rows(NamedTuple):

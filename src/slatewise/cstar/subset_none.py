@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slatewise.core.arrays import Bools, Floats
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.subsets import SubsetRows, log_partition
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ import numpy as np
 
 from slatewise.core.arrays import Bytes, Floats
 from slatewise.core.checks import real
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.groups import blocks
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.checks import checked_scores
 from slatewise.cstar.kernels.subset_layout import KNOWN_IN, SubsetPair, SubsetTerms, summed_bits
 from slatewise.cstar.pair import StarPair
@@ -66,7 +67,7 @@ class SubsetRows:
     def blocks(self) -> list[slice]:
         """Cut the rows by their size alone."""
         n_rows = min(max(_TERMS // max(self.pair.n_items << summed_bits(self.pair.n_core), 1), 1), _ROWS)
-        return [slice(first, min(first + n_rows, len(self.s))) for first in range(0, len(self.s), n_rows)]
+        return blocks(len(self.s), n_rows)
 
 
 def checked_answers(known: ArrayLike, shape: tuple[int, ...]) -> Bytes:
@@ -193,10 +194,10 @@ def subset_sums(rows: SubsetRows, weight: Floats, executor: Executor = ONE_THREA
     (True, True)
     """
     cuts = rows.blocks()
-    blocks = [_Block(rows.cut(cut), weight[cut]) for cut in cuts]
+    parts = [_Block(rows.cut(cut), weight[cut]) for cut in cuts]
     log_z, item = np.empty(len(rows.s)), np.empty(rows.s.shape)
     joint = np.zeros((rows.pair.n_core, rows.pair.n_items))
-    found = executor.map_blocks(_block_sums, SubsetPair.of(rows.pair.arrays), blocks)
+    found = executor.map_blocks(_block_sums, SubsetPair.of(rows.pair.arrays), parts)
     for cut, part in zip(cuts, found, strict=True):
         log_z[cut], item[cut] = part.log_z, part.item
         joint += part.joint

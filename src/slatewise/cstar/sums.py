@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Bytes, Floats, Ints
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.groups import blocks
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.kernels.layout import CoreSettings, Pair
 from slatewise.cstar.lists import Selection, StarLists
 from slatewise.cstar.pair import StarPair
@@ -68,11 +69,11 @@ def star_sums(
     if s.size and float((s.max(axis=1) - s.min(axis=1)).max()) > _WIDE:
         known = _decided(lists)
         s, taken_off = _without_decided(s, k, known)
-    cuts = [slice(first, min(first + _ROWS, len(s))) for first in range(0, len(s), _ROWS)]
-    blocks = [_Block(s[rows], known[rows], k[rows], weight[rows]) for rows in cuts]
+    cuts = blocks(len(s), _ROWS)
+    parts = [_Block(s[rows], known[rows], k[rows], weight[rows]) for rows in cuts]
     log_z, item, joint = np.empty(len(s)), np.empty(s.shape), np.zeros((pair.n_core, pair.n_items))
     shared = _Shared(pair.arrays, all_settings(pair) if settings is None else settings)
-    found = executor.map_blocks(_block_sums, shared, blocks)
+    found = executor.map_blocks(_block_sums, shared, parts)
     for number, (rows, part) in enumerate(zip(cuts, found, strict=True)):
         log_z[rows], item[rows] = part.log_z, part.item
         joint = joint + part.joint if number else part.joint

@@ -15,10 +15,9 @@ from typing import TypeAlias
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.bundle import Cuts, one_slack
-from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.core.label_sets import as_sets
-from slatewise.core.results import Fit, Round
+from slatewise.core.numerics.bundle import Cuts, one_slack
+from slatewise.core.numerics.result import Fit, Round
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.bcfw import DualState, bcfw
 from slatewise.cstar.hinge import StarHinge
 from slatewise.cstar.inference import argmax_block
@@ -27,6 +26,7 @@ from slatewise.cstar.lists import StarLists
 from slatewise.cstar.pair import StarPair
 from slatewise.cstar.problem import StarProblem
 from slatewise.cstar.subgradient import subgradient
+from slatewise.data.labels import as_sets
 from slatewise.persistence.checkpoint import Checkpoint
 
 Solver: TypeAlias = "Callable[[StarHinge, Settings, Start | None], Fit]"

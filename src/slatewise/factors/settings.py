@@ -14,14 +14,18 @@ from slatewise.core.arrays import Singles
 from slatewise.core.declarations import Settings, param, settings
 from slatewise.factors.pair_terms import PAIR_TERMS, PairTerm
 from slatewise.factors.tables import Segment
-from slatewise.factors.training import EpochReport
 
 Auto: TypeAlias = Literal["auto"]
+
 WATCHED = 20
 """Depth of the recall of held-out pairs, where no list is handed over."""
+
 RATE = rules.SINGLE_POSITIVE | rules.one_of("auto")
+
 NORM = rules.NORM | rules.one_of("auto")
+
 DROPOUT = rules.number("a number from 0 to 0.99", 0.0, 0.99)
+
 _CUDA = rules.Rule(
     "'cuda' or 'cuda:0'",
     lambda value: isinstance(value, str) and re.fullmatch(r"cuda(:\d+)?", value, re.ASCII) is not None,
@@ -136,16 +140,26 @@ class Gpu(Settings, shorthand="gpu"):
 
 
 Loss: TypeAlias = Warp | AUC
+
 Engine: TypeAlias = Blocked | Sampled | Gpu
+
 LOSSES, ENGINES = settings(Warp, AUC), settings(Blocked, Sampled, Gpu)
+
 COMPONENTS_TEXT = "Width n of the vectors."
+
 LOSS_TEXT = "What a violated pair weighs: the top of the list matters most, or all ranks alike."
+
 ENGINE_TEXT = """How an epoch is computed: exact counts ("blocked"), drawn items ("sampled"), or on a GPU ("gpu")."""
+
 RATE_TEXT = """AdaGrad's learning rate of U, V and b. "auto": try several values for 4 epochs and continue with the best
 recall on held-out pairs, which takes two or three times as long; without held-out pairs 0.3."""
+
 NORM_TEXT = """The largest norm of a row of U and V. "auto": searched in the same way; without held-out pairs 1.5."""
+
 DROPOUT_TEXT = "Share of the entries of a query's vector that are left out, at random, in each step of training."
+
 EPOCHS_TEXT = "The maximum number of passes over the pairs, per stage."
+
 PATIENCE_TEXT = "The number of epochs without a better recall after which a stage ends."
 
 
@@ -164,6 +178,7 @@ class Factors(Settings, shorthand="default"):
 
 STARTS: Mapping[str, float] = {"learning_rate": 0.3, "max_norm": 1.5, "stage_learning_rate": 0.1, "stage_norm": 1.0}
 """Where a search begins, and what "auto" is where no pairs are held out."""
+
 STARTS_OF_SUMS: Mapping[str, float] = {**STARTS, "learning_rate": 0.6, "max_norm": 2.5}
 """What "auto" is for sums of items without a base where sessions are too many to search (docs/results/sessions.rst)."""
 
@@ -229,3 +244,19 @@ class TrainingSettings:
         """Call all callbacks."""
         for callback in self.callbacks:
             callback(seen)
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """What callbacks see after each epoch."""
+
+    stage: int
+    epoch: int
+    loss: float
+    violated: float
+    recall: float | None
+    """Recall on the held-out pairs; None where none are held out."""
+
+    def __str__(self) -> str:
+        held_out = "" if self.recall is None else f", recall {self.recall:.4f}"
+        return f"stage {self.stage}, epoch {self.epoch}, loss {self.loss:.4g}{held_out}"

@@ -6,14 +6,24 @@
 With p_q = sum_j w_j S dbar_j this is ``[U q ; 1 ; p_q].[V d ; b_d ; S d]``: one inner product; a bilinear pair term has
 ``T dbar_j`` instead, and one of both ``A d`` and ``B dbar_j`` besides. A stage begins at the U, V, b and S of the one
 before (the first S: small random numbers) and is kept only if recall on held-out pairs rose. S overfits soon, so it has
-its own step and norm, and U, V and b stay as they are. After the first epochs, which are still on their way, what is
-judged and kept is the mean of the tables over an epoch.
+its own step and norm, and U, V and b stay as they are. After the first epochs, which are still on their way, recall is
+measured with the mean of the tables over an epoch, and that mean is kept.
 
 A query that is itself an item may belong to its own list, with a weight: S'S then learns from a pair (a, b) what comes
 after a and what comes after b.
 
 Where queries come with features, a list made by a model that was trained on its query is better than any list of a new
 query will be. Such lists are cross-fitted: those of a fold's queries come from a model trained without the fold.
+
+Where a base of sessions scores too, its weight against the factors learned on top of it is chosen on held-out pairs:
+
+    score = a g(base) / m + factors ,    m = 0: the base alone,  m = 1: as trained together,  None: no base
+
+A sum that is trained as a whole moves the top of lists up and may lose items further down which the base alone finds.
+So of all weights under which recall at k is not below that of the base alone, or by less than its standard error, the
+best NDCG at k is looked for; and the weight nearest to the base is taken that has half of its gain. For later queries
+resemble the held-out ones without being the same: the first half of the gain is nearly free, and the second is paid for
+in recall.
 """
 
 from __future__ import annotations
@@ -22,21 +32,141 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.factors.averaging import EpochMean
-from slatewise.factors.bags import AgeWeights
-from slatewise.factors.base_scores import BaseScores
-from slatewise.factors.cascade import Cascade, Device
-from slatewise.factors.engine import Factors, WarpEngine
-from slatewise.factors.mixing import choose_weight
-from slatewise.factors.pair_terms import OwnItems, PairTerm, Semidefinite, places_of
-from slatewise.factors.pairs import TrainingPairs
-from slatewise.factors.queries import ListedQueries, Queries
-from slatewise.factors.recall import hits_at, recall_at
-from slatewise.factors.tables import Segment, Table, padded
-from slatewise.factors.training import EpochReport, Schedule, StageState, Validation
+from slatewise.core.arrays import Bools, Floats, Ints, Singles
+from slatewise.core.running.executor import ONE_THREAD, Executor
+from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, start_weights
+from slatewise.factors.engines.protocol import WarpEngine
+from slatewise.factors.pair_terms import ListedQueries, OwnItems, PairTerm, Semidefinite, places_of
+from slatewise.factors.pairs import TrainingPairs, Validation
+from slatewise.factors.queries import Queries
+from slatewise.factors.scoring import BaseScores, Cascade, Device, Factors
+from slatewise.factors.settings import EpochReport
+from slatewise.factors.tables import EpochMean, Segment, Table, Weights, padded
+from slatewise.recommend.evaluation import gains_of, ranks_in, recall_of
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When to stop, and the seed of the order of the pairs."""
+
+    epochs: int
+    patience: int
+    """Epochs in succession without a better recall after which a stage ends."""
+    seed: int
+
+
+@dataclass(eq=False)
+class StageState:
+    """Everything a stage needs to go on: its tables now, and those of its best epoch."""
+
+    stage: int
+    queries: Table
+    items: Table
+    epoch: int = 0
+    best_epoch: int = 0
+    best_recall: float = -np.inf
+    best: tuple[Table, Table] | None = None
+    """None: no epoch has beaten the recall that the stage began with."""
+    weight: float | None = 1.0
+    """Of what was learnt beside a base: ``mixing.py``."""
+    hits: Bools | None = None
+    """Held-out pairs found after the last epoch; not kept in a checkpoint."""
+
+    def kept(self) -> StageState | None:
+        """Return the stage with the tables of its best epoch; None where there is none."""
+        if self.best is None:
+            return None
+        queries, items = self.best
+        return replace(self, queries=queries, items=items, best=None)
+
+
+def recall_at(
+    cascade: Cascade, queries: Ints, items: Ints, ks: tuple[int, ...], executor: Executor = ONE_THREAD
+) -> dict[int, float]:
+    """Return the recall at each k."""
+    distinct, own = np.unique(queries, return_inverse=True)
+    return recall_of(cascade.top(distinct, min(max(ks), cascade.n_items), executor=executor).items, own, items, ks)
+
+
+def hits_at(cascade: Cascade, held: Validation, executor: Executor = ONE_THREAD) -> Bools:
+    """Say of each held-out pair whether its item is among the k best of its query."""
+    distinct, own = np.unique(held.queries, return_inverse=True)
+    lists = cascade.top(distinct, min(held.k, cascade.n_items), executor=executor).items
+    return ranks_in(lists, own, held.items) < lists.shape[1]
+
+
+WEIGHTS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0, None)
+"""Of what was learnt, from the base alone, which is 0, away."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mixed:
+    """Tables that answer by a weight, and what they reach with every pair held out."""
+
+    weight: float | None
+    tables: tuple[Table, Table]
+    gains: Floats
+    """1 / log2(1 + place) where the item is among the k best, else 0."""
+
+
+def choose_weight(
+    tables: tuple[Table, Table],
+    popularity: Ints,
+    ranked_by: Callable[[tuple[Table, Table]], Cascade],
+    held: Validation,
+    executor: Executor,
+) -> Mixed:
+    """Return the best mixture of a base and what was learnt; ``ranked_by`` tables the held-out pairs are ranked."""
+    tried: list[Mixed] = []
+    for weight in (0.0, *WEIGHTS):
+        made = _weighed(tables, popularity, weight)
+        tried.append(Mixed(weight, made, reached(ranked_by(made), held, executor)))
+    return best_mixture(*tried)
+
+
+def best_mixture(base: Mixed, *others: Mixed) -> Mixed:
+    """Return the base alone, or the one of the others, which come from the base away, that the rule takes."""
+    allowed = [one for one in others if _finds_as_much(one.gains, base.gains)]
+    allowed = [one for one in allowed if one.gains.mean() > base.gains.mean()]
+    if not allowed:
+        return base
+    best = max(float(one.gains.mean()) for one in allowed)
+    enough = (best + float(base.gains.mean())) / 2
+    return next(one for one in allowed if one.gains.mean() >= enough)
+
+
+def _finds_as_much(gains: Floats, others: Floats) -> bool:
+    """Say whether recall is not below another's, or by less than the standard error of their difference."""
+    found = (gains > 0).astype(np.float64) - (others > 0)
+    return bool(found.mean() >= -found.std() / np.sqrt(len(found)))
+
+
+def _weighed(tables: tuple[Table, Table], popularity: Ints, weight: float | None) -> tuple[Table, Table]:
+    queries, items = (table.copy() for table in tables)
+    steps = queries.weights[SPLINE_STEPS].values
+    if weight == 0:
+        # Items that the base says nothing of come by popularity: so little of it that the order of all others, which
+        # have 1 at least, stays.
+        steps[:] = 1.0
+        queries.weights[REPEAT_WEIGHTS].values[:] = 0.0
+        items.values[:] = 0.0
+        items.values[:, items.segments[1].start] = 1e-7 * popularity / (popularity.sum() + 1.0)
+    else:
+        steps *= np.float32(0.0 if weight is None else 1.0 / weight)
+    return queries, items
+
+
+def reached(cascade: Cascade, held: Validation, executor: Executor) -> Floats:
+    """Return the gain of every pair."""
+    distinct, own = np.unique(held.queries, return_inverse=True)
+    lists = cascade.top(distinct, held.k, executor=executor).items
+    places: NDArray[np.int64] = np.full(len(own), -1, dtype=np.int64)
+    for place in range(lists.shape[1]):
+        places[lists[own, place] == held.items] = place
+    return gains_of(places, held.k)
+
 
 PLAIN_EPOCHS = 2
 """Before means are taken."""
@@ -61,9 +191,9 @@ class Shape:
     on_base: bool = False
     """Whether a base scores first: then there is no U, V and b, and rows begin with S."""
     n_ages: int = 0
-    """Of queries that hold items: how many ages have weights, in rows behind those of U, which are then the items'."""
+    """Of queries that hold items: how many ages have weights."""
     n_knots: int = 0
-    """Of a base of such queries: how many steps its levels have, in rows behind those; 0: there is none."""
+    """Of a base of such queries: how many steps its levels have; 0: there is none."""
 
     @property
     def n_own(self) -> int:
@@ -79,10 +209,6 @@ class Shape:
         """How a list moves an item."""
         return self.term(Segment(self.n_own, self.n_own + self.n_components, self.pair_step, self.pair_norm))
 
-    def ages(self, queries: Table) -> AgeWeights:
-        """Return the weights that are behind the rows of U."""
-        return AgeWeights(queries, self.n_queries, self.n_knots)
-
     def tables(self, stage: int) -> tuple[Table, Table]:
         """Return tables of zeros for U and for the items."""
         n, pair = self.n_components, self.pair_term.segments if stage else ()
@@ -90,8 +216,10 @@ class Shape:
             return Table.zeros(0, self.width(stage), ()), Table.zeros(self.n_items, self.width(stage), pair)
         own = Segment(0, n, 0.0 if stage else self.step, self.max_norm)
         bias = Segment(n, n + 1, 0.0 if stage else self.bias_step)
-        queries = Table.zeros(self.n_queries + 2 * self.n_ages + self.n_knots, self.width(stage), (own,))
+        queries = Table.zeros(self.n_queries, self.width(stage), (own,))
         queries.values[:, n] = self.by_id
+        sizes = {AGE_WEIGHTS: self.n_ages, REPEAT_WEIGHTS: self.n_ages, SPLINE_STEPS: self.n_knots}
+        queries.weights.update({name: Weights.zeros(size) for name, size in sizes.items() if size})
         return queries, Table.zeros(self.n_items, self.width(stage), (own, bias, *pair))
 
 
@@ -147,7 +275,6 @@ class Stages:
             return learned
         best = choose_weight(
             (learned.queries, learned.items),
-            self.shape.ages,
             np.bincount(self.pairs.items, minlength=self.shape.n_items),
             lambda made: Cascade((self._factors(learned, lists, *made),), device=self.device),
             held,
@@ -204,16 +331,19 @@ class Stages:
         n = self.shape.n_components
         if stage == 0:
             for table in () if self.shape.on_base else (queries, items):
-                table.values[:, :n] = rng.normal(0, 1 / np.sqrt(n), (len(table.values), n))
+                n_rows = len(table.values)
+                # Weights draw numbers too, unused, so that V begins the same however they are stored.
+                n_drawn = n_rows + sum(len(part.values) for part in table.weights.values())
+                table.values[:, :n] = rng.normal(0, 1 / np.sqrt(n), (n_drawn, n))[:n_rows]
             if self.shape.n_ages:
-                ages = self.shape.ages(queries)
-                ages.start()
-                if self.base_steps is not None:
-                    queries.values[ages.knots, 0] = self.base_steps
+                queries.values[:] = 0.0  # an item that nothing came after adds nothing
+                start_weights(queries.weights, self.base_steps)
             return StageState(stage, queries, items)
         last = done[-1]
         for table, before in ((queries, last.queries), (items, last.items)):
             table.values[:, : before.values.shape[1]] = before.values
+            for name, part in before.weights.items():
+                table.weights[name].values[:] = part.values
         if stage == 1:
             for part in self.shape.pair_term.segments:
                 items.values[:, part.start : part.stop] = rng.normal(0, 0.1 / np.sqrt(n), (len(items.values), n))

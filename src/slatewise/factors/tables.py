@@ -1,30 +1,31 @@
-"""Tables of float32 rows, cut into segments that learn at their own pace.
+"""Tables of float32 rows, cut into segments that learn at their own pace, and their mean over an epoch.
 
     item row    [ V d : n | bias : 1 | S d : n | zeros ]        query vector    [ U q : n | 1 | p_q : n | zeros ]
 
 Rows are padded to a multiple of 16 numbers and start at a multiple of 64 bytes, the size of a cache line. A segment has
 its own step, largest norm and, in every row, its own AdaGrad accumulator: a bias that shares one with its row learns
 too slowly.
+
+    wbar = (1/m) sum over m moments of w,    taken at equal distances between the steps of an epoch
+
+Long steps find more than short ones but end anywhere around what they found; their mean lies in the middle (Polyak and
+Ruppert). An engine counts every step it has taken for the mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import Executor
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
+from slatewise.core.arrays import Floats, Ints, Singles
+from slatewise.core.running.executor import Executor
 
 LINE = 16
 """Numbers in a cache line."""
+
 ROWS_PER_TASK = 512
 """Touched rows that one thread steps at a time."""
 
@@ -40,12 +41,37 @@ class Segment:
 
 
 @dataclass(frozen=True, eq=False)
+class Weights:
+    """Numbers that are learned beside the rows of a table, and the AdaGrad accumulator of each."""
+
+    values: Singles
+    accumulators: Singles
+
+    @classmethod
+    def zeros(cls, n_weights: int) -> Weights:
+        """Return this number of zeros."""
+        return cls(np.zeros(n_weights, dtype=np.float32), np.zeros(n_weights, dtype=np.float32))
+
+    def copy(self) -> Weights:
+        """Return weights that share no memory with these."""
+        return Weights(self.values.copy(), self.accumulators.copy())
+
+    def step(self, gradient: Floats, rate: float) -> None:
+        """Move by one AdaGrad step; a weight that never had a gradient stays."""
+        values, accumulators = self.values, self.accumulators
+        accumulators += gradient.astype(np.float32) ** 2
+        moved = accumulators > 0
+        values[moved] += (rate * gradient[moved] / np.sqrt(accumulators[moved])).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
 class Table:
-    """Rows, and an accumulator per row and segment."""
+    """Rows, an accumulator per row and segment, and weights beside the rows, by name."""
 
     values: Singles
     accumulators: Singles
     segments: tuple[Segment, ...]
+    weights: dict[str, Weights] = field(default_factory=dict[str, Weights])
 
     @classmethod
     def zeros(cls, n_rows: int, width: int, segments: tuple[Segment, ...]) -> Table:
@@ -53,15 +79,20 @@ class Table:
         return cls(aligned_zeros(n_rows, width), np.zeros((n_rows, len(segments)), dtype=np.float32), segments)
 
     @classmethod
-    def fixed(cls, values: Singles) -> Table:
+    def fixed(cls, values: Singles, weights: dict[str, Weights] | None = None) -> Table:
         """Take rows as they are; none of them moves."""
-        return cls(values, np.empty((len(values), 0), dtype=np.float32), ())
+        return cls(values, np.empty((len(values), 0), dtype=np.float32), (), weights or {})
 
     def copy(self) -> Table:
         """Return a table that shares no memory with this one."""
         values = aligned_zeros(*self.values.shape)
         values[:] = self.values
-        return Table(values, self.accumulators.copy(), self.segments)
+        weights = {name: part.copy() for name, part in self.weights.items()}
+        return Table(values, self.accumulators.copy(), self.segments, weights)
+
+    def arrays(self) -> list[Singles]:
+        """Return the arrays that training moves: the rows, and then the weights."""
+        return [self.values, *(part.values for part in self.weights.values())]
 
 
 class Entries(NamedTuple):
@@ -141,25 +172,48 @@ def step_rows(table: Table, entries: Entries, vectors: Singles, executor: Execut
     executor.fill_blocks(step, range(0, len(touched), ROWS_PER_TASK))
 
 
-def as_singles(name: str, values: NDArray[Any], place_of: Callable[[int], str]) -> Singles:
-    """Return finite numbers as float32; what is too large for it is an error that names the place."""
-    with np.errstate(over="ignore"):
-        singles = values.astype(np.float32)
-    if not np.isfinite(singles).all():
-        first = int(np.flatnonzero(~np.isfinite(singles))[0])
-        found = values.reshape(-1)[first]
-        raise ValueError(f"{name}: expected finite float32 numbers, found {found} at {place_of(first)}")
-    return singles
+MOMENTS = 24
+"""Of an epoch. More are hardly better, and each reads both tables whole."""
 
 
-def single_rows(name: str, rows: csr_array) -> csr_array:
-    """Return rows of finite float32 numbers that share nothing with those given."""
-    from scipy.sparse import csr_array
+def is_moment(seen: int, moments: int, n_runs: int) -> bool:
+    """Tell whether a moment has come, when so many of all runs are done and so many moments were taken."""
+    return seen * MOMENTS >= (moments + 1) * n_runs
 
-    columns = cast("Ints", rows.indices)
 
-    def place_of(entry: int) -> str:
-        return f"row {int(np.searchsorted(rows.indptr, entry, side='right')) - 1}, column {columns[entry]}"
+@dataclass(eq=False)
+class EpochMean:
+    """Tables that an engine is about to move, and their mean so far."""
 
-    singles = as_singles(name, rows.data, place_of)
-    return csr_array((singles, columns.copy(), rows.indptr.copy()), shape=rows.shape)
+    queries: Table
+    items: Table
+    n_runs: int
+    """Runs of pairs in an epoch."""
+    seen: int = 0
+    means: list[Singles] = field(default_factory=list[Singles])
+    """Of the arrays of both tables, in order."""
+    moments: int = 0
+
+    def count(self, n_runs: int) -> None:
+        """A step is done, of so many runs of pairs."""
+        self.seen += n_runs
+        if not is_moment(self.seen, self.moments, self.n_runs):
+            return
+        self.moments += 1
+        if self.moments == 1:
+            self.means = [*self.queries.copy().arrays(), *self.items.copy().arrays()]
+            return
+        for mean, values in zip(self.means, (*self.queries.arrays(), *self.items.arrays()), strict=True):
+            # What does not move stays as it is, to the bit.
+            mean += (values - mean) * np.float32(1.0 / self.moments)
+
+    def take_over(self, n_runs: int, moments: int, means: list[Singles]) -> None:
+        """So many runs are done, and so many moments were taken elsewhere, with these means."""
+        self.seen, self.moments, self.means = self.seen + n_runs, moments, means
+
+    def tables(self) -> tuple[Table, Table]:
+        """Return the means, with the accumulators of now; copies of the tables before the first moment."""
+        queries, items = self.queries.copy(), self.items.copy()
+        for values, mean in zip((*queries.arrays(), *items.arrays()), self.means, strict=False):
+            values[:] = mean
+        return queries, items

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from slatewise.core.errors import printable
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.web.guard import Rules
 from slatewise.web.requests import BodyLimits
 from slatewise.web.site import Site
@@ -87,7 +87,7 @@ class ModelFile:
         if not equals or "/" in name:
             name, path = Path(text).name.removesuffix(".safetensors"), text
         if _NAME.fullmatch(name) is None:
-            raise ValueError(f"model: expected a name of letters, digits, '.', '_' and '-', found {shown(name)}")
+            raise ValueError(f"model: expected a name of letters, digits, '.', '_' and '-', found {short_repr(name)}")
         return cls(name, Path(path))
 
 

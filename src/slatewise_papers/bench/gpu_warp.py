@@ -22,18 +22,14 @@ from unittest.mock import patch
 import numpy as np
 
 from slatewise.core.arrays import Ints
-from slatewise.core.executor import Executor
-from slatewise.factors.averaging import EpochMean
-from slatewise.factors.blocked import BlockedEngine
-from slatewise.factors.cascade import Cascade
-from slatewise.factors.device import TorchDevice, gpu
-from slatewise.factors.engine import Factors, WarpEngine
-from slatewise.factors.gpu_engine import GpuEngine
-from slatewise.factors.negatives import WholeCatalogue
+from slatewise.core.running.executor import Executor
+from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights
+from slatewise.factors.engines.gpu import GpuEngine, TorchDevice, gpu
+from slatewise.factors.engines.protocol import WarpEngine
 from slatewise.factors.pairs import TrainingPairs
-from slatewise.factors.rank_weights import rank_weights
-from slatewise.factors.recall import recall_at
-from slatewise.factors.stages import PLAIN_EPOCHS, Shape
+from slatewise.factors.scoring import Cascade, Factors
+from slatewise.factors.stages import PLAIN_EPOCHS, Shape, recall_at
+from slatewise.factors.tables import EpochMean
 from slatewise.factors.tables import Table as Rows
 from slatewise_papers.bench._gpu import peak
 from slatewise_papers.bench._gpu import seconds as seconds_of

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from slatewise.core.arrays import Singles
-from slatewise.core.executor import Executor
-from slatewise.factors.cascade import Cascade
-from slatewise.factors.engine import Factors
+from slatewise.core.running.executor import Executor
 from slatewise.factors.queries import IdQueries
+from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.tables import Table as Rows
 from slatewise.factors.tables import aligned_zeros, padded
 from slatewise.recommend.quantized import QuantizedIndex

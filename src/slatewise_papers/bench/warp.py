@@ -22,19 +22,16 @@ from unittest.mock import patch
 import numpy as np
 
 from slatewise.core.arrays import Ints
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.datasets import make_sessions
-from slatewise.factors import blocked
-from slatewise.factors.blocked import BlockedEngine
-from slatewise.factors.cascade import Cascade
-from slatewise.factors.engine import Factors, WarpEngine
-from slatewise.factors.negatives import Negatives, SharedNegatives, WholeCatalogue
+from slatewise.factors.engines import blocked
+from slatewise.factors.engines.blocked import BlockedEngine, Negatives, SharedNegatives, WholeCatalogue, rank_weights
+from slatewise.factors.engines.protocol import WarpEngine
+from slatewise.factors.engines.sampled import SampledEngine
 from slatewise.factors.pairs import TrainingPairs
 from slatewise.factors.queries import IdQueries
-from slatewise.factors.rank_weights import rank_weights
-from slatewise.factors.recall import recall_at
-from slatewise.factors.sampled import SampledEngine
-from slatewise.factors.stages import Shape
+from slatewise.factors.scoring import Cascade, Factors
+from slatewise.factors.stages import Shape, recall_at
 from slatewise.factors.tables import Table as Rows
 from slatewise_papers.bench._table import Row, Table, installed
 

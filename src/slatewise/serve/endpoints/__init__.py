@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from slatewise.core.executor import thread_count
+from slatewise.core.running.executor import thread_count
 from slatewise.serve.endpoints.base import Endpoints
 from slatewise.serve.endpoints.documents import Documents
 from slatewise.serve.endpoints.examples import Examples

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.serve.endpoints.base import (
     CheckedRequest,
     Endpoint,
@@ -124,7 +124,7 @@ class Labels:
     def _by_number(self, number: int, answers: dict[str, Any]) -> dict[int, int]:
         strange = next((name for name in answers if name not in self.numbers), None)
         if strange is not None:
-            raise RequestError(f"known[{number}]", f"expected labels seen in fit, found {shown(strange)}")
+            raise RequestError(f"known[{number}]", f"expected labels seen in fit, found {short_repr(strange)}")
         return {self.numbers[name]: int(value) for name, value in answers.items()}
 
     def _arguments(self, batch: Sequence[CheckedRequest]) -> tuple[Any, Any, Any]:
