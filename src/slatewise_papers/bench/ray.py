@@ -21,8 +21,8 @@ from slatewise.core.running.block_sums import BlockSum
 from slatewise.core.running.executor import Executor
 from slatewise.cstar.adjusted import AdjustedScores
 from slatewise.cstar.subset_likelihood import SubsetLikelihood
-from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.margin_hinge import MarginHinge
+from slatewise.metric_learning.oracle import Oracle
 from slatewise_papers.bench._table import Row, Table, installed
 
 WORKERS, ROUNDS = 2, 5
