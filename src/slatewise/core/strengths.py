@@ -15,6 +15,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from slatewise.core.arrays import Ints
+from slatewise.core.progress import track
 from slatewise.core.results import ConvergenceWarning
 
 Found = TypeVar("Found")
@@ -68,7 +69,7 @@ def search_path(
     """
     steps: list[Step[Found]] = []
     before: Sequence[Found | None] = [None] * n_folds if starts is None else starts
-    for strength in strengths:
+    for strength in track(strengths, "strengths"):
         with rough_fits():
             found = [fit(fold, strength, start) for fold, start in enumerate(before)]
             steps.append(Step(strength, sum(loss(fold, one) for fold, one in enumerate(found)), found))

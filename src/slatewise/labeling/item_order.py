@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Bools, Bytes, Floats, Ints
-from slatewise.cstar.subsets import chances
+from slatewise.cstar.inference.any_size import chances
 from slatewise.labeling.plan import By
 from slatewise.labeling.policies import Situation
 from slatewise.labeling.row_policies import LeastSure, MostGain

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.core.checks import real_numbers
-from slatewise.cstar.subset_information import label_entropy
+from slatewise.cstar.inference.any_size import label_entropy
 from slatewise.labeling.rows import LabelRows
 
 

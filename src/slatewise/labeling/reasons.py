@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Bytes, Floats
-from slatewise.cstar.subsets import chances
+from slatewise.cstar.inference.any_size import chances
 from slatewise.labeling.rows import LabelRows
 
 _MOST_PUSHES = 3

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Bools, Floats
 from slatewise.core.executor import Executor
-from slatewise.cstar.subset_information import row_information
-from slatewise.cstar.subsets import chances
+from slatewise.cstar.inference.any_size import chances, row_information
 from slatewise.labeling.policies import Situation, costs_of, doubt
 from slatewise.labeling.stopping import StoppingRule
 

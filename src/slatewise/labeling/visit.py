@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Bools, Bytes, Ints
-from slatewise.cstar.subsets import chances
+from slatewise.cstar.inference.any_size import chances
 from slatewise.labeling.item_view import SAID, ItemView, ListedLabel, Question
 from slatewise.labeling.plan import QUESTIONS
 from slatewise.labeling.policies import MostProbable, Situation
