@@ -46,7 +46,7 @@ def test_perfect_scores_are_left_alone():
 
 def test_a_larger_core_goes_on_from_a_smaller_one():
     choice = CoreChoice.of(rows(n_labels=9), SETTINGS)
-    for five in (choice._informative(5), choice._unexplained(np.zeros(0, dtype=np.int64), 5)):
+    for five in (choice._informative(5), choice._residual_core(np.zeros(0, dtype=np.int64), 5)):
         eight = choice._extended(five, 8)
         np.testing.assert_array_equal(eight[:5], five)
         assert len(set(eight.tolist())) == 8
@@ -63,7 +63,7 @@ def test_the_unexplained_come_first_where_scores_explain_much():
     some = AnySizeLikelihood(AdjustedScores(given, np.zeros(0, dtype=np.int64)), Y, np.ones(600))
     choice = CoreChoice.of(some, SETTINGS)
     assert choice._informative(1)[0] in (2, 3, 4)
-    assert choice._unexplained(np.zeros(0, dtype=np.int64), 1)[0] in (5, 6)
+    assert choice._residual_core(np.zeros(0, dtype=np.int64), 1)[0] in (5, 6)
     assert choice.core(1).core[0] in (5, 6)
 
 

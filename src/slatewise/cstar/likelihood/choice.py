@@ -148,9 +148,7 @@ class CoreChoice:
             return best
         best = grown
         for size in sizes[1:]:
-            core = self._informative(size)  # more labels by the rule that the core is of
-            if not np.array_equal(core[: len(best.core)], best.core):
-                core = self._residual_core(best.core, size)
+            core = self._extended(best.core, size)
             larger = self._tried(core, middle, [self._padded(params, size - len(best.core)) for params in best.params])
             if larger.loss >= best.loss:
                 break
@@ -226,6 +224,11 @@ class CoreChoice:
 
     def _informative(self, size: int) -> Ints:
         return greedy_core(self.imputed_labels, size, self.rows.weight)
+
+    def _extended(self, core: Ints, size: int) -> Ints:
+        """Return more labels by the rule that chose the core."""
+        more = self._informative(size)
+        return more if np.array_equal(more[: len(core)], core) else self._residual_core(core, size)
 
     def _residual_core(self, core: Ints, size: int) -> Ints:
         """Add labels, each chosen for what the scores and the core so far leave unexplained of the others."""
