@@ -1,4 +1,4 @@
-"""What a run of the suite compiles: counted over its workers, and each kernel by one of them only.
+"""The CPU seconds of a run of the suite, and what it compiles: each kernel is compiled by one worker only.
 
 Workers begin with an empty cache at the same time and meet the same kernels. What one of them compiles, Numba writes
 beside the source when it is done; another one has by then begun to compile the same, and if it compiles another
@@ -7,6 +7,7 @@ then loads it.
 """
 
 import contextlib
+import os
 import time
 from collections import Counter
 from pathlib import Path
@@ -47,7 +48,11 @@ class Compilations(event.Listener):
 
     def summary(self):
         again = self.kernels.total() - len(self.kernels)
-        return f"compiling took {self.seconds:.0f} CPU seconds: {len(self.kernels)} signatures, {again} compiled again"
+        used = sum(os.times()[:4])  # of this process, and of workers and others that have ended
+        return (
+            f"{used:.0f} CPU seconds, {self.seconds:.0f} of them to compile: "
+            f"{len(self.kernels)} signatures, {again} compiled again"
+        )
 
 
 @contextlib.contextmanager

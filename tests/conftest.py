@@ -3,15 +3,18 @@
 Generated cases are the same in every run, so that a tree that passed passes again; `make explore` tries new ones.
 """
 
+import gc
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+gc.disable()  # collecting tests makes objects that stay
 # A worker per core is enough: threads of BLAS that wait for each other spin. Before NumPy is loaded.
 for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # nor do those of torch, which a test sets to one per core
 os.environ["SLATEWISE_QUIET"] = "1"  # a terminal under pytest -s gets what the tests print, nothing else
 settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, print_blob=True)
@@ -33,6 +36,13 @@ def pytest_configure(config):
     config.compilations = compilations.share()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish():
+    """Leave what has been collected out of every later search for garbage."""
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_sessionfinish(session):
     """Send what a worker has compiled to the process that prints the summary."""
     if hasattr(session.config, "workeroutput"):
@@ -47,7 +57,7 @@ def pytest_testnodedown(node, error):
 
 
 def pytest_terminal_summary(config, terminalreporter):
-    """Print the time spent compiling in the test processes; write details to SLATEWISE_COMPILATIONS."""
+    """Print the CPU seconds of all processes and what was compiled; write details to SLATEWISE_COMPILATIONS."""
     terminalreporter.write_line(config.compilations.summary())
     if path := os.environ.get("SLATEWISE_COMPILATIONS"):
         lines = (f"{n}\t{name}\n" for name, n in sorted(config.compilations.kernels.items()))

@@ -2,7 +2,7 @@
 
 import pickle
 
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 
 
 class Shipped(Executor):

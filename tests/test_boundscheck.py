@@ -11,13 +11,13 @@ import pytest
 
 MAKEFILE = Path(__file__).parents[1] / "Makefile"
 SOURCE = """
-from slatewise.core.kernel import kernel, loose_sums
+from slatewise.core.running.kernel import kernel, kernel_fastmath
 
 @kernel
 def beyond(values):
     return values[len(values)]
 
-@loose_sums
+@kernel_fastmath
 def before(values):
     return values[-len(values) - 1]
 """

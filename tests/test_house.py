@@ -9,7 +9,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "slatewise"
 BY_NAME = {
     "_registry.py": {"estimator_class"},
-    "core/by_name.py": {"on_first_use"},
+    "_lazy.py": {"lazy_getattr"},
     "cli/main.py": {"of_the_clone"},
     "__init__.py": {"__getattr__"},
 }

@@ -95,6 +95,6 @@ def test_names_that_load_on_first_use_are_shown(module):
 
 def test_every_module_that_loads_names_lazily_is_looked_at():
     source = Path(slatewise.__file__).parent
-    lazy = [path for path in source.rglob("*.py") if "= on_first_use(" in path.read_text()]
+    lazy = [path for path in source.rglob("*.py") if "= lazy_getattr(" in path.read_text()]
     assert len(lazy) == len(LAZY)
     assert all("def __dir__" in path.read_text() for path in lazy)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from slatewise._lazy import lazy_getattr
 from slatewise._registry import ESTIMATORS
 from slatewise._version import __version__
-from slatewise.core.by_name import on_first_use
 
 if TYPE_CHECKING:
     from slatewise import (
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
         metrics,
         sessions,
     )
-    from slatewise.core.progress import set_progress
+    from slatewise.core.running.progress import set_progress
     from slatewise.cstar.margin_ranker import CStarMarginRanker
     from slatewise.cstar.ranker import CStarRanker
     from slatewise.estimators.best_feature import BestFeatureRanker
     from slatewise.latent.feature_ranker import LatentFeatureRanker
     from slatewise.latent.ranker import LatentRanker
     from slatewise.latent.reranker import StructuredReranker
-    from slatewise.matching.graph_matcher import GraphMatcher
-    from slatewise.matching.ranker import MatchingRanker
+    from slatewise.matching.graphs.matcher import GraphMatcher
+    from slatewise.matching.slates.ranker import MatchingRanker
     from slatewise.metric_learning.margin_ranker import MarginRanker
     from slatewise.metric_learning.ranker import MetricRanker
     from slatewise.persistence.saving import load
@@ -81,10 +81,10 @@ _MODULES = frozenset(
 _HOMES = {
     **{name: row.home for name, row in ESTIMATORS.items()},
     "load": "slatewise.persistence.saving",
-    "set_progress": "slatewise.core.progress",
+    "set_progress": "slatewise.core.running.progress",
 }
 
-_first_use = on_first_use(globals(), _HOMES)
+_first_use = lazy_getattr(globals(), _HOMES)
 
 
 def __getattr__(name: str) -> object:

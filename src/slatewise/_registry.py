@@ -5,34 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
+
+Data = Literal["lists", "label sets", "examples", "pairs", "feature pairs", "sessions", "graphs"]
+"""What ``fit`` reads: rows of lists with a qid, rows with label sets, rows with a class or labels, pairs of ids, rows
+with an item, sessions, or graphs with a feature vector per edge."""
+Service = Literal["documents", "labels", "examples", "items"]
+"""What the service answers: the order of the documents of a request, labels, examples of the catalog, or items."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """Where an estimator lives, and how the command line calls it."""
+    """Where an estimator lives, and what it is to the command line, the service and a cluster."""
 
     home: str
     """Its module."""
+    data: Data
     command: str | None = None
     """``slatewise fit COMMAND``; None: the command line does not fit it."""
+    service: Service | None = None
+    """None: the service does not load it."""
+    takes_source: bool = False
+    """Whether ``fit`` takes files that stay where they are, and ``slatewise.cluster`` therefore trains it."""
 
 
 ESTIMATORS: Mapping[str, Row] = {
-    "BestFeatureRanker": Row("slatewise.estimators.best_feature", "feature"),
-    "CStarMarginRanker": Row("slatewise.cstar.margin_ranker", "cstar-margin"),
-    "CStarRanker": Row("slatewise.cstar.ranker", "cstar"),
-    "GraphMatcher": Row("slatewise.matching.graph_matcher"),
-    "LatentFeatureRanker": Row("slatewise.latent.feature_ranker", "latent-features"),
-    "LatentRanker": Row("slatewise.latent.ranker", "latent"),
-    "MarginRanker": Row("slatewise.metric_learning.margin_ranker", "margin"),
-    "MatchingRanker": Row("slatewise.matching.ranker", "matching"),
-    "MetricRanker": Row("slatewise.metric_learning.ranker", "metric"),
-    "SessionBlend": Row("slatewise.sessions.blend"),
-    "SessionCooccurrence": Row("slatewise.sessions.cooccurrence", "cooccurrence"),
-    "SessionNeighbors": Row("slatewise.sessions.neighbors", "neighbors"),
-    "SessionRanker": Row("slatewise.sessions.ranker", "sessions"),
-    "StructuredReranker": Row("slatewise.latent.reranker"),
+    "BestFeatureRanker": Row("slatewise.estimators.best_feature", "lists", "feature", "documents"),
+    "CStarMarginRanker": Row("slatewise.cstar.margin_ranker", "label sets", "cstar-margin", "labels", True),
+    "CStarRanker": Row("slatewise.cstar.ranker", "label sets", "cstar", "labels", True),
+    "GraphMatcher": Row("slatewise.matching.graphs.matcher", "graphs"),
+    "LatentFeatureRanker": Row("slatewise.latent.feature_ranker", "feature pairs", "latent-features", "items"),
+    "LatentRanker": Row("slatewise.latent.ranker", "pairs", "latent", "items"),
+    "MarginRanker": Row("slatewise.metric_learning.margin_ranker", "lists", "margin", "documents", True),
+    "MatchingRanker": Row("slatewise.matching.slates.ranker", "lists", "matching", "documents", True),
+    "MetricRanker": Row("slatewise.metric_learning.ranker", "examples", "metric", "examples", True),
+    "SessionBlend": Row("slatewise.sessions.blend", "sessions"),  # in files of SessionRanker only
+    "SessionCooccurrence": Row("slatewise.sessions.cooccurrence", "sessions", "cooccurrence", "items"),
+    "SessionNeighbors": Row("slatewise.sessions.neighbors", "sessions", "neighbors", "items"),
+    "SessionRanker": Row("slatewise.sessions.ranker", "sessions", "sessions", "items"),
+    "StructuredReranker": Row("slatewise.latent.reranker", "pairs"),  # its base is not in its file
 }
 
 

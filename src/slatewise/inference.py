@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slatewise.core.by_name import on_first_use
+from slatewise._lazy import lazy_getattr
 
 if TYPE_CHECKING:
-    from slatewise.core.assignment import LinearRanking, linear_loss_ranking
+    from slatewise.core.numerics.assignment import LinearRanking, linear_loss_ranking
     from slatewise.cstar.inference.any_size import (
         SubsetInformation,
         subset_information,
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from slatewise.cstar.inference.decisions import BestSubsets, best_subset, f1_subset, subset_sizes
     from slatewise.cstar.inference.fixed_size import star_log_odds
     from slatewise.cstar.inference.permutation import StarRanking, star_permutation
-    from slatewise.matching.permanents import Permanent, permanent, tied_permanent, with_unmatched
-    from slatewise.matching.samplers import MatchingSamples, sample_matchings
-    from slatewise.matching.tied import TiedSum, tied_log_sum
+    from slatewise.matching.sums.permanents import Permanent, permanent, tied_permanent, with_unmatched
+    from slatewise.matching.sums.sampling import MatchingSamples, sample_matchings
+    from slatewise.matching.sums.tied import TiedSum, tied_log_sum
     from slatewise.metric_learning.interleave import MostViolated, most_violated
     from slatewise.quadratic.ranking import QuadraticRanking, quadratic_ranking
     from slatewise.quadratic.slates import Slates, beam_slates, greedy_slates, iterated_slates
@@ -74,28 +74,28 @@ __all__ = [
 
 _HOMES = {
     "BestSubsets": "slatewise.cstar.inference.decisions",
-    "LinearRanking": "slatewise.core.assignment",
-    "MatchingSamples": "slatewise.matching.samplers",
+    "LinearRanking": "slatewise.core.numerics.assignment",
+    "MatchingSamples": "slatewise.matching.sums.sampling",
     "MostViolated": "slatewise.metric_learning.interleave",
-    "Permanent": "slatewise.matching.permanents",
+    "Permanent": "slatewise.matching.sums.permanents",
     "QuadraticRanking": "slatewise.quadratic.ranking",
     "Slates": "slatewise.quadratic.slates",
     "StarMarginals": "slatewise.cstar.inference.best_set",
     "StarRanking": "slatewise.cstar.inference.permutation",
     "StarResult": "slatewise.cstar.inference.best_set",
     "SubsetInformation": "slatewise.cstar.inference.any_size",
-    "TiedSum": "slatewise.matching.tied",
+    "TiedSum": "slatewise.matching.sums.tied",
     "UnprovenWarning": "slatewise.cstar.inference.best_set",
     "beam_slates": "slatewise.quadratic.slates",
     "best_subset": "slatewise.cstar.inference.decisions",
     "f1_subset": "slatewise.cstar.inference.decisions",
     "greedy_slates": "slatewise.quadratic.slates",
     "iterated_slates": "slatewise.quadratic.slates",
-    "linear_loss_ranking": "slatewise.core.assignment",
+    "linear_loss_ranking": "slatewise.core.numerics.assignment",
     "most_violated": "slatewise.metric_learning.interleave",
-    "permanent": "slatewise.matching.permanents",
+    "permanent": "slatewise.matching.sums.permanents",
     "quadratic_ranking": "slatewise.quadratic.ranking",
-    "sample_matchings": "slatewise.matching.samplers",
+    "sample_matchings": "slatewise.matching.sums.sampling",
     "star_log_odds": "slatewise.cstar.inference.fixed_size",
     "star_max_marginals": "slatewise.cstar.inference.best_set",
     "star_permutation": "slatewise.cstar.inference.permutation",
@@ -106,12 +106,12 @@ _HOMES = {
     "subset_marginals": "slatewise.cstar.inference.any_size",
     "subset_none": "slatewise.cstar.inference.any_size",
     "subset_sizes": "slatewise.cstar.inference.decisions",
-    "tied_log_sum": "slatewise.matching.tied",
-    "tied_permanent": "slatewise.matching.permanents",
-    "with_unmatched": "slatewise.matching.permanents",
+    "tied_log_sum": "slatewise.matching.sums.tied",
+    "tied_permanent": "slatewise.matching.sums.permanents",
+    "with_unmatched": "slatewise.matching.sums.permanents",
 }
 
-__getattr__ = on_first_use(globals(), _HOMES)
+__getattr__ = lazy_getattr(globals(), _HOMES)
 
 
 def __dir__() -> list[str]:

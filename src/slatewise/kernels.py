@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from slatewise.core import row_kernels
 from slatewise.core.arrays import Floats
 from slatewise.core.declarations import Settings, param
-from slatewise.core.row_kernels import RowKernel
+from slatewise.core.numerics import row_kernels
+from slatewise.core.numerics.row_kernels import RowKernel
 from slatewise.core.rules import NONE, POSITIVE, count
 
 __all__ = ["Chi2", "Intersection", "Precomputed", "Rbf"]

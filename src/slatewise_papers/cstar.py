@@ -17,7 +17,7 @@ import numpy as np
 
 from slatewise import metrics
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.progress import track
+from slatewise.core.running.progress import track
 from slatewise.cstar.margin_ranker import CStarMarginRanker
 from slatewise.kernels import Rbf
 from slatewise.labeling import GivenScores, RandomQuestion, SimulationResult, simulate

@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.core.label_sets import merge_rows
-from slatewise.core.results import Fit
-from slatewise.core.strengths import random_folds, rough_fits
+from slatewise.core.numerics.result import Fit
+from slatewise.core.numerics.strengths import random_folds, rough_fits
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.core_labels import greedy_core, residual_label
 from slatewise.cstar.inference.fixed_size import most_probable, star_log_odds, star_sums
 from slatewise.cstar.inference.model import StarLists, StarPair, symmetric_pair
@@ -30,6 +29,7 @@ from slatewise.cstar.margin.choice import FOLDS, Choice
 from slatewise.cstar.margin.problem import StarProblem, indicator
 from slatewise.cstar.margin.training import relevant_hinge
 from slatewise.cstar.margin.unary import prepare_given
+from slatewise.data.labels import merge_rows
 
 STRENGTHS = (0.1, 0.3, 1.0)
 """The C to choose from."""

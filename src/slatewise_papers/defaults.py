@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from slatewise.core.progress import track
+from slatewise.core.running.progress import track
 from slatewise_papers._reproduction import Reproduction, Row
 
 SEED = 2026

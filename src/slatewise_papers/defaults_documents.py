@@ -17,12 +17,12 @@ import numpy as np
 
 from slatewise import datasets, metrics
 from slatewise.core.arrays import Floats
-from slatewise.core.progress import track
+from slatewise.core.running.progress import track
 from slatewise.datasets.records import RankingSet
 from slatewise.estimators.best_feature import BestFeatureRanker
 from slatewise.estimators.query_ranker import QueryRanker
-from slatewise.matching.ranker import MatchingRanker
-from slatewise.matching.slates import Slates
+from slatewise.matching.slates.ranker import MatchingRanker
+from slatewise.matching.slates.slates import Slates
 from slatewise.metric_learning.margin_ranker import MarginRanker
 from slatewise_papers._reproduction import Row
 from slatewise_papers.defaults_short_lists import short_list_rows

@@ -15,12 +15,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from slatewise import datasets
-from slatewise.core.progress import track
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
+from slatewise.core.running.progress import track
 from slatewise.datasets.records import MatchingSet
-from slatewise.matching.bethe import BetheWarning
-from slatewise.matching.graph_fit import Likelihood
-from slatewise.matching.graph_matcher import GraphMatcher
+from slatewise.matching.graphs.fit import Likelihood
+from slatewise.matching.graphs.matcher import GraphMatcher
+from slatewise.matching.sums.bethe import BetheWarning
 from slatewise_papers._reproduction import Row
 from slatewise_papers.rankmatch_images import Problem, house_problem
 

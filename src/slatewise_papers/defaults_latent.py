@@ -17,7 +17,7 @@ from itertools import product
 import numpy as np
 
 from slatewise import LatentRanker, datasets
-from slatewise.core.progress import tell, track
+from slatewise.core.running.progress import tell, track
 from slatewise.data.records import Sessions
 from slatewise.datasets.records import SessionSet
 from slatewise.factors.settings import EpochReport

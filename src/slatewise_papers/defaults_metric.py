@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from slatewise.core.progress import track
-from slatewise.core.results import NothingLearnedWarning
+from slatewise.core.numerics.result import NothingLearnedWarning
+from slatewise.core.running.progress import track
 from slatewise.losses.training import NDCG, Precision, TrainingLoss
 from slatewise.metric_learning.ranker import MetricRanker
 from slatewise_papers._reproduction import Row

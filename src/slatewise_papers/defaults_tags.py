@@ -15,7 +15,7 @@ import numpy as np
 
 from slatewise import metrics
 from slatewise.core.arrays import Ints
-from slatewise.core.progress import track
+from slatewise.core.running.progress import track
 from slatewise.cstar.ranker import CStarRanker
 from slatewise_papers._reproduction import Row
 from slatewise_papers.cstar_data import LabelProblem, load_problem

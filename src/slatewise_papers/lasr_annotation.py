@@ -25,7 +25,7 @@ import numpy as np
 
 from slatewise import metrics
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.progress import tell, track
+from slatewise.core.running.progress import tell, track
 from slatewise.factors.pair_terms import Bilinear, Semidefinite
 from slatewise.factors.settings import Stages
 from slatewise.latent.reranker import StructuredReranker

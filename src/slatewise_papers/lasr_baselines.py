@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights, step_size
 from slatewise.factors.pairs import TrainingPairs
 from slatewise.factors.queries import IdQueries

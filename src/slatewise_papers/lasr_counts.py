@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.queries import ZeroQueries
 from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.tables import Table

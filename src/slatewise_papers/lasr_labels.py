@@ -21,8 +21,7 @@ from scipy.sparse import issparse
 from slatewise import datasets
 from slatewise.cli.inputs import read_labels
 from slatewise.core.arrays import Bools, Floats, Ints
-from slatewise.core.kernel_basis import kernel_basis
-from slatewise.core.row_kernels import Intersection
+from slatewise.core.numerics.row_kernels import Intersection, kernel_basis
 from slatewise.datasets.records import ImageSet, MultiViewSet, TaggedListeningSet
 
 TEST_SHARE, VALIDATION_SHARE = 0.2, 0.1

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from slatewise import metrics
 from slatewise.core.arrays import Ints
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.queries import IdQueries
 from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.tables import Table, aligned_zeros, padded

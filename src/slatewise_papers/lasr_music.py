@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 from slatewise.core.arrays import Ints
-from slatewise.core.progress import tell, track
+from slatewise.core.running.progress import tell, track
 from slatewise.factors.pair_terms import Bilinear, Semidefinite
 from slatewise.factors.settings import Blocked, Stages
 from slatewise.latent.ranker import LatentRanker

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.executor import Executor
-from slatewise.core.progress import tell, track
+from slatewise.core.running.executor import Executor
+from slatewise.core.running.progress import tell, track
 from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights, step_size
 from slatewise.factors.pair_terms import PairTerm
 from slatewise.factors.pairs import TrainingPairs, Validation

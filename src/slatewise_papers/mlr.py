@@ -22,7 +22,7 @@ from itertools import islice
 import numpy as np
 
 from slatewise import losses
-from slatewise.core.progress import track
+from slatewise.core.running.progress import track
 from slatewise.metric_learning.ranker import MetricRanker
 from slatewise.report import points
 from slatewise_papers._reproduction import Figure, Reproduction, Row

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.results import ConvergenceWarning, NothingLearnedWarning
+from slatewise.core.numerics.result import ConvergenceWarning, NothingLearnedWarning
 from slatewise.kernels import Rbf
 from slatewise.losses.training import TrainingLoss
 from slatewise.metric_learning.ranker import MetricRanker

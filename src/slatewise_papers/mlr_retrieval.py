@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 
 from slatewise import datasets, metrics
 from slatewise.core.arrays import Bools, Floats, Ints
-from slatewise.core.results import ConvergenceWarning, NothingLearnedWarning
+from slatewise.core.numerics.result import ConvergenceWarning, NothingLearnedWarning
 from slatewise.datasets.records import ImageSet, MeetingSet
 from slatewise.metric_learning.margin_ranker import MarginRanker
 from slatewise.metric_learning.ranker import MetricRanker

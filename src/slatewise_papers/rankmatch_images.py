@@ -24,9 +24,9 @@ from slatewise import datasets, metrics
 from slatewise.core.arrays import Floats, Ints
 from slatewise.datasets import edge_features, shape_context, shear_points
 from slatewise.datasets.records import MatchingSet, OutlineSet
-from slatewise.matching.best_matching import best_matchings
-from slatewise.matching.graph_fit import Likelihood
-from slatewise.matching.graph_matcher import GraphMatcher
+from slatewise.matching.graphs.fit import Likelihood
+from slatewise.matching.graphs.inference import best_matchings
+from slatewise.matching.graphs.matcher import GraphMatcher
 from slatewise.report.plots import lines, matchings
 from slatewise_papers._reproduction import Row
 

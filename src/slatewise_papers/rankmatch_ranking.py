@@ -19,10 +19,10 @@ import numpy as np
 
 from slatewise import metrics
 from slatewise.core.arrays import Floats
-from slatewise.core.progress import track
-from slatewise.core.results import ConvergenceWarning
-from slatewise.matching.ranker import MatchingRanker
-from slatewise.matching.slates import Slates
+from slatewise.core.numerics.result import ConvergenceWarning
+from slatewise.core.running.progress import track
+from slatewise.matching.slates.ranker import MatchingRanker
+from slatewise.matching.slates.slates import Slates
 from slatewise_papers import rankmatch_systems as systems
 from slatewise_papers._reproduction import Row
 from slatewise_papers.rankmatch_data import Fold, RankingProblem, Rows

@@ -17,13 +17,12 @@ import numpy as np
 
 from slatewise import metrics
 from slatewise.core.arrays import Floats
-from slatewise.core.executor import Executor
 from slatewise.core.groups import group_rows
-from slatewise.core.results import ConvergenceWarning
-from slatewise.matching.problems import slate_hinge, slate_likelihood, whole_likelihood
-from slatewise.matching.ranker import MOST_BY_DEFAULT
-from slatewise.matching.slates import RatedLists, drawn_slates
-from slatewise.matching.training import MakeProblem, held_out_path
+from slatewise.core.numerics.result import ConvergenceWarning
+from slatewise.core.running.executor import Executor
+from slatewise.matching.slates.ranker import MOST_BY_DEFAULT
+from slatewise.matching.slates.slates import RatedLists, drawn_slates
+from slatewise.matching.slates.training import MakeProblem, Task, held_out_path
 from slatewise.metric_learning.margin_ranker import MarginRanker
 from slatewise_papers.learners.adarank import fit_adarank
 from slatewise_papers.learners.listnet import TopOneEntropy, fit_listnet
@@ -51,20 +50,15 @@ class Slating(NamedTuple):
     def fit(self, fold: Fold, seed: int) -> Floats:
         """Return theta for the l2 with the smallest loss on the validation lists."""
         train, validation = _rated(fold.train), _rated(fold.validation)
-        n_ratings = len(np.unique(train.ratings))
-        size = int(np.clip(n_ratings, 2, MOST_BY_DEFAULT)) if self.size is None else self.size
+        ratings = np.unique(train.ratings)
+        size = int(np.clip(len(ratings), 2, MOST_BY_DEFAULT)) if self.size is None else self.size
         c, draw = np.arange(size - 1, -1, -1, dtype=np.float64), partial(drawn_slates, self.fraction)
-        executor = Executor.of(None)
-        if self.surrogate == "likelihood":
-            make_problem = partial(slate_likelihood, size=size, weights=c, draw=draw, marginal=False, executor=executor)
-        else:
-            least = float(train.ratings.min())
-            make_problem = partial(slate_hinge, size=size, weights=c, draw=draw, least=least, executor=executor)
-        shown = min(size, n_ratings)
+        task = Task(self.surrogate == "max-margin", ratings, c, size, draw, executor=Executor.of(None))
+        shown = min(size, len(ratings))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*lists are left out")  # as in the paper
             learned, judged = train.useful(size, shown), validation.useful(size, shown)
-        return _best_of_path(make_problem, learned, judged, seed, TOLERANCE[self.surrogate])
+        return _best_of_path(task.problem, learned, judged, seed, TOLERANCE[self.surrogate])
 
 
 def rankmatch(fraction: float = 0.4) -> System:
@@ -92,11 +86,11 @@ def whole_queries(fold: Fold, seed: int) -> Floats:
     train, validation = _rated(fold.train), _rated(fold.validation)
     ratings = np.unique(np.concatenate([train.ratings, validation.ratings]))
     weights = np.arange(len(ratings), dtype=np.float64)
-    make_problem = partial(whole_likelihood, ratings=ratings, weights=weights, executor=Executor.of(None))
+    task = Task(False, ratings, weights, executor=Executor.of(None))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*lists are left out")  # of a single rating
         learned, judged = train.useful(2, 2), validation.useful(2, 2)
-    return fold.test.X @ _best_of_path(make_problem, learned, judged, seed, TOLERANCE["likelihood"])
+    return fold.test.X @ _best_of_path(task.problem, learned, judged, seed, TOLERANCE["likelihood"])
 
 
 def listnet(fold: Fold, seed: int) -> Floats:

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.cluster.workers import shares
-from slatewise.core.block_sums import BlockSum, Subtree, Tree
-from slatewise.core.executor import Executor, thread_count
+from slatewise.core.running.block_sums import BlockSum, Subtree, Tree
+from slatewise.core.running.executor import Executor, thread_count
 from slatewise_papers.bench import ray as bench
 
 WORKERS = (1, 2, 4, 10, 30, 100, 300, 1000)
@@ -162,7 +162,7 @@ def measured(n_workers: int, learners: Sequence[bench.Learner]) -> Measured:
 
     with cluster.ray(workers=n_workers) as opened:
         there = Executor(1, opened)
-        empty, heavy = (there.hold([size] * n_workers, None) for size in (8, HEAVY))
+        empty, heavy = (there.place_blocks([size] * n_workers, None) for size in (8, HEAVY))
         rounds = {learner.name: bench.seconds(learner.ask(there), 5) for learner in learners}
         return Measured(
             n_workers,

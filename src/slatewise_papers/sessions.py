@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Ints
-from slatewise.core.executor import one_blas_thread
-from slatewise.core.progress import track
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.progress import track
 from slatewise_papers._kept import kept_or_made
 from slatewise_papers._reproduction import Reproduction, Row
 from slatewise_papers.sessions_data import LASTFM, PUBLISHED, Part, SessionProblem, load_problems

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from slatewise.core.arrays import Ints
-from slatewise.core.executor import thread_count
+from slatewise.core.running.executor import thread_count
 from slatewise.data.records import Prefixes, Sessions
 from slatewise_papers.sessions_measures import LISTED, Rank, ndcg, places_of
 

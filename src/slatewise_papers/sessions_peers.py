@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_array, csr_matrix, diags_array
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import thread_count
+from slatewise.core.running.executor import thread_count
 from slatewise.data.records import Prefixes, Sessions
 from slatewise_papers.sessions_measures import LISTED, Rank
 

@@ -30,8 +30,8 @@ from scipy.special import stdtrit
 from slatewise.cli.inputs import read_labels
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features
-from slatewise.core.executor import one_blas_thread
-from slatewise.core.progress import track
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.progress import track
 from slatewise_papers._reproduction import Reproduction, Row
 from slatewise_papers.cstar_data import load_problem
 from slatewise_papers.tags_kept import kept_or_run

@@ -18,7 +18,7 @@ from scipy.sparse import issparse
 from slatewise import metrics
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features
-from slatewise.core.executor import ONE_THREAD
+from slatewise.core.running.executor import ONE_THREAD
 from slatewise.cstar.base.classifiers import LogisticBase
 from slatewise.cstar.base.logistic import Labels
 from slatewise.cstar.rows import merge_features

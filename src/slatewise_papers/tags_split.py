@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from slatewise import metrics
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features
-from slatewise.core.progress import track
+from slatewise.core.running.progress import track
 from slatewise.cstar.ranker import CStarRanker
 from slatewise.labeling import GivenLogOdds, LabelRanker, LabelRows, simulate
 from slatewise_papers.cstar_likelihood import LikelihoodGivenK

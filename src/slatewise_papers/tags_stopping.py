@@ -25,7 +25,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from slatewise.core.arrays import Floats
-from slatewise.core.progress import track
+from slatewise.core.running.progress import track
 from slatewise.cstar.base.logistic import LinearLogOdds
 from slatewise.cstar.ranker import CStarRanker
 from slatewise.labeling import GivenLogOdds, LabelRanker, StoppingRule, calibrate_stopping, simulate_stopping

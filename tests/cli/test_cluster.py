@@ -7,7 +7,7 @@ import pytest
 from tests.cluster.pretend import PretendWorkers
 
 from slatewise import cluster, datasets, load
-from slatewise.core.executor import on_cluster
+from slatewise.core.running.executor import on_cluster
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from slatewise.cli.console import print_table, working
-from slatewise.core.progress import anybody_listening, track
+from slatewise.core.running.progress import anybody_listening, track
 
 
 def shown():

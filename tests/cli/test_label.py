@@ -8,9 +8,8 @@ import polars as pl
 import pytest
 
 from slatewise.labeling import Item, ItemData, Plan, Project
-from slatewise.labeling.setup.demo_project import make_demo_folder
-from slatewise.labeling.setup.drawn_scenes import LABELS, draw_scenes
-from slatewise.labeling.store import clocks
+from slatewise.labeling.setup.demo import LABELS, draw_scenes, make_demo_folder
+from slatewise.labeling.store import leases
 
 PNG = draw_scenes(1)[0].png
 
@@ -417,7 +416,7 @@ def test_a_name_is_forgotten_and_a_backup_has_it(tmp_path, beach, done, refused)
 def test_a_clock_that_goes_backwards_loses_nothing(beach, done, monkeypatch):
     now = 1_700_000_000.0
     for step, label in enumerate((0, 1, 2)):
-        monkeypatch.setattr(clocks, "wall_clock", lambda at=now - 3600.0 * step: at)
+        monkeypatch.setattr(leases, "wall_clock", lambda at=now - 3600.0 * step: at)
         with opened(beach) as project:
             project.answer(0, label, 1, project.people.number("Ann"))
             project.answer(0, label, 0, project.people.number("Ann"))  # said later, so it counts
@@ -452,7 +451,7 @@ def test_the_demo_is_made_where_no_folder_is_and_without_tls_is_told(tmp_path, d
         served.append(file)
         ready(address)
 
-    monkeypatch.setattr("slatewise.labeling.setup.demo_project.make_demo_folder", make)
+    monkeypatch.setattr("slatewise.labeling.setup.demo.make_demo_folder", make)
     monkeypatch.setattr("slatewise.labeling.page.serve", serve)
     out = done("label", "demo", tmp_path / "demo" / "labeling")
     assert served == [tmp_path / "demo" / "labeling" / "project.db"]

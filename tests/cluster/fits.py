@@ -13,10 +13,10 @@ BLOCKS = {
     "slatewise.cstar.margin.problem.BLOCK_BYTES": 1 << 11,
     "slatewise.cstar.likelihood.objective._TERMS": 1,
     "slatewise.cstar.likelihood.objective._ROWS": 16,
-    "slatewise.matching.slates._ROWS_OF_RUN": 40,
-    "slatewise.matching.slate_likelihood._BLOCK_NUMBERS": 1 << 10,
-    "slatewise.matching.slate_hinge._BLOCK_SLATES": 64,
-    "slatewise.matching.graph_edges._BLOCK_EDGES": 36,
+    "slatewise.matching.slates.slates._ROWS_OF_RUN": 40,
+    "slatewise.matching.slates.likelihood._BLOCK_NUMBERS": 1 << 10,
+    "slatewise.matching.slates.hinge._BLOCK_SLATES": 64,
+    "slatewise.matching.graphs.edges._BLOCK_EDGES": 36,
 }
 """What cuts data into blocks, so small that little data has many."""
 

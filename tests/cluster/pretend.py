@@ -3,9 +3,9 @@
 import pickle
 
 from slatewise.cluster.workers import shares
-from slatewise.core.block_sums import Tree
-from slatewise.core.executor import ONE_THREAD
-from slatewise.core.stored import fetched
+from slatewise.core.arrays import read_lazy
+from slatewise.core.running.block_sums import Tree
+from slatewise.core.running.executor import ONE_THREAD
 
 
 def travelled(value):
@@ -19,11 +19,11 @@ class PretendWorkers:
     def require_open(self):
         """Pretend ones are never closed."""
 
-    def hold(self, blocks, shared):
+    def place_blocks(self, blocks, shared):
         runs = [
-            (first, fetched([*travelled(blocks[first:last])])) for first, last in shares(len(blocks), self.n_workers)
+            (first, read_lazy([*travelled(blocks[first:last])])) for first, last in shares(len(blocks), self.n_workers)
         ]
-        return _Held(self, runs, fetched(travelled(shared)))
+        return _Held(self, runs, read_lazy(travelled(shared)))
 
     def gather(self, function, parameters, blocks):
         return [found for _, found in self.each(function, parameters, blocks)]

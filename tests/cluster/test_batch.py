@@ -11,7 +11,7 @@ from tests.cluster.pretend import PretendWorkers
 
 from slatewise import LatentRanker, MarginRanker, MetricRanker, SessionRanker, cluster, datasets, metrics
 from slatewise.cluster import batch
-from slatewise.core.executor import on_cluster
+from slatewise.core.running.executor import on_cluster
 from slatewise.errors import DataError
 
 

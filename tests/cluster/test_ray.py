@@ -11,8 +11,8 @@ from tests.cluster.fits import BLOCKS, FITS, documents, learned
 
 from slatewise import MarginRanker, cluster
 from slatewise.cluster.workers import Workers, _told
-from slatewise.core.block_sums import BlockSum, add_value_and_slope
-from slatewise.core.executor import Executor
+from slatewise.core.running.block_sums import BlockSum, add_value_and_slope
+from slatewise.core.running.executor import Executor
 from slatewise.errors import ClusterError
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'slatewise[ray]'")
@@ -88,14 +88,14 @@ def test_callbacks_stay_here_and_need_not_travel(many_blocks, opened):
 
 
 def test_what_a_worker_raises_is_raised_here(opened):
-    held = Executor.of(1).hold([1, 2, 3], None)
+    held = Executor.of(1).place_blocks([1, 2, 3], None)
     with pytest.raises(ValueError, match="block: expected another one than 2"):
         held.sum(BlockSum(same, fails, add_value_and_slope), 2)
     assert held.sum(BlockSum(same, fails, add_value_and_slope), 4) == (0.0, 6)
 
 
 def test_a_worker_without_memory_is_named(opened):
-    held = Executor.of(1).hold([1], None)
+    held = Executor.of(1).place_blocks([1], None)
     with pytest.raises(ClusterError, match="a worker ran out of memory: use more machines"):
         held.sum(BlockSum(same, hungry, add_value_and_slope), 0)
 
@@ -129,7 +129,7 @@ def test_after_an_error_nobody_works_on_and_ray_prints_nothing(opened, tmp_path,
     with pytest.raises(ValueError, match="path: expected another one than"):
         opened.gather(leaves, paths[0], paths)
     there = sorted(tmp_path.iterdir())
-    held = Executor.of(1).hold([2, 2, 2], None)
+    held = Executor.of(1).place_blocks([2, 2, 2], None)
     with pytest.raises(ValueError, match="block: expected another one than 2"):
         held.sum(BlockSum(same, fails, add_value_and_slope), 2)
     time.sleep(1.0)

@@ -6,7 +6,7 @@ from sklearn import config_context
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
 from slatewise import MarginRanker, datasets
-from slatewise.core.executor import thread_count
+from slatewise.core.running.executor import thread_count
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'slatewise[ray]'")
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]

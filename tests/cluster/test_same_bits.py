@@ -7,7 +7,7 @@ from tests.cluster.fits import BLOCKS, FITS, learned
 from tests.cluster.pretend import PretendWorkers
 
 from slatewise import CStarMarginRanker, LatentRanker, MarginRanker, MetricRanker, datasets
-from slatewise.core.executor import on_cluster
+from slatewise.core.running.executor import on_cluster
 
 QUIETLY = pytest.mark.filterwarnings("ignore::UserWarning")  # rough fits of little data, and what they warn of
 

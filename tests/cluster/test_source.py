@@ -23,7 +23,7 @@ from slatewise import (
     datasets,
     losses,
 )
-from slatewise.core.executor import Executor, on_cluster
+from slatewise.core.running.executor import Executor, on_cluster
 from slatewise.errors import DataError
 from slatewise.matching import Slates
 

@@ -25,7 +25,7 @@ from slatewise import (
 )
 from slatewise.core import rules
 from slatewise.core.declarations import params_of
-from slatewise.core.executor import thread_count
+from slatewise.core.running.executor import thread_count
 from slatewise.factors import Blocked, Factors, Gpu, Sampled, Stages, Warp
 from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf
 from slatewise.losses import AUC, KNN, MAP, MRR, NDCG, Precision

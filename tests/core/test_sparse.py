@@ -21,8 +21,7 @@ from slatewise import (
     labeling,
     metrics,
 )
-from slatewise.core.checks import relevance_rows
-from slatewise.core.sparse import sparse_rows
+from slatewise.core.checks import relevance_rows, sparse_rows
 
 N_ROWS, N_COLUMNS = 6, 5
 DENSE = (np.arange(30).reshape(N_ROWS, N_COLUMNS) * 7 % 11 < 5).astype(np.float64)

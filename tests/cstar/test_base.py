@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from slatewise import CStarRanker, datasets
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.base.calibration import calibrate_log_odds, calibrate_margins
 from slatewise.cstar.base.classifiers import ClassifierBase, LogisticBase, SvcBase, make_folds
 from slatewise.cstar.base.logistic import Labels

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slatewise.core.label_sets import merge_rows
 from slatewise.cstar.core_labels import greedy_core, residual_label
+from slatewise.data.labels import merge_rows
 
 
 def information(Y, core, other, weight=None):

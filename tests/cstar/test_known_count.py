@@ -8,7 +8,7 @@ from tests.fuzz.models.alter import put_together, taken_apart
 
 from slatewise import CStarRanker, datasets, load
 from slatewise.core.errors import ModelFileError
-from slatewise.core.executor import ONE_THREAD
+from slatewise.core.running.executor import ONE_THREAD
 from slatewise.cstar.likelihood.fit import Settings, fit_known_count, has_known_count_terms
 from slatewise.labeling import LabelRows
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from slatewise.core.bundle import Cuts, one_slack
-from slatewise.core.executor import Executor
-from slatewise.core.label_sets import as_sets
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.bundle import Cuts, one_slack
+from slatewise.core.numerics.result import ConvergenceWarning
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.inference.best_set import argmax_block
 from slatewise.cstar.margin.problem import StarHinge, StarProblem
 from slatewise.cstar.margin.solvers import Settings, bcfw, regularizer_weights, subgradient
+from slatewise.data.labels import as_sets
 
 CORE = np.array([3, 1])
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.base.logistic import Labels, LinearLogOdds, LogisticRows, fit_logistic
 from slatewise.cstar.base.newton import fit_many
 

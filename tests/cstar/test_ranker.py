@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import slatewise
 from slatewise import CStarMarginRanker, datasets
 from slatewise.core.errors import ModelFileError
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.cstar.margin import choice as margin_choice
 from slatewise.cstar.margin.solvers import SOLVERS, Settings
 from slatewise.cstar.margin.training import relevant_hinge

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.core_labels import greedy_core
 from slatewise.cstar.likelihood.choice import STRENGTHS, CoreChoice
 from slatewise.cstar.likelihood.fit import Settings

@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import logsumexp
 
-from slatewise.core.executor import Executor
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.likelihood.fit import Settings, fit_any_size
 from slatewise.cstar.likelihood.objective import AdjustedScores, AnySizeLikelihood
 

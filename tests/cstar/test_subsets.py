@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 from tests.cstar.test_inference_exact import KINDS, set_scores, small_model
 
 from slatewise import inference
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.inference.any_size import (
     SubsetRows,
     core_settings,

@@ -27,3 +27,19 @@ def test_public_names_are_documented_methods(estimator):
         assert callable(getattr(kind, name, None)) or isinstance(value, property), name
         if not (name.startswith("set_") and name.endswith("_request")):
             assert inspect.getdoc(value), name
+
+
+def test_the_service_and_the_command_line_know_the_same_estimators():
+    """What the command line fits the service answers for; the other rows are for Python alone."""
+    for name, row in ESTIMATORS.items():
+        assert (row.command is None) == (row.service is None), name
+        assert row.command is not None or not row.takes_source, name
+    services = {row.data: row.service for row in ESTIMATORS.values() if row.service}
+    assert services == {
+        "lists": "documents",
+        "label sets": "labels",
+        "examples": "examples",
+        "pairs": "items",
+        "feature pairs": "items",
+        "sessions": "items",
+    }

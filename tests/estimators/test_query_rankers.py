@@ -20,7 +20,7 @@ from slatewise import (
     MetricRanker,
     datasets,
 )
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.matching import AllSlates, Slates
 
 RANKERS = [

@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from slatewise.factors.bags import AgeWeights, learned_from
-from slatewise.factors.base_levels import N_KNOTS, Levels
-from slatewise.factors.pair_terms import Bilinear, Both, Semidefinite
-from slatewise.factors.pairs import TrainingPairs
-from slatewise.factors.queries import (
+from slatewise.factors.bags import (
+    AGE_WEIGHTS,
+    REPEAT_WEIGHTS,
+    SPLINE_STEPS,
     AskedBags,
     BagQueries,
-    DenseQueries,
-    IdQueries,
-    ListedQueries,
-    SparseQueries,
     bag_queries,
+    learned_from,
 )
+from slatewise.factors.offsets import N_KNOTS, Levels
+from slatewise.factors.pair_terms import Bilinear, Both, ListedQueries, Semidefinite
+from slatewise.factors.pairs import TrainingPairs
+from slatewise.factors.queries import DenseQueries, IdQueries, SparseQueries
 from slatewise.factors.scoring import Factors
 from slatewise.factors.stages import Shape
 
@@ -79,14 +79,16 @@ def case(kind, n_items=70, n_pairs=50, seed=0):
     positives, numbers = rng.integers(0, n_items, n_pairs), rng.integers(0, 11, n_pairs)
     if held:
         found = _bags(rng, n_items, window)
-        ages = AgeWeights(queries, n_rows, shape.n_knots)
-        queries.values[ages.items, 0] = np.array([1, 0.5, 0.25, 0.25, 0.25])[: ages.n_ages]
-        queries.values[ages.repeats, 0] = on_grid(rng, ages.n_ages, 8)
-        queries.values[ages.knots, 0] = np.abs(on_grid(rng, shape.n_knots, 8))
+        for weights in queries.weights.values():
+            weights.accumulators[:] = rng.random(len(weights.accumulators)) * 0.1
+        queries.weights[AGE_WEIGHTS].values[:] = np.array([1, 0.5, 0.25, 0.25, 0.25])[: shape.n_ages]
+        queries.weights[REPEAT_WEIGHTS].values[:] = on_grid(rng, shape.n_ages, 8)
+        if shape.n_knots:
+            queries.weights[SPLINE_STEPS].values[:] = np.abs(on_grid(rng, shape.n_knots, 8))
         levels = _levels(rng, found.bags.n_queries, n_items) if shape.n_knots else None
-        made = BagQueries(found.bags, ages, N, levels)
+        made = BagQueries(found.bags, queries, N, levels)
         if kind == "context":
-            asked = AskedBags(found.bags, found.owners, ages.n_ages, levels, csr_array(on_grid(rng, (12, 4), 2)))
+            asked = AskedBags(found.bags, found.owners, levels, csr_array(on_grid(rng, (12, 4), 2)))
             made = bag_queries(asked, n_items, N)(queries)
         numbers, positives = np.arange(len(found.following)), found.following
         weights = np.ones(len(numbers), dtype=np.float32)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.engines import ENGINES
 from slatewise.factors.engines import gpu as gpu_engine
 from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights
@@ -41,7 +41,7 @@ class Noted:
 
     def __init__(self, inner, queries, items):
         self.inner, self.tables, self.seen = inner, (queries, items), []
-        self.vectors, self.backward, self.added = inner.vectors, inner.backward, None
+        self.vectors, self.backward, self.score_offsets = inner.vectors, inner.backward, None
 
     def step(self, queries, gradient, executor):
         self.inner.step(queries, gradient, executor)

@@ -5,16 +5,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slatewise.core.executor import Executor
-from slatewise.factors.bags import AgeWeights, Bags, all_but_one, asked_of, learned_from
-from slatewise.factors.base_levels import N_KNOTS, Levels
+from slatewise.core.running.executor import Executor
+from slatewise.factors.bags import (
+    AGE_WEIGHTS,
+    REPEAT_WEIGHTS,
+    SPLINE_STEPS,
+    AskedBags,
+    BagQueries,
+    Bags,
+    all_but_one,
+    asked_of,
+    bag_queries,
+    learned_from,
+)
 from slatewise.factors.engines.blocked import BlockedEngine, SharedNegatives, WholeCatalogue, rank_weights
 from slatewise.factors.kernels.dropout import kept_shares
+from slatewise.factors.offsets import N_KNOTS, Levels
 from slatewise.factors.pairs import Block, TrainingPairs
-from slatewise.factors.queries import AskedBags, BagQueries, bag_queries
 from slatewise.factors.scoring import Cascade, Factors
-from slatewise.factors.tables import Entries, Segment, Table, padded
-from slatewise.sessions.session_pairs import check_query_features as check_context
+from slatewise.factors.tables import Entries, Segment, Table, Weights, padded
+from slatewise.sessions.problem import check_query_features as check_context
 from tests.factors.reference import adagrad, rank_weight
 
 N, WINDOW = 5, 3
@@ -24,12 +34,13 @@ OWN = Segment(0, N, 0.3, 1.5)
 class Slow:
     """Scores and their parts, pair by pair."""
 
-    def __init__(self, queries, items, n_items, ages, lists, levels, context):
+    def __init__(self, queries, items, n_items, lists, levels, context):
         table = queries.values.astype(float)
         self.context = np.zeros((len(lists), 0)) if context is None else context
-        n_rows = n_items + self.context.shape[1]
-        self.U, self.C = table[:n_items, :N], table[n_items:n_rows, :N]
-        self.w, self.r, self.s = np.split(table[n_rows:, 0], [ages, 2 * ages])
+        self.U, self.C = table[:n_items, :N], table[n_items:, :N]
+        weights = {name: part.values.astype(float) for name, part in queries.weights.items()}
+        self.w, self.r = weights[AGE_WEIGHTS], weights[REPEAT_WEIGHTS]
+        self.s = weights.get(SPLINE_STEPS, np.empty(0))
         self.lists, self.levels = lists, levels
         self.V, self.b = items.values[:, :N].astype(float), items.values[:, N].astype(float)
 
@@ -84,21 +95,21 @@ def make(n_items, n_queries, ages=WINDOW, longest=WINDOW, seed=0, based=False, n
     ends = np.cumsum([len(one) for one in lists])
     bags = Bags(np.concatenate(lists), np.append(0, ends[:-1]), ends)
     n_rows = n_items + n_features
-    queries = Table.zeros(n_rows + 2 * ages + N_KNOTS * based, padded(N + 1), (OWN,))
+    queries = Table.zeros(n_rows, padded(N + 1), (OWN,))
     queries.values[:n_items, :N] = rng.normal(0, 0.7, (n_items, N))
-    weights = [[1.0], rng.uniform(0.05, 1, ages - 1), rng.normal(0, 1, ages)]
-    queries.values[n_rows : n_rows + 2 * ages, 0] = np.concatenate(weights)
+    queries.weights[AGE_WEIGHTS] = weights_of(np.append(1.0, rng.uniform(0.05, 1, ages - 1)))
+    queries.weights[REPEAT_WEIGHTS] = weights_of(rng.normal(0, 1, ages))
     items = Table.zeros(n_items, padded(N + 1), (OWN, Segment(N, N + 1, 0.2)))
     items.values[:, : N + 1] = rng.normal(0, 0.7, (n_items, N + 1))
-    weights, levels, table, context = AgeWeights(queries, n_rows, N_KNOTS * based), None, None, None
+    levels, table, context = None, None, None
     if based:
-        queries.values[weights.knots, 0] = rng.uniform(0.1, 1, N_KNOTS)
+        queries.weights[SPLINE_STEPS] = weights_of(rng.uniform(0.1, 1, N_KNOTS))
         table = rng.random((n_queries, n_items)).astype(np.float32) * (rng.random((n_queries, n_items)) < 0.4)
         table[table == table.max(axis=1, keepdims=True)] = 1.0  # the best, which is the last knot
         table[3] = 0.0  # a query that the base says nothing of
         offsets = np.append(0, np.cumsum((table > 0).sum(axis=1)))
         levels = Levels(offsets[:-1], offsets[1:], np.nonzero(table)[1].astype(np.int32), table[table > 0])
-    factors = Factors(BagQueries(bags, weights, N, levels), items)
+    factors = Factors(BagQueries(bags, queries, N, levels), items)
     positives = rng.integers(0, n_items, n_queries)
     positives[:5] = [one[0] if len(one) else 0 for one in lists[:5]]  # something that comes again
     pairs = TrainingPairs.of(np.arange(n_queries), positives, rng.uniform(0.5, 1, n_queries).astype(np.float32))
@@ -106,9 +117,13 @@ def make(n_items, n_queries, ages=WINDOW, longest=WINDOW, seed=0, based=False, n
         queries.values[n_items:n_rows, :N] = rng.normal(0, 0.7, (n_features, N))
         rows, owners = rng.normal(0, 1, (7, n_features)) * (rng.random((7, n_features)) < 0.7), np.arange(n_queries) % 7
         context = rows.astype(np.float32).astype(float)[owners]
-        asked = AskedBags(bags, owners, ages, levels, check_context(rows, 7))
+        asked = AskedBags(bags, owners, levels, check_context(rows, 7))
         factors = Factors(bag_queries(asked, n_items, N)(queries), items)
-    return factors, lists, pairs, Slow(queries, items, n_items, ages, lists, table, context)
+    return factors, lists, pairs, Slow(queries, items, n_items, lists, table, context)
+
+
+def weights_of(values):
+    return Weights(values.astype(np.float32), np.zeros(len(values), dtype=np.float32))
 
 
 def whole_block(pairs):
@@ -143,16 +158,16 @@ def test_violators_are_counted_and_gradients_are_slopes(ages, longest, based):
     dense = np.zeros((n_items, padded(N + 1)))
     np.add.at(dense, found.items.rows, found.items.coefficients[:, None] * vectors[found.items.sources])
     np.testing.assert_allclose(dense[:, :N], slow.gradient(slow.V, *data), atol=1e-4)
-    np.testing.assert_allclose(found.added, slow.gradient(slow.r, *data), atol=1e-4)
-    bags, ages_of = factors.queries.bags, factors.queries.ages
+    np.testing.assert_allclose(found.score_offsets, slow.gradient(slow.r, *data), atol=1e-4)
+    bags, queries = factors.queries.bags, factors.queries.table
     entries, by_age = Entries.empty(len(bags.items)), np.zeros(ages)
     from slatewise.factors.kernels.bags import bag_entries, weight_gradient
 
-    bag_entries(bags, ages_of.of(ages_of.items), entries)
+    bag_entries(bags, queries.weights[AGE_WEIGHTS].values, entries)
     own = np.zeros((n_items, N))
     np.add.at(own, entries.rows, entries.coefficients[:, None] * found.queries[entries.sources, :N])
     np.testing.assert_allclose(own, slow.gradient(slow.U, *data), atol=1e-4)
-    weight_gradient(ages_of.table.values, bags, found.queries, N, by_age)
+    weight_gradient(queries.values, bags, found.queries, N, by_age)
     np.testing.assert_allclose(by_age, slow.gradient(slow.w, *data), atol=1e-4)
 
 
@@ -166,15 +181,15 @@ def test_a_step_is_the_slow_one(based):
     nothing, columns = np.zeros((n_items, 1)), [(0, N, 0.3, 1.5)]
     engine = BlockedEngine(WholeCatalogue(most=n_items), rank_weights(n_items), 1000, Executor(1))
     engine.epoch(factors, pairs, np.random.default_rng(0))
-    table = factors.queries.ages.table.values
-    np.testing.assert_allclose(table[:n_items, :N], adagrad(slow.U, nothing, U, columns)[0], atol=1e-4)
+    table = factors.queries.table
+    np.testing.assert_allclose(table.values[:, :N], adagrad(slow.U, nothing, U, columns)[0], atol=1e-4)
     np.testing.assert_allclose(factors.items.values[:, :N], adagrad(slow.V, nothing, V, columns)[0], atol=1e-4)
     weights = np.maximum(slow.w + 0.1 * 0.3 * np.sign(w), 0)
     weights[0] = 1.0
-    np.testing.assert_allclose(table[n_items : n_items + WINDOW, 0], weights, atol=1e-5)
-    stepped = np.concatenate([slow.r + 0.3 * np.sign(r), slow.s])  # what a base's levels get stays
-    np.testing.assert_allclose(table[n_items + WINDOW :, 0], stepped, atol=1e-5)
-    assert not table[n_items:, 1:].any()
+    np.testing.assert_allclose(table.weights[AGE_WEIGHTS].values, weights, atol=1e-5)
+    np.testing.assert_allclose(table.weights[REPEAT_WEIGHTS].values, slow.r + 0.3 * np.sign(r), atol=1e-5)
+    if based:  # its steps stay
+        np.testing.assert_array_equal(table.weights[SPLINE_STEPS].values, slow.s.astype(np.float32))
 
 
 def test_weights_stay_as_they_should():
@@ -182,10 +197,10 @@ def test_weights_stay_as_they_should():
     engine = BlockedEngine(WholeCatalogue(), rank_weights(11), 8, Executor(1))
     for epoch in range(20):
         engine.epoch(factors, pairs, np.random.default_rng(epoch))
-    ages = factors.queries.ages
-    assert ages.of(ages.items)[0] == 1.0
-    assert ages.of(ages.items).min() >= 0.0
-    assert np.linalg.norm(ages.table.values[:11, :N], axis=1).max() <= 1.5 * (1 + 1e-6)
+    table = factors.queries.table
+    assert table.weights[AGE_WEIGHTS].values[0] == 1.0
+    assert table.weights[AGE_WEIGHTS].values.min() >= 0.0
+    assert np.linalg.norm(table.values[:, :N], axis=1).max() <= 1.5 * (1 + 1e-6)
 
 
 @pytest.mark.parametrize(("dropout", "based"), [(0.0, False), (0.4, True)])
@@ -196,7 +211,7 @@ def test_same_bits_with_any_number_of_threads(dropout, based):
         engine = BlockedEngine(WholeCatalogue(8), rank_weights(3000), 300, Executor(threads), dropout)
         for epoch in range(2):
             engine.epoch(factors, pairs, np.random.default_rng(epoch))
-        tables.append((factors.queries.ages.table.values, factors.items.values, factors.items.accumulators))
+        tables.append((*factors.queries.table.arrays(), factors.items.values, factors.items.accumulators))
     for others in tables[1:]:
         for one, other in zip(tables[0], others, strict=True):
             np.testing.assert_array_equal(one, other)
@@ -285,7 +300,8 @@ def test_lists_are_those_of_all_scores(monkeypatch, sizes, based):
 
 def test_ties_rank_by_number():
     factors, _, _, _ = make(9, 6)
-    factors.queries.ages.table.values[:] = 0
+    for values in factors.queries.table.arrays():
+        values[:] = 0
     factors.items.values[:] = 0
     found = Cascade((factors,)).top(np.arange(6), 9).items
     np.testing.assert_array_equal(found, np.tile(np.arange(9), (6, 1)))

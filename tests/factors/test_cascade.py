@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.queries import IdQueries
 from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.stages import recall_at

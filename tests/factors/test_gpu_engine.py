@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from slatewise import load
-from slatewise.core.devices import with_less_memory
-from slatewise.core.executor import Executor
+from slatewise.core.running.devices import with_less_memory
+from slatewise.core.running.executor import Executor
 from slatewise.factors.engines import gpu as gpu_engine
 from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights
 from slatewise.factors.engines.gpu import GpuEngine, TorchDevice, check_device
@@ -154,7 +154,7 @@ def test_a_file_is_of_no_device(monkeypatch, tmp_path):
     ranker.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.rank([1, 2], k=5).ids, ranker.rank([1, 2], k=5, device="cpu").ids)
-    monkeypatch.setattr("slatewise.core.devices.find_spec", lambda name: None)
+    monkeypatch.setattr("slatewise.core.running.devices.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"pip install 'slatewise\[gpu\]'"):
         loaded.partial_fit(queries, items)
 
@@ -191,7 +191,7 @@ def test_what_cannot_be_had_is_said_before_work_starts(monkeypatch):
         with pytest.raises(ValueError, match="device: expected None, 'cpu', 'cuda' or 'cuda:0', found"):
             check_device(wrong)
     assert check_device("cpu") is None
-    monkeypatch.setattr("slatewise.core.devices.find_spec", lambda name: None)
+    monkeypatch.setattr("slatewise.core.running.devices.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"pip install 'slatewise\[gpu\]'"):
         make_latent(engine="gpu").fit(queries, items)
 

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.engines.blocked import rank_weights
 from slatewise.factors.engines.sampled import SampledEngine, quantized_rows
 from slatewise.factors.kernels.quantized_rows import half_size, largest_score, quantize_row

@@ -1,6 +1,6 @@
 import numpy as np
 
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.tables import Entries, Segment, Table, step_rows
 
 

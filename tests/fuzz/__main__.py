@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from slatewise.core.executor import thread_count
+from slatewise.core.running.executor import thread_count
 from tests.fuzz import Format, collect
 from tests.fuzz.engine import batch
 

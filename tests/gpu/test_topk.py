@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import random_array
 
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.engines.gpu import TorchDevice
 from slatewise.factors.queries import IdQueries
 from slatewise.factors.scoring import Cascade, Factors

@@ -23,10 +23,9 @@ from slatewise.labeling import (
     qualities,
     retrain,
 )
-from slatewise.labeling.honest_share import HonestShare, draws
-from slatewise.labeling.quality import calibrated_rule, measure
-from slatewise.labeling.rows import LabelRows
-from slatewise.labeling.stopping_simulation import simulate_stopping
+from slatewise.labeling.calibration_set import HonestShare, calibrated_rule, draws, measure
+from slatewise.labeling.questions.rows import LabelRows
+from slatewise.labeling.questions.stopping_simulation import simulate_stopping
 from slatewise.labeling.store.records import Act, Given
 
 
@@ -195,7 +194,7 @@ def test_a_killed_and_a_failing_trainer_leave_the_version_before(project):
 
 
 def test_two_do_not_train_at_once(project):
-    from slatewise.labeling.store.server_lock import TrainerLock
+    from slatewise.labeling.store.leases import TrainerLock
 
     lock = TrainerLock(project.path)
     with pytest.raises(ProjectError, match=f"nobody trains now, found it is trained by process {os.getpid()}"):

@@ -17,7 +17,7 @@ from slatewise.labeling import (
     next_rows,
     simulate_stopping,
 )
-from slatewise.labeling.row_policies import cost_to_stop
+from slatewise.labeling.questions.policies import cost_to_stop
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -16,14 +16,14 @@ from slatewise.labeling import (
     StoppingRule,
     Workbench,
     keep_model,
+    labeling_state,
     next_rows,
     simulate,
     simulate_stopping,
 )
-from slatewise.labeling import workbench as workbench_module
 from slatewise.labeling.plan import ORDERS, QUESTIONS
-from slatewise.labeling.rows import LabelRows
-from slatewise.labeling.store import clocks
+from slatewise.labeling.questions.rows import LabelRows
+from slatewise.labeling.store import leases
 from slatewise.labeling.store.records import Act, Given
 
 WORDS = ("no", "yes")
@@ -43,7 +43,7 @@ def session(project):
 @pytest.fixture
 def clock(monkeypatch):
     seconds = {"steady": 50.0}
-    monkeypatch.setattr(clocks, "steady_clock", lambda: seconds["steady"])
+    monkeypatch.setattr(leases, "steady_clock", lambda: seconds["steady"])
     return seconds
 
 
@@ -369,7 +369,7 @@ def test_a_rule_is_calibrated_once_enough_items_are_complete(tmp_path):
 
 @pytest.mark.parametrize("most", [0, 256])  # loaded beside the work, or counted at once
 def test_what_another_process_records_is_seen(project, monkeypatch, most):
-    monkeypatch.setattr(workbench_module, "_MOST_IN_PASSING", most)
+    monkeypatch.setattr(labeling_state, "_MOST_IN_PASSING", most)
     workbench = Workbench(project, ranker(), X)
     first, second = workbench.session("Ann"), workbench.session("Bob")
     first.next_item(by="file order")

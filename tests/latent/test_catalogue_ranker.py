@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 import slatewise
 from slatewise import datasets
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.latent.fold_in import FoldedIn, FoldedQueries
 from tests.factors.flat import make_featured, make_latent, make_reranker
 from tests.factors.reference import parts

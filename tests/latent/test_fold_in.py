@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import NonlinearConstraint, minimize
 from scipy.sparse import csr_array
 
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.latent.fold_in import TOLERANCE, Wanted, cost_and_gradient, fold_in
 
 

@@ -5,7 +5,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.metrics.pairwise import euclidean_distances
 from tests.shipped import EXECUTORS
 
-from slatewise.core.row_kernels import Rbf
+from slatewise.core.numerics.row_kernels import Rbf
 from slatewise.metric_learning import distance
 from slatewise.metric_learning.distance import catalogue_scores, factor, mean_average_precision, nearest, squares
 from slatewise.metric_learning.features import kernel_features, plain_features, span_features

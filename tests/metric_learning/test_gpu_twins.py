@@ -6,8 +6,8 @@ from scipy.sparse import csr_array
 from tests.metric_judge import planes, risk, same_class
 
 from slatewise import MetricRanker
-from slatewise.core.executor import Executor
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
+from slatewise.core.running.executor import Executor
 from slatewise.metric_learning.cone import Orthant, Psd
 from slatewise.metric_learning.cuts import Regularizer
 from slatewise.metric_learning.interleave import Oracle

@@ -10,10 +10,10 @@ from tests.named_failures import WEIGHTS_OF_LISTS
 import slatewise
 from slatewise import MarginRanker, data, datasets, losses, metrics
 from slatewise.core.errors import ModelFileError
-from slatewise.core.graded import GradedLists
 from slatewise.core.groups import group_rows
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.datasets.records import RankingSet
+from slatewise.estimators.lists import GradedLists
 from slatewise.persistence.file import ModelState, read_model, write_model
 
 LOSSES = ("map", "auc", "ndcg", "precision", "mrr")

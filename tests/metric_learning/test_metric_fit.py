@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import linprog, minimize
 from tests.metric_judge import planes, risk, same_class
 
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.metric_learning import cuts as metric_cuts
 from slatewise.metric_learning import descent as metric_descent
 from slatewise.metric_learning.cone import Orthant, Psd

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from tests.metric_judge import planes, risk, same_class
 from tests.shipped import EXECUTORS
 
-from slatewise.core.executor import ONE_THREAD
+from slatewise.core.running.executor import ONE_THREAD
 from slatewise.metric_learning import distance
 from slatewise.metric_learning.cone import Orthant, Psd
 from slatewise.metric_learning.interleave import Oracle

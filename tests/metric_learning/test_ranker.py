@@ -19,9 +19,9 @@ from tests.metric_judge import same_class
 
 import slatewise
 from slatewise import MetricRanker, kernels, load, losses
-from slatewise.core import devices
 from slatewise.core.errors import ModelFileError
-from slatewise.core.results import ConvergenceWarning, NothingLearnedWarning
+from slatewise.core.numerics.result import ConvergenceWarning, NothingLearnedWarning
+from slatewise.core.running import devices
 from slatewise.metric_learning import distance
 from slatewise.persistence.file import read_model, write_model
 
@@ -29,7 +29,7 @@ LOSSES = ["auc", "precision", "map", "mrr", "ndcg", "knn"]
 
 
 # Some of scikit-learn's own data have labels at random: there is nothing to learn, and fit says so.
-@pytest.mark.filterwarnings("ignore::slatewise.core.results.NothingLearnedWarning")
+@pytest.mark.filterwarnings("ignore::slatewise.core.numerics.result.NothingLearnedWarning")
 @parametrize_with_checks([MetricRanker()])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

@@ -11,7 +11,7 @@ from sklearn.preprocessing import scale
 from tests.metric_judge import nearest_of, planes, risk, same_class
 
 from slatewise import MetricRanker, losses
-from slatewise.core.results import NothingLearnedWarning
+from slatewise.core.numerics.result import NothingLearnedWarning
 from slatewise.inference import most_violated
 from slatewise.metrics import AP
 
@@ -30,7 +30,7 @@ def few_points(seed):
     return rng.normal(size=(6, 2)) * [1.0, 3.0] + 3.0 * y[:, None], y
 
 
-@pytest.mark.filterwarnings("ignore::slatewise.core.results.NothingLearnedWarning")
+@pytest.mark.filterwarnings("ignore::slatewise.core.numerics.result.NothingLearnedWarning")
 @pytest.mark.parametrize("pairs", ["top", "all"])
 @pytest.mark.parametrize("targets", ["all", 2])
 @pytest.mark.parametrize("loss", LOSSES)

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from tests.cstar.test_likelihood import free, slow_value
 
 from slatewise import datasets
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.cstar.inference.fixed_size import star_log_odds
 from slatewise.cstar.likelihood.fit import Settings
 from slatewise.cstar.likelihood.objective import AdjustedScores, FixedSizeLikelihood

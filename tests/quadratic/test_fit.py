@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 from tests.bruteforce import all_rankings, quadratic_score
 
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.losses import DCGLoss, LinearLoss, PrecisionLoss, Vectors, WinnerLoss
 from slatewise.quadratic.fit import fit_quadratic
 

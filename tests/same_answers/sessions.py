@@ -13,8 +13,17 @@ def _log():
 
 
 def learned(ranker):
-    """Yield what was learned; tables of the only stage as they are without stages."""
-    for name, value in every_learned(ranker):
+    """Yield what was learned; tables of the only stage as they are without stages, with the weights behind U."""
+    found = dict(every_learned(ranker))
+    if "weight_steps_" in found:
+        steps = found.pop("spline_steps_", np.empty(0, dtype=np.float32))
+        weights = np.concatenate([found.pop("age_weights_"), found.pop("repeat_weights_"), steps])
+        behind = np.zeros((len(weights), found["query_factors_"].shape[1]), dtype=np.float32)
+        behind[:, 0] = weights
+        found["query_factors_"] = np.concatenate([found["query_factors_"], behind])
+        sums = np.concatenate([found.pop("weight_steps_").ravel(), np.zeros(len(steps), dtype=np.float32)])
+        found["query_steps_"] = np.concatenate([found["query_steps_"], sums[:, None]])
+    for name, value in found.items():
         if isinstance(value, np.ndarray) and value.ndim == 3 and name.endswith("_factors_"):
             value = value[0]
         if name == "n_epochs_" and isinstance(value, list):

@@ -10,13 +10,14 @@ from scipy.sparse import coo_array, csr_array
 import slatewise
 from slatewise import datasets
 from slatewise.core.errors import ModelFileError
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.data import Sessions
 from slatewise.factors import Blocked
+from slatewise.factors.bags import AGE_WEIGHTS
 from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights
 from slatewise.factors.scoring import Cascade
 from slatewise.persistence.file import read_model, write_model
-from slatewise.sessions.session_pairs import session_pairs
+from slatewise.sessions.problem import session_pairs
 from tests.factors.flat import make_session_ranker
 from tests.factors.reference import adagrad, rank_weight
 from tests.factors.test_bags import WINDOW, N, make, whole_block
@@ -82,7 +83,7 @@ def test_violators_are_counted_and_a_step_follows_the_slopes(ages, longest, base
     data = lists, pairs.items, pairs.weights, pushed
     assert found.loss == pytest.approx(judge.objective(*data), rel=1e-5)
     U, C, V, w = (judge.gradient(part, *data) for part in (judge.U, judge.C, judge.V, judge.w))
-    table = factors.queries.bags.ages.table
+    table = factors.queries.bags.table
     engine = BlockedEngine(WholeCatalogue(most=n_items), rank_weights(n_items), 1000, Executor(1))
     engine.epoch(factors, pairs, np.random.default_rng(0))
     columns = [(0, N, 0.3, 1.5)]
@@ -93,7 +94,7 @@ def test_violators_are_counted_and_a_step_follows_the_slopes(ages, longest, base
     stepped = adagrad(judge.V, np.zeros((n_items, 1)), V, columns)[0]
     np.testing.assert_allclose(factors.items.values[:, :N], stepped, atol=1e-4)
     weights = np.maximum(judge.w + 0.1 * 0.3 * np.sign(w), 0)
-    np.testing.assert_allclose(table.values[n_items + D :, 0][1:ages], weights[1:], atol=1e-5)
+    np.testing.assert_allclose(table.weights[AGE_WEIGHTS].values, np.append(1.0, weights[1:]), atol=1e-5)
 
 
 def test_rows_of_features_stay_in_the_ball():
@@ -101,7 +102,7 @@ def test_rows_of_features_stay_in_the_ball():
     engine = BlockedEngine(WholeCatalogue(), rank_weights(11), 8, Executor(1))
     for epoch in range(20):
         engine.epoch(factors, pairs, np.random.default_rng(epoch))
-    lengths = np.linalg.norm(factors.queries.bags.ages.table.values[11 : 11 + D, :N], axis=1)
+    lengths = np.linalg.norm(factors.queries.bags.table.values[11 : 11 + D, :N], axis=1)
     assert 1.0 < lengths.max() <= 1.5 * (1 + 1e-6)
 
 
@@ -286,8 +287,8 @@ def test_saved_and_read_back(tmp_path, rankers, name):
         write_model(tmp_path / "other", replace(state, values={**state.values, **change}))
         with pytest.raises(ModelFileError):
             slatewise.load(tmp_path / "other")
-    for missing in ("query_factors_", "query_steps_"):
-        arrays = {**state.arrays, missing: np.delete(state.arrays[missing], 0, axis=state.arrays[missing].ndim - 2)}
+    for missing in ("query_factors_", "query_steps_", "age_weights_", "repeat_weights_", "weight_steps_"):
+        arrays = {**state.arrays, missing: np.delete(state.arrays[missing], 0, axis=0)}
         write_model(tmp_path / "other", replace(state, arrays=arrays))
         with pytest.raises(ModelFileError):
             slatewise.load(tmp_path / "other")

@@ -13,14 +13,14 @@ import slatewise
 from slatewise import SessionCooccurrence, SessionRanker, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.data import Sessions
-from slatewise.factors.base_levels import N_KNOTS
+from slatewise.factors.offsets import N_KNOTS
 from slatewise.factors.pairs import hold_out_owners
 from slatewise.factors.stages import Mixed, best_mixture
 from slatewise.persistence.file import read_model, write_model
 from slatewise.sessions import Blend
 from slatewise.sessions.blend import SessionBlend
-from slatewise.sessions.cross_fit import DEPTH
-from slatewise.sessions.session_pairs import session_pairs
+from slatewise.sessions.problem import session_pairs
+from slatewise.sessions.sparse_scores import DEPTH
 from tests.factors.flat import make_session_ranker
 from tests.interrupted_fits import KILLED, exit_code
 
@@ -87,7 +87,7 @@ def base_scores(ranker, asked):
     """What the base says, by a line through knots."""
     if not hasattr(ranker, "base_"):
         return 0.0
-    found, steps = ranker.base_.scores(asked, ranker.item_ids_), ranker.query_factors_[-N_KNOTS:, 0]
+    found, steps = ranker.base_.scores(asked, ranker.item_ids_), ranker.spline_steps_
     levels = np.log1p(9 * np.maximum(found, 0) / found.max(axis=1, keepdims=True)) / np.log(10)
     knots = np.interp(levels, np.linspace(0, 1, N_KNOTS), np.cumsum(steps.astype(float)))
     assert ((found > 0).sum(axis=1) <= DEPTH).all()
@@ -205,9 +205,7 @@ def test_nothing_known_is_answered_by_bias_and_marked(ranker):
 
 def test_items_after_which_nothing_came_say_nothing():
     ranker = make_session_ranker(**SMALL).fit([["a", "b"], ["a", "b"], ["c", "b"], ["b", "last"]])
-    rows, weights = np.split(ranker.query_factors_, [len(ranker.item_ids_)])
-    assert not rows[ranker.item_ids_ == "last", : ranker.n_components_].any()
-    assert not weights[:, 1:].any()
+    assert not ranker.query_factors_[ranker.item_ids_ == "last", : ranker.n_components_].any()
 
 
 # --- training --------------------------------------------------------------------------------------------------------
@@ -306,7 +304,7 @@ def test_of_many_sessions_nothing_is_searched_for(sessions, monkeypatch, setting
     """A sum of items that is all there is wants larger norms than one on a base, or one of few sessions."""
     ranker = make_session_ranker(4, epochs=1, validation_fraction=0, **settings).fit(sessions)
     assert (ranker.learning_rate_, ranker.max_norm_) == (0.3, 1.5)
-    monkeypatch.setattr("slatewise.sessions.ranker.MOST_SEARCHED", 0)
+    monkeypatch.setattr("slatewise.sessions.problem.MOST_SEARCHED", 0)
     ranker = make_session_ranker(4, epochs=1, **settings).fit(sessions)
     assert (ranker.learning_rate_, ranker.max_norm_) == expected
 

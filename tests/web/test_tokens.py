@@ -5,7 +5,7 @@ import hmac
 import pytest
 
 from slatewise.labeling import Project
-from slatewise.labeling.entrance import new_token, project_keys, project_secret
+from slatewise.labeling.page.access_tokens import new_token, project_keys, project_secret
 from slatewise.web import tokens
 from slatewise.web.tokens import ROLES, Digests, Visitor, digest_of, form_token, is_form_token, make_token
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 def working(what: str) -> AbstractContextManager[None]:
     """Show on stderr how far the work is while a person waits; nothing when piped."""
-    from slatewise.core.bars import shown
+    from slatewise.core.running.progress import progress_bars
 
-    return shown(what, patience=0.0)
+    return progress_bars(what, patience=0.0)
 
 
 def when(milliseconds: int) -> str:

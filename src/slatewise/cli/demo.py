@@ -29,7 +29,7 @@ from slatewise import (
     metrics,
 )
 from slatewise.core.arrays import Floats
-from slatewise.core.progress import track
+from slatewise.core.running.progress import track
 from slatewise.datasets import (
     edge_features,
     make_interacting_lists,

@@ -26,11 +26,9 @@ from slatewise import data, datasets
 from slatewise.cli.console import as_options
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.errors import DataError
-from slatewise.data._delimited import guess_delimiter, splitter_for
-from slatewise.data._lines import Line
-from slatewise.data._source import open_source
-from slatewise.data._tokens import name_columns
 from slatewise.data.arff import labels_in_relation
+from slatewise.data.fields import guess_delimiter, name_columns, splitter_for
+from slatewise.data.reading import Line, open_source
 from slatewise.data.records import Ids, MultiLabel, Pairs, Qrels, RowsToRank, Run, Sessions, Strings
 from slatewise.datasets.records import LabelledSet, MultiLabelSet, RankingSet, SessionSet
 from slatewise.datasets.splits import Split

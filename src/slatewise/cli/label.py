@@ -59,7 +59,7 @@ def demo(
     Example: slatewise label demo
     """
     from slatewise.labeling.page import serve as serve_page
-    from slatewise.labeling.setup.demo_project import make_demo_folder
+    from slatewise.labeling.setup.demo import make_demo_folder
     from slatewise.labeling.setup.project_folder import project_file
 
     if not project.exists():

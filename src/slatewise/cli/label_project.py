@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from slatewise.labeling import Agreement, ProgressReport, Project
     from slatewise.labeling.plan import Plan
     from slatewise.labeling.progress_report import PersonCount
+    from slatewise.labeling.setup.item_files import FoundTasks
     from slatewise.labeling.setup.item_matrices import ItemMatrix
-    from slatewise.labeling.setup.task_files import FoundTasks
 
 ProjectArgument = Annotated[Path, typer.Argument(metavar="PROJECT", help="The folder that label init made.")]
 FormatOption = Annotated[
@@ -68,9 +68,9 @@ def init(
 
     From Label Studio: slatewise label init beach --items photos/tasks.json
     """
+    from slatewise.labeling.setup.item_files import is_task_file
     from slatewise.labeling.setup.label_files import read_label_names
     from slatewise.labeling.setup.project_folder import check_new_folder, make_project_folder
-    from slatewise.labeling.setup.task_files import is_task_file
 
     check_new_folder(project)  # before the reading, not after
     names, chosen = None if labels is None else read_label_names(labels), _plan(plan or [])
@@ -274,8 +274,7 @@ def _opened(project: Path, *, readonly: bool = False) -> Project:
 
 
 def _found(items: Path, labels: list[str] | None) -> FoundTasks:
-    from slatewise.labeling.setup.item_files import read_items
-    from slatewise.labeling.setup.task_files import FoundTasks, is_task_file, read_task_items
+    from slatewise.labeling.setup.item_files import FoundTasks, is_task_file, read_items, read_task_items
 
     if is_task_file(items):
         return read_task_items(items, labels)

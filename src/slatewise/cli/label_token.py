@@ -31,7 +31,7 @@ def make(
 
     Example: slatewise label token make beach Ann --role reviewer
     """
-    from slatewise.labeling.entrance import new_token
+    from slatewise.labeling.page.access_tokens import new_token
     from slatewise.web.tokens import ROLES
 
     if role not in ROLES:

@@ -236,7 +236,7 @@ def rank(
     from slatewise import load
     from slatewise.cli.inputs import EventColumns, PairColumns, TagColumns
     from slatewise.cli.tasks import task_of
-    from slatewise.data.write import writer_for
+    from slatewise.data.trec import writer_for
 
     shown, events = _showing(exclude_seen, exclude_last, exclude, candidates), EventColumns(columns, gap)
     pairs, tagged = PairColumns(header), TagColumns(labels, tags, separator, row_id, features)

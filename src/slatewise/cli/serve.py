@@ -28,7 +28,7 @@ def run(
 ) -> int:
     """Serve until a signal comes; return the exit code."""
     require_extra()
-    from slatewise.core.executor import thread_count
+    from slatewise.core.running.executor import thread_count
     from slatewise.serve.settings import Settings
     from slatewise.serve.supervisor import serve
 

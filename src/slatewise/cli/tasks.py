@@ -59,8 +59,8 @@ from slatewise.cli.inputs import (
     read_rows_to_rank,
     read_session_log,
 )
-from slatewise.core.progress import tell
 from slatewise.core.rankings import Rankings
+from slatewise.core.running.progress import tell
 from slatewise.data import read_qrels
 from slatewise.data.records import Ids, MultiLabel, Qrels, RowsToRank, Run, Sessions, Strings
 from slatewise.metrics.evaluate import Ends, evaluate_with_ends

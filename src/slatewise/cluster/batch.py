@@ -25,10 +25,10 @@ from slatewise._version import __version__
 from slatewise.cluster.workers import Workers
 from slatewise.core.checks import whole_number
 from slatewise.core.errors import DataError
-from slatewise.core.executor import Executor
 from slatewise.core.files import atomic_file, atomic_path
-from slatewise.core.progress import track
 from slatewise.core.rankings import Rankings
+from slatewise.core.running.executor import Executor
+from slatewise.core.running.progress import track
 from slatewise.data.row_files import ParquetRows, RowGroup
 from slatewise.data.row_source import RowSource, groups_of
 

@@ -15,7 +15,7 @@ from slatewise.cluster.worker import About, Worker, about
 from slatewise.cluster.workers import RETRIES, Workers
 from slatewise.core.checks import whole_number
 from slatewise.core.errors import ClusterError
-from slatewise.core.executor import on_cluster, thread_count
+from slatewise.core.running.executor import on_cluster, thread_count
 
 _SECONDS = 180.0
 """Within which workers have to be there."""

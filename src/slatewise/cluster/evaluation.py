@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from slatewise.cluster.batch import KINDS, Lists, RowsOfLists, loaded, parquet_files
 from slatewise.cluster.workers import Workers
-from slatewise.core.executor import Executor
-from slatewise.core.progress import track
+from slatewise.core.running.executor import Executor
+from slatewise.core.running.progress import track
 from slatewise.metrics.measure import Measure, mean
 
 

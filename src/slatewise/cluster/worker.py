@@ -15,9 +15,10 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 
 from slatewise._version import __version__
-from slatewise.core.block_sums import BlockSum, Subtree
-from slatewise.core.executor import ONE_THREAD, one_blas_thread
-from slatewise.core.stored import fetched
+from slatewise.core.arrays import read_lazy
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.block_sums import BlockSum, Subtree
+from slatewise.core.running.executor import ONE_THREAD
 
 _MATTER = ("numpy", "scipy", "numba", "scikit-learn")
 """Packages whose versions decide about bits."""
@@ -106,4 +107,4 @@ def _loaded(first: int, blocks: Any, shared: Any) -> Run:
     import ray
 
     blocks, shared = ray.get([blocks, shared])
-    return Run(first, fetched(deepcopy([*blocks])), fetched(deepcopy(shared)))
+    return Run(first, read_lazy(deepcopy([*blocks])), read_lazy(deepcopy(shared)))

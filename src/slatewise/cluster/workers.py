@@ -18,8 +18,8 @@ from uuid import uuid4
 from weakref import finalize
 
 from slatewise.cluster.worker import Answer
-from slatewise.core.block_sums import Block, BlockSum, Held, Parameters, Result, Shared, Tree
 from slatewise.core.errors import ClusterError
+from slatewise.core.running.block_sums import Block, BlockSum, Parameters, PlacedBlocks, Result, Shared, Tree
 
 RETRIES = 3
 """How often a round is repeated with a worker that died in it."""
@@ -65,7 +65,7 @@ class Workers:
         if self.closed.is_set():
             raise ClusterError("workers: expected those of an open cluster, found one that was closed")
 
-    def hold(self, blocks: Sequence[Block], shared: Shared) -> Held[Shared, Block]:
+    def place_blocks(self, blocks: Sequence[Block], shared: Shared) -> PlacedBlocks[Shared, Block]:
         """Put every worker's run of blocks, and what all share, where the workers find them."""
         import ray
 

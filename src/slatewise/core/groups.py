@@ -1,15 +1,19 @@
-"""Rows gathered by query id, whatever their order."""
+"""Rows and the lists they belong to: grouped by query id in any order, and features taken list by list, never dense."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Number
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.arrays import Ints
+from slatewise.core.checks import Features
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _EXACT = 2.0**53
 """Up to here floats tell whole numbers apart."""
@@ -109,17 +113,59 @@ def _kind(value: object) -> type:
     return type(value)
 
 
-def spans(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the places of all spans one after the other, and the offsets that part them.
+def concatenate_ranges(
+    starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the numbers of all ranges one after the other, and the offset of each range.
 
     Examples
     --------
-    >>> spans(np.array([7, 2]), np.array([2, 3]))
+    >>> concatenate_ranges(np.array([7, 2]), np.array([2, 3]))
     (array([7, 8, 2, 3, 4]), array([0, 2, 5]))
     """
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return np.arange(int(offsets[-1])) + np.repeat(starts - offsets[:-1], lengths), offsets
+
+
+def take_rows(X: Features, rows: NDArray[Any]) -> Features:
+    """Return some rows, by number or by a boolean each, in the order given."""
+    taken = cast("Any", X)[rows]
+    return cast("Features", np.ascontiguousarray(taken) if isinstance(X, np.ndarray) else taken)
+
+
+def used_columns(X: csr_array) -> tuple[csr_array, Ints]:
+    """Leave out the columns that no row has an entry in, but one where there is no entry; return those kept, rising.
+
+    A linear learner with a ridge gives the others weight 0, and what it keeps per column is then as long as the data
+    asks for, not as the file says.
+    """
+    from scipy.sparse import csr_array
+
+    columns, place = np.unique(X.indices, return_inverse=True)
+    if not len(columns):
+        columns = np.zeros(1, dtype=np.int64)
+    narrow = csr_array((X.data, place.astype(X.indices.dtype), X.indptr), shape=(X.shape[0], len(columns)))
+    return narrow, columns.astype(np.int64)
+
+
+def mean_within_list_variance(X: Features, offsets: Ints) -> float:
+    """Return the mean squared distance of a row from the centre of its list: exactly 0 where its rows are equal."""
+    starts, sizes = offsets[:-1], np.diff(offsets)
+    # From the first row of the list: of equal rows exactly 0, which a mean would not give.
+    first: Any = take_rows(X, np.repeat(starts, sizes))
+    n_rows = int(offsets[-1])
+    if isinstance(X, np.ndarray):
+        away = X - first
+        away -= np.repeat(np.add.reduceat(away, starts, axis=0) / sizes[:, None], sizes, axis=0)
+        return float(np.einsum("nd,nd->", away, away)) / n_rows
+    from scipy.sparse import csr_array
+
+    apart: Any = X - first
+    members = csr_array((np.ones(n_rows), np.arange(n_rows), offsets), shape=(len(sizes), n_rows))
+    totals = members @ apart
+    of_centres = (totals * totals).sum(axis=1) / sizes
+    return max(0.0, float((apart.data**2).sum() - of_centres.sum())) / n_rows
 
 
 def blocks(n_rows: int, size: int) -> list[slice]:

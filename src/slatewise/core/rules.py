@@ -67,7 +67,7 @@ class Rule:
     def check(self, name: str, value: object) -> None:
         """Raise ``ValueError("name: expected ..., found ...")`` unless the value is allowed."""
         if not self.allows(value):
-            raise ValueError(f"{name}: expected {self.expected}, found {shown(value)}")
+            raise ValueError(f"{name}: expected {self.expected}, found {short_repr(value)}")
 
 
 class Ruled(Protocol):
@@ -87,7 +87,7 @@ def check(ruled: Ruled) -> None:
         rule.check(name, getattr(ruled, name))
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """Return a value for a message: cut where it is long, and never a number of thousands of digits."""
     if isinstance(value, int) and value.bit_length() > 200:
         return f"a whole number of {value.bit_length()} bits"
@@ -226,8 +226,8 @@ UNIT = number("a number from 1e-30 to 3.4e+38", 1e-30, float(_SINGLE.max))
 """Of scores in single precision: what is divided by it neither overflows nor vanishes."""
 LEARNED = number(f"a number up to {MOST_LEARNED:g}", -MOST_LEARNED, MOST_LEARNED)
 LEARNED_POSITIVE = number(f"a number > 0 and at most {MOST_LEARNED:g}", math.ulp(0.0), MOST_LEARNED)
-SEEN = Rule("a number", _is_number)
-"""Of a figure that is only shown: NaN and infinities say that there is none."""
+ANY_NUMBER = Rule("a number", _is_number)
+"""Of a figure that is only shown: NaN and infinities mean that there is none."""
 COUNTS = _array(f"numbers from 0 to {MOST_LEARNED:g}", "float64", 1, 0.0, MOST_LEARNED)
 STEPS = _array("numbers >= 0", "float32", 2, 0.0, math.inf)
 NAMES = Rule("an array of strings of 1 dimension", _are_names)
@@ -244,6 +244,6 @@ DEVICE = NONE | Rule(
     "'cpu', 'cuda' or 'cuda:0'",
     lambda value: isinstance(value, str) and re.fullmatch(r"cpu|cuda(:\d+)?", value, re.ASCII) is not None,
 )
-"""Where tensors are computed; whether it is there, :mod:`slatewise.core.devices` tells."""
-ELSEWHERE = Rule("anything", lambda value: True)
+"""Where tensors are computed; whether it is there, :mod:`slatewise.core.running.devices` tells."""
+ANY = Rule("anything", lambda value: True)
 """Of a parameter whose form only the data can tell: fit checks it where it uses it."""

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
 from slatewise.core.arrays import Bools, Bytes, Floats, Ints
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.inference.any_size import SubsetRows, subset_log_odds, subset_odds
 from slatewise.cstar.inference.best_set import best_first, margins
 from slatewise.cstar.inference.decisions import expected_count_sets, f1_sets, hamming_sets, most_probable_sets

@@ -13,8 +13,7 @@ from slatewise.core import rules
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import require_in_range
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
-from slatewise.core.executor import Executor, refuse_on_cluster
-from slatewise.core.label_sets import merge_rows
+from slatewise.core.running.executor import Executor, refuse_on_cluster
 from slatewise.core.seeds import RandomState
 from slatewise.cstar.answers import FixedSizePredictor, fit_label_count, mean_count, predict_label_count
 from slatewise.cstar.inference.best_set import star_margins
@@ -31,6 +30,7 @@ from slatewise.cstar.rows import (
     rows_in_files,
 )
 from slatewise.cstar.star_ranker import CORE, Margins, StarRanker
+from slatewise.data.labels import merge_rows
 from slatewise.data.row_source import RowSource
 from slatewise.estimators.sklearn import check_is_fitted, check_rows, check_weights
 from slatewise.kernels import Chi2, Intersection, Kernel, Precomputed, Rbf, check_basis, has_gamma, learned_kernel
@@ -171,7 +171,7 @@ class CStarMarginRanker(StarRanker):
         separator
             What stands between the names of a row, as in ``"sky|sea"``; an empty text is a row without labels.
         callbacks
-            Functions to call with a :class:`slatewise.core.results.Round` whenever the gap is certified.
+            Functions to call with a :class:`slatewise.core.numerics.result.Round` whenever the gap is certified.
         checkpoint
             A file that keeps the state of bcfw (not with a fixed k), or what the bundle computed so far. If it is
             there, and of the same data and settings, fit goes on from it and ends with the same bits as if it had never
@@ -302,7 +302,7 @@ class CStarMarginRanker(StarRanker):
                 self.gamma_ = float(cast("Any", unary.kernel).gamma)
         if isinstance(unary, LinearScores):
             scores = linear_scores(
-                X, self.coef_, self.intercept_, executor.here if isinstance(X, np.ndarray) else executor
+                X, self.coef_, self.intercept_, executor.local if isinstance(X, np.ndarray) else executor
             )
         else:
             scores = unary.scores(cast("Floats", X), self.coef_, self.intercept_)

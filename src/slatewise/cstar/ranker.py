@@ -15,14 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core import rules
 from slatewise.core.arrays import Bytes, Floats, Ints
-from slatewise.core.bars import shown
 from slatewise.core.checks import Features, require_in_range
 from slatewise.core.declarations import JOBS_TEXT, learned, param, seed_text
 from slatewise.core.errors import ModelFileError
-from slatewise.core.executor import Executor
-from slatewise.core.progress import tell
-from slatewise.core.results import Fit
+from slatewise.core.numerics.result import Fit
 from slatewise.core.rules import Rule
+from slatewise.core.running.executor import Executor
+from slatewise.core.running.progress import progress_bars, tell
 from slatewise.core.seeds import RandomState
 from slatewise.cstar.answers import AnySizePredictor, known_count_log_odds, mean_count, set_log_odds
 from slatewise.cstar.base.classifiers import (
@@ -181,7 +180,7 @@ class CStarRanker(StarRanker):
         optional=True,
     )
     gamma_: float = learned(rules.LEARNED_POSITIVE, "The gamma of that kernel.", optional=True)
-    _fitted_base: FittedBase = learned(rules.ELSEWHERE, "", saved=False)
+    _fitted_base: FittedBase = learned(rules.ANY, "", saved=False)
 
     def fit(
         self,
@@ -220,7 +219,7 @@ class CStarRanker(StarRanker):
             Known labels outside of it count as unknown: people volunteer labels that apply, and hardly ever others, so
             that such labels would be learned as far too frequent.
         callbacks
-            Functions to call with a :class:`slatewise.core.results.Round` after every round.
+            Functions to call with a :class:`slatewise.core.numerics.result.Round` after every round.
         checkpoint
             A file that keeps what was computed so far. If it is there, and of the same data and settings, fit goes on
             from it and ends with the same bits as if it had never stopped. At the end the file is removed. The base is
@@ -369,8 +368,8 @@ class CStarRanker(StarRanker):
         """Learn from log-odds that stay in their files; labels, which are small, are read."""
         if self.base != "precomputed":
             raise ValueError(
-                f"base: expected 'precomputed' with a source, found {rules.shown(self.base)}: a base learns from rows "
-                "in memory; fit it first, and give its out-of-fold log-odds"
+                f"base: expected 'precomputed' with a source, found {rules.short_repr(self.base)}: a base learns from "
+                "rows in memory; fit it first, and give its out-of-fold log-odds"
             )
         executor = Executor.of(self.n_jobs)
         labels = read_label_table(source.labels(executor), source.n_rows, source.format.label_names)
@@ -389,7 +388,7 @@ class CStarRanker(StarRanker):
 
     def _progress(self) -> AbstractContextManager[None]:
         """Show bars of all stages, unless scikit-learn's callbacks show the fit."""
-        return nullcontext() if hasattr(self, "_skl_callbacks") else shown(type(self).__name__)
+        return nullcontext() if hasattr(self, "_skl_callbacks") else progress_bars(type(self).__name__)
 
     def _fit_base(self, rows: Features, labels: Labels) -> Floats:
         """Learn the base; return the log-odds of training rows by models that did not see them."""

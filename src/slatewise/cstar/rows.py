@@ -17,12 +17,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.arrays import Bools, Bytes, Floats, Ints
-from slatewise.core.checks import Features
-from slatewise.core.executor import Executor
-from slatewise.core.label_names import columns_like, label_numbers, read_labels
-from slatewise.core.label_sets import first_of_equal, frame_columns, merge_rows, row_keys
-from slatewise.core.sparse import sparse_rows
+from slatewise.core.checks import Features, sparse_rows
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.inference.model import StarPair
+from slatewise.data.labels import (
+    columns_like,
+    first_of_equal,
+    frame_columns,
+    label_numbers,
+    merge_rows,
+    read_labels,
+    row_keys,
+)
 from slatewise.data.row_files import RowFormat, RowGroup
 from slatewise.data.row_source import RowSource, StoredRows
 
@@ -195,7 +201,7 @@ def check_given_scores(X: Any, n_rows: int, n_labels: int) -> None:
 
 
 def merge_features(X: Features, Y: Bytes, weight: Floats) -> tuple[Features, Bytes, Floats]:
-    """Do for sparse rows what :func:`slatewise.core.label_sets.merge_rows` does for dense ones.
+    """Do for sparse rows what :func:`slatewise.data.labels.merge_rows` does for dense ones.
 
     Examples
     --------
@@ -238,7 +244,7 @@ class RowsInFiles(NamedTuple):
 
 
 def rows_in_files(source: RowSource, known: Bytes, used: NDArray[np.bool_], executor: Executor) -> RowsInFiles:
-    """Do for rows in files what :func:`slatewise.core.label_sets.merge_rows` does for dense ones: all are read once."""
+    """Do for rows in files what :func:`slatewise.data.labels.merge_rows` does for dense ones: all are read once."""
     cuts = source.starts.tolist()
     pieces = [_Piece(group, known[cuts[at] : cuts[at + 1]]) for at, group in enumerate(source.groups)]
     seen = executor.gather(_seen, source.format, pieces)

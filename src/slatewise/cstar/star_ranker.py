@@ -19,13 +19,13 @@ from slatewise.core import rules
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import require_in_range
 from slatewise.core.declarations import learned
-from slatewise.core.executor import Executor
-from slatewise.core.label_names import known_like, labels_like, separator_for
+from slatewise.core.numerics.result import Fit
 from slatewise.core.rankings import Rankings
-from slatewise.core.results import Fit
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.answers import Explanation, Predictor, ScoredRows, explain_selection, top_k_unknown_count
 from slatewise.cstar.inference.model import StarPair, checked_known
 from slatewise.cstar.rows import LabelTable
+from slatewise.data.labels import known_like, labels_like, separator_for
 from slatewise.estimators.base import Estimator
 from slatewise.estimators.sklearn import check_is_fitted, check_weights, say_multi_label
 from slatewise.persistence.file import ModelCard
@@ -69,8 +69,8 @@ class StarRanker(Estimator):
         optional=True,
     )
     C_pair_: float = learned(rules.POSITIVE, "The same for the pair terms.", optional=True)
-    objective_: float = learned(rules.SEEN, "The objective of the Notes at the learned parameters.")
-    lower_bound_: float = learned(rules.SEEN, "The certificate: no parameters have an objective below it.")
+    objective_: float = learned(rules.ANY_NUMBER, "The objective of the Notes at the learned parameters.")
+    lower_bound_: float = learned(rules.ANY_NUMBER, "The certificate: no parameters have an objective below it.")
     n_iter_: int = learned(rules.count(0), "The number of epochs, rounds or passes.")
     n_skipped_: int = learned(
         rules.count(0), "The number of rows that were left out: without weight, or without a label to learn from."

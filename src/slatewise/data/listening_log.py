@@ -16,8 +16,7 @@ import numpy as np
 
 from slatewise.core.arrays import Ints
 from slatewise.core.errors import Skipped
-from slatewise.data._lines import Line, parse_lines
-from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
+from slatewise.data.reading import MAX_LINE, Line, OnError, PathOrFile, Problems, open_source, parse_lines
 from slatewise.data.records import Pairs
 
 _DAY = 24 * 60 * 60

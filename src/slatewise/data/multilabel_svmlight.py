@@ -21,8 +21,11 @@ from scipy.sparse import csr_array
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import feature_rows
 from slatewise.core.files import atomic_file
-from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
-from slatewise.data._svmlight_text import (
+from slatewise.data.kernels import multilabel_svmlight, svmlight
+from slatewise.data.kernels.text import count_byte
+from slatewise.data.reading import MAX_LINE, OnError, PathOrFile, Problems, open_source
+from slatewise.data.records import MultiLabel
+from slatewise.data.svmlight_text import (
     CHUNK_BYTES,
     IndexRange,
     Text,
@@ -36,9 +39,6 @@ from slatewise.data._svmlight_text import (
     run_twice_if_hard,
     shortest,
 )
-from slatewise.data.kernels import multilabel_svmlight, svmlight
-from slatewise.data.kernels.text import count_byte
-from slatewise.data.records import MultiLabel
 
 _MOST_LABELS = 1 << 20
 

@@ -35,11 +35,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
 from slatewise.core.arrays import Bools, Floats
+from slatewise.core.checks import sparse_rows
 from slatewise.core.errors import DataError
 from slatewise.core.files import atomic_path
 from slatewise.core.rules import MOST, MOST_LISTED
-from slatewise.core.sparse import sparse_rows
-from slatewise.data._source import PathOrFile
+from slatewise.data.reading import PathOrFile
 from slatewise.data.records import Ids, MultiLabel, Strings
 
 Array: TypeAlias = NDArray[Any]

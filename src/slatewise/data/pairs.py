@@ -9,10 +9,28 @@ from typing import TypeAlias
 import numpy as np
 
 from slatewise.core.errors import DataError
-from slatewise.data._delimited import Splitter, check_delimiter, check_id, guess_delimiter, splitter_for
-from slatewise.data._lines import Line, header_line, parse_lines, warn_of_header
-from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
-from slatewise.data._tokens import as_ids, is_plain_integer, name_columns, number
+from slatewise.data.fields import (
+    Splitter,
+    as_ids,
+    check_delimiter,
+    check_id,
+    guess_delimiter,
+    is_plain_integer,
+    name_columns,
+    number,
+    splitter_for,
+)
+from slatewise.data.reading import (
+    MAX_LINE,
+    Line,
+    OnError,
+    PathOrFile,
+    Problems,
+    header_line,
+    open_source,
+    parse_lines,
+    warn_of_header,
+)
 from slatewise.data.records import Pairs
 
 Column: TypeAlias = "int | str"

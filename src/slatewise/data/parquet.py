@@ -13,8 +13,8 @@ import numpy as np
 
 from slatewise.core.errors import DataError
 from slatewise.core.rules import MOST_LISTED
-from slatewise.data._source import TABLE_MAGIC, PathOrFile
 from slatewise.data.frames import Columns, ids_of, require_columns, rows_of
+from slatewise.data.reading import TABLE_MAGIC, PathOrFile
 from slatewise.data.records import Ids, RowsToRank
 
 try:

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from slatewise.core.arrays import Floats, Ints
+from slatewise.core.checks import sparse_rows
 from slatewise.core.errors import Skipped
-from slatewise.core.groups import spans
+from slatewise.core.groups import concatenate_ranges
 from slatewise.core.rankings import Run as Run
 from slatewise.core.rules import is_whole
-from slatewise.core.sparse import sparse_rows
 
 Strings: TypeAlias = NDArray[np.str_]
 Ids: TypeAlias = NDArray[Any]
@@ -160,7 +160,7 @@ class Sessions:
         >>> sessions.ids.tolist(), [items.tolist() for items in sessions]
         (['x', 'y'], [[7, 9], [8]])
         """
-        from slatewise.data.session_forms import sessions_of
+        from slatewise.data.sessions import sessions_of
 
         return sessions_of(sessions, offsets, session, item, time, user)
 
@@ -222,7 +222,7 @@ class Sessions:
         if len(chosen) and (np.diff(chosen) == 1).all():
             offsets = self.offsets[chosen[0] : chosen[-1] + 2]
             return Sessions(self.items, offsets, ids=ids, users=users, times=self.times)
-        places, offsets = spans(self.offsets[chosen], np.diff(self.offsets)[chosen])
+        places, offsets = concatenate_ranges(self.offsets[chosen], np.diff(self.offsets)[chosen])
         times = None if self.times is None else self.times[places]
         return Sessions(self.items[places], offsets, ids=ids, users=users, times=times)
 

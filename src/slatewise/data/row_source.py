@@ -19,11 +19,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core.arrays import Floats, Ints
+from slatewise.core.arrays import Floats, Ints, LazyArray
 from slatewise.core.errors import DataError
-from slatewise.core.executor import Executor
-from slatewise.core.groups import spans
-from slatewise.core.stored import Stored
+from slatewise.core.groups import concatenate_ranges
+from slatewise.core.running.executor import Executor
 from slatewise.data.row_files import ParquetRows, RowFormat, RowGroup, format_of
 
 
@@ -232,7 +231,7 @@ class Relevances:
 
 
 @dataclass(frozen=True, eq=False)
-class StoredRows(Stored):
+class StoredRows(LazyArray):
     """Some rows of a source, in some order, until somebody reads them; rows are cut out of it as out of an array."""
 
     source: RowSource
@@ -267,7 +266,7 @@ class StoredRows(Stored):
     @property
     def numbers(self) -> Ints:
         """Which rows of the source these are."""
-        return spans(self.first, self.sizes)[0]
+        return concatenate_ranges(self.first, self.sizes)[0]
 
     def read(self, executor: Executor) -> NDArray[Any]:
         """Read them, on the workers where there are some."""

@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.checks import numbers
+from slatewise.core.checks import numbers, sparse_rows
 from slatewise.core.groups import group_rows
-from slatewise.core.sparse import sparse_rows
 from slatewise.data.kernels.scaling import Sparse, minmax_dense, minmax_sparse
 
 

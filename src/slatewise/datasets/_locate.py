@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from slatewise.data._source import open_source
+from slatewise.data.reading import open_source
 
 
 class DatasetNotFound(FileNotFoundError):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from slatewise.core.arrays import Floats
-from slatewise.data._source import open_source
+from slatewise.data.reading import open_source
 from slatewise.datasets.records import About, ImageSet, LabelledSet
 
 

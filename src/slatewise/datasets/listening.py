@@ -8,8 +8,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from slatewise.core.arrays import Ints
-from slatewise.data._source import open_source
 from slatewise.data.pairs import read_pairs
+from slatewise.data.reading import open_source
 from slatewise.data.records import Pairs
 from slatewise.data.sessions import read_sessions
 from slatewise.datasets.records import About, PairSet, SessionSet, TaggedListeningSet, TaggedPairSet

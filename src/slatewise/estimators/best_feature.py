@@ -12,9 +12,9 @@ from slatewise import metrics
 from slatewise.core import rules
 from slatewise.core.checks import Features
 from slatewise.core.declarations import learned, param
-from slatewise.core.graded import GradedLists
-from slatewise.core.results import Round
+from slatewise.core.numerics.result import Round
 from slatewise.core.rules import Rule
+from slatewise.estimators.lists import GradedLists
 from slatewise.estimators.query_ranker import QueryRanker
 
 _SIGN = Rule("1.0 or -1.0", lambda value: isinstance(value, float) and value in (1.0, -1.0))
@@ -42,7 +42,7 @@ class BestFeatureRanker(QueryRanker):
     )
     feature_: int = learned(rules.count(0), "Index of the chosen column.")
     sign_: float = learned(_SIGN, "1.0 if larger values rank higher, else -1.0.")
-    train_score_: float = learned(rules.SEEN, "The measure on the training lists.")
+    train_score_: float = learned(rules.ANY_NUMBER, "The measure on the training lists.")
 
     def _fit_lists(self, lists: GradedLists, tell: Callable[[Round], None]) -> None:
         del tell  # there are no rounds

@@ -12,9 +12,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Self
 
-from slatewise.core import progress
-from slatewise.core.bars import shown
 from slatewise.core.rules import CALLBACKS
+from slatewise.core.running import progress
+from slatewise.core.running.progress import progress_bars
 from slatewise.estimators.sklearn import available_if
 
 
@@ -56,7 +56,7 @@ def watched(estimator: Any, callbacks: Iterable[Callable[[Any], None]] | None) -
             function(found)
 
     if not hasattr(estimator, "_skl_callbacks"):  # attached by set_callbacks
-        with shown(type(estimator).__name__):
+        with progress_bars(type(estimator).__name__):
             yield tell
         return
     support = _support()

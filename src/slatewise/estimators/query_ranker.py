@@ -19,13 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from slatewise.core import rules
 from slatewise.core.checks import Features
 from slatewise.core.declarations import learned
-from slatewise.core.executor import Executor
-from slatewise.core.graded import GradedLists, list_weights
 from slatewise.core.groups import Groups, group_rows
+from slatewise.core.numerics.result import Round
 from slatewise.core.rankings import Rankings, rank_rows
-from slatewise.core.results import Round
+from slatewise.core.running.executor import Executor
 from slatewise.data.row_source import ListTable, RowSource
 from slatewise.estimators.base import Estimator
+from slatewise.estimators.lists import GradedLists, list_weights
 from slatewise.estimators.sklearn import check_features, check_is_fitted, check_targets
 from slatewise.metrics import NDCG
 from slatewise.persistence.checkpoint import Callbacks, Path, resumed
@@ -74,7 +74,7 @@ class QueryRanker(Estimator):
             How much lists count: one weight per list, in the order in which they first appear, or one per row, of which
             a list takes the mean. A list of weight 0 is left out; one of weight 2 counts as if it were there twice.
         callbacks
-            Functions to call with a :class:`slatewise.core.results.Round` after every round.
+            Functions to call with a :class:`slatewise.core.numerics.result.Round` after every round.
         checkpoint
             A file that keeps what was computed so far. If it is there, and of the same data and settings, fit goes on
             from it and ends with the same bits as if it had never stopped. At the end the file is removed.

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
-from slatewise.core.checks import Features, feature_rows, real_numbers, require_in_range
-from slatewise.core.sparse import sparse_rows
+from slatewise.core.checks import Features, feature_rows, real_numbers, require_in_range, sparse_rows
 
 if TYPE_CHECKING:
     from slatewise.core.checks import Sparse

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core.checks import require_in_range
-from slatewise.core.sparse import sparse_rows
+from slatewise.core.checks import require_in_range, sparse_rows
 from slatewise.estimators.sklearn import BaseEstimator
 
 if TYPE_CHECKING:

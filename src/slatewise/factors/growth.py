@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.learner import Learned, Problem, engine_of, stages_of
 from slatewise.factors.pair_terms import PairTerm
 from slatewise.factors.scoring import Factors
 from slatewise.factors.settings import Steps, TrainingSettings
 from slatewise.factors.stages import StageState
-from slatewise.factors.tables import Table
+from slatewise.factors.tables import Table, Weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +30,8 @@ class Former:
     """AdaGrad's accumulators."""
     epochs: tuple[int, ...]
     """Trained so far, by stage."""
+    weights: dict[str, Weights] = field(default_factory=dict[str, Weights])
+    """Those of the table of U."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +92,7 @@ def grown(settings: TrainingSettings, steps: Steps, problem: Problem, former: Fo
     drawn = rng if places.new_are_random else None
     _fill_rows(queries, n, places.queries, former.queries[0], former.query_steps, drawn)
     _fill_rows(items, n, places.items, former.items[0], former.item_steps, rng)
+    queries.weights.update({name: part.copy() for name, part in former.weights.items()})
     return StageState(0, queries, items, epoch=sum(former.epochs))
 
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from slatewise.core import rules
 from slatewise.core.arrays import Bools, Floats, Ints, Singles
-from slatewise.core.executor import Executor, refuse_on_cluster
+from slatewise.core.running.executor import Executor, refuse_on_cluster
 from slatewise.factors.engines import ENGINES
 from slatewise.factors.engines.protocol import EngineTask, WarpEngine
 from slatewise.factors.pair_terms import OwnItems
@@ -379,6 +379,9 @@ def packed(progress: Progress) -> tuple[dict[str, NDArray[Any]], dict[str, Json]
             for side, table in zip(("queries", "items"), pair or (), strict=False):
                 arrays[f"{name}.{moment}.{side}"] = table.values
                 arrays[f"{name}.{moment}.{side}.steps"] = table.accumulators
+                for part, weights in table.weights.items():
+                    arrays[f"{name}.{moment}.{side}.{part}"] = weights.values
+                    arrays[f"{name}.{moment}.{side}.{part}.steps"] = weights.accumulators
     return arrays, values
 
 
@@ -420,6 +423,9 @@ def _state(saved: ModelState, shape: Shape, name: str) -> StageState:
         for side, table in zip(("queries", "items"), made, strict=True):
             table.values[:] = saved.arrays[f"{name}.{moment}.{side}"]
             table.accumulators[:] = saved.arrays[f"{name}.{moment}.{side}.steps"]
+            for part, weights in table.weights.items():
+                weights.values[:] = saved.arrays[f"{name}.{moment}.{side}.{part}"]
+                weights.accumulators[:] = saved.arrays[f"{name}.{moment}.{side}.{part}.steps"]
         return made
 
     return StageState(

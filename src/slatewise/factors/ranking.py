@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints, Singles
-from slatewise.core.executor import Executor
 from slatewise.core.ids import Ids
 from slatewise.core.rankings import Rankings
 from slatewise.core.rules import is_whole
+from slatewise.core.running.executor import Executor
 from slatewise.factors.engines.gpu import check_device
 from slatewise.factors.pair_terms import PAIR_TERMS, OwnItems, PairTerm
 from slatewise.factors.queries import IdQueries, Queries

@@ -35,15 +35,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Bools, Floats, Ints, Singles
-from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.factors.bags import AgeWeights
+from slatewise.core.running.executor import ONE_THREAD, Executor
+from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, start_weights
 from slatewise.factors.engines.protocol import WarpEngine
-from slatewise.factors.pair_terms import OwnItems, PairTerm, Semidefinite, places_of
+from slatewise.factors.pair_terms import ListedQueries, OwnItems, PairTerm, Semidefinite, places_of
 from slatewise.factors.pairs import TrainingPairs, Validation
-from slatewise.factors.queries import ListedQueries, Queries
+from slatewise.factors.queries import Queries
 from slatewise.factors.scoring import BaseScores, Cascade, Device, Factors
 from slatewise.factors.settings import EpochReport
-from slatewise.factors.tables import EpochMean, Segment, Table, padded
+from slatewise.factors.tables import EpochMean, Segment, Table, Weights, padded
 from slatewise.recommend.evaluation import gains_of, ranks_in, recall_of
 
 
@@ -113,7 +113,6 @@ class Mixed:
 
 def choose_weight(
     tables: tuple[Table, Table],
-    ages: Callable[[Table], AgeWeights],
     popularity: Ints,
     ranked_by: Callable[[tuple[Table, Table]], Cascade],
     held: Validation,
@@ -122,7 +121,7 @@ def choose_weight(
     """Return the best mixture of a base and what was learnt; ``ranked_by`` tables the held-out pairs are ranked."""
     tried: list[Mixed] = []
     for weight in (0.0, *WEIGHTS):
-        made = _weighed(tables, ages, popularity, weight)
+        made = _weighed(tables, popularity, weight)
         tried.append(Mixed(weight, made, reached(ranked_by(made), held, executor)))
     return best_mixture(*tried)
 
@@ -144,17 +143,14 @@ def _finds_as_much(gains: Floats, others: Floats) -> bool:
     return bool(found.mean() >= -found.std() / np.sqrt(len(found)))
 
 
-def _weighed(
-    tables: tuple[Table, Table], ages: Callable[[Table], AgeWeights], popularity: Ints, weight: float | None
-) -> tuple[Table, Table]:
+def _weighed(tables: tuple[Table, Table], popularity: Ints, weight: float | None) -> tuple[Table, Table]:
     queries, items = (table.copy() for table in tables)
-    weights = ages(queries)
-    steps = queries.values[weights.knots, 0]
+    steps = queries.weights[SPLINE_STEPS].values
     if weight == 0:
         # Items that the base says nothing of come by popularity: so little of it that the order of all others, which
         # have 1 at least, stays.
         steps[:] = 1.0
-        queries.values[weights.repeats, 0] = 0.0
+        queries.weights[REPEAT_WEIGHTS].values[:] = 0.0
         items.values[:] = 0.0
         items.values[:, items.segments[1].start] = 1e-7 * popularity / (popularity.sum() + 1.0)
     else:
@@ -195,9 +191,9 @@ class Shape:
     on_base: bool = False
     """Whether a base scores first: then there is no U, V and b, and rows begin with S."""
     n_ages: int = 0
-    """Of queries that hold items: how many ages have weights, in rows behind those of U, which are then the items'."""
+    """Of queries that hold items: how many ages have weights."""
     n_knots: int = 0
-    """Of a base of such queries: how many steps its levels have, in rows behind those; 0: there is none."""
+    """Of a base of such queries: how many steps its levels have; 0: there is none."""
 
     @property
     def n_own(self) -> int:
@@ -213,10 +209,6 @@ class Shape:
         """How a list moves an item."""
         return self.term(Segment(self.n_own, self.n_own + self.n_components, self.pair_step, self.pair_norm))
 
-    def ages(self, queries: Table) -> AgeWeights:
-        """Return the weights that are behind the rows of U."""
-        return AgeWeights(queries, self.n_queries, self.n_knots)
-
     def tables(self, stage: int) -> tuple[Table, Table]:
         """Return tables of zeros for U and for the items."""
         n, pair = self.n_components, self.pair_term.segments if stage else ()
@@ -224,8 +216,10 @@ class Shape:
             return Table.zeros(0, self.width(stage), ()), Table.zeros(self.n_items, self.width(stage), pair)
         own = Segment(0, n, 0.0 if stage else self.step, self.max_norm)
         bias = Segment(n, n + 1, 0.0 if stage else self.bias_step)
-        queries = Table.zeros(self.n_queries + 2 * self.n_ages + self.n_knots, self.width(stage), (own,))
+        queries = Table.zeros(self.n_queries, self.width(stage), (own,))
         queries.values[:, n] = self.by_id
+        sizes = {AGE_WEIGHTS: self.n_ages, REPEAT_WEIGHTS: self.n_ages, SPLINE_STEPS: self.n_knots}
+        queries.weights.update({name: Weights.zeros(size) for name, size in sizes.items() if size})
         return queries, Table.zeros(self.n_items, self.width(stage), (own, bias, *pair))
 
 
@@ -281,7 +275,6 @@ class Stages:
             return learned
         best = choose_weight(
             (learned.queries, learned.items),
-            self.shape.ages,
             np.bincount(self.pairs.items, minlength=self.shape.n_items),
             lambda made: Cascade((self._factors(learned, lists, *made),), device=self.device),
             held,
@@ -338,16 +331,19 @@ class Stages:
         n = self.shape.n_components
         if stage == 0:
             for table in () if self.shape.on_base else (queries, items):
-                table.values[:, :n] = rng.normal(0, 1 / np.sqrt(n), (len(table.values), n))
+                n_rows = len(table.values)
+                # Weights draw numbers too, unused, so that V begins the same however they are stored.
+                n_drawn = n_rows + sum(len(part.values) for part in table.weights.values())
+                table.values[:, :n] = rng.normal(0, 1 / np.sqrt(n), (n_drawn, n))[:n_rows]
             if self.shape.n_ages:
-                ages = self.shape.ages(queries)
-                ages.start()
-                if self.base_steps is not None:
-                    queries.values[ages.knots, 0] = self.base_steps
+                queries.values[:] = 0.0  # an item that nothing came after adds nothing
+                start_weights(queries.weights, self.base_steps)
             return StageState(stage, queries, items)
         last = done[-1]
         for table, before in ((queries, last.queries), (items, last.items)):
             table.values[:, : before.values.shape[1]] = before.values
+            for name, part in before.weights.items():
+                table.weights[name].values[:] = part.values
         if stage == 1:
             for part in self.shape.pair_term.segments:
                 items.values[:, part.start : part.stop] = rng.normal(0, 0.1 / np.sqrt(n), (len(items.values), n))

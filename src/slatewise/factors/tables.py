@@ -14,19 +14,14 @@ Ruppert). An engine counts every step it has taken for the mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import Executor
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
+from slatewise.core.arrays import Floats, Ints, Singles
+from slatewise.core.running.executor import Executor
 
 LINE = 16
 """Numbers in a cache line."""
@@ -46,12 +41,37 @@ class Segment:
 
 
 @dataclass(frozen=True, eq=False)
+class Weights:
+    """Numbers that are learned beside the rows of a table, and the AdaGrad accumulator of each."""
+
+    values: Singles
+    accumulators: Singles
+
+    @classmethod
+    def zeros(cls, n_weights: int) -> Weights:
+        """Return this number of zeros."""
+        return cls(np.zeros(n_weights, dtype=np.float32), np.zeros(n_weights, dtype=np.float32))
+
+    def copy(self) -> Weights:
+        """Return weights that share no memory with these."""
+        return Weights(self.values.copy(), self.accumulators.copy())
+
+    def step(self, gradient: Floats, rate: float) -> None:
+        """Move by one AdaGrad step; a weight that never had a gradient stays."""
+        values, accumulators = self.values, self.accumulators
+        accumulators += gradient.astype(np.float32) ** 2
+        moved = accumulators > 0
+        values[moved] += (rate * gradient[moved] / np.sqrt(accumulators[moved])).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
 class Table:
-    """Rows, and an accumulator per row and segment."""
+    """Rows, an accumulator per row and segment, and weights beside the rows, by name."""
 
     values: Singles
     accumulators: Singles
     segments: tuple[Segment, ...]
+    weights: dict[str, Weights] = field(default_factory=dict[str, Weights])
 
     @classmethod
     def zeros(cls, n_rows: int, width: int, segments: tuple[Segment, ...]) -> Table:
@@ -59,15 +79,20 @@ class Table:
         return cls(aligned_zeros(n_rows, width), np.zeros((n_rows, len(segments)), dtype=np.float32), segments)
 
     @classmethod
-    def fixed(cls, values: Singles) -> Table:
+    def fixed(cls, values: Singles, weights: dict[str, Weights] | None = None) -> Table:
         """Take rows as they are; none of them moves."""
-        return cls(values, np.empty((len(values), 0), dtype=np.float32), ())
+        return cls(values, np.empty((len(values), 0), dtype=np.float32), (), weights or {})
 
     def copy(self) -> Table:
         """Return a table that shares no memory with this one."""
         values = aligned_zeros(*self.values.shape)
         values[:] = self.values
-        return Table(values, self.accumulators.copy(), self.segments)
+        weights = {name: part.copy() for name, part in self.weights.items()}
+        return Table(values, self.accumulators.copy(), self.segments, weights)
+
+    def arrays(self) -> list[Singles]:
+        """Return the arrays that training moves: the rows, and then the weights."""
+        return [self.values, *(part.values for part in self.weights.values())]
 
 
 class Entries(NamedTuple):
@@ -147,30 +172,6 @@ def step_rows(table: Table, entries: Entries, vectors: Singles, executor: Execut
     executor.fill_blocks(step, range(0, len(touched), ROWS_PER_TASK))
 
 
-def as_singles(name: str, values: NDArray[Any], place_of: Callable[[int], str]) -> Singles:
-    """Return finite numbers as float32; what is too large for it is an error that names the place."""
-    with np.errstate(over="ignore"):
-        singles = values.astype(np.float32)
-    if not np.isfinite(singles).all():
-        first = int(np.flatnonzero(~np.isfinite(singles))[0])
-        found = values.reshape(-1)[first]
-        raise ValueError(f"{name}: expected finite float32 numbers, found {found} at {place_of(first)}")
-    return singles
-
-
-def single_rows(name: str, rows: csr_array) -> csr_array:
-    """Return rows of finite float32 numbers that share nothing with those given."""
-    from scipy.sparse import csr_array
-
-    columns = cast("Ints", rows.indices)
-
-    def place_of(entry: int) -> str:
-        return f"row {int(np.searchsorted(rows.indptr, entry, side='right')) - 1}, column {columns[entry]}"
-
-    singles = as_singles(name, rows.data, place_of)
-    return csr_array((singles, columns.copy(), rows.indptr.copy()), shape=rows.shape)
-
-
 MOMENTS = 24
 """Of an epoch. More are hardly better, and each reads both tables whole."""
 
@@ -190,6 +191,7 @@ class EpochMean:
     """Runs of pairs in an epoch."""
     seen: int = 0
     means: list[Singles] = field(default_factory=list[Singles])
+    """Of the arrays of both tables, in order."""
     moments: int = 0
 
     def count(self, n_runs: int) -> None:
@@ -199,11 +201,11 @@ class EpochMean:
             return
         self.moments += 1
         if self.moments == 1:
-            self.means = [table.copy().values for table in (self.queries, self.items)]
+            self.means = [*self.queries.copy().arrays(), *self.items.copy().arrays()]
             return
-        for mean, table in zip(self.means, (self.queries, self.items), strict=True):
+        for mean, values in zip(self.means, (*self.queries.arrays(), *self.items.arrays()), strict=True):
             # What does not move stays as it is, to the bit.
-            mean += (table.values - mean) * np.float32(1.0 / self.moments)
+            mean += (values - mean) * np.float32(1.0 / self.moments)
 
     def take_over(self, n_runs: int, moments: int, means: list[Singles]) -> None:
         """So many runs are done, and so many moments were taken elsewhere, with these means."""
@@ -212,6 +214,6 @@ class EpochMean:
     def tables(self) -> tuple[Table, Table]:
         """Return the means, with the accumulators of now; copies of the tables before the first moment."""
         queries, items = self.queries.copy(), self.items.copy()
-        if self.means:
-            queries.values[:], items.values[:] = self.means
+        for values, mean in zip((*queries.arrays(), *items.arrays()), self.means, strict=False):
+            values[:] = mean
         return queries, items

@@ -12,48 +12,52 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slatewise.core.by_name import on_first_use
+from slatewise._lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from slatewise.labeling.agreement import Agreement, cohen_kappa, krippendorff_alpha
-    from slatewise.labeling.annotators import Annotator, Noisy, Truthful, Unsure
-    from slatewise.labeling.asking import next_questions, next_rows
-    from slatewise.labeling.confidence import Confidence, calibrate
+    from slatewise.labeling.calibration_set import Quality
     from slatewise.labeling.exchange.formats import export_answers, import_answers
     from slatewise.labeling.exchange.label_studio import label_studio_config
     from slatewise.labeling.item_data import ItemData
-    from slatewise.labeling.item_view import ItemView
-    from slatewise.labeling.model_files import keep_model
+    from slatewise.labeling.item_state import ItemView
+    from slatewise.labeling.labeling_state import Workbench
     from slatewise.labeling.plan import Plan
-    from slatewise.labeling.policies import (
+    from slatewise.labeling.progress_report import ProgressReport
+    from slatewise.labeling.questions.confidence import Confidence, calibrate
+    from slatewise.labeling.questions.next_question import next_questions, next_rows
+    from slatewise.labeling.questions.policies import (
+        FileOrder,
+        LeastSure,
         MarginRule,
+        MostGain,
         MostInformation,
         MostProbable,
         QuestionPolicy,
         RandomQuestion,
+        RowPolicy,
         Situation,
         Uncertainty,
     )
-    from slatewise.labeling.progress_report import ProgressReport
-    from slatewise.labeling.quality import Quality
-    from slatewise.labeling.retraining import Trainer, qualities, retrain
-    from slatewise.labeling.row_policies import FileOrder, LeastSure, MostGain, RowPolicy
-    from slatewise.labeling.rows import GivenLogOdds, GivenScores, LabelRanker, LabelRows, consistent
-    from slatewise.labeling.session import Session
-    from slatewise.labeling.simulation import (
+    from slatewise.labeling.questions.rows import GivenLogOdds, GivenScores, LabelRanker, LabelRows, consistent
+    from slatewise.labeling.questions.simulation import (
         PAPER_QUESTIONS,
         POLICIES,
+        Annotator,
+        Noisy,
         PolicyComparison,
         SimulationResult,
+        Truthful,
+        Unsure,
         compare_policies,
         simulate,
     )
-    from slatewise.labeling.stopping import Outlook, StoppingRule
-    from slatewise.labeling.stopping_calibration import calibrate_stopping
-    from slatewise.labeling.stopping_simulation import StoppingResult, simulate_stopping
+    from slatewise.labeling.questions.stopping import Outlook, StoppingRule
+    from slatewise.labeling.questions.stopping_simulation import StoppingResult, calibrate_stopping, simulate_stopping
+    from slatewise.labeling.retraining import Trainer, keep_model, qualities, retrain
+    from slatewise.labeling.session import Session
     from slatewise.labeling.store.project import Project
     from slatewise.labeling.store.records import Item
-    from slatewise.labeling.workbench import Workbench
 
 __all__ = [
     "PAPER_QUESTIONS",
@@ -114,62 +118,62 @@ __all__ = [
 
 _HOMES = {
     "Agreement": "slatewise.labeling.agreement",
-    "Annotator": "slatewise.labeling.annotators",
-    "Confidence": "slatewise.labeling.confidence",
-    "FileOrder": "slatewise.labeling.row_policies",
-    "GivenLogOdds": "slatewise.labeling.rows",
-    "GivenScores": "slatewise.labeling.rows",
+    "Annotator": "slatewise.labeling.questions.simulation",
+    "Confidence": "slatewise.labeling.questions.confidence",
+    "FileOrder": "slatewise.labeling.questions.policies",
+    "GivenLogOdds": "slatewise.labeling.questions.rows",
+    "GivenScores": "slatewise.labeling.questions.rows",
     "Item": "slatewise.labeling.store.records",
     "ItemData": "slatewise.labeling.item_data",
-    "ItemView": "slatewise.labeling.item_view",
-    "LabelRanker": "slatewise.labeling.rows",
-    "LabelRows": "slatewise.labeling.rows",
-    "LeastSure": "slatewise.labeling.row_policies",
-    "MarginRule": "slatewise.labeling.policies",
-    "MostGain": "slatewise.labeling.row_policies",
-    "MostInformation": "slatewise.labeling.policies",
-    "MostProbable": "slatewise.labeling.policies",
-    "Noisy": "slatewise.labeling.annotators",
-    "Outlook": "slatewise.labeling.stopping",
-    "PAPER_QUESTIONS": "slatewise.labeling.simulation",
-    "POLICIES": "slatewise.labeling.simulation",
+    "ItemView": "slatewise.labeling.item_state",
+    "LabelRanker": "slatewise.labeling.questions.rows",
+    "LabelRows": "slatewise.labeling.questions.rows",
+    "LeastSure": "slatewise.labeling.questions.policies",
+    "MarginRule": "slatewise.labeling.questions.policies",
+    "MostGain": "slatewise.labeling.questions.policies",
+    "MostInformation": "slatewise.labeling.questions.policies",
+    "MostProbable": "slatewise.labeling.questions.policies",
+    "Noisy": "slatewise.labeling.questions.simulation",
+    "Outlook": "slatewise.labeling.questions.stopping",
+    "PAPER_QUESTIONS": "slatewise.labeling.questions.simulation",
+    "POLICIES": "slatewise.labeling.questions.simulation",
     "Plan": "slatewise.labeling.plan",
-    "PolicyComparison": "slatewise.labeling.simulation",
+    "PolicyComparison": "slatewise.labeling.questions.simulation",
     "ProgressReport": "slatewise.labeling.progress_report",
     "Project": "slatewise.labeling.store.project",
-    "Quality": "slatewise.labeling.quality",
-    "QuestionPolicy": "slatewise.labeling.policies",
-    "RandomQuestion": "slatewise.labeling.policies",
-    "RowPolicy": "slatewise.labeling.row_policies",
+    "Quality": "slatewise.labeling.calibration_set",
+    "QuestionPolicy": "slatewise.labeling.questions.policies",
+    "RandomQuestion": "slatewise.labeling.questions.policies",
+    "RowPolicy": "slatewise.labeling.questions.policies",
     "Session": "slatewise.labeling.session",
-    "SimulationResult": "slatewise.labeling.simulation",
-    "Situation": "slatewise.labeling.policies",
-    "StoppingResult": "slatewise.labeling.stopping_simulation",
-    "StoppingRule": "slatewise.labeling.stopping",
+    "SimulationResult": "slatewise.labeling.questions.simulation",
+    "Situation": "slatewise.labeling.questions.policies",
+    "StoppingResult": "slatewise.labeling.questions.stopping_simulation",
+    "StoppingRule": "slatewise.labeling.questions.stopping",
     "Trainer": "slatewise.labeling.retraining",
-    "Truthful": "slatewise.labeling.annotators",
-    "Uncertainty": "slatewise.labeling.policies",
-    "Unsure": "slatewise.labeling.annotators",
-    "Workbench": "slatewise.labeling.workbench",
-    "calibrate": "slatewise.labeling.confidence",
-    "calibrate_stopping": "slatewise.labeling.stopping_calibration",
+    "Truthful": "slatewise.labeling.questions.simulation",
+    "Uncertainty": "slatewise.labeling.questions.policies",
+    "Unsure": "slatewise.labeling.questions.simulation",
+    "Workbench": "slatewise.labeling.labeling_state",
+    "calibrate": "slatewise.labeling.questions.confidence",
+    "calibrate_stopping": "slatewise.labeling.questions.stopping_simulation",
     "cohen_kappa": "slatewise.labeling.agreement",
-    "compare_policies": "slatewise.labeling.simulation",
-    "consistent": "slatewise.labeling.rows",
+    "compare_policies": "slatewise.labeling.questions.simulation",
+    "consistent": "slatewise.labeling.questions.rows",
     "export_answers": "slatewise.labeling.exchange.formats",
     "import_answers": "slatewise.labeling.exchange.formats",
-    "keep_model": "slatewise.labeling.model_files",
+    "keep_model": "slatewise.labeling.retraining",
     "krippendorff_alpha": "slatewise.labeling.agreement",
     "label_studio_config": "slatewise.labeling.exchange.label_studio",
-    "next_questions": "slatewise.labeling.asking",
-    "next_rows": "slatewise.labeling.asking",
+    "next_questions": "slatewise.labeling.questions.next_question",
+    "next_rows": "slatewise.labeling.questions.next_question",
     "qualities": "slatewise.labeling.retraining",
     "retrain": "slatewise.labeling.retraining",
-    "simulate": "slatewise.labeling.simulation",
-    "simulate_stopping": "slatewise.labeling.stopping_simulation",
+    "simulate": "slatewise.labeling.questions.simulation",
+    "simulate_stopping": "slatewise.labeling.questions.stopping_simulation",
 }
 
-_found = on_first_use(globals(), _HOMES)
+_found = lazy_getattr(globals(), _HOMES)
 
 
 def __getattr__(name: str) -> object:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.checks import Features, feature_rows, require_in_range
 from slatewise.core.errors import ProjectError
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.data import read_npz, write_npz
 from slatewise.data.records import MultiLabel
 from slatewise.labeling.store.project import Project
@@ -65,7 +65,7 @@ class ItemData:
             Of the columns of log-odds. Default: a column per label, in their order.
         """
         if kind not in _KINDS:
-            raise ValueError(f"kind: expected one of {_KINDS}, found {shown(kind)}")
+            raise ValueError(f"kind: expected one of {_KINDS}, found {short_repr(kind)}")
         rows = feature_rows("X", X)
         items = [item.id for item in project.items.all()]
         if ids is not None:
@@ -99,7 +99,7 @@ class ItemData:
         given = cast("dict[str, object]", kept) if isinstance(kept, dict) else {}
         name, kind = given.get("file"), cast("DataKind", given.get("kind"))
         if not isinstance(name, str) or Path(name).name != name or kind not in _KINDS:
-            raise ProjectError(f"{project.path}: expected the name of a file beside it, found {shown(given)}")
+            raise ProjectError(f"{project.path}: expected the name of a file beside it, found {short_repr(given)}")
         read = read_npz(project.path.with_name(name), require_labels=False)
         names = read.label_names if kind == "log-odds" else None
         try:
@@ -141,5 +141,7 @@ def _places(what: str, given: Sequence[Any] | NDArray[Any], wanted: list[str], n
     places = {name: place for place, name in enumerate(names)}
     lost = [name for name in wanted if name not in places]
     if lost:
-        raise ValueError(f"X: expected all {what}, found nothing for {len(lost)} of them, such as {shown(lost[0])}")
+        raise ValueError(
+            f"X: expected all {what}, found nothing for {len(lost)} of them, such as {short_repr(lost[0])}"
+        )
     return np.array([places[name] for name in wanted], dtype=np.int64)

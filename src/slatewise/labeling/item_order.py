@@ -20,10 +20,9 @@ import numpy as np
 from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.cstar.inference.any_size import chances
 from slatewise.labeling.plan import By
-from slatewise.labeling.policies import Situation
-from slatewise.labeling.row_policies import LeastSure, MostGain
-from slatewise.labeling.said import Said
+from slatewise.labeling.questions.policies import LeastSure, MostGain, Situation
 from slatewise.labeling.scored_items import ScoredItems
+from slatewise.labeling.store.known_labels import KnownLabels
 
 _BLOCK = 256
 """Rows that are looked at together: one block of the sums, so that no threads take the cores from those who answer."""
@@ -76,7 +75,7 @@ class ItemOrder:
         Whether what one person said is known to the next; else everybody starts from nothing.
     """
 
-    def __init__(self, scored: ScoredItems, said: Said, shared: bool) -> None:
+    def __init__(self, scored: ScoredItems, said: KnownLabels, shared: bool) -> None:
         self._scored, self._said, self._shared = scored, said, shared
         self._worth: dict[str, Floats] = {}
         self._lock = RLock()

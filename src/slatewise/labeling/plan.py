@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 from slatewise.core import rules
-from slatewise.core.rules import Rule, shown
-from slatewise.labeling.policies import (
+from slatewise.core.rules import Rule, short_repr
+from slatewise.labeling.questions.policies import (
     MarginRule,
     MostInformation,
     MostProbable,
@@ -93,7 +93,7 @@ class Plan:
         names = {field.name for field in fields(cls)}
         given: dict[str, Any] = cast("dict[str, Any]", kept) if isinstance(kept, dict) else {"": kept}
         if not names.issuperset(given):
-            raise ValueError(f"plan: expected some of {', '.join(sorted(names))}, found {shown(given)}")
+            raise ValueError(f"plan: expected some of {', '.join(sorted(names))}, found {short_repr(given)}")
         return cls(**given)
 
     def keep(self, project: Project) -> None:

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Bools, Ints
-from slatewise.labeling.honest_share import HonestShare, draws
+from slatewise.labeling.calibration_set import HonestShare, draws
 from slatewise.labeling.item_data import ItemData
 from slatewise.labeling.plan import Plan
+from slatewise.labeling.store.known_labels import Votes
 from slatewise.labeling.store.project import Project
 from slatewise.labeling.store.records import Mark
-from slatewise.labeling.store.votes import Votes
 
 PAUSE = 120_000
 """Milliseconds between two acts of a person; whoever takes longer was away."""

@@ -1,12 +1,15 @@
-"""New versions of the model from what people said so far, in a process of their own.
+"""New versions of the model from the answers so far: trained in a process of their own, saved, put in use, measured.
 
-A model learns from items of which something was asked or shown: labels that nobody answered for stay unknown, those
-that people volunteered count as unknown, and those that ``done`` closed are a no (see ADR 21 and 23). Items of the
-honest share are left out, so that all versions are measured on items that none has seen. Labels that nobody was ever
+A model learns from items with an answer to a question or to a list: labels without an answer stay unknown, labels that
+people volunteered count as unknown, and labels that ``done`` closed are a no (see ADR 21 and 23). Items of the
+calibration set are left out, so that all versions are measured on items that none has seen. Labels that were never
 asked for are left to the session, which takes them to be rare.
 
-A version is a file that appears whole, then a line of the project that says it is there, then one that puts it in use.
-A trainer that fails or is killed leaves the version before in use.
+A version is a file ``beach.models/model-0001.safetensors`` beside ``beach.db`` that appears whole, then a row of the
+project that names it, then one that puts it in use; no file is replaced. If a training fails or is killed, the version
+before stays in use.
+
+``python -m slatewise.labeling.retraining PROJECT`` trains one version and ends; its last line on stderr is the result.
 """
 
 from __future__ import annotations
@@ -19,23 +22,26 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 from threading import RLock
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core.errors import ProjectError
-from slatewise.core.executor import thread_count
-from slatewise.core.rules import shown
-from slatewise.labeling.honest_share import HonestShare, draws
+from slatewise.core.errors import ProjectError, printable
+from slatewise.core.rules import short_repr
+from slatewise.core.running.executor import thread_count
+from slatewise.labeling.calibration_set import HonestShare, Quality, draws, measure
 from slatewise.labeling.item_data import ItemData
-from slatewise.labeling.model_files import keep_model, label_columns, models_folder, read_model
 from slatewise.labeling.plan import Plan
-from slatewise.labeling.quality import Quality, measure
-from slatewise.labeling.said import Said
 from slatewise.labeling.scored_items import ScoredItems, frequency_log_odds
+from slatewise.labeling.store.known_labels import KnownLabels
+from slatewise.labeling.store.leases import TrainerLock
 from slatewise.labeling.store.project import Project
-from slatewise.labeling.store.server_lock import TrainerLock
+from slatewise.labeling.store.records import ModelVersion
+from slatewise.persistence.saving import load
+
+if TYPE_CHECKING:
+    from slatewise.cstar.ranker import CStarRanker
 
 _SETTING = "quality"
 _LOG = "training.log"
@@ -78,7 +84,7 @@ def retrain(project: Project) -> Trained:
         data = ItemData.seen(project)
         plan, names, last_act = Plan.of(project), project.labels.names(), project.last_act()
         honest = HonestShare(draws((item.id for item in project.items.all()), plan.seed), plan.share)
-        said = Said.of(project.votes(), (len(honest.draw), len(names)))
+        said = project.votes().known((len(honest.draw), len(names)))
         known = said.answered & ~honest.inside[:, None]
         rows, columns = np.flatnonzero(known.any(axis=1)), np.flatnonzero(known.any(axis=0))
         if len(columns) < 2:
@@ -99,7 +105,7 @@ def retrain(project: Project) -> Trained:
     return Trained(version, len(rows), n_known)
 
 
-def measure_versions(project: Project, data: ItemData, said: Said, honest: HonestShare) -> None:
+def measure_versions(project: Project, data: ItemData, said: KnownLabels, honest: HonestShare) -> None:
     """Measure the last versions on the complete items of the honest share, and keep the figures in the project."""
     plan, rows = Plan.of(project), np.flatnonzero(said.complete & honest.inside)
     if not len(rows):
@@ -125,7 +131,7 @@ def qualities(project: Project) -> list[Quality]:
         return [Quality.from_json(one) for one in cast("list[dict[str, Any]]", kept)]
     except (TypeError, KeyError, AttributeError, ValueError):
         expected = "figures of versions of the model"
-        raise ProjectError(f"{project.path}: expected {expected} in its settings, found {shown(kept)}") from None
+        raise ProjectError(f"{project.path}: expected {expected} in its settings, found {short_repr(kept)}") from None
 
 
 class Trainer:
@@ -161,7 +167,7 @@ class Trainer:
             if self._process is not None:
                 return False
             self._tried = self._project.last_act()
-            command = [sys.executable, "-m", "slatewise.labeling.training_process", str(self._project.path.resolve())]
+            command = [sys.executable, "-m", "slatewise.labeling.retraining", str(self._project.path.resolve())]
             with open(self._log(), "wb") as log:
                 self._process = subprocess.Popen(
                     command,
@@ -219,3 +225,84 @@ class Trainer:
 
     def _log(self) -> Path:
         return models_folder(self._project) / _LOG
+
+
+def models_folder(project: Project) -> Path:
+    """Return the folder of a project's models, which is made where there is none."""
+    folder = project.path.with_name(f"{project.path.stem}.models")
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def keep_model(project: Project, model: CStarRanker, *, note: str = "", last_act: int = 0) -> int:
+    """Save a model as a new version of the project's and put it in use; return its number.
+
+    Parameters
+    ----------
+    project
+        The project.
+    model
+        A fitted :class:`slatewise.CStarRanker`, of sets of any size, of labels of the project.
+    note
+        What to remember of it.
+    last_act
+        The last act that it learnt from; 0: it learnt from nothing of the project, so that all that is known there can
+        measure it.
+    """
+    label_columns(project, model)
+    folder, versions = models_folder(project), project.models.all()
+    next_number = max((version.number for version in versions), default=0) + 1
+    while (path := folder / f"model-{next_number:04d}.safetensors").exists():  # saved, but its writer was killed
+        next_number += 1
+    model.save(path)
+    number = project.models.add(path.relative_to(project.path.parent).as_posix(), note=note, last_act=last_act)
+    project.models.use(number)
+    return number
+
+
+def read_model(project: Project, version: ModelVersion) -> CStarRanker:
+    """Read the model of a version; ProjectError where there is no file of it."""
+    from slatewise.cstar.ranker import CStarRanker
+
+    if not version.path:
+        raise ProjectError(f"model {version.number}: expected a version with a file, found one that came without")
+    model = load(project.path.parent / version.path)
+    if not isinstance(model, CStarRanker):
+        raise ProjectError(f"model {version.number}: expected a CStarRanker, found a {type(model).__name__}")
+    return model
+
+
+def label_columns(project: Project, model: CStarRanker) -> NDArray[np.int64]:
+    """Return the numbers of the project's labels that the columns of a model are, by name where it has names."""
+    names = model.label_names_
+    if names.dtype.kind == "U":
+        return np.array([project.labels.number(str(name)) for name in names], dtype=np.int64)
+    if len(names) != len(project.labels):
+        raise ValueError(
+            f"model: expected names of labels, or as many as the project has, {len(project.labels)}, found "
+            f"{len(names)} numbered from {short_repr(names[:1].tolist())}"
+        )
+    return np.arange(len(names))
+
+
+_POLITE = 10
+"""Those who answer come first."""
+
+
+def main(path: str) -> int:
+    """Train; return the exit code."""
+    if os.name == "posix":
+        os.nice(_POLITE)
+    try:
+        with Project.open(path) as project:
+            trained = retrain(project)
+    except Exception as error:  # what a person sees is one line
+        print(printable(f"{type(error).__name__}: {error}".replace("\n", " ")), file=sys.stderr)
+        return 1
+    found = f"Version {trained.version}, from {trained.n_items} items of which {trained.n_known} labels are known."
+    print(found, file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike
 from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.cstar.answers import set_log_odds
 from slatewise.labeling.item_data import ItemData
-from slatewise.labeling.rows import GivenLogOdds, LabelRanker, LabelRows
-from slatewise.labeling.said import Said
-from slatewise.labeling.stopping import StoppingRule, rows_of_sets
+from slatewise.labeling.questions.rows import GivenLogOdds, LabelRanker, LabelRows
+from slatewise.labeling.questions.stopping import StoppingRule, rows_of_sets
+from slatewise.labeling.store.known_labels import KnownLabels
 
 Basis: TypeAlias = Literal["model", "scores", "frequency"]
 """Who says how likely labels are: a model, scores from elsewhere, or nobody: how often labels were found."""
@@ -59,7 +59,7 @@ class ScoredItems:
         return cls(LabelRows.of(GivenLogOdds(log_odds.shape[1]), log_odds, None), "scores")
 
     @classmethod
-    def by_frequency(cls, said: Said) -> ScoredItems:
+    def by_frequency(cls, said: KnownLabels) -> ScoredItems:
         """Take every label to be as likely in all items as it was found so far."""
         rows = np.broadcast_to(frequency_log_odds(said.values), said.values.shape)
         return cls(LabelRows.of(GivenLogOdds(rows.shape[1]), rows, None), "frequency")

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from slatewise.core.rules import one_of, shown
+from slatewise.core.rules import one_of, short_repr
 from slatewise.labeling.exchange.formats import FORMATS, export_answers, format_of
-from slatewise.labeling.item_view import WORDS, ItemView, Question, Word
+from slatewise.labeling.item_state import WORDS, ItemView, Question, Visit, Word
+from slatewise.labeling.labeling_state import Workbench
 from slatewise.labeling.plan import ORDERS, By
-from slatewise.labeling.store import clocks
+from slatewise.labeling.store import leases
 from slatewise.labeling.store.acts import whole
+from slatewise.labeling.store.known_labels import HOWS
 from slatewise.labeling.store.project import Project
 from slatewise.labeling.store.records import How, Undone
-from slatewise.labeling.store.votes import HOWS
-from slatewise.labeling.visit import Visit
-from slatewise.labeling.workbench import Workbench
 
 if TYPE_CHECKING:
     from slatewise.core.checks import Sparse
@@ -144,7 +143,7 @@ class Session:
                 instead_of=None if left == item else left,
             ):
                 return False
-            self._leased, self._taken = clocks.steady_clock(), False
+            self._leased, self._taken = leases.steady_clock(), False
             self._begin(item)
             return True
 
@@ -269,13 +268,13 @@ class Session:
     def _keep_lease(self, visit: Visit) -> None:
         """Make the lease longer when half of it is over: not with every answer, because that flushes the disk."""
         plan = self._workbench.bench.plan
-        if clocks.steady_clock() - self._leased < plan.lease_seconds / 2:
+        if leases.steady_clock() - self._leased < plan.lease_seconds / 2:
             return
         has_it = self._project.leases.claim(
             visit.item, self.annotator, overlap=plan.overlap, seconds=plan.lease_seconds
         )
         self._taken = not has_it
-        self._leased = clocks.steady_clock()
+        self._leased = leases.steady_clock()
 
     def _begin(self, item: int) -> None:
         if self._visit is not None:
@@ -311,5 +310,5 @@ class Session:
             return self._project.labels.number(label)
         number = whole("label", label)
         if not 0 <= number < len(self._workbench.bench.names):
-            raise ValueError(f"label: expected the number of one that is there, found {shown(label)}")
+            raise ValueError(f"label: expected the number of one that is there, found {short_repr(label)}")
         return number

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import ONE_THREAD, Executor
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

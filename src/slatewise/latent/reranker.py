@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from slatewise.core import rules
 from slatewise.core.arrays import Ints, Singles
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
-from slatewise.core.executor import Executor
 from slatewise.core.ids import check_ids, one_or_more
 from slatewise.core.rules import CALLBACKS
+from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
 from slatewise.factors.learner import Problem, stages_of, warn_of_stages
 from slatewise.factors.pair_terms import PAIR_TERMS
@@ -23,7 +23,7 @@ from slatewise.factors.queries import zero_queries
 from slatewise.factors.ranking import LatentModel, QueryBatch, StagedRecommender, items_of_same_id, pair_term
 from slatewise.factors.settings import EPOCHS_TEXT, PATIENCE_TEXT, Blocked, Stages, TrainingSettings
 from slatewise.factors.tables import Table, padded
-from slatewise.latent.base_scorer import Scaled, pairs_for, rows_of
+from slatewise.latent.base_scores import Scaled, pairs_for, rows_of
 from slatewise.persistence.checkpoint import Callbacks
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.ids import Unknown
@@ -61,7 +61,7 @@ class StructuredReranker(StagedRecommender):
     """
 
     base: Any = param(
-        rules.ELSEWHERE,
+        rules.ANY,
         """Scores (queries, items), of which a sparse matrix need not store the zeros; or vectors, (queries, n) and
         (items, n), whose inner products are the scores. Row and column numbers are then the ids. Or an object whose
         ``scores(queries, items)`` returns a matrix for given ids, such as a :class:`slatewise.LatentRanker`. A base

@@ -9,24 +9,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slatewise.core.by_name import on_first_use
+from slatewise._lazy import lazy_getattr
 
 if TYPE_CHECKING:
-    from slatewise.matching.graph_fit import Likelihood
-    from slatewise.matching.graph_sums import Sample
-    from slatewise.matching.slates import AllSlates, Slates, WholeQueries
+    from slatewise.matching.graphs.fit import Likelihood
+    from slatewise.matching.graphs.inference import Sample
+    from slatewise.matching.slates.slates import AllSlates, Slates, WholeQueries
 
 __all__ = ["AllSlates", "Likelihood", "Sample", "Slates", "WholeQueries"]
 
 _HOMES = {
-    "AllSlates": "slatewise.matching.slates",
-    "Likelihood": "slatewise.matching.graph_fit",
-    "Sample": "slatewise.matching.graph_sums",
-    "Slates": "slatewise.matching.slates",
-    "WholeQueries": "slatewise.matching.slates",
+    "AllSlates": "slatewise.matching.slates.slates",
+    "Likelihood": "slatewise.matching.graphs.fit",
+    "Sample": "slatewise.matching.graphs.inference",
+    "Slates": "slatewise.matching.slates.slates",
+    "WholeQueries": "slatewise.matching.slates.slates",
 }
 
-__getattr__ = on_first_use(globals(), _HOMES)
+__getattr__ = lazy_getattr(globals(), _HOMES)
 
 
 def __dir__() -> list[str]:

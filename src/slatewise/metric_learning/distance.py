@@ -19,8 +19,9 @@ from scipy.spatial.distance import cdist
 
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import BLOCK_BYTES
-from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
-from slatewise.core.row_kernels import RowKernel
+from slatewise.core.numerics.row_kernels import RowKernel
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.metrics import AP
 
 if TYPE_CHECKING:

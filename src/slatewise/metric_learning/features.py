@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from slatewise.core.arrays import Floats
-from slatewise.core.kernel_basis import kernel_basis
-from slatewise.core.row_kernels import RowKernel
+from slatewise.core.numerics.row_kernels import RowKernel, kernel_basis
 from slatewise.data.row_source import Shifted, StoredRows
 from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf
 from slatewise.metric_learning.distance import Rows, dense, is_sparse, squares

@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from slatewise.core.active_cuts import ActiveCuts
-from slatewise.core.bundle import one_slack
-from slatewise.core.executor import one_blas_thread
-from slatewise.core.results import ConvergenceWarning, Fit, Round
+from slatewise.core.numerics.bundle import ActiveCuts, one_slack
+from slatewise.core.numerics.result import ConvergenceWarning, Fit, Round
+from slatewise.core.running.blas import one_blas_thread
 from slatewise.metric_learning.margin_hinge import HeldHinge, MarginHinge
 
 STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.checks import BLOCK_BYTES, Features, bytes_before, cut_points, row_range
-from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
-from slatewise.core.features import spread, take_rows
+from slatewise.core.groups import mean_within_list_variance, take_rows
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.block_sums import BlockSum, PlacedBlocks, ValueAndSlope, add_value_and_slope
+from slatewise.core.running.executor import ONE_THREAD, Executor
 
 _FAR = 1e6
 
@@ -74,13 +75,13 @@ class MarginHinge:
         """
         with one_blas_thread():
             scores: Floats = self.X @ w
-        far = np.sqrt(spread(scores[:, None], self.offsets))
+        far = np.sqrt(mean_within_list_variance(scores[:, None], self.offsets))
         return self.cut(w * (_FAR / far) if far > 0.0 else w)[0]
 
     @property
     def spread(self) -> float:
         """Mean squared distance of a row from the centre of its list, all the hinge sees of the features; 1 if 0."""
-        return spread(self.X, self.offsets) or 1.0
+        return mean_within_list_variance(self.X, self.offsets) or 1.0
 
     def part(self, kept: NDArray[np.bool_]) -> MarginHinge:
         """Return the hinge of the lists that are kept."""
@@ -93,7 +94,7 @@ class MarginHinge:
     @cached_property
     def _held(self) -> HeldHinge:
         cuts = list_cuts(bytes_before(self.X, int(self.offsets[-1]))[self.offsets])
-        held = self.executor.hold([self._block(*cut) for cut in cuts], self.oracle)
+        held = self.executor.place_blocks([self._block(*cut) for cut in cuts], self.oracle)
         return HeldHinge(held, self.n_features, float(self.weights.sum()))
 
     def _block(self, first: int, last: int) -> ListBlock:
@@ -112,7 +113,7 @@ def list_cuts(bytes_at: Ints) -> list[tuple[int, int]]:
 class HeldHinge:
     """The hinge of blocks of lists, wherever they are held."""
 
-    held: Held[ListOracle, ListBlock]
+    held: PlacedBlocks[ListOracle, ListBlock]
     n_features: int
     total: float
     """Of the weights of all lists."""

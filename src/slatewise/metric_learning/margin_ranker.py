@@ -13,11 +13,11 @@ from slatewise.core import rules
 from slatewise.core.arrays import Floats
 from slatewise.core.checks import Features
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
-from slatewise.core.executor import Executor
-from slatewise.core.graded import GradedLists
-from slatewise.core.results import Fit, Round
+from slatewise.core.numerics.result import Fit, Round
+from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
 from slatewise.data.row_source import ListTable, RowSource
+from slatewise.estimators.lists import GradedLists
 from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.losses.training import AUC, MAP, MRR, NDCG, Precision, TrainingLoss, cutoff_of
 from slatewise.metric_learning.interleave import Oracle
@@ -74,8 +74,8 @@ class MarginRanker(QueryRanker):
 
     coef_: Floats = learned(rules.learned_array(1), "w, one weight per feature.", shape=("n_features_in_",))
     C_: float = learned(rules.POSITIVE, "The given or chosen C.")
-    objective_: float = learned(rules.SEEN, "The objective of ``coef_``.")
-    lower_bound_: float = learned(rules.SEEN, "The certificate: no weights have an objective below it.")
+    objective_: float = learned(rules.ANY_NUMBER, "The objective of ``coef_``.")
+    lower_bound_: float = learned(rules.ANY_NUMBER, "The certificate: no weights have an objective below it.")
     n_iter_: int = learned(rules.count(0), "The number of rounds.")
     n_skipped_: int = learned(
         rules.count(0),

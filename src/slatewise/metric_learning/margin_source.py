@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats
 from slatewise.core.checks import Features
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.data.row_files import RowFormat, RowGroup
 from slatewise.data.row_source import AS_THEY_ARE, ListTable, Make, RowSource, StoredRows
 from slatewise.metric_learning.margin_hinge import HeldHinge, ListBlock, ListOracle, list_cuts
@@ -75,4 +75,4 @@ def source_hinge(
         )
         for first, last in list_cuts(ends * 8 * source.n_features)
     ]
-    return HeldHinge(executor.hold(blocks, oracle), source.n_features, float(len(starts)))
+    return HeldHinge(executor.place_blocks(blocks, oracle), source.n_features, float(len(starts)))

@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats
-from slatewise.core.executor import one_blas_thread
-from slatewise.core.results import ConvergenceWarning, Fit, Round, warn_unless_converged
+from slatewise.core.numerics.result import ConvergenceWarning, Fit, Round, warn_unless_converged
+from slatewise.core.running.blas import one_blas_thread
 from slatewise.metric_learning.cone import Cone
 from slatewise.metric_learning.cuts import Cuts, Proposal, Regularizer
 from slatewise.metric_learning.descent import Descent

@@ -21,11 +21,11 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from slatewise.core.arrays import Floats
-from slatewise.core.block_sums import BlockSum, Held
+from slatewise.core.arrays import Floats, LazyArray
 from slatewise.core.checks import row_range
-from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
-from slatewise.core.stored import Stored
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.block_sums import BlockSum, PlacedBlocks
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.metric_learning.distance import Rows, catalogue_scores, row_blocks, squares
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.relevance import Relevance
@@ -113,7 +113,7 @@ class MetricHinge:
 
     def largest_square(self, factor: Floats) -> float:
         """Return the largest |z|^2 of a mapped query."""
-        if isinstance(self.queries, Stored):
+        if isinstance(self.queries, LazyArray):
             return self._held.sum(_LARGEST, factor)
         return float(squares(self.shape.embed(self.queries, factor)).max())
 
@@ -126,9 +126,9 @@ class MetricHinge:
             return offset, self.shape.symmetric(0.5 * inner - products)
 
     @cached_property
-    def _held(self) -> Held[_Shared, _Queries]:
+    def _held(self) -> PlacedBlocks[_Shared, _Queries]:
         blocks = [self._block(rows) for rows in row_blocks(len(self.weight), self.relevance.n_items)]
-        return self.executor.hold(blocks, _Shared(self.items, self.oracle, self.shape))
+        return self.executor.place_blocks(blocks, _Shared(self.items, self.oracle, self.shape))
 
     def _block(self, rows: slice) -> _Queries:
         scale = None if self.scale is None else self.scale[rows]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.arrays import Floats
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.data.row_source import StoredRows
 from slatewise.losses.training import KNN, MRR, NDCG, Precision, TrainingLoss, cutoff_of
 from slatewise.metric_learning.cone import Cone, Orthant, Psd

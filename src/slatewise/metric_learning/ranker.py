@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from slatewise.core import rules
 from slatewise.core.arrays import Floats
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, settings
-from slatewise.core.devices import gpu_of
-from slatewise.core.executor import Executor, refuse_on_cluster
+from slatewise.core.numerics.result import Fit, NothingLearnedWarning, Round
+from slatewise.core.numerics.row_kernels import RowKernel
 from slatewise.core.rankings import Rankings
-from slatewise.core.results import Fit, NothingLearnedWarning, Round
-from slatewise.core.row_kernels import RowKernel
+from slatewise.core.running.devices import gpu_of
+from slatewise.core.running.executor import Executor, refuse_on_cluster
 from slatewise.data.row_source import RowSource, StoredRows
 from slatewise.estimators.base import Estimator
 from slatewise.estimators.sklearn import check_is_fitted
@@ -166,8 +166,8 @@ class MetricRanker(Transforms, Estimator):
     gamma_: float = learned(
         rules.LEARNED_POSITIVE, "gamma of the kernel, given or chosen. Only with a kernel that has one.", optional=True
     )
-    objective_: float = learned(rules.SEEN, "The objective of the learned W.")
-    lower_bound_: float = learned(rules.SEEN, "The certificate: no W has an objective below it.")
+    objective_: float = learned(rules.ANY_NUMBER, "The objective of the learned W.")
+    lower_bound_: float = learned(rules.ANY_NUMBER, "The certificate: no W has an objective below it.")
     n_iter_: int = learned(rules.count(0), "The number of passes over the queries.")
     n_skipped_: int = learned(
         rules.count(0),
@@ -201,7 +201,7 @@ class MetricRanker(Transforms, Estimator):
             One weight >= 0 per query. (It is not called ``sample_weight``: a row given twice is also one more item to
             be ranked, so weights of queries cannot stand for repeated rows.)
         callbacks
-            Functions to call with a :class:`slatewise.core.results.Round` after every step.
+            Functions to call with a :class:`slatewise.core.numerics.result.Round` after every step.
         checkpoint
             A file that keeps the state after every step. If it is there, and of the same data and settings, fit goes on
             from it and ends with the same bits as if it had never stopped. At the end the file is removed.

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from slatewise.core.arrays import Bytes, Ints
-from slatewise.core.checks import relevance_rows, sparse_range
-from slatewise.core.executor import one_blas_thread
-from slatewise.core.label_sets import check_labels
-from slatewise.core.sparse import sparse_rows
+from slatewise.core.checks import relevance_rows, sparse_range, sparse_rows
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.data.labels import check_labels
 from slatewise.estimators.transformer import check_classes
 from slatewise.losses.training import NDCG, TrainingLoss
 from slatewise.metric_learning.distance import Rows, catalogue_scores, is_sparse, row_blocks, smallest, squares

@@ -148,7 +148,7 @@ def _sorted_block(block: Block, scores: Scores, flags: Bools) -> tuple[Ints, Int
 
 def _compiled(scores: Scores, relevance: Floats, offsets: Ints) -> Standings:
     # Imported here: slatewise.metrics must not load numba before somebody asks for the compiled engine.
-    from slatewise.core.executor import Executor
+    from slatewise.core.running.executor import Executor
     from slatewise.metrics.kernels.standings import stand
 
     rows = np.flatnonzero(relevance)

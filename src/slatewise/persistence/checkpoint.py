@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from slatewise._version import __version__
 from slatewise.core.declarations import resolved
 from slatewise.core.errors import ModelFileError
-from slatewise.core.oracle_log import OracleLog, keeping
-from slatewise.core.results import Round
+from slatewise.core.numerics.replay import OracleLog, replay_context
+from slatewise.core.numerics.result import Round
 from slatewise.core.rules import CHECKPOINT
 from slatewise.persistence.file import Json, ModelCard, ModelState, read_model, write_model
 from slatewise.persistence.saving import as_json
@@ -141,6 +141,6 @@ def resumed(
     """
     state = Checkpoint.of(estimator, data_sha256, checkpoint, as_used)
     log = None if state.path is None else OracleLog(state.start(), state.write)
-    with estimator._watched(callbacks) as tell, keeping(log):
+    with estimator._watched(callbacks) as tell, replay_context(log):
         yield lambda found: None if log is not None and log.replaying else tell(found)
     state.remove()

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from slatewise.core.errors import ModelFileError
 from slatewise.core.files import atomic_path
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Array: TypeAlias = NDArray[Any]
@@ -262,11 +262,12 @@ def _checked_metadata(header: dict[str, Any], name: str) -> dict[str, Any]:
         )
     if version != FORMAT_VERSION or type(version) is not int:
         raise ModelFileError(
-            f"{name}: expected format version {FORMAT_VERSION}, found {shown(version)}: read it with a newer slatewise"
+            f"{name}: expected format version {FORMAT_VERSION}, found {short_repr(version)}: "
+            "read it with a newer slatewise"
         )
     if metadata.keys() != _METADATA_TYPES.keys():
         raise ModelFileError(
-            f"{name}: expected metadata with {sorted(_METADATA_TYPES)}, found {shown(sorted(metadata))}"
+            f"{name}: expected metadata with {sorted(_METADATA_TYPES)}, found {short_repr(sorted(metadata))}"
         )
     _check_types(metadata, _METADATA_TYPES, f"{name}: metadata")
     _check_types(metadata["card"], _CARD_TYPES, f"{name}: model card")

@@ -18,7 +18,7 @@ from slatewise._registry import ESTIMATORS, estimator_class
 from slatewise._version import __version__
 from slatewise.core.declarations import Settings, params_of
 from slatewise.core.errors import ModelFileError
-from slatewise.core.rules import Rule, shown
+from slatewise.core.rules import Rule, short_repr
 from slatewise.persistence.file import Json, ModelCard, ModelState, raw_bytes, read_model
 
 
@@ -53,7 +53,7 @@ def _restored(state: ModelState, name: str) -> Any:
     if state.estimator_version != kind._file_version:
         raise ModelFileError(
             f"{name}: expected a {state.estimator} of version {kind._file_version}, "
-            f"found {shown(state.estimator_version)}: read it with the slatewise that wrote it"
+            f"found {short_repr(state.estimator_version)}: read it with the slatewise that wrote it"
         )
     return kind._from_state(state, name)
 
@@ -81,7 +81,7 @@ def take_part(state: ModelState, part: str, name: str) -> Any:
         ):
             own = ModelState(kind, dict(params), dict(values), arrays, state.card, version)
         case _:
-            raise ModelFileError(f"{name}: expected an estimator or null as {part}, found {shown(found)}")
+            raise ModelFileError(f"{name}: expected an estimator or null as {part}, found {short_repr(found)}")
     if any(_has_parts(own.values.get(each)) for each in estimator_class(kind)._parts):
         raise ModelFileError(f"{name}: expected an estimator whose parts have none as {part}, found {kind}")
     return _restored(own, name)
@@ -134,7 +134,7 @@ def from_json(rule: Rule, value: Json, where: str) -> object:
     fields: Mapping[str, Json] = {name: part for name, part in value.items() if name != "type"}
     kind = kinds.get(str(value.get("type")))
     if kind is None or fields.keys() - params_of(kind).keys():
-        raise ModelFileError(f"{where}: expected {rule.expected}, found {shown(value)}")
+        raise ModelFileError(f"{where}: expected {rule.expected}, found {short_repr(value)}")
     rules = {name: declared.rule for name, declared in params_of(kind).items()}
     try:
         return kind(**{name: from_json(rules[name], part, f"{where}.{name}") for name, part in fields.items()})

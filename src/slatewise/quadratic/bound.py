@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from slatewise.core.arrays import Floats
-from slatewise.core.assignment import best_assignment
+from slatewise.core.numerics.assignment import best_assignment
 from slatewise.quadratic.form import QuadraticForm
 
 

@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.assignment import best_assignment
+from slatewise.core.numerics.assignment import best_assignment
 from slatewise.quadratic.form import QuadraticForm
 
 _MOST_STARTS, _MOST_STEPS, _SINKHORN_ROUNDS = 10, 30, 10

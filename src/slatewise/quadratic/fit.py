@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.bundle import Cuts, one_slack
 from slatewise.core.checks import numbers, require_finite, require_in_range
-from slatewise.core.executor import Executor, one_blas_thread
-from slatewise.core.results import ConvergenceWarning, Fit, warn_unless_converged
+from slatewise.core.numerics.bundle import Cuts, one_slack
+from slatewise.core.numerics.result import ConvergenceWarning, Fit, warn_unless_converged
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import Executor
 from slatewise.losses import DCGLoss, LinearLoss, Vectors
 from slatewise.quadratic.hinge import QuadraticHinge
 from slatewise.quadratic.ranking import Method, quadratic_ranking

@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.quadratic.form import QuadraticForm
 from slatewise.quadratic.ranking import Method, quadratic_ranking
 

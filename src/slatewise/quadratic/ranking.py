@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import bounded
-from slatewise.core.executor import one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
 from slatewise.quadratic.bound import upper_bound
 from slatewise.quadratic.exact import by_enumeration, by_subsets, later_weights
 from slatewise.quadratic.faq import best_of_starts

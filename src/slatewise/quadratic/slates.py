@@ -31,7 +31,8 @@ from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import bounded, whole_number
-from slatewise.core.executor import Executor, one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import Executor
 
 _VALUES_PER_BLOCK = 1 << 21
 """Scores in memory at once, per thread."""

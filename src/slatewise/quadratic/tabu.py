@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 from slatewise.core.arrays import Ints
-from slatewise.core.assignment import inverse
+from slatewise.core.numerics.assignment import inverse
 from slatewise.quadratic.form import QuadraticForm
 from slatewise.quadratic.kernels.tabu import Problem, Rules, Walk, search
 

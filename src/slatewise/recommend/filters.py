@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Ints
-from slatewise.core.groups import spans
+from slatewise.core.checks import sparse_rows
+from slatewise.core.groups import concatenate_ranges
 from slatewise.core.ids import Ids
 from slatewise.core.rules import is_whole
-from slatewise.core.sparse import sparse_rows
-from slatewise.data.session_forms import flat_lists
+from slatewise.data.sessions import flat_lists
 from slatewise.recommend.ids import Unknown, number_ids
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def seen_items(queries: SessionQueries, n_items: int, only_last: bool = False) -
     from scipy.sparse import csr_array
 
     starts = np.maximum(queries.starts, queries.ends - 1) if only_last else queries.starts
-    places, offsets = spans(starts, queries.ends - starts)
+    places, offsets = concatenate_ranges(starts, queries.ends - starts)
     seen = csr_array((np.ones(len(places)), queries.items[places], offsets), shape=(len(queries), n_items))
     seen.sum_duplicates()
     return seen

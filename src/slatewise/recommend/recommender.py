@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from slatewise.core import rules
 from slatewise.core.arrays import Ints
 from slatewise.core.declarations import learned
-from slatewise.core.executor import Executor
 from slatewise.core.ids import Ids
 from slatewise.core.rankings import Rankings
+from slatewise.core.running.executor import Executor
 from slatewise.estimators.base import Estimator
 from slatewise.estimators.sklearn import check_is_fitted
 from slatewise.recommend.evaluation import recall_of

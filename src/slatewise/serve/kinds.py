@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from slatewise.core.executor import thread_count
+from slatewise.core.running.executor import thread_count
 from slatewise.serve.catalogue import catalogue_doors
 from slatewise.serve.documents import document_doors
 from slatewise.serve.door import Doors

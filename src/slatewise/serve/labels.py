@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.serve.door import Asked, Door, Doors, Request
 from slatewise.serve.fields import (
     Field,
@@ -120,7 +120,7 @@ class Labels:
     def _numbered(self, number: int, told: dict[str, Any]) -> dict[int, int]:
         strange = next((name for name in told if name not in self.names), None)
         if strange is not None:
-            raise RequestError(f"known[{number}]", f"expected labels seen in fit, found {shown(strange)}")
+            raise RequestError(f"known[{number}]", f"expected labels seen in fit, found {short_repr(strange)}")
         return {self.names[name]: int(value) for name, value in told.items()}
 
     def _asked(self, batch: Sequence[Asked]) -> tuple[Any, Any, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -32,7 +32,7 @@ class ModelFile:
         if not equals or "/" in name:
             name, path = Path(text).name.removesuffix(".safetensors"), text
         if _NAME.fullmatch(name) is None:
-            raise ValueError(f"model: expected a name of letters, digits, '.', '_' and '-', found {shown(name)}")
+            raise ValueError(f"model: expected a name of letters, digits, '.', '_' and '-', found {short_repr(name)}")
         return cls(name, Path(path))
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from slatewise.core.executor import one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
 from slatewise.serve.app import COUNTED, PUBLIC, Service, make_routes
 from slatewise.serve.crew import Crew
 from slatewise.serve.hearing import hear_warnings

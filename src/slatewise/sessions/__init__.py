@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slatewise.core.by_name import on_first_use
+from slatewise._lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from slatewise.sessions.ranker import Blend
 
 __all__ = ["Blend"]
 
-__getattr__ = on_first_use(globals(), {"Blend": "slatewise.sessions.ranker"})
+__getattr__ = lazy_getattr(globals(), {"Blend": "slatewise.sessions.ranker"})
 
 
 def __dir__() -> list[str]:

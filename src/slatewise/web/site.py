@@ -6,7 +6,7 @@ import ipaddress
 import re
 from dataclasses import dataclass
 
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.web.asgi import Scope, values
 
 _ORIGIN = re.compile(r"(https?)://([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])(:[0-9]{1,5})?")
@@ -48,7 +48,7 @@ class Site:
         plain = origin.lower().removesuffix("/")
         match = _ORIGIN.fullmatch(plain)
         if match is None:
-            raise ValueError(f"origin: expected an address as https://label.example.org, found {shown(origin)}")
+            raise ValueError(f"origin: expected an address as https://label.example.org, found {short_repr(origin)}")
         return cls(frozenset({plain.removesuffix(_PORTS[match[1]])}), True, behind_proxy)
 
     @classmethod

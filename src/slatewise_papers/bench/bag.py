@@ -21,14 +21,15 @@ import numpy as np
 
 from slatewise import LatentRanker, SessionRanker, datasets
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.executor import Executor, one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import Executor
 from slatewise.data.records import Sessions
 from slatewise.datasets.records import SessionSet
-from slatewise.factors.bags import AgeWeights, learned_from
-from slatewise.factors.base_levels import N_KNOTS
+from slatewise.factors.bags import BagQueries, learned_from, start_weights
 from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights
+from slatewise.factors.offsets import N_KNOTS
 from slatewise.factors.pairs import TrainingPairs
-from slatewise.factors.queries import BagQueries, IdQueries
+from slatewise.factors.queries import IdQueries
 from slatewise.factors.scoring import Factors
 from slatewise.factors.settings import Factors as FactorSettings
 from slatewise.factors.stages import Shape
@@ -77,9 +78,10 @@ def _tasks(n_items: int, n_sessions: int) -> tuple[int, Callable[[], object], Ca
         rng = np.random.default_rng(0)
         for table in (queries, items):
             table.values[:, :N_COMPONENTS] = rng.normal(0, N_COMPONENTS**-0.5, (len(table.values), N_COMPONENTS))
-        made = BagQueries(found.bags, AgeWeights(queries, n_items), N_COMPONENTS) if n_ages else IdQueries(queries)
+        made = BagQueries(found.bags, queries, N_COMPONENTS) if n_ages else IdQueries(queries)
         if n_ages:
-            AgeWeights(queries, n_items).start()
+            queries.values[:] = 0.0
+            start_weights(queries.weights, None)
         engine = BlockedEngine(WholeCatalogue(), rank_weights(n_items), STEP_PAIRS, Executor.of(None), dropout)
         return lambda: engine.epoch(Factors(made, items), pairs, rng)
 
@@ -89,7 +91,7 @@ def _tasks(n_items: int, n_sessions: int) -> tuple[int, Callable[[], object], Ca
 def _answers(n_items: int, n_asked: int) -> list[Row]:
     """Rank for one query at a time, by turns."""
     rng = np.random.default_rng(0)
-    by_session = _session_ranker(rng, n_items, n_items + 2 * WINDOW)
+    by_session = _session_ranker(rng, n_items)
     by_id = _ranker(rng, n_items)
     asked = rng.integers(0, n_items, (FIRST + n_asked, ASKED))
     calls: dict[str, Callable[[Ints], object]] = {
@@ -136,8 +138,8 @@ def _on_a_base(rng: np.random.Generator, known: Sessions, n_items: int) -> Sessi
     others = np.setdiff1d(np.arange(n_items), known.items[first:last])
     items = np.concatenate([others, known.items[first:last]])
     offsets = np.concatenate([np.arange(0, len(others), ASKED), known.offsets - first + len(others)])
-    ranker = _session_ranker(rng, n_items, n_items + 2 * WINDOW + N_KNOTS)
-    ranker.query_factors_[-N_KNOTS:, 0] = 5.0 / N_KNOTS
+    ranker = _session_ranker(rng, n_items)
+    ranker.spline_steps_ = np.full(N_KNOTS, 5.0 / N_KNOTS, dtype=np.float32)
     ranker.parts_, ranker.weights_ = ["base", "factors"], [1.0, 1.0]
     ranker.base_ = SessionBlend().fit(Sessions(items, offsets))
     return ranker
@@ -163,13 +165,14 @@ def _ranker(rng: np.random.Generator, n_items: int) -> LatentRanker:
     return ranker
 
 
-def _session_ranker(rng: np.random.Generator, n_items: int, n_rows: int) -> SessionRanker:
+def _session_ranker(rng: np.random.Generator, n_items: int) -> SessionRanker:
     """Return a ranker of sessions with random factors."""
     ranker = SessionRanker()
     ranker.item_ids_, ranker.window_, ranker.n_query_features_ = np.arange(n_items), WINDOW, 0
-    ranker.query_factors_, ranker.item_factors_ = _rows(rng, n_rows), _rows(rng, n_items)
-    ranker.query_factors_[n_items:] = 0.0
-    ranker.query_factors_[n_items : n_items + WINDOW, 0] = 0.5
+    ranker.query_factors_, ranker.item_factors_ = _rows(rng, n_items), _rows(rng, n_items)
+    ranker.age_weights_ = np.full(WINDOW, 0.5, dtype=np.float32)
+    ranker.repeat_weights_ = np.zeros(WINDOW, dtype=np.float32)
+    ranker.weight_steps_ = np.zeros((2, WINDOW), dtype=np.float32)
     ranker.n_components_, ranker.parts_, ranker.weights_ = N_COMPONENTS, ["factors"], [1.0]
     return ranker
 

@@ -27,7 +27,7 @@ PARTS = ("permanent", "metric", "warp")
 
 def run(quick: bool = False, parts: tuple[str, ...] = PARTS) -> Table:
     """Time every part that is there."""
-    from slatewise.core.devices import require_gpu
+    from slatewise.core.running.devices import require_gpu
 
     require_gpu("cuda")
     there = [part for part in parts if _is_there(part)]

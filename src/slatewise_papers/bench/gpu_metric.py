@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats
-from slatewise.core.devices import require_gpu
-from slatewise.core.executor import Executor, one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.devices import require_gpu
+from slatewise.core.running.executor import Executor
 from slatewise.metric_learning.cone import Psd
 from slatewise.metric_learning.distance import catalogue_scores, row_blocks, squares
 from slatewise.metric_learning.interleave import Oracle

@@ -22,7 +22,7 @@ from unittest.mock import patch
 import numpy as np
 
 from slatewise.core.arrays import Ints
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights
 from slatewise.factors.engines.gpu import GpuEngine, TorchDevice, gpu
 from slatewise.factors.engines.protocol import WarpEngine

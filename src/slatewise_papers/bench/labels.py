@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from slatewise.core.arrays import Bytes, Floats
-from slatewise.core.executor import one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
 from slatewise.cstar.ranker import CStarRanker
 from slatewise.datasets import make_interacting_lists
 from slatewise.inference import subset_log_odds

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from slatewise import datasets
-from slatewise.core import executor
 from slatewise.core.arrays import Floats, Ints
+from slatewise.core.running import executor
 from slatewise.datasets import DatasetNotFound
 from slatewise.datasets.records import LabelledSet
 from slatewise.metric_learning.cone import Psd

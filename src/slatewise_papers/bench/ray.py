@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slatewise.core.block_sums import BlockSum
-from slatewise.core.executor import Executor, one_blas_thread
-from slatewise.core.results import Round
+from slatewise.core.numerics.result import Round
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.block_sums import BlockSum
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.likelihood.objective import AdjustedScores, AnySizeLikelihood
 from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.margin_hinge import MarginHinge
@@ -51,7 +52,7 @@ def run(quick: bool = False) -> Table:
     with cluster.ray(workers=WORKERS) as opened:
         rows = [Row("a cluster of two workers, to open", time.perf_counter() - start)]
         there, threads = Executor(WORKERS, opened), Executor(WORKERS)
-        empty = there.hold([0.0, 0.0], 0.0)
+        empty = there.place_blocks([0.0, 0.0], 0.0)
         rows.append(Row("a round without work", 1e3 * seconds(lambda: empty.sum(_NOTHING, 0.0), 50), unit="ms"))
         for learner in learners:
             on_workers, here = seconds(learner.ask(there), ROUNDS), seconds(learner.ask(threads), ROUNDS)

@@ -12,7 +12,7 @@ from time import perf_counter
 import numpy as np
 
 from slatewise import datasets
-from slatewise.core.results import ConvergenceWarning
+from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.cstar.inference.best_set import argmax_block
 from slatewise.cstar.inference.model import Floats, Ints, StarLists, StarPair
 from slatewise.cstar.kernels.marginals import max_marginals

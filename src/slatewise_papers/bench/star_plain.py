@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.cstar.kernels.instance import Floats, Ints, Pair, nth_largest
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from slatewise.core.arrays import Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.queries import IdQueries
 from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.tables import Table as Rows

@@ -22,7 +22,7 @@ from unittest.mock import patch
 import numpy as np
 
 from slatewise.core.arrays import Ints
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.datasets import make_sessions
 from slatewise.factors.engines import blocked
 from slatewise.factors.engines.blocked import BlockedEngine, Negatives, SharedNegatives, WholeCatalogue, rank_weights

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 from scipy.optimize import fmin_l_bfgs_b
 
-from slatewise.core import executor
 from slatewise.core.arrays import Floats, Ints
+from slatewise.core.running import executor
 
 
 @dataclass(frozen=True, eq=False)

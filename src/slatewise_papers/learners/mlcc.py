@@ -26,8 +26,9 @@ from scipy.optimize import fmin_l_bfgs_b
 
 from slatewise.core.arrays import Floats
 from slatewise.core.checks import numbers, require_finite, require_in_range
-from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
-from slatewise.core.results import Fit, Round, warn_unless_converged
+from slatewise.core.numerics.result import Fit, Round, warn_unless_converged
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import ONE_THREAD, Executor
 
 _BLOCK_ROWS = 512
 _MOST_RESTARTS = 10

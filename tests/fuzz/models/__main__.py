@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 
-from slatewise.core.executor import thread_count
+from slatewise.core.running.executor import thread_count
 from tests.fuzz.models.engine import batch, files
 
 _BATCH = 100

@@ -13,8 +13,7 @@ from slatewise.cli.main import main
 from slatewise.core.errors import DataError, DataWarning
 from slatewise.data import read_multilabel_svmlight, read_npz
 from slatewise.labeling import Item, Project, export_answers, import_answers
-from slatewise.labeling.exchange.fields import time_of, time_text
-from slatewise.labeling.exchange.statements import statements
+from slatewise.labeling.exchange.statements import statements, time_of, time_text
 from slatewise.labeling.store.records import Act, Given
 
 KEEPS_ALL = {"long": "out.csv", "jsonl": "out.jsonl.gz", "label-studio": "out.json"}

@@ -14,7 +14,7 @@ from slatewise.core.errors import DataError, DataWarning
 from slatewise.labeling import Item, Project, export_answers, import_answers, label_studio_config
 from slatewise.labeling.exchange.label_studio import read_tasks
 from slatewise.labeling.exchange.statements import statements
-from slatewise.labeling.store import clocks
+from slatewise.labeling.store import leases
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_what_people_did_in_label_studio_is_read(empty):
     ]  # fmt: skip
     assert [person.name for person in empty.people.all()] == ["label-studio 1"]
     assert {answer.how for answer in empty.answers()} == {"closed", "confirmed"}
-    assert clocks.now() > next(empty.answers()).time > 1_700_000_000_000
+    assert leases.now() > next(empty.answers()).time > 1_700_000_000_000
     assert empty.undo(1, item=0).labels == (0, 1, 2, 3)
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import expect, sync_playwright
 from tests.labeling.page.browsing import SIZES, Served, browser_path
 
 from slatewise.labeling import Project
-from slatewise.labeling.setup.demo_project import make_demo_folder
+from slatewise.labeling.setup.demo import make_demo_folder
 
 
 def disagree(path):

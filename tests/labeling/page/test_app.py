@@ -14,8 +14,8 @@ from tests.labeling.scenes import X, Y, ranker
 
 from slatewise.errors import ProjectError
 from slatewise.labeling import Item, Plan, Project, simulate
-from slatewise.labeling.entrance import new_token
 from slatewise.labeling.page import make_app
+from slatewise.labeling.page.access_tokens import new_token
 from slatewise.labeling.plan import QUESTIONS
 from slatewise.web.site import Site
 
@@ -343,7 +343,7 @@ def test_a_disk_that_takes_nothing_is_said_and_nothing_is_lost(path, asking):
 
 @pytest.mark.parametrize(
     ("route", "broken"),
-    [("/api/export", "slatewise.labeling.page.overview_routes.tempfile.mkdtemp"),
+    [("/api/export", "slatewise.labeling.page.routes.tempfile.mkdtemp"),
      ("/api/models/train", "slatewise.labeling.retraining.models_folder")],
 )  # fmt: skip
 def test_no_room_for_other_files_is_said_too(asking, monkeypatch, route, broken):

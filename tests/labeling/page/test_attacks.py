@@ -11,8 +11,8 @@ import uvicorn
 from tests.web.asking import HOST, ORIGIN, ask
 
 from slatewise.labeling import Item, Plan, Project
-from slatewise.labeling.entrance import new_token, project_secret
 from slatewise.labeling.page import make_app
+from slatewise.labeling.page.access_tokens import new_token, project_secret
 from slatewise.web.server import server_config
 from slatewise.web.site import Site
 from slatewise.web.tokens import TokenCookie, form_token, make_token

@@ -18,8 +18,8 @@ from tests.labeling.page.browsing import (
 from tests.labeling.scenes import Y, ranker
 
 from slatewise.labeling import Item, Plan, Project, keep_model
-from slatewise.labeling.entrance import new_token
-from slatewise.labeling.quality import Quality
+from slatewise.labeling.calibration_set import Quality
+from slatewise.labeling.page.access_tokens import new_token
 from slatewise.labeling.store.records import Act, Given
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

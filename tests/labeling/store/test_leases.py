@@ -5,15 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from slatewise.labeling import Project
-from slatewise.labeling.store import clocks
+from slatewise.labeling.store import leases
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """Seconds of both clocks, to be set."""
     seconds = {"wall": 1e9, "steady": 50.0}
-    monkeypatch.setattr(clocks, "wall_clock", lambda: seconds["wall"])
-    monkeypatch.setattr(clocks, "steady_clock", lambda: seconds["steady"])
+    monkeypatch.setattr(leases, "wall_clock", lambda: seconds["wall"])
+    monkeypatch.setattr(leases, "steady_clock", lambda: seconds["steady"])
     return seconds
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from slatewise.core.errors import ProjectError
 from slatewise.labeling import Item, Project
-from slatewise.labeling.store import clocks
+from slatewise.labeling.store import leases
 from slatewise.labeling.store.records import Act, Given
 
 WHO = st.integers(1, 2)
@@ -106,7 +106,7 @@ def test_what_stands_is_what_a_slow_reading_finds(project, ann, bob, steps):
 
 
 def test_an_answer_keeps_all_that_is_known_of_it(project, ann, monkeypatch):
-    monkeypatch.setattr(clocks, "wall_clock", lambda: 1234.567)
+    monkeypatch.setattr(leases, "wall_clock", lambda: 1234.567)
     version = project.models.add("model.safetensors", note="first")
     act = project.answer(2, 1, 1, ann, how="volunteered", milliseconds=1500, model=version, probability=0.25)
     (answer,) = project.answers()
@@ -164,7 +164,7 @@ def test_nobody_undoes_what_another_did(project, ann, bob):
 
 def test_a_clock_that_goes_back_changes_no_order(project, ann, monkeypatch):
     for seconds, said in ((5000.0, 1), (100.0, 0)):
-        monkeypatch.setattr(clocks, "wall_clock", lambda seconds=seconds: seconds)
+        monkeypatch.setattr(leases, "wall_clock", lambda seconds=seconds: seconds)
         project.answer(0, 0, said, ann)
     assert project.known().values[0, 0] == 0
     assert project.undo(ann).labels == (0,)

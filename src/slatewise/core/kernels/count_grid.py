@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 
 
 @kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 
 
 @kernel

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features
-from slatewise.core.executor import Executor, one_blas_thread
 from slatewise.core.groups import blocks
-from slatewise.core.progress import track
-from slatewise.core.row_kernels import Rbf
-from slatewise.core.strengths import fell_behind, search_path
+from slatewise.core.numerics.row_kernels import Rbf
+from slatewise.core.numerics.strengths import fell_behind, search_path
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import Executor
+from slatewise.core.running.progress import track
 from slatewise.cstar.base.calibration import calibrate_log_odds, calibrate_margins
 from slatewise.cstar.base.logistic import (
     FINE,

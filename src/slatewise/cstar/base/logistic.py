@@ -21,8 +21,9 @@ from scipy.sparse import csr_array, issparse
 
 from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.core.checks import Features
-from slatewise.core.executor import Executor, one_blas_thread
 from slatewise.core.groups import blocks
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.rows import column_spread
 
 ROUGH, FINE = 1e-5, 1e-6
@@ -201,7 +202,7 @@ def fit_logistic(
 
     Examples
     --------
-    >>> from slatewise.core.executor import ONE_THREAD
+    >>> from slatewise.core.running.executor import ONE_THREAD
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> rows, labels = LogisticRows.of(X), Labels(np.array([[0], [1], [0], [1]], dtype=np.int8), np.ones(4))
     >>> rows.coefficients(fit_logistic(rows, labels, 1.0, ONE_THREAD)).log_odds(X).ravel().round(2)

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
 from slatewise.core.arrays import Floats
-from slatewise.core.executor import Executor, one_blas_thread
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.base.logistic import FINE, Labels, LogisticRows, Weights, blocks_of_labels, scales
 
 Singles: TypeAlias = NDArray[np.floating[Any]]  # float32: the checker takes a product with a number for float64
@@ -72,7 +73,7 @@ def fit_many(
 
     Examples
     --------
-    >>> from slatewise.core.executor import ONE_THREAD
+    >>> from slatewise.core.running.executor import ONE_THREAD
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> rows, labels = LogisticRows.of(X), Labels(np.array([[0], [1], [0], [1]], dtype=np.int8), np.ones(4))
     >>> rows.coefficients(fit_many(rows, labels, 1.0, ONE_THREAD)).log_odds(X).ravel().round(2)

@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Bools, Bytes, Floats
-from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.core.groups import blocks
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.inference.model import StarPair, checked_known, checked_model
 from slatewise.cstar.kernels.subset_layout import KNOWN_IN, SubsetPair, SubsetTerms, summed_bits
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import whole_number
-from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.core.groups import blocks
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.inference.model import StarLists, checked_warm_start
 
 if TYPE_CHECKING:

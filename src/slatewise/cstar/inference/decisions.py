@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Bools, Floats
-from slatewise.core.executor import ONE_THREAD, Executor
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.inference.any_size import SubsetRows, chances, core_settings, subset_odds
 from slatewise.cstar.kernels.subset_layout import KNOWN_IN, WILD, SubsetPair, SubsetTerms
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Bytes, Floats, Ints
-from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.core.groups import blocks
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.inference.model import Selection, StarLists, StarPair
 from slatewise.cstar.kernels.layout import CoreSettings, Pair
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.cstar.kernels.layout import CornerCache, DualTerms, Sets
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slatewise.core.kernel import kernel, loose_sums
+from slatewise.core.running.kernel import kernel, kernel_fastmath
 from slatewise.cstar.kernels.instance import Floats, Instance, Ints
 
 SIZE = 5
@@ -108,7 +108,7 @@ def new_groups(work: Instance, n_core: int, n_rest: int) -> Groups:
     return Groups(rows, inner, count)
 
 
-@loose_sums
+@kernel_fastmath
 def positive_sum(left: Floats, right: Floats) -> float:
     """Return sum_i max(left_i + right_i, 0)."""
     total = 0.0
@@ -118,7 +118,7 @@ def positive_sum(left: Floats, right: Floats) -> float:
     return total
 
 
-@loose_sums
+@kernel_fastmath
 def average(counts: Floats, factor: float) -> tuple[float, float]:
     """Multiply by ``factor``; return the sum p_i and the sum p_i (1 - p_i)."""
     total, spread = 0.0, 0.0
@@ -144,7 +144,7 @@ def turn(left: Floats, right: Floats, mean: Floats, slope: Floats) -> None:
         slope[i] = _MEMORY * slope[i] + (1.0 - _MEMORY) * new
 
 
-@loose_sums
+@kernel_fastmath
 def squares(values: Floats) -> float:
     """Return the sum of squares."""
     total = 0.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from slatewise.core.arrays import Bytes
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.cstar.kernels.bound import SIZE, Groups, Scratch, bound, improve_split, new_groups, new_scratch, shrink
 from slatewise.cstar.kernels.enumerate import first_setting
 from slatewise.cstar.kernels.incumbent import Best, climb, order_core, try_setting

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from slatewise.core.arrays import Bytes
-from slatewise.core.kernel import kernel, loose_sums
+from slatewise.core.running.kernel import kernel, kernel_fastmath
 from slatewise.cstar.kernels.instance import (
     Floats,
     Instance,
@@ -30,7 +30,7 @@ from slatewise.cstar.kernels.instance import (
 )
 
 
-@loose_sums
+@kernel_fastmath
 def flip_row(values: Floats, row: Floats, size: int, sign: float, theta: float) -> float:
     """Add sign * row to the values; return sum_i max(values_i - theta, 0)."""
     total = 0.0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Bytes
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.cstar.kernels.enumerate import start
 from slatewise.cstar.kernels.instance import Floats, Instance, top_sum
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from slatewise.core.arrays import Bytes
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.cstar.kernels.enumerate import flip_row, start
 from slatewise.cstar.kernels.instance import Floats, Instance, Ints, Pair, copy, new_instance, nth_largest, reduce_list
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.cstar.kernels.bound import SIZE, WIDTH, Groups, Scratch, Split
 from slatewise.cstar.kernels.incumbent import Best, score_of
 from slatewise.cstar.kernels.instance import Floats, Instance, Ints, copy, top_sum

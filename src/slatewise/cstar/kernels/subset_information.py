@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.cstar.kernels.subset_layout import KNOWN_IN, RUN, TAME, Floats, SubsetPair, SubsetTerms
 from slatewise.cstar.kernels.subsets import fill_sums
 

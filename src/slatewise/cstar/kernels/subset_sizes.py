@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from slatewise.core.arrays import Bytes
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.cstar.kernels.instance import Floats, Ints, copy, nth_largest
 from slatewise.cstar.kernels.subset_layout import KNOWN_IN, RUN, TAME, SubsetPair, SubsetTerms
 from slatewise.cstar.kernels.subsets import fill_sums, score_core

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.cstar.kernels.subset_layout import KNOWN_IN, RUN, TAME, WILD, Floats, SubsetPair, SubsetTerms
 
 LARGEST_PRODUCT = 700.0

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from slatewise.core.arrays import Bytes
-from slatewise.core.kernel import kernel, loose_sums
+from slatewise.core.running.kernel import kernel, kernel_fastmath
 from slatewise.cstar.kernels.instance import Floats, Ints, Pair, nth_largest
 from slatewise.cstar.kernels.layout import CoreSettings
 
@@ -68,7 +68,7 @@ def shrink(
         chance[i] = total(share)
 
 
-@loose_sums
+@kernel_fastmath
 def total(values: Floats) -> float:
     """Return the sum."""
     found = 0.0
@@ -77,7 +77,7 @@ def total(values: Floats) -> float:
     return found
 
 
-@loose_sums
+@kernel_fastmath
 def dot(one: Floats, two: Floats) -> float:
     """Return the sum of products."""
     total = 0.0

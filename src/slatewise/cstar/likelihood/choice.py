@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Bytes, Floats, Ints
-from slatewise.core.executor import Executor
-from slatewise.core.strengths import Ends, random_folds, rough_fits, search_path, stopped_falling
+from slatewise.core.numerics.strengths import Ends, random_folds, rough_fits, search_path, stopped_falling
+from slatewise.core.running.executor import Executor
 from slatewise.cstar.core_labels import greedy_core, residual_label
 from slatewise.cstar.inference.any_size import SubsetRows, subset_sums
 from slatewise.cstar.likelihood.fit import Settings, fit_any_size
@@ -100,9 +100,9 @@ def _rows_to_choose_by(
         if drawn is not None:
             few = np.ascontiguousarray(given[drawn].read(executor)[:, labels])
             of_labels = np.ascontiguousarray(known[drawn][:, labels])
-            return AnySizeLikelihood(AdjustedScores(few, labels[:0]), of_labels, weight[drawn], executor.here)
+            return AnySizeLikelihood(AdjustedScores(few, labels[:0]), of_labels, weight[drawn], executor.local)
         given = given.read(executor)
-    return AnySizeLikelihood(AdjustedScores(given[:, labels], labels[:0]), known[:, labels], weight, executor.here)
+    return AnySizeLikelihood(AdjustedScores(given[:, labels], labels[:0]), known[:, labels], weight, executor.local)
 
 
 def drawn_rows(n_rows: int, seed: int) -> Ints | None:

@@ -28,10 +28,10 @@ import numpy as np
 
 from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.checks import require_in_range
-from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.core.lbfgs import minimise
-from slatewise.core.results import ConvergenceWarning, Fit, Round
-from slatewise.core.strengths import rough_fits
+from slatewise.core.numerics.lbfgs import minimise
+from slatewise.core.numerics.result import ConvergenceWarning, Fit, Round
+from slatewise.core.numerics.strengths import rough_fits
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.inference.model import StarPair, symmetric_pair
 from slatewise.cstar.likelihood.objective import AdjustedScores, AnySizeLikelihood, FixedSizeLikelihood
 
@@ -187,7 +187,7 @@ def fit_known_count(
     --------
     Either label 0 applies or label 1. If there is one label, their odds decide.
 
-    >>> from slatewise.core.executor import ONE_THREAD
+    >>> from slatewise.core.running.executor import ONE_THREAD
     >>> known = np.array([[1, 0], [0, 1]] * 20, dtype=np.int8)
     >>> settings, none = Settings(C=1.0, rho=1.0, tol=1e-3, max_iter=100, random_state=0), np.zeros(0, dtype=np.int64)
     >>> terms = fit_known_count(2.0 * known - 1.0, known, np.ones(40), none, settings, ONE_THREAD, np.zeros(4))

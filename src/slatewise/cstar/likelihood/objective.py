@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Bytes, Floats, Ints
-from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
-from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.core.groups import blocks
+from slatewise.core.running.block_sums import BlockSum, PlacedBlocks, ValueAndSlope, add_value_and_slope
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.inference.any_size import SubsetRows, SubsetSums, log_partition, subset_scores, subset_sums
 from slatewise.cstar.inference.fixed_size import all_settings, star_sums
 from slatewise.cstar.inference.model import StarLists, StarPair, symmetric_pair
@@ -155,7 +155,7 @@ class AnySizeLikelihood:
         return self._held.sum(_ANY_SIZE, params)
 
     @cached_property
-    def _held(self) -> Held[_Shared, _KnownRows]:
+    def _held(self) -> PlacedBlocks[_Shared, _KnownRows]:
         parts: list[_KnownRows] = []
         for cut in self.model.cuts():
             model, known, weight, complete = (
@@ -166,7 +166,9 @@ class AnySizeLikelihood:
             )
             together = model.pairs_of(known[complete].astype(np.float64), weight[complete])
             parts.append(_KnownRows(model, known, weight, complete, together))
-        return self.executor.hold(parts, _Shared(self.model.rows(slice(0, 0)), self.executor.inside(len(parts))))
+        return self.executor.place_blocks(
+            parts, _Shared(self.model.rows(slice(0, 0)), self.executor.inside(len(parts)))
+        )
 
 
 class _KnownRows(NamedTuple):
@@ -231,10 +233,12 @@ class FixedSizeLikelihood:
         return self._held.sum(_FIXED_SIZE, params)
 
     @cached_property
-    def _held(self) -> Held[_Shared, _CountedRows]:
+    def _held(self) -> PlacedBlocks[_Shared, _CountedRows]:
         cuts = self.model.cuts()
         parts = [_CountedRows(self.model.rows(cut), self.Y[cut], self.k[cut], self.weight[cut]) for cut in cuts]
-        return self.executor.hold(parts, _Shared(self.model.rows(slice(0, 0)), self.executor.inside(len(parts))))
+        return self.executor.place_blocks(
+            parts, _Shared(self.model.rows(slice(0, 0)), self.executor.inside(len(parts)))
+        )
 
 
 class _CountedRows(NamedTuple):

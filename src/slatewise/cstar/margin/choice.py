@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.results import Fit
-from slatewise.core.strengths import fell_behind, random_folds, rough_fits, search_path
+from slatewise.core.numerics.result import Fit
+from slatewise.core.numerics.strengths import fell_behind, random_folds, rough_fits, search_path
 from slatewise.cstar.core_labels import greedy_core
 from slatewise.cstar.inference.best_set import argmax_block
 from slatewise.cstar.margin.problem import StarHinge, StarProblem

@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.block_sums import BlockSum, Held, ValueAndSlope, add_value_and_slope
 from slatewise.core.checks import BLOCK_BYTES
-from slatewise.core.executor import ONE_THREAD, Executor
 from slatewise.core.groups import blocks
+from slatewise.core.running.block_sums import BlockSum, PlacedBlocks, ValueAndSlope, add_value_and_slope
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.inference.best_set import argmax_block
 from slatewise.cstar.inference.model import StarLists, StarPair, symmetric_pair
 
@@ -179,11 +179,11 @@ class StarHinge:
         return taken(self.item_loss, self.problem.target)
 
     @cached_property
-    def _held(self) -> Held[StarProblem, StarHinge]:
+    def _held(self) -> PlacedBlocks[StarProblem, StarHinge]:
         """The lists in blocks, whose cuts depend on the shape of the data only; what they share is without lists."""
         cuts = blocks(self.problem.n_lists, max(1, BLOCK_BYTES // (8 * max(self.problem.n_items, 1))))
         parts = [StarHinge(self.problem.only(lists), self.item_loss[lists]) for lists in cuts]
-        return self.executor.hold(parts, self.problem.only(slice(0, 0)))
+        return self.executor.place_blocks(parts, self.problem.only(slice(0, 0)))
 
 
 def _at(problem: StarProblem, params: Floats) -> _Point:

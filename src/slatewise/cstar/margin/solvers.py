@@ -8,7 +8,7 @@ re-balance the weights of its corners (``kernels/bcfw.py``). Epochs over the cac
 they need no inference. The dual value is a lower bound on P at any moment; the objective comes from one pass of
 inference over all lists. After Lacoste-Julien et al. 2013, and Shah, Kolmogorov and Lampert 2015 for the caches.
 
-bundle: one-slack cutting planes (:mod:`slatewise.core.bundle`), certified.
+bundle: one-slack cutting planes (:mod:`slatewise.core.numerics.bundle`), certified.
 
 subgradient: averaged adaptive steps, a few passes, no inner problem, no lower bound.
 
@@ -29,9 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.bundle import Cuts, one_slack
-from slatewise.core.executor import one_blas_thread
-from slatewise.core.results import ConvergenceWarning, Fit, Round, warn_unless_converged
+from slatewise.core.numerics.bundle import Cuts, one_slack
+from slatewise.core.numerics.result import ConvergenceWarning, Fit, Round, warn_unless_converged
+from slatewise.core.running.blas import one_blas_thread
 from slatewise.cstar.kernels.layout import CornerCache, DualTerms
 from slatewise.cstar.margin.problem import StarHinge, StarProblem
 

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.executor import ONE_THREAD, Executor
-from slatewise.core.label_sets import as_sets
-from slatewise.core.progress import tell
-from slatewise.core.results import Fit, Round
+from slatewise.core.numerics.result import Fit, Round
+from slatewise.core.running.executor import ONE_THREAD, Executor
+from slatewise.core.running.progress import tell
 from slatewise.cstar.core_labels import greedy_core
 from slatewise.cstar.inference.best_set import argmax_block
 from slatewise.cstar.inference.model import StarLists, StarPair
@@ -26,6 +25,7 @@ from slatewise.cstar.margin.choice import choose, select_core_by_precision
 from slatewise.cstar.margin.problem import StarHinge, StarProblem
 from slatewise.cstar.margin.solvers import SOLVERS, DualState, Settings, Solver, Start, Tell
 from slatewise.cstar.margin.unary import Prepared, prepare_given, prepare_kernel, prepare_linear
+from slatewise.data.labels import as_sets
 from slatewise.kernels import Kernel
 from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path, resumed
 
@@ -112,7 +112,7 @@ def _prepare(rows: TrainingRows, plan: Plan, executor: Executor) -> Prepared:
     """Return the unary scores as the solvers see them."""
     if plan.unary == "linear":
         in_memory = isinstance(rows.X, np.ndarray)
-        return prepare_linear(rows.X, rows.weight, executor.here if in_memory else executor)
+        return prepare_linear(rows.X, rows.weight, executor.local if in_memory else executor)
     X = cast("Floats", rows.X)
     if not isinstance(plan.unary, str):
         unary = prepare_kernel(plan.unary.of(X), X, plan.unary.n_basis)

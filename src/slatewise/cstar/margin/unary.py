@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats
-from slatewise.core.block_sums import BlockSum
-from slatewise.core.executor import ONE_THREAD, Executor, one_blas_thread
-from slatewise.core.kernel_basis import kernel_basis
-from slatewise.core.row_kernels import RowKernel
+from slatewise.core.numerics.row_kernels import RowKernel, kernel_basis
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.block_sums import BlockSum
+from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.rows import checked_spread, peak_unit
 from slatewise.data.row_files import RowFormat, RowGroup
 from slatewise.data.row_source import StoredRows
@@ -131,7 +131,7 @@ _BLOCK_BYTES = 1 << 26
 
 def prepare_linear(X: Floats | StoredRows, weight: Floats, executor: Executor = ONE_THREAD) -> Prepared:
     """Give every column mean 0 and variance 1, so that its unit changes nothing, and append the constant one."""
-    held, total = executor.hold(_row_blocks(X, weight), None), weight.sum()
+    held, total = executor.place_blocks(_row_blocks(X, weight), None), weight.sum()
     with one_blas_thread():
         centre, largest = held.sum(_SUMS, None)
         centre = centre / total
@@ -174,7 +174,7 @@ class Standardized:
 
 def linear_scores(X: Floats | StoredRows, coef: Floats, intercept: Floats, executor: Executor = ONE_THREAD) -> Floats:
     """Return the scores (n, N) of rows by blocks, so that rows in files and in memory have the same bits."""
-    held = executor.hold(_row_blocks(X, np.ones(len(X))), None)
+    held = executor.place_blocks(_row_blocks(X, np.ones(len(X))), None)
     with one_blas_thread():
         return np.concatenate(held.sum(_SCORES, (coef, intercept)))
 

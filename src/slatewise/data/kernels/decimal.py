@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Words
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 
 Bytes: TypeAlias = NDArray[np.uint8]
 

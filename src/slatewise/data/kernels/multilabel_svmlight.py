@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Ints
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.data.kernels.decimal import GOOD, Bytes
 from slatewise.data.kernels.svmlight import (
     LABEL_RANGE,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints, Words
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.data.kernels.decimal import GOOD, HARD, MALFORMED, OVERFLOW, Bytes, decimal
 from slatewise.data.kernels.text import at_line_end, at_token_end, invalid_utf8, next_line, skip_blanks, whole
 

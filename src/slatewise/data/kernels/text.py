@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Ints
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.data.kernels.decimal import Bytes, is_digit
 
 _ALMOST_FULL, _FULL = np.uint64(10**18), np.uint64((1 << 64) - 1)

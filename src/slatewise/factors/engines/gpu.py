@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.devices import require_gpu
+from slatewise.core.running.devices import require_gpu
 from slatewise.factors.engines.blocked import rank_weights, step_size
 from slatewise.factors.engines.protocol import EngineKind, EngineTask, EpochStats
 from slatewise.factors.pairs import TrainingPairs

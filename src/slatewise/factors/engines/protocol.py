@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from slatewise.core.arrays import Ints
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.pairs import TrainingPairs
 from slatewise.factors.scoring import Factors
 from slatewise.factors.settings import TrainingSettings

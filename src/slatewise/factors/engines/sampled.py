@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Bytes, Singles
-from slatewise.core.executor import Executor
+from slatewise.core.running.executor import Executor
 from slatewise.factors.engines.blocked import blocked_engine, rank_weights
 from slatewise.factors.engines.protocol import EngineKind, EngineTask, EpochStats, WarpEngine
 from slatewise.factors.pairs import Block, TrainingPairs, shuffled_blocks

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.devices import with_less_memory, working_on
+from slatewise.core.running.devices import with_less_memory, working_on
 from slatewise.factors.engines.protocol import EpochStats
 from slatewise.factors.gpu.step import Plan, Step
 from slatewise.factors.gpu.tables import Sent, device_width
@@ -146,7 +146,7 @@ class _Means:
     ends: Ints
     step_pairs: int
     moments: int = 0
-    values: list[Tensor] = field(default_factory=list[Any])
+    values: list[list[Tensor]] = field(default_factory=list[Any])
 
     def note(self, step: int) -> None:
         """A step is done."""
@@ -156,12 +156,13 @@ class _Means:
         if not is_moment(seen, self.moments, self.n_runs):
             return
         self.moments += 1
-        now = [self.sent.table(table).values for table in (self.mean.queries, self.mean.items)]
+        now = [self.sent.table(table).arrays() for table in (self.mean.queries, self.mean.items)]
         if self.moments == 1:
-            self.values = [values.clone() for values in now]
+            self.values = [[values.clone() for values in arrays] for arrays in now]
             return
-        for mean, values in zip(self.values, now, strict=True):
-            mean += (values - mean) * (1.0 / self.moments)
+        for means, arrays in zip(self.values, now, strict=True):
+            for mean, values in zip(means, arrays, strict=True):
+                mean += (values - mean) * (1.0 / self.moments)
 
     def hand_over(self) -> None:
         """Tell the mean of all runs at once."""
@@ -169,6 +170,7 @@ class _Means:
             return
         means: list[Singles] = []
         for table, values in zip((self.mean.queries, self.mean.items), self.values, strict=False):
-            means.append(table.copy().values)
-            self.sent.table(table).write(values, means[-1])
+            own = table.copy().arrays()
+            self.sent.table(table).write(values, own)
+            means += own
         self.mean.take_over(self.n_runs, self.moments, means)

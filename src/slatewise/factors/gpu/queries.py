@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from slatewise.core.arrays import Singles
-from slatewise.factors.bags import ITEM_STEP, REPEAT_STEP, AgeWeights, Bags
-from slatewise.factors.base_levels import Levels
+from slatewise.factors.bags import AGE_WEIGHTS, ITEM_STEP, REPEAT_STEP, REPEAT_WEIGHTS, SPLINE_STEPS, Bags
 from slatewise.factors.gpu.tables import DeviceTable, Sent, by_row, to_device
+from slatewise.factors.offsets import Levels
 from slatewise.factors.pair_terms import PairTerm
 from slatewise.factors.tables import Table
 
@@ -24,7 +24,7 @@ NUMBERS_AT_ONCE = 1 << 27
 """Of rows that are gathered: half a gigabyte."""
 
 
-class DeviceHeld(NamedTuple):
+class DeviceOffsets(NamedTuple):
     """Items that get something beside their product with a query, (queries, places)."""
 
     items: Tensor
@@ -52,7 +52,7 @@ class DeviceQueries(Protocol):
         """Return a fresh row per query."""
         ...
 
-    def held(self, queries: Tensor) -> DeviceHeld | None:
+    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Return the items that get something beside products."""
         ...
 
@@ -113,7 +113,7 @@ class DeviceIds:
         """Return the rows themselves."""
         return self.table.values[queries]
 
-    def held(self, queries: Tensor) -> DeviceHeld | None:
+    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Hold nothing."""
         return None
 
@@ -145,7 +145,6 @@ class DeviceBags:
     """Weighted sums of the rows of items."""
 
     sent: Sent
-    ages: AgeWeights
     table: DeviceTable
     bias: int
     bags: tuple[Tensor, Tensor, Tensor]
@@ -155,7 +154,7 @@ class DeviceBags:
     """Most items that a base has levels for."""
 
     @classmethod
-    def of(cls, sent: Sent, bags: Bags, ages: AgeWeights, bias: int, levels: Levels | None) -> DeviceBags:
+    def of(cls, sent: Sent, bags: Bags, table: Table, bias: int, levels: Levels | None) -> DeviceBags:
         """Send the table of U and the bags; the ends of levels are others in each epoch."""
         items, starts, ends = (sent.array(part) for part in bags)
         longest, n_levels, given = max(1, int((bags.ends - bags.starts).max(initial=1))), 0, None
@@ -163,25 +162,25 @@ class DeviceBags:
             starts_, ends_, items_, levels_ = levels
             given = (sent.array(starts_), to_device(ends_, sent.device), sent.array(items_), sent.array(levels_))
             n_levels = max(1, int((levels.ends - levels.starts).max(initial=1)))
-        return cls(sent, ages, sent.table(ages.table), bias, (items, starts, ends), longest, given, n_levels)
+        return cls(sent, sent.table(table), bias, (items, starts, ends), longest, given, n_levels)
 
     def vectors(self, queries: Tensor) -> Tensor:
         """Return the sums."""
         at = self._places(queries)
         out = torch.zeros((len(queries), self.sent.width), dtype=torch.float32, device=queries.device)
-        out[:, : self.bias] = weighted_rows(self.table.values, at.items, self._weights(at), slice(0, self.bias))
+        out[:, : self.bias] = weighted_rows(self.table.values, at.items, self._age_weights(at), slice(0, self.bias))
         out[:, self.bias] = 1.0
         return out
 
-    def held(self, queries: Tensor) -> DeviceHeld | None:
+    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Return the items of the bags, then those that a base has levels for, each with all that it gets."""
         size = max(1, NUMBERS_AT_ONCE // (4 * self.longest * (self.longest + self.n_levels)))
         parts = [self._held(queries[first : first + size]) for first in range(0, len(queries), size)]
         items, amounts, own, there = (torch.cat([part[i] for part in parts]) for i in range(4))
-        return DeviceHeld(items, amounts, own, there, self.longest)
+        return DeviceOffsets(items, amounts, own, there, self.longest)
 
     def _held(self, queries: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        at, repeats = self._places(queries), self.table.values[self.ages.repeats, 0]
+        at, repeats = self._places(queries), self._weights(REPEAT_WEIGHTS)
         same = (at.items[:, :, None] == at.items[:, None, :]) & at.there[:, None, :]
         amounts = (same * repeats[at.ages]).sum(2)
         first = at.there & ~same.tril(-1).any(2)
@@ -203,7 +202,7 @@ class DeviceBags:
         )
 
     def _amounts(self, levels: Tensor) -> Tensor:
-        knots = self.table.values[self.ages.knots, 0].cumsum(0)
+        knots = self._weights(SPLINE_STEPS).cumsum(0)
         at = levels * (len(knots) - 1)
         knot = at.long().clamp(max=len(knots) - 2)
         return knots[knot] + (at - knot) * (knots[knot + 1] - knots[knot])
@@ -218,22 +217,22 @@ class DeviceBags:
             return
         at = self._places(queries)
         dots = products(self.table.values, at.items, gradient, slice(0, self.bias)) * at.there * at.scale
-        step_places(self.sent, self.table, at.items, self._weights(at), at.there, gradient)
-        self._step_ages(self.ages.items, dots, ITEM_STEP)
-        weights = self.table.values[self.ages.items, 0]
+        step_places(self.sent, self.table, at.items, self._age_weights(at), at.there, gradient)
+        self._step_weights(AGE_WEIGHTS, dots, ITEM_STEP)
+        weights = self._weights(AGE_WEIGHTS)
         weights.clamp_(min=0.0)
         weights[:1] = 1.0
 
     def learn(self, queries: Tensor, coefficients: Tensor) -> None:
         """Step r."""
-        self._step_ages(self.ages.repeats, coefficients * self._places(queries).there, REPEAT_STEP)
+        self._step_weights(REPEAT_WEIGHTS, coefficients * self._places(queries).there, REPEAT_STEP)
 
-    def _step_ages(self, rows: slice, asked: Tensor, share: float) -> None:
-        """Step weights along what is asked at the places, (queries, places)."""
+    def _step_weights(self, name: str, asked: Tensor, share: float) -> None:
+        """Step weights along the gradients of the places, (queries, places)."""
         total = asked.double().sum(0)
-        n_ages = self.ages.n_ages
+        values, accumulators = self.table.weights[name]
+        n_ages = len(values)
         gradient = total.sum()[None] if n_ages == 1 else torch.nn.functional.pad(total, (0, n_ages - len(total)))
-        values, accumulators = self.table.values[rows, 0], self.table.accumulators[rows, 0]
         accumulators += gradient.float() ** 2
         step = share * self.table.source.segments[0].step
         values += torch.where(accumulators > 0, step * gradient / accumulators.sqrt(), 0.0).float()
@@ -244,13 +243,17 @@ class DeviceBags:
         places = end[:, None] - 1 - slots
         there = places >= begin[:, None]
         scale = torch.ones((len(queries), 1), dtype=torch.float32, device=queries.device)
-        if self.ages.n_ages == 1:
+        n_ages = len(self._weights(AGE_WEIGHTS))
+        if n_ages == 1:
             scale = (end - begin).clamp(min=1).float().rsqrt()[:, None]
-        ages = slots.clamp(max=self.ages.n_ages - 1)
+        ages = slots.clamp(max=n_ages - 1)
         return Places(items[torch.where(there, places, 0)], there, ages, scale)
 
-    def _weights(self, at: Places) -> Tensor:
-        return self.table.values[self.ages.items, 0][at.ages] * at.there * at.scale
+    def _weights(self, name: str) -> Tensor:
+        return self.table.weights[name][0]
+
+    def _age_weights(self, at: Places) -> Tensor:
+        return self._weights(AGE_WEIGHTS)[at.ages] * at.there * at.scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,9 +282,9 @@ class DeviceListed:
             out[:, moved.start : moved.stop] = weighted_rows(self.items.values, places, weights, columns)
         return out
 
-    def held(self, queries: Tensor) -> DeviceHeld | None:
+    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Return what the inner queries hold."""
-        return self.inner.held(queries)
+        return self.inner.score_offsets(queries)
 
     def backward(self, queries: Tensor, gradient: Tensor) -> DeviceBackward | None:
         """p_q is linear in the rows of its list: each gets w_j times the gradient of p_q."""

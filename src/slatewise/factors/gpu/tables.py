@@ -46,6 +46,8 @@ class DeviceTable:
     values: Tensor
     accumulators: Tensor
     moves: Tensor
+    weights: dict[str, tuple[Tensor, Tensor]]
+    """Values and accumulators of the weights beside the rows."""
 
     @classmethod
     def of(cls, table: Table, width: int, device: str) -> DeviceTable:
@@ -57,7 +59,16 @@ class DeviceTable:
         accumulators = torch.zeros((padded, len(table.segments)), dtype=torch.float32, device=device)
         accumulators[:n_rows] = to_device(table.accumulators, device)
         moves = [[part.start, part.stop, part.step, part.max_norm] for part in table.segments]
-        return cls(table, n_rows, values, accumulators, torch.tensor(moves, dtype=torch.float32, device=device))
+        weights = {
+            name: (to_device(part.values, device), to_device(part.accumulators, device))
+            for name, part in table.weights.items()
+        }
+        moving = torch.tensor(moves, dtype=torch.float32, device=device)
+        return cls(table, n_rows, values, accumulators, moving, weights)
+
+    def arrays(self) -> list[Tensor]:
+        """Return the tensors that training moves, in the order of ``Table.arrays``."""
+        return [self.values, *(values for values, _ in self.weights.values())]
 
     @property
     def moving(self) -> bool:
@@ -71,12 +82,16 @@ class DeviceTable:
 
     def bring_back(self) -> None:
         """Write rows and accumulators into the table that they came from."""
-        self.write(self.values, self.source.values)
+        self.write(self.arrays(), self.source.arrays())
         torch.from_numpy(self.source.accumulators).copy_(self.accumulators[: self.n_rows])
+        for name, (_, accumulators) in self.weights.items():
+            torch.from_numpy(self.source.weights[name].accumulators).copy_(accumulators)
 
-    def write(self, values: Tensor, out: NDArray[np.float32]) -> None:
-        """Write the columns that may have moved."""
-        torch.from_numpy(out)[:, : self.n_used].copy_(values[: self.n_rows, : self.n_used])
+    def write(self, arrays: list[Tensor], out: list[NDArray[np.float32]]) -> None:
+        """Write the columns of the rows that may have moved, and the weights."""
+        torch.from_numpy(out[0])[:, : self.n_used].copy_(arrays[0][: self.n_rows, : self.n_used])
+        for weights, own in zip(arrays[1:], out[1:], strict=True):
+            torch.from_numpy(own).copy_(weights)
 
 
 @dataclass(frozen=True, eq=False)

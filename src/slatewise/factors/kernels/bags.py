@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints, Singles
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.recommend.kernels.singles import dot
 
 if TYPE_CHECKING:

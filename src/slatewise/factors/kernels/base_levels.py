@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints, Shorts, Singles
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.recommend.kernels.best_few import best_first, offer
 from slatewise.recommend.kernels.sparse_scores import SparseScores
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Singles
-from slatewise.core.kernel import kernel
 from slatewise.core.kernels.random import uniform
+from slatewise.core.running.kernel import kernel
 
 
 @kernel

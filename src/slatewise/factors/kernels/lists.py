@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 
 
 @kernel

@@ -14,7 +14,7 @@ from math import frexp
 import numpy as np
 
 from slatewise.core.arrays import Bytes, Singles
-from slatewise.core.kernel import kernel, loose_sums
+from slatewise.core.running.kernel import kernel, kernel_fastmath
 from slatewise.recommend.kernels.singles import Number
 
 _POWERS = (2.0 ** np.arange(-128, 128)).astype(np.float32)
@@ -41,7 +41,7 @@ def quantize_rows(table: Singles, n: int, quantized: Bytes) -> None:
         quantize_row(table, row, n, quantized)
 
 
-@loose_sums
+@kernel_fastmath
 def largest_score(quantized: Bytes, row: int, vector: Singles, slack: Number) -> Number:
     """Return what a row's score is at most; the vector is 0 from column n on, and slack its sum of sizes, halved."""
     total = np.float32(slack)
@@ -50,7 +50,7 @@ def largest_score(quantized: Bytes, row: int, vector: Singles, slack: Number) ->
     return total * _POWERS[int(quantized[row, len(vector) - 1]) + 128]
 
 
-@loose_sums
+@kernel_fastmath
 def half_size(vector: Singles) -> Number:
     """Return half the sum of absolute values."""
     total = np.float32(0.0)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Bytes, Floats, Ints, Singles
-from slatewise.core.kernel import kernel, loose_sums
+from slatewise.core.running.kernel import kernel, kernel_fastmath
 from slatewise.factors.kernels.prefetch import prefetch_line, prefetch_row
 from slatewise.factors.kernels.quantized_rows import half_size, largest_score, quantize_row
 from slatewise.recommend.kernels.singles import Number, square
@@ -36,7 +36,7 @@ def _next(state: np.uint64) -> np.uint64:
     return state ^ (state << _17)
 
 
-@loose_sums
+@kernel_fastmath
 def _score(table: Singles, row: int, vector: Singles) -> Number:
     # Indexed, not sliced: a view counts references, which threads would fight over.
     total = np.float32(0.0)
@@ -45,7 +45,7 @@ def _score(table: Singles, row: int, vector: Singles) -> Number:
     return total
 
 
-@loose_sums
+@kernel_fastmath
 def _square(table: Singles, row: int, n: int) -> Number:
     total = np.float32(0.0)
     for f in range(n):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Ints, Singles
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.recommend.kernels.singles import count_above, dot, excess_above
 
 if TYPE_CHECKING:

@@ -7,17 +7,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.labeling.exchange.json_lines import read_json_lines, write_json_lines
 from slatewise.labeling.exchange.label_studio import read_label_studio, write_label_studio
-from slatewise.labeling.exchange.matrices import (
+from slatewise.labeling.exchange.statements import Names, Statement, record
+from slatewise.labeling.exchange.tables import (
     lost_in_svmlight,
     read_answers_npz,
+    read_table,
     write_answers_npz,
     write_answers_svmlight,
+    write_long,
+    write_wide,
 )
-from slatewise.labeling.exchange.statements import Names, Statement, record
-from slatewise.labeling.exchange.tables import read_table, write_long, write_wide
 from slatewise.labeling.store.project import Project
 
 Reader: TypeAlias = "Callable[[Any, Names, str], list[Statement]]"
@@ -134,7 +136,7 @@ def format_of(path: str | os.PathLike[str], format: str | None) -> str:
     """Return the format that is said, or that the ending of the file means."""
     if format is not None:
         if format not in FORMATS:
-            raise ValueError(f"format: expected one of {', '.join(FORMATS)}, found {shown(format)}")
+            raise ValueError(f"format: expected one of {', '.join(FORMATS)}, found {short_repr(format)}")
         return format
     suffixes = [suffix.lower() for suffix in Path(path).suffixes if suffix not in (".gz", ".xz")]
     for name, one in FORMATS.items():

@@ -1,7 +1,7 @@
 """Answers as JSON lines: an object per item, ``{"item": "a.jpg", "answers": [{"label": "sky", "said": "yes"}]}``.
 
-The answers have the fields of :mod:`slatewise.labeling.exchange.fields`. Items that nobody has seen are there too,
-with no answers; ``kind`` and ``content`` say what an item is, and are not read.
+The answers have the fields of :mod:`slatewise.labeling.exchange.statements`. Items without answers are there too;
+``kind`` and ``content`` describe an item and are not read. JSON of strangers is parsed strictly (:func:`parsed`).
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from os import PathLike
-from typing import Any
+from typing import Any, NoReturn, cast
 
 from slatewise.core.errors import DataError
 from slatewise.core.files import atomic_file
-from slatewise.core.rules import shown
-from slatewise.data._source import PathOrFile, open_source
-from slatewise.labeling.exchange.fields import as_fields, statement
-from slatewise.labeling.exchange.json_text import as_object, as_objects, parsed
-from slatewise.labeling.exchange.statements import Names, Statement, statements
+from slatewise.core.rules import short_repr
+from slatewise.data.reading import PathOrFile, open_source
+from slatewise.labeling.exchange.statements import Names, Statement, as_fields, statement, statements
 from slatewise.labeling.store.project import Project
 
 _KEYS = {"item", "kind", "content", "answers"}
@@ -45,7 +43,7 @@ def read_json_lines(path: PathOrFile, names: Names, annotator: str) -> list[Stat
             row = parsed(source.name, number, text)
 
             def fault(expected: str, found: object, number: int = number) -> DataError:
-                return DataError(source.name, number, 1, expected, shown(found))
+                return DataError(source.name, number, 1, expected, short_repr(found))
 
             fields = as_object(row)
             if fields is None or not set(fields) <= _KEYS:
@@ -74,3 +72,52 @@ def read_object(
         return fault(f"{place}.{name}: {expected}", fields.get(name))
 
     return statement(fields, item, names.labels, annotator, of_field)
+
+
+def as_object(value: Any) -> dict[str, Any] | None:
+    """Return a value that is an object, None otherwise."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def as_list(value: Any) -> list[Any] | None:
+    """Return a value that is a list, None otherwise."""
+    return cast("list[Any]", value) if isinstance(value, list) else None
+
+
+def as_objects(value: Any) -> list[dict[str, Any]] | None:
+    """Return a value that is a list of objects, None otherwise."""
+    found = as_list(value)
+    return found if found is not None and all(isinstance(one, dict) for one in found) else None
+
+
+def as_texts(value: Any) -> list[str] | None:
+    """Return a value that is a list of texts, None otherwise."""
+    found = as_list(value)
+    return found if found is not None and all(isinstance(one, str) for one in found) else None
+
+
+def parsed(name: str, line: int, text: str) -> Any:
+    """Parse JSON as RFC 8259 has it: every key once, finite numbers, nothing that Unicode cannot say."""
+
+    def fault(at: int, expected: str, found: str) -> DataError:
+        before = text[:at]
+        return DataError(name, line + before.count("\n"), len(before.rpartition("\n")[2].encode()) + 1, expected, found)
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({key for key, _ in pairs}) < len(pairs):
+            raise fault(0, "every key once in an object", "one again")
+        return dict(pairs)
+
+    def refused(constant: str) -> NoReturn:
+        raise fault(0, "finite numbers", constant)
+
+    try:
+        found = json.loads(text, object_pairs_hook=once, parse_constant=refused)
+        json.dumps(found, ensure_ascii=False, allow_nan=False).encode()
+    except json.JSONDecodeError as error:
+        raise fault(error.pos, "JSON", error.msg) from None
+    except DataError:
+        raise
+    except (RecursionError, ValueError) as error:
+        raise fault(0, "JSON that is not nested deeply, of text and finite numbers", str(error)) from None
+    return found

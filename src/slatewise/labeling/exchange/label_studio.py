@@ -27,12 +27,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.errors import DataError, DataWarning
 from slatewise.core.files import atomic_file
-from slatewise.core.rules import shown
-from slatewise.data._source import PathOrFile, open_source
-from slatewise.labeling.exchange.fields import as_fields, time_of
-from slatewise.labeling.exchange.json_lines import read_object
-from slatewise.labeling.exchange.json_text import as_list, as_object, as_objects, as_texts, parsed
-from slatewise.labeling.exchange.statements import Names, Statement, statements
+from slatewise.core.rules import short_repr
+from slatewise.data.reading import PathOrFile, open_source
+from slatewise.labeling.exchange.json_lines import as_list, as_object, as_objects, as_texts, parsed, read_object
+from slatewise.labeling.exchange.statements import Names, Statement, as_fields, statements, time_of
 from slatewise.labeling.store.acts import check_name
 from slatewise.labeling.store.project import Project
 from slatewise.labeling.store.records import Item
@@ -255,7 +253,7 @@ class _Task:
         self._task, self._data = own, data
 
     def fault(self, expected: str, found: object) -> DataError:
-        return DataError(f"{self._file}[{self._number}]", 0, 0, expected, shown(found))
+        return DataError(f"{self._file}[{self._number}]", 0, 0, expected, short_repr(found))
 
     def list(self, key: str) -> list[dict[str, Any]]:
         """Return a list of objects, empty where there is none; a plain export has predictions as their numbers only."""
@@ -353,6 +351,6 @@ def _tasks(path: PathOrFile) -> Iterator[_Task]:
         text = "\n".join(line for _, line in source.text_lines())
         tasks = as_list(parsed(source.name, 1, text))
         if tasks is None:
-            raise DataError(source.name, 1, 1, "a list of tasks", shown(text))
+            raise DataError(source.name, 1, 1, "a list of tasks", short_repr(text))
         for number, task in enumerate(tasks):
             yield _Task(source.name, number, task)

@@ -37,17 +37,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slatewise.core.by_name import on_first_use
+from slatewise._lazy import lazy_getattr
 
 if TYPE_CHECKING:
-    from slatewise.labeling.page.app import make_app
-    from slatewise.labeling.page.serving import serve
+    from slatewise.labeling.page.app import make_app, serve
 
 __all__ = ["make_app", "serve"]
 
-_found = on_first_use(
-    globals(), {"make_app": "slatewise.labeling.page.app", "serve": "slatewise.labeling.page.serving"}
-)
+_found = lazy_getattr(globals(), {"make_app": "slatewise.labeling.page.app", "serve": "slatewise.labeling.page.app"})
 
 
 def __getattr__(name: str) -> object:

@@ -9,7 +9,7 @@ from pathlib import Path
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from slatewise.labeling.page.refusals import Refused
+from slatewise.labeling.page.errors import Refused
 from slatewise.web.asgi import Receive, Scope, Send
 from slatewise.web.files import send_file
 

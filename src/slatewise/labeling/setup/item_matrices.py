@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from slatewise.core.checks import Features
 from slatewise.core.errors import DataError
 from slatewise.data import read_npz, read_tags
-from slatewise.data._delimited import guess_delimiter, splitter_for
-from slatewise.data._lines import header_line
-from slatewise.data._source import is_table, open_source
+from slatewise.data.fields import guess_delimiter, splitter_for
 from slatewise.data.npz import DAMAGE, array_of, check_sizes
+from slatewise.data.reading import header_line, is_table, open_source
 
 _LEAST_CHANCE = 1e-6
 """Of scores that are probabilities: none is taken to be certain."""

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from slatewise.core.errors import DataError
-from slatewise.data._source import open_source
-from slatewise.labeling.exchange.json_text import as_object, as_texts, parsed
+from slatewise.data.reading import open_source
+from slatewise.labeling.exchange.json_lines import as_object, as_texts, parsed
 from slatewise.labeling.store.acts import check_name
 
 _COLUMNS = ("label", "name", "labels", "names")

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from slatewise.core.errors import ProjectError
-from slatewise.core.progress import track
+from slatewise.core.running.progress import track
 from slatewise.labeling.exchange.formats import import_answers
 from slatewise.labeling.item_data import ItemData
 from slatewise.labeling.plan import Plan

@@ -8,12 +8,12 @@ from numbers import Real
 from operator import index
 from typing import Any, get_args
 
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.labeling.store.database import counted
 from slatewise.labeling.store.records import MOST_MILLISECONDS, Act, ActKind, Given, How
 from slatewise.web.tokens import ROLES
 
-_HOWS, _KINDS = get_args(How), get_args(ActKind)
+_HOWS, _ACT_KINDS = get_args(How), get_args(ActKind)
 
 
 def whole(name: str, value: Any) -> int:
@@ -23,7 +23,7 @@ def whole(name: str, value: Any) -> int:
             raise TypeError
         return index(value)
     except TypeError:
-        raise ValueError(f"{name}: expected a whole number, found {shown(value)}") from None
+        raise ValueError(f"{name}: expected a whole number, found {short_repr(value)}") from None
 
 
 class Numbers:
@@ -49,7 +49,7 @@ class Numbers:
     def insert(self, act: Act, now: int) -> int:
         """Add an act; return its number."""
         row = (
-            _word("kind", act.kind, _KINDS),
+            _word("kind", act.kind, _ACT_KINDS),
             self.check("item", act.item),
             self.check("annotator", act.annotator),
             _milliseconds("time", now if act.time is None else act.time),
@@ -83,7 +83,7 @@ def check_name(argument: str, name: Any) -> str:
     if isinstance(name, str) and name and name == name.strip() and len(name) <= 500 and name.isprintable():
         return name
     expected = "a text of at most 500 printable characters, not empty and without blanks around it"
-    raise ValueError(f"{argument}: expected {expected}, found {shown(name)}")
+    raise ValueError(f"{argument}: expected {expected}, found {short_repr(name)}")
 
 
 def new_number(cursor: sqlite3.Cursor) -> int:
@@ -98,7 +98,7 @@ def _numbers(connection: sqlite3.Connection, table: str) -> frozenset[int]:
 
 def _word(name: str, value: Any, words: Container[str]) -> str:
     if not isinstance(value, str) or value not in words:
-        raise ValueError(f"{name}: expected one of {words}, found {shown(value)}")
+        raise ValueError(f"{name}: expected one of {words}, found {short_repr(value)}")
     return value
 
 
@@ -114,5 +114,5 @@ def _probability(value: Any) -> float | None:
         return None
     number = float(value) if isinstance(value, Real) else -1.0
     if not 0 <= number <= 1:
-        raise ValueError(f"probability: expected a number from 0 to 1, or None, found {shown(value)}")
+        raise ValueError(f"probability: expected a number from 0 to 1, or None, found {short_repr(value)}")
     return number

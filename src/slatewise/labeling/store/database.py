@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get
 
 from slatewise.core.errors import ProjectError
 from slatewise.core.files import atomic_path
-from slatewise.core.rules import shown
+from slatewise.core.rules import short_repr
 from slatewise.labeling.store import schema
 from slatewise.labeling.store.records import Between
 
@@ -222,7 +222,7 @@ def checked_rows(
         for (name, *_), hint, values in zip(cursor.description, types, zip(*rows, strict=True), strict=True):
             strange = _strange(connection, hint, values)
             if strange:
-                raise Damaged(f"{name} {shown(strange[0])}")
+                raise Damaged(f"{name} {short_repr(strange[0])}")
         yield from rows
 
 
@@ -230,7 +230,7 @@ def counted(connection: sqlite3.Connection, table: str) -> int:
     """Return how many rows are numbered from 0; raise :class:`Damaged` where they are not."""
     ((count,),), (least, most) = connection.execute(f"SELECT count(*) FROM {table}"), _ends(connection, table)
     if count and (least, most) != (0, count - 1):
-        raise Damaged(f"{count} {table} with numbers from {shown(least)} to {shown(most)}")
+        raise Damaged(f"{count} {table} with numbers from {short_repr(least)} to {short_repr(most)}")
     return count
 
 

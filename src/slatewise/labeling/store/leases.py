@@ -1,17 +1,23 @@
-"""Who works on what: a lease keeps an item for one person until it expires, so that two never get the same one.
+"""Who works on what: leases of items, the clocks they use, and the locks of the server and the trainer.
 
-Time is taken from a clock that nobody sets, and kept as one that a later process can read.
+A lease keeps an item for one person until it expires, so that two people never get the same one. Its time comes from a
+clock that nobody sets, and is stored as one that a later process can read. There is one server per project and one
+trainer: each holds a lock of the system on a file beside the project, which ends with its process.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+import time
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core.rules import shown
-from slatewise.labeling.store import clocks
+from slatewise.core.errors import ProjectError
+from slatewise.core.rules import short_repr
 from slatewise.labeling.store.acts import Numbers, whole
 from slatewise.labeling.store.database import Database, checked_rows, counted
 from slatewise.labeling.store.records import ItemNumber
@@ -32,7 +38,7 @@ class Leases:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._offset = clocks.wall_clock() - clocks.steady_clock()
+        self._offset = wall_clock() - steady_clock()
 
     def free(self, annotator: int, overlap: int = 1) -> NDArray[np.int64]:
         """Return the items that a person may take, by number.
@@ -59,7 +65,7 @@ class Leases:
         """
         overlap = _check_overlap(overlap)
         if not 0 < seconds <= MOST_SECONDS:
-            raise ValueError(f"seconds: expected more than 0, at most {MOST_SECONDS:g}, found {shown(seconds)}")
+            raise ValueError(f"seconds: expected more than 0, at most {MOST_SECONDS:g}, found {short_repr(seconds)}")
         with self._database.write() as connection:
             numbers, now = Numbers(connection), self._now()
             item, annotator = numbers.check("item", item), numbers.check("annotator", annotator)
@@ -91,10 +97,77 @@ class Leases:
             connection.execute("DELETE FROM leases WHERE until > ?", (self._now() + MOST_SECONDS,))
 
     def _now(self) -> float:
-        return self._offset + clocks.steady_clock()
+        return self._offset + steady_clock()
 
 
 def _check_overlap(overlap: int) -> int:
     if whole("overlap", overlap) < 1:
         raise ValueError(f"overlap: expected how many people label an item, at least 1, found {overlap}")
     return whole("overlap", overlap)
+
+
+def wall_clock() -> float:
+    """Seconds since 1970, as the machine believes."""
+    return time.time()
+
+
+def steady_clock() -> float:
+    """Seconds since some moment of this machine's."""
+    return time.monotonic()
+
+
+def now() -> int:
+    """Milliseconds since 1970, as the machine believes."""
+    return int(wall_clock() * 1000)
+
+
+class HeldFile:
+    """A lock held from when it is made until :meth:`release`. The file stays: to remove it would race with the next."""
+
+    def __init__(self, project: Path, ending: str, expected: str, busy: str) -> None:
+        path = project.with_name(project.name + ending)
+        try:
+            self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise ProjectError(f"{project}: expected a file {path.name} to lock beside it, found {error}") from None
+        try:
+            _lock(self._file)
+        except OSError as error:
+            holder = os.pread(self._file, 20, 0).decode(errors="replace").strip() if os.name == "posix" else ""
+            os.close(self._file)
+            found = f"{busy} by process {holder}" if holder else f"{error}"
+            raise ProjectError(f"{project}: expected {expected}, found {found}") from None
+        os.ftruncate(self._file, 0)
+        os.write(self._file, f"{os.getpid()}\n".encode())
+
+    def release(self) -> None:
+        """Let others serve; nothing where that was done."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+class ServerLock(HeldFile):
+    """Held by the one server of a project."""
+
+    def __init__(self, project: Path) -> None:
+        super().__init__(project, ".lock", "a project that no other server serves", "it is served")
+
+
+class TrainerLock(HeldFile):
+    """Held by the one process that trains a model of a project."""
+
+    def __init__(self, project: Path) -> None:
+        super().__init__(project, ".training.lock", "a project whose model nobody trains now", "it is trained")
+
+
+def _lock(file: int) -> None:
+    """Lock an open file, or raise OSError where another holds it."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+    else:
+        from fcntl import LOCK_EX, LOCK_NB, flock
+
+        flock(file, LOCK_EX | LOCK_NB)

@@ -13,16 +13,10 @@ from types import TracebackType
 
 import numpy as np
 
-from slatewise.labeling.store import clocks
 from slatewise.labeling.store.acts import Numbers, whole
-from slatewise.labeling.store.audit import AuditLog
 from slatewise.labeling.store.database import Database, checked_rows, counted, remove, types_of
-from slatewise.labeling.store.items import Items
-from slatewise.labeling.store.known import KnownLabels
-from slatewise.labeling.store.labels import Labels
-from slatewise.labeling.store.leases import Leases
-from slatewise.labeling.store.model_versions import ModelVersions
-from slatewise.labeling.store.people import People, Tokens
+from slatewise.labeling.store.known_labels import KnownLabels, Votes
+from slatewise.labeling.store.leases import Leases, ServerLock, now
 from slatewise.labeling.store.records import (
     Act,
     ActKind,
@@ -38,9 +32,7 @@ from slatewise.labeling.store.records import (
     Said,
     Undone,
 )
-from slatewise.labeling.store.server_lock import ServerLock
-from slatewise.labeling.store.settings import Settings
-from slatewise.labeling.store.votes import Votes
+from slatewise.labeling.store.tables import AuditLog, Items, Labels, ModelVersions, People, Settings, Tokens
 
 PROJECT_FILE = "project.db"
 """The file of a project that has a folder of its own."""
@@ -241,7 +233,7 @@ class Project:
                 elif how == "volunteered" and said >= 0:
                     given.append(Given(label, said, "confirmed", probability))
             act = Act("done", item, annotator, tuple(given), None, milliseconds, model)
-            return numbers.insert(act, clocks.now())
+            return numbers.insert(act, now())
 
     def skip(self, item: int, annotator: int, *, milliseconds: int | None = None, model: int | None = None) -> int:
         """Record that a person leaves an item to others; return the number of the act."""
@@ -263,7 +255,7 @@ class Project:
             ((number, kind, where),) = last
             connection.execute(
                 "INSERT INTO acts (kind, item, annotator, time, undoes) VALUES ('undo', ?, ?, ?, ?)",
-                (where, annotator, clocks.now(), number),
+                (where, annotator, now(), number),
             )
             query = "SELECT label FROM answers WHERE act = ? ORDER BY label"
             labels = checked_rows(connection, (LabelNumber,), query, (number,))
@@ -272,8 +264,8 @@ class Project:
     def record(self, acts: Iterable[Act]) -> list[int]:
         """Record acts, all or none of them; return their numbers."""
         with self._database.write() as connection:
-            numbers, now = Numbers(connection), clocks.now()
-            return [numbers.insert(act, now) for act in acts]
+            numbers, time = Numbers(connection), now()
+            return [numbers.insert(act, time) for act in acts]
 
     def state(self, item: int, annotator: int) -> ItemState:
         """Return where a person stands with an item."""
@@ -288,7 +280,7 @@ class Project:
         return ItemState(said, answered, "open" if mark is None else mark[0])
 
     def known(self) -> KnownLabels:
-        """Return what is known of all items, by majority; see :mod:`slatewise.labeling.store.known`."""
+        """Return what is known of all items, by majority; see :mod:`slatewise.labeling.store.known_labels`."""
         with self._database.read() as connection:
             shape = counted(connection, "items"), counted(connection, "labels")
             return Votes.read(connection).known(shape)

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slatewise.core.devices import halved, tile_bytes, with_less_memory
+from slatewise.core.running.devices import halved, tile_bytes, with_less_memory
 from slatewise.matching.gpu.twins import GRAIN, TORCH, Backend, Tensor, sum_all_signs
 from slatewise.matching.kernels.sinkhorn import balance
-from slatewise.matching.permanent_exact import FEW, MOST_BYTES, MOST_ROUNDING, by_subsets, scale, table_bytes
+from slatewise.matching.sums.exact import FEW, MOST_BYTES, MOST_ROUNDING, by_subsets, scale, table_bytes
 
 torch: Any = import_module("torch")
 

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints, Words
-from slatewise.core.kernel import kernel
 from slatewise.core.kernels.random import uniform
+from slatewise.core.running.kernel import kernel
 
 
 class Table(NamedTuple):

@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from slatewise.core.arrays import Floats
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 
 LANE_COLUMNS = 5
 LANES = 1 << LANE_COLUMNS

@@ -10,8 +10,8 @@ free_j is what a column weighs that no row takes. O(N M 2^M); a column with few 
 from __future__ import annotations
 
 from slatewise.core.arrays import Floats, Ints, Words
-from slatewise.core.kernel import kernel, loose_sums
 from slatewise.core.kernels.random import uniform
+from slatewise.core.running.kernel import kernel, kernel_fastmath
 
 
 @kernel
@@ -21,7 +21,7 @@ def add_scaled(out: Floats, weight: float, values: Floats) -> None:
         out[k] += weight * values[k]
 
 
-@loose_sums
+@kernel_fastmath
 def dot(left: Floats, right: Floats) -> float:
     """Return the inner product."""
     total = 0.0
@@ -40,7 +40,7 @@ def quads_forward(first: float, second: float, now: Floats, then: Floats) -> Non
         then[s + 3] += first * row_1 + second * row_0
 
 
-@loose_sums
+@kernel_fastmath
 def quads_backward(first: float, second: float, before: Floats, after: Floats, now: Floats) -> tuple[float, float]:
     """Do the same backwards; return the sums of f g for rows 0 and 1."""
     with_first, with_second = 0.0, 0.0

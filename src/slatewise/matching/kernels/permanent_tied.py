@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.kernel import kernel, loose_sums
+from slatewise.core.running.kernel import kernel, kernel_fastmath
 
 
 class Grid(NamedTuple):
@@ -121,7 +121,7 @@ def add_row(out: Floats, weight: float, values: Floats) -> None:
         out[b] += weight * values[b]
 
 
-@loose_sums
+@kernel_fastmath
 def meet(f: Floats, g: Floats) -> float:
     """Return the inner product."""
     total = 0.0
@@ -137,7 +137,7 @@ def mix(out: Floats, x: float, first: Floats, y: float, second: Floats, z: float
         out[b] = x * first[b] + y * second[b] + z * third[b]
 
 
-@loose_sums
+@kernel_fastmath
 def mix_and_meet(
     out: Floats, x: float, first: Floats, y: float, second: Floats, z: float, third: Floats, f: Floats
 ) -> tuple[float, float, float]:

@@ -10,7 +10,7 @@ together, over all i and all classes, bounds what Z loses by leaving them out.
 from __future__ import annotations
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 
 NOTHING = 1e-250
 """Numbers below are 0: far below what is left out, and before the processor slows down on the smallest of all."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from slatewise.core.arrays import Floats
-from slatewise.core.devices import MOST_TILE, halved, with_less_memory, working_on
+from slatewise.core.running.devices import MOST_TILE, halved, with_less_memory, working_on
 from slatewise.metric_learning.distance import Rows, dense, is_sparse, row_blocks
 from slatewise.metric_learning.gpu.interleavings import (
     LOSSES,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Bytes, Floats, Ints
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 
 Scores: TypeAlias = NDArray[np.floating[Any]]
 

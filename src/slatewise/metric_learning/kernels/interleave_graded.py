@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Bytes, Floats, Ints
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.metric_learning.kernels.interleave import Scores, Side, longest, new_bins, new_side, sort_falling
 
 _GRADES = 128

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from slatewise.core.arrays import Bytes, Floats, Ints
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.metric_learning.kernels.interleave import Scores, longest
 from slatewise.metric_learning.kernels.interleave_top import Top, move, new_top, open_list, sort_front, write_behind
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Bytes, Floats, Ints
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 from slatewise.metric_learning.kernels.interleave import (
     Bins,
     Scores,

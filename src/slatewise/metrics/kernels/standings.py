@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Ints
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 
 Float: TypeAlias = NDArray[np.floating[Any]]
 

@@ -6,7 +6,7 @@ The better of two has the larger score, or the same score and the smaller number
 from __future__ import annotations
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.kernel import kernel
+from slatewise.core.running.kernel import kernel
 
 
 @kernel

@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from slatewise.core.arrays import Singles
-from slatewise.core.kernel import loose_sums
+from slatewise.core.running.kernel import kernel_fastmath
 
 Number: TypeAlias = float | np.floating[Any]
 
 
-@loose_sums
+@kernel_fastmath
 def dot(left: Singles, right: Singles) -> Number:
     """Return the inner product of two rows."""
     total = np.float32(0.0)
@@ -21,7 +21,7 @@ def dot(left: Singles, right: Singles) -> Number:
     return total
 
 
-@loose_sums
+@kernel_fastmath
 def square(values: Singles) -> Number:
     """Return the sum of squares."""
     total = np.float32(0.0)
@@ -30,7 +30,7 @@ def square(values: Singles) -> Number:
     return total
 
 
-@loose_sums
+@kernel_fastmath
 def count_above(values: Singles, bar: Number) -> int:
     """Return how many values are above the bar, of at most 2^24."""
     # Ones are added as float32, in which they are exact so far: integers would be wider than the values.
@@ -40,7 +40,7 @@ def count_above(values: Singles, bar: Number) -> int:
     return int(total)
 
 
-@loose_sums
+@kernel_fastmath
 def excess_above(values: Singles, bar: Number) -> Number:
     """Return the sum of max(value - bar, 0)."""
     total, none = np.float32(0.0), np.float32(0.0)

@@ -1,0 +1,1 @@
+"""How work is run: threads over blocks, one BLAS thread, compiled kernels, devices, progress."""

@@ -1,0 +1,125 @@
+"""The two decorators of compiled functions, and the notice that they compile.
+
+``kernel`` is for all of them, ``kernel_fastmath`` for sums that may be added in any order. The first call of each takes
+seconds, and a person who waits wants to know for what.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from multiprocessing import parent_process
+from threading import Timer
+from time import monotonic
+from typing import Any, ParamSpec, TypeVar
+
+from numba import njit
+
+from slatewise.core.running.progress import Listener, anybody_listening, is_quiet
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile on first call, release the GIL, keep the machine code on disk where a folder is writable."""
+    try:
+        return njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # read-only install without a cache folder: compile in every process instead
+        return njit(nogil=True)(function)
+
+
+def kernel_fastmath(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile as ``kernel`` does, and let sums be added in any order: the compiler then adds eight numbers at a time.
+
+    The bits still depend on the machine's instructions only, never on threads. But of a loop that also writes, the
+    compiler may make two and take one by where the arrays lie: sum in a loop of its own, or let
+    ``tests/core/running/test_kernel_fastmath.py`` look at it.
+    """
+    any_order = {"reassoc", "nsz"}
+    try:
+        return njit(nogil=True, cache=True, fastmath=any_order)(function)
+    except RuntimeError:
+        return njit(nogil=True, fastmath=any_order)(function)
+
+
+_event: Any = import_module("numba.core.event")  # its types are too loose to check
+
+
+class CompileNotice(_event.Listener):
+    """Hears of every compilation in this process, of which Numba lets one run at a time; calls cost nothing.
+
+    Whoever listens to :mod:`slatewise.progress` is told at once. With nobody there, a terminal gets one line when a
+    process has compiled for ``patience`` seconds: a fit of the library, called by a person. Nothing goes into a pipe,
+    and nothing is said where the environment has ``SLATEWISE_QUIET=1``.
+    """
+
+    def __init__(self, patience: float = 1.0) -> None:
+        self.patience = patience
+        self._depth, self._began = 0, 0.0
+        self._timer: Timer | None = None
+        self._shown: tuple[Listener, int] | None = None
+        self._said = False
+
+    def on_start(self, event: Any) -> None:
+        """A kernel begins to compile; those that it calls do so within."""
+        if not _is_ours(event):
+            return
+        self._depth += 1
+        if self._depth > 1:
+            return
+        self._began = monotonic()
+        dispatcher = event.data["dispatcher"]
+        listener = anybody_listening()
+        if listener is not None:
+            name = dispatcher.py_func.__name__.strip("_")
+            self._shown = listener, listener.begin(f"compiling {name} ({_how_often(dispatcher)})", None)
+        elif not self._said and not is_quiet() and _a_person_looks_on():
+            if self.patience <= 0:
+                self._say(_how_often(dispatcher))
+                return
+            self._timer = Timer(self.patience, self._say, [_how_often(dispatcher)])
+            self._timer.daemon = True
+            self._timer.start()
+
+    def on_end(self, event: Any) -> None:
+        """The kernel is compiled, or failed to be."""
+        if not _is_ours(event):
+            return
+        self._depth -= 1
+        if self._depth > 0:
+            return
+        if self._shown is not None:
+            listener, loop = self._shown
+            listener.end(loop)
+            self._shown = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self.patience -= monotonic() - self._began  # many short ones are a long wait too
+
+    def _say(self, how_often: str) -> None:
+        self._said = True
+        with suppress(OSError, ValueError):  # the terminal may be gone by now
+            print(f"slatewise: compiling kernels ({how_often})", file=sys.stderr, flush=True)
+
+
+def _is_ours(event: Any) -> bool:
+    return event.data["dispatcher"].py_func.__module__.startswith("slatewise.")
+
+
+def _how_often(dispatcher: Any) -> str:
+    return "once per process: no folder to keep them in" if dispatcher.stats.cache_path is None else "once per machine"
+
+
+def _a_person_looks_on() -> bool:
+    try:
+        return sys.stderr.isatty() and parent_process() is None  # one line, not one of every worker
+    except (AttributeError, ValueError):  # none, one of another kind, or closed
+        return False
+
+
+COMPILE_NOTICE = CompileNotice()
+_event.register("numba:compile", COMPILE_NOTICE)
