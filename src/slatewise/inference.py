@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from slatewise.matching.sums.permanents import Permanent, permanent, tied_permanent, with_unmatched
     from slatewise.matching.sums.sampling import MatchingSamples, sample_matchings
     from slatewise.matching.sums.tied import TiedSum, tied_log_sum
-    from slatewise.metric_learning.interleave import MostViolated, most_violated
+    from slatewise.metric_learning.oracle import MostViolated, most_violated
     from slatewise.quadratic.ranking import QuadraticRanking, quadratic_ranking
     from slatewise.quadratic.slates import Slates, beam_slates, greedy_slates, iterated_slates
 
@@ -76,7 +76,7 @@ _HOMES = {
     "BestSubsets": "slatewise.cstar.inference.decisions",
     "LinearRanking": "slatewise.core.numerics.assignment",
     "MatchingSamples": "slatewise.matching.sums.sampling",
-    "MostViolated": "slatewise.metric_learning.interleave",
+    "MostViolated": "slatewise.metric_learning.oracle",
     "Permanent": "slatewise.matching.sums.permanents",
     "QuadraticRanking": "slatewise.quadratic.ranking",
     "Slates": "slatewise.quadratic.slates",
@@ -92,7 +92,7 @@ _HOMES = {
     "greedy_slates": "slatewise.quadratic.slates",
     "iterated_slates": "slatewise.quadratic.slates",
     "linear_loss_ranking": "slatewise.core.numerics.assignment",
-    "most_violated": "slatewise.metric_learning.interleave",
+    "most_violated": "slatewise.metric_learning.oracle",
     "permanent": "slatewise.matching.sums.permanents",
     "quadratic_ranking": "slatewise.quadratic.ranking",
     "sample_matchings": "slatewise.matching.sums.sampling",

@@ -103,7 +103,7 @@ def status(
 ) -> None:
     """Say how far a project is.
 
-    Items, people, labels, how much people agree, and what the models are worth on items labelled without them.
+    Items, people, labels, how much people agree, and what the models are worth on items labeled without them.
 
     Example: slatewise label status beach
     """
@@ -323,7 +323,7 @@ def _models(project: Project) -> list[dict[str, Any]]:
         quality = measured.get(version.number)
         in_use = current is not None and current.number == version.number
         one = {"version": version.number, "in_use": in_use, "note": version.note, "created": version.created}
-        found.append(one | {"honest_share": None if quality is None else quality.as_json()})
+        found.append(one | {"calibration_set": None if quality is None else quality.as_json()})
     return found
 
 
@@ -344,7 +344,9 @@ def _as_json(progress: ProgressReport, agreement: Agreement, models: list[dict[s
 def _print_status(project: Path, progress: ProgressReport, agreement: Agreement, models: list[dict[str, Any]]) -> None:
     print(f"{project}: {progress}")
     hours = f"{progress.hours_left:.1f}" if progress.hours_left == progress.hours_left else "not known yet"
-    print(f"begun: {progress.begun} items; without the model: {progress.honest_done} of {progress.honest}")
+    print(
+        f"begun: {progress.begun} items; without the model: {progress.calibration_done} of {progress.calibration_items}"
+    )
     print(f"hours of one person that are left: {hours}")
     if progress.people:
         columns = ["who", "answers", "done", "skipped", "seconds an answer", "items an hour"]
@@ -380,7 +382,7 @@ def _pair_rows(agreement: Agreement, names: dict[int, str]) -> list[list[str]]:
 
 
 def _model_row(model: dict[str, Any]) -> list[str]:
-    quality: dict[str, Any] = model["honest_share"] or {}
+    quality: dict[str, Any] = model["calibration_set"] or {}
     figures = [quality.get("break_even"), quality.get("questions")]
     used = " (in use)" if model["in_use"] else ""
     shown = [_number(figure, 3) for figure in figures]

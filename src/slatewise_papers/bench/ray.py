@@ -20,8 +20,8 @@ from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.block_sums import BlockSum
 from slatewise.core.running.executor import Executor
 from slatewise.cstar.likelihood.objective import AdjustedScores, AnySizeLikelihood
-from slatewise.metric_learning.interleave import Oracle
 from slatewise.metric_learning.margin_hinge import MarginHinge
+from slatewise.metric_learning.oracle import Oracle
 from slatewise_papers.bench._table import Row, Table, installed
 
 WORKERS, ROUNDS = 2, 5

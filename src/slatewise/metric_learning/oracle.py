@@ -16,6 +16,13 @@ before the i-th best relevant one, and y* is m = 0. Each loss has an exact oracl
 *graded_ndcg* takes grades instead of 0 and 1: psi then sums over all Z pairs of unlike grades, divided by Z, and the
 oracle walks the grid of counts (``kernels/interleave_graded.py``). With two grades it is *ndcg*, except that
 k may exceed the number of relevant items, as it may in the measure.
+
+*ordered_pairs* is the auc of grades: every pair of items of different grade is to be in the order of the grades,
+
+    hinge = (1 / pairs) sum over pairs with grade_i > grade_j of  max(0, 1 - 2 (s_i - s_j))
+
+what a ranking SVM minimizes, its pairs weighed so that each list counts as one. Each pair decides alone, so what
+attains the hinge need not be a ranking (``kernels/ordered_pairs.py``).
 """
 
 from __future__ import annotations
@@ -38,10 +45,13 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 Scores: TypeAlias = NDArray[np.floating[Any]]
-Kernel: TypeAlias = Callable[[Scores, Bytes, Ints, int, Floats, Floats], None]
+Grades: TypeAlias = NDArray[np.signedinteger[Any]]
+Kernel: TypeAlias = Callable[[Scores, Grades, Ints, int, Floats, Floats], None]
 
 ORACLES = ("auc", "precision", "knn", "mrr", "ndcg", "map")
-"""The losses of relevance 0 or 1; "graded_ndcg" is the one of grades."""
+"""The losses of relevance 0 or 1."""
+_RANKED = (*ORACLES, "graded_ndcg")
+"""The losses whose maximum is a ranking."""
 NEED_K = ("precision", "knn")
 """Those that mean nothing without k."""
 MOST_STATES = 1 << 25
@@ -57,6 +67,10 @@ def _kernels() -> Mapping[str, Kernel]:
     from slatewise.metric_learning.kernels.interleave_mrr import mrr_block
     from slatewise.metric_learning.kernels.interleave_ndcg import ndcg_block
     from slatewise.metric_learning.kernels.interleave_precision import knn_block, precision_block
+    from slatewise.metric_learning.kernels.ordered_pairs import ordered_pairs_block
+
+    def ordered_pairs(scores: Any, grades: Any, offsets: Ints, k: int, losses: Floats, weights: Floats) -> None:
+        ordered_pairs_block(scores, grades, offsets, losses, weights)
 
     return {
         "auc": auc_block,
@@ -66,6 +80,7 @@ def _kernels() -> Mapping[str, Kernel]:
         "ndcg": ndcg_block,
         "map": map_block,
         "graded_ndcg": graded_ndcg_block,
+        "ordered_pairs": ordered_pairs,
     }
 
 
@@ -75,9 +90,9 @@ class Oracle:
 
     Parameters
     ----------
-    name : {"auc", "precision", "knn", "mrr", "ndcg", "map", "graded_ndcg"}
+    name : {"auc", "precision", "knn", "mrr", "ndcg", "map", "graded_ndcg", "ordered_pairs"}
     k : int, optional
-        Ranks that count in "precision", "knn", "ndcg" and "graded_ndcg"; the others take no notice. None with
+        Ranks that count in "precision", "knn", "ndcg" and "graded_ndcg"; the others ignore it. None with
         "ndcg": as many as there are relevant items, the most it ever counts; with "graded_ndcg": all.
     """
 
@@ -85,14 +100,14 @@ class Oracle:
     k: int | None = None
 
     def __post_init__(self) -> None:
-        if self.name not in (*ORACLES, "graded_ndcg"):
-            raise ValueError(f"loss: expected one of {', '.join((*ORACLES, 'graded_ndcg'))}, found {self.name!r}")
+        if self.name not in (*_RANKED, "ordered_pairs"):
+            raise ValueError(f"loss: expected one of {', '.join(_RANKED)}, found {self.name!r}")
         if self.k is None and self.name in NEED_K:
             raise ValueError(f"k: expected a whole number >= 1 with loss {self.name!r}, found None")
         check_cutoff(self.k)
 
     def most_violated_block(
-        self, scores: Scores, relevance: Bytes, offsets: Ints, losses: Floats, weights: Floats
+        self, scores: Scores, relevance: Grades, offsets: Ints, losses: Floats, weights: Floats
     ) -> None:
         """Fill the loss of the most violated ranking of each list, and its weights: hinge = loss - weights . scores.
 
@@ -102,6 +117,7 @@ class Oracle:
             List after list; larger is better. Queries against one catalogue are lists of equal length.
         relevance : (n_rows,) int8
             1 relevant, 0 irrelevant, -1 left out. "graded_ndcg": grades from 0, and see :func:`require_few_states`.
+            "ordered_pairs": grades from 0, as int64.
         offsets : (n_lists + 1,) int64
             Where each list begins, and where the last one ends.
         losses : (n_lists,) float64
@@ -133,7 +149,7 @@ class MostViolated:
 
 
 def most_violated(loss: str, scores: ArrayLike, relevance: ArrayLike, k: int | None = None) -> MostViolated:
-    """Return the ranking of one list that maximises loss plus score.
+    """Return the ranking of one list that maximizes loss plus score.
 
     Parameters
     ----------
@@ -154,6 +170,8 @@ def most_violated(loss: str, scores: ArrayLike, relevance: ArrayLike, k: int | N
     >>> result.order, result.loss, result.violation
     (array([1, 0, 2]), 0.5, 0.25)
     """
+    if loss not in _RANKED:
+        raise ValueError(f"loss: expected one of {', '.join(_RANKED)}, found {loss!r}")
     oracle = Oracle(loss, k)
     values = numbers("scores", scores, 1)
     require_in_range("scores", values)

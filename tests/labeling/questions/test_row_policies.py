@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from tests.cstar.test_subsets import entropy
-from tests.labeling.test_stopping import ROWS, SETS, N, situations
+from tests.labeling.questions.test_stopping import ROWS, SETS, N, situations
 
 from slatewise.labeling import (
     FileOrder,
@@ -22,13 +22,13 @@ from slatewise.labeling.questions.policies import cost_to_stop
 
 @pytest.mark.parametrize("seed", range(5))
 def test_worth_of_rows_by_enumeration(seed: int) -> None:
-    _, rows, asked, known, chance = situations(seed)
-    situation = Situation(rows, known, rows.margins(known), ~asked)
+    _, rows, answered, known, chance = situations(seed)
+    situation = Situation(rows, known, rows.margins(known), ~answered)
     np.testing.assert_array_equal(FileOrder().worth(situation), np.zeros(ROWS))
     np.testing.assert_allclose(LeastSure().worth(situation), entropy(chance), atol=1e-10)
-    # Of all answers, the best expects so many wrong labels; those asked already cannot be put right.
+    # Of all answers, the best expects this many wrong labels; those with an answer cannot be put right.
     seen = SETS[:, None, :] != SETS[None, :, :]
-    fewest = np.array([(chance[row] @ seen @ ~asked[row]).min() for row in range(ROWS)])
+    fewest = np.array([(chance[row] @ seen @ ~answered[row]).min() for row in range(ROWS)])
     questions = cost_to_stop(situation.margins, situation.askable, 0.95, np.ones(N))
     np.testing.assert_allclose(MostGain().worth(situation) * questions, fewest, atol=1e-10)
 
@@ -42,20 +42,20 @@ def test_independent_labels_take_as_many_questions_as_was_said(propose: float | 
     rows = LabelRows.of(GivenLogOdds(8), X, None)
     hidden = rule.look(rows, np.full(X.shape, -1)).hidden
     result = simulate_stopping(GivenLogOdds(8), X, Y, rule)
-    said = cost_to_stop(X, hidden, 0.9, np.ones(8))
-    np.testing.assert_array_equal(said, np.maximum(result.questions, 1))
+    cost = cost_to_stop(X, hidden, 0.9, np.ones(8))
+    np.testing.assert_array_equal(cost, np.maximum(result.questions, 1))
 
 
 def test_rows_that_may_stop_are_left_out_and_ties_go_by_the_file() -> None:
-    _, rows, asked, known, _ = situations(2)
+    _, rows, answered, known, _ = situations(2)
     rule = StoppingRule(0.7)
-    busy = np.flatnonzero(~rule.stop(rows, known, asked))
+    busy = np.flatnonzero(~rule.stop(rows, known, answered))
     assert 0 < len(busy) < ROWS
-    np.testing.assert_array_equal(next_rows(rows, known, 100, asked, rule, FileOrder()), busy)
+    np.testing.assert_array_equal(next_rows(rows, known, 100, answered, rule, FileOrder()), busy)
     for policy in (LeastSure(), MostGain(rule), None):
-        found = next_rows(rows, known, 100, asked, rule, policy)
+        found = next_rows(rows, known, 100, answered, rule, policy)
         assert sorted(found) == list(busy)
-        np.testing.assert_array_equal(next_rows(rows, known, 3, asked, rule, policy), found[:3])
+        np.testing.assert_array_equal(next_rows(rows, known, 3, answered, rule, policy), found[:3])
     assert len(next_rows(rows, np.zeros((ROWS, N)), 5)) == 0
 
 
@@ -72,6 +72,6 @@ def test_what_is_refused() -> None:
         next_rows(rows, np.full((3, 2), -1), 0)
     with pytest.raises(ValueError, match=r"costs: expected one number per label, shape \(2,\)"):
         next_rows(rows, np.full((3, 2), -1), policy=MostGain(costs=[1.0, 2.0, 3.0]))
-    told = LabelRows.of(GivenScores(2), np.zeros((3, 2)), 1)
+    counted = LabelRows.of(GivenScores(2), np.zeros((3, 2)), 1)
     with pytest.raises(ValueError, match="k: expected None"):
-        next_rows(told, np.full((3, 2), -1))
+        next_rows(counted, np.full((3, 2), -1))

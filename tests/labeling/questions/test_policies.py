@@ -58,7 +58,7 @@ def test_margin_rule_is_the_smallest_difference_of_forced_inferences(seed: int) 
     rows, known = random_rows(seed)
     margins = rows.margins(known)
     askable = (known < 0) & np.isfinite(margins)
-    asked = MarginRule().ask(Situation(rows, known, margins, askable), np.random.default_rng(0))
+    chosen = MarginRule().ask(Situation(rows, known, margins, askable), np.random.default_rng(0))
     for row in range(len(known)):
         distances = {}
         for label in np.flatnonzero(known[row] < 0):
@@ -70,9 +70,9 @@ def test_margin_rule_is_the_smallest_difference_of_forced_inferences(seed: int) 
             if np.isfinite(values).all():
                 distances[label] = abs(values[0] - values[1])
         if not distances:
-            assert asked[row] == -1
+            assert chosen[row] == -1
         else:
-            assert distances[asked[row]] == pytest.approx(min(distances.values()))
+            assert distances[chosen[row]] == pytest.approx(min(distances.values()))
 
 
 def test_uncertainty_looks_at_own_scores_and_the_margin_rule_at_pairs() -> None:
@@ -91,8 +91,8 @@ def test_random_questions_are_even_and_open() -> None:
     rows = LabelRows.of(GivenScores(4), np.zeros((4000, 4)), k=2)
     known = np.full((4000, 4), -1, dtype=np.int8)
     known[:, 3] = 1
-    asked = RandomQuestion().ask(Situation(rows, known, rows.margins(known), known < 0), np.random.default_rng(0))
-    counts = np.bincount(asked, minlength=4)
+    chosen = RandomQuestion().ask(Situation(rows, known, rows.margins(known), known < 0), np.random.default_rng(0))
+    counts = np.bincount(chosen, minlength=4)
     assert counts[3] == 0
     assert np.abs(counts[:3] / 4000 - 1 / 3).max() < 0.03
 
@@ -101,8 +101,8 @@ def test_random_questions_are_even_and_open() -> None:
 def test_nothing_open_is_minus_one(policy: MarginRule) -> None:
     rows = LabelRows.of(GivenScores(3), [[1.0, 2.0, 3.0]], k=1)
     known = np.array([[0, 0, 1]], dtype=np.int8)
-    asked = policy.ask(Situation(rows, known, rows.margins(known), known < 0), np.random.default_rng(0))
-    assert asked.tolist() == [-1]
+    chosen = policy.ask(Situation(rows, known, rows.margins(known), known < 0), np.random.default_rng(0))
+    assert chosen.tolist() == [-1]
 
 
 def test_annotators_err_and_pass_as_often_as_they_say() -> None:
@@ -112,8 +112,8 @@ def test_annotators_err_and_pass_as_often_as_they_say() -> None:
     assert np.mean(Noisy(0.2).answer(truth, rng) != truth) == pytest.approx(0.2, abs=0.02)
     both = Noisy(0.5, Unsure(0.3)).answer(truth, rng)
     assert np.mean(both == -1) == pytest.approx(0.3, abs=0.02)
-    said = both >= 0
-    assert np.mean(both[said] != truth[said]) == pytest.approx(0.5, abs=0.02)
+    known = both >= 0
+    assert np.mean(both[known] != truth[known]) == pytest.approx(0.5, abs=0.02)
 
 
 def test_a_probability_beyond_one_is_an_error() -> None:

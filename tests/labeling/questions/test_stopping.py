@@ -60,21 +60,21 @@ def situations(seed: int) -> tuple[Star, LabelRows, np.ndarray, np.ndarray, np.n
     """Rows with answers, some labels that nobody knew, and how likely each set is."""
     rng, model = np.random.default_rng(seed), Star(seed)
     rows = LabelRows.of(model, rng.normal(-1.0, 1.5, size=(ROWS, N)), None)
-    asked = rng.random((ROWS, N)) < rng.random((ROWS, 1))
-    known = np.where(asked & (rng.random((ROWS, N)) < 0.8), rng.integers(0, 2, (ROWS, N)), -1).astype(np.int8)
+    answered = rng.random((ROWS, N)) < rng.random((ROWS, 1))
+    known = np.where(answered & (rng.random((ROWS, N)) < 0.8), rng.integers(0, 2, (ROWS, N)), -1).astype(np.int8)
     chance = chance_of(possible(rows.scores, rows.pair, rows.core, known, SETS))
-    return model, rows, asked, known, chance
+    return model, rows, answered, known, chance
 
 
 @pytest.mark.parametrize("propose", [None, 0.5, 0.2])
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_shown_hidden_and_how_likely_nothing_is_missed(seed: int, propose: float | None) -> None:
-    _, rows, asked, known, chance = situations(seed)
-    seen = StoppingRule(0.9, propose).look(rows, known, asked)
+    _, rows, answered, known, chance = situations(seed)
+    seen = StoppingRule(0.9, propose).look(rows, known, answered)
     inside = chance @ SETS
-    proposed = ~asked & (inside >= (2.0 if propose is None else propose))
+    proposed = ~answered & (inside >= (2.0 if propose is None else propose))
     np.testing.assert_array_equal(seen.shown, (known == 1) | proposed)
-    np.testing.assert_array_equal(seen.hidden, ~asked & ~proposed)
+    np.testing.assert_array_equal(seen.hidden, ~answered & ~proposed)
     none = (chance * (seen.hidden @ SETS.T == 0)).sum(axis=1)
     np.testing.assert_allclose(seen.chance, none, rtol=1e-11)
     np.testing.assert_array_equal(seen.stop, (none > 0.9) | ~seen.hidden.any(axis=1))
@@ -83,10 +83,10 @@ def test_what_is_shown_hidden_and_how_likely_nothing_is_missed(seed: int, propos
 @pytest.mark.parametrize("costs", [None, np.linspace(1.0, 3.0, N)])
 @pytest.mark.parametrize("seed", range(5))
 def test_the_most_probable_label_takes_most_doubt_off_per_cost(seed: int, costs: np.ndarray | None) -> None:
-    _, rows, asked, known, chance = situations(seed)
-    hidden = ~asked
+    _, rows, answered, known, chance = situations(seed)
+    hidden = ~answered
     none = hidden @ SETS.T == 0
-    question = next_questions(rows, known, asked, StoppingRule(threshold=1.0), MostProbable(costs))
+    question = next_questions(rows, known, answered, StoppingRule(threshold=1.0), MostProbable(costs))
     for row in range(ROWS):
         gains = {}
         for label in np.flatnonzero(hidden[row]):
@@ -100,8 +100,8 @@ def test_the_most_probable_label_takes_most_doubt_off_per_cost(seed: int, costs:
 
 
 def test_information_per_cost() -> None:
-    _, rows, asked, known, chance = situations(0)
-    margins, askable, rng = rows.margins(known), ~asked, np.random.default_rng(0)
+    _, rows, answered, known, chance = situations(0)
+    margins, askable, rng = rows.margins(known), ~answered, np.random.default_rng(0)
     situation = Situation(rows, known, margins, askable & (known < 0))
     np.testing.assert_array_equal(MostInformation().ask(situation, rng), MarginRule().ask(situation, rng))
     costs = np.linspace(0.2, 5.0, N)
@@ -127,7 +127,7 @@ def test_the_threshold_is_the_smallest_that_keeps_the_promise_on_its_rows(propos
         return (played.missed > 0).sum() + 1 <= 0.1 * (played.stopped.sum() + 1)
 
     assert kept(rule.threshold)
-    if propose is None:  # a label once asked is never missed again, so that the number falls with the threshold
+    if propose is None:  # a label with an answer is never missed again, so that the number falls with the threshold
         assert not kept(np.nextafter(rule.threshold, 0.0))
 
 
@@ -138,7 +138,7 @@ def drawn(seed: int, n_rows: int, scale: float) -> tuple[Star, np.ndarray, np.nd
     return model, scale * X, model.draw(X, rng)
 
 
-@pytest.mark.filterwarnings("ignore:so few of 50 rows")
+@pytest.mark.filterwarnings("ignore:too few of 50 rows")
 @pytest.mark.parametrize(("scale", "propose"), [(0.5, None), (1.0, None), (2.0, None), (2.0, 0.5)])
 def test_the_promise_is_kept_whatever_the_model_is_worth(scale: float, propose: float | None) -> None:
     """Over 40 draws of 50 rows to calibrate on; a model that is twice as sure as it should be breaks it by itself."""
@@ -152,12 +152,12 @@ def test_the_promise_is_kept_whatever_the_model_is_worth(scale: float, propose: 
     error = np.std(missed - 0.1 * stopped) * np.sqrt(40) / stopped.sum()
     assert missed.sum() / stopped.sum() < 0.1 + 2.0 * error
     assert missed.sum() / stopped.sum() > 0.03
-    assert stopped.mean() > 25  # it is not kept by asking all
+    assert stopped.mean() > 25  # it is not kept by client all
     by_itself = (simulate_stopping(model, X, Y, StoppingRule(0.9, propose)).missed > 0).mean()
     assert by_itself > 0.12 if scale > 1.0 else by_itself < 0.1
 
 
-@pytest.mark.filterwarnings("ignore:so few of 50 rows")
+@pytest.mark.filterwarnings("ignore:too few of 50 rows")
 def test_assurance_keeps_the_promise_for_most_draws() -> None:
     """60 draws of 50 rows, and what others then miss of a model that is too sure."""
     model, X, Y = drawn(1, 4000, 1.5)
@@ -191,7 +191,7 @@ def test_rows_that_are_asked_for_everything_make_up_for_nothing() -> None:
 
 def test_where_hardly_any_row_can_be_stopped_none_is_and_a_warning_says_so() -> None:
     X, Y = np.full((30, 2), 5.0), np.ones((30, 2))
-    with pytest.warns(UserWarning, match="so few of 30 rows can be stopped before all is asked"):
+    with pytest.warns(UserWarning, match="too few of 30 rows can be stopped early"):
         rule = calibrate_stopping(GivenLogOdds(2), X, Y)
     assert rule.threshold == 1.0
     assert (simulate_stopping(GivenLogOdds(2), X, Y, rule).questions == 2).all()
@@ -225,19 +225,19 @@ def test_questions_and_counts_agree_with_each_other() -> None:
     Y = model.draw(X, rng)
     result = simulate_stopping(model, X, Y, StoppingRule(0.8, 0.6), RandomQuestion(), Noisy(0.1, Unsure(0.3)), None, 5)
     for row in range(80):
-        asked = result.asked[row][result.asked[row] >= 0]
-        assert len(set(asked)) == len(asked) == result.questions[row]
-        assert (result.asked[row][len(asked) :] == -1).all()
-        assert (result.known[row] >= 0).sum() == len(asked) - result.not_known[row]
-        neither = np.isin(np.arange(N), asked, invert=True) & ~result.shown[row]
+        labels = result.labels[row][result.labels[row] >= 0]
+        assert len(set(labels)) == len(labels) == result.questions[row]
+        assert (result.labels[row][len(labels) :] == -1).all()
+        assert (result.known[row] >= 0).sum() == len(labels) - result.not_known[row]
+        neither = np.isin(np.arange(N), labels, invert=True) & ~result.shown[row]
         assert result.missed[row] == (neither & (Y[row] == 1)).sum()
         assert result.wrong[row] == (result.shown[row] & (Y[row] == 0)).sum()
     costs = np.arange(1.0, N + 1.0)
     np.testing.assert_array_equal(result.cost(), result.questions)
-    assert result.cost(costs)[0] == costs[result.asked[0][result.asked[0] >= 0]].sum()
+    assert result.cost(costs)[0] == costs[result.labels[0][result.labels[0] >= 0]].sum()
     assert 0.0 < result.summary()["not known"] < result.summary()["mean questions"]
     again = simulate_stopping(model, X, Y, StoppingRule(0.8, 0.6), RandomQuestion(), Noisy(0.1, Unsure(0.3)), None, 5)
-    np.testing.assert_array_equal(result.asked, again.asked)
+    np.testing.assert_array_equal(result.labels, again.labels)
 
 
 def test_who_never_knows_is_asked_once_for_every_label() -> None:
@@ -250,17 +250,17 @@ def test_who_never_knows_is_asked_once_for_every_label() -> None:
     few = simulate_stopping(GivenLogOdds(N), X, Y, annotator=Unsure(1.0), most=2)
     assert (few.questions == 2).all()
     assert (few.missed == N - 2).all()
-    assert not simulate_stopping(GivenLogOdds(N), X, Y, most=0).asked.size
+    assert not simulate_stopping(GivenLogOdds(N), X, Y, most=0).labels.size
 
 
 def test_a_label_that_nobody_knew_is_open_but_not_asked_again() -> None:
     rows = LabelRows.of(GivenLogOdds(3), [[1.0, 0.0, -1.0]], None)
     unknown = np.full((1, 3), -1)
     assert next_questions(rows, unknown).tolist() == [0]
-    asked = np.array([[True, False, False]])
-    assert next_questions(rows, unknown, asked).tolist() == [1]
+    answered = np.array([[True, False, False]])
+    assert next_questions(rows, unknown, answered).tolist() == [1]
     assert next_questions(rows, unknown, np.ones((1, 3), dtype=bool)).tolist() == [-1]
-    seen = StoppingRule().look(rows, unknown, asked)
+    seen = StoppingRule().look(rows, unknown, answered)
     assert seen.chance[0] == pytest.approx(0.5 / (1.0 + np.exp(-1.0)))
 
 
@@ -285,7 +285,7 @@ def test_the_same_bits_with_one_and_two_threads(monkeypatch: pytest.MonkeyPatch)
         rule = calibrate_stopping(model, X, Y, propose=0.5)
         found.append((rule, simulate_stopping(model, X, Y, rule)))
     assert found[0][0] == found[1][0]
-    np.testing.assert_array_equal(found[0][1].asked, found[1][1].asked)
+    np.testing.assert_array_equal(found[0][1].labels, found[1][1].labels)
     np.testing.assert_array_equal(found[0][1].chance, found[1][1].chance)
 
 
@@ -315,7 +315,7 @@ def test_what_a_rule_and_a_calibration_refuse() -> None:
         with pytest.raises(ValueError, match="y: expected 0 and 1"):
             play(GivenLogOdds(2), X, np.where(Y > 0, -1, 0))
     rows = LabelRows.of(GivenLogOdds(2), X, None)
-    with pytest.raises(ValueError, match=r"asked: expected True and False in shape \(19, 2\)"):
+    with pytest.raises(ValueError, match=r"answered: expected True and False in shape \(19, 2\)"):
         StoppingRule().stop(rows, np.full((19, 2), -1), np.zeros((19, 2)))
     with pytest.raises(ValueError, match="known: expected -1, 0 or 1, found 2"):
         StoppingRule().stop(rows, np.full((19, 2), 2))

@@ -26,13 +26,13 @@ def make_files(folder, n):
         sound.writeframes(bytes(range(256)) * 16)
 
 
-class Asking:
+class LocalClient:
     """The page of a project, and no network."""
 
     def __init__(self, path, site=None, token=None):
         headers = {"origin": ORIGIN} if token is None else {"authorization": f"Bearer {token}"}
         self.app = make_app(path, site=site)
-        self.desk = self.app._app.state.desk
+        self.page_state = self.app._app.state.page_state
         self._client = httpx.AsyncClient(
             transport=httpx.ASGITransport(self.app, raise_app_exceptions=False), base_url=ORIGIN, headers=headers
         )

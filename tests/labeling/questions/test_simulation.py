@@ -1,4 +1,4 @@
-"""The labeling game on generated scenes."""
+"""Simulated labeling on generated scenes."""
 
 from itertools import pairwise
 
@@ -39,7 +39,7 @@ def test_all_labels_asked_of_a_truthful_person_gives_the_truth(ranker: CStarRank
 def test_without_questions_it_is_the_rankers_score(ranker: CStarRanker) -> None:
     result = simulate(ranker, SCENES.X[TEST], SCENES.Y[TEST], questions=(0,))
     assert result.mean()[0] == pytest.approx(ranker.score(SCENES.X[TEST], SCENES.Y[TEST]))
-    assert result.asked.shape == (500, 0)
+    assert result.labels.shape == (500, 0)
 
 
 def test_questions_follow_next_question(ranker: CStarRanker) -> None:
@@ -48,16 +48,16 @@ def test_questions_follow_next_question(ranker: CStarRanker) -> None:
     known = np.full(Y.shape, -1)
     k = Y.sum(axis=1)
     for count in range(2):
-        asked = result.asked[:, count]
-        finite = asked >= 0
-        assert np.array_equal(ranker.next_question(X, known, k)[finite], asked[finite])
-        known[finite, asked[finite]] = Y[finite, asked[finite]]
+        labels = result.labels[:, count]
+        finite = labels >= 0
+        assert np.array_equal(ranker.next_question(X, known, k)[finite], labels[finite])
+        known[finite, labels[finite]] = Y[finite, labels[finite]]
 
 
 def test_no_label_is_asked_twice_even_if_nobody_knows(ranker: CStarRanker) -> None:
     result = simulate(ranker, SCENES.X[TEST], SCENES.Y[TEST], RandomQuestion(), Unsure(1.0), (0, 5, 12), random_state=0)
-    for asked in result.asked:
-        assert len(set(asked[asked >= 0])) == (asked >= 0).sum()
+    for labels in result.labels:
+        assert len(set(labels[labels >= 0])) == (labels >= 0).sum()
     assert np.array_equal(result.per_list[:, 0], result.per_list[:, 2], equal_nan=True)
 
 
@@ -102,7 +102,7 @@ def test_any_annotator_is_survived(seed: int, flip: float, rate: float) -> None:
 def test_the_same_seed_plays_the_same_game(ranker: CStarRanker) -> None:
     X, Y = SCENES.X[TEST], SCENES.Y[TEST]
     one, two = (simulate(ranker, X, Y, RandomQuestion(), Noisy(0.2), (5,), random_state=7) for _ in range(2))
-    assert np.array_equal(one.asked, two.asked)
+    assert np.array_equal(one.labels, two.labels)
     assert np.array_equal(one.per_list, two.per_list, equal_nan=True)
 
 

@@ -65,7 +65,7 @@ def nearest_of(relevance, points, count):
     return kept
 
 
-def same_class(y):
+def relevant_by_class(y):
     """(n, n) relevance of rows for each other; nobody ranks itself."""
     y = np.asarray(y)
     relevance = (y[:, None] == y).astype(int)
