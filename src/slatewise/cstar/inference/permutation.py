@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from slatewise.core.arrays import Floats, Ints
+from slatewise.core.arrays import Ints
 from slatewise.core.checks import bounded
-from slatewise.cstar.checks import checked_scores
-from slatewise.cstar.pair import StarPair
+from slatewise.cstar.inference.model import StarPair, checked_scores
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
 
 MOST_PLACEMENTS = 100_000
 """More ways to place the core items than this are refused."""
@@ -75,11 +75,11 @@ def star_permutation(
         )
     items, rest, inner, outer = star.arrays.core, star.arrays.rest, star.arrays.inner, star.arrays.outer
     best, best_order = -np.inf, np.arange(n_items)
-    for places in permutations(range(n_items), star.n_core):
-        taken = np.array(places, dtype=np.int64)
+    for positions in permutations(range(n_items), star.n_core):
+        taken = np.array(positions, dtype=np.int64)
         free = np.setdiff1d(np.arange(n_items), taken)
         t = weights[taken]
-        value = _alone(scores[items], t, extra[items, taken]) + 0.5 * float(t @ inner @ t)
+        value = float(scores[items] @ t + extra[items, taken].sum()) + 0.5 * float(t @ inner @ t)
         gains = np.outer(scores[rest] + t @ outer, weights[free]) + extra[np.ix_(rest, free)]
         rows, columns = linear_sum_assignment(gains, maximize=True)
         value += float(gains[rows, columns].sum())
@@ -87,7 +87,3 @@ def star_permutation(
             best = value
             best_order[taken], best_order[free[columns]] = items, rest[rows]
     return StarRanking(best_order.copy(), best)
-
-
-def _alone(s: Floats, t: Floats, extra: Floats) -> float:
-    return float(s @ t + extra.sum())

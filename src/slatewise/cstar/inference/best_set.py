@@ -1,4 +1,4 @@
-"""Exact inference for c-star models: the best k items of a list when a few core items interact with all others.
+"""The best set: the k items of a list with the highest score, and max-marginals.
 
     f(t) = sum_i s_i t_i + sum over unordered pairs G_ij t_i t_j,    t in {0, 1}^N,  |t| = k        (Mensink et al.)
 
@@ -20,8 +20,7 @@ from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import whole_number
 from slatewise.core.groups import blocks
 from slatewise.core.running.executor import ONE_THREAD, Executor
-from slatewise.cstar.checks import checked_warm_start
-from slatewise.cstar.lists import Selection, StarLists
+from slatewise.cstar.inference.model import StarLists, checked_warm_start
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -35,7 +34,7 @@ FEW_FOR_MARGINALS = 16
 MOST_ENUMERATED = 24
 """The walk over 2^C settings is refused beyond this many core items."""
 NODE_LIMIT = 20_000
-"""How many nodes branch and bound visits for one list, in all its searches, before it settles for bounds ..."""
+"""The maximum number of nodes of branch and bound for one list, in all its searches, ..."""
 NODE_LIMIT_OF_MARGINALS = 50_000
 """... and the same for its max-marginals, one search per item."""
 
@@ -51,7 +50,7 @@ class StarResult:
     upper_bound: Floats
     """(n,) no list scores higher; equal to ``score`` where that is proven best."""
     nodes: Ints
-    """(n,) the nodes that branch and bound visited to find the list and put it in order; 0 where it was not used."""
+    """(n,) the number of nodes of branch and bound, to find the list and put it in order; 0 where it was not used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ class StarMarginals:
     outside_bound: Floats
     """(n, N) no list without the item scores higher; equal to ``outside`` where that is proven best."""
     nodes: Ints
-    """(n,) the nodes that branch and bound visited; 0 where it was not used."""
+    """(n,) the number of nodes of branch and bound; 0 where it was not used."""
 
     @property
     def proven(self) -> NDArray[np.bool_]:
@@ -111,16 +110,16 @@ def star_top_k(
     core : (C,)
         The core items.
     k : int or (n,)
-        How many items to select.
+        The number of items to select.
     method : {"auto", "enumerate", "branch"}
         "enumerate" walks all settings of the core, "branch" prunes them by bounds; "auto" chooses by the size of the
         core. The answer is the same.
     known : (n, N), optional
         1 where an item must be in, 0 where it must be out, -1 elsewhere.
     node_limit : int
-        Nodes that "branch" may visit for one list. Beyond 16 core items what the best list leaves of them is shared by
-        the searches that put it in order. Where they do not suffice, the list is the best found, ``upper_bound``
-        exceeds ``score``, and an :class:`UnprovenWarning` says how many lists that are.
+        The maximum number of nodes that "branch" opens for one list. Beyond 16 core items those that the best list
+        leaves are shared by the searches that put it in order. Where they do not suffice, the list is the best found,
+        ``upper_bound`` exceeds ``score``, and an :class:`UnprovenWarning` says how many lists that are.
     warm_start : (n, k), optional
         Items of a good list, to start from (-1 fills up shorter rows).
     n_jobs : int, optional
@@ -185,12 +184,6 @@ def best_first(
     return BestFirst(items, score[:, None] - without, found, nodes)
 
 
-def best_set(lists: StarLists, executor: Executor = ONE_THREAD) -> Selection:
-    """Return the best list of each row, best first, with what the best score loses without each item."""
-    best = best_first(lists, executor=executor)
-    return Selection.of(best.items, best.loss, lists.k)
-
-
 def star_max_marginals(
     s: ArrayLike,
     pair: ArrayLike,
@@ -203,7 +196,7 @@ def star_max_marginals(
     """Return, for each list and item, the best score with the item in and the best with it out.
 
     The parameters are those of :func:`star_top_k`. Up to 16 core items all settings are walked and everything is exact.
-    Beyond, each item takes a branch and bound, and those of one list visit ``node_limit`` nodes at most, together:
+    Beyond, each item takes a branch and bound, and those of one list open at most ``node_limit`` nodes together:
     where that was not enough, ``proven`` is false, the values are the best found, ``inside_bound`` and
     ``outside_bound`` say how much better they could be, and an :class:`UnprovenWarning` says how many.
 
@@ -272,7 +265,7 @@ def argmax_block(
     node_limit: int = NODE_LIMIT,
     executor: Executor = ONE_THREAD,
 ) -> Argmax:
-    """Return the best list of each row of a block, for callers that checked their input once and call often.
+    """Return the best list of each row of a block; the input is trusted.
 
     Parameters
     ----------
@@ -283,7 +276,7 @@ def argmax_block(
     method, node_limit
         As in :func:`star_top_k`.
     executor
-        Who does the work.
+        Which threads do the work.
     """
     s, pair, k = lists.s, lists.pair, lists.k
     n_lists, n_items = s.shape
@@ -369,8 +362,8 @@ def _other_side(lists: StarLists, best: Argmax, items: Ints, node_limit: int, ex
             forced = now[None].copy()
             forced[0, row[place]] = not leaves[place]
             share = left // (len(possible) - done)
-            asked = StarLists(lists.s[one], lists.pair, k[one], forced)
-            found = argmax_block(asked, best.selected[one], node_limit=share)
+            changed = StarLists(lists.s[one], lists.pair, k[one], forced)
+            found = argmax_block(changed, best.selected[one], node_limit=share)
             other.score[number, place], other.upper_bound[number, place] = found.score[0], found.upper_bound[0]
             left -= int(found.nodes[0])
         other.nodes[number] = node_limit - int(best.nodes[number]) - left

@@ -1,4 +1,4 @@
-"""Which set to answer with, if nobody says how many labels are right: each measure has its own best set.
+"""Which set to answer with if the number of labels is unknown: each measure has its own best set.
 
 subset       the most probable set: right as a whole most often
 hamming      every label that is more probable than not: fewest wrong labels expected
@@ -16,8 +16,8 @@ import numpy as np
 
 from slatewise.core.arrays import Bools, Floats
 from slatewise.core.running.executor import ONE_THREAD, Executor
+from slatewise.cstar.inference.any_size import SubsetRows, chances, core_settings, subset_odds
 from slatewise.cstar.kernels.subset_layout import KNOWN_IN, WILD, SubsetPair, SubsetTerms
-from slatewise.cstar.subsets import SubsetRows, chances, core_settings, subset_odds
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -87,8 +87,8 @@ def expected_count_sets(rows: SubsetRows, executor: Executor = ONE_THREAD) -> Bo
     """
     log_odds = subset_odds(rows, executor).log_odds
     count = np.rint(chances(log_odds).sum(axis=1)).astype(np.int64)
-    place = np.argsort(np.argsort(-log_odds, axis=1, kind="stable"), axis=1, kind="stable")
-    return place < count[:, None]
+    rank = np.argsort(np.argsort(-log_odds, axis=1, kind="stable"), axis=1, kind="stable")
+    return rank < count[:, None]
 
 
 def size_chances(rows: SubsetRows, executor: Executor = ONE_THREAD) -> Floats:
@@ -99,8 +99,8 @@ def size_chances(rows: SubsetRows, executor: Executor = ONE_THREAD) -> Floats:
         from slatewise.cstar.kernels.subset_sizes import decide_for_f1
 
         found = core_settings(star, rows.cut(cut))
-        nobody = np.empty((0, rows.pair.n_items), dtype=np.int8)
-        decide_for_f1(star, found.terms, found.chance, sizes[cut], nobody, np.empty(0))
+        no_sets = np.empty((0, rows.pair.n_items), dtype=np.int8)
+        decide_for_f1(star, found.terms, found.chance, sizes[cut], no_sets, np.empty(0))
 
     executor.fill_blocks(fill, rows.blocks())
     most = np.flatnonzero(sizes.any(axis=0))

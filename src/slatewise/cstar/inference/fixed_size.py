@@ -1,4 +1,4 @@
-"""Sums over lists instead of the best one: how likely items and pairs are under a c-star model.
+"""Sums over all sets of k items: how likely items and pairs are if the number of items is known.
 
     p(t) = exp f(t) / Z ,      f(t) = sum_i s_i t_i + sum over unordered pairs G_ij t_i t_j,    |t| = k
 
@@ -15,9 +15,8 @@ import numpy as np
 from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.groups import blocks
 from slatewise.core.running.executor import ONE_THREAD, Executor
+from slatewise.cstar.inference.model import Selection, StarLists, StarPair
 from slatewise.cstar.kernels.layout import CoreSettings, Pair
-from slatewise.cstar.lists import Selection, StarLists
-from slatewise.cstar.pair import StarPair
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -41,18 +40,12 @@ class StarSums(NamedTuple):
     stands once, in the row of the one that comes first."""
 
 
-def check_summed(n_core: int) -> None:
-    """Raise ValueError where the core is too large to sum over all of its settings."""
-    if n_core > MOST_SUMMED:
-        raise ValueError(f"core: expected at most {MOST_SUMMED} items to sum over all settings, found {n_core}")
-
-
 def star_sums(
     lists: StarLists, weight: Floats, executor: Executor = ONE_THREAD, settings: CoreSettings | None = None
 ) -> StarSums:
-    """Sum over the lists of k items of each row, for callers that checked their input once and call often.
+    """Sum over the lists of k items of each row; the input is trusted.
 
-    ``settings`` are the :func:`all_settings` of ``lists.pair``, for callers who ask for many lists.
+    ``settings`` are the :func:`all_settings` of ``lists.pair``, for callers that sum over many lists.
 
     Examples
     --------
@@ -184,7 +177,10 @@ def star_log_odds(
     array([[ 1.31, -0.31,  1.31]])
     """
     lists = StarLists.of(s, pair, core, k, known)
-    check_summed(lists.pair.n_core)
+    if lists.pair.n_core > MOST_SUMMED:
+        raise ValueError(
+            f"core: expected at most {MOST_SUMMED} items to sum over all settings, found {lists.pair.n_core}"
+        )
     return log_odds(lists, Executor.of(n_jobs))
 
 

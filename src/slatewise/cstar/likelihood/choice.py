@@ -2,8 +2,8 @@
 
 Candidates come in the order of their cost, and the next is tried only while the one before pays: the scores as they
 are, a scale and a shift for every label, a small core by either rule, a larger one, other strengths. A rough fit of
-some thousand rows, and of the thousand labels that are there most often, is enough to choose by: a core label has to be
-there now and then, and either rule looks at all pairs of labels.
+some thousand rows, and of the thousand most frequent labels, is enough to choose by: a core label has to be there now
+and then, and either rule looks at all pairs of labels.
 """
 
 from __future__ import annotations
@@ -18,25 +18,23 @@ import numpy as np
 from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.numerics.strengths import Ends, random_folds, rough_fits, search_path, stopped_falling
 from slatewise.core.running.executor import Executor
-from slatewise.cstar.adjusted import AdjustedScores
 from slatewise.cstar.core_labels import greedy_core, residual_label
-from slatewise.cstar.selection import FOLDS
-from slatewise.cstar.subset_fit import subset_fit
-from slatewise.cstar.subset_likelihood import SubsetLikelihood
-from slatewise.cstar.subsets import SubsetRows, subset_sums
-from slatewise.cstar.training import Settings
+from slatewise.cstar.inference.any_size import SubsetRows, subset_sums
+from slatewise.cstar.likelihood.fit import Settings, fit_any_size
+from slatewise.cstar.likelihood.objective import AdjustedScores, AnySizeLikelihood
 from slatewise.data.row_source import StoredRows
 
+FOLDS = 3
 SIZES = (5, 8)
-"""How many core labels to try, where there are as many labels."""
+"""The sizes of the core to try, unless there are fewer labels."""
 STRENGTHS = (0.1, 0.3, 1.0)
 """The C to choose from."""
 _MIDDLE = STRENGTHS[1]
 _MOST_ROWS = 6000
 """Rows to choose by; drawn at random of more."""
 _MOST_LABELS = 1000
-_ROUGH = 10.0  # a gap so much larger is enough to choose by
-_NOBODY = np.zeros(0, dtype=np.int64)
+_ROUGH = 10.0  # a gap larger by this factor is enough to choose by
+_NO_CORE = np.zeros(0, dtype=np.int64)
 
 
 def labels_to_choose_by(known: Bytes, weight: Floats, core: Ints) -> Ints:
@@ -82,8 +80,8 @@ def choose_terms(
     is_given = isinstance(core, np.ndarray)
     if is_given and len(strengths) == 1:
         return core, strengths[0]
-    labels = labels_to_choose_by(known, weight, core if is_given else _NOBODY)
-    choice = SubsetChoice.of(_rows_to_choose_by(given, known, weight, labels, settings, executor), settings)
+    labels = labels_to_choose_by(known, weight, core if is_given else _NO_CORE)
+    choice = CoreChoice.of(_rows_to_choose_by(given, known, weight, labels, settings, executor), settings)
     if isinstance(core, str):
         best = choice.core_and_strength(strengths)
         return labels[best.core], best.C
@@ -95,16 +93,16 @@ def choose_terms(
 
 def _rows_to_choose_by(
     given: Floats | StoredRows, known: Bytes, weight: Floats, labels: Ints, settings: Settings, executor: Executor
-) -> SubsetLikelihood:
+) -> AnySizeLikelihood:
     """Return the rows to choose by, with these labels; of rows in files only the few that are drawn are read."""
     if not isinstance(given, np.ndarray):
         drawn = drawn_rows(len(weight), settings.random_state)
         if drawn is not None:
             few = np.ascontiguousarray(given[drawn].read(executor)[:, labels])
             of_labels = np.ascontiguousarray(known[drawn][:, labels])
-            return SubsetLikelihood(AdjustedScores(few, labels[:0]), of_labels, weight[drawn], executor.local)
+            return AnySizeLikelihood(AdjustedScores(few, labels[:0]), of_labels, weight[drawn], executor.local)
         given = given.read(executor)
-    return SubsetLikelihood(AdjustedScores(given[:, labels], labels[:0]), known[:, labels], weight, executor.local)
+    return AnySizeLikelihood(AdjustedScores(given[:, labels], labels[:0]), known[:, labels], weight, executor.local)
 
 
 def drawn_rows(n_rows: int, seed: int) -> Ints | None:
@@ -115,7 +113,7 @@ def drawn_rows(n_rows: int, seed: int) -> Ints | None:
 
 
 class Tried(NamedTuple):
-    """A candidate, what held-out rows said of it, and its parameters on each fold."""
+    """A candidate, its held-out loss, and its parameters on each fold."""
 
     core: Ints
     C: float
@@ -125,14 +123,14 @@ class Tried(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SubsetChoice:
-    """Rows to choose by; their core is not looked at."""
+class CoreChoice:
+    """Rows to choose by; the core of their model is ignored."""
 
-    rows: SubsetLikelihood
+    rows: AnySizeLikelihood
     settings: Settings
 
     @classmethod
-    def of(cls, rows: SubsetLikelihood, settings: Settings) -> SubsetChoice:
+    def of(cls, rows: AnySizeLikelihood, settings: Settings) -> CoreChoice:
         """Draw rows where there are too many."""
         rough = replace(settings, tol=_ROUGH * settings.tol, callback=None)
         drawn = drawn_rows(len(rows.weight), settings.random_state)
@@ -141,8 +139,8 @@ class SubsetChoice:
     def core_and_strength(self, strengths: Sequence[float] = STRENGTHS) -> Tried:
         """Choose all: as many core labels as pay, which, and how strong."""
         if not self.folds:
-            return Tried(_NOBODY, strengths[0] if len(strengths) == 1 else 0.0, np.inf, [])
-        best = self.strength(_NOBODY, strengths)
+            return Tried(_NO_CORE, strengths[0] if len(strengths) == 1 else 0.0, np.inf, [])
+        best = self.strength(_NO_CORE, strengths)
         sizes = sorted({min(size, self.rows.model.n_labels) for size in SIZES})
         middle = strengths[len(strengths) // 2]
         grown = self.core(sizes[0], middle)
@@ -151,7 +149,7 @@ class SubsetChoice:
         best = grown
         for size in sizes[1:]:
             core = self._extended(best.core, size)
-            larger = self._tried(core, middle, [_padded(params, size - len(best.core), self) for params in best.params])
+            larger = self._tried(core, middle, [self._padded(params, size - len(best.core)) for params in best.params])
             if larger.loss >= best.loss:
                 break
             best = larger
@@ -161,7 +159,7 @@ class SubsetChoice:
         """Choose between labels that say most about the others, and those that say what the scores do not."""
         if size == 0 or not self.folds:
             return Tried(self._informative(size), C, np.inf, [])
-        kinds = {core.tobytes(): core for core in (self._informative(size), self._unexplained(_NOBODY, size))}
+        kinds = {core.tobytes(): core for core in (self._informative(size), self._residual_core(_NO_CORE, size))}
         return min((self._tried(core, C, None) for core in kinds.values()), key=lambda tried: tried.loss)
 
     def strength(self, core: Ints, strengths: Sequence[float] = STRENGTHS) -> Tried:
@@ -177,8 +175,8 @@ class SubsetChoice:
     # --- parts -------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def folds(self) -> list[tuple[SubsetLikelihood, SubsetLikelihood]]:
-        """Rows to fit and to judge by; none where there are too few."""
+    def folds(self) -> list[tuple[AnySizeLikelihood, AnySizeLikelihood]]:
+        """Rows to fit, and rows to validate on; none if there are too few."""
         n_rows = len(self.rows.weight)
         if n_rows < 2 * FOLDS:
             return []
@@ -186,8 +184,8 @@ class SubsetChoice:
         return [(self.rows.rows(inner), self.rows.rows(out)) for inner, out in folds]
 
     @cached_property
-    def likely(self) -> Floats:
-        """(n, N) labels, and the likelier answer for unknown ones."""
+    def imputed_labels(self) -> Floats:
+        """(n, N) labels; the likelier value of unknown ones."""
         known = self.rows.known
         return np.where(known < 0, self.rows.model.given > 0.0, known > 0).astype(np.float64)
 
@@ -215,38 +213,37 @@ class SubsetChoice:
         )
         return [Tried(core, step.strength, step.loss, step.found) for step in path]
 
-    def _fitted(self, rows: SubsetLikelihood, core: Ints, C: float, start: Floats | None) -> Floats:
+    def _fitted(self, rows: AnySizeLikelihood, core: Ints, C: float, start: Floats | None) -> Floats:
         settings = replace(self.settings, C=C)
         with rough_fits():
-            return subset_fit(rows.model.given, rows.known, rows.weight, core, settings, rows.executor, start).params
+            return fit_any_size(rows.model.given, rows.known, rows.weight, core, settings, rows.executor, start).params
 
     def _loss(self, fold: int, core: Ints, params: Floats) -> float:
         held_out = self.folds[fold][1]
         return replace(held_out, model=AdjustedScores(held_out.model.given, core)).value(params)
 
     def _informative(self, size: int) -> Ints:
-        return greedy_core(self.likely, size, self.rows.weight)
+        return greedy_core(self.imputed_labels, size, self.rows.weight)
 
     def _extended(self, core: Ints, size: int) -> Ints:
-        """Return more labels by the rule that the core is of."""
+        """Return more labels by the rule that chose the core."""
         more = self._informative(size)
-        return more if np.array_equal(more[: len(core)], core) else self._unexplained(core, size)
+        return more if np.array_equal(more[: len(core)], core) else self._residual_core(core, size)
 
-    def _unexplained(self, core: Ints, size: int) -> Ints:
+    def _residual_core(self, core: Ints, size: int) -> Ints:
         """Add labels, each chosen for what the scores and the core so far leave unexplained of the others."""
         rows, params = self.rows, None
         while len(core) < size:
             params = self._fitted(rows, core, _MIDDLE, params)
-            model, answers = AdjustedScores(rows.model.given, core), np.full(rows.known.shape, -1, dtype=np.int8)
-            answers[:, core] = rows.known[:, core]
-            rows_given = SubsetRows(model.scores(params), model.star_pair(params), answers)
+            model, known = AdjustedScores(rows.model.given, core), np.full(rows.known.shape, -1, dtype=np.int8)
+            known[:, core] = rows.known[:, core]
+            rows_given = SubsetRows(model.scores(params), model.star_pair(params), known)
             chance = subset_sums(rows_given, rows.weight, rows.executor).item
-            expected = np.where(rows.known < 0, self.likely, chance)  # an unknown label says nothing
-            core = np.append(core, residual_label(self.likely, expected, core, rows.weight))
-            params = _padded(params, 1, self)
+            expected = np.where(rows.known < 0, self.imputed_labels, chance)  # an unknown label says nothing
+            core = np.append(core, residual_label(self.imputed_labels, expected, core, rows.weight))
+            params = self._padded(params, 1)
         return core
 
-
-def _padded(params: Floats, n_core: int, choice: SubsetChoice) -> Floats:
-    """Return parameters for so many core labels more, whose pairs are 0 yet."""
-    return np.append(params, np.zeros(n_core * choice.rows.model.n_labels))
+    def _padded(self, params: Floats, n_core: int) -> Floats:
+        """Return parameters for that many more core labels, whose pair terms are 0 at first."""
+        return np.append(params, np.zeros(n_core * self.rows.model.n_labels))

@@ -1,32 +1,129 @@
-"""Features of linear label scores: every column with mean 0 and variance 1, and a constant one.
+"""Scores of single labels: linear, given, or by a kernel.
 
-    s_i = w_i . (x - mean) / spread + v_i
+    linear       s_i = w_i . (x - mean) / spread + v_i
+    given        s_i = (base + a_i) x_i + v_i          x is the row of given scores, base keeps their order at a = v = 0
+    kernel       s_i = sum over basis rows p of alpha_pi k(x, x_p) + v_i
 
-Means and spreads are sums over blocks of rows, so that rows in memory and rows in files have the same bits.
+``prepare_*`` turns training rows into the features a learner works on and says how its weights become coefficients; the
+leaves score any rows by these coefficients. Learners see one constant feature more, as large as a typical row, for v,
+and features whose size does not depend on the unit of X, so that a strength means the same whatever it is. Means and
+spreads of linear features are sums over blocks of rows, so that rows in memory and rows in files have the same bits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import add
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats
+from slatewise.core.numerics.row_kernels import RowKernel, kernel_basis
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.block_sums import BlockSum
 from slatewise.core.running.executor import ONE_THREAD, Executor
-from slatewise.cstar.label_scores import (
-    Coefficients,
-    LinearScores,
-    Prepared,
-    checked_spread,
-    peak_unit,
-    typical_length,
-)
+from slatewise.cstar.rows import checked_spread, peak_unit
 from slatewise.data.row_files import RowFormat, RowGroup
 from slatewise.data.row_source import StoredRows
+
+Coefficients: TypeAlias = tuple[Floats, Floats]
+"""Coefficients and intercepts."""
+
+
+class LabelScores(Protocol):
+    """A way to score labels."""
+
+    def scores(self, X: Floats, coef: Floats, intercept: Floats) -> Floats:
+        """Return the scores (n, N) of any rows."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What a learner works on, and the way back."""
+
+    scores: LabelScores
+    phi: Floats
+    """(n, d) features shared by the labels of a row, or (n * N, d) with one row per row and label."""
+    offset: Floats | None
+    """(n, N) fixed part of the scores."""
+    coefficients: Callable[[Floats], Coefficients]
+    """Turns the learner's weights (N, d) into coefficients and intercepts."""
+
+
+@dataclass(frozen=True)
+class LinearScores:
+    """s = X coef' + intercept."""
+
+    def scores(self, X: Floats, coef: Floats, intercept: Floats) -> Floats:
+        """One matrix product."""
+        return X @ coef.T + intercept
+
+
+@dataclass(frozen=True)
+class GivenScores:
+    """s = X * coef + intercept, one coefficient per label."""
+
+    def scores(self, X: Floats, coef: Floats, intercept: Floats) -> Floats:
+        """Scale and shift every column."""
+        return X * coef + intercept
+
+
+@dataclass(frozen=True, eq=False)
+class KernelScores:
+    """s = k(X, basis) coef' + intercept."""
+
+    kernel: RowKernel
+    basis: NDArray[np.generic]
+
+    def scores(self, X: Floats, coef: Floats, intercept: Floats) -> Floats:
+        """Compare with the basis rows."""
+        return self.kernel.compare(X, self.basis) @ coef.T + intercept
+
+
+def prepare_given(X: Floats, typical_loss: float | None = None) -> Prepared:
+    """Give every label two features of its own, its score and 1.
+
+    For the hinge the scores are scaled to spread as much as a loss does; without a loss they stay as they are.
+    """
+    spread = float(X.std())
+    base = 1.0 if typical_loss is None or spread == 0.0 else typical_loss / spread
+    scaled = X * base
+    phi = np.stack([scaled, np.ones_like(X)], axis=2).reshape(-1, 2)
+    return Prepared(GivenScores(), phi, scaled, lambda W: (base * (1.0 + W[:, 0]), W[:, 1].copy()))
+
+
+def prepare_kernel(kernel: RowKernel, X: Floats, n_components: int | None) -> Prepared:
+    """Factor the kernel of the training rows: exactly, or with at most ``n_components`` basis rows."""
+    diagonal = kernel.diagonal(X)
+    basis = kernel_basis(lambda row: kernel.column(X, row), diagonal, n_components)
+    length = float(np.sqrt(diagonal.mean())) or 1.0
+    phi, split = _with_constant(basis.phi / length)
+
+    def coefficients(W: Floats) -> Coefficients:
+        weights, intercept = split(W)
+        return np.ascontiguousarray(basis.dual(weights / length).T), intercept
+
+    return Prepared(KernelScores(kernel, kernel.rows(X, basis.pivots)), phi, None, coefficients)
+
+
+def typical_length(mean_square: float) -> float:
+    """Return the size of the constant feature for rows of this mean square; 1 if they are 0."""
+    return float(np.sqrt(mean_square)) or 1.0
+
+
+def _with_constant(X: Floats) -> tuple[Floats, Callable[[Floats], Coefficients]]:
+    constant = typical_length(float((X**2).sum(axis=1).mean()) if X.size else 0.0)
+    return (
+        np.column_stack([X, np.full(len(X), constant)]),
+        lambda W: (np.ascontiguousarray(W[:, :-1]), W[:, -1] * constant),
+    )
+
+
+# --- linear features --------------------------------------------------------------------------------------------------
 
 Point = TypeVar("Point")
 _BLOCK_BYTES = 1 << 26
@@ -43,7 +140,7 @@ def prepare_linear(X: Floats | StoredRows, weight: Floats, executor: Executor = 
         spread = checked_spread(peak, largest, unit * np.sqrt(held.sum(_SQUARES, (centre, unit)) / total))
         n_rows = len(weight)
         constant = typical_length(held.sum(_LENGTHS, (centre, spread)) / n_rows if n_rows and X.shape[1] else 0.0)
-    phi = Standardised(centre, spread, constant)
+    phi = Standardized(centre, spread, constant)
 
     def coefficients(W: Floats) -> Coefficients:
         coef = np.ascontiguousarray(W[:, :-1]) / spread
@@ -54,7 +151,7 @@ def prepare_linear(X: Floats | StoredRows, weight: Floats, executor: Executor = 
 
 
 @dataclass(frozen=True, eq=False)
-class Standardised:
+class Standardized:
     """Columns of mean 0 and variance 1, and the constant one."""
 
     centre: Floats

@@ -1,4 +1,4 @@
-"""What scores say, as log-odds: a slope and a shift per label by their likelihood, held near what all labels share.
+"""Calibration of scores: a slope and a shift per label by their likelihood, held near 1 and 0.
 
     min over a_i, b_i of   sum over rows of log(1 + exp(-y (a_i s_i + b_i)))  +  10/2 (a_i - 1)^2  +  0.5/2 b_i^2
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slatewise.core.arrays import Floats
-from slatewise.cstar.logistic import Labels
+from slatewise.cstar.base.logistic import Labels
 
 SLOPE_RIDGE, SHIFT_RIDGE = 10.0, 0.5
 _POOLED_RIDGE = 1e-3
@@ -35,7 +35,7 @@ def calibrate_log_odds(scores: Floats, labels: Labels, rounding: float = 0.0) ->
 
     Examples
     --------
-    Ten times as sure as they may be, of a label that is known often, and of one that is known twice.
+    Scores that are ten times too sure, of a label known in all rows, and of one known in two.
 
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(size=(500, 2))
@@ -67,7 +67,7 @@ def calibrate_margins(margins: Floats, labels: Labels) -> Calibration:
 def _newton(
     scores: Floats, labels: Labels, ridge: tuple[float, float], centre: float, rounding: float = 0.0
 ) -> Calibration:
-    """Minimise over all labels at once, from (centre, 0): steps are halved where they would go up."""
+    """Minimize over all labels at once, from (centre, 0); steps that would go up are halved."""
     weight, sign = labels.counts, labels.sign
     a, b = np.full(scores.shape[1], centre), np.zeros(scores.shape[1])
 

@@ -1,4 +1,4 @@
-"""Sums over sets of any size: how likely labels are where nobody says how many are right.
+"""Sums over sets of any size: how likely labels are if their number is unknown, and what a question is worth.
 
     p(t) = exp f(t) / Z ,      f(t) = sum_i s_i t_i + sum over unordered pairs G_ij t_i t_j,    t in {0, 1}^N
 
@@ -6,6 +6,20 @@
 
 All 2^N sets in 2^C terms, exactly (``kernels/subsets.py``). Marginals are the gradient of log Z. A known label is
 fixed: one that is in brings its score instead of a softplus, one that is out nothing.
+
+The probability that no label of A is in, so that nothing is missed if A is left out, is a ratio of two such sums:
+
+    P(none of A | known) = Z(known, every label of A out) / Z(known)
+
+Once a label i of A is known to be out, it grows to P(none of A) / P(i is out): a "no" takes ``-log P(i is out)`` off
+the doubt ``-log P(none of A)``, whatever the other labels are.
+
+Information, in nats, is how uncertain labels are, and how much of that bears on the others:
+
+    H(y_i)       gained by asking for label i: the whole set is that much less uncertain
+    I(y_i; z)    of it, what label i says about the setting z of the core: given z the others do not depend on label i,
+                 so for a label outside the core this is all it says about all other labels together
+    H(y)         of the whole row: H(z) + sum over the others of H(y_i | z)
 """
 
 from __future__ import annotations
@@ -15,13 +29,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from slatewise.core.arrays import Bytes, Floats
-from slatewise.core.checks import real
+from slatewise.core.arrays import Bools, Bytes, Floats
 from slatewise.core.groups import blocks
 from slatewise.core.running.executor import ONE_THREAD, Executor
-from slatewise.cstar.checks import checked_scores
+from slatewise.cstar.inference.model import StarPair, checked_known, checked_model
 from slatewise.cstar.kernels.subset_layout import KNOWN_IN, SubsetPair, SubsetTerms, summed_bits
-from slatewise.cstar.pair import StarPair
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -36,24 +48,22 @@ _LEAST_CHANCE = 1e-290  # below, products with a tame number could leave the nor
 class SubsetRows:
     """Rows of label scores, the pair terms all rows share, and what is known of each row.
 
-    Made directly it trusts its arrays; users come through :meth:`of`.
+    The constructor trusts its arrays; arguments of users are checked by :meth:`of`.
     """
 
     s: Floats
     """(n, N) C-contiguous."""
     pair: StarPair
     known: Bytes | None = None
-    """(n, N) 1 where a label is in, 0 where it is out, -1 where nobody knows."""
+    """(n, N) 1 where a label is in, 0 where it is out, -1 where that is unknown."""
 
     @classmethod
     def of(cls, s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None) -> SubsetRows:
         """Check what a user gave, see :func:`slatewise.inference.subset_marginals`."""
-        star, scores = StarPair.of(pair, core), checked_scores(s)
-        if scores.shape[1] != star.n_items:
-            raise ValueError(f"pair: expected {scores.shape[1]} columns, as many as s has, found {star.n_items}")
+        scores, star = checked_model(s, pair, core)
         if star.n_core > MOST_CORE:
             raise ValueError(f"core: expected at most {MOST_CORE} items to sum over all settings, found {star.n_core}")
-        return cls(scores, star, None if known is None else checked_answers(known, scores.shape))
+        return cls(scores, star, checked_known(known, scores.shape))
 
     @property
     def answers(self) -> Bytes:
@@ -70,21 +80,7 @@ class SubsetRows:
         return blocks(len(self.s), n_rows)
 
 
-def checked_answers(known: ArrayLike, shape: tuple[int, ...]) -> Bytes:
-    """Return what is known of each row and label: 1, 0 or -1."""
-    answers = real("known", known)
-    if answers.ndim == 1:
-        answers = answers[None]
-    if answers.shape != shape:
-        raise ValueError(f"known: expected the shape of s, {shape}, found {answers.shape}")
-    odd = np.argwhere((answers != -1) & (answers != 0) & (answers != 1))
-    if len(odd):
-        row, label = odd[0]
-        raise ValueError(f"known: expected -1, 0 or 1, found {answers[row, label]} at row {row}, item {label}")
-    return np.ascontiguousarray(answers, dtype=np.int8)
-
-
-class Settings(NamedTuple):
+class CoreChances(NamedTuple):
     """How likely settings of the core are, of a block of rows; bit c of a setting's number stands for core label c."""
 
     terms: SubsetTerms
@@ -96,7 +92,7 @@ class Settings(NamedTuple):
     """(n, S), 0 where it is next to that."""
 
 
-def core_settings(star: SubsetPair, rows: SubsetRows) -> Settings:
+def core_settings(star: SubsetPair, rows: SubsetRows) -> CoreChances:
     """Sum over the sets of each row with each setting of the core."""
     from slatewise.cstar.kernels.subsets import score_settings
 
@@ -107,7 +103,7 @@ def core_settings(star: SubsetPair, rows: SubsetRows) -> Settings:
     score -= total[:, None]
     chance = np.exp(score)
     chance[chance < _LEAST_CHANCE] = 0.0
-    return Settings(terms, log_z + total, score, chance)
+    return CoreChances(terms, log_z + total, score, chance)
 
 
 def _log_sum(values: Floats) -> Floats:
@@ -116,12 +112,6 @@ def _log_sum(values: Floats) -> Floats:
     best[best == -np.inf] = 0.0
     with np.errstate(divide="ignore", under="ignore"):
         return best + np.log(np.exp(values - best[:, None]).sum(axis=1))
-
-
-def _halves(values: Floats, c: int) -> tuple[Floats, Floats]:
-    """Return the columns of the settings without and with core label c."""
-    by_bit = values.reshape(len(values), -1, 2, 1 << c)
-    return by_bit[:, :, 0].reshape(len(values), -1), by_bit[:, :, 1].reshape(len(values), -1)
 
 
 class SubsetOdds(NamedTuple):
@@ -158,7 +148,8 @@ def subset_odds(rows: SubsetRows, executor: Executor = ONE_THREAD) -> SubsetOdds
         fill_log_odds(star, found.terms, found.log_chance, found.chance, others)
         log_z[cut], log_odds[cut, rest] = found.log_z, others
         for c, label in enumerate(core):
-            without, with_c = _halves(found.log_chance, c)
+            by_bit = found.log_chance.reshape(len(found.log_chance), -1, 2, 1 << c)
+            without, with_c = (by_bit[:, :, bit].reshape(len(by_bit), -1) for bit in (0, 1))
             log_odds[cut, label] = _log_sum(with_c) - _log_sum(without)
 
     executor.fill_blocks(fill, rows.blocks())
@@ -266,8 +257,8 @@ def subset_log_odds(
 ) -> Floats:
     """Return, for each row and label, the log-odds that the label is in: +inf and -inf where that is known.
 
-    The parameters are those of :func:`slatewise.inference.subset_marginals`. Where those are 0 or 1 but for rounding,
-    log-odds still tell labels apart.
+    The parameters are those of :func:`slatewise.inference.subset_marginals`. Where marginals round to 0 or 1, log-odds
+    still tell labels apart.
 
     Examples
     --------
@@ -285,7 +276,7 @@ def subset_marginals(
     Parameters
     ----------
     s : array_like (n, N) or (N,)
-        What each label of each row scores by itself: log-odds, for a label without pairs.
+        The score of each label of each row by itself: log-odds, for a label without pairs.
     pair : array_like (C, N)
         Row a holds G[core[a], :], shared by all rows; between two core labels both rows must agree, and a label has
         0 with itself.
@@ -294,7 +285,7 @@ def subset_marginals(
     known : array_like like s, optional
         1 for labels known to be in, 0 for labels known to be out, -1 elsewhere.
     n_jobs : int, optional
-        All cores as it comes. The answer does not depend on it.
+        The number of threads. None: all cores. The answer does not depend on it.
 
     Returns
     -------
@@ -303,7 +294,7 @@ def subset_marginals(
 
     Examples
     --------
-    Label 1 comes with label 0. Told that label 0 is in, the model expects it.
+    Label 1 comes with label 0: it is expected once label 0 is known to be in.
 
     >>> s, pair = [0.0, -1.0, 0.0], [[0.0, 3.0, 0.0]]
     >>> subset_marginals(s, pair, core=[0]).round(3)
@@ -312,3 +303,118 @@ def subset_marginals(
     array([[1.   , 0.881, 0.5  ]])
     """
     return chances(subset_log_odds(s, pair, core, known, n_jobs))
+
+
+# --- no label of several --------------------------------------------------------------------------------------------
+
+
+def none_chance(rows: SubsetRows, among: Bools, log_z: Floats, executor: Executor = ONE_THREAD) -> Floats:
+    """Return the probability that no label of ``among``, all of them unknown, is in, given log Z of the rows."""
+    without = np.where(among, 0, -1 if rows.known is None else rows.known).astype(np.int8)
+    rest = log_partition(SubsetRows(rows.s, rows.pair, without), executor)
+    return np.where(among.any(axis=1), np.exp(np.minimum(rest - log_z, 0.0)), 1.0)
+
+
+def subset_none(
+    s: ArrayLike,
+    pair: ArrayLike,
+    core: ArrayLike,
+    among: ArrayLike,
+    known: ArrayLike | None = None,
+    n_jobs: int | None = None,
+) -> Floats:
+    """Return, for each row, the probability that no label of ``among`` is in, among sets of any size.
+
+    The other parameters are those of :func:`slatewise.inference.subset_marginals`.
+
+    Parameters
+    ----------
+    among : array_like like s
+        True for the labels in question. One that is known to be in leaves 0, one that is known to be out says nothing.
+
+    Examples
+    --------
+    Labels 0 and 1 go together, so that neither is there more often than if they were independent.
+
+    >>> subset_none([0.0, 0.0], pair=[[0.0, 2.0]], core=[0], among=[True, True]).round(3)
+    array([0.096])
+    >>> subset_none([0.0, 0.0], pair=[[0.0, 2.0]], core=[0], among=[False, True], known=[0, -1]).round(3)
+    array([0.5])
+    """
+    rows, executor = SubsetRows.of(s, pair, core, known), Executor.of(n_jobs)
+    chosen = np.atleast_2d(np.asarray(among))
+    if chosen.shape != rows.s.shape or chosen.dtype != np.bool_:
+        raise ValueError(
+            f"among: expected True and False in the shape of s, {rows.s.shape}, found {chosen.dtype} {chosen.shape}"
+        )
+    unknown = chosen if rows.known is None else chosen & (rows.known < 0)
+    chance = none_chance(rows, unknown, log_partition(rows, executor), executor)
+    return chance if rows.known is None else np.where((chosen & (rows.known == 1)).any(axis=1), 0.0, chance)
+
+
+# --- information ----------------------------------------------------------------------------------------------------
+
+_LEAST = -1000.0  # the chance of a setting with a smaller logarithm is 0
+
+
+class SubsetInformation(NamedTuple):
+    """Entropies in nats; 0 where the answer is known."""
+
+    label: Floats
+    """(n, N) of each label: H(y_i)."""
+    shared: Floats
+    """(n, N) what a label says about the core: I(y_i; z); all it has, for a core label."""
+    row: Floats
+    """(n,) of the whole set: H(y)."""
+
+
+def label_entropy(log_odds: Floats) -> Floats:
+    """Return the entropy of labels with such log-odds, for one question the cheapest guide.
+
+    Examples
+    --------
+    >>> label_entropy(np.array([0.0, 3.0, -40.0, np.inf])).round(3)
+    array([0.693, 0.191, 0.   , 0.   ])
+    """
+    distance = np.where(np.isinf(log_odds), 1e300, np.abs(log_odds))
+    small = np.exp(-distance)
+    return np.log1p(small) + distance * small / (1.0 + small)
+
+
+def row_information(rows: SubsetRows, executor: Executor = ONE_THREAD) -> SubsetInformation:
+    """Return the entropies of rows that were checked."""
+    star, rest = SubsetPair.of(rows.pair.arrays), rows.pair.arrays.rest
+    given_core, whole = np.zeros(rows.s.shape), np.empty(len(rows.s))
+
+    def fill(cut: slice) -> None:
+        from slatewise.cstar.kernels.subset_information import entropies_given_core
+
+        found = core_settings(star, rows.cut(cut))
+        entropy = np.empty(found.terms.v.shape)
+        entropies_given_core(star, found.terms, found.chance, entropy)
+        given_core[cut, rest] = entropy
+        of_core = -(found.chance * np.maximum(found.log_chance, _LEAST)).sum(axis=1)
+        whole[cut] = of_core + entropy.sum(axis=1)
+
+    executor.fill_blocks(fill, rows.blocks())
+    label = label_entropy(subset_odds(rows, executor).log_odds)
+    return SubsetInformation(label, np.maximum(label - given_core, 0.0), whole)
+
+
+def subset_information(
+    s: ArrayLike, pair: ArrayLike, core: ArrayLike, known: ArrayLike | None = None, n_jobs: int | None = None
+) -> SubsetInformation:
+    """Return how uncertain labels and rows are, and what each label says about the core, in nats.
+
+    The parameters are those of :func:`slatewise.inference.subset_marginals`. On average, asking for a label takes its
+    entropy off that of the row; the part it shares with the core is what the answer says about other labels.
+
+    Examples
+    --------
+    Labels 1 and 2 are as uncertain, but label 1 goes with label 0.
+
+    >>> found = subset_information([-1.5, -1.5, 0.0], pair=[[0.0, 3.0, 0.0]], core=[0])
+    >>> found.label.round(2), found.shared.round(2), found.row.round(2)
+    (array([[0.69, 0.69, 0.69]]), array([[0.69, 0.22, 0.  ]]), array([1.86]))
+    """
+    return row_information(SubsetRows.of(s, pair, core, known), Executor.of(n_jobs))

@@ -2,7 +2,7 @@
 
     min over w_i, b_i of   1/2 |w_i|^2  +  C sum over rows m of u_mi log(1 + exp(-y_mi (w_i.x_m + b_i)))
 
-u is 0 where a row does not tell a label. In the eigenbasis of the features' covariance the Hessian of a label is
+u is 0 where the label of a row is unknown. In the eigenbasis of the features' covariance the Hessian of a label is
 nearly the diagonal ``1 + C p(1-p) e``, with p the label's frequency; scaled by its root, L-BFGS needs about twenty
 rounds, each two matrix products over a block of labels. Where that basis would cost more than it saves, the features
 themselves are scaled by their own share of it.
@@ -24,7 +24,7 @@ from slatewise.core.checks import Features
 from slatewise.core.groups import blocks
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.executor import Executor
-from slatewise.cstar.label_scores import column_spread
+from slatewise.cstar.rows import column_spread
 
 ROUGH, FINE = 1e-5, 1e-6
 """Relative decrease of the objective that ends a search: of a fit to choose by, and of one to keep."""
@@ -47,19 +47,16 @@ class LinearLogOdds:
     def log_odds(self, X: Features) -> Floats:
         """Return (rows, labels)."""
         if not isinstance(X, np.ndarray):
-            return self._of_sparse(X)
+            # Only the features that some row has: SciPy would copy all coefficients.
+            used, indices = np.unique(X.indices, return_inverse=True)
+            rows = csr_array((X.data, indices, X.indptr), shape=(X.shape[0], len(used)))
+            return np.asarray(rows @ self.coef[:, used].T, dtype=np.float64) + self.intercept
         if self.coef.dtype == X.dtype:
             return X @ self.coef.T + self.intercept
         found = np.empty((len(X), len(self.coef)))
         for block in blocks_of_labels(len(self.coef)):  # NumPy would make float64 of all at once
             found[:, block] = X @ self.coef[block].T + self.intercept[block]
         return found
-
-    def _of_sparse(self, X: csr_array) -> Floats:
-        """Look only at the features that some row has: SciPy would copy all coefficients."""
-        used, indices = np.unique(X.indices, return_inverse=True)
-        rows = csr_array((X.data, indices, X.indptr), shape=(X.shape[0], len(used)))
-        return np.asarray(rows @ self.coef[:, used].T, dtype=np.float64) + self.intercept
 
     def learned(self) -> dict[str, Any]:
         """Return the learned attributes that it consists of, by name."""
@@ -122,7 +119,7 @@ class Labels(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LogisticRows:
-    """Training rows, turned once for every strength: standardised where dense, scaled where sparse."""
+    """Training rows, turned once for every strength: standardized where dense, scaled where sparse."""
 
     rows: Any
     """(n, r) features in their eigenbasis, or as they are."""
@@ -240,7 +237,7 @@ def _fit_block(problem: _Problem, block: slice) -> Weights:
     steps = problem.tolerance / np.finfo(np.float64).eps
     found = np.asarray(fmin_l_bfgs_b(objective, first.ravel(), maxiter=_MOST_ROUNDS, factr=steps)[0])
     point = found.reshape(first.shape)
-    # A label that applies everywhere, or nowhere, has no best intercept: it keeps its smoothed frequency.
+    # A label of all rows, or of none, has no best intercept: it keeps its smoothed frequency.
     return Weights(point[:-1] * shrink * varies, np.where(varies, point[-1] * shift, log_odds))
 
 

@@ -1,11 +1,11 @@
 """Logistic regressions of very many labels: Newton's method in float32, some labels side by side.
 
-The problem is that of :mod:`slatewise.cstar.logistic`, with a constant as one more feature. A step solves
+The problem is that of :mod:`slatewise.cstar.base.logistic`, with a constant as one more feature. A step solves
 
     (ridge + C X' diag(u p (1 - p)) X) step = gradient
 
 by conjugate gradients, scaled as there; each costs two products with the rows. Every label takes steps of its own, and
-is put aside when a step promises to gain next to nothing. Values are added up in float64.
+stops when a step is expected to gain next to nothing. Values are added up in float64.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, hstack
 from slatewise.core.arrays import Floats
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.executor import Executor
-from slatewise.cstar.logistic import FINE, Labels, LogisticRows, Weights, blocks_of_labels, scales
+from slatewise.cstar.base.logistic import FINE, Labels, LogisticRows, Weights, blocks_of_labels, scales
 
 Singles: TypeAlias = NDArray[np.floating[Any]]  # float32: the checker takes a product with a number for float64
 
@@ -69,7 +69,7 @@ def fit_many(
     start: Weights | None = None,
     tolerance: float = FINE,
 ) -> Weights:
-    """Fit every label as :func:`slatewise.cstar.logistic.fit_logistic` does, to about six digits.
+    """Fit every label as :func:`slatewise.cstar.base.logistic.fit_logistic` does, to about six digits.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def _fit_block(problem: _Problem, block: slice) -> Singles:
     labels, ridge = problem.labels.part(block), np.ones((problem.rows.shape[1], 1), dtype=np.float32)
     ridge[-1] = 0.0
     shrink, shift = scales(problem.given, labels, problem.C)
-    # A label that applies everywhere, or nowhere, has no best intercept: it keeps its smoothed frequency.
+    # A label of all rows, or of none, has no best intercept: it keeps its smoothed frequency.
     w, left = np.vstack([np.zeros(shrink.shape), labels.log_odds()]).astype(np.float32), np.flatnonzero(labels.varies())
     if problem.start is not None:
         w[:-1], w[-1] = problem.start.features[:, block], problem.start.intercept[block]
@@ -109,9 +109,9 @@ def _fit_block(problem: _Problem, block: slice) -> Singles:
     for _ in range(_MOST_STEPS):
         if len(left) == 0:
             break
-        at, promised = _moved(problem.rows, known, ridge, at)
+        at, expected = _moved(problem.rows, known, ridge, at)
         w[:, left] = at.w
-        going = 0.5 * promised > problem.tolerance * at.value
+        going = 0.5 * expected > problem.tolerance * at.value
         if not going.all():
             left, known = left[going], _Known(*(np.ascontiguousarray(part[:, going]) for part in known))
             at = _Point(at.w[:, going].copy(order="C"), at.scores[:, going].copy(order="C"), at.value[going])
@@ -125,21 +125,21 @@ def _point(known: _Known, ridge: Singles, w: Singles, scores: Singles) -> _Point
 
 
 def _moved(rows: Any, known: _Known, ridge: Singles, at: _Point) -> tuple[_Point, Floats]:
-    """Take one step per label, shorter where the whole would go up; also return what it promised to gain, twice."""
+    """Take one step per label, shorter where it would go up; also return twice its expected gain."""
     margins = known.sign * at.scores
     small = np.exp(-np.abs(margins))
     wrong = np.where(margins >= 0.0, small, np.float32(1.0)) / (1.0 + small)
     gradient = ridge * at.w + rows.T @ (-known.weight * known.sign * wrong)
     step, scores = _solved(rows, known, ridge, known.weight * wrong * (1.0 - wrong), gradient)
-    promised = (gradient * step).sum(axis=0, dtype=np.float64)
-    share, found = np.ones(len(promised), dtype=np.float32), at
+    expected = (gradient * step).sum(axis=0, dtype=np.float64)
+    share, found = np.ones(len(expected), dtype=np.float32), at
     for _ in range(_MOST_HALVINGS):
         found = _point(known, ridge, at.w - share * step, at.scores - share * scores)
-        up = found.value > at.value - 1e-4 * share * promised + _ROUNDING * at.value
+        up = found.value > at.value - 1e-4 * share * expected + _ROUNDING * at.value
         if not up.any():
             break
         share[up] *= 0.5
-    return found, promised
+    return found, expected
 
 
 def _solved(rows: Any, known: _Known, ridge: Singles, bend: Singles, gradient: Singles) -> tuple[Singles, Singles]:

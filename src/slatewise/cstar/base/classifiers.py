@@ -1,4 +1,4 @@
-"""Base scores: what every label's log-odds are by themselves, learned here and cross-fitted.
+"""Learning base scores: the log-odds of every label by itself.
 
 Training rows are scored out of fold, so that the second stage does not overfit; a new row is scored by a model of all
 training rows. Both are calibrated on the out-of-fold scores.
@@ -22,8 +22,9 @@ from slatewise.core.numerics.row_kernels import Rbf
 from slatewise.core.numerics.strengths import fell_behind, search_path
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.executor import Executor
-from slatewise.cstar.calibration import calibrate_log_odds, calibrate_margins
-from slatewise.cstar.logistic import (
+from slatewise.core.running.progress import track
+from slatewise.cstar.base.calibration import calibrate_log_odds, calibrate_margins
+from slatewise.cstar.base.logistic import (
     FINE,
     ROUGH,
     Labels,
@@ -33,15 +34,15 @@ from slatewise.cstar.logistic import (
     blocks_of_labels,
     fit_logistic,
 )
-from slatewise.cstar.logistic_newton import fit_many
+from slatewise.cstar.base.newton import fit_many
 
 FOLDS = 5
 STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Of the logistic base: C times the total variance of the features."""
 MOST_LOG_ODDS = 745.0
-"""Of the smallest number above 0; base scores beyond are cut."""
+"""The log-odds of the smallest number above 0; base scores are clipped to it."""
 MANY = 1000
-"""More labels than this are learned by this number at a time."""
+"""More labels than this are learned this many at a time."""
 _MOST_UNIT, _ROUNDING = 1e6, 1e-12
 
 
@@ -126,7 +127,7 @@ class LogisticBase:
             if n_labels <= MANY:
                 out[parts[0]] = first
                 parts = parts[1:]
-            for part in parts:
+            for part in track(parts, "folds"):
                 kept = _without(len(out), part)
                 rows, known = LogisticRows.of(X[kept]), labels.some(kept)
                 for block in blocks(n_labels, MANY):
@@ -239,7 +240,7 @@ class SvcBase:
         gamma, out = Rbf.of(rows, None).gamma, np.zeros(labels.known.shape)
         parts = make_folds(len(rows), seed)
         with one_blas_thread():
-            for part in parts if len(parts) > 1 else []:
+            for part in track(parts if len(parts) > 1 else [], "folds"):
                 kept = _without(len(rows), part)
                 out[part] = self._fit(rows[kept], labels.some(kept), gamma).log_odds(rows[part])
             slope, shift = calibrate_margins(out, labels)
@@ -289,7 +290,7 @@ class ClassifierBase:
             raise ValueError(f"base: expected a classifier, found {type(self.estimator).__name__}")
         fit = self._together if tags.multi_label and bool((labels.known >= 0).all()) else self._one_by_one
         parts = make_folds(n_rows, seed)
-        for part in parts if len(parts) > 1 else []:
+        for part in track(parts if len(parts) > 1 else [], "folds"):
             kept = _without(n_rows, part)
             out[part] = fit(X[kept], labels.some(kept))(X[part])
         slope, shift = calibrate_margins(out, labels)
@@ -345,7 +346,7 @@ def _least_chance(n_rows: int) -> float:
 
 def _margins_of_one(classifier: Any, X: Features, least: float) -> Floats:
     """Return (n,) by a classifier of two classes."""
-    chances = getattr(classifier, "predict_proba", None)  # scikit-learn's way to say that there are none
+    chances = getattr(classifier, "predict_proba", None)  # scikit-learn leaves it out if there are none
     if chances is None:
         return _margins(classifier, X).ravel()
     return _logit(np.asarray(chances(X))[:, 1], least)
@@ -359,9 +360,11 @@ def _margins_of_all(classifier: Any, X: Features, n_labels: int, least: float) -
         margins = _margins(classifier, X)
     else:
         found = chances(X)
-        if isinstance(found, list):  # of trees and neighbours: (rows, classes) per label, one class if it never changed
+        if isinstance(found, list):  # of trees and neighbors: (rows, classes) per label, one class if it never changed
             each = zip(cast("list[Any]", found), classifier.classes_, strict=True)
-            found = np.column_stack([_second(chance, classes) for chance, classes in each])
+            found = np.column_stack(
+                [p[:, 1] if p.shape[1] == 2 else np.full(len(p), float(classes[0])) for p, classes in each]
+            )
         margins = _logit(np.asarray(found), least)
     if margins.shape != (int(X.shape[0]), n_labels):
         expected = f"one score per row and label, shape {(int(X.shape[0]), n_labels)}"
@@ -375,10 +378,6 @@ def _margins(classifier: Any, X: Features) -> Floats:
         found = type(classifier).__name__
         raise ValueError(f"base: expected a classifier with predict_proba or decision_function, found {found}")
     return np.asarray(margins(X), dtype=np.float64)
-
-
-def _second(chance: Floats, classes: NDArray[Any]) -> Floats:
-    return chance[:, 1] if chance.shape[1] == 2 else np.full(len(chance), float(classes[0]))
 
 
 def _logit(p: Floats, least: float) -> Floats:
