@@ -31,8 +31,7 @@ from numpy.typing import ArrayLike
 from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.core.checks import real_numbers
 from slatewise.core.running.executor import Executor
-from slatewise.cstar.subset_information import label_entropy, row_information
-from slatewise.cstar.subsets import chances
+from slatewise.cstar.inference.any_size import chances, label_entropy, row_information
 from slatewise.labeling.questions.rows import LabelRows
 from slatewise.labeling.questions.stopping import StoppingRule
 

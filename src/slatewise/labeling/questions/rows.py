@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.cstar.answers import set_log_odds
-from slatewise.cstar.inference import star_margins
-from slatewise.cstar.subsets import SubsetRows
+from slatewise.cstar.inference.any_size import SubsetRows
+from slatewise.cstar.inference.best_set import star_margins
 
 
 class LabelRanker(Protocol):
