@@ -12,7 +12,7 @@ import pytest
 
 from slatewise import data
 from slatewise.core.errors import DataError, DataWarning
-from slatewise.data._source import Source
+from slatewise.data.reading import Source
 
 ARFF = b"@relation r\n@attribute a numeric\n@attribute p {0,1}\n@data\n"
 PLAY = b"u\t2009-05-04T23:08:57Z\ta\tname\tt\ttrack\n"

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from sklearn.datasets import load_svmlight_file
 
 from slatewise.core.errors import DataError, DataWarning
-from slatewise.data import _svmlight_text
+from slatewise.data import svmlight_text
 from slatewise.data.records import RowsToRank
 from slatewise.data.svmlight import iter_svmlight, read_svmlight, write_svmlight
 from tests.data import reference_svmlight as reference
@@ -248,7 +248,7 @@ def test_pieces_of_any_size_give_the_same_rows(size: int, monkeypatch: pytest.Mo
     monkeypatch.setattr("slatewise.data.svmlight.CHUNK_BYTES", size)
     for threads in ("1", "3"):
         monkeypatch.setenv("SLATEWISE_THREADS", threads)
-        monkeypatch.setattr(_svmlight_text, "_THREADS_PAY_FROM", 0)
+        monkeypatch.setattr(svmlight_text, "_THREADS_PAY_FROM", 0)
         assert comparable(read(data)) == expected
         with pytest.raises(DataError, match=f"rows.txt:{data.count(bytes([10])) + 1}:3: expected a query id"):
             read(data + b"1 1:1\n" + data)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from slatewise import datasets
-from slatewise.data._source import open_source
+from slatewise.data.reading import open_source
 from slatewise.datasets.records import (
     FigureSet,
     ImageSet,

@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, learned_from
-from slatewise.factors.base_levels import N_KNOTS, Levels
-from slatewise.factors.pair_terms import Bilinear, Both, Semidefinite
-from slatewise.factors.pairs import TrainingPairs
-from slatewise.factors.queries import (
+from slatewise.factors.bags import (
+    AGE_WEIGHTS,
+    REPEAT_WEIGHTS,
+    SPLINE_STEPS,
     AskedBags,
     BagQueries,
-    DenseQueries,
-    IdQueries,
-    ListedQueries,
-    SparseQueries,
     bag_queries,
+    learned_from,
 )
+from slatewise.factors.offsets import N_KNOTS, Levels
+from slatewise.factors.pair_terms import Bilinear, Both, ListedQueries, Semidefinite
+from slatewise.factors.pairs import TrainingPairs
+from slatewise.factors.queries import DenseQueries, IdQueries, SparseQueries
 from slatewise.factors.scoring import Factors
 from slatewise.factors.stages import Shape
 

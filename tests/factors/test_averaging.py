@@ -41,7 +41,7 @@ class Noted:
 
     def __init__(self, inner, queries, items):
         self.inner, self.tables, self.seen = inner, (queries, items), []
-        self.vectors, self.backward, self.added = inner.vectors, inner.backward, None
+        self.vectors, self.backward, self.score_offsets = inner.vectors, inner.backward, None
 
     def step(self, queries, gradient, executor):
         self.inner.step(queries, gradient, executor)

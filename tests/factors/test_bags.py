@@ -10,19 +10,21 @@ from slatewise.factors.bags import (
     AGE_WEIGHTS,
     REPEAT_WEIGHTS,
     SPLINE_STEPS,
+    AskedBags,
+    BagQueries,
     Bags,
     all_but_one,
     asked_of,
+    bag_queries,
     learned_from,
 )
-from slatewise.factors.base_levels import N_KNOTS, Levels
 from slatewise.factors.engines.blocked import BlockedEngine, SharedNegatives, WholeCatalogue, rank_weights
 from slatewise.factors.kernels.dropout import kept_shares
+from slatewise.factors.offsets import N_KNOTS, Levels
 from slatewise.factors.pairs import Block, TrainingPairs
-from slatewise.factors.queries import AskedBags, BagQueries, bag_queries
 from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.tables import Entries, Segment, Table, Weights, padded
-from slatewise.sessions.session_pairs import check_query_features as check_context
+from slatewise.sessions.problem import check_query_features as check_context
 from tests.factors.reference import adagrad, rank_weight
 
 N, WINDOW = 5, 3
@@ -156,7 +158,7 @@ def test_violators_are_counted_and_gradients_are_slopes(ages, longest, based):
     dense = np.zeros((n_items, padded(N + 1)))
     np.add.at(dense, found.items.rows, found.items.coefficients[:, None] * vectors[found.items.sources])
     np.testing.assert_allclose(dense[:, :N], slow.gradient(slow.V, *data), atol=1e-4)
-    np.testing.assert_allclose(found.added, slow.gradient(slow.r, *data), atol=1e-4)
+    np.testing.assert_allclose(found.score_offsets, slow.gradient(slow.r, *data), atol=1e-4)
     bags, queries = factors.queries.bags, factors.queries.table
     entries, by_age = Entries.empty(len(bags.items)), np.zeros(ages)
     from slatewise.factors.kernels.bags import bag_entries, weight_gradient

@@ -13,9 +13,9 @@ from slatewise.factors.engines.blocked import (
     rank_weights,
 )
 from slatewise.factors.engines.sampled import SampledEngine
-from slatewise.factors.pair_terms import Bilinear, Both, Semidefinite
+from slatewise.factors.pair_terms import Bilinear, Both, ListedQueries, Semidefinite
 from slatewise.factors.pairs import Block, TrainingPairs
-from slatewise.factors.queries import IdQueries, ListedQueries, ZeroQueries
+from slatewise.factors.queries import IdQueries, ZeroQueries
 from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.tables import Segment, Table, padded
 

@@ -5,9 +5,9 @@ import pytest
 
 from slatewise.core.running.executor import Executor
 from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights
-from slatewise.factors.pair_terms import PAIR_TERMS, Bilinear, Both, Semidefinite
+from slatewise.factors.pair_terms import PAIR_TERMS, Bilinear, Both, ListedQueries, Semidefinite
 from slatewise.factors.pairs import TrainingPairs
-from slatewise.factors.queries import IdQueries, ListedQueries
+from slatewise.factors.queries import IdQueries
 from slatewise.factors.scoring import Factors
 from slatewise.factors.stages import Shape
 from tests.factors.reference import adagrad, shares

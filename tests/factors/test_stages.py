@@ -5,9 +5,9 @@ from scipy.sparse import csr_array
 from slatewise.core.running.executor import Executor
 from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights
 from slatewise.factors.engines.protocol import EpochStats
-from slatewise.factors.pair_terms import OwnItems
+from slatewise.factors.pair_terms import ListedQueries, OwnItems
 from slatewise.factors.pairs import TrainingPairs, Validation
-from slatewise.factors.queries import DenseQueries, IdQueries, ListedQueries, SparseQueries
+from slatewise.factors.queries import DenseQueries, IdQueries, SparseQueries
 from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.stages import Schedule, Shape, Stages, StageState
 from slatewise.factors.tables import Segment, Table

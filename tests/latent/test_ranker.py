@@ -13,8 +13,7 @@ import slatewise
 from slatewise import LatentFeatureRanker, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.factors import Stages
-from slatewise.factors.pairs import hold_out_pairs
-from slatewise.latent.pairs import id_pairs
+from slatewise.factors.pairs import hold_out_pairs, id_pairs
 from slatewise.persistence.file import read_model, write_model
 from tests.factors.flat import make_featured, make_latent
 from tests.factors.reference import parts

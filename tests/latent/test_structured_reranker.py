@@ -176,7 +176,7 @@ def test_a_scorer_of_strings_is_the_matrix_again(sessions, fitted, monkeypatch):
     assert scorer.largest == 50
     monkeypatch.undo()
     # A table that is too large to keep is asked for block by block, with the same result.
-    monkeypatch.setattr("slatewise.latent.base_scorer.MOST_KEPT", 0)
+    monkeypatch.setattr("slatewise.latent.base_scores.MOST_KEPT", 0)
     scorer.largest = 0
     again = make_reranker(scorer, stages=2, n_jobs=2, **SMALL).fit(names[queries], names[items])
     assert scorer.largest <= 128

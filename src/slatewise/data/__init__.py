@@ -11,7 +11,7 @@ from slatewise._lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from slatewise.data.arff import read_arff
-    from slatewise.data.events import read_events
+    from slatewise.data.events import read_events, sessions_from_events, split_sessions
     from slatewise.data.frames import from_frame
     from slatewise.data.listening_log import ListeningLog, read_listening_log
     from slatewise.data.multilabel_svmlight import read_multilabel_svmlight, write_multilabel_svmlight
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
     from slatewise.data.parquet import iter_parquet, read_parquet
     from slatewise.data.records import MultiLabel, Pairs, Prefixes, Qrels, RowsToRank, Run, Sessions
     from slatewise.data.scaling import minmax_per_query
-    from slatewise.data.session_events import sessions_from_events, split_sessions
     from slatewise.data.sessions import read_sessions, write_sessions
     from slatewise.data.svmlight import iter_svmlight, read_svmlight, write_svmlight
     from slatewise.data.tags import read_tags
-    from slatewise.data.trec import read_qrels, read_run, write_qrels, write_run
-    from slatewise.data.write import write_run_as
+    from slatewise.data.trec import read_qrels, read_run, write_qrels, write_run, write_run_as
 
 __all__ = [
     "ListeningLog",
@@ -88,13 +86,13 @@ _HOMES = {
     "read_sessions": "slatewise.data.sessions",
     "read_svmlight": "slatewise.data.svmlight",
     "read_tags": "slatewise.data.tags",
-    "sessions_from_events": "slatewise.data.session_events",
-    "split_sessions": "slatewise.data.session_events",
+    "sessions_from_events": "slatewise.data.events",
+    "split_sessions": "slatewise.data.events",
     "write_multilabel_svmlight": "slatewise.data.multilabel_svmlight",
     "write_npz": "slatewise.data.npz",
     "write_qrels": "slatewise.data.trec",
     "write_run": "slatewise.data.trec",
-    "write_run_as": "slatewise.data.write",
+    "write_run_as": "slatewise.data.trec",
     "write_sessions": "slatewise.data.sessions",
     "write_svmlight": "slatewise.data.svmlight",
 }

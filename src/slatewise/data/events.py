@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from numbers import Real
+from typing import Any, Literal, cast
 
 import numpy as np
 
+from slatewise.core import rules
 from slatewise.core.arrays import Floats
 from slatewise.core.errors import DataError
-from slatewise.data._delimited import Splitter, check_delimiter, check_id, guess_delimiter, splitter_for
-from slatewise.data._lines import Line, header_line, parse_lines
-from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
-from slatewise.data._tokens import as_ids, number
+from slatewise.core.ids import check_ids
+from slatewise.data.fields import Splitter, as_ids, check_delimiter, number
+from slatewise.data.reading import (
+    MAX_LINE,
+    Line,
+    OnError,
+    PathOrFile,
+    Problems,
+    header_line,
+    open_source,
+    parse_lines,
+    text_reader,
+)
 from slatewise.data.records import Sessions
-from slatewise.data.session_events import HALF_AN_HOUR, sessions_from_events
-from slatewise.data.session_forms import grouped
+from slatewise.data.sessions import grouped, seconds_of
+
+HALF_AN_HOUR = 1800.0
 
 
+@text_reader
 def read_events(
     path: PathOrFile,
     *,
@@ -37,8 +51,6 @@ def read_events(
 
     Parameters
     ----------
-    path : str, path or binary file
-        Plain, gzip or xz.
     session, item, time, user : str
         What the columns are called. Times are numbers, or dates as in 2024-05-01T12:00:00Z (without a zone: UTC), which
         become seconds; a file has either.
@@ -46,15 +58,6 @@ def read_events(
         The longest pause within a session, in the unit of the times; only where no column says what the sessions are.
     delimiter : {"\\t", ",", ";", "|", " "}, optional
         By default tab, comma or semicolon, whichever comes first in that order in the first line, otherwise blanks.
-    on_error : {"raise", "skip"}
-        Whether a bad line stops the reading, or is left out and counted in ``skipped``. A bad header always stops it.
-    max_line : int
-        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
-
-    Raises
-    ------
-    DataError
-        At the first bad line, with file:line:column and what was expected.
 
     Examples
     --------
@@ -71,8 +74,7 @@ def read_events(
     with open_source(path, max_line) as source:
         lines = source.lines()
         head = header_line(source, lines)
-        splitter = splitter_for(delimiter or guess_delimiter(head.text) or " ")
-        parser = _Parser(head, splitter, session, item, time, user)
+        parser = _Parser(head, Splitter.of(delimiter, head), session, item, time, user)
         rows = list(parse_lines(source, lines, problems, parser.parse))
     if not rows:
         raise DataError(head.name, head.number + 1, 1, "at least one event", "none")
@@ -106,12 +108,9 @@ class _Parser:
 
     def parse(self, line: Line) -> tuple[list[str], float]:
         """Return the ids wanted, and the time, 0 where there is none."""
-        fields = self._splitter.split(line)
-        if len(fields) != self._width:
-            offset = self._splitter.offset(line, self._width)
-            raise line.fault(offset, f"{self._width} fields as in the first line", f"{len(fields)}")
+        fields = self._splitter.split(line, self._width)
         for place in self._places:
-            check_id(self._splitter, line, place, fields[place])
+            self._splitter.check_id(line, place, fields[place])
         when = 0.0 if self._time is None else self._seconds(line, self._time, fields[self._time])
         return [fields[place] for place in self._places], when
 
@@ -122,7 +121,7 @@ class _Parser:
             value, is_date = _of_date(text), True
         if value is None or (self._dates and not is_date):
             kinds = {None: "a number, or a date such as 2024-05-01T12:00:00Z", True: "a date", False: "a finite number"}
-            raise line.fault(self._splitter.offset(line, place), kinds[self._dates], repr(text))
+            raise self._splitter.fault(line, place, kinds[self._dates], repr(text))
         self._dates = is_date
         return value
 
@@ -134,3 +133,109 @@ def _of_date(text: str) -> float | None:
     except ValueError:
         return None
     return (date if date.tzinfo is not None else date.replace(tzinfo=UTC)).timestamp()
+
+
+def sessions_from_events(
+    user: Any, item: Any, time: Any, gap: float | timedelta | np.timedelta64 = HALF_AN_HOUR
+) -> Sessions:
+    """Cut a log into sessions: a user's events until nothing happens for longer than ``gap``.
+
+    Parameters
+    ----------
+    user, item
+        Ids, one per event, in any order: arrays, lists or columns of a frame.
+    time
+        When each event happened: numbers in any unit, or dates, which are taken as seconds. Events of a user at the
+        same time keep their order.
+    gap
+        The longest pause within a session, in the unit of ``time``; or a timedelta, of dates and seconds. Infinity
+        makes one session of each user.
+
+    Returns
+    -------
+    Sessions
+        In the order of their first events, with ``users`` (one per session) and ``times`` (one per item).
+
+    Examples
+    --------
+    >>> sessions = sessions_from_events(["u", "v", "u", "u"], [7, 8, 9, 7], [0, 10, 60, 9999], gap=1800)
+    >>> [items.tolist() for items in sessions], sessions.users.tolist()
+    ([[7, 9], [8], [7]], ['u', 'v', 'u'])
+    """
+    users, items, times = check_ids("user", user), check_ids("item", item), seconds_of("time", time)
+    for name, values in (("item", items), ("time", times)):
+        if len(values) != len(users):
+            raise ValueError(f"{name}: expected one per event, {len(users)}, found {len(values)}")
+    pause = _seconds(gap)
+    order = np.lexsort((times, users))
+    users, items, times = users[order], items[order], times[order]
+    new = np.ones(len(users), dtype=bool)
+    new[1:] = (users[1:] != users[:-1]) | (times[1:] - times[:-1] > pause)
+    firsts = np.flatnonzero(new)
+    whole = Sessions(items, np.append(firsts, len(items)), users=users[firsts], times=times)
+    return whole[np.argsort(times[firsts], kind="stable")]
+
+
+def split_sessions(
+    sessions: Any,
+    by: Literal["time", "user", "session"] = "time",
+    test: float = 0.2,
+    random_state: int | np.random.Generator | None = 0,
+) -> tuple[Sessions, Sessions]:
+    """Return sessions to learn from and sessions to test on.
+
+    Parameters
+    ----------
+    sessions
+        In any form that :meth:`slatewise.data.Sessions.of` takes; with times or users, where these decide.
+    by
+        "time": the latest sessions are the test, each where its first event is; sessions that begin at the same time
+        stay together. "user": all sessions of some users are. "session": some sessions are.
+    test
+        The share of sessions, or of users; at least one of them is on either side.
+    random_state
+        Which users or sessions; a time needs none.
+
+    Examples
+    --------
+    >>> log = sessions_from_events([1, 1, 2, 3], ["a", "b", "a", "c"], [0, 5, 50, 99], gap=30)
+    >>> train, test = split_sessions(log, test=0.3)
+    >>> [items.tolist() for items in train], [items.tolist() for items in test]
+    ([['a', 'b'], ['a']], [['c']])
+    """
+    if by not in ("time", "user", "session"):
+        raise ValueError(f"by: expected 'time', 'user' or 'session', found {by!r}")
+    if not isinstance(test, Real) or not 0 < test < 1:
+        raise ValueError(f"test: expected a share between 0 and 1, found {test!r}")
+    rules.SEED.check("random_state", random_state)
+    sessions = Sessions.of(sessions)
+    values = {"time": sessions.times, "user": sessions.users, "session": np.arange(len(sessions))}[by]
+    if values is None:
+        raise ValueError(f"sessions: expected {by}s, as sessions_from_events gives them, found none")
+    if by == "time":
+        if (np.diff(sessions.offsets) == 0).any():
+            raise ValueError("sessions: expected an item in each, to know when it began, found one without")
+        values = values[sessions.offsets[:-1]]
+    groups, own = np.unique(values, return_inverse=True)
+    if len(groups) < 2:
+        raise ValueError(f"sessions: expected two {by}s at least, to split by, found {len(groups)}")
+    if by == "time":
+        wanted = np.searchsorted(np.sort(own), own, side="left") >= (1 - test) * len(own)
+        in_test = (wanted | (own == len(groups) - 1)) & (own > 0)
+    else:
+        n_test = min(max(round(test * len(groups)), 1), len(groups) - 1)
+        in_test = np.isin(own, np.random.default_rng(random_state).permutation(len(groups))[:n_test])
+    return sessions[~in_test], sessions[in_test]
+
+
+def _seconds(gap: Any) -> float:
+    if isinstance(gap, timedelta):
+        seconds = gap.total_seconds()
+    elif isinstance(gap, np.timedelta64):
+        unit, _ = np.datetime_data(cast("np.dtype[Any]", gap.dtype))
+        seconds = np.nan if unit in ("Y", "M") else float(gap / np.timedelta64(1, "s"))  # how long is a month?
+    else:
+        seconds = float(gap) if not isinstance(gap, bool) and isinstance(gap, Real) else np.nan
+    if not seconds >= 0:
+        raise ValueError(f"gap: expected a number >= 0 or a timedelta, found {gap!r}")
+    return seconds

@@ -6,42 +6,40 @@ of one query need not stand together.
 
 from __future__ import annotations
 
+import csv
+import io
 import os
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.core.files import atomic_file
+from slatewise.core.files import atomic_file, atomic_path
 from slatewise.core.rankings import rank_rows
-from slatewise.data._lines import Line, parse_lines
-from slatewise.data._source import MAX_LINE, OnError, PathOrFile, Problems, open_source
-from slatewise.data._tokens import check_word, number, whole, word_offset, words
+from slatewise.data.fields import check_word, number, whole, word_offset, words
+from slatewise.data.reading import (
+    MAX_LINE,
+    Line,
+    OnError,
+    PathOrFile,
+    read_lines,
+    text_reader,
+)
 from slatewise.data.records import Qrels, Run, Strings
 
 _RUN_FIELDS = ("qid", "Q0", "docno", "rank", "score", "tag")
 _QRELS_FIELDS = ("qid", "iter", "docno", "rel")
 
 
+@text_reader
 def read_run(path: PathOrFile, *, on_error: OnError = "raise", max_line: int = MAX_LINE) -> Run:
     r"""Read a run: six fields per line, a finite score, an integer rank, every document once per query, one tag.
 
     The order of a run is the order of its scores, as in trec_eval: the rank column must hold an integer and is not
     used otherwise. Rows keep the order of the file.
-
-    Parameters
-    ----------
-    path : str, path or binary file
-        Plain, gzip or xz.
-    on_error : {"raise", "skip"}
-        Whether a bad line stops the reading, or is left out and counted in ``skipped``.
-    max_line : int
-        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
-
-    Raises
-    ------
-    DataError
-        At the first bad line, with file:line:column and what was expected.
 
     Examples
     --------
@@ -50,36 +48,15 @@ def read_run(path: PathOrFile, *, on_error: OnError = "raise", max_line: int = M
     >>> run.doc_ids.tolist(), run.scores.tolist(), run.tag
     (['d7', 'd3'], [2.5, 0.5], 'mine')
     """
-    problems = Problems(on_error)
-    seen: set[tuple[str, str]] = set()
     tags: list[str] = []
-    with open_source(path, max_line) as source:
-        rows = list(parse_lines(source, source.lines(), problems, partial(_run_row, seen=seen, tags=tags)))
-    return Run(
-        _strings([row[0] for row in rows]),
-        _strings([row[1] for row in rows]),
-        np.array([row[2] for row in rows], dtype=np.float64),
-        *tags,
-        skipped=problems.report(),
-    )
+    rows, problems = read_lines(path, on_error, max_line, partial(_run_row, seen=set(), tags=tags))
+    scores = np.array([row[2] for row in rows], dtype=np.float64)
+    return Run(*_keys(rows), scores, *tags, skipped=problems.report())
 
 
+@text_reader
 def read_qrels(path: PathOrFile, *, on_error: OnError = "raise", max_line: int = MAX_LINE) -> Qrels:
     r"""Read judgements: four fields per line, an integer relevance within int64, every document once per query.
-
-    Parameters
-    ----------
-    path : str, path or binary file
-        Plain, gzip or xz.
-    on_error : {"raise", "skip"}
-        Whether a bad line stops the reading, or is left out and counted in ``skipped``.
-    max_line : int
-        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
-
-    Raises
-    ------
-    DataError
-        At the first bad line, with file:line:column and what was expected.
 
     Examples
     --------
@@ -88,16 +65,8 @@ def read_qrels(path: PathOrFile, *, on_error: OnError = "raise", max_line: int =
     >>> qrels.doc_ids.tolist(), qrels.relevance.tolist()
     (['d7', 'd3'], [2, 0])
     """
-    problems = Problems(on_error)
-    seen: set[tuple[str, str]] = set()
-    with open_source(path, max_line) as source:
-        rows = list(parse_lines(source, source.lines(), problems, partial(_qrels_row, seen=seen)))
-    return Qrels(
-        _strings([row[0] for row in rows]),
-        _strings([row[1] for row in rows]),
-        np.array([row[2] for row in rows], dtype=np.int64),
-        skipped=problems.report(),
-    )
+    rows, problems = read_lines(path, on_error, max_line, partial(_qrels_row, seen=set()))
+    return Qrels(*_keys(rows), np.array([row[2] for row in rows], dtype=np.int64), problems.report())
 
 
 def write_run(path: str | os.PathLike[str], run: Run) -> None:
@@ -207,8 +176,8 @@ def _once(line: Line, qid: str, docno: str, seen: set[tuple[str, str]]) -> None:
     seen.add((qid, docno))
 
 
-def _strings(values: list[str]) -> Strings:
-    return np.array(values, dtype=np.str_)
+def _keys(rows: Sequence[tuple[str, str, float]]) -> tuple[Strings, Strings]:
+    return np.array([row[0] for row in rows], dtype=np.str_), np.array([row[1] for row in rows], dtype=np.str_)
 
 
 def _check_keys(argument: str, qid: Strings, doc_ids: Strings) -> None:
@@ -229,3 +198,71 @@ def _check_words(argument: str, qid: Strings, doc_ids: Strings) -> None:
 def _check_length(argument: str, values: Floats | Ints | Strings, length: int) -> None:
     if values.shape != (length,):
         raise ValueError(f"{argument}: expected one value per row, shape ({length},), found shape {values.shape}")
+
+
+Writer: TypeAlias = Callable[["str | os.PathLike[str]", Run], None]
+
+
+def write_run_as(path: str | os.PathLike[str], run: Run) -> None:
+    """Write a run best first: ``.run`` and ``.txt`` as TREC, ``.csv``, ``.parquet``; text also ``.gz`` and ``.xz``.
+
+    CSV and Parquet have the columns qid, doc_id, rank (from 1), score and tag. The file appears whole or not at all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempfile import TemporaryDirectory
+    >>> run = Run(np.array(["q1", "q1"]), np.array(["d3", "d7"]), np.array([0.5, 2.5]), "mine")
+    >>> with TemporaryDirectory() as folder:
+    ...     write_run_as(Path(folder, "mine.csv"), run)
+    ...     print(Path(folder, "mine.csv").read_text())
+    qid,doc_id,rank,score,tag
+    q1,d7,1,2.5,mine
+    q1,d3,2,0.5,mine
+    """
+    writer_for(path)(path, run)
+
+
+def writer_for(path: str | os.PathLike[str]) -> Writer:
+    """Return what writes a file of this name; a name that says no format is an error."""
+    ending = "".join(Path(path).suffixes[-2:]).lower()
+    for known, writer in _WRITERS.items():
+        if ending.endswith(known):
+            return writer
+    raise ValueError(f"{os.fspath(path)}: expected a file name that ends with one of {', '.join(_WRITERS)}")
+
+
+def _write_csv(path: str | os.PathLike[str], run: Run) -> None:
+    columns = _columns(run)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    with atomic_file(path) as file:
+        file.write(text.getvalue().encode())
+
+
+def _write_parquet(path: str | os.PathLike[str], run: Run) -> None:
+    from slatewise.data.parquet import write_columns
+
+    with atomic_path(path) as temporary:
+        write_columns(temporary, _columns(run))
+
+
+def _columns(run: Run) -> dict[str, list[str] | list[int] | list[float]]:
+    check_run(run)
+    order, ranks = best_first(run)
+    return {
+        "qid": run.qid[order].tolist(),
+        "doc_id": run.doc_ids[order].tolist(),
+        "rank": ranks.tolist(),
+        "score": run.scores[order].tolist(),
+        "tag": [run.tag] * len(order),
+    }
+
+
+_TEXT_WRITERS: dict[str, Writer] = {".run": write_run, ".txt": write_run, ".csv": _write_csv}
+_WRITERS: dict[str, Writer] = {
+    **{ending + archive: writer for ending, writer in _TEXT_WRITERS.items() for archive in ("", ".gz", ".xz")},
+    ".parquet": _write_parquet,
+}

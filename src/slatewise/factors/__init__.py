@@ -3,9 +3,10 @@
 settings        the public settings objects, and the settings of one fit
 tables          float32 rows with AdaGrad, and their mean over an epoch
 pairs           training pairs, pairs held out, blocks of a step
-queries, bags   the vectors of queries: of ids, of features, of the items of a session
-added, base_levels    amounts added beside the product: for repeated items, by a base
-pair_terms      how a list moves an item
+offsets         amounts added to a score beside the product of vectors, by a base
+queries         the vectors of queries: of ids, of features
+bags            the same of the items of a session or basket; what repeated items get
+pair_terms      how a list moves an item; the vectors of queries with lists
 engines/        one epoch over the pairs: blocked, sampled, on a GPU
 scoring         the k best items of the catalog, stage after stage
 stages          all epochs of all stages

@@ -2,35 +2,50 @@
 
     q = sum_j w_j U x_{t-j} ,    f(q, d) = q . V d + b_d + sum_j r_j [x_{t-j} = d] ,        j = 0 .. window - 1
 
-The last item has age j = 0. Both weights of an age are learnt: w_j >= 0, where w_0 = 1 (else w could undo the largest
+The last item has age j = 0. Both weights of an age are learned: w_j >= 0, where w_0 = 1 (else w could undo the largest
 norm of rows of U), and r_j, of any sign, for an item that comes again. A basket has no order: one weight of each kind,
 and, because baskets are of all sizes, q is divided by the root of the number of items.
 
-Where features F of whoever asks are given, row s of session s, ``sum_f F_sf U_f`` is added to q, undivided.
+Where features F of the sessions are given, row s of session s, ``sum_f F_sf U_f`` is added to q, undivided.
 
 The table of U has a row per item and then one per feature. Its weights are w, r and, if a base scores too, the steps s
-of its spline (``base_levels.py``), each an array of its own.
+of its spline (``offsets.py``), each an array of its own.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints, Singles
 from slatewise.core.groups import concatenate_ranges
+from slatewise.core.running.executor import Executor
 from slatewise.data.records import Sessions
-from slatewise.factors.added import Adder, Held
-from slatewise.factors.tables import Entries, Table, Weights
+from slatewise.factors.offsets import Adder, Both, ItemOffsets, LevelOffsets, Levels, ScoreOffsets
+from slatewise.factors.queries import Queries, SparseQueries
+from slatewise.factors.tables import Entries, Table, Weights, aligned_zeros, step_rows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from slatewise.factors.gpu.queries import DeviceQueries
+    from slatewise.factors.gpu.tables import Sent
+
 
 AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS = "age_weights", "repeat_weights", "spline_steps"
 """Names of the weights w, r and s of a table."""
+
 MOST_OTHERS = 64
 """Items of a basket that its query is made of in training, where one more is to be found: a large one would cost its
 square."""
+
+ROWS_PER_TILE = 256
+"""What one thread adds up; tiles are added in their order."""
+
 ITEM_STEP, REPEAT_STEP = 0.1, 1.0
 """AdaGrad's steps of w and r, shares of that of U: w is the same for all items, and soon known."""
 
@@ -140,7 +155,7 @@ class Repeats:
         repeats_of(items, queries, self.bags, self._weights, out)
         return out
 
-    def held(self, queries: Ints) -> Held:
+    def of_queries(self, queries: Ints) -> ItemOffsets:
         """Return all items that get something with these queries."""
         bags, repeats, n_rows = self.bags.some(queries), self._weights, len(self.table.values)
         sizes = bags.ends - bags.starts
@@ -149,7 +164,7 @@ class Repeats:
         by_age = repeats[np.minimum(bags.ends[rows] - 1 - places, len(repeats) - 1)]
         rows, items = np.divmod(keys, n_rows)
         offsets = np.searchsorted(rows, np.arange(len(queries) + 1))
-        return Held(offsets, items, np.bincount(own, by_age, len(keys)).astype(np.float32))
+        return ItemOffsets(offsets, items, np.bincount(own, by_age, len(keys)).astype(np.float32))
 
     def adders(self, queries: Ints) -> tuple[Adder, ...]:
         """Return what adds to the tiles of these queries."""
@@ -172,3 +187,130 @@ class Repeats:
     @property
     def _weights(self) -> Singles:
         return self.table.weights[REPEAT_WEIGHTS].values
+
+
+@dataclass(frozen=True, eq=False)
+class BagQueries(Queries):
+    """Vectors that are weighted sums of the rows of items."""
+
+    bags: Bags
+    table: Table
+    """With the weights by age, and the steps of a base."""
+    bias: int
+    """The column that holds 1, behind those of U."""
+    levels: Levels | None = None
+    """What a base says of the same queries."""
+
+    @property
+    def score_offsets(self) -> ScoreOffsets:
+        """The items of a bag get something by their age, and others by their level."""
+        repeats, weights = Repeats(self.bags, self.table), self.table.weights
+        if self.levels is None:
+            return repeats
+        on_levels = LevelOffsets(self.levels, weights[SPLINE_STEPS].values)
+        return Both(repeats, on_levels, len(weights[AGE_WEIGHTS].values), len(self.table.values))
+
+    def vectors(self, queries: Ints) -> Singles:
+        """Return the sums."""
+        from slatewise.factors.kernels.bags import bag_vectors
+
+        table, ages = self.table.values, self.table.weights[AGE_WEIGHTS].values
+        out = aligned_zeros(len(queries), int(table.shape[1]))
+        bag_vectors(table, self.bags.some(queries), ages, self.bias, out)
+        out[:, self.bias] = 1.0
+        return out
+
+    def for_epoch(self, rng: np.random.Generator) -> BagQueries:
+        """Hide some of what a base says, so that the sums learn to rank alone too: such sums mix better with it."""
+        return self if self.levels is None else replace(self, levels=self.levels.hidden(rng))
+
+    def step(self, queries: Ints, gradient: Singles, executor: Executor) -> None:
+        """Step the rows of the items that occur, and w."""
+        from slatewise.factors.kernels.bags import bag_entries, weight_gradient
+
+        table, bags, ages = self.table, self.bags.some(queries), self.table.weights[AGE_WEIGHTS].values
+        if not table.segments[0].step:
+            return
+        by_age = np.zeros((-(-len(queries) // ROWS_PER_TILE), len(ages)))
+
+        def add_up(tile: int) -> None:
+            rows = np.arange(len(queries))[tile * ROWS_PER_TILE : (tile + 1) * ROWS_PER_TILE]
+            weight_gradient(table.values, bags.some(rows), gradient[rows], self.bias, by_age[tile])
+
+        executor.fill_blocks(add_up, range(len(by_age)))
+        entries = Entries.empty(int((bags.ends - bags.starts).sum()))
+        bag_entries(bags, ages, entries)
+        step_rows(table, entries, gradient, executor)
+        step_ages(table, np.add.reduce(by_age, axis=0))
+
+    def on(self, sent: Sent) -> DeviceQueries:
+        """Send the bags, and what a base says."""
+        from slatewise.factors.gpu.queries import DeviceBags
+
+        return DeviceBags.of(sent, self.bags, self.table, self.bias, self.levels)
+
+
+@dataclass(frozen=True, eq=False)
+class ContextQueries(Queries):
+    """The vectors of bags and those of the features of their sessions, added; both are of one table."""
+
+    bags: BagQueries
+    features: SparseQueries
+    owners: Ints
+    """Which row of the features each query has."""
+
+    @property
+    def score_offsets(self) -> ScoreOffsets:
+        """That of the bags."""
+        return self.bags.score_offsets
+
+    def vectors(self, queries: Ints) -> Singles:
+        """Return the sums."""
+        out, bias = self.bags.vectors(queries), self.bags.bias
+        out += self.features.vectors(self.owners[queries])
+        out[:, bias] = 1.0
+        return out
+
+    def for_epoch(self, rng: np.random.Generator) -> ContextQueries:
+        """Hide some of what a base says."""
+        return replace(self, bags=self.bags.for_epoch(rng))
+
+    def step(self, queries: Ints, gradient: Singles, executor: Executor) -> None:
+        """Step the rows of items and w, then those of features, which are others."""
+        self.bags.step(queries, gradient, executor)
+        self.features.step(self.owners[queries], gradient, executor)
+
+    def on(self, sent: Sent) -> DeviceQueries:
+        """Send both; of features that are all 0 there is nothing to send."""
+        from slatewise.factors.gpu.features import DeviceContext
+
+        if not self.features.features.nnz:
+            return self.bags.on(sent)
+        return DeviceContext(self.bags.on(sent), self.features.on(sent), self.bags.bias, sent.array(self.owners))
+
+
+class AskedBags(NamedTuple):
+    """What vectors of queries that hold items are made of, but for the table."""
+
+    bags: Bags
+    owners: Ints
+    """Which row of the context each has."""
+    levels: Levels | None
+    context: csr_array | None
+
+
+def bag_queries(asked: AskedBags, n_items: int, bias: int) -> Callable[[Table], Queries]:
+    """Return what makes queries that hold items from a table of U."""
+    context = asked.context
+
+    def bags_of(table: Table) -> BagQueries:
+        return BagQueries(asked.bags, table, bias, asked.levels)
+
+    if context is None:
+        return bags_of
+    from scipy.sparse import csr_array
+
+    # Rows of features are behind those of items.
+    parts = context.data, context.indices + n_items, context.indptr
+    shifted = csr_array(parts, shape=(context.shape[0], n_items + context.shape[1]))
+    return lambda table: ContextQueries(bags_of(table), SparseQueries(shifted, table, bias), asked.owners)

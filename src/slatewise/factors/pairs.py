@@ -6,14 +6,22 @@ are cross-fitted by folds of queries.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from slatewise.core.arrays import Bools, Ints, Singles
-from slatewise.core.ids import Ids
+from slatewise.core.checks import feature_rows, sparse_rows
+from slatewise.core.ids import Ids, check_ids
+from slatewise.estimators.sklearn import check_weights
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 
 PAIRS_PER_RUN = 16
 """Most pairs of a run: more share a row of scores, but all of them see the same, older parameters."""
@@ -213,3 +221,104 @@ def _last_places(numbers: Ints) -> Ints:
     places = np.full(int(numbers.max(initial=0)) + 1, -1)
     places[numbers] = np.arange(len(numbers))  # of an index that repeats itself, the last value stays
     return places[places >= 0]
+
+
+SEVERAL_ITEMS, FEW_QUERIES_ARE_ITEMS = 5, 0.01
+"""Users have at least this number of items in the median, and at most this share of them is an item too."""
+
+
+@dataclass(frozen=True, eq=False)
+class IdPairs(Pairs):
+    """Pairs of which a query is known by its id alone."""
+
+    query_ids: Ids
+    """In ascending order."""
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return all that a fit learns from, for its hash."""
+        return [self.queries, self.items, self.weights, self.item_ids, self.query_ids]
+
+
+def id_pairs(queries: Any, items: Any, sample_weight: ArrayLike | None, further: bool = False) -> IdPairs:
+    """Check and number pairs of ids, or a matrix of interactions; pairs of weight 0 are left out."""
+    if items is None:
+        return check_enough(_interactions(queries, sample_weight), further)
+    if sparse_rows("queries", queries) is not None or getattr(queries, "ndim", 1) == 2:
+        raise ValueError("queries: expected ids, found a matrix: LatentFeatureRanker learns from rows of features")
+    asked, offered = check_ids("queries", queries), check_ids("items", items)
+    if len(asked) != len(offered):
+        raise ValueError(f"items: expected one per query, {len(asked)}, found {len(offered)}: inconsistent lengths")
+    query_ids, numbers = np.unique(asked, return_inverse=True)
+    item_ids, item_numbers = np.unique(offered, return_inverse=True)
+    weights = check_weights(sample_weight, len(asked))
+    pairs = IdPairs(
+        numbers.astype(np.int64), item_numbers.astype(np.int64), weights, item_ids, len(query_ids), query_ids
+    )
+    return check_enough(pairs, further)
+
+
+def warn_of_users(pairs: IdPairs) -> None:
+    """Warn of queries that look like users and their sets of items, which another model ranks better."""
+    distinct = np.unique(pairs.queries * len(pairs.item_ids) + pairs.items) // len(pairs.item_ids)
+    counts = np.bincount(distinct, minlength=pairs.n_queries)
+    median = float(np.median(counts[counts > 0]))
+    n_items = int(np.isin(pairs.query_ids, pairs.item_ids).sum())
+    if median >= SEVERAL_ITEMS and n_items <= FEW_QUERIES_ARE_ITEMS * pairs.n_queries:
+        warnings.warn(
+            f"queries: {pairs.n_queries} ids with {median:g} different items in the median look like users and their "
+            "items: SessionRanker(window=None, base=None), fitted on the list of items of each, ranks such data better",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _interactions(queries: Any, sample_weight: ArrayLike | None) -> IdPairs:
+    matrix = sparse_rows("queries", queries)
+    if matrix is None and getattr(queries, "ndim", 0) != 2:
+        raise ValueError(
+            "items: expected one item per query, or a matrix of interactions as queries, found None; sessions are for "
+            "SessionRanker"
+        )
+    from scipy.sparse import csr_array
+
+    if sample_weight is not None:
+        raise ValueError("sample_weight: expected None, the entries of the matrix are the weights, found some")
+    given = queries if matrix is None else matrix
+    matrix = cast("csr_array", csr_array(cast("Any", feature_rows("queries", given)), copy=True))
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    if not ((matrix.data >= 0) & (matrix.data < np.inf)).all():
+        raise ValueError(f"queries: expected finite entries >= 0, found {matrix.data.min()} to {matrix.data.max()}")
+    entries = matrix.tocoo()
+    return IdPairs(
+        np.asarray(entries.row, dtype=np.int64),
+        np.asarray(entries.col, dtype=np.int64),
+        np.asarray(entries.data, dtype=np.float64),
+        np.arange(matrix.shape[1]),
+        int(matrix.shape[0]),
+        np.arange(matrix.shape[0]),
+    )
+
+
+def as_singles(name: str, values: NDArray[Any], place_of: Callable[[int], str]) -> Singles:
+    """Return finite numbers as float32; what is too large for it is an error that names the place."""
+    with np.errstate(over="ignore"):
+        singles = values.astype(np.float32)
+    if not np.isfinite(singles).all():
+        first = int(np.flatnonzero(~np.isfinite(singles))[0])
+        found = values.reshape(-1)[first]
+        raise ValueError(f"{name}: expected finite float32 numbers, found {found} at {place_of(first)}")
+    return singles
+
+
+def single_rows(name: str, rows: csr_array) -> csr_array:
+    """Return rows of finite float32 numbers that share nothing with those given."""
+    from scipy.sparse import csr_array
+
+    columns = cast("Ints", rows.indices)
+
+    def place_of(entry: int) -> str:
+        return f"row {int(np.searchsorted(rows.indptr, entry, side='right')) - 1}, column {columns[entry]}"
+
+    singles = as_singles(name, rows.data, place_of)
+    return csr_array((singles, columns.copy(), rows.indptr.copy()), shape=rows.shape)

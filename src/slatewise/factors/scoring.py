@@ -22,9 +22,9 @@ from slatewise.core.arrays import Ints, Singles
 from slatewise.core.groups import concatenate_ranges
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.executor import ONE_THREAD, Executor
-from slatewise.factors.added import Held
-from slatewise.factors.pair_terms import OwnItems, PairTerm, add_lists, places_of
-from slatewise.factors.queries import ListedQueries, Queries
+from slatewise.factors.offsets import ItemOffsets
+from slatewise.factors.pair_terms import ListedQueries, OwnItems, PairTerm, add_lists, places_of
+from slatewise.factors.queries import Queries
 from slatewise.factors.tables import Table, without_padding
 from slatewise.recommend.quantized import QuantizedIndex
 
@@ -213,7 +213,7 @@ class Cascade:
     def base_scores(self, items: Ints) -> Singles:
         """Return what given items, (queries, given), score beside all products: by a base, or for being repeated."""
         out, every = np.zeros(items.shape, dtype=np.float32), np.arange(len(items))
-        added = self.stages[-1].queries.added
+        added = self.stages[-1].queries.score_offsets
         if added is not None:
             out[:] = added.of_pairs(np.repeat(every, items.shape[1]), items.reshape(-1)).reshape(items.shape)
         base = self.stages[0].base
@@ -249,8 +249,8 @@ class Cascade:
                 add_lists(self.pair, items, places, weights, vectors)
             part = found.of(rows) if stage == last else TopItems.nothing(len(asked), self.list_length)
             hidden = _hidden(exclude if stage == last else None, rows.start, len(asked))
-            added = factors.queries.added
-            held = None if added is None else added.held(asked)
+            added = factors.queries.score_offsets
+            held = None if added is None else added.of_queries(asked)
             others = hidden if held is None else _hidden_too(hidden, held, self.n_items)
             index = self.quantized(stage) if is_indexed else None
             if index is not None and np.isfinite(vectors).all():
@@ -274,11 +274,11 @@ def scores_of(factors: Factors, queries: Ints, items: Ints, rows: Singles, out: 
     np.matmul(factors.queries.vectors(queries)[:, : rows.shape[1]], rows.T, out=out)
     if factors.base is not None:
         out += factors.base.rows(queries)[:, items]
-    if factors.queries.added is not None:
-        _add_held(out, items, factors.queries.added.held(queries))
+    if factors.queries.score_offsets is not None:
+        _add_held(out, items, factors.queries.score_offsets.of_queries(queries))
 
 
-def _add_held(scores: Singles, items: Ints, held: Held) -> None:
+def _add_held(scores: Singles, items: Ints, held: ItemOffsets) -> None:
     """Add what queries hold to their rows of scores with some items, which may be given twice."""
     order = np.argsort(items, kind="stable")
     first, last = (np.searchsorted(items, held.items, side, order) for side in ("left", "right"))
@@ -316,14 +316,14 @@ def _keep_best(scored: _Scored, shares: list[TopItems], size: int, share: int) -
         keep_best(scores, start, found.scores, found.items)
 
 
-def _hidden_too(hidden: Hidden, held: Held, n_items: int) -> Hidden:
+def _hidden_too(hidden: Hidden, held: ItemOffsets, n_items: int) -> Hidden:
     """Return what is hidden and what queries hold."""
     rows = [np.repeat(np.arange(len(part.offsets) - 1), np.diff(part.offsets)) for part in (hidden, held)]
     keys = np.unique(np.concatenate(rows) * n_items + np.concatenate([hidden.items, held.items]))
     return Hidden(np.searchsorted(keys, np.arange(len(hidden.offsets)) * n_items), keys % n_items)
 
 
-def _put_back(vectors: Singles, items: Singles, held: Held, hidden: Hidden, found: TopItems) -> None:
+def _put_back(vectors: Singles, items: Singles, held: ItemOffsets, hidden: Hidden, found: TopItems) -> None:
     """Put what queries hold, which gets more or less than its product, among the best of all other items."""
     from slatewise.factors.kernels.catalogue_topk import put_items
 

@@ -38,9 +38,9 @@ from slatewise.core.arrays import Bools, Floats, Ints, Singles
 from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, start_weights
 from slatewise.factors.engines.protocol import WarpEngine
-from slatewise.factors.pair_terms import OwnItems, PairTerm, Semidefinite, places_of
+from slatewise.factors.pair_terms import ListedQueries, OwnItems, PairTerm, Semidefinite, places_of
 from slatewise.factors.pairs import TrainingPairs, Validation
-from slatewise.factors.queries import ListedQueries, Queries
+from slatewise.factors.queries import Queries
 from slatewise.factors.scoring import BaseScores, Cascade, Device, Factors
 from slatewise.factors.settings import EpochReport
 from slatewise.factors.tables import EpochMean, Segment, Table, Weights, padded

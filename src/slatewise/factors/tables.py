@@ -14,19 +14,14 @@ Ruppert). An engine counts every step it has taken for the mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Floats, Ints, Singles
 from slatewise.core.running.executor import Executor
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
 
 LINE = 16
 """Numbers in a cache line."""
@@ -175,30 +170,6 @@ def step_rows(table: Table, entries: Entries, vectors: Singles, executor: Execut
         update_rows(values, table.accumulators, moves, rows, ends, order, entries, vectors, gradient)
 
     executor.fill_blocks(step, range(0, len(touched), ROWS_PER_TASK))
-
-
-def as_singles(name: str, values: NDArray[Any], place_of: Callable[[int], str]) -> Singles:
-    """Return finite numbers as float32; what is too large for it is an error that names the place."""
-    with np.errstate(over="ignore"):
-        singles = values.astype(np.float32)
-    if not np.isfinite(singles).all():
-        first = int(np.flatnonzero(~np.isfinite(singles))[0])
-        found = values.reshape(-1)[first]
-        raise ValueError(f"{name}: expected finite float32 numbers, found {found} at {place_of(first)}")
-    return singles
-
-
-def single_rows(name: str, rows: csr_array) -> csr_array:
-    """Return rows of finite float32 numbers that share nothing with those given."""
-    from scipy.sparse import csr_array
-
-    columns = cast("Ints", rows.indices)
-
-    def place_of(entry: int) -> str:
-        return f"row {int(np.searchsorted(rows.indptr, entry, side='right')) - 1}, column {columns[entry]}"
-
-    singles = as_singles(name, rows.data, place_of)
-    return csr_array((singles, columns.copy(), rows.indptr.copy()), shape=rows.shape)
 
 
 MOMENTS = 24

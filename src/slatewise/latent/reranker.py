@@ -23,7 +23,7 @@ from slatewise.factors.queries import zero_queries
 from slatewise.factors.ranking import LatentModel, QueryBatch, StagedRecommender, items_of_same_id, pair_term
 from slatewise.factors.settings import EPOCHS_TEXT, PATIENCE_TEXT, Blocked, Stages, TrainingSettings
 from slatewise.factors.tables import Table, padded
-from slatewise.latent.base_scorer import Scaled, pairs_for, rows_of
+from slatewise.latent.base_scores import Scaled, pairs_for, rows_of
 from slatewise.persistence.checkpoint import Callbacks
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.ids import Unknown

@@ -1,4 +1,4 @@
-"""Sessions at the door of a ranker: to learn from, or to be answered, in all their forms, as numbers.
+"""Sessions as numbers, to learn from or to rank for, from all forms that users have them in.
 
 ==============================================  ======================================================
 queries                                         a query is
@@ -23,11 +23,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core.arrays import Ints
+from slatewise.core.arrays import Bools, Ints
 from slatewise.core.checks import sparse_rows
+from slatewise.core.groups import concatenate_ranges
 from slatewise.core.ids import Ids, check_ids
 from slatewise.data.records import Prefixes, Sessions
-from slatewise.data.session_forms import flat_lists, is_frame
+from slatewise.data.sessions import flat_lists, is_frame
 from slatewise.recommend.ids import Unknown, number_ids
 
 NEARLY_ALL = 0.95
@@ -38,7 +39,7 @@ LOG_CHANCE = -20.0
 
 @dataclass(frozen=True, eq=False)
 class SessionQueries:
-    """Sessions that ask: query q has seen ``items[starts[q]:ends[q]]``, oldest first, all of them known."""
+    """Sessions to rank for: query q has the items ``items[starts[q]:ends[q]]``, oldest first, all of them known."""
 
     ids: Ids
     """What each is called: its id, else its number."""
@@ -48,7 +49,7 @@ class SessionQueries:
 
     @classmethod
     def of(cls, queries: Any, item_ids: Ids, unknown: Unknown = "error") -> SessionQueries:
-        """Tell the forms apart, and number the items; unknown ones are an error, or left out with a warning."""
+        """Read queries in any form, and number the items; unknown ones are an error, or left out with a warning."""
         ids, items, starts, ends = _used(*_spans(queries))
 
         def place_of(place: int) -> str:
@@ -66,18 +67,18 @@ class SessionQueries:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def __getitem__(self, rows: slice) -> SessionQueries:
+    def __getitem__(self, rows: slice | Ints) -> SessionQueries:
         return SessionQueries(self.ids[rows], self.items, self.starts[rows], self.ends[rows])
 
     @property
-    def nothing_known(self) -> NDArray[np.bool_]:
-        """Which have no item that is known."""
+    def nothing_known(self) -> Bools:
+        """Which queries have no known item."""
         return self.ends <= self.starts
 
-    def warn_of_nothing_known(self, instead: str, nothing: NDArray[np.bool_] | None = None) -> None:
-        """Say how many queries there are without an item that is known, and what becomes of them ``instead``.
+    def warn_of_nothing_known(self, instead: str, nothing: Bools | None = None) -> None:
+        """Warn of queries without a known item, and say what happens to them ``instead``.
 
-        ``nothing``: of which nothing else is known either; default: all of them.
+        ``nothing``: those of which nothing else is known either; default: all of them.
         """
         nothing = self.nothing_known if nothing is None else nothing
         if nothing.any():
@@ -100,6 +101,11 @@ class NumberedSessions:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def subset(self, chosen: Bools) -> NumberedSessions:
+        """Return some of the sessions, with all items."""
+        places, offsets = concatenate_ranges(self.offsets[:-1][chosen], np.diff(self.offsets)[chosen])
+        return NumberedSessions(self.item_ids, self.items[places], offsets)
 
 
 def number_sessions(sessions: Any) -> NumberedSessions:
@@ -140,8 +146,9 @@ def warn_of_sorted(sessions: NumberedSessions) -> None:
     n_sorted = int(is_sorted.sum())
     if n_sorted < NEARLY_ALL * n_several:
         return
-    # At most the probability that so many of the sessions are sorted.
-    log_chance = log_choose(n_several, n_sorted) - float(sum(map(lgamma, (lengths[is_sorted] + 1).tolist())))
+    # At most the probability that this number of sessions is sorted.
+    log_choices = lgamma(n_several + 1) - lgamma(n_sorted + 1) - lgamma(n_several - n_sorted + 1)
+    log_chance = log_choices - float(sum(map(lgamma, (lengths[is_sorted] + 1).tolist())))
     if log_chance < LOG_CHANCE:
         warnings.warn(
             f"sessions: the items of {n_sorted} of {n_several} sessions are sorted by id, so their order seems to "
@@ -150,11 +157,6 @@ def warn_of_sorted(sessions: NumberedSessions) -> None:
             UserWarning,
             stacklevel=3,
         )
-
-
-def log_choose(n: int, k: int) -> float:
-    """Return the logarithm of the number of ways to choose k of n."""
-    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
 
 
 def _spans(queries: Any) -> tuple[Ids, Ids, Ints, Ints]:

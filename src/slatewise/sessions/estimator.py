@@ -1,9 +1,10 @@
-"""What the models of sessions share that need no training: fit, partial_fit and answers."""
+"""What the models of sessions without training share: fit, partial_fit, settings that are "auto", predictions."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 
 from slatewise.core import rules
 from slatewise.core.arrays import Ints
-from slatewise.core.declarations import params_of
 from slatewise.core.ids import Ids
 from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.data.records import Prefixes, Sessions
@@ -27,11 +27,16 @@ Model = TypeVar("Model", bound="SessionModel")
 LEAST_DECAY = 0.01
 DECAY = rules.number(f"a number from {LEAST_DECAY:g} to 1", LEAST_DECAY, 1.0)
 WINDOW = rules.count(1, 1 << 16)
+AUTO_DECAY, AUTO_WEIGHT = DECAY | rules.one_of("auto"), rules.WEIGHT | rules.one_of("auto")
+DECAY_TEXT = "Weight of an item of the query relative to the next one, from 0.01 to 1; 1: all the same, as in a basket."
+LAST_TEXT = "Factor of the score of the last item of the query."
+REPEAT_TEXT = """Factor of the scores of its earlier items, also those before the window. With 0 they come after all
+items that have a score; ``rank(exclude_seen=True)`` leaves them out."""
 
 
 @dataclass(frozen=True, eq=False)
 class SessionBatch:
-    """Sessions to rank for, and the scorer of few items that ranks."""
+    """Sessions to rank for, and the scorer that ranks."""
 
     queries: SessionQueries
     item_ids: Ids
@@ -54,8 +59,7 @@ class SessionBatch:
 
     def top(self, k: int, shown: ItemFilter, executor: Executor) -> tuple[Ints, NDArray[Any]]:
         """Return the k best items and their scores; item -1 where fewer are left."""
-        found = best_items(self.scorer, self.queries, k, shown, executor)
-        return found.items, found.scores
+        return best_items(self.scorer, self.queries, k, shown, executor)
 
     def scores(self, items: Ints, executor: Executor) -> NDArray[Any]:
         """Return the score of every query with each of these items; -inf for item -1."""
@@ -100,7 +104,8 @@ class SessionModel(Recommender[SparseScorer]):
         fresh, before = number_sessions(sessions), self.model_card_
         together, former, places = joined_ids("sessions", self.item_ids_, fresh.item_ids)
         numbered = replace(fresh, item_ids=together, items=places[fresh.items])
-        self._add(numbered, former)
+        with self._watched(None):
+            self._add(numbered, former)
         self._seen(numbered, before.n_lists)
         self.model_card_ = self.model_card_.after(before)
         return self
@@ -112,8 +117,8 @@ class SessionModel(Recommender[SparseScorer]):
         """Learn from checked sessions alone."""
 
     @abstractmethod
-    def _scorer_of(self, sessions: NumberedSessions, executor: Executor) -> SparseScorer:
-        """Return what scores with other sessions under the settings that fit found; the items are those of fit."""
+    def _scorer_of(self, sessions: NumberedSessions | None, executor: Executor) -> SparseScorer:
+        """Return the scorer of the sessions of fit (None), or of others under the settings that fit found."""
 
     @abstractmethod
     def _add(self, sessions: NumberedSessions, former: Ints) -> None:
@@ -130,14 +135,25 @@ class SessionModel(Recommender[SparseScorer]):
         self.n_features_in_ = 1  # a query is one session
         self.model_card_ = card_for(n_before + len(sessions), sessions.items, sessions.offsets, sessions.item_ids)
 
-    def _given(self, names: Iterable[str]) -> dict[str, float | None]:
-        """Return those parameters that are not "auto"; None stays None."""
-        values = {name: getattr(self, name) for name in params_of(type(self)) if name in names}
-        return {
-            name: None if value is None else float(value)
-            for name, value in values.items()
-            if not isinstance(value, str)
-        }
+    def _freeze(self) -> SparseScorer:
+        return self._scorer_of(None, ONE_THREAD)
+
+    def _given(self, names: Iterable[str]) -> dict[str, float]:
+        """Return those parameters that are not "auto"; None is infinity."""
+        values = {name: getattr(self, name) for name in names}
+        numbers = {name: math.inf if value is None else value for name, value in values.items()}
+        return {name: float(value) for name, value in numbers.items() if value != "auto"}
+
+    def _settle(self, chosen: Mapping[str, float]) -> None:
+        """Keep settings as learned attributes; one that is infinite has none."""
+        for name, value in chosen.items():
+            vars(self).pop(f"{name}_", None)
+            if value != math.inf:
+                setattr(self, f"{name}_", value)
+
+    def _settled(self, names: Iterable[str]) -> dict[str, float]:
+        """Return settings as fit found them."""
+        return {name: getattr(self, f"{name}_", math.inf) for name in names}
 
     def _batch(self, queries: Any, unknown: Unknown, executor: Executor) -> SessionBatch:
         model = self._model()
@@ -156,7 +172,7 @@ class SessionModel(Recommender[SparseScorer]):
             raise ValueError("item_ids_, n_features_in_: expected at least one item, and 1 for a query of one session")
 
 
-# What other models of the library do with one of these, and users do not.
+# Functions for other models of the library, not for users.
 
 
 def fit_numbered(model: SessionModel, sessions: NumberedSessions) -> None:

@@ -25,11 +25,11 @@ from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.executor import Executor
 from slatewise.data.records import Sessions
 from slatewise.datasets.records import SessionSet
-from slatewise.factors.bags import learned_from, start_weights
-from slatewise.factors.base_levels import N_KNOTS
+from slatewise.factors.bags import BagQueries, learned_from, start_weights
 from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights
+from slatewise.factors.offsets import N_KNOTS
 from slatewise.factors.pairs import TrainingPairs
-from slatewise.factors.queries import BagQueries, IdQueries
+from slatewise.factors.queries import IdQueries
 from slatewise.factors.scoring import Factors
 from slatewise.factors.settings import Factors as FactorSettings
 from slatewise.factors.stages import Shape

@@ -24,8 +24,8 @@ import numpy as np
 from slatewise.core.arrays import Floats, Ints, Singles
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.executor import Executor
-from slatewise.factors.added import Added, Adder
 from slatewise.factors.engines.protocol import EngineKind, EngineTask, EpochStats
+from slatewise.factors.offsets import Adder, ScoreOffsets
 from slatewise.factors.pairs import Block, TrainingPairs, shuffled_blocks
 from slatewise.factors.scoring import BaseScores, Cascade, Factors, pieces
 from slatewise.factors.settings import Blocked
@@ -67,7 +67,7 @@ class BlockGradient:
     """A row for each item drawn for the step."""
     loss: float
     violated: int
-    added: Floats | None = None
+    score_offsets: Floats | None = None
     """Of the parameters of what is added beside products."""
 
 
@@ -105,7 +105,7 @@ class WholeCatalogue:
     """Every item is a negative; nothing is drawn, so it serves every step itself."""
 
     most: int = VIOLATORS_PER_PAIR
-    added: Added | None = None
+    score_offsets: ScoreOffsets | None = None
     """What queries add to the scores of few items."""
 
     @property
@@ -117,7 +117,7 @@ class WholeCatalogue:
         """Return itself, told what scores are made of beside vectors."""
         if factors.base is not None:
             return OnBase(factors.base, self.most)
-        return replace(self, added=factors.queries.added)
+        return replace(self, score_offsets=factors.queries.score_offsets)
 
     def draw(self, items: Singles, rng: np.random.Generator) -> StepNegatives:
         """Return itself."""
@@ -127,13 +127,13 @@ class WholeCatalogue:
         """Scan the catalogue tile by tile."""
         rows = np.repeat(np.arange(len(block.ends)), np.diff(block.ends, prepend=0))
         bars = np.einsum("pf,pf->p", vectors[rows], items[block.positives]) - np.float32(1.0)
-        tiles, own = _tiles(vectors, items), self.added
+        tiles, own = _tiles(vectors, items), self.score_offsets
         if own is None:
             return gradient_of_scan(block, vectors, items, rank_weight, bars, tiles, self.most)
         bars += own.of_pairs(block.queries[rows], block.positives)
         tiles = _added(tiles, own.adders(block.queries))
         found = gradient_of_scan(block, vectors, items, rank_weight, bars, tiles, self.most)
-        return replace(found, added=own.gradient(block.queries, found.items))
+        return replace(found, score_offsets=own.gradient(block.queries, found.items))
 
 
 def _added(tiles: Iterable[tuple[int, Singles]], adders: tuple[Adder, ...]) -> Iterator[tuple[int, Singles]]:
@@ -290,7 +290,7 @@ class _Drawn:
 def _by_vectors_alone(factors: Factors) -> None:
     if factors.base is not None:
         raise NotImplementedError("negatives: expected the whole catalogue where a base scores first")
-    if factors.queries.added is not None:
+    if factors.queries.score_offsets is not None:
         raise NotImplementedError("negatives: expected the whole catalogue where queries hold items")
 
 
@@ -365,9 +365,9 @@ class BlockedEngine:
             entries.append(_shift(backward.entries, n_rows))
         step_rows(factors.items, Entries.join(entries), np.concatenate(sources), self.executor)
         factors.queries.step(queries, gradient, self.executor)
-        added = factors.queries.added
-        if added is not None:
-            added.step(np.add.reduce([result.added for result in wanted if result.added is not None]))
+        offsets = factors.queries.score_offsets
+        if offsets is not None:
+            offsets.step(np.add.reduce([result.score_offsets for result in wanted if result.score_offsets is not None]))
         return sum(result.loss for result in wanted), sum(result.violated for result in wanted)
 
 

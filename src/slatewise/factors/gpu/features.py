@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slatewise.core.arrays import Singles
-from slatewise.factors.gpu.queries import DeviceBackward, DeviceHeld, DeviceQueries, step_places, weighted_rows
+from slatewise.factors.gpu.queries import DeviceBackward, DeviceOffsets, DeviceQueries, step_places, weighted_rows
 from slatewise.factors.gpu.tables import DeviceTable, Sent
 from slatewise.factors.tables import Table
 
@@ -26,7 +26,7 @@ class _OfFeatures:
     table: DeviceTable
     bias: int
 
-    def held(self, queries: Tensor) -> DeviceHeld | None:
+    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Hold nothing."""
         return None
 
@@ -115,9 +115,9 @@ class DeviceContext:
         out[:, self.bias] = 1.0
         return out
 
-    def held(self, queries: Tensor) -> DeviceHeld | None:
+    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Return what the bags hold."""
-        return self.bags.held(queries)
+        return self.bags.score_offsets(queries)
 
     def backward(self, queries: Tensor, gradient: Tensor) -> DeviceBackward | None:
         """Depend on no row of the items' table."""

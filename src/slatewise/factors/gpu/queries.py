@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from slatewise.core.arrays import Singles
 from slatewise.factors.bags import AGE_WEIGHTS, ITEM_STEP, REPEAT_STEP, REPEAT_WEIGHTS, SPLINE_STEPS, Bags
-from slatewise.factors.base_levels import Levels
 from slatewise.factors.gpu.tables import DeviceTable, Sent, by_row, to_device
+from slatewise.factors.offsets import Levels
 from slatewise.factors.pair_terms import PairTerm
 from slatewise.factors.tables import Table
 
@@ -24,7 +24,7 @@ NUMBERS_AT_ONCE = 1 << 27
 """Of rows that are gathered: half a gigabyte."""
 
 
-class DeviceHeld(NamedTuple):
+class DeviceOffsets(NamedTuple):
     """Items that get something beside their product with a query, (queries, places)."""
 
     items: Tensor
@@ -52,7 +52,7 @@ class DeviceQueries(Protocol):
         """Return a fresh row per query."""
         ...
 
-    def held(self, queries: Tensor) -> DeviceHeld | None:
+    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Return the items that get something beside products."""
         ...
 
@@ -113,7 +113,7 @@ class DeviceIds:
         """Return the rows themselves."""
         return self.table.values[queries]
 
-    def held(self, queries: Tensor) -> DeviceHeld | None:
+    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Hold nothing."""
         return None
 
@@ -172,12 +172,12 @@ class DeviceBags:
         out[:, self.bias] = 1.0
         return out
 
-    def held(self, queries: Tensor) -> DeviceHeld | None:
+    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Return the items of the bags, then those that a base has levels for, each with all that it gets."""
         size = max(1, NUMBERS_AT_ONCE // (4 * self.longest * (self.longest + self.n_levels)))
         parts = [self._held(queries[first : first + size]) for first in range(0, len(queries), size)]
         items, amounts, own, there = (torch.cat([part[i] for part in parts]) for i in range(4))
-        return DeviceHeld(items, amounts, own, there, self.longest)
+        return DeviceOffsets(items, amounts, own, there, self.longest)
 
     def _held(self, queries: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         at, repeats = self._places(queries), self._weights(REPEAT_WEIGHTS)
@@ -282,9 +282,9 @@ class DeviceListed:
             out[:, moved.start : moved.stop] = weighted_rows(self.items.values, places, weights, columns)
         return out
 
-    def held(self, queries: Tensor) -> DeviceHeld | None:
+    def score_offsets(self, queries: Tensor) -> DeviceOffsets | None:
         """Return what the inner queries hold."""
-        return self.inner.held(queries)
+        return self.inner.score_offsets(queries)
 
     def backward(self, queries: Tensor, gradient: Tensor) -> DeviceBackward | None:
         """p_q is linear in the rows of its list: each gets w_j times the gradient of p_q."""

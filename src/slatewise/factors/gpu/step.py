@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from slatewise.factors.gpu.queries import DeviceHeld, DeviceQueries, products, weighted_rows
+from slatewise.factors.gpu.queries import DeviceOffsets, DeviceQueries, products, weighted_rows
 from slatewise.factors.gpu.tables import DeviceTable, Sent, by_row
 
 torch: Any = import_module("torch")
@@ -107,7 +107,7 @@ class Step:
         kept = self._kept_shares(queries) if self.dropout else None
         if kept is not None:
             vectors[:, : self.n_dropped] *= kept
-        u, held = vectors.half(), self.queries.held(queries)
+        u, held = vectors.half(), self.queries.score_offsets(queries)
         found = self._compare(u, positives, weights, held)
         counts = found.sums[:, -1].round().long().clamp(0, len(self.rank_weight) - 1)
         amounts = weights * self.rank_weight[counts]
@@ -124,7 +124,7 @@ class Step:
             self.queries.learn(queries, torch.where(own == positives[:, None], amounts[:, None], -pushed))
         self.at.add_(1)
 
-    def _compare(self, u: Tensor, positives: Tensor, weights: Tensor, held: DeviceHeld | None) -> Violations:
+    def _compare(self, u: Tensor, positives: Tensor, weights: Tensor, held: DeviceOffsets | None) -> Violations:
         own = self.half[positives].float()
         scores = (u.float() * own).sum(1)
         bars = scores - 1.0
@@ -144,7 +144,7 @@ class Step:
         sums = sums + weighted_rows(self.half, held.items, change, slice(0, self.sent.width))
         return Violations(sums, bars, counted, after.float(), change)
 
-    def _note(self, u: Tensor, found: Violations, held: DeviceHeld | None, counts: Tensor, shares: Tensor) -> None:
+    def _note(self, u: Tensor, found: Violations, held: DeviceOffsets | None, counts: Tensor, shares: Tensor) -> None:
         scores = (u.float() * found.sums).sum(1)
         if held is not None:
             scores = scores + (found.after * held.own * held.amounts).sum(1)
@@ -157,7 +157,7 @@ class Step:
         positives: Tensor,
         u: Tensor,
         found: Violations,
-        held: DeviceHeld | None,
+        held: DeviceOffsets | None,
         amounts: Tensor,
         shares: Tensor,
         gradient: Tensor,

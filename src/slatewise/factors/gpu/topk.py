@@ -14,8 +14,8 @@ import numpy as np
 
 from slatewise.core.arrays import Ints
 from slatewise.core.running.devices import halved, with_less_memory
-from slatewise.factors.added import Held
 from slatewise.factors.gpu.tables import to_device
+from slatewise.factors.offsets import ItemOffsets
 from slatewise.factors.pair_terms import add_lists, places_of
 from slatewise.factors.scoring import Cascade, Hidden, TopItems, hidden_rows
 
@@ -79,9 +79,9 @@ def _rank(
         torch.mm(to_device(vectors, buffer.device), table.T, out=made)
         if given is not None:
             made[:, : cascade.n_items] += given
-        added = factors.queries.added
+        added = factors.queries.score_offsets
         if added is not None:
-            _add(made, added.held(asked))
+            _add(made, added.of_queries(asked))
         made[:, cascade.n_items :] = -torch.inf
         if stage == last:
             if hidden is not None:
@@ -138,7 +138,7 @@ def _hide(made: Tensor, hidden: Hidden) -> None:
     made[to_device(owners, made.device), to_device(hidden.items, made.device)] = -torch.inf
 
 
-def _add(made: Tensor, held: Held) -> None:
+def _add(made: Tensor, held: ItemOffsets) -> None:
     """Add to the scores of items that queries hold, each once."""
     owners = to_device(np.repeat(np.arange(len(made)), np.diff(held.offsets)), made.device)
     items, amounts = to_device(held.items, made.device), to_device(held.amounts, made.device)

@@ -2,6 +2,9 @@
 
 A chunk of items is looked at one by one only if its largest score beats the k-th best so far. Tiles come in item order
 and only a larger score moves in, so equal scores rank by item number.
+
+Hidden items get the score -inf before their tile is merged; items that get an amount beside the product are hidden from
+the tiles, and put among the best of all others afterwards.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from slatewise.core.running.kernel import kernel
 from slatewise.recommend.kernels.singles import count_above, dot
 
 if TYPE_CHECKING:
-    from slatewise.factors.added import Held
+    from slatewise.factors.offsets import ItemOffsets
     from slatewise.factors.scoring import Hidden
 
 
@@ -56,7 +59,7 @@ def keep_best(scores: Singles, first_item: int, best: Singles, items: Ints) -> N
 
 
 @kernel
-def put_items(vectors: Singles, table: Singles, held: Held, hidden: Hidden, best: Singles, items: Ints) -> None:
+def put_items(vectors: Singles, table: Singles, held: ItemOffsets, hidden: Hidden, best: Singles, items: Ints) -> None:
     """Merge items into the k best of each row, of which they are none yet: product with the vector, and an amount."""
     offsets, wanted, amounts = held
     starts, unwanted = hidden

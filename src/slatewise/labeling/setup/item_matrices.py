@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from slatewise.core.checks import Features
 from slatewise.core.errors import DataError
 from slatewise.data import read_npz, read_tags
-from slatewise.data._delimited import guess_delimiter, splitter_for
-from slatewise.data._lines import header_line
-from slatewise.data._source import is_table, open_source
+from slatewise.data.fields import Splitter
 from slatewise.data.npz import DAMAGE, array_of, check_sizes
+from slatewise.data.reading import header_line, is_table, open_source
 
 _LEAST_CHANCE = 1e-6
 """Of scores that are probabilities: none is taken to be certain."""
@@ -44,7 +43,7 @@ def read_matrix(path: str | os.PathLike[str], id: str | None = None) -> ItemMatr
     path
         The file.
     id
-        The column of a table that names the items; default: ``id``, where there is one.
+        The column of a table that names the items; default: ``id``, if there is one.
 
     Examples
     --------
@@ -103,4 +102,4 @@ def _has_column(file: Path, name: str) -> bool:
         header = header_line(source, source.lines(), "a line that names the columns, or a JSON object")
     if header.text.lstrip().startswith("{"):
         return True  # read_tags looks for the key "id" anyway
-    return name in splitter_for(guess_delimiter(header.text) or ",").split(header)
+    return name in Splitter.of(None, header, default=",").split(header)
