@@ -23,7 +23,7 @@ from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import sparse_rows
 from slatewise.core.errors import DataError
 from slatewise.core.ids import Ids, check_ids
-from slatewise.data.session_forms import flat_lists, is_frame
+from slatewise.data.sessions import flat_lists, is_frame
 
 
 @dataclass(frozen=True, eq=False)

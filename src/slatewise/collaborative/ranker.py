@@ -23,7 +23,7 @@ from slatewise.core.ids import Ids, one_or_more
 from slatewise.core.rankings import Rankings
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.executor import Executor
-from slatewise.data.session_forms import flat_lists
+from slatewise.data.sessions import flat_lists
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.filters import ItemFilter, Seen, check_candidates, check_exclude
 from slatewise.recommend.ids import Unknown, number_ids
@@ -154,9 +154,9 @@ class CollaborativeRanker(Recommender[parts.Blend]):
     Notes
     -----
     "auto" hides ``validation_fraction`` of the interactions and climbs from the standard settings of each part to
-    others while NDCG@20 of the hidden items gets better by more than one standard error over users. With ``parts="auto"`` and
-    at most a million interactions, a part without which the sum is better by three standard errors is dropped, with a
-    warning. All parts then learn from all interactions.
+    others while NDCG@20 of the hidden items gets better by more than one standard error over users. With
+    ``parts="auto"`` and at most a million interactions, a part without which the sum is better by three standard
+    errors is dropped, with a warning. All parts then learn from all interactions.
 
     Examples
     --------

@@ -54,11 +54,11 @@ def solve_rows(
                 for c in range(n):
                     near[j, c] = other[low + c]
                     scaled[j, c] = weight * other[low + c]
-            hessian = np.dot(near.T, scaled)
+            hessian: Singles = np.dot(near.T, scaled)
             hessian += gram[low:high, low:high]
             for c in range(n):
                 hessian[c, c] += ridge[u]
-            gradient = np.dot(scaled.T, residuals) + np.dot(gram[low:high], row) + ridge[u] * row[low:high]
-            step: Singles = np.linalg.solve(hessian, gradient)
+            gradient: Singles = np.dot(scaled.T, residuals) + np.dot(gram[low:high], row) + ridge[u] * row[low:high]
+            step = np.linalg.solve(hessian, gradient)
             row[low:high] -= step
             residuals -= np.dot(near, step)
