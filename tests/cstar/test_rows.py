@@ -143,6 +143,6 @@ def test_the_margin_ranker_takes_complete_labels_only():
         (np.where(HIDDEN, -1, 2 * SCENES.Y), None, "y: expected 0 and 1, found 2"),
     ],
 )
-def test_what_cannot_be_learnt_from_is_named(y, answered, message):
+def test_what_cannot_be_learned_from_is_named(y, answered, message):
     with pytest.raises(ValueError, match=message):
         quick().fit(SCENES.X, y, answered=answered)

@@ -41,13 +41,13 @@ BASES = {
 
 
 @pytest.mark.parametrize("name", BASES)
-def test_log_odds_are_learnt_and_calibrated(name):
-    rows, all_labels = problem(550)
+def test_log_odds_are_learned_and_calibrated(name):
+    rows, every = problem(550)
     X, test_X, labels, test = (
         rows[:150],
         rows[150:],
-        all_labels.some(np.arange(150)),
-        all_labels.some(np.arange(150, 550)),
+        every.some(np.arange(150)),
+        every.some(np.arange(150, 550)),
     )
     found = BASES[name].cross_fit(X, labels, 0, ONE_THREAD)
     frequency = log_loss(np.tile(labels.log_odds(), (400, 1)), test)
@@ -79,7 +79,7 @@ def test_sparse_rows_masks_and_threads():
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr_array])
-def test_many_labels_are_learnt_by_some_at_a_time(monkeypatch, form):
+def test_many_labels_are_learned_by_some_at_a_time(monkeypatch, form):
     """As all together apart from rounding, and where the searches end; with the same bits by any number of threads."""
     X, labels = problem(90, 150)
     labels.known[:, 7], labels.known[:20, 8] = 0, -1
