@@ -40,9 +40,9 @@ CALLS = {
     "export": lambda project: export_answers(project, project.path.with_name("out.csv"), "long"),
 }
 OF_ANSWERS = {
-    "no answer": ("answers", "said", 0, None),
-    "no such answer": ("answers", "said", 0, 7),
-    "a text": ("answers", "said", 0, "yes"),
+    "no answer": ("answers", "value", 0, None),
+    "no such answer": ("answers", "value", 0, 7),
+    "a text": ("answers", "value", 0, "yes"),
     "no reason": ("answers", "how", 0, None),
     "no such label": ("answers", "label", 2, 77),
     "no such item": ("acts", "item", 0, 2**40),
