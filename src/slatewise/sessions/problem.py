@@ -24,7 +24,7 @@ from slatewise.factors.learner import Problem
 from slatewise.factors.offsets import N_KNOTS, Levels, likely_steps
 from slatewise.factors.pairs import Pairs, Validation, check_enough, hold_out_owners, single_rows
 from slatewise.factors.settings import TrainingSettings
-from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions, warn_of_sorted
+from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions
 from slatewise.recommend.ids import joined_ids
 from slatewise.sessions.estimator import SessionModel, scorer_of
 from slatewise.sessions.sparse_scores import joined_levels, levels_of
@@ -101,9 +101,7 @@ def session_pairs(
     features = None
     if query_features is not None:
         features = check_query_features(query_features, len(given))[np.flatnonzero(used)]
-    numbered = number_sessions(given)
-    if window is not None:
-        warn_of_sorted(numbered)
+    numbered = number_sessions(given, in_order=window is not None)
     bags, following, owners = learned_from(numbered.items, numbered.offsets, window)
     if not len(following):
         raise ValueError(f"sessions: expected one of two items at least, found none in {len(given)}")

@@ -51,7 +51,7 @@ from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
 from slatewise.persistence.file import ModelCard, ModelState
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.export import against_equally_long, equally_long, write_index
-from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions, warn_of_sorted
+from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions
 from slatewise.recommend.ids import Unknown, number_ids
 from slatewise.recommend.recommender import DEFAULT_K, Batch, Filters, Recommender
 from slatewise.sessions.blend import MOST_AGES, SessionBlend
@@ -527,9 +527,7 @@ class SessionRanker(Recommender[SessionPredictor]):
     def _fit_base(self, sessions: Any, sample_weight: Any, query_features: Any) -> Self:
         """Fit the base alone."""
         _refuse(sample_weight, query_features)
-        numbered = number_sessions(sessions)
-        if self.window is not None:
-            warn_of_sorted(numbered)
+        numbered = number_sessions(sessions, in_order=self.window is not None)
         base = self._fitted_base(numbered)
         self._settle_seed()
         self._forget()
