@@ -7,7 +7,7 @@ import pytest
 from tests.labeling.scenes import NAMES, X, Y, make_project, ranker
 
 from slatewise import data
-from slatewise.cstar.subsets import chances
+from slatewise.cstar.inference.any_size import chances
 from slatewise.labeling import (
     LabelingState,
     MostProbable,

@@ -17,7 +17,7 @@ from threading import RLock
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.cstar.subsets import chances
+from slatewise.cstar.inference.any_size import chances
 from slatewise.labeling.plan import By
 from slatewise.labeling.questions.policies import LeastSure, MostGain, Situation
 from slatewise.labeling.scored_items import ScoredItems

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.arrays import Bools, Bytes, Floats, Ints
-from slatewise.cstar.subsets import chances
+from slatewise.cstar.inference.any_size import chances
 from slatewise.labeling.labeling_state import ProjectSnapshot
 from slatewise.labeling.plan import QUESTIONS
 from slatewise.labeling.questions.policies import MostProbable, Situation

@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Bools, Floats
 from slatewise.core.running.executor import Executor
-from slatewise.cstar.subset_none import none_chance
-from slatewise.cstar.subsets import chances, subset_odds
+from slatewise.cstar.inference.any_size import chances, none_chance, subset_odds
 from slatewise.labeling.questions.rows import LabelRanker, LabelRows
 
 
