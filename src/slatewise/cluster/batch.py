@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from slatewise._registry import ESTIMATORS, Data
 from slatewise._version import __version__
 from slatewise.cluster.workers import Workers
 from slatewise.core.checks import whole_number
@@ -140,12 +141,8 @@ class QueriesOfCatalogue:
         return model.rank(ids[known], min(top, len(model.item_ids_))), int(np.sum(~known))
 
 
-KINDS: dict[str, type[Kind]] = {
-    "MarginRanker": RowsOfLists,
-    "MatchingRanker": RowsOfLists,
-    "BestFeatureRanker": RowsOfLists,
-    "LatentRanker": QueriesOfCatalogue,
-}
+_BY_DATA: Mapping[Data, type[Kind]] = {"lists": RowsOfLists, "pairs": QueriesOfCatalogue}
+KINDS = {name: _BY_DATA[row.data] for name, row in ESTIMATORS.items() if row.command and row.data in _BY_DATA}
 """By the name of the estimator."""
 
 
