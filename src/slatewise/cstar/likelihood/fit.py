@@ -82,7 +82,7 @@ def fit_any_size(
     """
     likelihood = AnySizeLikelihood(AdjustedScores(given, core), known, weight, executor)
     is_known = (known >= 0).any(axis=1)
-    if not is_known.all():  # a row without a known label says nothing
+    if not is_known.all():  # a row without a known label adds nothing
         likelihood = likelihood.rows(np.flatnonzero(is_known))
     first = np.zeros(likelihood.n_params) if start is None else start
     if likelihood.is_complete.all():
