@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.cstar.test_subsets import entropy
+from tests.cstar.inference.test_any_size import entropy
 from tests.labeling.questions.test_stopping import ROWS, SETS, N, situations
 
 from slatewise.labeling import (

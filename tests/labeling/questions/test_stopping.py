@@ -6,8 +6,8 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from tests.cstar.test_inference_exact import set_scores
-from tests.cstar.test_subsets import chance_of, every_set, possible
+from tests.cstar.inference.test_any_size import chance_of, every_set, possible
+from tests.cstar.inference.test_best_set_exact import set_scores
 
 from slatewise import CStarRanker, datasets
 from slatewise.cstar.answers import set_log_odds
