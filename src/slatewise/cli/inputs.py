@@ -27,7 +27,7 @@ from slatewise.cli.options import DEFAULT_DATA, EVENT_OPTIONS, TAG_OPTIONS, Data
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.errors import DataError
 from slatewise.data.arff import labels_in_relation
-from slatewise.data.fields import guess_delimiter, name_columns, splitter_for
+from slatewise.data.fields import Splitter, name_columns
 from slatewise.data.reading import Line, open_source
 from slatewise.data.records import Ids, MultiLabel, Pairs, Qrels, RowsToRank, Run, Sessions, Strings
 from slatewise.datasets.records import LabelledSet, MultiLabelSet, RankingSet, SessionSet
@@ -403,7 +403,8 @@ def _first_fields(name: str) -> list[str]:
     _require_text(Path(name))
     with open_source(name) as source:
         number, text = next(((number, text) for number, text in source.text_lines() if text.strip()), (1, ""))
-    return splitter_for(guess_delimiter(text) or " ").split(Line(name, number, text))
+    line = Line(name, number, text)
+    return Splitter.of(None, line).split(line)
 
 
 def _csv_classes(name: str, n_features: int | None = None) -> Classes:

@@ -30,7 +30,6 @@ from slatewise.factors.ranking import (
     QueryBatch,
     SlateExplanation,
     explained,
-    marked,
     pair_term,
     similar_items,
 )
@@ -654,7 +653,8 @@ class SessionRanker(Recommender[SessionPredictor]):
             AskedBags(bags, np.arange(len(seen)), levels, features), len(self.item_ids_), self.n_components_
         )
         made = tuple(make(table) for table in model.queries)
-        return QueryBatch(model, seen.ids, made, histories=seen, nothing_known=marked(nothing)).at(None, device)
+        marks = nothing if nothing.any() else None
+        return QueryBatch(model, seen.ids, made, histories=seen, nothing_known=marks, stage=0, device=device)
 
     def _query_features(self, features: Any, n_queries: int) -> csr_array | None:
         """Return checked features; zeros, with a warning, where fit had some and the queries have not."""

@@ -24,7 +24,7 @@ from slatewise.core.errors import DataError, DataWarning
 from slatewise.core.files import atomic_file
 from slatewise.core.rules import short_repr
 from slatewise.data import read_npz, write_multilabel_svmlight, write_npz
-from slatewise.data.fields import Splitter, guess_delimiter, splitter_for
+from slatewise.data.fields import Splitter
 from slatewise.data.reading import Line, PathOrFile, Problems, header_line, open_source, parse_lines
 from slatewise.data.records import MultiLabel
 from slatewise.labeling.exchange.statements import FIELDS, Names, Statement, as_fields, project_statements, statement
@@ -54,7 +54,7 @@ def read_table(path: PathOrFile, names: Names, annotator: str) -> list[Statement
     with open_source(path) as source:
         lines = source.lines()
         header = header_line(source, lines)
-        splitter = splitter_for(guess_delimiter(header.text) or ",")
+        splitter = Splitter.of(None, header, default=",")
         table = _Table(header, splitter, names, annotator)
         rows = _Long(table) if set(table.columns) >= _NEEDED else _Wide(table)
         return [one for row in parse_lines(source, lines, Problems("raise"), rows.parse) for one in row]
@@ -81,11 +81,7 @@ class _Table:
 
     def fields(self, line: Line) -> list[str]:
         """Return as many fields as there are columns."""
-        fields = self._splitter.split(line)
-        if len(fields) != len(self.columns):
-            at = self._splitter.offset(line, len(self.columns))
-            raise line.fault(at, f"{len(self.columns)} fields as in the first line", f"{len(fields)}")
-        return fields
+        return self._splitter.split(line, len(self.columns))
 
     def item(self, line: Line, column: int, text: str) -> int:
         """Return the item that a field names."""
@@ -95,7 +91,7 @@ class _Table:
 
     def fault(self, line: Line, column: int, expected: str, found: str) -> DataError:
         """Return the error for a field."""
-        return line.fault(self._splitter.offset(line, column), expected, repr(found))
+        return self._splitter.fault(line, column, expected, repr(found))
 
 
 class _Wide:
@@ -172,7 +168,7 @@ def write_answers_svmlight(project: Project, path: str | PathLike[str], X: Any) 
 
 
 def lost_in_svmlight(project: Project) -> str:
-    """Return what the format cannot say of a project, in words; nothing where it says all."""
+    """Return what the format cannot say of a project, in words; nothing if it says all."""
     known = project.known().values >= 0
     unknown = known.size - int(known.sum())
     if not unknown:
