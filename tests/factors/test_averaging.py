@@ -102,7 +102,7 @@ def test_an_engine_that_tells_of_no_steps_breaks_its_contract():
 
     pairs = some_pairs(rng)
     assert advanced(queries, items, pairs, Untold(), PLAIN_EPOCHS).best_epoch == PLAIN_EPOCHS
-    with pytest.raises(RuntimeError, match="engine: expected to be told of 300 runs of pairs, found 0"):
+    with pytest.raises(RuntimeError, match="engine: expected a count of 300 runs of pairs, found 0"):
         advanced(queries, items, pairs, Untold(), PLAIN_EPOCHS + 1)
 
 

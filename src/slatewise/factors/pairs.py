@@ -169,7 +169,9 @@ def hold_out_pairs(pairs: AnyPairs, fraction: float, depth: int, seed: int) -> t
     order = np.concatenate([rng.permutation(np.flatnonzero(often)), np.flatnonzero(~often)])
     spare = np.ones(len(order), dtype=bool)  # all but the last of each query and item
     for numbers in (pairs.queries[order], pairs.items[order]):
-        spare[_last_places(numbers)] = False
+        last = np.full(int(numbers.max(initial=0)) + 1, -1)
+        last[numbers] = np.arange(len(numbers))  # of an index that repeats itself, the last value stays
+        spare[last[last >= 0]] = False
     held = np.zeros(len(order), dtype=bool)
     held[order[spare][: _wanted(pairs, fraction)]] = True
     return _split(pairs, held, depth)
@@ -214,13 +216,6 @@ def _split(pairs: AnyPairs, held: Bools, depth: int) -> tuple[AnyPairs, Validati
         return pairs, None
     depth = min(depth, max(1, len(pairs.item_ids) // 4))
     return some_pairs(pairs, ~held), Validation(pairs.queries[held], pairs.items[held], depth)
-
-
-def _last_places(numbers: Ints) -> Ints:
-    """Return where each number that occurs does so for the last time."""
-    places = np.full(int(numbers.max(initial=0)) + 1, -1)
-    places[numbers] = np.arange(len(numbers))  # of an index that repeats itself, the last value stays
-    return places[places >= 0]
 
 
 SEVERAL_ITEMS, FEW_QUERIES_ARE_ITEMS = 5, 0.01

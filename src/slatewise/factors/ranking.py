@@ -148,9 +148,9 @@ class QueryBatch:
     def filtered(self, filters: Filters) -> ItemFilter:
         """Check which items may be shown to each query."""
         histories, seen = self.histories, filters.exclude_seen
+        if histories is None and seen is not False:
+            raise ValueError(f"exclude_seen: expected False where queries are rows, found {seen!r}")
         if histories is None:
-            if seen is not False:
-                raise ValueError(f"exclude_seen: expected False where queries are rows, found {seen!r}")
             nothing = np.zeros(len(self), dtype=np.int64)
             histories = SessionQueries(self.ids, nothing[:0], nothing, nothing)
         elif seen is True and not self.has_items:
@@ -159,7 +159,12 @@ class QueryBatch:
 
     def top(self, k: int, shown: ItemFilter, executor: Executor) -> tuple[Ints, Singles]:
         """Return the k best items of each query and their scores; item -1 where fewer are left."""
-        found = self._top(k, shown, executor)
+        if shown.common is None and shown.own is None:
+            found = self.cascade.top(np.arange(len(self)), k, shown.hidden, executor)
+        elif self.device is None:
+            found = top_among(self.cascade, len(self), k, shown, executor)
+        else:
+            raise ValueError("device: expected None with candidates, which are ranked on the CPU, found a GPU")
         require_finite(found.scores, found.items >= 0 if shown.may_be_short else None)
         return found.items, found.scores
 
@@ -179,13 +184,6 @@ class QueryBatch:
         """Return the vectors whose products with the items' are the scores."""
         factors = self.cascade.factors(len(self), executor)
         return factors.queries.vectors(np.arange(len(self)))[:, : self.model.width(self.stage)]
-
-    def _top(self, k: int, shown: ItemFilter, executor: Executor) -> TopItems:
-        if shown.common is None and shown.own is None:
-            return self.cascade.top(np.arange(len(self)), k, shown.hidden, executor)
-        if self.device is not None:
-            raise ValueError("device: expected None with candidates, which are ranked on the CPU, found a GPU")
-        return top_among(self.cascade, len(self), k, shown, executor)
 
 
 def items_of_same_id(ids: Ids, item_ids: Ids) -> SessionQueries:

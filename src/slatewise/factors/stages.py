@@ -42,7 +42,7 @@ from slatewise.factors.pair_terms import ListedQueries, OwnItems, PairTerm, Semi
 from slatewise.factors.pairs import TrainingPairs, Validation
 from slatewise.factors.queries import Queries
 from slatewise.factors.scoring import BaseScores, Cascade, Device, Factors
-from slatewise.factors.settings import EpochReport
+from slatewise.factors.settings import WATCHED, EpochReport
 from slatewise.factors.tables import EpochMean, Segment, Table, Weights, padded
 from slatewise.recommend.evaluation import gains_of, ranks_in, recall_of
 
@@ -299,7 +299,7 @@ class Stages:
             seen_so = replace(moving, queries=moving.queries.for_epoch(rng))
             seen = engine.epoch(seen_so, self.pairs, rng, mean if averaged else None)
             if averaged and mean.seen != n_runs:
-                raise RuntimeError(f"engine: expected to be told of {n_runs} runs of pairs, found {mean.seen}")
+                raise RuntimeError(f"engine: expected a count of {n_runs} runs of pairs, found {mean.seen}")
             state.epoch += 1
             found, recall = mean.tables(), None
             if held is not None:
@@ -309,7 +309,8 @@ class Stages:
             if recall is None or recall > state.best_recall:
                 state.best, state.best_epoch = found, state.epoch
                 state.best_recall = state.best_recall if recall is None else recall
-            watch(EpochReport(state.stage, state.epoch, seen.loss, seen.violated, recall))
+            depth = WATCHED if held is None else held.k
+            watch(EpochReport(state.stage, state.epoch, seen.loss, seen.violated, recall, schedule.epochs, depth))
 
     def hand_over(self, done: tuple[StageState, ...]) -> Ints:
         """Return the lists of the last stage for every query, (queries, k); empty ones before the first."""

@@ -11,16 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from slatewise.core import rules
 from slatewise.core.arrays import Ints
 from slatewise.core.checks import feature_rows, sparse_rows
-from slatewise.core.declarations import resolved
+from slatewise.core.declarations import param, settings
 from slatewise.core.ids import Ids, check_ids
 from slatewise.core.running.executor import Executor
 from slatewise.estimators.sklearn import BaseEstimator, check_rows, check_weights
-from slatewise.factors.growth import Places, check_components, first_epoch, one_more_epoch
-from slatewise.factors.learner import Problem
+from slatewise.factors.growth import Places, first_epoch
+from slatewise.factors.learner import Problem, warn_of_stages
 from slatewise.factors.pairs import Pairs, as_singles, check_enough, cross_folds, hold_out_queries, single_rows
 from slatewise.factors.queries import Features, featured_queries
 from slatewise.factors.ranking import QueryBatch
-from slatewise.factors.settings import Sampled, TrainingSettings
+from slatewise.factors.settings import ENGINE_TEXT, Blocked, Engine, Gpu, Stages
 from slatewise.latent.ranker import LatentBase
 from slatewise.persistence.checkpoint import Callbacks, Path
 from slatewise.persistence.saving import card_for
@@ -92,6 +92,14 @@ def check_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Features
     return single_rows("X", rows)
 
 
+_STAGES = settings(Stages)
+NO_SELF_ITEMS = rules.Rule(
+    f"{_STAGES.expected} with self_weight=0",
+    lambda value: _STAGES.allows(value) and not getattr(value, "self_weight", 0),
+    _STAGES.kinds,
+)
+
+
 class LatentFeatureRanker(LatentBase):
     """Rank all items for a query known by a row of features.
 
@@ -113,6 +121,14 @@ class LatentFeatureRanker(LatentBase):
     >>> ranker.rank([[0.0, 1.0, 0.0]], k=1).ids.tolist()
     [['bread']]
     """
+
+    stages: int | Stages = param(
+        NO_SELF_ITEMS,
+        """The maximum number of stages, or :class:`slatewise.factors.Stages`, which says how lists move items; rows of
+        features are no items, so ``self_weight`` is 0.""",
+        default=1,
+    )
+    engine: str | Engine = param(settings(Blocked, Gpu), ENGINE_TEXT, default="blocked")
 
     def fit(
         self,
@@ -141,13 +157,16 @@ class LatentFeatureRanker(LatentBase):
             on from it; it is removed at the end. The bits are those of a fit that never stopped.
         """
         rules.check(self)
-        pairs = feature_pairs(check_features(self, X, reset=True), y, sample_weight)
         given = self._settings(callbacks)
+        pairs = feature_pairs(check_features(self, X, reset=True), y, sample_weight)
         card = card_for(pairs.n_queries, *pairs.arrays())
-        self._settle_seed()
-        given = replace(given, seed=self.seed_)
-        problem = _problem(given, pairs)
-        return self._keep_fit(given, problem, self._learn(given, problem, card, checkpoint), card)
+        used, validation = hold_out_queries(pairs, given.validation_fraction, given.depth, given.seed)
+        folds = cross_folds(used, given.seed) if given.stages.n > 1 else None
+        queries = featured_queries(pairs.features, given.n_components)
+        problem = Problem(used, validation, queries, self.n_features_in_, folds=folds)
+        self._keep(given, problem, self._learn(given, problem, card, checkpoint), card)
+        warn_of_stages(self.n_stages_, given.stages.n)
+        return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Go on with one epoch over further rows; items not seen before get rows of their own.
@@ -160,25 +179,19 @@ class LatentFeatureRanker(LatentBase):
             the pair term beside later stages, whose S is kept.
         """
         rules.check(self)
-        is_fitted = "item_factors_" in vars(self)
+        is_fitted, given = "item_factors_" in vars(self), self._settings()
         fresh = feature_pairs(check_features(self, X, reset=not is_fitted), y, sample_weight, further=is_fitted)
-        given, executor = self._settings(), Executor.of(self.n_jobs)
-        self._settle_seed()
-        given = replace(given, seed=self.seed_)
+        queries = featured_queries(fresh.features, given.n_components)
         if not is_fitted:
-            problem = _problem(replace(given, validation_fraction=0.0), fresh)
-            found = first_epoch(given, problem, executor)
+            problem = Problem(fresh, None, queries, self.n_features_in_)
+            found = first_epoch(given, problem, Executor.of(self.n_jobs))
             return self._keep(given, problem, found, card_for(fresh.n_queries, *fresh.arrays()))
-        check_components(given, self.n_components_)
-        steps = self._former_steps(given)
         item_ids, old_items, new_items = joined_ids("y", self.item_ids_, fresh.item_ids)
         pairs = replace(fresh, items=new_items[fresh.items], item_ids=item_ids)
-        problem = _problem(replace(given, validation_fraction=0.0), pairs)
-        places = Places(np.arange(self.n_features_in_), old_items)
-        found = one_more_epoch(given, steps, problem, self._former(), places, executor)
+        problem = Problem(pairs, None, queries, self.n_features_in_)
         # Rows of features are new each time.
         card = card_for(self.model_card_.n_lists + pairs.n_queries, *pairs.arrays()).after(self.model_card_)
-        return self._keep(given, problem, found, card)
+        return self._go_on(given, problem, Places(np.arange(self.n_features_in_), old_items), card)
 
     def score(self, X: Any, y: Any) -> float:  # pyright: ignore[reportIncompatibleMethodOverride] # scikit-learn's names
         """Return recall at 20: the share of pairs of a row and its item that is among the 20 best.
@@ -195,15 +208,6 @@ class LatentFeatureRanker(LatentBase):
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
-    def _settings(self, callbacks: Callbacks = None) -> TrainingSettings:
-        """Resolve the parameters; some mean nothing where queries are known by features."""
-        engine, stages = resolved(self, "engine"), resolved(self, "stages")
-        if isinstance(engine, Sampled):
-            raise ValueError(f"engine: expected 'blocked' or 'gpu' for features, found {self.engine!r}")
-        if stages.self_weight:
-            raise ValueError(f"stages: expected self_weight=0 for features, which are no items, found {self.stages!r}")
-        return super()._settings(callbacks)
-
     def _batch(self, queries: Any, unknown: Unknown, executor: Executor) -> QueryBatch:
         model = self._model()
         features = check_features(self, queries, reset=False)
@@ -212,14 +216,3 @@ class LatentFeatureRanker(LatentBase):
 
     def _n_rows(self) -> int:
         return self.n_features_in_
-
-
-def _problem(given: TrainingSettings, pairs: FeaturePairs) -> Problem:
-    used, validation = hold_out_queries(pairs, given.validation_fraction, given.depth, given.seed)
-    return Problem(
-        used,
-        validation,
-        featured_queries(pairs.features, given.n_components),
-        int(pairs.features.shape[1]),
-        folds=cross_folds(used, given.seed),
-    )

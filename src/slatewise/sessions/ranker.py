@@ -22,7 +22,7 @@ from slatewise.data.records import Prefixes, Sessions
 from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, AskedBags, asked_of, bag_queries
 from slatewise.factors.engines.gpu import check_device
 from slatewise.factors.growth import Former, Places, check_components, first_epoch, grown, one_more_epoch
-from slatewise.factors.learner import Learned, Problem, check_engine, check_finite, learn
+from slatewise.factors.learner import Learned, Problem, check_engine, check_finite, learn, steps_of
 from slatewise.factors.offsets import N_KNOTS, Levels, likely_steps
 from slatewise.factors.pairs import hold_out_owners
 from slatewise.factors.ranking import (
@@ -567,7 +567,7 @@ class SessionRanker(Recommender[SessionPredictor]):
             epochs,
             self._weights(),
         )
-        steps = given.steps({**STARTS, "learning_rate": self.learning_rate_, "max_norm": self.max_norm_})
+        steps = steps_of(given, {**STARTS, "learning_rate": self.learning_rate_, "max_norm": self.max_norm_})
         if FACTORS in self.parts_:
             found = one_more_epoch(given, steps, problem, former, places, executor)
         else:  # the base ranks alone: nothing is trained

@@ -105,4 +105,4 @@ def sampled_engine(task: EngineTask) -> WarpEngine:
     return SampledEngine(task.queries, rank_weights(task.n_items, task.settings.rank_power), draws, task.executor)
 
 
-KIND = EngineKind(sampled_engine, takes_features=False)
+KIND = EngineKind(sampled_engine)
