@@ -1,7 +1,8 @@
 """What a target of the Makefile runs is in the extra that it installs: a fresh clone has nothing else.
 
-Nothing is installed here. ``make -n`` says what a target would install and run where no environment is; a process that
-sees no distribution but those that its extras require then loads what would run.
+Nothing is installed here. ``make -n`` prints what a target would install and run where no environment is; a process
+that sees no distribution but those that its extras require then loads what would run: one for all targets with the same
+extras.
 """
 
 import json
@@ -26,11 +27,10 @@ MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = re.search(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)[1].split()
 
 SANDBOX = """
-import json, re, sys
+import contextlib, io, json, re, sys, traceback
 from importlib.machinery import PathFinder
 
-hidden, installed, code = map(json.loads, sys.argv[1:4])
-sys.argv[1:] = sys.argv[4:]
+hidden, installed, commands = json.load(sys.stdin)
 
 class OfTheExtras(PathFinder):
     @classmethod
@@ -44,8 +44,23 @@ class OfTheExtras(PathFinder):
                 yield one
 
 sys.meta_path[sys.meta_path.index(PathFinder)] = OfTheExtras
-exec(compile(code, "what the target runs", "exec"), {"__name__": "__main__"})
+failures = []
+for code, *arguments in commands:
+    sys.argv[1:] = arguments
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        try:
+            exec(compile(code, "what the target runs", "exec"), {"__name__": "__main__"})
+            failed = False
+        except BaseException as error:
+            failed = not isinstance(error, SystemExit) or error.code not in (None, 0)
+            if failed:
+                traceback.print_exc()
+    failures.append(printed.getvalue() or "failed" if failed else None)
+json.dump(failures, sys.stdout)
 """
+
+COLLECT = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
 
 DOCUMENTED = """
 import re
@@ -126,17 +141,33 @@ def modules() -> dict[str, set[str]]:
     return {name: set(map(canonicalize_name, found[name])) for name in found.keys() - ours}
 
 
-def run_with(extras: frozenset[str], code: str, *arguments: str) -> None:
-    installed, missing = installed_with(extras)
+Command = tuple[str, ...]
+"""Code, and the arguments that it is run with."""
+
+
+def failures(extras: frozenset[str], *commands: Command) -> list[str | None]:
+    """Run code in one process that has nothing but the extras; return what each command printed if it failed."""
+    installed, _ = installed_with(extras)
     hidden = sorted(name for name, owners in modules().items() if not owners & installed)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "MAKE"))}
-    given = [json.dumps(each) for each in (hidden, sorted(installed), code)]
-    command = [sys.executable, "-c", SANDBOX, *given, *arguments]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    absent = re.search(r"No module named '(\w+)", done.stderr)
-    if missing and absent is not None and absent[1] not in modules():
-        pytest.skip(f"{absent[1]} is not installed here")
+    done = subprocess.run(
+        [sys.executable, "-c", SANDBOX],
+        input=json.dumps([hidden, sorted(installed), commands]),
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def assert_success(extras: frozenset[str], failure: str | None) -> None:
+    """Fail, unless the reason is that a distribution of the extras is not installed here."""
+    absent = re.search(r"No module named '(\w+)", failure or "")
+    if absent is not None and absent[1] not in modules() and installed_with(extras)[1]:
+        pytest.skip(f"{absent[1]} is not installed here")
+    assert failure is None, failure
 
 
 @cache
@@ -166,7 +197,7 @@ def scripts(name: str) -> set[str]:
 
 
 def is_collected_here(extras: frozenset[str], config: pytest.Config) -> bool:
-    """Say whether this process has collected the whole suite, and has loaded nothing that the extras do not bring."""
+    """Return whether this process has collected the whole suite without anything that the extras do not bring."""
     installed, _ = installed_with(extras)
     hidden = {name for name, owners in modules().items() if not owners & installed} - {"_distutils_hack"}  # of site
     whole = {config.rootpath / path for path in config.args} == {ROOT / path for path in config.getini("testpaths")}
@@ -179,24 +210,50 @@ def is_part_of_the_suite(extras: frozenset[str], words: list[str]) -> bool:
     return extras == whole and paths != []
 
 
-@pytest.mark.parametrize("target", [target for target in TARGETS if target != "clean"])
-def test_a_target_installs_what_it_runs(target, pytestconfig):
+def command_of(extras: frozenset[str], program: str, words: list[str], config: pytest.Config) -> Command | None:
+    """Return what loads what a program would, if anything needs to be loaded."""
+    if program == "python" and words[:2] == ["-m", "pytest"]:
+        # The target "test" collects a part too, and it may be what runs here: once is enough.
+        if is_part_of_the_suite(extras, words) or is_collected_here(extras, config):
+            return None
+        return COLLECT, *words[2:], "--collect-only", "-q", "-p", "no:cacheprovider"
+    if program == "python":
+        assert words[0] == "-m"
+        return f"import runpy; runpy.run_module({words[1]!r}, run_name='__main__')", "--help"
+    if program == "slatewise":
+        return (COMMANDS[words[0]],)
+    return (DOCUMENTED,) if program == "sphinx-build" else None
+
+
+@pytest.fixture(scope="module")
+def failure_of(pytestconfig):
+    """Return what a command of a target printed if it failed; all commands with the same extras are run at once."""
+
+    @cache
+    def failures_with(extras: frozenset[str]) -> dict[Command, str | None]:
+        given = {
+            command
+            for target in RUNNING
+            for theirs, program, words in would_run(target)
+            if theirs == extras and (command := command_of(extras, program, words, pytestconfig))
+        }
+        given = sorted(given, key=lambda command: (command[0] == COLLECT, command))  # pytest last: it loads the most
+        return dict(zip(given, failures(extras, *given), strict=True))
+
+    return lambda extras, command: failures_with(extras)[command]
+
+
+RUNNING = [target for target in TARGETS if target != "clean"]
+
+
+@pytest.mark.parametrize("target", RUNNING)
+def test_a_target_installs_what_it_runs(target, pytestconfig, failure_of):
     commands = would_run(target)
     assert commands
     for extras, program, words in commands:
-        if program == "python" and words[:2] == ["-m", "pytest"]:
-            # The target "test" collects a part too, and it may be what runs here: once is enough.
-            if not is_part_of_the_suite(extras, words) and not is_collected_here(extras, pytestconfig):
-                code = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
-                run_with(extras, code, *words[2:], "--collect-only", "-q", "-p", "no:cacheprovider")
-        elif program == "python":
-            assert words[0] == "-m"
-            run_with(extras, f"import runpy; runpy.run_module({words[1]!r}, run_name='__main__')", "--help")
-        elif program == "slatewise":
-            run_with(extras, COMMANDS[words[0]])
-        else:
-            if program == "sphinx-build":
-                run_with(extras, DOCUMENTED)
+        if command := command_of(extras, program, words, pytestconfig):
+            assert_success(extras, failure_of(extras, command))
+        if program not in ("python", "slatewise"):
             installed, missing = installed_with(extras)
             brought = any(program in scripts(name) for name in installed - missing - {"slatewise"})
             if missing and not brought:
@@ -218,7 +275,7 @@ except PackageNotFoundError:
 else:
     raise AssertionError
 """
-    run_with(frozenset(), code)
+    assert failures(frozenset(), (code,)) == [None]
 
 
 def test_an_extra_that_counts_as_installed_with_another_is_inside_it():

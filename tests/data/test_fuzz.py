@@ -1,4 +1,4 @@
-"""A thousand mutated files per format; ``make fuzz`` runs many more."""
+"""Some hundred mutated files per format; ``make fuzz`` runs many more."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tests.fuzz.engine import batch, judge
 
 @pytest.mark.parametrize("form", collect(), ids=lambda form: form.name)
 def test_reader_and_reference_agree(form: Format) -> None:
-    accepted, failures = batch(form.name, 0, 0, 1000)
+    accepted, failures = batch(form.name, 0, 0, 300)
     assert not failures, "\n".join(failures[:3])
-    assert accepted > 100, "hardly any mutated file is still valid: the accepting side goes unchecked"
+    assert accepted > 30, "hardly any mutated file is still valid: the accepting side goes unchecked"
 
 
 def _first_line(line: int):

@@ -24,7 +24,7 @@ from slatewise.factors.offsets import N_KNOTS, Levels
 from slatewise.factors.pairs import Block, TrainingPairs
 from slatewise.factors.scoring import Cascade, Factors
 from slatewise.factors.tables import Entries, Segment, Table, Weights, padded
-from slatewise.sessions.session_pairs import check_query_features as check_context
+from slatewise.sessions.problem import check_query_features as check_context
 from tests.factors.reference import adagrad, rank_weight
 
 N, WINDOW = 5, 3

@@ -12,9 +12,9 @@ from slatewise.factors.offsets import N_KNOTS, START, Levels, likely_steps
 from slatewise.factors.pairs import hold_out_owners
 from slatewise.recommend.histories import SessionQueries
 from slatewise.sessions.blend import SessionBlend
-from slatewise.sessions.cross_fit import cross_fitted, further_levels, levels_of
 from slatewise.sessions.estimator import scorer_of, with_further
-from slatewise.sessions.session_pairs import session_pairs
+from slatewise.sessions.problem import cross_fitted, further_levels, session_pairs
+from slatewise.sessions.sparse_scores import levels_of
 
 BASES = [SessionNeighbors(k=20), SessionCooccurrence(window=4), SessionBlend(k=20, window=4)]
 KNOTS = np.linspace(0, 1, N_KNOTS)
@@ -89,7 +89,7 @@ def test_nothing_to_learn_from_leaves_the_start():
 @pytest.mark.parametrize("depth", [3, 100])
 @pytest.mark.parametrize("base", BASES)
 def test_levels_are_those_of_the_best_scores(monkeypatch, base, depth):
-    monkeypatch.setattr("slatewise.sessions.cross_fit.DEPTH", depth)
+    monkeypatch.setattr("slatewise.sessions.sparse_scores.DEPTH", depth)
     sessions = datasets.make_sessions(80, 25, random_state=0).sessions
     base.fit(sessions)
     asked = [one[:3].tolist() for one in sessions[:9]] + [[]]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slatewise.metrics import AP, AUC, NDCG, RR, BreakEven, MeanRank, Precision, Recall, evaluate
-from slatewise.metrics._standings import blocks
+from slatewise.metrics.standings import blocks
 from tests.metrics.strategies import ragged
 
 MEASURES = [NDCG(5), NDCG(), AP(), AP(3, ties="worst"), RR(), RR(2, ties="input"), Precision(4), Recall(4), AUC(),

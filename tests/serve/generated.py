@@ -1,6 +1,6 @@
 """Requests that schemathesis makes from the document: right ones, and wrong ones, against the application in process.
 
-The suite makes 2,000, ``python -m tests.serve.endurance fuzz`` 100,000; some are asked in MessagePack too.
+The suite makes 600, ``python -m tests.serve.endurance fuzz`` 100,000; some are asked in MessagePack too.
 """
 
 import json

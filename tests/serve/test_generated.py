@@ -1,4 +1,4 @@
-"""2,000 requests made from the document, 1,000 of them in JSON and those again in MessagePack.
+"""600 requests made from the document, some of them in MessagePack too; ``tests.serve.endurance fuzz`` makes more.
 
 No server error, no answer that the document does not know, and none that depends on how it is written.
 """
@@ -16,9 +16,9 @@ def test_generated_requests(files, tmp_path):
     small = Limits(queries=3, k=5, numbers=100, ids=4)
     asking = make_asking({name: files[name] for name in ("plays", "tags", "documents")}, tmp_path, limits=small)
     asking.service.models.look()
-    counts, n_twins = check_generated(asking, 2000, twins=5)
+    counts, n_twins = check_generated(asking, 600, twins=4)
     asking.service.close()
-    assert sum(counts.values()) >= 2000  # by schemathesis
-    assert n_twins > 200
-    assert counts[200] > 100
+    assert sum(counts.values()) >= 600  # by schemathesis
+    assert n_twins > 80
+    assert counts[200] > 40
     assert max(counts) < 500, counts

@@ -14,7 +14,7 @@ def popularity(sessions):
     return {item: n / len(sessions) - 1 for item, n in with_item.items()}
 
 
-def neighbour_scores(sessions, query, *, k, decay, window, last_weight, repeat_weight, reach):
+def neighbor_scores(sessions, query, *, k, decay, window, last_weight, repeat_weight, reach):
     """Return every item's score."""
     n_with = Counter(item for session in sessions for item in set(session))
     weights = defaultdict(float)

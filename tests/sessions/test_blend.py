@@ -11,8 +11,7 @@ from slatewise.core.errors import ModelFileError
 from slatewise.core.running.executor import Executor
 from slatewise.persistence.file import read_model, write_model
 from slatewise.recommend.histories import SessionQueries
-from slatewise.sessions.blend import SessionBlend
-from slatewise.sessions.blend_model import N_KNOTS, START, BlendModel, likely_blend, not_learnt
+from slatewise.sessions.blend import N_KNOTS, START, BlendModel, SessionBlend, default_blend, likely_blend
 from slatewise.sessions.estimator import scorer_of, with_further
 from slatewise.sessions.kernels.blend import Candidates, Heights, surprise
 
@@ -133,7 +132,7 @@ def test_the_mixture_is_the_most_likely_one(ranker):
         for _ in range(30):
             near = np.maximum(steps + rng.normal(0, size, steps.shape), 0), repeats + rng.normal(0, size, 6)
             assert best <= loss(*near) + 0.01
-    assert best < loss(*not_learnt(2, 6)) - 10
+    assert best < loss(*default_blend(2, 6)) - 10
 
 
 def test_few_sessions_leave_the_start():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from slatewise import SessionNeighbors, datasets
 from slatewise.data import Sessions
-from tests.sessions.session_judges import best, neighbour_scores
+from tests.sessions.session_judges import best, neighbor_scores
 
 PLAIN = {"decay": 0.8, "last_weight": 1.0, "repeat_weight": 1.0, "reach": None}
 logs = st.lists(st.lists(st.integers(0, 7), min_size=1, max_size=9), min_size=1, max_size=25)
@@ -15,7 +15,7 @@ logs = st.lists(st.lists(st.integers(0, 7), min_size=1, max_size=9), min_size=1,
 
 def definition(ranker, sessions, query):
     names = ("k", "decay", "window", "last_weight", "repeat_weight", "reach")
-    return neighbour_scores(sessions, query, **{name: getattr(ranker, f"{name}_", None) for name in names})
+    return neighbor_scores(sessions, query, **{name: getattr(ranker, f"{name}_", None) for name in names})
 
 
 def compare(ranker, sessions, queries):
@@ -110,7 +110,7 @@ def test_auto_leaves_what_is_given():
 
 @settings(max_examples=20)
 @given(st.integers(1, 30))
-def test_more_neighbours_than_sessions_are_all_of_them(k):
+def test_more_neighbors_than_sessions_are_all_of_them(k):
     sessions = [["a", "b"], ["b", "c"], ["c", "d", "a"]]
     ranker = SessionNeighbors(k, **PLAIN).fit(sessions)
     compare(ranker, sessions, [["a"], ["b", "c"]])

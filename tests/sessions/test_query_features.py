@@ -17,7 +17,7 @@ from slatewise.factors.bags import AGE_WEIGHTS
 from slatewise.factors.engines.blocked import BlockedEngine, WholeCatalogue, rank_weights
 from slatewise.factors.scoring import Cascade
 from slatewise.persistence.file import read_model, write_model
-from slatewise.sessions.session_pairs import session_pairs
+from slatewise.sessions.problem import session_pairs
 from tests.factors.flat import make_session_ranker
 from tests.factors.reference import adagrad, rank_weight
 from tests.factors.test_bags import WINDOW, N, make, whole_block

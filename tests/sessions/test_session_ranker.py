@@ -19,8 +19,8 @@ from slatewise.factors.stages import Mixed, best_mixture
 from slatewise.persistence.file import read_model, write_model
 from slatewise.sessions import Blend
 from slatewise.sessions.blend import SessionBlend
-from slatewise.sessions.cross_fit import DEPTH
-from slatewise.sessions.session_pairs import session_pairs
+from slatewise.sessions.problem import session_pairs
+from slatewise.sessions.sparse_scores import DEPTH
 from tests.factors.flat import make_session_ranker
 from tests.interrupted_fits import KILLED, exit_code
 
@@ -304,7 +304,7 @@ def test_of_many_sessions_nothing_is_searched_for(sessions, monkeypatch, setting
     """A sum of items that is all there is wants larger norms than one on a base, or one of few sessions."""
     ranker = make_session_ranker(4, epochs=1, validation_fraction=0, **settings).fit(sessions)
     assert (ranker.learning_rate_, ranker.max_norm_) == (0.3, 1.5)
-    monkeypatch.setattr("slatewise.sessions.ranker.MOST_SEARCHED", 0)
+    monkeypatch.setattr("slatewise.sessions.problem.MOST_SEARCHED", 0)
     ranker = make_session_ranker(4, epochs=1, **settings).fit(sessions)
     assert (ranker.learning_rate_, ranker.max_norm_) == expected
 

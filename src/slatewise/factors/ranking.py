@@ -24,7 +24,7 @@ from slatewise.core.running.executor import Executor
 from slatewise.factors.engines.gpu import check_device
 from slatewise.factors.pair_terms import PAIR_TERMS, OwnItems, PairTerm
 from slatewise.factors.queries import IdQueries, Queries
-from slatewise.factors.scoring import FEW_QUERIES, BaseScores, Cascade, Device, Factors, TopItems, top_among
+from slatewise.factors.scoring import FEW_QUERIES, BaseScores, Cascade, Device, Factors, top_among
 from slatewise.factors.tables import Segment, Table
 from slatewise.recommend.filters import ItemFilter, check_exclude, check_filters, check_k
 from slatewise.recommend.histories import SessionQueries
@@ -66,16 +66,11 @@ class LatentModel:
         """The width of S."""
         return self.pair.S.stop - self.pair.S.start
 
-    @property
-    def n_stages(self) -> int:
-        """How many stages there are, a base counted in."""
-        return len(self.items)
-
     def check_stage(self, stage: int | None) -> int:
-        """Return the number of the stage asked for, by default the last."""
-        last = self.n_stages - 1 if stage is None else stage
-        if not is_whole(last) or not 0 <= last < self.n_stages:
-            raise ValueError(f"stage: expected a number from 0 to {self.n_stages - 1}, found {stage!r}")
+        """Return the number of a stage, by default of the last."""
+        last = len(self.items) - 1 if stage is None else stage
+        if not is_whole(last) or not 0 <= last < len(self.items):
+            raise ValueError(f"stage: expected a number from 0 to {len(self.items) - 1}, found {stage!r}")
         return int(last)
 
     def width(self, stage: int) -> int:
@@ -139,7 +134,7 @@ class QueryBatch:
     @property
     def cascade(self) -> Cascade:
         """What ranks."""
-        stage = self.model.n_stages - 1 if self.stage < 0 else self.stage
+        stage = len(self.model.items) - 1 if self.stage < 0 else self.stage
         parts = zip(self.queries[: stage + 1], self.model.items, strict=False)
         factors = tuple(Factors(queries, items, self.base) for queries, items in parts)
         model = self.model

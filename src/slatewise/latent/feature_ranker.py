@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from slatewise.core import rules
-from slatewise.core.arrays import Ints
-from slatewise.core.checks import feature_rows, sparse_rows
 from slatewise.core.declarations import param, settings
-from slatewise.core.ids import Ids, check_ids
 from slatewise.core.running.executor import Executor
-from slatewise.estimators.sklearn import BaseEstimator, check_rows, check_weights
 from slatewise.factors.growth import Places, first_epoch
 from slatewise.factors.learner import Problem, warn_of_stages
-from slatewise.factors.pairs import Pairs, as_singles, check_enough, cross_folds, hold_out_queries, single_rows
-from slatewise.factors.queries import Features, featured_queries
+from slatewise.factors.pairs import check_features, cross_folds, feature_pairs, hold_out_queries, rows_and_items
+from slatewise.factors.queries import featured_queries
 from slatewise.factors.ranking import QueryBatch
 from slatewise.factors.settings import ENGINE_TEXT, Blocked, Engine, Gpu, Stages
 from slatewise.latent.ranker import LatentBase
@@ -27,72 +23,11 @@ from slatewise.persistence.saving import card_for
 from slatewise.recommend.ids import Unknown, joined_ids
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-
-@dataclass(frozen=True, eq=False)
-class FeaturePairs(Pairs):
-    """Pairs of which a query is a row of features."""
-
-    features: Features
-
-    def arrays(self) -> list[NDArray[Any]]:
-        """Return all that a fit learns from, for its hash."""
-        rows = self.features
-        known = (
-            [rows] if isinstance(rows, np.ndarray) else [np.asarray(x) for x in (rows.data, rows.indices, rows.indptr)]
-        )
-        return [self.queries, self.items, self.weights, self.item_ids, *known]
-
-
-def feature_pairs(
-    features: Features, items: Any, sample_weight: ArrayLike | None, further: bool = False
-) -> FeaturePairs:
-    """Check and number pairs of rows of features, which are checked, and items."""
-    if items is None:
-        raise ValueError("y: expected one item per row, found None; this ranker requires y to be passed")
-    n_rows = int(features.shape[0])
-    weights = check_weights(sample_weight, n_rows)
-    rows, numbers, item_ids = rows_and_items("y", items, n_rows)
-    return check_enough(FeaturePairs(rows, numbers, weights[rows], item_ids, n_rows, features), further)
-
-
-def rows_and_items(name: str, items: Any, n_rows: int) -> tuple[Ints, Ints, Ids]:
-    """Return the row and the item of every pair, by number, and the ids of the items."""
-    marks = sparse_rows(name, items)
-    if marks is None and np.asarray(items).ndim == 2:
-        from scipy.sparse import csr_array
-
-        marks = csr_array(np.asarray(items))
-    if marks is None:
-        offered = check_ids(name, items)
-        if len(offered) != n_rows:
-            raise ValueError(f"{name}: expected one per row, {n_rows}, found {len(offered)}: inconsistent lengths")
-        item_ids, numbers = np.unique(offered, return_inverse=True)
-        return np.arange(n_rows), numbers.astype(np.int64), item_ids
-    marks = marks.copy()
-    marks.sum_duplicates()  # an entry stored twice is a 2
-    if marks.shape[0] != n_rows or not np.isin(marks.data, (0, 1)).all():
-        raise ValueError(f"{name}: expected zeros and ones of {n_rows} rows, found others, shape {marks.shape}")
-    rows, columns = (np.asarray(part, dtype=np.int64) for part in marks.nonzero())
-    return rows, columns, np.arange(marks.shape[1])
-
-
-def check_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Features:
-    """Return finite float32 features, dense or CSR."""
-    matrix = sparse_rows("X", X)
-    if matrix is None:
-        dense = check_rows(estimator, X, reset=reset)
-        return as_singles("X", dense, lambda place: "row {}, column {}".format(*divmod(place, dense.shape[1])))
-    rows = cast("csr_array", feature_rows("X", matrix))
-    if reset:
-        estimator.n_features_in_ = int(rows.shape[1])
-    elif rows.shape[1] != estimator.n_features_in_:
-        raise ValueError(f"X: expected {estimator.n_features_in_} features, found {rows.shape[1]}")
-    return single_rows("X", rows)
+    pass
 
 
 _STAGES = settings(Stages)
+
 NO_SELF_ITEMS = rules.Rule(
     f"{_STAGES.expected} with self_weight=0",
     lambda value: _STAGES.allows(value) and not getattr(value, "self_weight", 0),
@@ -158,7 +93,7 @@ class LatentFeatureRanker(LatentBase):
         """
         rules.check(self)
         given = self._settings(callbacks)
-        pairs = feature_pairs(check_features(self, X, reset=True), y, sample_weight)
+        pairs = feature_pairs(self, X, y, sample_weight, reset=True)
         card = card_for(pairs.n_queries, *pairs.arrays())
         used, validation = hold_out_queries(pairs, given.validation_fraction, given.depth, given.seed)
         folds = cross_folds(used, given.seed) if given.stages.n > 1 else None
@@ -180,7 +115,7 @@ class LatentFeatureRanker(LatentBase):
         """
         rules.check(self)
         is_fitted, given = "item_factors_" in vars(self), self._settings()
-        fresh = feature_pairs(check_features(self, X, reset=not is_fitted), y, sample_weight, further=is_fitted)
+        fresh = feature_pairs(self, X, y, sample_weight, reset=not is_fitted)
         queries = featured_queries(fresh.features, given.n_components)
         if not is_fitted:
             problem = Problem(fresh, None, queries, self.n_features_in_)

@@ -420,7 +420,7 @@ class LatentRanker(LatentBase):
             own = np.zeros((len(rows), model.queries[0].values.shape[1]), dtype=np.float32)
             own[:, :n], own[:, n] = rows, 1.0
             # U and V are the same at all stages, so one row serves all.
-            return QueryBatch(model, np.arange(len(rows)), (IdQueries(Table.fixed(own)),) * model.n_stages)
+            return QueryBatch(model, np.arange(len(rows)), (IdQueries(Table.fixed(own)),) * len(model.items))
         ids = check_ids("queries", one_or_more("queries", queries))
         numbers = number_ids("queries", ids, self.query_ids_, unknown=unknown, instead="get the order of the biases")
         vectors: list[Singles] = [table.values[numbers] for table in model.queries]

@@ -1,18 +1,13 @@
 """Measures of ranked lists: explicit conventions, presets for other tools, significance. NumPy is all it imports."""
 
-from slatewise.metrics.auc import AUC
+from slatewise.metrics.auc import AUC, MeanRank
 from slatewise.metrics.average_precision import AP
-from slatewise.metrics.break_even import BreakEven
-from slatewise.metrics.evaluate import PerQuery, evaluate, evaluate_queries, evaluate_run
-from slatewise.metrics.mean_ndcg import MeanNDCG
-from slatewise.metrics.mean_rank import MeanRank
+from slatewise.metrics.evaluate import PerQuery, evaluate, evaluate_queries, evaluate_run, scorer
 from slatewise.metrics.measure import Measure
-from slatewise.metrics.ndcg import NDCG
-from slatewise.metrics.precision import Precision
+from slatewise.metrics.ndcg import NDCG, MeanNDCG
+from slatewise.metrics.precision import BreakEven, Precision, Recall
 from slatewise.metrics.presets import Preset, parse, preset
-from slatewise.metrics.recall import Recall
 from slatewise.metrics.reciprocal_rank import RR
-from slatewise.metrics.scorer import scorer
 from slatewise.metrics.significance import (
     Bootstrap,
     Randomisation,

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.metrics._hits import Hits
-from slatewise.metrics.conventions import Norm, check_choice, check_cutoff, check_threshold
-from slatewise.metrics.measure import Measure, ratio
+from slatewise.metrics.conventions import Norm
+from slatewise.metrics.hits import Hits
+from slatewise.metrics.measure import Choices, Measure, ratio
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,19 +44,11 @@ class AP(Measure):
 
     tie_rules: ClassVar[tuple[str, ...]] = ("average", "input", "id", "worst", "best", "together")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_cutoff(self.k)
-        check_threshold(self.threshold)
-        check_choice("norm", self.norm, ("relevant", "reachable"))
-
-    @property
-    def name(self) -> str:
-        """``"map@k"``."""
-        return "map" if self.k is None else f"map@{self.k}"
+    title: ClassVar[str] = "map"
+    choices: ClassVar[Choices] = {"norm": ("relevant", "reachable")}
 
     def of_hits(self, hits: Hits) -> Floats:
-        """One value per list."""
+        """Return one value per list."""
         hits = hits.relevant(self.threshold)
         relevant = hits.count()
         cut = int(hits.lengths.max(initial=0)) if self.k is None else self.k

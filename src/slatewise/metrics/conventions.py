@@ -53,16 +53,11 @@ GAINS: dict[str, Callable[[Floats], Floats]] = {
 """What an item of relevance r is worth: ``2**r - 1``, ``r``, ``max(r, 0)``. All grow with r, so the ideal is a sort."""
 
 
-def _log2_discount(ranks: int) -> Floats:
-    return 1.0 / np.log2(np.arange(2.0, ranks + 2.0))
-
-
-def _letor_discount(ranks: int) -> Floats:
+DISCOUNTS: dict[str, Callable[[int], Floats]] = {
+    "log2": lambda ranks: 1.0 / np.log2(np.arange(2.0, ranks + 2.0)),
     # log2(1) = 0 cannot divide: LETOR's script leaves the first rank undiscounted, and log2(2) = 1 the second.
-    return 1.0 / np.log2(np.maximum(np.arange(1.0, ranks + 1.0), 2.0))
-
-
-DISCOUNTS: dict[str, Callable[[int], Floats]] = {"log2": _log2_discount, "letor": _letor_discount}
+    "letor": lambda ranks: 1.0 / np.log2(np.maximum(np.arange(1.0, ranks + 1.0), 2.0)),
+}
 """The weight of rank 1, 2, ...: ``1/log2(rank + 1)``, or LETOR's 1, 1, then ``1/log2(rank)``."""
 EMPTY: dict[object, float] = {0: 0.0, 1: 1.0, "skip": float("nan")}
 

@@ -1,32 +1,47 @@
-"""What every measure is: conventions, fixed when it is made, and one value per list."""
+"""The base class of measures: conventions, fixed when a measure is made, and one value per list."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Bools, Floats, Ints
-from slatewise.metrics._hits import NEVER, TIES, Hits, make_hits
-from slatewise.metrics._input import Scored, read_lists
-from slatewise.metrics._standings import Engine, standings
-from slatewise.metrics.conventions import EMPTY, LABELS, Array, Empty, LabelName, Labels, ScoreType, Ties, check_choice
+from slatewise.metrics.conventions import (
+    EMPTY,
+    LABELS,
+    Array,
+    Empty,
+    LabelName,
+    Labels,
+    ScoreType,
+    Ties,
+    check_choice,
+    check_cutoff,
+    check_threshold,
+)
+from slatewise.metrics.hits import NEVER, Hits, make_hits
+from slatewise.metrics.lists import Scored, read_lists
+from slatewise.metrics.standings import Engine, standings
+
+Choices: TypeAlias = Mapping[str, Iterable[object]]
+"""Allowed values by parameter."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measure(ABC):
-    """A measure of ranked lists; see the leaves for formulas.
+    """A measure of ranked lists; the subclasses have the formulas.
 
     Parameters
     ----------
     ties : {"average", "input", "id", "worst", "best"}
-        Who comes first among equal scores (:data:`slatewise.metrics.conventions.Ties`).
+        Which of several items with equal scores comes first (:data:`slatewise.metrics.conventions.Ties`).
     empty : {0, 1, "skip"}
-        What a list without a relevant item counts.
+        The value of a list without a relevant item.
     labels : {"any", "non-negative", "whole", "binary", "two-valued"} or Labels
         Which relevance is accepted; anything else is an error.
     score_type : {"float64", "float32"}
@@ -38,7 +53,11 @@ class Measure(ABC):
     labels: LabelName | Labels = "any"
     score_type: ScoreType = "float64"
 
+    title: ClassVar[str]
+    """The name without a cut-off."""
     tie_rules: ClassVar[tuple[str, ...]] = ("average", "input", "id", "worst", "best")
+    choices: ClassVar[Choices] = {}
+    """What further parameters may be."""
     smaller_is_better: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -47,15 +66,23 @@ class Measure(ABC):
         if not isinstance(self.labels, Labels):
             check_choice("labels", self.labels, LABELS)
         check_choice("score_type", self.score_type, ("float64", "float32"))
+        check_cutoff(self._cutoff)
+        check_threshold(getattr(self, "threshold", 1.0))
+        for argument, allowed in self.choices.items():
+            check_choice(argument, getattr(self, argument), allowed)
 
     @property
-    @abstractmethod
     def name(self) -> str:
         """Short name such as ``"ndcg@10"``."""
+        return self.title if self._cutoff is None else f"{self.title}@{self._cutoff}"
+
+    @property
+    def _cutoff(self) -> int | None:
+        return getattr(self, "k", None)
 
     @abstractmethod
     def of_hits(self, hits: Hits) -> Floats:
-        """One value per list."""
+        """Return one value per list."""
 
     def per_list(
         self,
@@ -107,8 +134,12 @@ class Measure(ABC):
         return mean(self.per_list(relevance, scores, qid, ids, group=group, engine=engine))
 
     def with_empty(self, values: Floats, empty: Bools) -> Floats:
-        """Put in what the empty lists count."""
+        """Replace the values of empty lists by what they count."""
         return np.where(empty, EMPTY[self.empty], values)
+
+    def share(self, numerator: Floats, denominator: Ints) -> Floats:
+        """Divide list by list; a list with nothing to divide by is empty."""
+        return self.with_empty(ratio(numerator, denominator), denominator == 0)
 
 
 def ratio(numerator: Floats, denominator: Array) -> Floats:
@@ -126,8 +157,8 @@ def list_values(measures: Sequence[Measure], scored: Scored, engine: Engine) -> 
     """Measure every list by several measures; scores are compared once, each tie rule applied once."""
     types: set[ScoreType] = {measure.score_type for measure in measures}
     standing = {kind: standings(scored, kind, engine) for kind in types}
-    rules = {(measure.score_type, measure.ties) for measure in measures}
-    hits = {(kind, ties): make_hits(standing[kind], scored, TIES[ties]) for kind, ties in rules}
+    rules: set[tuple[ScoreType, Ties]] = {(measure.score_type, measure.ties) for measure in measures}
+    hits = {(kind, ties): make_hits(standing[kind], scored, ties) for kind, ties in rules}
     values: list[Floats] = []
     for measure in measures:
         labels = measure.labels if isinstance(measure.labels, Labels) else LABELS[measure.labels]

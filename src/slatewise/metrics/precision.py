@@ -1,15 +1,16 @@
-"""Precision at k."""
+"""Precision, recall, and the break-even point where they are equal."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from slatewise.core.arrays import Floats
-from slatewise.metrics._hits import Hits
-from slatewise.metrics.conventions import Short, check_choice, check_cutoff, check_threshold
-from slatewise.metrics.measure import Measure, ratio
+from slatewise.metrics.conventions import Short
+from slatewise.metrics.hits import Hits
+from slatewise.metrics.measure import Choices, Measure, ratio
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,21 +38,72 @@ class Precision(Measure):
     threshold: float = 1.0
     short: Short = "k"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_cutoff(self.k)
-        check_threshold(self.threshold)
-        check_choice("short", self.short, ("k", "n"))
-
-    @property
-    def name(self) -> str:
-        """``"p@k"``."""
-        return "p" if self.k is None else f"p@{self.k}"
+    title: ClassVar[str] = "p"
+    choices: ClassVar[Choices] = {"short": ("k", "n")}
 
     def of_hits(self, hits: Hits) -> Floats:
-        """One value per list."""
+        """Return one value per list."""
         hits = hits.relevant(self.threshold)
         ranks = hits.lengths if self.k is None else np.full(len(hits.lengths), self.k)
         if self.short == "n":
             ranks = np.minimum(ranks, hits.lengths)
         return self.with_empty(ratio(hits.sum(hits.within(self.k)), ranks), hits.count() == 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recall(Measure):
+    """Share of the relevant items that stand among the first k.
+
+    ``R@k = #{relevant items on ranks 1..k} / #{relevant items}``
+
+    Parameters
+    ----------
+    k : int, optional
+        Ranks that count; None: the whole list.
+    threshold : float
+        The smallest relevance that counts as relevant.
+
+    Examples
+    --------
+    >>> Recall(2)([[1, 0, 1]], [[0.9, 0.5, 0.1]])
+    0.5
+    """
+
+    k: int | None = field(default=None, kw_only=False)
+    threshold: float = 1.0
+
+    title: ClassVar[str] = "recall"
+
+    def of_hits(self, hits: Hits) -> Floats:
+        """Return one value per list."""
+        hits = hits.relevant(self.threshold)
+        relevant = hits.count()
+        return self.share(hits.sum(hits.within(self.k)), relevant)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BreakEven(Measure):
+    """Precision at R, the list's own number of relevant items (trec_eval calls it Rprec).
+
+    ``BEP = #{relevant items on ranks 1..R} / R``
+
+    Parameters
+    ----------
+    threshold : float
+        The smallest relevance that counts as relevant.
+
+    Examples
+    --------
+    >>> BreakEven()([[1, 0, 1]], [[0.9, 0.5, 0.1]])
+    0.5
+    """
+
+    threshold: float = 1.0
+
+    title: ClassVar[str] = "bep"
+
+    def of_hits(self, hits: Hits) -> Floats:
+        """Return one value per list."""
+        hits = hits.relevant(self.threshold)
+        relevant = hits.count()
+        return self.share(hits.sum(hits.within(relevant[hits.lists])), relevant)

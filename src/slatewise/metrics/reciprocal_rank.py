@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from slatewise.core.arrays import Floats
-from slatewise.metrics._hits import Hits
-from slatewise.metrics.conventions import check_cutoff, check_threshold
+from slatewise.metrics.hits import Hits
 from slatewise.metrics.measure import Measure
 
 
@@ -36,18 +36,10 @@ class RR(Measure):
     k: int | None = field(default=None, kw_only=False)
     threshold: float = 1.0
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_cutoff(self.k)
-        check_threshold(self.threshold)
-
-    @property
-    def name(self) -> str:
-        """``"mrr@k"``."""
-        return "mrr" if self.k is None else f"mrr@{self.k}"
+    title: ClassVar[str] = "mrr"
 
     def of_hits(self, hits: Hits) -> Floats:
-        """One value per list."""
+        """Return one value per list."""
         hits = hits.relevant(self.threshold)
         count = hits.count()
         lists = np.flatnonzero(count)

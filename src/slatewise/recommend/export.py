@@ -2,7 +2,7 @@
 
     [x_q ; 0] . [z_d ; sqrt(M^2 - |z_d|^2)]  =  x_q . z_d ,        M the largest |z_d|
 
-A graph of neighbours built by inner products alone leads to the longest items from everywhere and misses others.
+A graph of neighbors built by inner products alone leads to the longest items from everywhere and misses others.
 """
 
 from __future__ import annotations

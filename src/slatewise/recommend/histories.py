@@ -23,8 +23,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.core.arrays import Ints
+from slatewise.core.arrays import Bools, Ints
 from slatewise.core.checks import sparse_rows
+from slatewise.core.groups import concatenate_ranges
 from slatewise.core.ids import Ids, check_ids
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.data.sessions import flat_lists, is_frame
@@ -66,15 +67,15 @@ class SessionQueries:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def __getitem__(self, rows: slice) -> SessionQueries:
+    def __getitem__(self, rows: slice | Ints) -> SessionQueries:
         return SessionQueries(self.ids[rows], self.items, self.starts[rows], self.ends[rows])
 
     @property
-    def nothing_known(self) -> NDArray[np.bool_]:
+    def nothing_known(self) -> Bools:
         """Which have no item that is known."""
         return self.ends <= self.starts
 
-    def warn_of_nothing_known(self, instead: str, nothing: NDArray[np.bool_] | None = None) -> None:
+    def warn_of_nothing_known(self, instead: str, nothing: Bools | None = None) -> None:
         """Say how many queries there are without an item that is known, and what becomes of them ``instead``.
 
         ``nothing``: of which nothing else is known either; default: all of them.
@@ -100,6 +101,11 @@ class NumberedSessions:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def subset(self, chosen: Bools) -> NumberedSessions:
+        """Return some of the sessions, with all items."""
+        places, offsets = concatenate_ranges(self.offsets[:-1][chosen], np.diff(self.offsets)[chosen])
+        return NumberedSessions(self.item_ids, self.items[places], offsets)
 
 
 def number_sessions(sessions: Any) -> NumberedSessions:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 
 from slatewise.core import rules
 from slatewise.core.arrays import Ints
-from slatewise.core.declarations import params_of
 from slatewise.core.ids import Ids
 from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.data.records import Prefixes, Sessions
@@ -112,8 +112,8 @@ class SessionModel(Recommender[SparseScorer]):
         """Learn from checked sessions alone."""
 
     @abstractmethod
-    def _scorer_of(self, sessions: NumberedSessions, executor: Executor) -> SparseScorer:
-        """Return what scores with other sessions under the settings that fit found; the items are those of fit."""
+    def _scorer_of(self, sessions: NumberedSessions | None, executor: Executor) -> SparseScorer:
+        """Return the scorer of the sessions of fit (None), or of others under the settings that fit found."""
 
     @abstractmethod
     def _add(self, sessions: NumberedSessions, former: Ints) -> None:
@@ -130,14 +130,25 @@ class SessionModel(Recommender[SparseScorer]):
         self.n_features_in_ = 1  # a query is one session
         self.model_card_ = card_for(n_before + len(sessions), sessions.items, sessions.offsets, sessions.item_ids)
 
-    def _given(self, names: Iterable[str]) -> dict[str, float | None]:
-        """Return those parameters that are not "auto"; None stays None."""
-        values = {name: getattr(self, name) for name in params_of(type(self)) if name in names}
-        return {
-            name: None if value is None else float(value)
-            for name, value in values.items()
-            if not isinstance(value, str)
-        }
+    def _freeze(self) -> SparseScorer:
+        return self._scorer_of(None, ONE_THREAD)
+
+    def _given(self, names: Iterable[str]) -> dict[str, float]:
+        """Return those parameters that are not "auto"; None is infinity."""
+        values = {name: getattr(self, name) for name in names}
+        numbers = {name: math.inf if value is None else value for name, value in values.items()}
+        return {name: float(value) for name, value in numbers.items() if value != "auto"}
+
+    def _settle(self, chosen: Mapping[str, float]) -> None:
+        """Keep settings as learned attributes; one that is infinite has none."""
+        for name, value in chosen.items():
+            vars(self).pop(f"{name}_", None)
+            if value != math.inf:
+                setattr(self, f"{name}_", value)
+
+    def _settled(self, names: Iterable[str]) -> dict[str, float]:
+        """Return settings as fit found them."""
+        return {name: getattr(self, f"{name}_", math.inf) for name in names}
 
     def _batch(self, queries: Any, unknown: Unknown, executor: Executor) -> SessionBatch:
         model = self._model()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -13,14 +14,14 @@ from slatewise.core.arrays import Floats, Ints, Shorts
 from slatewise.core.declarations import JOBS_TEXT, learned, param
 from slatewise.core.running.executor import Executor
 from slatewise.recommend.evaluation import gains_of
-from slatewise.recommend.histories import NumberedSessions
+from slatewise.recommend.histories import NumberedSessions, SessionQueries
 from slatewise.sessions.estimator import DECAY, WINDOW, SessionModel
-from slatewise.sessions.neighbor_model import NeighbourModel, NeighbourSettings, SessionSets
-from slatewise.sessions.sparse_scores import blocks
-from slatewise.sessions.tuning import HeldOut, choose, hold_out
+from slatewise.sessions.sparse_scores import blocks, by_popularity, decay_powers, query_items, weigh_repeats
+from slatewise.sessions.tuning import HeldOut, Measure, Values, tune
 
 if TYPE_CHECKING:
-    from slatewise.recommend.kernels.neighbors import Neighbours
+    from slatewise.recommend.kernels.neighbors import Neighbors, SessionIndex
+    from slatewise.recommend.kernels.sparse_scores import Popularity, SparseScores
 
 STARTS: Mapping[str, float] = {"decay": 0.8, "last_weight": 1.0, "repeat_weight": 1.0, "reach": math.inf}
 """What "auto" is where there are too few sessions to try anything."""
@@ -108,45 +109,27 @@ class SessionNeighbors(SessionModel):
     window_: int = learned(WINDOW, "The same of ``window``.")
 
     def _learn(self, sessions: NumberedSessions, executor: Executor) -> None:
-        given = self._given_numbers()
-        tried = {name: ladder for name, ladder in LADDERS.items() if name not in given}
-        held = hold_out(sessions) if tried else None
-        chosen = {**STARTS, **given}
-        if held is not None:
-            chosen = choose(chosen, tried, _Judge(held, int(self.k), int(self.window), executor))
-        self._settle(chosen)
-        sets = SessionSets.of(sessions.items, sessions.offsets, len(sessions.item_ids))
-        self.session_items_, self.session_offsets_ = sets.items, sets.offsets
+        def measure_of(held: HeldOut) -> Measure:
+            return _GainsByDecay(held, int(self.k), int(self.window), executor).gains
+
+        sets = SessionSets.of(sessions)
+        self._keep(sets, tune(sessions, STARTS, LADDERS, self._given(STARTS), measure_of))
 
     def _add(self, sessions: NumberedSessions, former: Ints) -> None:
-        found = {name: getattr(self, f"{name}_", math.inf) for name in STARTS}
-        self._settle({**found, **self._given_numbers()})
-        sets = SessionSets.of(sessions.items, sessions.offsets, len(sessions.item_ids))
-        before = former.astype(np.int32)[self.session_items_]
-        self.session_items_ = np.concatenate([before, sets.items])
-        self.session_offsets_ = np.concatenate([self.session_offsets_, sets.offsets[1:] + self.session_offsets_[-1]])
+        before, fresh = former.astype(np.int32)[self.session_items_], SessionSets.of(sessions)
+        offsets = np.concatenate([self.session_offsets_, fresh.offsets[1:] + self.session_offsets_[-1]])
+        sets = SessionSets(np.concatenate([before, fresh.items]), offsets)
+        self._keep(sets, {**self._settled(STARTS), **self._given(STARTS)})
 
-    def _given_numbers(self) -> dict[str, float]:
-        return {name: math.inf if value is None else value for name, value in self._given(STARTS).items()}
-
-    def _settle(self, chosen: Mapping[str, float]) -> None:
+    def _keep(self, sets: SessionSets, chosen: Values) -> None:
+        self.session_items_, self.session_offsets_ = sets.items, sets.offsets
         self.k_, self.window_ = int(self.k), int(self.window)
-        self.decay_, self.last_weight_ = chosen["decay"], chosen["last_weight"]
-        self.repeat_weight_ = chosen["repeat_weight"]
-        vars(self).pop("reach_", None)
-        if chosen["reach"] != math.inf:
-            self.reach_ = chosen["reach"]
+        self._settle(chosen)
 
-    def _scorer_of(self, sessions: NumberedSessions, executor: Executor) -> NeighbourModel:
-        return self._predictor_of(SessionSets.of(sessions.items, sessions.offsets, len(sessions.item_ids)))
-
-    def _freeze(self) -> NeighbourModel:
-        return self._predictor_of(SessionSets(self.session_items_, self.session_offsets_))
-
-    def _predictor_of(self, sets: SessionSets) -> NeighbourModel:
-        reach = getattr(self, "reach_", math.inf)
-        settings = NeighbourSettings(self.k_, self.window_, self.decay_, reach, self.last_weight_, self.repeat_weight_)
-        return NeighbourModel.of(sets.index(len(self.item_ids_)), settings)
+    def _scorer_of(self, sessions: NumberedSessions | None, executor: Executor) -> NeighborModel:
+        sets = SessionSets(self.session_items_, self.session_offsets_) if sessions is None else SessionSets.of(sessions)
+        settings = NeighborSettings(self.k_, self.window_, **self._settled(STARTS))
+        return NeighborModel.of(sets.index(len(self.item_ids_)), settings)
 
     def _check_learned(self) -> None:
         """Raise ValueError unless the arrays of a file fit each other and the parameters."""
@@ -156,33 +139,140 @@ class SessionNeighbors(SessionModel):
             raise ValueError(f"session_offsets_: expected sessions with items, of {len(items)} in all, found others")
         if items.max() >= n_items:
             raise ValueError(f"session_items_: expected places among {n_items} items, found {items.max()}")
-        if len(SessionSets.of(items.astype(np.int64), offsets, n_items).items) != len(items):
+        sessions = NumberedSessions(self.item_ids_, items.astype(np.int64), offsets)
+        if len(SessionSets.of(sessions).items) != len(items):
             raise ValueError("session_items_: expected an item once in a session, found one twice")
 
 
-class _Judge:
-    """What queries are worth that were held out; neighbours are looked up once for each decay."""
+@dataclass(frozen=True)
+class NeighborSettings:
+    """What similarities and scores depend on."""
+
+    k: int
+    window: int
+    decay: float
+    reach: float
+    """math.inf: positions do not matter."""
+    last_weight: float
+    repeat_weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class SessionSets:
+    """The items of each session, once each, in the order in which they were there last."""
+
+    items: Shorts
+    offsets: Ints
+
+    @classmethod
+    def of(cls, sessions: NumberedSessions) -> SessionSets:
+        """Leave out repeats."""
+        from slatewise.recommend.kernels.neighbors import last_places
+
+        items, offsets = sessions.items, sessions.offsets
+        kept, kept_offsets = np.empty(len(items), dtype=np.int32), np.zeros(len(offsets), dtype=np.int64)
+        n = last_places(items, offsets, kept, kept_offsets, np.zeros(len(sessions.item_ids), dtype=np.int64))
+        return cls(kept[:n].copy() if n < len(kept) else kept, kept_offsets)
+
+    def index(self, n_items: int) -> SessionIndex:
+        """Put sessions in the order of their lengths, the latest first, and list those of each item."""
+        from slatewise.recommend.kernels.neighbors import SessionIndex, in_order, invert
+
+        n_sessions = len(self.offsets) - 1
+        sizes = np.diff(self.offsets)
+        order = n_sessions - 1 - np.argsort(sizes[::-1], kind="stable")
+        items, offsets = np.empty_like(self.items), np.zeros_like(self.offsets)
+        in_order(self.items, self.offsets, order, items, offsets)
+        lengths, firsts = np.unique(sizes[order], return_index=True)
+        counts = np.bincount(items, minlength=n_items)
+        starts, sessions = np.append(counts, 0), np.empty(len(items), dtype=np.int32)
+        invert(items, offsets, starts, sessions)
+        rarity = np.log1p(n_sessions / np.maximum(counts, 1))
+        return SessionIndex(items, offsets, lengths, np.append(firsts, n_sessions), sessions, starts, rarity)
+
+
+@dataclass(frozen=True, eq=False)
+class NeighborModel:
+    """An index, and how to ask it."""
+
+    index: SessionIndex
+    settings: NeighborSettings
+    powers: Floats
+    """Of the decay, by age."""
+    popularity: Popularity
+
+    @classmethod
+    def of(cls, index: SessionIndex, settings: NeighborSettings) -> NeighborModel:
+        """Make what follows from both."""
+        shares = np.diff(index.starts) / (len(index.offsets) - 1)
+        return cls(index, settings, decay_powers(settings.decay, settings.window), by_popularity(shares))
+
+    def sparse(self, queries: SessionQueries) -> SparseScores:
+        """Find the neighbors of a block of queries, and score their items."""
+        return self.scored(queries, self.neighbors(queries))
+
+    def neighbors(self, queries: SessionQueries) -> Neighbors:
+        """Find the most similar sessions of each query of a block."""
+        from slatewise.recommend.kernels.neighbors import Bench, Neighbors, find_neighbors
+
+        index, n_items, window = self.index, len(self.index.rarity), self.settings.window
+        shape = len(queries), min(self.settings.k, len(index.offsets) - 1)
+        out = Neighbors(np.empty(shape), np.empty(shape, dtype=np.int64), np.empty(len(queries), dtype=np.int64))
+        most = int(np.diff(index.firsts).max())
+        bench = Bench(
+            similarity=np.zeros(most),
+            found=np.empty(most, dtype=np.int64),
+            weight=np.zeros(n_items),
+            rank=np.zeros(n_items, dtype=np.int64),
+            seen=np.empty(window, dtype=np.int64),
+            sums=np.zeros(window + 1),
+            hits=np.zeros(window, dtype=np.bool_),
+            bounds=np.empty(len(index.lengths)),
+        )
+        find_neighbors(query_items(queries, self.powers), index, bench, out)
+        return out
+
+    def scored(self, queries: SessionQueries, neighbors: Neighbors) -> SparseScores:
+        """Score the items of the sessions found for each query of a block."""
+        from slatewise.recommend.kernels.neighbors import most_scores, score_items
+        from slatewise.recommend.kernels.sparse_scores import SparseScores
+
+        index, settings, n_items = self.index, self.settings, len(self.index.rarity)
+        query_rows, offsets = query_items(queries, self.powers), np.zeros(len(queries) + 1, dtype=np.int64)
+        most_scores(index, neighbors, n_items, offsets)
+        ends, total, marks = np.empty(len(queries), dtype=np.int64), int(offsets[-1]), np.zeros(n_items, dtype=np.int64)
+        items, scores = np.empty(total, dtype=np.int64), np.empty(total)
+        score_items(
+            query_rows, index, neighbors, settings.reach, marks, np.zeros(n_items), offsets, ends, items, scores
+        )
+        found = SparseScores(offsets[:-1], ends, items, scores)
+        weigh_repeats(query_rows, found, settings.last_weight, settings.repeat_weight, n_items)
+        return found
+
+
+class _GainsByDecay:
+    """The gains of held-out queries; neighbors are looked up once for each decay."""
 
     def __init__(self, held: HeldOut, k: int, window: int, executor: Executor) -> None:
-        sets = SessionSets.of(held.training.items, held.training.offsets, len(held.training.item_ids))
-        self._index = sets.index(len(held.training.item_ids))
+        self._index = SessionSets.of(held.training).index(len(held.training.item_ids))
         self._held, self._k, self._window, self._executor = held, k, window, executor
-        self._found: dict[float, list[Neighbours]] = {}
+        self._found: dict[float, list[Neighbors]] = {}
 
-    def __call__(self, values: Mapping[str, float]) -> Floats:
+    def gains(self, values: Values) -> Floats:
+        """Return the gain of every query under some settings."""
         from slatewise.recommend.kernels.sparse_scores import places_of
 
-        model = NeighbourModel.of(self._index, NeighbourSettings(self._k, self._window, **values))
+        model = NeighborModel.of(self._index, NeighborSettings(self._k, self._window, **values))
         queries, targets = self._held.queries, self._held.targets
         rows = blocks(len(queries))
         if model.settings.decay not in self._found:
             parts = [queries[part] for part in rows]
-            self._found[model.settings.decay] = list(self._executor.map_blocks(NeighbourModel.neighbours, model, parts))
-        found, places = self._found[model.settings.decay], np.empty(len(queries), dtype=np.int64)
+            self._found[model.settings.decay] = list(self._executor.map_blocks(NeighborModel.neighbors, model, parts))
+        found, ranks = self._found[model.settings.decay], np.empty(len(queries), dtype=np.int64)
 
         def fill(block: int) -> None:
             part = rows[block]
-            places_of(model.scored(queries[part], found[block]), targets[part], places[part])
+            places_of(model.scored(queries[part], found[block]), targets[part], ranks[part])
 
         self._executor.fill_blocks(fill, range(len(rows)))
-        return gains_of(places)
+        return gains_of(ranks)

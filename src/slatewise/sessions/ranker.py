@@ -19,12 +19,12 @@ from slatewise.core.rules import CALLBACKS, Rule
 from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
 from slatewise.data.records import Prefixes, Sessions
+from slatewise.estimators.sklearn import available_if
 from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, AskedBags, asked_of, bag_queries
 from slatewise.factors.engines.gpu import check_device
 from slatewise.factors.growth import Former, Places, check_components, first_epoch, grown, one_more_epoch
-from slatewise.factors.learner import Learned, Problem, check_engine, check_finite, learn, steps_of
-from slatewise.factors.offsets import N_KNOTS, Levels, likely_steps
-from slatewise.factors.pairs import hold_out_owners
+from slatewise.factors.learner import Learned, check_engine, check_finite, learn, steps_of
+from slatewise.factors.offsets import N_KNOTS
 from slatewise.factors.ranking import (
     LatentModel,
     QueryBatch,
@@ -34,6 +34,7 @@ from slatewise.factors.ranking import (
     pair_term,
     similar_items,
 )
+from slatewise.factors.scoring import Device
 from slatewise.factors.settings import (
     AUC,
     ENGINES,
@@ -51,23 +52,38 @@ from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
 from slatewise.persistence.file import ModelCard, ModelState
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.export import against_equally_long, equally_long, write_index
-from slatewise.recommend.histories import SessionQueries, number_sessions, warn_of_sorted
-from slatewise.recommend.ids import Unknown, joined_ids, number_ids
+from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions, warn_of_sorted
+from slatewise.recommend.ids import Unknown, number_ids
 from slatewise.recommend.recommender import DEFAULT_K, Batch, Filters, Recommender
 from slatewise.sessions.blend import MOST_AGES, SessionBlend
-from slatewise.sessions.cross_fit import cross_fitted, further_levels, levels_of
 from slatewise.sessions.estimator import SessionBatch, SessionModel, fit_numbered, scorer_of, with_further
-from slatewise.sessions.session_pairs import SessionPairs, check_query_features, session_pairs
-from slatewise.sessions.sparse_scores import SparseScorer
+from slatewise.sessions.problem import (
+    SessionPairs,
+    check_query_features,
+    further_levels,
+    session_pairs,
+    session_problem,
+    whole_problem,
+)
+from slatewise.sessions.sparse_scores import SparseScorer, levels_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from slatewise.recommend.filters import Seen
 
-MOST_SEARCHED = 1 << 31
-"""Scores of an epoch, pairs times items, up to which learning rates and norms are searched for."""
 BASE, FACTORS = "base", "factors"
+NEED_FACTORS = frozenset({"explain", "query_vectors", "item_vectors", "export_index", "similar_items"})
+"""Methods of rankers with factors."""
+
+
+def _has_factors(ranker: Any, quiet: bool = False) -> bool:
+    """Say whether a ranker has factors, or, before fit, will have some; without ``quiet``, raise if not."""
+    is_fitted = hasattr(ranker, "item_ids_")
+    has = hasattr(ranker, "item_factors_") if is_fitted else ranker.factors is not None
+    if not has and not quiet:
+        raise AttributeError("factors: expected a ranker that was fitted with factors, found one of a base alone")
+    return has
 
 
 class Blend(Settings, shorthand="blend"):
@@ -184,10 +200,14 @@ class SessionRanker(Recommender[SessionPredictor]):
         rules.learned_array(2, np.float32),
         """U, a row per item and then one per query feature; absent without factors. Columns of zeros fill up to cache
         lines.""",
+        shape=("rows", "columns"),
         optional=True,
     )
     item_factors_: Singles = learned(
-        rules.learned_array(2, np.float32), "V and b, a row per item; absent without factors.", optional=True
+        rules.learned_array(2, np.float32),
+        "V and b, a row per item; absent without factors.",
+        shape=("item_ids_", "columns"),
+        optional=True,
     )
     age_weights_: Singles = learned(
         rules.learned_array(1, np.float32), "w_j of a session's items, the last one's first.", optional=True
@@ -204,7 +224,9 @@ class SessionRanker(Recommender[SessionPredictor]):
         shape=(N_KNOTS,),
         optional=True,
     )
-    query_steps_: Singles = learned(rules.STEPS, "AdaGrad's sums of squares, for ``partial_fit``.", optional=True)
+    query_steps_: Singles = learned(
+        rules.STEPS, "AdaGrad's sums of squares, for ``partial_fit``.", shape=("rows", 1), optional=True
+    )
     item_steps_: Singles = learned(rules.STEPS, "The same of V and b.", shape=("item_ids_", 2), optional=True)
     weight_steps_: Singles = learned(
         rules.STEPS,
@@ -254,18 +276,17 @@ class SessionRanker(Recommender[SessionPredictor]):
         factors = resolved(self, "factors")
         if factors is None:
             with self._watched(callbacks):
-                return self._fit_base(sessions, {"sample_weight": sample_weight, "query_features": query_features})
+                return self._fit_base(sessions, sample_weight, query_features)
         pairs = session_pairs(sessions, sample_weight, self.window, query_features=query_features)
-        given, executor = self._settings(factors, pairs, callbacks), Executor.of(self.n_jobs)
-        card = card_for(pairs.n_queries, *pairs.arrays())
+        settings, executor = self._training_settings(factors, pairs), Executor.of(self.n_jobs)
         with self._watched(callbacks) as tell:
-            base = self._fitted_base(pairs)
+            base = None if self.base is None else self._fitted_base(pairs.sessions)
             self._settle_seed()
-            given = replace(given, seed=self.seed_, callbacks=(tell,))
-            as_used = {"factors": factors, "base": described(base)}
-            state = Checkpoint.of(self, card.data_sha256, checkpoint, as_used)
-            problem = _problem(given, pairs, base, executor)
-            found = learn(given, problem, state, executor, searched=not _are_many(pairs))
+            settings = replace(settings, seed=self.seed_, callbacks=(tell,))
+            problem = session_problem(settings, pairs, base, executor)
+            card = card_for(pairs.n_queries, *pairs.arrays())
+            state = Checkpoint.of(self, card.data_sha256, checkpoint, {"factors": factors, "base": described(base)})
+            found = learn(settings, problem, state, executor, searched=not pairs.are_many)
         return self._keep(found, pairs, card, base)
 
     def partial_fit(self, sessions: Any, sample_weight: ArrayLike | None = None, *, query_features: Any = None) -> Self:
@@ -283,21 +304,22 @@ class SessionRanker(Recommender[SessionPredictor]):
         is_fitted = "item_ids_" in vars(self)
         if is_fitted and (factors is None) != ("item_factors_" not in vars(self)):
             raise ValueError(f"factors: expected those of fit, found {self.factors!r}; use fit")
-        if factors is None:
-            unused = {"sample_weight": sample_weight, "query_features": query_features}
-            return self._add_to_base(sessions, unused) if is_fitted else self._fit_base(sessions, unused)
-        fresh = session_pairs(sessions, sample_weight, self.window, is_fitted, query_features)
-        given, executor = self._settings(factors, fresh), Executor.of(self.n_jobs)
-        card = card_for(fresh.n_queries, *fresh.arrays())
-        if not is_fitted:
-            base = self._fitted_base(fresh)
+        with self._watched(None):
+            if factors is None:
+                if not is_fitted:
+                    return self._fit_base(sessions, sample_weight, query_features)
+                _refuse(sample_weight, query_features)
+                return self._keep_base(with_further(self.base_, sessions, self.n_jobs))
+            pairs = session_pairs(sessions, sample_weight, self.window, is_fitted, query_features)
+            settings, executor = self._training_settings(factors, pairs), Executor.of(self.n_jobs)
+            if is_fitted:
+                self._settle_seed()
+                return self._go_on(replace(settings, seed=self.seed_), pairs, executor)
+            base = None if self.base is None else self._fitted_base(pairs.sessions)
             self._settle_seed()
-            given = replace(given, seed=self.seed_)
-            problem = _problem(replace(given, validation_fraction=0.0), fresh, base, executor)
-            return self._keep(first_epoch(given, problem, executor), fresh, card, base)
-        self._settle_seed()
-        given = replace(given, seed=self.seed_)
-        return self._go_on(given, fresh, executor)
+            settings = replace(settings, seed=self.seed_, validation_fraction=0.0)
+            found = first_epoch(settings, session_problem(settings, pairs, base, executor), executor)
+            return self._keep(found, pairs, card_for(pairs.n_queries, *pairs.arrays()), base)
 
     def rank(
         self,
@@ -344,10 +366,7 @@ class SessionRanker(Recommender[SessionPredictor]):
         n_jobs
             Threads; None: as the parameter of the estimator says.
         """
-        where, executor = check_device(device), self._executor(n_jobs)
-        batch = self._batch_with(queries, unknown, executor, query_features)
-        if isinstance(batch, QueryBatch):
-            batch = batch.at(None, where)
+        batch = self._batch(queries, unknown, self._executor(n_jobs), query_features, check_device(device))
         return self._ranked(batch, k, Filters(exclude, exclude_seen, candidates, unknown), n_jobs)
 
     def scores(
@@ -370,7 +389,7 @@ class SessionRanker(Recommender[SessionPredictor]):
         unknown
             As in :meth:`rank`; an item that fit never saw has the score -inf.
         """
-        batch = self._batch_with(queries, unknown, self._executor(n_jobs), query_features)
+        batch = self._batch(queries, unknown, self._executor(n_jobs), query_features)
         return self._scored(batch, items, unknown, n_jobs)
 
     def recall(
@@ -403,17 +422,16 @@ class SessionRanker(Recommender[SessionPredictor]):
         exclude, exclude_seen, candidates, unknown, device, n_jobs
             As in :meth:`rank`; next items that fit never saw count as not found.
         """
-        where, executor = check_device(device), self._executor(n_jobs)
+        where = check_device(device)
         self._model()
         if items is None:
             queries, items, query_features = self._continued_with(queries, query_features)
         targets = self._targets(items, unknown)
-        batch = self._batch_with(queries, unknown, executor, query_features)
-        if isinstance(batch, QueryBatch):
-            batch = batch.at(None, where)
+        batch = self._batch(queries, unknown, self._executor(n_jobs), query_features, where)
         filters = Filters(exclude, exclude_seen, candidates, unknown)
         return self._recall(batch, np.arange(len(batch.ids)), targets, ks, filters, n_jobs)
 
+    @available_if(_has_factors)
     def explain(
         self,
         queries: Any,
@@ -434,18 +452,20 @@ class SessionRanker(Recommender[SessionPredictor]):
             As in :meth:`rank`.
         """
         executor = self._executor(n_jobs)
-        batch = self._of_factors(self._batch_with(queries, unknown, executor, query_features))
+        batch = cast("QueryBatch", self._batch(queries, unknown, executor, query_features))
         return explained(batch, k, Filters(exclude, exclude_seen, candidates, unknown), executor)
 
+    @available_if(_has_factors)
     def query_vectors(self, queries: Any, *, query_features: Any = None) -> Singles:
         """Return vectors whose inner products with :meth:`item_vectors` are the scores of the factors.
 
         Without the amounts that the base and the session's own items add to the scores of few items.
         """
         executor = Executor.of(self.n_jobs)
-        batch = self._of_factors(self._batch_with(queries, "error", executor, query_features))
+        batch = cast("QueryBatch", self._batch(queries, "error", executor, query_features))
         return against_equally_long(batch.vectors(executor))
 
+    @available_if(_has_factors)
     def item_vectors(self) -> Singles:
         """Return V and b, (items, columns), in the order of ``item_ids_``.
 
@@ -455,6 +475,7 @@ class SessionRanker(Recommender[SessionPredictor]):
         model = self._factors()
         return equally_long(self.item_factors_[:, : model.width(0)])
 
+    @available_if(_has_factors)
     def export_index(self, path: str | os.PathLike[str]) -> None:
         """Write :meth:`item_vectors` as a usearch index of inner products, for searches that need not be exact.
 
@@ -468,6 +489,7 @@ class SessionRanker(Recommender[SessionPredictor]):
         """
         write_index(path, self.item_vectors(), Executor.of(self.n_jobs))
 
+    @available_if(_has_factors)
     def similar_items(self, ids: ArrayLike, k: int = 10) -> Rankings:
         """Return the k items whose rows of V have the largest cosine with each item's, itself left out."""
         model = self._factors()
@@ -475,11 +497,11 @@ class SessionRanker(Recommender[SessionPredictor]):
 
     # --- training ----------------------------------------------------------------------------------------------------
 
-    def _settings(self, factors: Factors, pairs: SessionPairs, callbacks: Callbacks = None) -> TrainingSettings:
+    def _training_settings(self, factors: Factors, pairs: SessionPairs) -> TrainingSettings:
         engine = cast("Blocked | Gpu", expanded(ENGINES.kinds, factors.engine))
         if isinstance(engine, Blocked) and engine.negatives != "all":
             raise ValueError(f"factors: expected negatives='all' for sessions, found {factors!r}")
-        given = TrainingSettings(
+        settings = TrainingSettings(
             n_components=int(factors.n_components),
             epochs=factors.epochs,
             validation_fraction=self.validation_fraction,
@@ -489,45 +511,33 @@ class SessionRanker(Recommender[SessionPredictor]):
             learning_rate=factors.learning_rate,
             max_norm=factors.max_norm,
             dropout=factors.dropout,
-            callbacks=callbacks or (),
-            starts=STARTS_OF_SUMS if self.base is None and _are_many(pairs) else STARTS,
+            starts=STARTS_OF_SUMS if self.base is None and pairs.are_many else STARTS,
         )
-        check_engine(given)
-        return given
+        check_engine(settings)
+        return settings
 
-    def _new_base(self) -> SessionModel:
-        """Return the base, not fitted."""
+    def _fitted_base(self, sessions: NumberedSessions) -> SessionModel:
         base = resolved(self, "base")
-        if isinstance(base, SessionModel):
-            return fresh(base)
         if base is None:
             raise ValueError("base: expected one without factors, found None")
-        return SessionBlend(base.k, window=base.window or min(self.window or 20, MOST_AGES), n_jobs=self.n_jobs)
-
-    def _fitted_base(self, pairs: SessionPairs) -> SessionModel | None:
-        if self.base is None:
-            return None
-        base = self._new_base()
+        if isinstance(base, SessionModel):
+            base = unfitted(base)
+        else:
+            base = SessionBlend(base.k, window=base.window or min(self.window or 20, MOST_AGES), n_jobs=self.n_jobs)
         rules.check(base)
-        fit_numbered(base, pairs.sessions)
+        fit_numbered(base, sessions)
         return base
 
-    def _fit_base(self, sessions: Any, unused: dict[str, Any]) -> Self:
+    def _fit_base(self, sessions: Any, sample_weight: Any, query_features: Any) -> Self:
         """Fit the base alone."""
-        base = self._new_base()
-        rules.check(base)
-        _refuse(unused)
+        _refuse(sample_weight, query_features)
         numbered = number_sessions(sessions)
         if self.window is not None:
             warn_of_sorted(numbered)
-        fit_numbered(base, numbered)
+        base = self._fitted_base(numbered)
         self._settle_seed()
         self._forget()
         return self._keep_base(base)
-
-    def _add_to_base(self, sessions: Any, unused: dict[str, Any]) -> Self:
-        _refuse(unused)
-        return self._keep_base(with_further(self.base_, sessions, self.n_jobs))
 
     def _keep_base(self, base: SessionModel) -> Self:
         self.base_, self.item_ids_, self.model_card_ = base, base.item_ids_, base.model_card_
@@ -536,9 +546,9 @@ class SessionRanker(Recommender[SessionPredictor]):
             self.window_ = int(self.window)
         return self
 
-    def _go_on(self, given: TrainingSettings, fresh: SessionPairs, executor: Executor) -> Self:
+    def _go_on(self, settings: TrainingSettings, fresh: SessionPairs, executor: Executor) -> Self:
         """Train one epoch on further sessions."""
-        check_components(given, self.n_components_)
+        check_components(settings, self.n_components_)
         window = getattr(self, "window_", None)
         if window != fresh.window:
             raise ValueError(
@@ -548,35 +558,30 @@ class SessionRanker(Recommender[SessionPredictor]):
             n = self.n_query_features_
             expected = f"{n} columns, as in fit" if n else "None, as in fit"
             raise ValueError(f"query_features: expected {expected}, found {fresh.n_features or None}")
-        item_ids, old_items, new_items = joined_ids("sessions", self.item_ids_, fresh.item_ids)
-        bags = fresh.bags._replace(items=new_items[fresh.bags.items])
-        sessions = replace(fresh.sessions, item_ids=item_ids, items=new_items[fresh.sessions.items])
-        pairs = replace(fresh, items=new_items[fresh.items], item_ids=item_ids, bags=bags, sessions=sessions)
+        item_ids, old_items, pairs = fresh.among(self.item_ids_)
         base: SessionModel | None = getattr(self, "base_", None)
         levels = None if base is None else further_levels(base, pairs, old_items, executor)
-        problem = _problem_of(pairs, levels, given)
+        problem = whole_problem(settings, pairs, levels)
         features = len(item_ids) + np.arange(self.n_query_features_)
         places = Places(np.append(old_items, features), old_items, new_are_random=False)
-        pair, epochs = pair_term("semidefinite", self.n_components_, self.n_components_ + 1), (self.n_epochs_,)
         former = Former(
             (self.query_factors_,),
             (self.item_factors_,),
-            pair,
+            pair_term("semidefinite", self.n_components_, self.n_components_ + 1),
             self.query_steps_,
             self.item_steps_,
-            epochs,
+            (self.n_epochs_,),
             self._weights(),
         )
-        steps = steps_of(given, {**STARTS, "learning_rate": self.learning_rate_, "max_norm": self.max_norm_})
+        steps = steps_of(settings, {**STARTS, "learning_rate": self.learning_rate_, "max_norm": self.max_norm_})
         if FACTORS in self.parts_:
-            found = one_more_epoch(given, steps, problem, former, places, executor)
+            found, weight = one_more_epoch(settings, steps, problem, former, places, executor), self.weights_[-1]
         else:  # the base ranks alone: nothing is trained
-            state, epoch = grown(given, steps, problem, former, places), self.n_epochs_ + 1
-            found = Learned((replace(state, epoch=epoch, best_epoch=epoch),), steps)
-        weight = self.weights_[-1] if FACTORS in self.parts_ else 0.0
-        found = replace(found, stages=(replace(found.stages[0], weight=weight if base is not None else 1.0),))
+            state, epoch = grown(settings, steps, problem, former, places), self.n_epochs_ + 1
+            found, weight = Learned((replace(state, epoch=epoch, best_epoch=epoch),), steps), 0.0
+        found = replace(found, stages=(replace(found.stages[0], weight=weight),))
         if base is not None:
-            base = with_further(base, Sessions(item_ids[sessions.items], sessions.offsets), self.n_jobs)
+            base = with_further(base, Sessions(item_ids[pairs.sessions.items], pairs.sessions.offsets), self.n_jobs)
         card = card_for(pairs.n_queries, *pairs.arrays()).after(self.model_card_)
         return self._keep(found, pairs, card, base)
 
@@ -626,29 +631,33 @@ class SessionRanker(Recommender[SessionPredictor]):
         )
         return SessionPredictor(scorer, model)
 
-    def _batch(self, queries: Any, unknown: Unknown, executor: Executor) -> Batch:
-        return self._batch_with(queries, unknown, executor, None)
-
-    def _batch_with(self, queries: Any, unknown: Unknown, executor: Executor, query_features: Any) -> Batch:
+    def _batch(
+        self,
+        queries: Any,
+        unknown: Unknown,
+        executor: Executor,
+        query_features: Any = None,
+        device: Device | None = None,
+    ) -> Batch:
         predictor = self._model()
-        model = predictor.factors
+        model, base = predictor.factors, predictor.base
         seen = SessionQueries.of(queries, self.item_ids_, unknown)
         if model is None:
             if query_features is not None:
                 raise ValueError("query_features: expected None without factors, found some")
             seen.warn_of_nothing_known("get the most popular items")
-            return SessionBatch(seen, self.item_ids_, cast("SparseScorer", predictor.base))
+            return SessionBatch(seen, self.item_ids_, cast("SparseScorer", base))
         features, nothing = self._query_features(query_features, len(seen)), seen.nothing_known
         if features is not None:
             nothing &= np.diff(features.indptr) == 0
         seen.warn_of_nothing_known("get the order of the biases", nothing)
-        window = getattr(self, "window_", None)
-        bags = asked_of(seen.items, seen.starts, seen.ends, window)
-        levels = None if predictor.base is None else levels_of(predictor.base, seen, executor)
-        asked = AskedBags(bags, np.arange(len(seen)), levels, features)
-        make = bag_queries(asked, len(self.item_ids_), self.n_components_)
+        bags = asked_of(seen.items, seen.starts, seen.ends, getattr(self, "window_", None))
+        levels = None if base is None else levels_of(base, seen, executor)
+        make = bag_queries(
+            AskedBags(bags, np.arange(len(seen)), levels, features), len(self.item_ids_), self.n_components_
+        )
         made = tuple(make(table) for table in model.queries)
-        return QueryBatch(model, seen.ids, made, histories=seen, nothing_known=marked(nothing)).at(None)
+        return QueryBatch(model, seen.ids, made, histories=seen, nothing_known=marked(nothing)).at(None, device)
 
     def _query_features(self, features: Any, n_queries: int) -> csr_array | None:
         """Return checked features; zeros, with a warning, where fit had some and the queries have not."""
@@ -680,14 +689,11 @@ class SessionRanker(Recommender[SessionPredictor]):
         return prefixes, prefixes.next_items, query_features
 
     def _factors(self) -> LatentModel:
-        model = self._model().factors
-        if model is None:
-            raise AttributeError("factors: expected a ranker that was fitted with factors, found one of a base alone")
-        return model
+        return cast("LatentModel", self._model().factors)
 
-    def _of_factors(self, batch: Batch) -> QueryBatch:
-        self._factors()
-        return cast("QueryBatch", batch)
+    def __dir__(self) -> list[str]:
+        """Return the names, without those of methods that need factors where there are none."""
+        return [name for name in super().__dir__() if name not in NEED_FACTORS or _has_factors(self, quiet=True)]
 
     def _weights(self) -> dict[str, Weights]:
         """Return copies of the weights beside U."""
@@ -724,38 +730,22 @@ class SessionRanker(Recommender[SessionPredictor]):
             self._check_factors()
 
     def _check_factors(self) -> None:
-        needed = (
-            "query_factors_",
-            "age_weights_",
-            "repeat_weights_",
-            "query_steps_",
-            "item_steps_",
-            "weight_steps_",
-            "n_components_",
-            "n_epochs_",
-            "learning_rate_",
-            "max_norm_",
-        )
-        missing = [name for name in needed if name not in vars(self)]
+        on_base = "base_" in vars(self)
+        missing = sorted(self._optional - {"window_", "spline_steps_"} - vars(self).keys())
         if missing:
             raise ValueError(f"{missing[0]}: expected with item_factors_, found none")
-        if ("spline_steps_" in vars(self)) != ("base_" in vars(self)):
+        if ("spline_steps_" in vars(self)) != on_base:
             raise ValueError("spline_steps_: expected with factors on a base, and only there")
         if len(self.item_ids_) < 2:
             raise ValueError(f"item_ids_: expected at least two items, found {len(self.item_ids_)}")
-        n_items, n_ages, width = len(self.item_ids_), getattr(self, "window_", 1), padded(self.n_components_ + 1)
-        rows = n_items + self.n_query_features_
-        for name, shape in {
-            "query_factors_": (rows, width),
-            "item_factors_": (n_items, width),
-            "age_weights_": (n_ages,),
-            "query_steps_": (rows, 1),
-        }.items():
-            if getattr(self, name).shape != shape:
-                raise ValueError(f"{name}: expected shape {shape}, found {getattr(self, name).shape}")
+        shape = len(self.item_ids_) + self.n_query_features_, padded(self.n_components_ + 1)
+        if self.query_factors_.shape != shape:
+            raise ValueError(f"query_factors_: expected shape {shape}, found {self.query_factors_.shape}")
+        if len(self.age_weights_) != getattr(self, "window_", 1):
+            raise ValueError(f"age_weights_: expected a weight per age, found {len(self.age_weights_)}")
         if (self.age_weights_ < 0).any() or self.age_weights_[0] != 1:
             raise ValueError("age_weights_: expected numbers >= 0 and 1 for the last item, found others")
-        if "spline_steps_" in vars(self) and (self.spline_steps_ < 0).any():
+        if on_base and (self.spline_steps_ < 0).any():
             raise ValueError("spline_steps_: expected numbers >= 0, found others")
 
     @classmethod
@@ -764,11 +754,11 @@ class SessionRanker(Recommender[SessionPredictor]):
         given = "base" in state.params
         ranker = super()._from_state(state, name)
         if not given and "base_" in vars(ranker):
-            ranker.base = fresh(ranker.base_)
+            ranker.base = unfitted(ranker.base_)
         return ranker
 
 
-def fresh(base: SessionModel) -> SessionModel:
+def unfitted(base: SessionModel) -> SessionModel:
     """Return a base with the same parameters that has learned nothing."""
     return type(base)(**base.get_params(deep=False))
 
@@ -781,41 +771,7 @@ def described(base: SessionModel | None) -> Any:
     return [type(base).__name__, *(part for pair in params for part in pair)]
 
 
-def _are_many(pairs: SessionPairs) -> bool:
-    """Tell whether there are so many sessions that nothing is searched for.
-
-    There the start is good enough, and every trial takes minutes.
-    """
-    return len(pairs.queries) * len(pairs.item_ids) > MOST_SEARCHED
-
-
-def _refuse(unused: dict[str, Any]) -> None:
-    for name, value in unused.items():
+def _refuse(sample_weight: Any, query_features: Any) -> None:
+    for name, value in (("sample_weight", sample_weight), ("query_features", query_features)):
         if value is not None:
             raise ValueError(f"{name}: expected None without factors, found a value")
-
-
-def _problem(given: TrainingSettings, pairs: SessionPairs, base: SessionModel | None, executor: Executor) -> Problem:
-    # The last sessions: a log goes on in time, and so will the queries.
-    order = np.arange(int(pairs.owners.max(initial=-1)) + 1)[::-1]
-    used, validation = hold_out_owners(
-        pairs, pairs.owners[pairs.queries], order, given.validation_fraction, given.depth
-    )
-    levels = None if base is None else cross_fitted(base, pairs, validation, given.seed, executor)
-    problem = _problem_of(pairs, levels, given)
-    steps = None if levels is None else likely_steps(levels, used.queries, used.items, len(pairs.item_ids))
-    return replace(problem, pairs=used, validation=validation, base_steps=steps)
-
-
-def _problem_of(pairs: SessionPairs, levels: Levels | None, given: TrainingSettings) -> Problem:
-    """Return the problem of all pairs, none held out."""
-    n_items = len(pairs.item_ids)
-    asked = AskedBags(pairs.bags, pairs.owners, levels, pairs.features)
-    return Problem(
-        pairs,
-        None,
-        bag_queries(asked, n_items, given.n_components),
-        n_items + pairs.n_features,
-        n_ages=pairs.n_ages,
-        n_knots=0 if levels is None else N_KNOTS,
-    )

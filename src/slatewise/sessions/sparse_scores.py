@@ -1,4 +1,8 @@
-"""What any scorer of sessions is asked for: lists, scores of given items, where known answers stand."""
+"""Scorers of few items per query: rankings, scores of given items, ranks of targets, and normalized scores.
+
+Items without a score follow by popularity. A *level* is a score on a scale from 0 to 1, which scorers of different
+units share: ``factors/offsets.py``.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +13,21 @@ import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.running.executor import Executor
+from slatewise.factors.offsets import Levels
 from slatewise.recommend.filters import ItemFilter
 from slatewise.recommend.histories import SessionQueries
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from slatewise.recommend.kernels.neighbors import QueryItems
     from slatewise.recommend.kernels.sparse_scores import ItemSets, Popularity, SparseScores
 
 
 QUERIES_PER_BLOCK = 256
 FAINTEST = 1e-150
+DEPTH = 100
+"""The number of best items of a query that have levels: in training they take 8 bytes each."""
 
 
 class SparseScorer(Protocol):
@@ -47,6 +55,21 @@ def decay_powers(decay: float, window: int) -> Floats:
     """Return decay ** age of the last items; never 0, which would pass for no weight."""
     with np.errstate(under="ignore"):
         return np.maximum(decay ** np.arange(window, dtype=np.float64), FAINTEST)
+
+
+def query_items(queries: SessionQueries, powers: Floats) -> QueryItems:
+    """Return queries as kernels take them, with the weight of each age."""
+    from slatewise.recommend.kernels.neighbors import QueryItems
+
+    return QueryItems(queries.items, queries.starts, queries.ends, powers)
+
+
+def weigh_repeats(queries: QueryItems, found: SparseScores, last: float, earlier: float, n_items: int) -> None:
+    """Multiply the scores of a query's own items: its last one by ``last``, the others by ``earlier``."""
+    from slatewise.recommend.kernels import sparse_scores as kernels
+
+    if (last, earlier) != (1.0, 1.0):
+        kernels.weigh_repeats(queries, found, last, earlier, np.zeros(n_items, dtype=np.int64))
 
 
 def by_popularity(shares: Floats) -> Popularity:
@@ -104,6 +127,35 @@ def places_of(scorer: SparseScorer, queries: SessionQueries, targets: Ints, exec
 
     executor.fill_blocks(fill, blocks(len(queries)))
     return out
+
+
+def levels_of(scorer: SparseScorer, queries: SessionQueries, executor: Executor) -> Levels:
+    """Return the levels of the best items of each query."""
+    parts = [queries[rows] for rows in blocks(len(queries))]
+    return joined_levels(list(executor.map_blocks(block_levels, scorer, parts)))
+
+
+def block_levels(scorer: SparseScorer, queries: SessionQueries) -> Levels:
+    """Return the levels of one block of queries."""
+    from slatewise.factors.kernels.base_levels import best_levels
+
+    found = scorer.sparse(queries)
+    most = int(np.minimum(found.ends - found.starts, DEPTH).sum())
+    offsets = np.zeros(len(queries) + 1, dtype=np.int64)
+    items, levels = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.float32)
+    best_levels(found, DEPTH, offsets[1:], items, levels)
+    n = int(offsets[-1])
+    return Levels(offsets[:-1], offsets[1:], items[:n], levels[:n])
+
+
+def joined_levels(parts: list[Levels]) -> Levels:
+    """Put the queries of parts one after the other."""
+    if not parts:
+        return Levels.none(0)
+    sizes = np.concatenate([part.ends - part.starts for part in parts])
+    ends = np.cumsum(sizes)
+    items, levels = [part.items for part in parts], [part.levels for part in parts]
+    return Levels(ends - sizes, ends, np.concatenate(items), np.concatenate(levels))
 
 
 def blocks(n_queries: int) -> list[slice]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from slatewise import metrics
 from slatewise.core.arrays import Floats
-from slatewise.metrics._standings import Engine
+from slatewise.metrics.standings import Engine
 from slatewise_papers.bench._table import Row, Table, best_seconds, installed
 
 Pair: TypeAlias = tuple[NDArray[np.int64], Floats]

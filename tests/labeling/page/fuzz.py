@@ -1,6 +1,6 @@
 """Whatever is sent to the page, right or wrong by its own OpenAPI, is answered as that says, and never with a failure.
 
-In the suite 2,000 requests; ``python -m tests.labeling.page.fuzz --requests 100000`` for more, in parts with a seed
+In the suite 900 requests; ``python -m tests.labeling.page.fuzz --requests 100000`` for more, in parts with a seed
 and a project each: hypothesis slows down with the cases that it made, and so does a project with thousands of people.
 schemathesis makes the requests, half of them against the rules, and judges the answers: status, kind and shape as
 documented. Each is sent by the owner on a machine of one's own, and by an annotator with a token; outside the suite

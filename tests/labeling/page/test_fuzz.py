@@ -18,10 +18,10 @@ def no_training(monkeypatch):
     monkeypatch.setattr("slatewise.labeling.retraining.Trainer.start", lambda self: False)
 
 
-def test_two_thousand_requests_are_answered_as_documented(pages):
-    found = fuzz(pages, pages[0].get("/openapi.json"), 2300)  # some routes cannot be asked wrongly
+def test_generated_requests_are_answered_as_documented(pages):
+    found = fuzz(pages, pages[0].get("/openapi.json"), 1000)  # some routes cannot be asked wrongly
     assert found.faults == []
-    assert found.requests >= 2000
+    assert found.requests >= 900
     assert {200, 403, 404, 409, 422} <= set(found.statuses)
     assert max(found.statuses) < 500
 

@@ -35,7 +35,7 @@ FAINTEST = 1e-100
 """What a weight never falls below: a score of 0 would pass for none."""
 
 
-class Asked(NamedTuple):
+class QueryItems(NamedTuple):
     """Query q has seen ``items[starts[q]:ends[q]]``, oldest first; ``powers[age]`` weighs the last of them."""
 
     items: Ints
@@ -81,7 +81,7 @@ class Bench(NamedTuple):
     """Per length."""
 
 
-class Neighbours(NamedTuple):
+class Neighbors(NamedTuple):
     """The most similar sessions of each query, best first: ``sizes`` of them."""
 
     similarity: Floats
@@ -132,11 +132,11 @@ def invert(items: Shorts, offsets: Ints, starts: Ints, sessions: Shorts) -> None
 
 
 @kernel
-def find_neighbours(asked: Asked, index: SessionIndex, bench: Bench, out: Neighbours) -> None:
+def find_neighbors(queries: QueryItems, index: SessionIndex, bench: Bench, out: Neighbors) -> None:
     """Fill in the most similar sessions of each query; of equals the shorter, then the later."""
-    for q in range(len(asked.starts)):
+    for q in range(len(queries.starts)):
         heap, names = out.similarity[q], out.sessions[q]
-        n_seen = _weigh(asked, q, index.rarity, bench)
+        n_seen = _weigh(queries, q, index.rarity, bench)
         for c in range(len(index.lengths)):
             length = index.lengths[c]
             bench.bounds[c] = -bench.sums[min(length, n_seen)] / math.sqrt(length)
@@ -153,16 +153,16 @@ def find_neighbours(asked: Asked, index: SessionIndex, bench: Bench, out: Neighb
 
 
 @kernel
-def _weigh(asked: Asked, q: int, rarity: Floats, bench: Bench) -> int:
+def _weigh(queries: QueryItems, q: int, rarity: Floats, bench: Bench) -> int:
     """Write the weights of the query's items, and the items from the weightiest to the lightest; return how many."""
     weight, seen, sums = bench.weight, bench.seen, bench.sums
-    n_seen, last = 0, asked.ends[q] - 1
-    for age in range(min(len(asked.powers), asked.ends[q] - asked.starts[q])):
-        i = asked.items[last - age]
+    n_seen, last = 0, queries.ends[q] - 1
+    for age in range(min(len(queries.powers), queries.ends[q] - queries.starts[q])):
+        i = queries.items[last - age]
         if weight[i] == 0.0:
             seen[n_seen] = i
             n_seen += 1
-        weight[i] += asked.powers[age] * rarity[i]
+        weight[i] += queries.powers[age] * rarity[i]
     for place in range(1, n_seen):
         i, at = seen[place], place
         while at > 0 and weight[seen[at - 1]] < weight[i]:
@@ -278,21 +278,21 @@ def _add_to_found(index: SessionIndex, bench: Bench, rank: int, first: int, last
 
 
 @kernel
-def most_scores(index: SessionIndex, neighbours: Neighbours, most: int, offsets: Ints) -> None:
+def most_scores(index: SessionIndex, neighbors: Neighbors, most: int, offsets: Ints) -> None:
     """Fill in where the scores of each query can begin, if no item were in two of its sessions."""
-    for q in range(len(neighbours.sizes)):
+    for q in range(len(neighbors.sizes)):
         total = 0
-        for place in range(neighbours.sizes[q]):
-            s = neighbours.sessions[q, place]
+        for place in range(neighbors.sizes[q]):
+            s = neighbors.sessions[q, place]
             total += index.offsets[s + 1] - index.offsets[s]
         offsets[q + 1] = offsets[q] + min(total, most)
 
 
 @kernel
 def score_items(
-    asked: Asked,
+    queries: QueryItems,
     index: SessionIndex,
-    neighbours: Neighbours,
+    neighbors: Neighbors,
     reach: float,
     ages: Ints,
     values: Floats,
@@ -303,13 +303,13 @@ def score_items(
 ) -> None:
     """Write each query's items and scores from ``offsets[q]`` to ``ends[q]``; ``ages`` and ``values`` are zeros."""
     of_session, bounds = index.items, index.offsets
-    for q in range(len(neighbours.sizes)):
-        length = min(len(asked.powers), asked.ends[q] - asked.starts[q])
+    for q in range(len(neighbors.sizes)):
+        length = min(len(queries.powers), queries.ends[q] - queries.starts[q])
         for age in range(length - 1, -1, -1):
-            ages[asked.items[asked.ends[q] - 1 - age]] = length - age  # the later, the larger
+            ages[queries.items[queries.ends[q] - 1 - age]] = length - age  # the later, the larger
         end = offsets[q]
-        for near in range(neighbours.sizes[q]):
-            s, similarity = neighbours.sessions[q, near], neighbours.similarity[q, near]
+        for near in range(neighbors.sizes[q]):
+            s, similarity = neighbors.sessions[q, near], neighbors.similarity[q, near]
             shared = bounds[s]
             if reach < math.inf:
                 for place in range(bounds[s], bounds[s + 1]):
@@ -328,4 +328,4 @@ def score_items(
             values[items[at]] = 0.0
         ends[q] = end
         for age in range(length):
-            ages[asked.items[asked.ends[q] - 1 - age]] = 0
+            ages[queries.items[queries.ends[q] - 1 - age]] = 0

@@ -12,7 +12,7 @@ import numpy as np
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.running.kernel import kernel
 from slatewise.recommend.kernels.best_few import best_first, offer
-from slatewise.recommend.kernels.neighbors import Asked
+from slatewise.recommend.kernels.neighbors import QueryItems
 
 
 class SparseScores(NamedTuple):
@@ -39,17 +39,17 @@ class ItemSets(NamedTuple):
 
 
 @kernel
-def weigh_repeats(asked: Asked, found: SparseScores, last: float, earlier: float, marks: Ints) -> None:
+def weigh_repeats(queries: QueryItems, found: SparseScores, last: float, earlier: float, marks: Ints) -> None:
     """Multiply the scores of the query's last item, and of its earlier ones; ``marks`` are zeros."""
     for q in range(len(found.starts)):
-        for place in range(asked.starts[q], asked.ends[q]):
-            marks[asked.items[place]] = 2 if place == asked.ends[q] - 1 else 1
+        for place in range(queries.starts[q], queries.ends[q]):
+            marks[queries.items[place]] = 2 if place == queries.ends[q] - 1 else 1
         for at in range(found.starts[q], found.ends[q]):
             mark = marks[found.items[at]]
             if mark:
                 found.scores[at] *= last if mark == 2 else earlier
-        for place in range(asked.starts[q], asked.ends[q]):
-            marks[asked.items[place]] = 0
+        for place in range(queries.starts[q], queries.ends[q]):
+            marks[queries.items[place]] = 0
 
 
 @kernel

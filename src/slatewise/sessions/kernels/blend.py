@@ -8,7 +8,7 @@ import numpy as np
 
 from slatewise.core.arrays import Floats, Ints, Shorts, Singles
 from slatewise.core.running.kernel import kernel
-from slatewise.recommend.kernels.neighbors import Asked
+from slatewise.recommend.kernels.neighbors import QueryItems
 
 
 class Named(NamedTuple):
@@ -41,17 +41,17 @@ class Heights(NamedTuple):
 
 
 @kernel
-def gather(named: Named, asked: Asked, places: Ints, out: Candidates) -> int:
+def gather(named: Named, queries: QueryItems, places: Ints, out: Candidates) -> int:
     """Put together what parts name; ``places``, per item, are zeros. Return how many candidates there are."""
     n = 0
-    for q in range(len(asked.starts)):
+    for q in range(len(queries.starts)):
         first = n
         for part in range(len(named.starts)):
             for at in range(named.starts[part, q], named.ends[part, q]):
                 n = _candidate(named.items[at], places, out, n)
                 out.levels[part, places[named.items[at]] - 1] = named.levels[at]
-        for age in range(min(len(asked.powers), asked.ends[q] - asked.starts[q])):
-            i = asked.items[asked.ends[q] - 1 - age]
+        for age in range(min(len(queries.powers), queries.ends[q] - queries.starts[q])):
+            i = queries.items[queries.ends[q] - 1 - age]
             n = _candidate(i, places, out, n)
             if out.ages[places[i] - 1] < 0:
                 out.ages[places[i] - 1] = age

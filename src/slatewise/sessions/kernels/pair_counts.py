@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from slatewise.core.arrays import Floats, Ints, Shorts
 from slatewise.core.running.kernel import kernel
-from slatewise.recommend.kernels.neighbors import Asked
+from slatewise.recommend.kernels.neighbors import QueryItems
 
 
 class Events(NamedTuple):
@@ -86,31 +86,31 @@ def count_pairs(events: Events, weights: Floats, first: int, bench: CountBench, 
 
 
 @kernel
-def most_rates(asked: Asked, rows: RateRows, most: int, offsets: Ints) -> None:
+def most_rates(queries: QueryItems, rows: RateRows, most: int, offsets: Ints) -> None:
     """Fill in where the scores of each query can begin, if no item were in two rows of its items."""
-    for q in range(len(asked.starts)):
+    for q in range(len(queries.starts)):
         total = 0
-        for age in range(min(len(asked.powers), asked.ends[q] - asked.starts[q])):
-            i = asked.items[asked.ends[q] - 1 - age]
+        for age in range(min(len(queries.powers), queries.ends[q] - queries.starts[q])):
+            i = queries.items[queries.ends[q] - 1 - age]
             total += rows.offsets[i + 1] - rows.offsets[i]
         offsets[q + 1] = offsets[q] + min(total, most)
 
 
 @kernel
 def add_rates(
-    asked: Asked, rows: RateRows, values: Floats, offsets: Ints, ends: Ints, items: Ints, scores: Floats
+    queries: QueryItems, rows: RateRows, values: Floats, offsets: Ints, ends: Ints, items: Ints, scores: Floats
 ) -> None:
     """Write each query's items and scores from ``offsets[q]`` to ``ends[q]``; ``values`` are zeros."""
-    for q in range(len(asked.starts)):
+    for q in range(len(queries.starts)):
         end = offsets[q]
-        for age in range(min(len(asked.powers), asked.ends[q] - asked.starts[q])):
-            i = asked.items[asked.ends[q] - 1 - age]
+        for age in range(min(len(queries.powers), queries.ends[q] - queries.starts[q])):
+            i = queries.items[queries.ends[q] - 1 - age]
             for at in range(rows.offsets[i], rows.offsets[i + 1]):
                 j = rows.items[at]
                 if values[j] == 0.0:
                     items[end] = j
                     end += 1
-                values[j] += asked.powers[age] * rows.rates[at]
+                values[j] += queries.powers[age] * rows.rates[at]
         for at in range(offsets[q], end):
             scores[at] = values[items[at]]
             values[items[at]] = 0.0

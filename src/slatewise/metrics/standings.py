@@ -15,8 +15,8 @@ import numpy as np
 
 from slatewise.core.arrays import Bools, Floats, Ints
 from slatewise.core.checks import Float as Scores
-from slatewise.metrics._input import Scored
 from slatewise.metrics.conventions import Array, ScoreType, check_choice
+from slatewise.metrics.lists import Scored
 
 Engine: TypeAlias = Literal["auto", "numpy", "compiled"]
 _BLOCK_ITEMS = 1 << 17

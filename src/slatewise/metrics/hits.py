@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
-from slatewise.metrics._input import Scored
-from slatewise.metrics._standings import Standings, blocks
-from slatewise.metrics.conventions import Array
+from slatewise.metrics.conventions import Array, Ties
+from slatewise.metrics.lists import Scored
+from slatewise.metrics.standings import Standings, blocks
 
 NEVER = 1 << 62
 """The rank of an item that was not retrieved: past every cut-off."""
@@ -66,58 +65,37 @@ class Hits:
         return np.clip(places, 0, self.size) / self.size
 
 
-TieRule: TypeAlias = Callable[[Standings, Scored], tuple[Ints, Ints]]
-
-
-def _average(standings: Standings, scored: Scored) -> tuple[Ints, Ints]:
-    return standings.above, standings.tied
-
-
-def _together(standings: Standings, scored: Scored) -> tuple[Ints, Ints]:
-    return standings.above + standings.tied - 1, np.ones_like(standings.tied)
-
-
-def _input(standings: Standings, scored: Scored) -> tuple[Ints, Ints]:
-    return _ordered(standings, scored, lambda: np.arange(len(scored.scores)))
-
-
-def _worst(standings: Standings, scored: Scored) -> tuple[Ints, Ints]:
-    return _ordered(standings, scored, lambda: scored.relevance)
-
-
-def _best(standings: Standings, scored: Scored) -> tuple[Ints, Ints]:
-    return _ordered(standings, scored, lambda: -scored.relevance)
-
-
-def _id(standings: Standings, scored: Scored) -> tuple[Ints, Ints]:
-    ids = scored.ids
-    tied = standings.rows[standings.tied > 1]
-    if ids is None and len(tied):
+def _by_id(standings: Standings, scored: Scored) -> Array:
+    if scored.ids is None:
+        tied = standings.rows[standings.tied > 1]
         raise ValueError(
             f"ids: expected document ids, because items tie at score {standings.scores[tied[0]]} "
             f"(compared as {standings.scores.dtype}) and ties='id' orders them by id"
         )
-    return _ordered(standings, scored, lambda: -np.unique(np.asarray(ids).astype(np.str_), return_inverse=True)[1])
+    return -np.unique(np.asarray(scored.ids).astype(np.str_), return_inverse=True)[1]
 
 
-TIES: dict[str, TieRule] = {
-    "average": _average,
-    "input": _input,
-    "id": _id,
-    "worst": _worst,
-    "best": _best,
-    "together": _together,
+_TIE_KEYS: dict[str, Callable[[Standings, Scored], Array]] = {
+    "input": lambda standings, scored: np.arange(len(scored.scores)),
+    "worst": lambda standings, scored: scored.relevance,
+    "best": lambda standings, scored: -scored.relevance,
+    "id": _by_id,
 }
+"""What orders tied items, smallest first."""
 
 
-def _ordered(standings: Standings, scored: Scored, key: Callable[[], Array]) -> tuple[Ints, Ints]:
-    """Order tied items by a key, smallest first; only lists with a tied hit are sorted again."""
+def _ranks(standings: Standings, scored: Scored, ties: Ties) -> tuple[Ints, Ints]:
+    """Return the first rank of each hit and the number of ranks it may take; re-sort only lists with a tied hit."""
     first, size = standings.above, np.ones_like(standings.tied)
+    if ties == "average":
+        return first, standings.tied
+    if ties == "together":
+        return first + standings.tied - 1, size
     tied = np.zeros(len(scored.offsets) - 1, dtype=np.bool_)
     tied[standings.lists[standings.tied > 1]] = True
     if not tied.any():
         return first, size
-    keys, rank = key(), np.zeros(len(scored.scores), dtype=np.int64)
+    keys, rank = _TIE_KEYS[ties](standings, scored), np.zeros(len(scored.scores), dtype=np.int64)
     for block in blocks(scored.offsets, np.flatnonzero(tied)):
         order = np.lexsort((block.pick(keys), block.falling(standings.scores)), axis=-1)
         by_rank = np.take_along_axis(block.rows, order, axis=1)
@@ -129,9 +107,9 @@ def _ordered(standings: Standings, scored: Scored, key: Callable[[], Array]) -> 
     return first, size
 
 
-def make_hits(standings: Standings, scored: Scored, rule: TieRule) -> Hits:
+def make_hits(standings: Standings, scored: Scored, ties: Ties) -> Hits:
     """Apply a tie rule, and add the relevant items that were not retrieved."""
-    first, size = rule(standings, scored)
+    first, size = _ranks(standings, scored, ties)
     lists, relevance = standings.lists, scored.relevance[standings.rows]
     if scored.unretrieved is not None:
         extra = len(scored.unretrieved.lists)

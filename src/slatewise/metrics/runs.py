@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.errors import DataWarning
 from slatewise.core.groups import group_rows
-from slatewise.metrics._input import Scored, Unretrieved, finite
 from slatewise.metrics.conventions import Array, check_choice
+from slatewise.metrics.lists import Scored, Unretrieved, finite
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -21,26 +21,34 @@ if TYPE_CHECKING:
 Missing: TypeAlias = Literal["skip", "zero"]
 
 
-class RunLike(Protocol):
+class _DocumentRows(Protocol):
+    @property
+    def qid(self) -> NDArray[Any]:
+        """The list of each row."""
+        ...
+
+    @property
+    def doc_ids(self) -> NDArray[Any]:
+        """The document of each row."""
+        ...
+
+
+class RunLike(_DocumentRows, Protocol):
     """Row i: list ``qid[i]`` got document ``doc_ids[i]`` with ``scores[i]``."""
 
     @property
-    def qid(self) -> NDArray[Any]: ...
-    @property
-    def doc_ids(self) -> NDArray[Any]: ...
-    @property
-    def scores(self) -> NDArray[Any]: ...
+    def scores(self) -> NDArray[Any]:
+        """The score of each row."""
+        ...
 
 
-class QrelsLike(Protocol):
+class QrelsLike(_DocumentRows, Protocol):
     """Row i: document ``doc_ids[i]`` has ``relevance[i]`` for list ``qid[i]``."""
 
     @property
-    def qid(self) -> NDArray[Any]: ...
-    @property
-    def doc_ids(self) -> NDArray[Any]: ...
-    @property
-    def relevance(self) -> NDArray[Any]: ...
+    def relevance(self) -> NDArray[Any]:
+        """The relevance of each row."""
+        ...
 
 
 Columns: TypeAlias = "tuple[ArrayLike, ArrayLike, ArrayLike] | Mapping[str, ArrayLike] | IntoDataFrame"
