@@ -237,12 +237,12 @@ def id_pairs(queries: Any, items: Any, sample_weight: ArrayLike | None, further:
         return check_enough(_interactions(queries, sample_weight), further)
     if sparse_rows("queries", queries) is not None or getattr(queries, "ndim", 1) == 2:
         raise ValueError("queries: expected ids, found a matrix: LatentFeatureRanker learns from rows of features")
-    asked, offered = check_ids("queries", queries), check_ids("items", items)
-    if len(asked) != len(offered):
-        raise ValueError(f"items: expected one per query, {len(asked)}, found {len(offered)}: inconsistent lengths")
-    query_ids, numbers = np.unique(asked, return_inverse=True)
+    given, offered = check_ids("queries", queries), check_ids("items", items)
+    if len(given) != len(offered):
+        raise ValueError(f"items: expected one per query, {len(given)}, found {len(offered)}: inconsistent lengths")
+    query_ids, numbers = np.unique(given, return_inverse=True)
     item_ids, item_numbers = np.unique(offered, return_inverse=True)
-    weights = check_weights(sample_weight, len(asked))
+    weights = check_weights(sample_weight, len(given))
     pairs = IdPairs(
         numbers.astype(np.int64), item_numbers.astype(np.int64), weights, item_ids, len(query_ids), query_ids
     )

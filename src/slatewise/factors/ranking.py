@@ -95,7 +95,7 @@ class LatentModel:
 
 
 def pair_term(pair: str, n_components: int, n_own: int) -> PairTerm:
-    """Return how a list moves an item, of rows in which so many columns stand before those of S."""
+    """Return how a list moves an item, where ``n_own`` columns come before those of S."""
     return PAIR_TERMS[pair](Segment(n_own, n_own + n_components, 0.0))
 
 
@@ -227,7 +227,7 @@ class SlateExplanation:
     """The parts of the scores of ranked items: for each query its slate, best first, and the list that moved it."""
 
     items: NDArray[Any]
-    """(queries, k) ids of the ranked items; -1 or an empty string where so many are excluded that none is left."""
+    """(queries, k) ids of the ranked items; -1 or an empty string where fewer items are left."""
     own: Floats
     """(queries, k) what query and item have in common, or the base's score; -inf where there is no item. What an item
     gets for being in its session already is in here."""

@@ -70,7 +70,7 @@ class StageState:
     best: tuple[Table, Table] | None = None
     """None: no epoch has beaten the recall that the stage began with."""
     weight: float | None = 1.0
-    """Of what was learnt beside a base: ``mixing.py``."""
+    """Of the factors beside a base; None: there is no base."""
     hits: Bools | None = None
     """Held-out pairs found after the last epoch; not kept in a checkpoint."""
 
@@ -98,7 +98,7 @@ def hits_at(cascade: Cascade, held: Validation, executor: Executor = ONE_THREAD)
 
 
 WEIGHTS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0, None)
-"""Of what was learnt, from the base alone, which is 0, away."""
+"""Of the factors, from the base alone, which is 0, away."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ def choose_weight(
     held: Validation,
     executor: Executor,
 ) -> Mixed:
-    """Return the best mixture of a base and what was learnt; ``ranked_by`` tables the held-out pairs are ranked."""
+    """Return the best mixture of a base and factors; ``ranked_by`` tables the held-out pairs are ranked."""
     tried: list[Mixed] = []
     for weight in (0.0, *WEIGHTS):
         made = _weighed(tables, popularity, weight)
@@ -178,7 +178,7 @@ class Shape:
 
     n_components: int
     n_queries: int
-    """Rows of U: queries, or features of queries, or items and features of whoever asks."""
+    """Rows of U: queries, or features of queries, or items and features of sessions."""
     n_items: int
     step: float
     max_norm: float

@@ -20,7 +20,7 @@ from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.estimators.sklearn import available_if
-from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, AskedBags, asked_of, bag_queries
+from slatewise.factors.bags import AGE_WEIGHTS, REPEAT_WEIGHTS, SPLINE_STEPS, BagParts, bag_queries, query_bags
 from slatewise.factors.engines.gpu import check_device
 from slatewise.factors.growth import Former, Places, check_components, first_epoch, grown, one_more_epoch
 from slatewise.factors.learner import Learned, check_engine, check_finite, learn, steps_of
@@ -651,10 +651,10 @@ class SessionRanker(Recommender[SessionPredictor]):
         if features is not None:
             nothing &= np.diff(features.indptr) == 0
         seen.warn_of_nothing_known("get the order of the biases", nothing)
-        bags = asked_of(seen.items, seen.starts, seen.ends, getattr(self, "window_", None))
+        bags = query_bags(seen.items, seen.starts, seen.ends, getattr(self, "window_", None))
         levels = None if base is None else levels_of(base, seen, executor)
         make = bag_queries(
-            AskedBags(bags, np.arange(len(seen)), levels, features), len(self.item_ids_), self.n_components_
+            BagParts(bags, np.arange(len(seen)), levels, features), len(self.item_ids_), self.n_components_
         )
         made = tuple(make(table) for table in model.queries)
         return QueryBatch(model, seen.ids, made, histories=seen, nothing_known=marked(nothing)).at(None, device)

@@ -46,13 +46,13 @@ def rank_weights(n_items: int, power: float = 1.0) -> Singles:
 
 
 ITEMS_PER_TILE = 2048
-"""Scores of a block against so many items are in memory at once."""
+"""The number of items whose scores with a block are in memory at once."""
 
 VIOLATORS_PER_PAIR = 64
-"""Violators whose mean is the gradient; of more, half to all of so many are taken systematically."""
+"""Violators whose mean is the gradient; of more, half to all of this number are taken systematically."""
 
 RANKING_PER_PAIR = 8
-"""A query gets a list where ranking the catalogue costs at most so many times its pairs' scores of drawn items."""
+"""A query gets a list where ranking costs at most this number of times its pairs' scores of drawn items."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ class WholeCatalogue:
         return np.empty(0, dtype=np.int64)
 
     def prepare(self, factors: Factors, pairs: TrainingPairs, executor: Executor) -> EpochNegatives:
-        """Return itself, told what scores are made of beside vectors."""
+        """Return itself, with what scores are made of beside vectors."""
         if factors.base is not None:
             return OnBase(factors.base, self.most)
         return replace(self, score_offsets=factors.queries.score_offsets)
@@ -238,9 +238,9 @@ class SharedNegatives:
         lists = np.full((int(pairs.queries.max()) + 1, self.k), -1, dtype=np.int64)
         if self.k:
             items = factors.items.values
-            asked = np.flatnonzero(np.bincount(pairs.queries) * RANKING_PER_PAIR * self.number >= len(items))
+            numbers = np.flatnonzero(np.bincount(pairs.queries) * RANKING_PER_PAIR * self.number >= len(items))
             k = min(self.k, len(items))
-            lists[asked, :k] = Cascade((factors,)).top(asked, k, executor=executor).items
+            lists[numbers, :k] = Cascade((factors,)).top(numbers, k, executor=executor).items
         return SharedWithLists(self.number, lists)
 
 
@@ -326,7 +326,7 @@ class BlockedEngine:
     def epoch(
         self, factors: Factors, pairs: TrainingPairs, rng: np.random.Generator, mean: EpochMean | None = None
     ) -> EpochStats:
-        """Visit every pair once, a step at a time."""
+        """Train on every pair once, a step at a time."""
         values = factors.items.values
         blocks = shuffled_blocks(pairs, -(-self.step_pairs // BLOCKS_PER_STEP), rng)
         negatives = self.negatives.prepare(factors, pairs, self.executor)

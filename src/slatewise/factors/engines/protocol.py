@@ -35,7 +35,7 @@ class WarpEngine(Protocol):
     def epoch(
         self, factors: Factors, pairs: TrainingPairs, rng: np.random.Generator, mean: EpochMean | None = None
     ) -> EpochStats:
-        """Visit every pair once, in random order, and tell ``mean`` of all runs of pairs, step by step.
+        """Train on every pair once, in random order, and count all runs of pairs in ``mean``, step by step.
 
         An engine that knows no steps has to raise NotImplementedError where a mean is wanted: it would be the last step
         alone.
