@@ -20,7 +20,7 @@ from tests.factors.reference import parts
 from tests.interrupted_fits import KILLED, exit_code
 
 SMALL = {"n_components": 8, "epochs": 6, "learning_rate": 0.3, "max_norm": 2.5, "random_state": 0}
-"""Without a search for the step and the norm, which test_search.py looks at."""
+"""Without a search for the step and the norm, which test_learner.py looks at."""
 
 
 @parametrize_with_checks([LatentFeatureRanker(n_components=4, epochs=2)])
