@@ -29,10 +29,10 @@ def test_metrics_need_numpy_only():
 def test_sums_on_a_gpu_need_little():
     """Machines with a GPU often have torch and its like, and nothing else."""
     extra = {"daqp", "pooch", "typer", "narwhals", "rich", "matplotlib", "torch", "triton"}
-    assert not loaded_after("from slatewise.inference import permanent") & extra
-    assert not loaded_after("import slatewise_papers.bench.gpu, slatewise_papers.bench.gpu_permanent") & extra
-    for part in ("metric", "warp"):
-        assert not loaded_after(f"import slatewise_papers.bench.gpu_{part}") & (extra - {"narwhals"})  # scikit-learn's
+    sums = "from slatewise.inference import permanent; import slatewise_papers.bench.gpu_permanent"
+    assert not loaded_after(f"{sums}; import slatewise_papers.bench.gpu") & extra
+    learners = "import slatewise_papers.bench.gpu_metric, slatewise_papers.bench.gpu_warp"
+    assert not loaded_after(learners) & (extra - {"narwhals"})  # scikit-learn's
 
 
 CLASSES = [name for name in slatewise.__all__ if name[0].isupper()]

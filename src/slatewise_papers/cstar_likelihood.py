@@ -21,15 +21,14 @@ from slatewise.core.numerics.result import Fit
 from slatewise.core.numerics.strengths import random_folds, rough_fits
 from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.cstar.core_labels import greedy_core, residual_label
-from slatewise.cstar.label_scores import prepare_pretrained
-from slatewise.cstar.likelihood import StarLikelihood
-from slatewise.cstar.lists import StarLists
-from slatewise.cstar.pair import StarPair
-from slatewise.cstar.problem import StarProblem, indicator, symmetric_pair
-from slatewise.cstar.selection import FOLDS, Choice
-from slatewise.cstar.subset_fit import search
-from slatewise.cstar.sums import most_probable, star_log_odds, star_sums
-from slatewise.cstar.training import Settings, relevant_hinge
+from slatewise.cstar.inference.fixed_size import most_probable, star_log_odds, star_sums
+from slatewise.cstar.inference.model import StarLists, StarPair, symmetric_pair
+from slatewise.cstar.likelihood.fit import Settings, search
+from slatewise.cstar.likelihood.objective import AdjustedScores, FixedSizeLikelihood
+from slatewise.cstar.margin.choice import FOLDS, Choice
+from slatewise.cstar.margin.problem import StarProblem, indicator
+from slatewise.cstar.margin.training import relevant_hinge
+from slatewise.cstar.margin.unary import prepare_given
 from slatewise.data.labels import merge_rows
 
 STRENGTHS = (0.1, 0.3, 1.0)
@@ -57,7 +56,7 @@ class LikelihoodGivenK:
         labels = np.asarray(Y).astype(np.int8)
         some = np.flatnonzero(np.any(labels > 0, axis=1))
         X, labels, weight = merge_rows(X[some], labels[some], np.ones(len(some)))
-        unary, executor = prepare_pretrained(X), Executor.of(self.n_jobs)
+        unary, executor = prepare_given(X), Executor.of(self.n_jobs)
         settings = Settings(1.0, 1.0, 1e-3, self.max_iter, 0)
         nothing = np.zeros(0, dtype=np.int64)
         problem = relevant_hinge(unary, labels.astype(np.float64), weight, nothing, executor).problem
@@ -102,7 +101,11 @@ def likelihood_fit(
     problem: StarProblem, settings: Settings, executor: Executor = ONE_THREAD, start: Floats | None = None
 ) -> Fit:
     """Fit the log-odds ``problem.offset`` to the targets; parameters and a start are laid out as the problem's."""
-    likelihood = StarLikelihood.of(problem, executor)
+    if problem.offset is None:
+        raise ValueError("problem: expected given scores, found none")
+    Y, weight = indicator(problem.target, problem.n_items), problem.weight * problem.total_weight
+    model = AdjustedScores(problem.offset, problem.core)
+    likelihood = FixedSizeLikelihood(model, Y, problem.k, weight, executor)
     first = np.zeros(likelihood.n_params)
     if start is not None:
         W, G = problem.unpack(start)
@@ -110,7 +113,7 @@ def likelihood_fit(
     fit = search(likelihood, settings, first)
     params = np.zeros(problem.n_params)
     W, G = problem.unpack(params)
-    W[:, 0], W[:, 1], G[:] = likelihood.model.unpack(fit.params)
+    W[:, 0], W[:, 1], G[:] = model.unpack(fit.params)
     return replace(fit, params=params)
 
 

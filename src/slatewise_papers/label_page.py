@@ -128,16 +128,16 @@ class Turn:
 
     @property
     def question(self) -> int | None:
-        """The label that is asked for."""
+        """The label of the question."""
         view = self.body["view"]
         return None if view is None or view["question"] is None else int(view["question"]["label"])
 
-    def answer(self, label: int, said: str, milliseconds: int | None = None) -> dict[str, Any]:
+    def answer(self, label: int, word: str, milliseconds: int | None = None) -> dict[str, Any]:
         """Return the body that answers."""
         return {
             "item": self.item,
             "label": label,
-            "said": said,
+            "answer": word,
             "turn": self.body["turn"],
             "milliseconds": milliseconds,
         }

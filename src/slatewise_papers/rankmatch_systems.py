@@ -161,7 +161,7 @@ def _best_of_path(
     make_problem: MakeProblem, train: RatedLists, validation: RatedLists, seed: int, tol: float
 ) -> Floats:
     path = held_out_path(make_problem, train, validation, L2, seed, tol, max_iter=300)
-    return min(path, key=lambda pair: pair[0])[1]
+    return min(path, key=lambda step: step.loss).found[0]
 
 
 def _rated(rows: Rows) -> RatedLists:

@@ -19,8 +19,8 @@ from slatewise import metrics
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features
 from slatewise.core.running.executor import ONE_THREAD
-from slatewise.cstar.base import LogisticBase
-from slatewise.cstar.logistic import Labels
+from slatewise.cstar.base.classifiers import LogisticBase
+from slatewise.cstar.base.logistic import Labels
 from slatewise.cstar.rows import merge_features
 from slatewise_papers.cstar_scores import Spectrum, folds, logistic_path
 from slatewise_papers.tags_chains import Chain, fit_chain

@@ -26,7 +26,7 @@ from scipy.stats import t as student
 
 from slatewise.core.arrays import Floats
 from slatewise.core.running.progress import track
-from slatewise.cstar.logistic import LinearLogOdds
+from slatewise.cstar.base.logistic import LinearLogOdds
 from slatewise.cstar.ranker import CStarRanker
 from slatewise.labeling import GivenLogOdds, LabelRanker, StoppingRule, calibrate_stopping, simulate_stopping
 from slatewise_papers._reproduction import Reproduction, Row

@@ -8,7 +8,6 @@ from scipy.sparse import csr_array
 
 from slatewise import data, datasets
 from slatewise.cli.inputs import (
-    PairColumns,
     Part,
     has_labels,
     read_classes,
@@ -18,6 +17,7 @@ from slatewise.cli.inputs import (
     read_rows_to_rank,
     read_session_log,
 )
+from slatewise.cli.options import DataOptions
 from slatewise.core.errors import DataError
 from slatewise.data.records import MultiLabel, Sessions
 from slatewise.datasets.records import About, LabelledSet, MultiLabelSet, RankingSet, SessionSet
@@ -95,8 +95,8 @@ def test_names_above_texts_are_told_of(write):
     text = write("kunde,band\nann,abba\nbob,bach\nann,bach\n")
     with pytest.warns(UserWarning, match="pairs.csv:1: 'kunde' and 'band' occur in no other line; --header if"):
         assert read_interactions(text).queries.tolist() == ["kunde", "ann", "bob", "ann"]
-    assert read_interactions(text, PairColumns(header=True)).queries.tolist() == ["ann", "bob", "ann"]
-    assert len(read_interactions(text, PairColumns(header=False)).queries) == 4
+    assert read_interactions(text, DataOptions(header=True)).queries.tolist() == ["ann", "bob", "ann"]
+    assert len(read_interactions(text, DataOptions(header=False)).queries) == 4
     with pytest.raises(DataError, match=r"csv:1:1: .*\(--header if this line names the columns, --no-header if"):
         read_interactions(write("kunde,band\n1,2\n3,4\n"))
 
@@ -108,21 +108,28 @@ def test_nothing_is_said_of_a_first_line_that_looks_like_the_others(write, text)
 
 def test_weights_are_read_by_number_or_name(write):
     text = write("kunde,artikel,plays\n7,1,3\n8,2,0.5\n")
-    for columns in (PairColumns(weight="plays"), PairColumns(True, "plays"), PairColumns(True, "2")):
+    for columns in (
+        DataOptions(weight="plays"),
+        DataOptions(header=True, weight="plays"),
+        DataOptions(header=True, weight="2"),
+    ):
         assert read_interactions(text, columns).weights.tolist() == [3.0, 0.5]
     bare = write("7\t1\t3\n8\t2\t0.5\n", "bare.tsv.gz")
-    assert read_interactions(bare, PairColumns(weight="2")).weights.tolist() == [3.0, 0.5]
+    assert read_interactions(bare, DataOptions(weight="2")).weights.tolist() == [3.0, 0.5]
     for columns, message in [
-        (PairColumns(False, "plays"), "--weight: expected a column's number, from 0, with --no-header, found 'plays'"),
-        (PairColumns(weight="2"), r"a finite weight \(--header if this line names"),
-        (PairColumns(weight="9"), "csv:1:20: expected at least 10 fields, found 3"),
-        (PairColumns(weight="often"), "csv:1:1: expected one column called 'often'"),
+        (
+            DataOptions(header=False, weight="plays"),
+            "--weight: expected a column's number, from 0, with --no-header, found 'plays'",
+        ),
+        (DataOptions(weight="2"), r"a finite weight \(--header if this line names"),
+        (DataOptions(weight="9"), "csv:1:20: expected at least 10 fields, found 3"),
+        (DataOptions(weight="often"), "csv:1:1: expected one column called 'often'"),
     ]:
         with pytest.raises(ValueError, match=message):
             read_interactions(text, columns)
     for numbers, found in (("-1", "-1"), ("0", "0")):
         with pytest.raises(ValueError, match=rf"--weight: expected numbers >= 0, and one > 0, .*, found {found}"):
-            read_interactions(write(f"7,1,0\n8,2,{numbers}\n"), PairColumns(weight="2"))
+            read_interactions(write(f"7,1,0\n8,2,{numbers}\n"), DataOptions(weight="2"))
 
 
 def test_columns_that_fit_does_not_read_are_told_of(write):
@@ -135,11 +142,11 @@ def test_columns_that_fit_does_not_read_are_told_of(write):
 
 def test_options_of_pairs_want_a_file_of_pairs(write):
     with pytest.raises(ValueError, match=r"--weight: expected a file of pairs, \.csv or \.tsv, found"):
-        read_interactions(write("a b\n", "sessions.txt"), PairColumns(weight="2"))
+        read_interactions(write("a b\n", "sessions.txt"), DataOptions(weight="2"))
     with pytest.raises(ValueError, match=r"--header: expected a file of pairs or sessions, found nowplaying_sessions"):
-        read_interactions("nowplaying_sessions", PairColumns(header=True))
+        read_interactions("nowplaying_sessions", DataOptions(header=True))
     with pytest.raises(ValueError, match=r"--no-header: expected a file of one session per line, found a table"):
-        read_session_log(write("session,item\n1,a\n"), header=False)
+        read_session_log(write("session,item\n1,a\n"), DataOptions(header=False))
 
 
 def test_rows_with_labels_are_told_from_sessions(write, tmp_path):

@@ -1,4 +1,4 @@
-"""``slatewise label``: from files to a project and back, and what is said where something is wrong."""
+"""``slatewise label``: from files to a project and back, and errors of wrong input."""
 
 import json
 import os
@@ -156,7 +156,7 @@ def test_tasks_with_labels_and_features(tmp_path, tasks, run):
 
 
 @pytest.mark.parametrize(
-    ("tasks", "said"),
+    ("tasks", "message"),
     [
         ([], "expected at least one task, found none"),
         ([{"data": {"text": "a"}}], "expected at least 2 labels in annotations and predictions, or --labels, found 0"),
@@ -165,9 +165,9 @@ def test_tasks_with_labels_and_features(tmp_path, tasks, run):
         ({"data": {}}, "expected a list of tasks"),
     ],
 )
-def test_wrong_tasks_leave_nothing(tmp_path, refused, tasks, said):
+def test_wrong_tasks_leave_nothing(tmp_path, refused, tasks, message):
     (tmp_path / "tasks.json").write_text(json.dumps(tasks))
-    assert said in refused("label", "init", tmp_path / "new", "--items", tmp_path / "tasks.json")
+    assert message in refused("label", "init", tmp_path / "new", "--items", tmp_path / "tasks.json")
     assert os.listdir(tmp_path) == ["tasks.json"]
 
 
@@ -186,7 +186,7 @@ def test_texts_and_sounds_of_a_folder(tmp_path, photos, done):
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("l.csv", "label,colour\nsea,blue\nsky,blue\n"),
+        ("l.csv", "label,color\nsea,blue\nsky,blue\n"),
         ("l.csv", "sea\nsky\n"),
         ("l.json", '["sea", "sky"]'),
         ("l.json", '{"labels": ["sea", "sky"]}'),
@@ -267,13 +267,13 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_what_is_wrong_is_said_and_nothing_is_left(case, tmp_path, photos, refused, monkeypatch):
-    files, words, said = BAD[case]
+    files, words, message = BAD[case]
     monkeypatch.chdir(tmp_path)
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).mkdir() if name.endswith("/") else (tmp_path / name).write_text(text)
     before = sorted(os.listdir(tmp_path))
-    assert said in refused("label", "init", "new", "--items", photos, "--labels", "labels.txt", *words)
+    assert message in refused("label", "init", "new", "--items", photos, "--labels", "labels.txt", *words)
     assert sorted(os.listdir(tmp_path)) == before
 
 
@@ -311,8 +311,8 @@ def answer(folder):
     """Two people answer, one of them is done."""
     with opened(folder) as project:
         ann, bob = project.people.number("Ann"), project.people.number("Bob")
-        for label, said in ((0, 1), (1, 0), (2, -1)):
-            project.answer(0, label, said, ann, milliseconds=900)
+        for label, value in ((0, 1), (1, 0), (2, -1)):
+            project.answer(0, label, value, ann, milliseconds=900)
         project.answer(0, 0, 1, bob)
         project.answer(0, 1, 1, bob)
         project.done(0, ann)
@@ -359,8 +359,8 @@ def test_to_label_studio(tmp_path, beach, done, refused):
     assert '<Image name="item" value="$image"/>' in interface.read_text()
     done("label", "init", tmp_path / "again", "--items", beach.parent / "photos", "--labels", tmp_path / "labels.txt")
     assert "6 statements of 2 people about 1 items" in done("label", "import", tmp_path / "again", out)
-    said = refused("label", "export", beach, tmp_path / "beach.csv", "--interface", interface)
-    assert "expected with --format label-studio only, found wide" in said
+    message = refused("label", "export", beach, tmp_path / "beach.csv", "--interface", interface)
+    assert "expected with --format label-studio only, found wide" in message
 
 
 def test_who_did_what_is_listed(beach, done):
@@ -376,9 +376,9 @@ def test_labels_that_were_renamed_are_mapped_or_refused(tmp_path, beach, done, r
     (tmp_path / "old.csv").write_text("item,sea,sky\np1.png,1,0\n")  # what it was called before
     done("label", "import", beach, tmp_path / "old.csv")
     (tmp_path / "theirs.csv").write_text("item,ocean\np2.png,1\n")
-    said = refused("label", "import", beach, tmp_path / "theirs.csv")
-    assert "theirs.csv:1:6: expected the name of a label" in said
-    assert "--map THEIRS=OURS" in said
+    message = refused("label", "import", beach, tmp_path / "theirs.csv")
+    assert "theirs.csv:1:6: expected the name of a label" in message
+    assert "--map THEIRS=OURS" in message
     done("label", "import", beach, tmp_path / "theirs.csv", "--map", "ocean=sea", "--annotator", "Ann")
     with opened(beach) as project:
         assert project.known().values.tolist() == [[1, 0, -1], [1, -1, -1], [-1, -1, -1]]
@@ -419,7 +419,7 @@ def test_a_clock_that_goes_backwards_loses_nothing(beach, done, monkeypatch):
         monkeypatch.setattr(leases, "wall_clock", lambda at=now - 3600.0 * step: at)
         with opened(beach) as project:
             project.answer(0, label, 1, project.people.number("Ann"))
-            project.answer(0, label, 0, project.people.number("Ann"))  # said later, so it counts
+            project.answer(0, label, 0, project.people.number("Ann"))  # later, so it counts
     with opened(beach) as project:
         assert project.known().values[0].tolist() == [0, 0, 0]
     assert "sea\t0\t1\t0" in done("label", "status", beach)
@@ -427,13 +427,13 @@ def test_a_clock_that_goes_backwards_loses_nothing(beach, done, monkeypatch):
 
 def test_a_second_server_is_refused(beach, refused):
     with Project.open(beach / "project.db", serve=True):
-        said = refused("label", "serve", beach, "--port", "0")
-    assert f"expected a project that no other server serves, found it is served by process {os.getpid()}" in said
+        message = refused("label", "serve", beach, "--port", "0")
+    assert f"expected a project that no other server serves, found it is served by process {os.getpid()}" in message
 
 
 def test_a_proxy_needs_to_know_the_address(beach, refused):
-    said = refused("label", "serve", beach, "--port", "0", "--behind-proxy")
-    assert "origin: expected the address that browsers use, as https://label.example.org, found None" in said
+    message = refused("label", "serve", beach, "--port", "0", "--behind-proxy")
+    assert "origin: expected the address that browsers use, as https://label.example.org, found None" in message
 
 
 @pytest.mark.parametrize(
@@ -459,7 +459,7 @@ def test_the_demo_is_made_where_no_folder_is_and_without_tls_is_told(tmp_path, d
 
 
 def test_the_demo_has_a_model_and_pictures(tmp_path):
-    file = make_demo_folder(tmp_path / "demo", n_scenes=40, n_labelled=30)
+    file = make_demo_folder(tmp_path / "demo", n_scenes=40, n_labeled=30)
     with Project.open(file) as project:
         assert len(project.items) == 40
         assert project.labels.names() == list(LABELS)
@@ -476,6 +476,6 @@ def test_scenes_are_the_same_for_a_seed_and_labels_come_together():
     one, other = draw_scenes(6, random_state=1), draw_scenes(6, random_state=1)
     assert [scene.png for scene in one] == [scene.png for scene in other]
     for scene in draw_scenes(12):
-        assert scene.colours.shape == (288,)
+        assert scene.colors.shape == (288,)
         assert scene.there <= set(LABELS)
         assert not scene.there & {"boat", "fish"} or "sea" in scene.there

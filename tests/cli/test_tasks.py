@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_array, issparse
 
 from slatewise import GraphMatcher, MarginRanker, MetricRanker, kernels, load, losses, metrics
-from slatewise.cli.inputs import PairColumns
-from slatewise.cli.tasks import _features, task_named, task_of
+from slatewise.cli.options import DataOptions
+from slatewise.cli.tasks import _features, task_for_model, task_named
 from slatewise.data import write_npz
 from slatewise.data.records import MultiLabel, RowsToRank
 
@@ -27,7 +27,7 @@ def test_rows_rank_the_training_rows(rows: str, tmp_path: Path) -> None:
     model.save(tmp_path / "model")
     model = load(tmp_path / "model")
     assert isinstance(model, MetricRanker)
-    assert task_of(model) is task
+    assert task_for_model(model) is task
     run = task.run(model, rows, 2)
     assert {"".join(pair) for pair in run.doc_ids[:4].reshape(2, 2)} <= {"01", "10"}  # red rows find red ones
     assert run.doc_ids[4::2].tolist() == ["2", "3", "4"]  # the others themselves
@@ -90,7 +90,7 @@ def test_sessions_rank_the_catalogue(tmp_path: Path) -> None:
     task = task_named("latent")
     model = task.make(["n_components=4", "epochs=5"])
     task.fit(model, str(path))
-    assert task_of(model) is task
+    assert task_for_model(model) is task
     run = task.run(model, str(path), 2)
     assert run.qid.tolist() == ["a", "a", "b", "b", "c", "c"]
     (first,) = task.evaluate(model, str(path), [metrics.Precision(1)])
@@ -141,9 +141,9 @@ def test_weights_of_pairs_count(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text("user,item,often\n" + "a,x,1\na,y,9\nb,y,1\nb,x,9\n" * 20)
     plain = task_named("latent")
-    weighted = plain.reading(PairColumns(weight="often"))
+    weighted = plain.reading(DataOptions(weight="often"))
     models = []
-    for task in (plain.reading(PairColumns(header=True)), weighted):
+    for task in (plain.reading(DataOptions(header=True)), weighted):
         model = task.make(["n_components=4", "epochs=8", "validation_fraction=0", "random_state=0"])
         if task is weighted:
             task.fit(model, str(path))
@@ -154,7 +154,7 @@ def test_weights_of_pairs_count(tmp_path: Path) -> None:
     assert models[1].rank(["a", "b"], 1).ids.tolist() == [["y"], ["x"]]
     assert models[0].item_factors_.tobytes() != models[1].item_factors_.tobytes()
     with pytest.raises(ValueError, match="--header: expected with files of pairs"):
-        task_named("margin").reading(PairColumns(header=True))
+        task_named("margin").reading(DataOptions(header=True))
 
 
 def test_features_rank_the_catalogue(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_features_rank_the_catalogue(tmp_path: Path) -> None:
     assert first > 0.95
     assert len(task.run(model, path, 99).scores) == 1200
     with pytest.raises(ValueError, match="--header: expected with files of pairs"):
-        task.reading(PairColumns(header=True)).run(model, path, 2)
+        task.reading(DataOptions(header=True)).run(model, path, 2)
 
 
 @pytest.mark.parametrize("few", [True, False])
@@ -201,4 +201,4 @@ def test_features_are_dense_where_few_of_them_are_zero(few: bool) -> None:
 
 def test_a_model_without_a_command_says_so() -> None:
     with pytest.raises(ValueError, match=r"model: expected one of cooccurrence, .* found GraphMatcher"):
-        task_of(GraphMatcher())
+        task_for_model(GraphMatcher())

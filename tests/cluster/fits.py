@@ -10,9 +10,9 @@ from slatewise.matching import Likelihood, Sample, Slates
 BLOCKS = {
     "slatewise.metric_learning.margin_hinge.BLOCK_BYTES": 1 << 11,
     "slatewise.metric_learning.distance.BLOCK_BYTES": 1 << 13,
-    "slatewise.cstar.hinge.BLOCK_BYTES": 1 << 11,
-    "slatewise.cstar.adjusted._TERMS": 1,
-    "slatewise.cstar.adjusted._ROWS": 16,
+    "slatewise.cstar.margin.problem.BLOCK_BYTES": 1 << 11,
+    "slatewise.cstar.likelihood.objective._TERMS": 1,
+    "slatewise.cstar.likelihood.objective._ROWS": 16,
     "slatewise.matching.slates.slates._ROWS_OF_RUN": 40,
     "slatewise.matching.slates.likelihood._BLOCK_NUMBERS": 1 << 10,
     "slatewise.matching.slates.hinge._BLOCK_SLATES": 64,

@@ -68,8 +68,8 @@ def test_a_run_that_was_killed_goes_on_and_doubles_nothing(songs, workers, tmp_p
             raise KeyboardInterrupt
         return whole(job, partition)
 
-    whole = batch._ranked
-    monkeypatch.setattr(batch, "_ranked", killed)
+    whole = batch._rank_partition
+    monkeypatch.setattr(batch, "_rank_partition", killed)
     with pytest.raises(KeyboardInterrupt):
         batch.rank(*ask)
     (tmp_path / "out" / ".part-000003.parquet.0123abcd.part").write_bytes(b"left behind")
@@ -94,7 +94,7 @@ def test_a_run_that_was_killed_before_its_last_word_goes_on(songs, workers, tmp_
     n_lines = batch.rank(*ask)
     whole = (tmp_path / "out" / "manifest.json").read_text()
     (tmp_path / "out" / "manifest.json").write_text(json.dumps({**json.loads(whole), "complete": False}))
-    monkeypatch.setattr(batch, "_ranked", None)
+    monkeypatch.setattr(batch, "_rank_partition", None)
     assert batch.rank(*ask) == n_lines
     assert (tmp_path / "out" / "manifest.json").read_text() == whole
 
@@ -106,7 +106,7 @@ def test_of_two_runs_that_begin_at_once_one_has_the_folder(songs, workers, tmp_p
     def look(folder):  # the other run begins between a look at the folder and the manifest
         monkeypatch.undo()
         looked(folder)
-        batch._begun(folder, {"model": "another", "partitions": 1, "complete": False})
+        batch._start_folder(folder, {"model": "another", "partitions": 1, "complete": False})
 
     looked = batch._require_writable
     monkeypatch.setattr(batch, "_require_writable", look)
@@ -179,7 +179,7 @@ def test_a_folder_that_cannot_be_written_to_is_named_before_the_work(songs, work
 
     _, _, folder = songs
     monkeypatch.setattr(batch.tempfile, "TemporaryFile", refuse)  # the tests' own user may write everywhere
-    monkeypatch.setattr(batch, "_ranked", None)
+    monkeypatch.setattr(batch, "_rank_partition", None)
     with pytest.raises(PermissionError, match=r"out: expected a folder that can be written to, .*: Permission denied"):
         batch.rank(workers, folder / "songs.safetensors", folder / "queries.parquet", tmp_path / "out")
 
@@ -198,7 +198,7 @@ def test_what_cannot_be_ranked_is_named_before_the_work(songs, workers, tmp_path
         batch.rank(workers, model, data, tmp_path)
     with pytest.raises(NotADirectoryError, match=r"out: expected a folder that can be written to, found .*: Not a dir"):
         batch.rank(workers, model, data, tmp_path / "songs.parquet" / "out")
-    batch._begun(tmp_path / "out", {"model": "another", "partitions": 0, "complete": False})
+    batch._start_folder(tmp_path / "out", {"model": "another", "partitions": 0, "complete": False})
     with pytest.raises(FileExistsError, match="to go on with, found another library, model, data, top, partitions in"):
         batch.rank(workers, model, data, tmp_path / "out")
     MetricRanker(tol=0.5).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).save(tmp_path / "metric.safetensors")
@@ -239,13 +239,13 @@ def test_data_that_changes_during_a_run_is_named(songs, workers, tmp_path, monke
     _, _, folder = songs
     data = tmp_path / "queries.parquet"
     data.write_bytes((folder / "queries.parquet").read_bytes())
-    counted = batch._counted
+    counted = batch._count_lines
 
     def changed(*what):
         os.utime(data, (0, 0))
         return counted(*what)
 
-    monkeypatch.setattr(batch, "_counted", changed)
+    monkeypatch.setattr(batch, "_count_lines", changed)
     with pytest.raises(DataError, match=r"queries.parquet: expected files that stay as they are \(remove .* anew\)"):
         batch.rank(workers, folder / "songs.safetensors", data, tmp_path / "out")
     assert not json.loads((tmp_path / "out" / "manifest.json").read_text())["complete"]

@@ -10,7 +10,7 @@ from tests.cluster.doings import fails, hungry, leaves, same
 from tests.cluster.fits import BLOCKS, FITS, documents, learned
 
 from slatewise import MarginRanker, cluster
-from slatewise.cluster.workers import Workers, _told
+from slatewise.cluster.workers import Workers, _raise
 from slatewise.core.running.block_sums import BlockSum, add_value_and_slope
 from slatewise.core.running.executor import Executor
 from slatewise.errors import ClusterError
@@ -109,7 +109,7 @@ def test_workers_that_are_lost_for_good_are_named():
         exceptions.ObjectLostError("0" * 56, None, ""): "expected every worker to answer, found",
     }.items():
         with pytest.raises(ClusterError, match=message):
-            _told(error)
+            _raise(error)
 
 
 def test_a_cluster_that_is_open_is_not_opened_elsewhere(opened):

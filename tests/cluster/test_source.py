@@ -53,7 +53,7 @@ def written(folder, X, y, qid, n_files=3, row_group_size=17):
 def many_blocks(monkeypatch):
     for name, value in BLOCKS.items():
         monkeypatch.setattr(name, value)
-    monkeypatch.setattr("slatewise.cstar.linear_features._BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr("slatewise.cstar.margin.unary._BLOCK_BYTES", 1 << 10)
     monkeypatch.setattr("slatewise.data.row_files.PIECE_BYTES", 1 << 9)
 
 
@@ -122,7 +122,7 @@ def tagged(folder, *, some_unknown):
     ],
 )
 def test_labels_of_a_source_have_the_bits_of_arrays(tmp_path, many_blocks, monkeypatch, kind, settings):
-    monkeypatch.setattr("slatewise.cstar.subset_choice._MOST_ROWS", 60)
+    monkeypatch.setattr("slatewise.cstar.likelihood.choice._MOST_ROWS", 60)
     X, Y, odds, columns = tagged(tmp_path, some_unknown=kind is CStarRanker and settings["core"] == 2)
     features = columns["odds"] if kind is CStarRanker else columns["x"]
     source = cluster.source(tmp_path / "tags.parquet", features=features, labels=columns["label"])

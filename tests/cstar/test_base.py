@@ -14,9 +14,9 @@ from sklearn.svm import SVC
 
 from slatewise import CStarRanker, datasets
 from slatewise.core.running.executor import ONE_THREAD, Executor
-from slatewise.cstar.base import ClassifierBase, LogisticBase, SvcBase, make_folds
-from slatewise.cstar.calibration import calibrate_log_odds, calibrate_margins
-from slatewise.cstar.logistic import Labels
+from slatewise.cstar.base.calibration import calibrate_log_odds, calibrate_margins
+from slatewise.cstar.base.classifiers import ClassifierBase, LogisticBase, SvcBase, make_folds
+from slatewise.cstar.base.logistic import Labels
 
 
 def problem(n=150, n_labels=4, seed=0):
@@ -79,7 +79,7 @@ def test_many_labels_are_learnt_by_some_at_a_time(monkeypatch, form):
     X, labels = problem(90, 150)
     labels.known[:, 7], labels.known[:20, 8] = 0, -1
     together = LogisticBase((1.0,)).cross_fit(form(X), labels, 0, ONE_THREAD)
-    monkeypatch.setattr("slatewise.cstar.base.MANY", 70)
+    monkeypatch.setattr("slatewise.cstar.base.classifiers.MANY", 70)
     one, two = (LogisticBase((1.0,)).cross_fit(form(X), labels, 0, Executor(threads)) for threads in (1, 2))
     assert one.out_of_fold.tobytes() == two.out_of_fold.tobytes()
     assert one.fitted.coef.tobytes() == two.fitted.coef.tobytes()

@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.plain_python import compiled_and_plain
 
-from slatewise.cstar import inference as star
-from slatewise.cstar.inference import argmax_block
-from slatewise.cstar.lists import StarLists
-from slatewise.cstar.pair import StarPair
+from slatewise.cstar.inference import best_set as star
+from slatewise.cstar.inference.best_set import argmax_block
+from slatewise.cstar.inference.model import StarLists, StarPair
 from slatewise.inference import star_max_marginals, star_top_k
 from slatewise_papers.bench.star_plain import plain_scores
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from slatewise.cstar import inference as star
+from slatewise.cstar.inference import best_set as star
 from slatewise.inference import star_max_marginals, star_permutation, star_top_k
 
 METHODS = ["enumerate", "branch"]

@@ -9,8 +9,7 @@ from tests.fuzz.models.alter import put_together, taken_apart
 from slatewise import CStarRanker, datasets, load
 from slatewise.core.errors import ModelFileError
 from slatewise.core.running.executor import ONE_THREAD
-from slatewise.cstar.known_count import fit_known_count, has_known_count_terms
-from slatewise.cstar.training import Settings
+from slatewise.cstar.likelihood.fit import Settings, fit_known_count, has_known_count_terms
 from slatewise.labeling import LabelRows
 
 N, CORE = 5, np.array([3, 1])

@@ -1,4 +1,4 @@
-"""The judge lists every selection of every row as a constraint and solves the whole program; nothing is shared."""
+"""The reference lists every selection of every row as a constraint and solves the whole program; no code is shared."""
 
 from itertools import combinations, pairwise
 
@@ -9,15 +9,16 @@ from scipy.optimize import minimize
 from slatewise.core.numerics.bundle import Cuts, one_slack
 from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.core.running.executor import Executor
-from slatewise.cstar.bcfw import bcfw
-from slatewise.cstar.hinge import StarHinge
-from slatewise.cstar.inference import argmax_block
-from slatewise.cstar.problem import StarProblem
-from slatewise.cstar.subgradient import subgradient
-from slatewise.cstar.training import regularizer_weights
+from slatewise.cstar.inference.best_set import argmax_block
+from slatewise.cstar.margin.problem import StarHinge, StarProblem
+from slatewise.cstar.margin.solvers import Settings, bcfw, regularizer_weights, subgradient
 from slatewise.data.labels import as_sets
 
 CORE = np.array([3, 1])
+
+
+def at(C, rho=1.0, tol=1e-3, max_iter=500):
+    return Settings(C, rho, tol, max_iter, random_state=0)
 
 
 def make_hinge(offset=False, own_features=False, n=12, n_items=5, seed=0, weight=None, n_jobs=1):
@@ -102,7 +103,7 @@ def test_certificates_enclose_the_optimum(offset, own_features, C, rho):
     hinge = make_hinge(offset, own_features)
     weights = regularizer_weights(hinge.problem, rho)
     optimum = best_objective(hinge, weights, C)
-    for fit in (bcfw(hinge, C, rho, tol=1e-4), one_slack(hinge, Cuts(weights), C, tol=1e-4)):
+    for fit in (bcfw(hinge, at(C, rho, tol=1e-4)), one_slack(hinge, Cuts(weights), C, tol=1e-4)):
         assert fit.converged
         assert fit.lower_bound <= optimum * (1 + 1e-6)
         assert fit.objective >= optimum * (1 - 1e-6)
@@ -150,25 +151,25 @@ def test_weights_repeat_rows():
     hinge = make_hinge(n=4)
     doubled = make_hinge(n=4, weight=np.array([0.4, 0.2, 0.2, 0.2]))
     twice = hinge.part(np.array([0, 0, 1, 2, 3]))
-    one, two = bcfw(doubled, 5.0, tol=1e-5), bcfw(twice, 5.0, tol=1e-5)
+    one, two = bcfw(doubled, at(5.0, tol=1e-5)), bcfw(twice, at(5.0, tol=1e-5))
     assert one.objective == pytest.approx(two.objective, rel=1e-4)
 
 
 def test_threads_do_not_change_the_bits():
-    fits = [bcfw(make_hinge(n=40, n_jobs=threads), 10.0, tol=1e-3) for threads in (1, 2, 3)]
+    fits = [bcfw(make_hinge(n=40, n_jobs=threads), at(10.0, tol=1e-3)) for threads in (1, 2, 3)]
     for other in fits[1:]:
         np.testing.assert_array_equal(fits[0].params, other.params)
         assert fits[0].lower_bound == other.lower_bound
 
 
 def test_the_dual_only_rises():
-    bounds = [round_.lower_bound for round_ in bcfw(make_hinge(n=40), 50.0, tol=1e-4).history]
+    bounds = [round_.lower_bound for round_ in bcfw(make_hinge(n=40), at(50.0, tol=1e-4)).history]
     assert all(later >= earlier - 1e-9 for earlier, later in pairwise(bounds))
 
 
 def test_stopping_early_is_a_warning():
     with pytest.warns(ConvergenceWarning, match="certified gap"):
-        fit = bcfw(make_hinge(n=40), 1000.0, tol=1e-6, max_iter=1)
+        fit = bcfw(make_hinge(n=40), at(1000.0, tol=1e-6, max_iter=1))
     assert not fit.converged
     with pytest.warns(ConvergenceWarning):
         assert not one_slack(make_hinge(), Cuts(np.ones(25)), 100.0, tol=1e-6, max_iter=2).converged
@@ -176,9 +177,8 @@ def test_stopping_early_is_a_warning():
 
 def test_subgradient_comes_near_and_claims_nothing():
     hinge = make_hinge()
-    weights = np.ones(hinge.problem.n_params)
-    best = bcfw(hinge, 5.0, tol=1e-5)
+    best = bcfw(hinge, at(5.0, tol=1e-5))
     with pytest.warns(ConvergenceWarning):
-        rough = subgradient(hinge, weights, 5.0, max_iter=200)
+        rough = subgradient(hinge, at(5.0, max_iter=200))
     assert best.lower_bound <= rough.objective <= 1.1 * best.objective
     assert not rough.converged

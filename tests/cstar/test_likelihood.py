@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from slatewise.cstar.adjusted import AdjustedScores
-from slatewise.cstar.likelihood import StarLikelihood
+from slatewise.cstar.likelihood.objective import AdjustedScores, FixedSizeLikelihood
 
 CORE = np.array([4, 1, 2])
 
@@ -18,7 +17,7 @@ def problem(seed, n=8):
     Y[0], Y[1] = 1.0, np.eye(6)[2]
     Y = Y[Y.sum(axis=1) > 0]
     k = Y.sum(axis=1).astype(np.int64)
-    return StarLikelihood(AdjustedScores(rng.normal(size=Y.shape), CORE), Y, k, rng.random(len(Y)))
+    return FixedSizeLikelihood(AdjustedScores(rng.normal(size=Y.shape), CORE), Y, k, rng.random(len(Y)))
 
 
 def free(model):

@@ -6,8 +6,8 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
 from slatewise.core.running.executor import ONE_THREAD, Executor
-from slatewise.cstar.logistic import Labels, LinearLogOdds, LogisticRows, fit_logistic
-from slatewise.cstar.logistic_newton import fit_many
+from slatewise.cstar.base.logistic import Labels, LinearLogOdds, LogisticRows, fit_logistic
+from slatewise.cstar.base.newton import fit_many
 
 RNG = np.random.default_rng(0)
 FITS = {"L-BFGS": (fit_logistic, 1e-14), "Newton": (fit_many, 1e-9)}
@@ -66,7 +66,7 @@ def test_many_features_without_their_eigenbasis(monkeypatch):
     labels = Labels(Y, np.ones(80))
     fits = []
     for most in (2500, 4):
-        monkeypatch.setattr("slatewise.cstar.logistic._MOST_BASIS", most)
+        monkeypatch.setattr("slatewise.cstar.base.logistic._MOST_BASIS", most)
         rows = LogisticRows.of(X)
         assert (rows.basis is None) == (most == 4)
         fits.append(rows.coefficients(fit_logistic(rows, labels, 3.0, ONE_THREAD, tolerance=1e-14)).log_odds(X))

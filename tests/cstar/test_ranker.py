@@ -18,9 +18,10 @@ import slatewise
 from slatewise import CStarMarginRanker, datasets
 from slatewise.core.errors import ModelFileError
 from slatewise.core.numerics.result import ConvergenceWarning
-from slatewise.cstar import selection as star_selection
-from slatewise.cstar.linear_features import prepare_linear
-from slatewise.cstar.training import SOLVERS, Settings, relevant_hinge
+from slatewise.cstar.margin import choice as margin_choice
+from slatewise.cstar.margin.solvers import SOLVERS, Settings
+from slatewise.cstar.margin.training import relevant_hinge
+from slatewise.cstar.margin.unary import prepare_linear
 from slatewise.kernels import Chi2, Intersection, Rbf
 from slatewise.persistence.file import read_model, write_model
 
@@ -252,12 +253,12 @@ def test_auto_does_not_end_below_the_given_scores(scenes):
 
 
 def test_inner_validation_does_not_see_the_unit_of_X(scenes, monkeypatch):
-    monkeypatch.setattr(star_selection, "STRENGTHS", (10.0,))
+    monkeypatch.setattr(margin_choice, "STRENGTHS", (10.0,))
     kept = scenes.Y.any(axis=1)
     X, Y = scenes.X[kept][:90], scenes.Y[kept][:90].astype(float)
     units, ones = np.array([1e-6, 1e6, 1.0, 1e-6, 1.0, 1e-3, 7.0, 1e-6]), np.ones(90)
     choices = [
-        star_selection.choose(
+        margin_choice.choose(
             relevant_hinge(prepare_linear(rows, ones), Y, ones, np.array([0, 1])),
             SOLVERS["bcfw"],
             Settings(1.0, 1.0, 1e-2, 60, 0),

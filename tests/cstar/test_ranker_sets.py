@@ -213,10 +213,10 @@ def test_many_labels_by_parts(tmp_path, monkeypatch):
     X, Y = scenes.X[:200], scenes.Y[:200]
     whole = CStarRanker().fit(X, Y)
     for name, most in {
-        "base.MANY": 5,
-        "logistic._LABELS_PER_BLOCK": 3,
-        "subset_choice._MOST_LABELS": 9,
-        "adjusted._ENTRIES": 500,
+        "base.classifiers.MANY": 5,
+        "base.logistic._LABELS_PER_BLOCK": 3,
+        "likelihood.choice._MOST_LABELS": 9,
+        "likelihood.objective._ENTRIES": 500,
     }.items():
         monkeypatch.setattr(f"slatewise.cstar.{name}", most)
     for threads in (1, 2):

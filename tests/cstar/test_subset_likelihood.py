@@ -10,10 +10,8 @@ from scipy.special import logsumexp
 
 from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.core.running.executor import Executor
-from slatewise.cstar.adjusted import AdjustedScores
-from slatewise.cstar.subset_fit import subset_fit
-from slatewise.cstar.subset_likelihood import SubsetLikelihood
-from slatewise.cstar.training import Settings
+from slatewise.cstar.likelihood.fit import Settings, fit_any_size
+from slatewise.cstar.likelihood.objective import AdjustedScores, AnySizeLikelihood
 
 CORE = np.array([3, 1])
 SETS = np.array(list(product([0.0, 1.0], repeat=5)))
@@ -28,7 +26,7 @@ def problem(seed, missing, n=14):
     known[hidden] = -1
     if missing:
         known[0] = -1
-    return SubsetLikelihood(AdjustedScores(rng.normal(size=(n, 5)), CORE), known, rng.uniform(0.5, 2.0, n))
+    return AnySizeLikelihood(AdjustedScores(rng.normal(size=(n, 5)), CORE), known, rng.uniform(0.5, 2.0, n))
 
 
 def free(model):
@@ -61,7 +59,7 @@ def penalised(likelihood, params):
 
 def fit(likelihood, executor=Executor(1), settings=SETTINGS, start=None):  # noqa: B008
     model = likelihood.model
-    return subset_fit(model.given, likelihood.known, likelihood.weight, CORE, settings, executor, start)
+    return fit_any_size(model.given, likelihood.known, likelihood.weight, CORE, settings, executor, start)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -82,7 +80,7 @@ def test_rows_by_chunks_say_the_same(monkeypatch, missing):
     likelihood = problem(1, missing)
     params = np.random.default_rng(0).normal(size=likelihood.n_params) * free(likelihood.model)
     value, gradient = likelihood.value_and_grad(params)
-    monkeypatch.setattr("slatewise.cstar.adjusted._ENTRIES", 17)  # three rows at a time
+    monkeypatch.setattr("slatewise.cstar.likelihood.objective._ENTRIES", 17)  # three rows at a time
     chunked = problem(1, missing)
     found = chunked.value_and_grad(params)
     assert found[0] == pytest.approx(value, rel=1e-14)
@@ -106,13 +104,13 @@ def test_complete_rows_are_fitted_with_a_certificate():
 
 def test_partly_known_rows_start_at_the_fit_of_the_complete_ones_and_prove_nothing():
     likelihood = problem(4, 0.5)
-    complete = likelihood.rows(likelihood.complete)
+    complete = likelihood.rows(np.flatnonzero(likelihood.is_complete))
     start, rounds = fit(complete).params, []
-    found = fit(likelihood, settings=Settings(**{**vars(SETTINGS), "callback": lambda *told: rounds.append(told[0])}))
+    found = fit(likelihood, settings=Settings(**{**vars(SETTINGS), "callback": rounds.append}))
     assert found.converged
     assert found.lower_bound == -np.inf
-    assert all(told.lower_bound == -np.inf for told in found.history)
-    assert {told.lower_bound == -np.inf for told in rounds} == {False, True}
+    assert all(one.lower_bound == -np.inf for one in found.history)
+    assert {one.lower_bound == -np.inf for one in rounds} == {False, True}
     assert found.objective < penalised(likelihood, start)
     plain = minimize(lambda p: penalised(likelihood, p), start, method="BFGS")
     assert found.objective == pytest.approx(plain.fun, rel=1e-5)
@@ -122,15 +120,15 @@ def test_rows_of_which_nothing_is_known_change_nothing():
     likelihood = problem(5, 0.5)
     found, without = fit(likelihood), fit(likelihood.rows(np.arange(1, 14)))
     assert found.params.tobytes() == without.params.tobytes()
-    nothing = SubsetLikelihood(likelihood.model, np.full_like(likelihood.known, -1), likelihood.weight)
+    nothing = AnySizeLikelihood(likelihood.model, np.full_like(likelihood.known, -1), likelihood.weight)
     assert not fit(nothing).params.any()
 
 
 def test_a_search_that_ends_early_says_so():
     short = Settings(**{**vars(SETTINGS), "max_iter": 1, "tol": 1e-12})
-    with pytest.warns(ConvergenceWarning, match=r"certified gap|gradient is not yet small") as told:
+    with pytest.warns(ConvergenceWarning, match=r"certified gap|gradient is not yet small") as warned:
         assert not fit(problem(6, 0.5), settings=short).converged
-    assert len(told) == 2
+    assert len(warned) == 2
 
 
 def test_the_same_bits_with_one_and_two_threads():
@@ -139,5 +137,5 @@ def test_the_same_bits_with_one_and_two_threads():
     given, weight, short = rng.normal(size=(150, 5)), np.ones(150), Settings(**{**vars(SETTINGS), "max_iter": 5})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        one, two = (subset_fit(given, known, weight, CORE, short, Executor(n)) for n in (1, 2))
+        one, two = (fit_any_size(given, known, weight, CORE, short, Executor(n)) for n in (1, 2))
     assert one.params.tobytes() == two.params.tobytes()

@@ -8,11 +8,17 @@ from tests.cstar.test_inference_exact import KINDS, set_scores, small_model
 
 from slatewise import inference
 from slatewise.core.running.executor import Executor
+from slatewise.cstar.inference.any_size import (
+    SubsetRows,
+    core_settings,
+    row_information,
+    subset_odds,
+    subset_scores,
+    subset_sums,
+)
+from slatewise.cstar.inference.decisions import expected_count_sets, f1_sets, hamming_sets, most_probable_sets
 from slatewise.cstar.kernels.subset_layout import SubsetPair
 from slatewise.cstar.kernels.subset_sizes import counts_of_row, sizes_of_row
-from slatewise.cstar.subset_decisions import expected_count_sets, f1_sets, hamming_sets, most_probable_sets
-from slatewise.cstar.subset_information import row_information
-from slatewise.cstar.subsets import SubsetRows, core_settings, subset_odds, subset_scores, subset_sums
 
 ROWS = 40
 

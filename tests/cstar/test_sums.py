@@ -5,8 +5,8 @@ import pytest
 from tests.cstar.test_inference_exact import KINDS, all_sets, possible_scores, small_lists, small_model
 
 from slatewise.core.running.executor import Executor
-from slatewise.cstar.lists import StarLists
-from slatewise.cstar.sums import most_probable, star_log_odds, star_sums
+from slatewise.cstar.inference.fixed_size import most_probable, star_log_odds, star_sums
+from slatewise.cstar.inference.model import StarLists
 
 
 @pytest.mark.parametrize("kind", KINDS)

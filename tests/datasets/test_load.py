@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from slatewise import datasets
-from slatewise.datasets import _locate
-from slatewise.datasets._locate import Download, fetch
-from slatewise.datasets.records import LabelledSet, RankingSet
+from slatewise.datasets import loading
+from slatewise.datasets.loading import fetch
+from slatewise.datasets.records import Download, LabelledSet, RankingSet
 from slatewise.datasets.table import TABLE
 
 
@@ -19,7 +19,7 @@ from slatewise.datasets.table import TABLE
 def nowhere(tmp_path, monkeypatch):
     """No data set on this machine."""
     monkeypatch.delenv("SLATEWISE_DATA", raising=False)
-    monkeypatch.setattr(_locate, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(loading, "cache_folder", lambda: tmp_path / "cache")
     return tmp_path
 
 

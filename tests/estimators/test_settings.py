@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from slatewise import MarginRanker, datasets, load, losses
+from slatewise import MarginRanker, SessionRanker, datasets, factors, load, losses
 from slatewise.persistence.file import read_model
 
 
@@ -31,6 +31,16 @@ def test_a_pipeline_reaches_into_a_shorthand():
     pipeline = make_pipeline(StandardScaler(), MarginRanker("ndcg")).set_params(marginranker__loss__k=4)
     assert pipeline[-1].loss == losses.NDCG(4)
     assert clone(pipeline)[-1].get_params()["loss__k"] == 4
+
+
+def test_names_reach_into_settings_of_settings():
+    ranker = SessionRanker().set_params(factors__loss__alpha=2.0, factors__epochs=3)
+    assert ranker.factors == factors.Factors(epochs=3, loss=factors.Warp(2.0))
+    assert ranker.get_params()["factors__loss__alpha"] == 2.0
+    with pytest.raises(ValueError, match="factors__loss__beta: expected a parameter that exists"):
+        ranker.set_params(factors__loss__beta=1)
+    with pytest.raises(ValueError, match="factors__loss__alpha: expected a parameter of factors__loss='warp', found"):
+        ranker.set_params(factors__loss="auc", factors__loss__alpha=1.0)
 
 
 def test_settings_are_in_the_file_and_come_back(tmp_path, queries):

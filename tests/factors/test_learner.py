@@ -23,7 +23,7 @@ SEARCHED = ("max_norm", "learning_rate"), ("stage_learning_rate", "stage_norm")
 
 @pytest.fixture(scope="module")
 def pairs():
-    return datasets.make_sessions(250, 40, n_clusters=5, random_state=0).sessions.pairs()
+    return datasets.make_sessions(150, 40, n_clusters=5, random_state=0).sessions.pairs()
 
 
 def reports_of(pairs, **settings):

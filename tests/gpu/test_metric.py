@@ -5,9 +5,9 @@ import pytest
 
 from slatewise import MetricRanker
 from slatewise.metric_learning.cone import Orthant, Psd
-from slatewise.metric_learning.interleave import Oracle
-from slatewise.metric_learning.metric_hinge import MetricHinge
-from slatewise.metric_learning.relevance import SameClass
+from slatewise.metric_learning.hinge import MetricHinge
+from slatewise.metric_learning.oracle import Oracle
+from slatewise.metric_learning.relevance import same_class
 
 
 def both_ways(device, count, n, spread, seed, **choices):
@@ -53,7 +53,7 @@ def hinges(gpu, X, y, loss, cone):
     from slatewise.metric_learning.gpu.hinge import on_gpu
 
     weight = np.random.default_rng(1).uniform(size=len(y))
-    wanted = SameClass(y, y, np.arange(len(y)))
+    wanted = same_class(y, y, np.arange(len(y)))
     here = MetricHinge(X, X, wanted, weight / weight.sum(), Oracle(loss, 3), cone)
     return here, on_gpu(here, gpu)
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from slatewise.core.kernels.count_grid import walk_counts
+from slatewise.cstar.inference.model import StarPair
 from slatewise.cstar.kernels.bcfw import solve_lists
 from slatewise.cstar.kernels.branch import best_lists_by_branching
 from slatewise.cstar.kernels.enumerate import best_lists
 from slatewise.cstar.kernels.layout import CornerCache, DualTerms
-from slatewise.cstar.pair import StarPair
 from slatewise.matching.kernels.matching_sampler import Scratch, Table, draw_one
 from slatewise.matching.kernels.permanent_rows import draw_matchings
 from slatewise.matching.kernels.slate_assignment import best_rankings

@@ -54,9 +54,9 @@ THREE_CODERS = published(
 )
 
 
-@pytest.mark.parametrize(("rows", "said"), [(FOUR_OBSERVERS, 0.743), (THREE_CODERS, 0.691)])
-def test_published_alphas(rows, said):
-    assert round(slow_alpha(rows), 3) == said
+@pytest.mark.parametrize(("rows", "given"), [(FOUR_OBSERVERS, 0.743), (THREE_CODERS, 0.691)])
+def test_published_alphas(rows, given):
+    assert round(slow_alpha(rows), 3) == given
     assert krippendorff_alpha(rows) == pytest.approx(slow_alpha(rows))
 
 
@@ -86,28 +86,28 @@ def test_what_is_no_answer_is_refused():
 
 
 @pytest.fixture(scope="module")
-def said():
+def given():
     """(people, items, labels): 1, 0 or -1."""
     return np.random.default_rng(0).integers(-1, 2, size=(3, 4, 3))
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory, said):
+def project(tmp_path_factory, given):
     items = [Item(f"text {number}", "text", "Waves.") for number in range(4)]
     file = tmp_path_factory.mktemp("agreement") / "tags.db"
     with Project.create(file, ["sea", "sky", "tree"], items) as made:
         people = [made.people.number(name) for name in ("Ann", "Bob", "Cid", "Rex")]
-        for (who, item, label), value in np.ndenumerate(said):
+        for (who, item, label), value in np.ndenumerate(given):
             made.answer(item, label, int(value), people[who])
         yield made
 
 
-def test_a_project_is_measured_as_its_answers_are(project, said):
+def test_a_project_is_measured_as_its_answers_are(project, given):
     found = Agreement.of(project)
-    by_unit = said.reshape(3, -1).tolist()
+    by_unit = given.reshape(3, -1).tolist()
     assert found.alpha == pytest.approx(slow_alpha(by_unit))
     for label in range(3):
-        expected = slow_alpha(said[:, :, label].tolist())
+        expected = slow_alpha(given[:, :, label].tolist())
         assert found.alpha_by_label[label] == pytest.approx(np.nan if expected is None else expected, nan_ok=True)
     assert [pair.annotators for pair in found.pairs] == [(1, 2), (1, 3), (2, 3)]
     for pair, (one, other) in zip(found.pairs, combinations(by_unit, 2), strict=True):
@@ -117,17 +117,17 @@ def test_a_project_is_measured_as_its_answers_are(project, said):
         assert pair.same == pytest.approx(sum(a == b for a, b in both) / len(both))
 
 
-def test_the_review_queue_is_what_they_dispute(project, said):
+def test_the_review_queue_is_what_they_dispute(project, given):
     queue = Agreement.of(project).disputes
-    disputed = [(i, j) for i in range(4) for j in range(3) if {0, 1} <= set(said[:, i, j].tolist())]
+    disputed = [(i, j) for i in range(4) for j in range(3) if {0, 1} <= set(given[:, i, j].tolist())]
     assert [(dispute.item, dispute.label) for dispute in queue] == disputed
     for dispute in queue:
-        here = said[:, dispute.item, dispute.label]
+        here = given[:, dispute.item, dispute.label]
         assert dispute.yes == tuple((np.flatnonzero(here == 1) + 1).tolist())
         assert dispute.no == tuple((np.flatnonzero(here == 0) + 1).tolist())
     first = queue[0]
     project.answer(first.item, first.label, 1, 4, how="reviewed")
     after = Agreement.of(project)
     assert after.disputes == queue[1:]
-    assert after.alpha == pytest.approx(slow_alpha(said.reshape(3, -1).tolist()))  # a reviewer is nobody's judge
+    assert after.alpha == pytest.approx(slow_alpha(given.reshape(3, -1).tolist()))  # answers of reviewers do not count
     project.undo(4)

@@ -39,8 +39,8 @@ def test_counts_pace_and_questions_saved(scored):
     project = scored
     ann, bob = project.people.number("Ann"), project.people.number("Bob")
 
-    def answer(item, who, label, said, seconds, how="asked"):
-        return Act("answer", item, who, (Given(label, said, how),), seconds * 1000, 2000)
+    def answer(item, who, label, value, seconds, how="question"):
+        return Act("answer", item, who, (Given(label, value, how),), seconds * 1000, 2000)
 
     closed = Act("done", 0, ann, (Given(2, 0, "closed"), Given(3, 0, "closed")), 20_000)
     project.record(
@@ -66,7 +66,7 @@ def test_counts_pace_and_questions_saved(scored):
     assert first.items_per_hour == pytest.approx(2 / (40 / 3600))
     assert second[:6] == (bob, "Bob", 1, 1, 0, 1)
     assert second.items_per_hour == 0.0
-    assert (report.questions, report.instead_of, report.saved) == (1.5, 4, 2 * 4 - 3)
+    assert (report.questions, report.labels_without_model, report.saved) == (1.5, 4, 2 * 4 - 3)
     assert report.hours_left == pytest.approx(4 / first.items_per_hour)
     assert str(report) == "2 of 6 items, 1.5 questions instead of 4"
 
@@ -75,7 +75,7 @@ def test_the_share_without_the_model_saves_nothing(project):
     Plan(share=1.0).keep(project)
     project.done(0, project.people.number("Ann"))
     report = ProgressReport.of(project)
-    assert (report.honest_done, report.honest, report.saved) == (1, 6, 0)
+    assert (report.calibration_done, report.calibration_items, report.saved) == (1, 6, 0)
     assert np.isnan(report.questions)
 
 

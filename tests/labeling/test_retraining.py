@@ -14,22 +14,22 @@ from slatewise.labeling import (
     GivenLogOdds,
     Item,
     ItemData,
+    LabelingState,
     Plan,
     Project,
     Quality,
     Trainer,
-    Workbench,
     keep_model,
     qualities,
     retrain,
 )
-from slatewise.labeling.calibration_set import HonestShare, calibrated_rule, draws, measure
+from slatewise.labeling.calibration_set import CalibrationSet, calibrated_rule, measure
 from slatewise.labeling.questions.rows import LabelRows
 from slatewise.labeling.questions.stopping_simulation import simulate_stopping
 from slatewise.labeling.store.records import Act, Given
 
 
-def say_all(project, who, items, labels=range(8), how="asked"):
+def answer_all(project, who, items, labels=range(8), how="question"):
     ann = project.people.number(who)
     acts = [
         Act("answer", int(item), ann, (Given(label, int(Y[item, label]), how),)) for item in items for label in labels
@@ -47,9 +47,9 @@ def project(tmp_path):
 @pytest.mark.filterwarnings("ignore:y. .* labels are not known")
 def test_a_version_learns_from_what_was_asked_and_nothing_else(project):
     Plan(share=0.3, seed=1).keep(project)
-    inside = HonestShare(draws((item.id for item in project.items.all()), 1), 0.3).inside
-    say_all(project, "Ann", range(20), range(6))
-    say_all(project, "Ann", range(20), [6], how="volunteered")
+    inside = CalibrationSet.of_ids([item.id for item in project.items.all()], 1, 0.3).members
+    answer_all(project, "Ann", range(20), range(6))
+    answer_all(project, "Ann", range(20), [6], how="volunteered")
     ann = project.people.number("Ann")
     project.answer(3, 7, -1, ann)
     project.done(3, ann, shown=[6])  # which confirms it
@@ -65,11 +65,11 @@ def test_a_version_learns_from_what_was_asked_and_nothing_else(project):
     assert np.array_equal(model.decision_function(X), expected.decision_function(X))
     assert model.label_names_.tolist() == NAMES[:7]
     assert version.last_act == project.last_act()
-    workbench = Workbench(project)
-    assert workbench.bench.scored.rows.scores.shape == (24, 8)
-    never = workbench.bench.scored.rows.scores[:, 7]
+    state = LabelingState(project)
+    assert state.snapshot.scored.rows.scores.shape == (24, 8)
+    never = state.snapshot.scored.rows.scores[:, 7]
     assert (never == never[0]).all()
-    assert never[0] < 0  # rare, as long as nobody was asked
+    assert never[0] < 0  # rare, as long as nobody answered
 
 
 @pytest.mark.filterwarnings("ignore:y. .* labels are not known")
@@ -77,23 +77,23 @@ def test_scores_from_elsewhere_are_adjusted(tmp_path):
     with make_project(tmp_path / "scenes.db") as project:
         log_odds = ranker().decision_function(X)
         ItemData.of(project, log_odds, "log-odds").attach(project)
-        say_all(project, "Ann", range(20), range(5))
+        answer_all(project, "Ann", range(20), range(5))
         retrain(project)
         model = slatewise.load(project.path.parent / project.models.current().path)
         expected = CStarRanker("precomputed", random_state=0)
         expected.fit(log_odds[:20, :5], Y[:20, :5], label_names=NAMES[:5])
         assert np.array_equal(model.decision_function(log_odds[:, :5]), expected.decision_function(log_odds[:, :5]))
-        scored = Workbench(project).bench.scored.rows.scores
+        scored = LabelingState(project).snapshot.scored.rows.scores
         assert np.array_equal(scored[:, :5], expected.label_scores(log_odds[:, :5]))
         assert np.array_equal(scored[:, 5:], log_odds[:, 5:])  # nobody answered for these: as given
 
 
 def test_versions_are_measured_on_the_share_that_none_has_seen(project):
     Plan(share=0.5, confidence=0.5).keep(project)
-    inside = np.flatnonzero(HonestShare(draws((item.id for item in project.items.all()), 0), 0.5).inside)
+    inside = np.flatnonzero(CalibrationSet.of_ids([item.id for item in project.items.all()], 0, 0.5).members)
     assert len(inside) > 4
     first = keep_model(project, ranker(), note="trained elsewhere")
-    say_all(project, "Ann", range(24))
+    answer_all(project, "Ann", range(24))
     second = retrain(project).version
     found = qualities(project)
     assert [quality.version for quality in found] == [first, second]
@@ -103,7 +103,7 @@ def test_versions_are_measured_on_the_share_that_none_has_seen(project):
         assert quality.break_even == pytest.approx(model.score(X[inside], Y[inside], count_known=False))
         assert 0.0 <= quality.missed <= 1.0
     project.models.use(first)
-    assert Workbench(project).bench.scored.version == first
+    assert LabelingState(project).snapshot.scored.version == first
 
 
 def test_what_stopped_rows_miss_is_measured_on_the_other_half():
@@ -142,14 +142,14 @@ def test_without_features_a_model_learns_which_labels_come_together(tmp_path):
         Plan(share=0.0).keep(project)
         ann = project.people.number("Ann")
         given = [tuple(Given(label, int(said)) for label, said in enumerate(row)) for row in together]
-        project.record(Act("answer", item, ann, told) for item, told in enumerate(given))
-        assert Workbench(project).bench.scored.basis == "frequency"
+        project.record(Act("answer", item, ann, one) for item, one in enumerate(given))
+        assert LabelingState(project).snapshot.scored.basis == "frequency"
         retrain(project)
-        workbench = Workbench(project)
-        assert (workbench.bench.scored.basis, workbench.bench.scored.version) == ("model", 1)
-        scores = workbench.bench.scored.rows.scores
+        state = LabelingState(project)
+        assert (state.snapshot.scored.basis, state.snapshot.scored.version) == ("model", 1)
+        scores = state.snapshot.scored.rows.scores
         assert np.allclose(scores, scores[0], atol=1e-4)  # no item is seen as another
-        session = workbench.session("Bob")
+        session = state.session("Bob")
         session.open(len(together))
         before = session.view.probability
         assert before == pytest.approx(together.mean(axis=0), abs=0.1)
@@ -161,17 +161,17 @@ def test_without_features_a_model_learns_which_labels_come_together(tmp_path):
 
 
 def test_a_process_of_its_own_trains_and_people_go_on(project):
-    say_all(project, "Ann", range(16))
+    answer_all(project, "Ann", range(16))
     Plan(share=0.0, retrain_every=100).keep(project)
-    workbench, trainer = Workbench(project), Trainer(project)
-    session = workbench.session("Bob")
+    state, trainer = LabelingState(project), Trainer(project)
+    session = state.session("Bob")
     assert trainer.poll().state == "training"
     assert not trainer.start()
     session.next_item()
     assert session.view.basis == "frequency"
     status = trainer.wait()
     assert status == ("trained", "Version 1, from 16 items of which 128 labels are known.")
-    workbench.refresh(wait=True)
+    state.refresh(wait=True)
     assert session.answer(session.question.label, "yes").version == 1
     assert trainer.poll().state == "trained"  # nothing is due
 

@@ -7,14 +7,14 @@ import pytest
 from tests.labeling.scenes import NAMES, X, Y, make_project, ranker
 
 from slatewise import data
-from slatewise.cstar.subsets import chances
+from slatewise.cstar.inference.any_size import chances
 from slatewise.labeling import (
+    LabelingState,
     MostProbable,
     Plan,
     Project,
     Session,
     StoppingRule,
-    Workbench,
     keep_model,
     labeling_state,
     next_rows,
@@ -55,7 +55,7 @@ def truth(item, label):
 def test_a_truthful_person_gets_the_questions_and_lists_of_the_simulation(tmp_path, policy):
     n, most = 8, 5
     expected = simulate(ranker(), X[:n], Y[:n], QUESTIONS[policy], questions=range(most + 1))
-    asked, precision = np.full((n, most), -1), np.full((n, most + 1), np.nan)
+    labels, precision = np.full((n, most), -1), np.full((n, most + 1), np.nan)
     with make_project(tmp_path / "scenes.db", n, policy=policy) as project:
         session = Session(project, "Ann", ranker(), X[:n])
         while (item := session.next_item(by="file order")) is not None:
@@ -64,11 +64,11 @@ def test_a_truthful_person_gets_the_questions_and_lists_of_the_simulation(tmp_pa
                 if k:
                     precision[item, count] = Y[item, view.order[:k]].sum() / k
                 if count < most:
-                    asked[item, count] = view.question.label
+                    labels[item, count] = view.question.label
                     session.answer(view.question.label, truth(item, view.question.label))
             session.done(shown=())
-        assert np.array_equal(project.known().values[np.arange(n)[:, None], asked], Y[np.arange(n)[:, None], asked])
-    assert np.array_equal(asked, expected.asked)
+        assert np.array_equal(project.known().values[np.arange(n)[:, None], labels], Y[np.arange(n)[:, None], labels])
+    assert np.array_equal(labels, expected.labels)
     assert np.array_equal(precision, expected.per_list, equal_nan=True)
 
 
@@ -80,9 +80,9 @@ def test_an_item_ends_where_the_simulation_stops(tmp_path):
         while (item := session.next_item(by="file order")) is not None:
             while not session.view.enough:
                 session.answer(session.question.label, truth(item, session.question.label))
-            assert session.view.asked == expected.questions[item]
+            assert session.view.n_questions == expected.questions[item]
             assert session.view.chance == pytest.approx(expected.chance[item])
-            assert (session.view.instead_of, session.view.calibrated) == (8, False)
+            assert (session.view.labels_without_model, session.view.calibrated) == (8, False)
             assert any("not calibrated" in note for note in session.view.notes)
             session.done()
 
@@ -102,9 +102,9 @@ def test_items_come_in_the_order_of_the_rows(session, by):
 
 
 def test_the_worth_of_an_item_follows_what_was_said_of_it(project):
-    bench = Workbench(project, ranker(), X)
-    session = bench.session("Ann")
-    first, other = session.next_item(), bench.session("Bob")
+    snapshot = LabelingState(project, ranker(), X)
+    session = snapshot.session("Ann")
+    first, other = session.next_item(), snapshot.session("Bob")
     for label in range(7):
         session.answer(label, truth(first, label))
     session.skip()  # somebody else may have it, with one question left
@@ -112,45 +112,45 @@ def test_the_worth_of_an_item_follows_what_was_said_of_it(project):
     known[first, :7] = Y[first, :7]
     rows = LabelRows.of(ranker(), X, None)
     expected = next_rows(rows, known, 24)
-    got = list(bench.choose(other.annotator))
+    got = list(snapshot.choose(other.annotator))
     assert got[: len(expected)] == expected.tolist()
     assert got[0] != first
 
 
 def test_what_another_said_is_not_asked_again(project):
-    bench = Workbench(project, ranker(), X)
-    ann, bob = bench.session("Ann"), bench.session("Bob")
+    snapshot = LabelingState(project, ranker(), X)
+    ann, bob = snapshot.session("Ann"), snapshot.session("Bob")
     item = ann.next_item()
     ann.answer(3, "yes")
     ann.answer(4, "don't know")
     ann.skip()
     assert bob.open(item)
-    asked = []
+    labels = []
     while bob.question is not None:
-        asked.append(bob.question.label)
-        bob.answer(asked[-1], "no")
-    assert sorted(asked) == [0, 1, 2, 4, 5, 6, 7]
+        labels.append(bob.question.label)
+        bob.answer(labels[-1], "no")
+    assert sorted(labels) == [0, 1, 2, 4, 5, 6, 7]
     assert [label.label for label in bob.view.listed] == [3]
 
 
 def test_items_of_which_all_is_known_come_last(project):
     ann = project.people.number("Ann")
     project.record([Act("answer", 0, ann, tuple(Given(label, 0) for label in range(8)))])
-    free = list(Workbench(project).choose(ann, "file order"))
+    free = list(LabelingState(project).choose(ann, "file order"))
     assert free == [*range(1, 24), 0]
 
 
 def test_people_who_overlap_are_asked_as_if_alone(tmp_path):
     with make_project(tmp_path / "scenes.db", overlap=2) as project:
-        bench = Workbench(project, ranker(), X)
-        ann, bob = bench.session("Ann"), bench.session("Bob")
+        snapshot = LabelingState(project, ranker(), X)
+        ann, bob = snapshot.session("Ann"), snapshot.session("Bob")
         item = ann.next_item()
         first = ann.question
         ann.answer(first.label, "yes")
         ann.done()
         assert bob.open(item)
         assert bob.question.label == first.label
-        assert not bob.view.asked
+        assert not bob.view.n_questions
 
 
 def test_disputes_come_first_in_the_order_of_disagreement(tmp_path):
@@ -198,12 +198,12 @@ def test_what_an_answer_records(session, project):
     )
     believed = session.view.probability[other]
     session.volunteer(NAMES[other])
-    asked, told = project.answers(item)
+    first, second = project.answers(item)
     version = project.models.all()[-1].number
-    assert asked[:5] == (item, session.annotator, question.label, 1, "asked")
-    assert (asked.probability, asked.milliseconds, asked.model) == (question.probability, 700, version)
-    assert told[2:5] == (other, 1, "volunteered")
-    assert told.probability == pytest.approx(believed)
+    assert first[:5] == (item, session.annotator, question.label, 1, "question")
+    assert (first.probability, first.milliseconds, first.model) == (question.probability, 700, version)
+    assert second[2:5] == (other, 1, "volunteered")
+    assert second.probability == pytest.approx(believed)
 
 
 def test_answering_something_else_than_the_question_is_volunteered_until_it_was_asked(session, project):
@@ -215,8 +215,8 @@ def test_answering_something_else_than_the_question_is_volunteered_until_it_was_
         other = next(label for label in range(8) if label not in (first, other))
     session.answer(other, "no")
     session.answer(first, "no")  # changed one's mind
-    hows = {answer.label: (answer.said, answer.how) for answer in project.answers(item)}
-    assert hows == {first: (0, "asked"), other: (0, "volunteered")}
+    hows = {answer.label: (answer.value, answer.how) for answer in project.answers(item)}
+    assert hows == {first: (0, "question"), other: (0, "volunteered")}
 
 
 def test_done_closes_the_list_and_confirms_what_was_clicked_on_it(tmp_path):
@@ -227,10 +227,10 @@ def test_done_closes_the_list_and_confirms_what_was_clicked_on_it(tmp_path):
         session.volunteer(clicked)
         hidden = int(session.view.order[-1])
         session.volunteer(hidden)  # found by a search
-        left = [label.label for label in session.view.listed if label.said is None]
+        left = [label.label for label in session.view.listed if label.answer is None]
         assert len(left) == 3
         session.done()
-        hows = {answer.label: (answer.said, answer.how) for answer in project.answers(item)}
+        hows = {answer.label: (answer.value, answer.how) for answer in project.answers(item)}
         assert hows == {clicked: (1, "confirmed"), hidden: (1, "volunteered")} | dict.fromkeys(left, (0, "closed"))
         assert session.item is None
         assert project.state(item, session.annotator).mark == "done"
@@ -245,7 +245,7 @@ def test_undo_goes_back_to_the_item_before(session, project):
     assert second != first
     assert session.undo().kind == "done"
     assert session.item == first
-    assert session.view.asked == 1
+    assert session.view.n_questions == 1
     assert session.undo().labels == (question.label,)
     assert session.question == question
     assert session.undo() is None
@@ -263,8 +263,8 @@ def test_a_session_that_ended_is_taken_up_again(session, project):
 
 
 def test_two_people_never_have_the_same_item(project):
-    bench = Workbench(project, ranker(), X)
-    sessions = [bench.session(f"person {number}") for number in range(6)]
+    snapshot = LabelingState(project, ranker(), X)
+    sessions = [snapshot.session(f"person {number}") for number in range(6)]
 
     def label(session):
         got = []
@@ -280,8 +280,8 @@ def test_two_people_never_have_the_same_item(project):
 
 
 def test_who_is_too_late_is_told_and_loses_nothing(clock, project):
-    bench = Workbench(project, ranker(), X)
-    ann, bob = bench.session("Ann"), bench.session("Bob")
+    snapshot = LabelingState(project, ranker(), X)
+    ann, bob = snapshot.session("Ann"), snapshot.session("Bob")
     item = ann.next_item()
     clock["steady"] += 200.0
     ann.answer(ann.question.label, "yes")  # which keeps it
@@ -295,8 +295,8 @@ def test_who_is_too_late_is_told_and_loses_nothing(clock, project):
 
 
 def test_without_a_model_the_most_frequent_label_is_asked_first(project):
-    bench = Workbench(project)
-    session = bench.session("Ann")
+    snapshot = LabelingState(project)
+    session = snapshot.session("Ann")
     assert session.next_item() == 0
     assert session.view.basis == "frequency"
     assert any("no model yet" in note for note in session.view.notes)
@@ -331,93 +331,93 @@ def test_the_share_without_the_model_is_asked_every_label_in_turn(tmp_path):
         session = Session(project, "Ann", ranker(), X)
         order = []
         while (item := session.next_item()) is not None:
-            order.append((item, session.view.honest))
-            if session.view.honest:
-                asked = []
+            order.append((item, session.view.for_calibration))
+            if session.view.for_calibration:
+                labels = []
                 assert session.view.listed == ()
                 while session.question is not None:
                     assert session.question.probability is None
-                    asked.append(session.question.label)
-                    session.answer(asked[-1], truth(item, asked[-1]))
-                assert asked == list(range(8))
+                    labels.append(session.question.label)
+                    session.answer(labels[-1], truth(item, labels[-1]))
+                assert labels == list(range(8))
                 assert {answer.model for answer in project.answers(item)} == {None}
                 assert {answer.probability for answer in project.answers(item)} == {None}
             session.done()
-        honest = [item for item, without in order if without]
-        inside = Workbench(project, ranker(), X).bench.honest
-        assert honest == np.argsort(inside.draw)[: int(inside.inside.sum())].tolist()
+        without_model = [item for item, without in order if without]
+        expected = LabelingState(project, ranker(), X).snapshot.calibration_set
+        assert without_model == np.argsort(expected.draw)[: int(expected.members.sum())].tolist()
         places = [place for place, (_, without) in enumerate(order) if without]
         assert places[:3] == [3, 6, 9]  # one in 1 / 0.3, until one kind is used up
 
 
-@pytest.mark.filterwarnings("ignore:so few of")  # of the four that there are first
+@pytest.mark.filterwarnings("ignore:too few of")  # of the four that there are first
 def test_a_rule_is_calibrated_once_enough_items_are_complete(tmp_path):
     with make_project(tmp_path / "scenes.db", share=0.5, confidence=0.8) as project:
-        workbench = Workbench(project, ranker(), X)
+        state = LabelingState(project, ranker(), X)
         ann = project.people.number("Ann")
-        inside = np.flatnonzero(workbench.bench.honest.inside)
-        assert not workbench.bench.scored.rule.n_rows
+        inside = np.flatnonzero(state.snapshot.calibration_set.members)
+        assert not state.snapshot.scored.rule.n_rows
         for count, item in enumerate(inside[:8], 1):
             for label in range(8):
                 project.answer(int(item), label, int(Y[item, label]), ann)
             project.done(int(item), ann)
-            list(workbench.choose(ann))
-            workbench.refresh(wait=True)
-            assert workbench.bench.scored.rule.n_rows == (0 if count < 4 else 4 if count < 8 else 8)
-        assert not workbench.notes()
+            list(state.choose(ann))
+            state.refresh(wait=True)
+            assert state.snapshot.scored.rule.n_rows == (0 if count < 4 else 4 if count < 8 else 8)
+        assert not state.notes()
 
 
 @pytest.mark.parametrize("most", [0, 256])  # loaded beside the work, or counted at once
 def test_what_another_process_records_is_seen(project, monkeypatch, most):
     monkeypatch.setattr(labeling_state, "_MOST_IN_PASSING", most)
-    workbench = Workbench(project, ranker(), X)
-    first, second = workbench.session("Ann"), workbench.session("Bob")
+    state = LabelingState(project, ranker(), X)
+    first, second = state.session("Ann"), state.session("Bob")
     first.next_item(by="file order")
-    asked = first.question.label
+    labels = first.question.label
     with Project.open(project.path) as other:
         bob = other.people.number("import")
-        for item, label in [(0, asked), *((1, label) for label in range(8))]:
+        for item, label in [(0, labels), *((1, label) for label in range(8))]:
             other.answer(item, label, 1, bob)
-    assert first.question.label != asked
-    assert asked in [one.label for one in first.view.listed if one.said == "yes"]
-    workbench.refresh(wait=True)
+    assert first.question.label != labels
+    assert labels in [one.label for one in first.view.listed if one.answer == "yes"]
+    state.refresh(wait=True)
     assert second.next_item(by="file order") == 2  # nothing is left to ask of 1
     first.next_item(by="file order")
     second.next_item(by="file order")
-    assert np.array_equal(workbench.bench.said.values, project.known().values)
-    assert workbench.bench.last_act == project.last_act()
+    assert np.array_equal(state.snapshot.known.values, project.known().values)
+    assert state.snapshot.last_act == project.last_act()
 
 
 def test_what_is_said_to_a_question_is_asked_for_whatever_others_said_meanwhile(session, project):
     session.next_item()
-    asked, chance = session.question.label, session.question.probability
-    project.answer(session.item, asked, 0, project.people.number("Bob"))
-    view = session.answer(asked, "yes")
+    labels, chance = session.question.label, session.question.probability
+    project.answer(session.item, labels, 0, project.people.number("Bob"))
+    view = session.answer(labels, "yes")
     own = next(project.answers(session.item, session.annotator))
-    assert (own.label, own.how, own.probability) == (asked, "asked", chance)
+    assert (own.label, own.how, own.probability) == (labels, "question", chance)
     assert view is session.view
 
 
 def test_a_new_version_is_taken_without_waiting_and_the_one_before_again(project):
-    workbench = Workbench(project, features=X)
-    session = workbench.session("Ann")
+    state = LabelingState(project, features=X)
+    session = state.session("Ann")
     session.next_item()
     assert session.view.basis == "frequency"
     number = keep_model(project, ranker(), note="trained elsewhere")
-    workbench.refresh(wait=True)
+    state.refresh(wait=True)
     view = session.answer(session.question.label, "yes")
     assert (view.basis, view.version) == ("model", number)
     project.models.use(None)
-    workbench.refresh(wait=True)
+    state.refresh(wait=True)
     assert session.answer(session.question.label, "yes").basis == "frequency"
 
 
 def test_a_new_version_that_cannot_be_read_leaves_the_one_before(project):
-    workbench = Workbench(project, ranker(), X)
-    version = workbench.bench.scored.version
+    state = LabelingState(project, ranker(), X)
+    version = state.snapshot.scored.version
     project.models.use(project.models.add("nowhere.safetensors"))
-    workbench.refresh(wait=True)
-    session = workbench.session("Ann")
+    state.refresh(wait=True)
+    session = state.session("Ann")
     session.next_item()
     assert (session.view.basis, session.view.version) == ("model", version)
     assert any("nowhere" in note for note in session.view.notes)
@@ -433,16 +433,16 @@ def test_who_starts_with_a_model_that_cannot_be_read_starts_without(project):
 
 
 def test_labels_and_items_that_come_later(project):
-    workbench = Workbench(project, ranker(), X)
+    state = LabelingState(project, ranker(), X)
     project.labels.add(["late"])
     project.labels.rename(NAMES[0], "renamed")
-    workbench.refresh(wait=True)
-    session = workbench.session("Ann")
+    state.refresh(wait=True)
+    session = state.session("Ann")
     item = session.next_item()
     probability = session.view.probability
     assert len(probability) == 9
     assert probability[:8] == pytest.approx(ranker().predict_proba(X[item : item + 1])[0])
-    assert workbench.bench.names[0] == "renamed"
+    assert state.snapshot.names[0] == "renamed"
 
 
 def test_what_was_said_goes_out(session, tmp_path):
@@ -461,7 +461,7 @@ def test_words_and_numbers_are_checked(session):
     with pytest.raises(ValueError, match="item: expected one that is open"):
         session.answer(0, "yes")
     session.next_item()
-    with pytest.raises(ValueError, match="said: expected one of yes, no, don't know, found 'maybe'"):
+    with pytest.raises(ValueError, match="answer: expected one of yes, no, don't know, found 'maybe'"):
         session.answer(0, "maybe")
     with pytest.raises(ValueError, match="label: expected"):
         session.answer(8, "yes")
@@ -473,13 +473,13 @@ def test_words_and_numbers_are_checked(session):
 
 def test_what_a_bench_is_made_of_is_checked(project):
     with pytest.raises(ValueError, match="X: expected a row per item, 24, found 3"):
-        Workbench(project, ranker(), X[:3])
+        LabelingState(project, ranker(), X[:3])
     with pytest.raises(ValueError, match="X: expected a column per label, 8, found 2"):
-        Workbench(project, scores=X[:, :2])
+        LabelingState(project, scores=X[:, :2])
     with pytest.raises(ValueError, match="scores: expected features or scores, found both"):
-        Workbench(project, features=X, scores=Y)
-    with pytest.raises(ValueError, match="workbench: expected"):
-        Session(project, "Ann", features=X, workbench=Workbench(project))
+        LabelingState(project, features=X, scores=Y)
+    with pytest.raises(ValueError, match="state: expected"):
+        Session(project, "Ann", features=X, state=LabelingState(project))
 
 
 def test_orders_of_a_plan_are_those_of_next_item():

@@ -8,8 +8,8 @@ from tests.shipped import EXECUTORS
 from slatewise.core.numerics.row_kernels import Rbf
 from slatewise.metric_learning import distance
 from slatewise.metric_learning.distance import catalogue_scores, factor, mean_average_precision, nearest, squares
-from slatewise.metric_learning.features import kernel_features, plain_features, span_features
-from slatewise.metric_learning.relevance import SameClass
+from slatewise.metric_learning.problem import kernel_features, plain_features, span_features
+from slatewise.metric_learning.relevance import same_class
 
 
 def test_the_factor_of_a_metric_has_its_rank():
@@ -51,7 +51,7 @@ def test_mean_average_precision_of_a_catalogue(monkeypatch):
     Q, X, query_class, y = rng.normal(size=(20, 3)), rng.normal(size=(50, 3)), np.arange(20) % 4, np.arange(50) % 3
     distances = euclidean_distances(Q, X)
     each = [average_precision_score(y == query_class[q], -distances[q]) for q in range(20) if query_class[q] < 3]
-    found = mean_average_precision(Q, X, SameClass(query_class, y, np.full(20, -1)))
+    found = mean_average_precision(Q, X, same_class(query_class, y, np.full(20, -1)))
     assert found == pytest.approx(np.mean(each))
 
 

@@ -3,17 +3,16 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from tests.metric_judge import planes, risk, same_class
+from tests.metric_bruteforce import planes, relevant_by_class, risk
 
 from slatewise import MetricRanker
 from slatewise.core.numerics.result import ConvergenceWarning
 from slatewise.core.running.executor import Executor
 from slatewise.metric_learning.cone import Orthant, Psd
-from slatewise.metric_learning.cuts import Regularizer
-from slatewise.metric_learning.interleave import Oracle
-from slatewise.metric_learning.metric_fit import MetricProblem, fit_metric
-from slatewise.metric_learning.metric_hinge import MetricHinge
-from slatewise.metric_learning.relevance import Listed, SameClass
+from slatewise.metric_learning.hinge import MetricHinge
+from slatewise.metric_learning.oracle import Oracle
+from slatewise.metric_learning.relevance import listed, same_class
+from slatewise.metric_learning.solver import MetricProblem, Regularizer, fit_metric
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'slatewise[gpu]'")
 LOSSES = ["auc", "precision", "map", "mrr", "ndcg", "knn"]
@@ -34,7 +33,7 @@ def problem(n, d=4, seed=0, n_classes=3):
 
 def classes_hinge(X, y, loss, cone, scale=None):
     weight = np.arange(1.0, len(y) + 1.0)
-    wanted = SameClass(y, y, np.arange(len(y)))
+    wanted = same_class(y, y, np.arange(len(y)))
     return MetricHinge(X, X, wanted, weight / weight.sum(), Oracle(loss, 3), cone, Executor(2), scale)
 
 
@@ -109,8 +108,8 @@ def test_what_rankings_lose_equals_the_numba_engines(loss, cone):
 def test_a_cut_touches_the_hinge_of_all_rankings(loss):
     rng = np.random.default_rng(3)
     X, y, L = rng.normal(size=(6, 3)), np.array([0, 0, 1, 1, 0, 1]), 0.6 * rng.normal(size=(3, 3))
-    judge = planes(X, X, same_class(y), loss, 2)
-    wanted = SameClass(y, y, np.arange(6))
+    judge = planes(X, X, relevant_by_class(y), loss, 2)
+    wanted = same_class(y, y, np.arange(6))
     hinge = twin(MetricHinge(X, X, wanted, np.full(6, 1 / 6), Oracle(loss, 2), Psd()))
     for factor in (L, 0.0 * L):
         offset, gradient = hinge.cut(factor)
@@ -123,7 +122,7 @@ def test_tiles_sparse_points_and_lists_give_the_same_cut(monkeypatch):
     rng = np.random.default_rng(2)
     X, Q = np.where(rng.uniform(size=(40, 5)) < 0.5, rng.normal(size=(40, 5)), 0.0), rng.normal(size=(23, 5))
     lists = csr_array((rng.uniform(size=(23, 40)) < 0.4).astype(np.int8))
-    wanted = Listed(lists, 0, np.full(23, -1))
+    wanted = listed(lists, 0, np.full(23, -1))
     hinge = MetricHinge(csr_array(Q), csr_array(X), wanted, np.full(23, 1 / 23), Oracle("map"), Psd())
     expected, factor = hinge.cut(np.eye(5)), np.eye(5)
     monkeypatch.setattr(module, "MOST_TILE", 8 * 40 * 5)  # five queries in a tile, and no room for all the relevance

@@ -8,7 +8,7 @@ from tests import interleavings
 from tests.plain_python import compiled_and_plain
 
 from slatewise.inference import most_violated
-from slatewise.metric_learning.interleave import NEED_K, ORACLES, Oracle
+from slatewise.metric_learning.oracle import NEED_K, ORACLES, Oracle
 from slatewise.metrics import AP, AUC, NDCG, RR, Precision
 
 
@@ -210,7 +210,7 @@ def test_an_empty_block_has_no_answers():
 
 PLAIN = """
 import numpy as np
-from slatewise.metric_learning.interleave import ORACLES, Oracle
+from slatewise.metric_learning.oracle import ORACLES, Oracle
 
 rng = np.random.default_rng(0)
 scores, relevance = np.round(4 * rng.normal(size=120)) / 4, np.int8(rng.random(120) < 0.4)

@@ -8,8 +8,8 @@ from tests import interleavings
 from tests.plain_python import compiled_and_plain
 
 from slatewise.inference import most_violated
-from slatewise.metric_learning import interleave
-from slatewise.metric_learning.interleave import Oracle
+from slatewise.metric_learning import oracle
+from slatewise.metric_learning.oracle import Oracle
 from slatewise.metrics import NDCG
 
 
@@ -126,7 +126,7 @@ def test_weights_are_minus_the_gradient_of_the_hinge():
 
 PLAIN = """
 import numpy as np
-from slatewise.metric_learning.interleave import Oracle
+from slatewise.metric_learning.oracle import Oracle
 
 rng = np.random.default_rng(0)
 scores, grades, losses, weights = rng.normal(size=60), np.int8(rng.integers(0, 4, 60)), np.empty(3), np.empty(60)
@@ -147,7 +147,7 @@ def test_bad_grades_and_grids_too_large_are_named(monkeypatch):
         ValueError, match=r"relevance: expected whole numbers from 0 to 127 or -1, found 0\.5 at item 0"
     ):
         most_violated("graded_ndcg", [1.0, 0.0], [0.5, 0])
-    monkeypatch.setattr(interleave, "MOST_STATES", 17)
+    monkeypatch.setattr(oracle, "MOST_STATES", 17)
     assert most_violated("graded_ndcg", np.arange(6.0), [0, 0, 1, 1, 1, 2], k=1).loss > 0
     with pytest.raises(
         ValueError, match=r"k: expected one that leaves at most 17 counts .* found None with 24 in list 0"

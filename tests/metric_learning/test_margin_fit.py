@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
-from slatewise.metric_learning.interleave import Oracle
-from slatewise.metric_learning.margin_fit import STRENGTHS, choose_strength, fit_margin, path_losses
+from slatewise.core.numerics.strengths import random_folds
 from slatewise.metric_learning.margin_hinge import MarginHinge
-from slatewise.metric_learning.ordered_pairs import OrderedPairs
+from slatewise.metric_learning.margin_ranker import STRENGTHS, choose_strength, fit_margin, held_out_path
+from slatewise.metric_learning.oracle import Oracle
 
 
 def made(n_lists=12, size=8, noise=1.0, seed=0):
@@ -15,7 +15,7 @@ def made(n_lists=12, size=8, noise=1.0, seed=0):
     X = rng.normal(size=(n_lists * size, 3))
     y = (X[:, 0] - X[:, 1] + noise * rng.normal(size=len(X)) > 0.5).astype(np.int64)
     y[::size], y[1::size] = 1, 0
-    return MarginHinge(X, y, np.arange(0, len(X) + 1, size), OrderedPairs())
+    return MarginHinge(X, y, np.arange(0, len(X) + 1, size), Oracle("ordered_pairs"))
 
 
 def test_optimum_of_the_ranking_svm():
@@ -85,8 +85,8 @@ def test_strength_is_the_best_of_the_path():
     chosen = choose_strength(hinge, 0)
     strengths = [strength / hinge.spread for strength in STRENGTHS]
     assert chosen in strengths
-    part = np.random.default_rng(0).permutation(40) % 5
-    losses = [path_losses(hinge.part(part != fold), hinge.part(part == fold), strengths) for fold in range(5)]
+    folds = [(hinge.part(inner), hinge.part(held_out)) for inner, held_out in random_folds(40, 5, 0)]
+    losses = [[step.loss for step in held_out_path(*fold, strengths)] for fold in folds]
     assert np.sum(losses, axis=0)[strengths.index(chosen)] == pytest.approx(np.sum(losses, axis=0).min())
 
 

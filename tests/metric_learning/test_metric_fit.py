@@ -1,18 +1,23 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
-from tests.metric_judge import planes, risk, same_class
+from tests.metric_bruteforce import planes, relevant_by_class, risk
 
 from slatewise.core.numerics.result import ConvergenceWarning
-from slatewise.metric_learning import cuts as metric_cuts
-from slatewise.metric_learning import descent as metric_descent
+from slatewise.metric_learning import solver
 from slatewise.metric_learning.cone import Orthant, Psd
-from slatewise.metric_learning.cuts import Cuts, Regularizer
-from slatewise.metric_learning.descent import Descent
-from slatewise.metric_learning.interleave import Oracle
-from slatewise.metric_learning.metric_fit import MetricProblem, MetricSearch, first_factor, fit_metric
-from slatewise.metric_learning.metric_hinge import MetricHinge
-from slatewise.metric_learning.relevance import SameClass
+from slatewise.metric_learning.hinge import MetricHinge
+from slatewise.metric_learning.oracle import Oracle
+from slatewise.metric_learning.relevance import same_class
+from slatewise.metric_learning.solver import (
+    Cuts,
+    Descent,
+    MetricProblem,
+    MetricSearch,
+    Regularizer,
+    first_factor,
+    fit_metric,
+)
 
 TRACE, FROBENIUS = Regularizer(1.0, 0.0), Regularizer(0.0, 1.0)
 LOSSES = ["auc", "precision", "map", "mrr", "ndcg", "knn"]
@@ -20,7 +25,7 @@ LOSSES = ["auc", "precision", "map", "mrr", "ndcg", "knn"]
 
 def problem(X, y, C, loss="auc", cone=None, regularizer=TRACE, k=2):
     cone, numbers = cone or Psd(), np.asarray(y, dtype=np.int64)
-    relevance = SameClass(numbers, numbers, np.arange(len(y)))
+    relevance = same_class(numbers, numbers, np.arange(len(y)))
     hinge = MetricHinge(X, X, relevance, np.full(len(y), 1.0 / len(y)), Oracle(loss, k), cone)
     return MetricProblem(hinge, cone, regularizer, float(C))
 
@@ -40,7 +45,7 @@ def regularized(W, regularizer):
 @pytest.mark.parametrize("seed", range(2))
 def test_the_optimum_of_all_rankings_lies_between_the_bounds(seed, loss, regularizer):
     X, y = two_classes(seed)
-    judge, C = planes(X, X, same_class(y), loss, 2), 3.0
+    judge, C = planes(X, X, relevant_by_class(y), loss, 2), 3.0
 
     def objective(entries):
         L = np.array([[entries[0], entries[1]], [0.0, entries[2]]])
@@ -224,12 +229,11 @@ def test_the_scale_of_the_points_is_no_obstacle(scale, regularizer):
 
 
 def test_few_cuts_and_little_memory_are_enough(monkeypatch):
-    monkeypatch.setattr(metric_cuts, "MOST_BYTES", 1)
-    monkeypatch.setattr(metric_descent, "MOST_BYTES", 1)
+    monkeypatch.setattr(solver, "MOST_BYTES", 1)
     X, y = two_classes(5, n=30, d=4)
     fit = fit_metric(problem(X, y, 20.0, "precision"), max_iter=1000)
-    assert len(fit.state.cuts.offsets) == metric_cuts.LEAST_CUTS
-    assert len(fit.state.descent.steps) <= metric_descent.LEAST_MEMORY
+    assert len(fit.state.cuts.offsets) == solver.LEAST_CUTS
+    assert len(fit.state.descent.steps) <= solver.LEAST_MEMORY
     assert fit.converged
 
 

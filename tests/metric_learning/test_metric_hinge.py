@@ -3,15 +3,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from tests.metric_judge import planes, risk, same_class
+from tests.metric_bruteforce import planes, relevant_by_class, risk
 from tests.shipped import EXECUTORS
 
 from slatewise.core.running.executor import ONE_THREAD
 from slatewise.metric_learning import distance
 from slatewise.metric_learning.cone import Orthant, Psd
-from slatewise.metric_learning.interleave import Oracle
-from slatewise.metric_learning.metric_hinge import MetricHinge
-from slatewise.metric_learning.relevance import Listed, SameClass, SharedLabel, informative
+from slatewise.metric_learning.hinge import MetricHinge
+from slatewise.metric_learning.oracle import Oracle
+from slatewise.metric_learning.relevance import informative, listed, same_class, shared_label
 
 LOSSES = ["auc", "precision", "map", "mrr", "ndcg", "knn"]
 
@@ -19,7 +19,7 @@ LOSSES = ["auc", "precision", "map", "mrr", "ndcg", "knn"]
 def classes_hinge(X, y, loss="auc", k=2, cone=None, weight=None, executor=ONE_THREAD):
     numbers = np.asarray(y, dtype=np.int64)
     weight = np.full(len(y), 1.0 / len(y)) if weight is None else weight
-    relevance = SameClass(numbers, numbers, np.arange(len(y)))
+    relevance = same_class(numbers, numbers, np.arange(len(y)))
     return MetricHinge(X, X, relevance, weight, Oracle(loss, k), cone or Psd(), executor)
 
 
@@ -33,7 +33,7 @@ def random_problem(seed, n=6, d=3):
 @pytest.mark.parametrize("seed", range(8))
 def test_the_cut_touches_the_hinge_of_all_rankings(loss, seed):
     X, y, L = random_problem(seed)
-    judge = planes(X, X, same_class(y), loss, 2)
+    judge = planes(X, X, relevant_by_class(y), loss, 2)
     offset, gradient = classes_hinge(X, y, loss).cut(L)
     assert offset + np.vdot(gradient, L.T @ L) == pytest.approx(risk(judge, L.T @ L))
     np.testing.assert_allclose(gradient, gradient.T, atol=1e-14)
@@ -65,7 +65,7 @@ def test_queries_apart_from_items():
     wanted = np.array([[1, 0, 0, 1, -1], [0, 1, 0, 0, 0], [1, 1, 0, 0, 1], [0, -1, 1, 0, 1]])
     rows, columns = np.nonzero(wanted >= 0)
     lists = csr_array((wanted[rows, columns].astype(np.int8), (rows, columns)), shape=wanted.shape)
-    hinge = MetricHinge(Q, X, Listed(lists, -1, np.full(4, -1)), np.full(4, 0.25), Oracle("map"), Psd())
+    hinge = MetricHinge(Q, X, listed(lists, -1, np.full(4, -1)), np.full(4, 0.25), Oracle("map"), Psd())
     offset, gradient = hinge.cut(L)
     judge = planes(Q, X, wanted, "map", 3)
     assert offset + np.vdot(gradient, L.T @ L) == pytest.approx(risk(judge, L.T @ L))
@@ -74,7 +74,7 @@ def test_queries_apart_from_items():
 def test_weights_are_shares():
     X, y, L = random_problem(1)
     weight = np.arange(1.0, 7.0) / 21.0
-    judge = planes(X, X, same_class(y), "auc", 3)
+    judge = planes(X, X, relevant_by_class(y), "auc", 3)
     each = [risk([one], L.T @ L) for one in judge]
     offset, gradient = classes_hinge(X, y, weight=weight).cut(L)
     assert offset + np.vdot(gradient, L.T @ L) == pytest.approx(weight @ each)
@@ -131,24 +131,24 @@ def test_a_shift_of_all_points_changes_nothing(seed, loss):
 def test_shared_labels_are_classes_where_each_row_has_one():
     y = np.array([0, 1, 2, 1, 0, 0])
     labels = csr_array(np.eye(3, dtype=np.int32)[y])
-    by_class, by_label = SameClass(y, y, np.arange(6)), SharedLabel(labels, labels, np.arange(6))
+    by_class, by_label = same_class(y, y, np.arange(6)), shared_label(labels, labels, np.arange(6))
     for block in (slice(0, 6), slice(2, 5)):
         one, other = (np.empty((block.stop - block.start, 6), dtype=np.int8) for _ in range(2))
         by_class.fill(block, one)
         by_label.fill(block, other)
-        np.testing.assert_array_equal(one, same_class(y)[block])
+        np.testing.assert_array_equal(one, relevant_by_class(y)[block])
         np.testing.assert_array_equal(other, one)
     chosen = np.array([4, 1])
     one, other = np.empty((2, 6), dtype=np.int8), np.empty((2, 6), dtype=np.int8)
     by_class.some(chosen).fill(slice(0, 2), one)
     by_label.some(chosen).fill(slice(0, 2), other)
-    np.testing.assert_array_equal(one, same_class(y)[chosen])
+    np.testing.assert_array_equal(one, relevant_by_class(y)[chosen])
     np.testing.assert_array_equal(other, one)
 
 
 def test_queries_whose_items_are_all_alike_teach_nothing():
     y = np.array([0, 0, 1, 2, 2])
-    assert informative(SameClass(y, y, np.arange(5))).tolist() == [True, True, False, True, True]
-    assert not informative(SameClass(y * 0, y * 0, np.arange(5))).any()
-    none = Listed(csr_array((2, 3), dtype=np.int8), -1, np.full(2, -1))
+    assert informative(same_class(y, y, np.arange(5))).tolist() == [True, True, False, True, True]
+    assert not informative(same_class(y * 0, y * 0, np.arange(5))).any()
+    none = listed(csr_array((2, 3), dtype=np.int8), -1, np.full(2, -1))
     assert not informative(none).any()

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slatewise.metric_learning.interleave import Oracle
-from slatewise.metric_learning.ordered_pairs import OrderedPairs
+from slatewise.metric_learning.oracle import Oracle
 
 
 def by_pairs(scores, grades):
@@ -22,7 +21,7 @@ def by_pairs(scores, grades):
 
 def oracle(scores, grades, offsets):
     losses, weights = np.full(len(offsets) - 1, np.nan), np.full(len(scores), np.nan)
-    OrderedPairs().most_violated_block(scores, grades, offsets, losses, weights)
+    Oracle("ordered_pairs").most_violated_block(scores, grades, offsets, losses, weights)
     return losses, weights
 
 

@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from tests.metric_judge import same_class
+from tests.metric_bruteforce import relevant_by_class
 
 import slatewise
 from slatewise import MetricRanker, kernels, load, losses
@@ -112,7 +112,7 @@ def test_classes_labels_and_lists_say_the_same(wine, loss):
     labels = np.eye(3, dtype=int)[y]
     by_label = MetricRanker(loss=loss).fit(X, labels)
     by_sparse_label = MetricRanker(loss=loss).fit(X, csr_array(labels))
-    by_list = MetricRanker(loss=loss).fit(X, relevance=csr_array((same_class(y) == 1).astype(float)))
+    by_list = MetricRanker(loss=loss).fit(X, relevance=csr_array((relevant_by_class(y) == 1).astype(float)))
     for other in (by_name, by_label, by_sparse_label, by_list):
         np.testing.assert_array_equal(other.components_, by_class.components_)
     assert by_label.score(X, labels) == by_class.score(X, y) == by_name.score(X, by_name.classes_[y])
@@ -172,7 +172,7 @@ def test_queries_that_say_nothing_are_skipped_and_counted(wine):
 
 def test_weights_of_queries(wine):
     X, y = wine[0][::2], wine[1][::2]
-    relevance, chosen = csr_array((same_class(y) == 1).astype(float)), np.array([0, 3, 40, 80])
+    relevance, chosen = csr_array((relevant_by_class(y) == 1).astype(float)), np.array([0, 3, 40, 80])
     weight = np.zeros(len(y))
     weight[chosen] = [1.0, 2.0, 1.0, 3.0]
     weighted = MetricRanker(C=3, tol=1e-5).fit(X, relevance=relevance, query_weight=weight)
@@ -493,7 +493,7 @@ def test_bad_input_to_rank_and_score(wine, ranker):
             ranker.rank(X, k)
     with pytest.raises(ValueError, match="relevant row"):
         ranker.score(X, y + 9)
-    lists = MetricRanker().fit(X, relevance=csr_array((same_class(y) == 1).astype(float)))
+    lists = MetricRanker().fit(X, relevance=csr_array((relevant_by_class(y) == 1).astype(float)))
     with pytest.raises(ValueError, match="relevance: expected"):
         lists.score(X, y)
     with pytest.raises(ValueError, match="relevance: expected a SciPy sparse matrix"):

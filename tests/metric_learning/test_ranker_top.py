@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import scale
-from tests.metric_judge import nearest_of, planes, risk, same_class
+from tests.metric_bruteforce import nearest_of, planes, relevant_by_class, risk
 
 from slatewise import MetricRanker, losses
 from slatewise.core.numerics.result import NothingLearnedWarning
@@ -37,7 +37,7 @@ def few_points(seed):
 def test_the_objective_is_that_of_all_rankings(loss, targets, pairs):
     X, y = few_points(len(loss))
     ranker = MetricRanker(loss_of(loss, 2), C=4.0, targets=targets, pairs=pairs).fit(X, y)
-    wanted = same_class(y) if targets == "all" else nearest_of(same_class(y), X, targets)
+    wanted = relevant_by_class(y) if targets == "all" else nearest_of(relevant_by_class(y), X, targets)
     top = {"auc": None, "map": None, "precision": 2, "ndcg": 2, "knn": 1, "mrr": 1}[loss] if pairs == "top" else None
     judge, W = planes(X, X, wanted, loss, 2, top), ranker.metric_
     assert ranker.objective_ == pytest.approx(np.trace(W) + 4.0 * risk(judge, W))
@@ -55,7 +55,7 @@ def test_targets_by_default(loss):
     named = MetricRanker(loss, C=20, targets=count).fit(X, y)
     np.testing.assert_array_equal(default.components_, named.components_)
     # A list says what is to come first, all of it.
-    lists = csr_array((same_class(y) == 1).astype(float))
+    lists = csr_array((relevant_by_class(y) == 1).astype(float))
     whole = MetricRanker(loss, C=200, targets="all").fit(X, y)
     np.testing.assert_array_equal(MetricRanker(loss, C=200).fit(X, relevance=lists).components_, whole.components_)
     nearest = MetricRanker(loss, C=20, targets=2 if count == "all" else count).fit(X, relevance=lists)

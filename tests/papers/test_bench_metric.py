@@ -5,9 +5,9 @@ import pytest
 
 from slatewise import MetricRanker
 from slatewise.metric_learning.cone import Psd
-from slatewise.metric_learning.interleave import Oracle
-from slatewise.metric_learning.metric_hinge import MetricHinge
-from slatewise.metric_learning.relevance import SameClass
+from slatewise.metric_learning.hinge import MetricHinge
+from slatewise.metric_learning.oracle import Oracle
+from slatewise.metric_learning.relevance import same_class
 from slatewise_papers.bench.gpu_metric import exact_objective
 from slatewise_papers.bench.metric import classes_in_noise, sort_everything
 
@@ -15,7 +15,7 @@ from slatewise_papers.bench.metric import classes_in_noise, sort_everything
 def test_sorting_everything_gives_the_same_cut() -> None:
     X, y = classes_in_noise(150, 6, n_classes=4)
     L = np.random.default_rng(0).normal(size=(6, 6)) / 3
-    hinge = MetricHinge(X, X, SameClass(y, y, np.arange(150)), np.full(150, 1 / 150), Oracle("auc"), Psd())
+    hinge = MetricHinge(X, X, same_class(y, y, np.arange(150)), np.full(150, 1 / 150), Oracle("auc"), Psd())
     offset, gradient = hinge.cut(L)
     slow_offset, slow_gradient = sort_everything(X, y, L)
     assert offset == pytest.approx(slow_offset)

@@ -7,12 +7,11 @@ from tests.cstar.test_likelihood import free, slow_value
 
 from slatewise import datasets
 from slatewise.core.numerics.result import ConvergenceWarning
-from slatewise.cstar.adjusted import AdjustedScores
-from slatewise.cstar.label_scores import prepare_pretrained
-from slatewise.cstar.likelihood import StarLikelihood
-from slatewise.cstar.linear_features import prepare_linear
-from slatewise.cstar.sums import star_log_odds
-from slatewise.cstar.training import Settings, relevant_hinge
+from slatewise.cstar.inference.fixed_size import star_log_odds
+from slatewise.cstar.likelihood.fit import Settings
+from slatewise.cstar.likelihood.objective import AdjustedScores, FixedSizeLikelihood
+from slatewise.cstar.margin.training import relevant_hinge
+from slatewise.cstar.margin.unary import prepare_given, prepare_linear
 from slatewise.labeling import simulate
 from slatewise_papers.cstar_likelihood import (
     LikelihoodGivenK,
@@ -31,14 +30,14 @@ def small_problem(seed=0):
     Y = (rng.random((7, 6)) < 0.4).astype(float)
     Y = Y[Y.sum(axis=1) > 0]
     given = rng.normal(size=Y.shape)
-    return relevant_hinge(prepare_pretrained(given), Y, np.ones(len(Y)), CORE).problem, given, Y
+    return relevant_hinge(prepare_given(given), Y, np.ones(len(Y)), CORE).problem, given, Y
 
 
 def test_the_certificate_encloses_the_optimum():
     problem, given, Y = small_problem()
     fit = likelihood_fit(problem, Settings(1.5, 0.25, 1e-8, 500, 0))
     model = AdjustedScores(given, CORE)
-    likelihood = StarLikelihood(model, Y, Y.sum(axis=1).astype(np.int64), np.ones(len(Y)))
+    likelihood = FixedSizeLikelihood(model, Y, Y.sum(axis=1).astype(np.int64), np.ones(len(Y)))
     weights = np.ones(model.n_params)
     model.unpack(weights)[2][:] = 0.25
     flags = free(model)
@@ -84,7 +83,7 @@ def test_the_core_is_what_the_scores_do_not_say():
     Y = Y[Y.sum(axis=1) > 0]
     given = np.log(0.35 / 0.65) + rng.normal(0, 0.3, Y.shape)
     given[:, :2] = 6.0 * (2 * Y[:, :2] - 1)
-    problem = relevant_hinge(prepare_pretrained(given), Y, np.ones(len(Y)), np.zeros(0, dtype=np.int64)).problem
+    problem = relevant_hinge(prepare_given(given), Y, np.ones(len(Y)), np.zeros(0, dtype=np.int64)).problem
     settings = Settings(1.0, 1.0, 1e-3, 200, 0)
     assert unexplained_core(problem, 1, settings)[0] in (4, 5)
     both = unexplained_core(problem, 2, settings)
@@ -110,11 +109,11 @@ def test_pairs_are_chosen_where_labels_come_together_and_noise_is_left_alone():
     weight, core = np.ones(len(Y)), np.array([0, 1, 2])
     noisy = 1.0 * (2 * Y - 1) + rng.normal(0, 2.0, Y.shape)
     choice = choose_likelihood(
-        relevant_hinge(prepare_pretrained(noisy), Y, weight, core).problem, Settings(1.0, 1.0, 1e-3, 200, 0)
+        relevant_hinge(prepare_given(noisy), Y, weight, core).problem, Settings(1.0, 1.0, 1e-3, 200, 0)
     )
     assert choice.C > 0
     perfect = 9.0 * (2 * Y - 1)
-    problem = relevant_hinge(prepare_pretrained(perfect), Y, weight, core).problem
+    problem = relevant_hinge(prepare_given(perfect), Y, weight, core).problem
     assert choose_likelihood(problem, Settings(1.0, 1.0, 1e-3, 200, 0)).C == 0.0
 
 

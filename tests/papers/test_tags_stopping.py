@@ -9,7 +9,7 @@ from slatewise_papers.cstar_scores import Logistic
 from slatewise_papers.tags_stopping import problem_rows
 
 
-@pytest.mark.filterwarnings("ignore:so few of")
+@pytest.mark.filterwarnings("ignore:too few of")
 def test_systems_and_figures() -> None:
     scenes = datasets.make_label_scenes(600, n_labels=12, random_state=0)
     problem = LabelProblem("scenes", scenes.X, scenes.Y.astype(np.float64), Logistic())

@@ -14,9 +14,8 @@ import uvicorn
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 
 from slatewise import CStarRanker, LatentFeatureRanker, LatentRanker, MarginRanker, MetricRanker, datasets, load
-from slatewise.serve.hearing import hear_warnings
-from slatewise.serve.limits import Limits
-from slatewise.serve.settings import Settings
+from slatewise.serve.batching import install_warning_hook
+from slatewise.serve.settings import Limits, Settings
 from slatewise.serve.worker import make_app, make_service
 from slatewise.web.server import bind, server_config
 from tests.web.asking import ask
@@ -43,7 +42,7 @@ def fit_scenes():
 @pytest.fixture(autouse=True)
 def heard():
     """Warnings go where the service lets them; pytest takes that back after each test."""
-    hear_warnings()
+    install_warning_hook()
 
 
 def save_models(folder):
@@ -113,7 +112,7 @@ class Asking:
 
 
 def make_asking(files, folder, place=0, **settings):
-    made = Settings(tuple(f"{name}={path}" for name, path in files.items()), spool=str(folder), **settings)
+    made = Settings(tuple(f"{name}={path}" for name, path in files.items()), cache_folder=str(folder), **settings)
     service = make_service(made, place)
     return Asking(make_app(made, service), service, made)
 

@@ -182,12 +182,12 @@ def warm(folder, n):
     saving = fresh.Process(target=save_every, args=(folder,))
     saving.start()
     saving.join()
-    from slatewise.serve.hearing import hear_warnings
+    from slatewise.serve.batching import install_warning_hook
     from tests.serve.conftest import make_asking
     from tests.serve.test_sessions import QUERIES, SWITCHES
     from tests.serve.test_wrong import BASES
 
-    hear_warnings()
+    install_warning_hook()
     (folder / "spool").mkdir()
     asking = make_asking({path.stem: path for path in folder.glob("*.safetensors")}, folder / "spool", n_jobs=1)
     began = time.monotonic()

@@ -94,11 +94,11 @@ def fuzz(folder, n_requests, seed=0):
 
     Parts have seeds of their own, from ``seed`` on; what was asked so far is said after each.
     """
-    from slatewise.serve.hearing import hear_warnings
+    from slatewise.serve.batching import install_warning_hook
     from tests.serve.conftest import make_asking, save_models
     from tests.serve.test_sessions import fit_sessions
 
-    hear_warnings()
+    install_warning_hook()
     (folder / "spool").mkdir()
     files = save_models(folder)
     for name, model in fit_sessions().items():

@@ -12,7 +12,7 @@ from contextlib import closing
 import httpx
 import pytest
 
-from slatewise.serve.limits import Limits
+from slatewise.serve.settings import Limits
 from slatewise.web.logs import LOGGERS, JsonLines
 from slatewise.web.tokens import make_token
 from tests.serve.conftest import make_asking
@@ -81,7 +81,7 @@ def test_large_requests_are_few(files, tmp_path, monkeypatch):
     """Of those that have arrived and are not answered yet; also of those that do not say their length."""
     served = make_asking({"plays": files["plays"]}, tmp_path, limits=Limits(large=2))
     served.service.models.look()
-    ranker = served.service.models.get("plays").doors["rank"].respond.__self__.ranker
+    ranker = served.service.models.get("plays").endpoints["rank"].respond.__self__.ranker
     go, rank = threading.Event(), ranker.rank
     monkeypatch.setattr(ranker, "rank", lambda *given, **more: (go.wait(600), rank(*given, **more))[1])
 
@@ -208,7 +208,7 @@ def test_time_and_the_queue_have_an_end(files, tmp_path, monkeypatch):
     """A model that hangs: one who waits has company refused at once, and who waits too long is told so."""
     served = make_asking({"plays": files["plays"]}, tmp_path, limits=Limits(waiting=1, at_once=1))
     served.service.models.look()
-    ranker = served.service.models.get("plays").doors["rank"].respond.__self__.ranker
+    ranker = served.service.models.get("plays").endpoints["rank"].respond.__self__.ranker
     go, rank = threading.Event(), ranker.rank
     monkeypatch.setattr(ranker, "rank", lambda *given, **more: (go.wait(600), rank(*given, **more))[1])
 
@@ -231,7 +231,7 @@ def test_time_and_the_queue_have_an_end(files, tmp_path, monkeypatch):
     assert answers == [200, 200]
     assert late.status_code == 504
     assert late.json()["message"].startswith("time: expected an answer within 0.05 s, found none")
-    figures = served.service.measures.registry
+    figures = served.service.metrics.registry
     assert figures.get_sample_value("slatewise_errors_total", {"kind": "time"}) == 1
     assert figures.get_sample_value("slatewise_errors_total", {"kind": "queue full"}) == 1
     served.service.close()
@@ -299,7 +299,7 @@ def test_what_fails_inside_says_nothing_of_it(asking, monkeypatch, caplog):
     def fails(*_, **__):
         raise RuntimeError("the password is swordfish")
 
-    monkeypatch.setattr(asking.service.models.get("near").doors["rank"].respond.__self__.ranker, "rank", fails)
+    monkeypatch.setattr(asking.service.models.get("near").endpoints["rank"].respond.__self__.ranker, "rank", fails)
     with caplog.at_level(logging.ERROR, "slatewise.serve"):
         status, body = asking.rank("near", queries=[[0.0] * 3])
     assert (status, body) == (500, {"place": "server", "message": "the server failed; its log says why"})

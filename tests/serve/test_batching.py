@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from slatewise.serve.batching import Batcher, QueueFull
-from slatewise.serve.door import Asked, Door
-from slatewise.serve.limits import Limits
+from slatewise.serve.endpoints.base import CheckedRequest, Endpoint
+from slatewise.serve.settings import Limits
 from slatewise.web.codec import RequestError
 
 LIMITS = Limits(waiting=4, batch=8, at_once=1, seconds=30.0)
@@ -23,7 +23,7 @@ class Slow:
 
     def __init__(self):
         self.go, self.batches = threading.Event(), []
-        self.door = Door("rank", msgspec.Struct, msgspec.Struct, None, self.respond, "ids", None)
+        self.endpoint = Endpoint("rank", msgspec.Struct, msgspec.Struct, None, self.respond, "ids", None)
 
     def respond(self, batch):
         self.go.wait(30)
@@ -38,7 +38,7 @@ def write(parts, warnings):
 
 
 def asked(request, key="same", size=1):
-    return Asked(request, size, key)
+    return CheckedRequest(request, size, key)
 
 
 def run(work, limits=LIMITS):
@@ -53,9 +53,9 @@ def test_what_waits_is_answered_together():
     slow = Slow()
 
     async def work(batcher):
-        first = asyncio.create_task(batcher.answer(slow.door, asked("a"), write))
+        first = asyncio.create_task(batcher.answer(slow.endpoint, asked("a"), write))
         await asyncio.sleep(0)
-        others = [asyncio.create_task(batcher.answer(slow.door, one, write)) for one in
+        others = [asyncio.create_task(batcher.answer(slow.endpoint, one, write)) for one in
                   (asked("b"), asked("c", "other"), asked("d", None), asked("e"))]  # fmt: skip
         await asyncio.sleep(0)
         slow.go.set()
@@ -69,10 +69,10 @@ def test_a_full_queue_refuses_and_says_when_to_come_back():
     slow = Slow()
 
     async def work(batcher):
-        tasks = [asyncio.create_task(batcher.answer(slow.door, asked(n), write)) for n in range(5)]
+        tasks = [asyncio.create_task(batcher.answer(slow.endpoint, asked(n), write)) for n in range(5)]
         await asyncio.sleep(0)
         with pytest.raises(QueueFull) as full:
-            await batcher.answer(slow.door, asked("late"), write)
+            await batcher.answer(slow.endpoint, asked("late"), write)
         assert full.value.seconds >= 1
         slow.go.set()
         return await asyncio.gather(*tasks)
@@ -85,7 +85,7 @@ def test_only_who_is_wrong_hears_of_it():
 
     async def work(batcher):
         texts = ["a", "b", "wrong", "c", "d"]
-        tasks = [asyncio.create_task(batcher.answer(slow.door, asked(one), write)) for one in texts]
+        tasks = [asyncio.create_task(batcher.answer(slow.endpoint, asked(one), write)) for one in texts]
         await asyncio.sleep(0)
         slow.go.set()
         return await asyncio.gather(*tasks, return_exceptions=True)
@@ -105,13 +105,13 @@ def test_only_who_is_warned_of_hears_of_it():
                 warnings.warn("one of them is odd", stacklevel=1)
         return answers
 
-    slow.door = Door("rank", msgspec.Struct, msgspec.Struct, None, respond, "ids", None)
+    slow.endpoint = Endpoint("rank", msgspec.Struct, msgspec.Struct, None, respond, "ids", None)
 
     async def work(batcher):
         texts = ["a", "b", "odd", "c"]
         tasks = [
             asyncio.create_task(
-                batcher.answer(slow.door, asked(one), lambda parts, told: str((parts[0], told)).encode())
+                batcher.answer(slow.endpoint, asked(one), lambda parts, told: str((parts[0], told)).encode())
             )
             for one in texts
         ]
@@ -127,7 +127,7 @@ def test_a_batch_has_a_size():
     slow = Slow()
 
     async def work(batcher):
-        tasks = [asyncio.create_task(batcher.answer(slow.door, asked(n, size=3), write)) for n in range(5)]
+        tasks = [asyncio.create_task(batcher.answer(slow.endpoint, asked(n, size=3), write)) for n in range(5)]
         await asyncio.sleep(0)
         slow.go.set()
         return await asyncio.gather(*tasks)
@@ -140,11 +140,11 @@ def test_who_gave_up_is_not_answered():
     slow = Slow()
 
     async def work(batcher):
-        first = asyncio.create_task(batcher.answer(slow.door, asked("a"), write))
+        first = asyncio.create_task(batcher.answer(slow.endpoint, asked("a"), write))
         await asyncio.sleep(0)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
-                await batcher.answer(slow.door, asked("b"), write)
+                await batcher.answer(slow.endpoint, asked("b"), write)
         slow.go.set()
         return await first
 
@@ -178,7 +178,7 @@ def test_answers_of_a_batch_are_those_of_direct_calls(asking, direct):
             ("tags", "rank", {"queries": rng.normal(size=(1, 8)).tolist(), "k": 5, "known": [{"tag 1": 1}]})
         )
     found = ask_together(asking, requests)
-    figures = asking.service.measures.registry
+    figures = asking.service.metrics.registry
     assert figures.get_sample_value("slatewise_batch_queries_count", {"model": "plays", "route": "rank"}) < 180
     for (name, _, body), (status, answer) in zip(requests, found, strict=True):
         assert status == 200, answer

@@ -5,7 +5,7 @@ No server error, no answer that the document does not know, and none that depend
 
 import pytest
 
-from slatewise.serve.limits import Limits
+from slatewise.serve.settings import Limits
 from tests.serve.conftest import make_asking
 from tests.serve.generated import check_generated
 

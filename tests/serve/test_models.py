@@ -10,11 +10,8 @@ import httpx
 import pytest
 
 from slatewise.serve import models
-from slatewise.serve.limits import Limits
-from slatewise.serve.model_file import ModelFile
-from slatewise.serve.models import Models
-from slatewise.serve.settings import Settings
-from slatewise.serve.spool import Spool
+from slatewise.serve.models import ModelCache, Models
+from slatewise.serve.settings import Limits, ModelFile, Settings
 from slatewise.serve.worker import make_service
 from tests.serve.conftest import fit_plays, make_asking
 from tests.serve.real import are_alike
@@ -65,7 +62,7 @@ def test_nobody_says_yes_before_all_workers_are_warm(two, tmp_path):
     """A client cannot choose its worker; one that takes the place of a dead one is not waited for: it is not asked."""
     for name in ("spool", "warm"):
         (tmp_path / name).mkdir()
-    shared = {"n_jobs": 1, "workers": 2, "warm": str(tmp_path / "warm")}
+    shared = {"n_jobs": 1, "workers": 2, "ready_folder": str(tmp_path / "warm")}
     first, second, later = (make_asking({"plays": two[0]}, tmp_path / "spool", place, **shared) for place in (0, 1, 1))
     first.service.models.look()
     assert first.rank("plays", queries=[1])[0] == 200
@@ -163,11 +160,11 @@ def test_a_service_that_ends_leaves_off_warming_up(served, monkeypatch):
     """A stop does not wait for all that is still to be compiled, and calls no model bad for it."""
     asked, _ = served
     warmed = []
-    monkeypatch.setattr(models, "_answered", lambda door, request: (warmed.append(request), asked.service.close()))
+    monkeypatch.setattr(models, "_answer", lambda endpoint, request: (warmed.append(request), asked.service.close()))
     asked.service.models.look()
     assert len(warmed) == 1
     assert asked.service.models.about("plays") == {"name": "plays", "ready": False, "refused": None}
-    assert list(Path(asked.settings.spool).iterdir()) == []
+    assert list(Path(asked.settings.cache_folder).iterdir()) == []
 
 
 REASONS = {
@@ -197,8 +194,8 @@ def test_who_waits_for_all_models_is_called_once(two, tmp_path):
     called, files = [], [tmp_path / "a.safetensors", tmp_path / "b.safetensors"]
     shutil.copy(two[0], files[0])
     files[1].write_text("no model")
-    settings = Settings(tuple(map(str, files)), spool=str(tmp_path / "spool"), n_jobs=1)
-    service = make_service(settings, ready=lambda: called.append(service.state))
+    settings = Settings(tuple(map(str, files)), cache_folder=str(tmp_path / "spool"), n_jobs=1)
+    service = make_service(settings, on_ready=lambda: called.append(service.state))
     for source in (None, two[0], two[1]):
         if source is not None:
             replace_by(files[1], source)
@@ -285,7 +282,7 @@ def test_swaps_under_load(served, two):
 
 
 def test_workers_share_one_copy(two, tmp_path):
-    spool = Spool(tmp_path)
+    spool = ModelCache(tmp_path)
     one, version = spool.copy("plays", two[0])
     other, _ = spool.copy("plays", two[0])
     assert one == other
@@ -304,6 +301,6 @@ def test_names_that_no_path_has(text):
 
 def test_two_of_a_name_and_none():
     with pytest.raises(ValueError, match="'a' twice: name one by NAME=PATH"):
-        Models([ModelFile.parse("a.safetensors"), ModelFile.parse("b/a.safetensors")], Spool("."), Limits())
+        Models([ModelFile.parse("a.safetensors"), ModelFile.parse("b/a.safetensors")], ModelCache("."), Limits())
     with pytest.raises(ValueError, match="model: expected one or more"):
-        Models([], Spool("."), Limits())
+        Models([], ModelCache("."), Limits())

@@ -8,8 +8,8 @@ import pytest
 
 from slatewise import BestFeatureRanker, CStarMarginRanker, GraphMatcher, MatchingRanker, StructuredReranker, datasets
 from slatewise._registry import ESTIMATORS
-from slatewise.serve.kinds import KINDS, doors_of
-from slatewise.serve.limits import Limits
+from slatewise.serve.endpoints import BY_ESTIMATOR, endpoints_for
+from slatewise.serve.settings import Limits
 from slatewise.sessions.blend import SessionBlend
 from slatewise.web.codec import RequestError
 from tests.serve.conftest import JSON, MESSAGEPACK, make_asking
@@ -82,9 +82,9 @@ def test_other_rankers_of_documents(kind):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
     ranker = kind().fit(X, (X[:, 0] > 0).astype(int), qid=np.repeat(np.arange(4), 10))
-    door = doors_of(ranker, Limits())["rank"]
+    endpoint = endpoints_for(ranker, Limits())["rank"]
     queries = [{"rows": ROWS[:2].tolist()}, {"rows": ROWS[2:].tolist(), "ids": ["c", "d", "e"]}]
-    (found,) = door.respond([door.check(msgspec.convert({"queries": queries}, door.request))])
+    (found,) = endpoint.respond([endpoint.check(msgspec.convert({"queries": queries}, endpoint.request))])
     expected = ranker.rank(ROWS, group=[2, 3])
     assert [one.ids for one in found] == [expected[0].tolist(), ["..cde"[row] for row in expected[1].tolist()]]
     for place, one in enumerate(found):
@@ -94,26 +94,26 @@ def test_other_rankers_of_documents(kind):
 def test_sets_of_k_labels():
     scenes = datasets.make_label_scenes(80, n_labels=6, random_state=0)
     ranker = CStarMarginRanker(core=2, C=1.0).fit(scenes.X, scenes.Y)
-    doors, queries = doors_of(ranker, Limits()), scenes.X[:3].tolist()
-    for door in doors.values():
-        for request in (door.example, *door.others):
-            assert door.respond([door.check(request)])
-    door = doors["rank"]
-    (found,) = door.respond([door.check(msgspec.convert({"queries": queries, "k": 2}, door.request))])
+    endpoints, queries = endpoints_for(ranker, Limits()), scenes.X[:3].tolist()
+    for endpoint in endpoints.values():
+        for request in (endpoint.example, *endpoint.warmup_requests):
+            assert endpoint.respond([endpoint.check(request)])
+    endpoint = endpoints["rank"]
+    (found,) = endpoint.respond([endpoint.check(msgspec.convert({"queries": queries, "k": 2}, endpoint.request))])
     assert [one.ids for one in found] == ranker.rank(scenes.X[:3], 2).ids.tolist()
     with pytest.raises(RequestError, match="expected at most k = 1 labels that are in"):
-        door.check(msgspec.convert({"queries": queries[:1], "k": 1, "known": [{"0": 1, "1": 1}]}, door.request))
+        endpoint.check(msgspec.convert({"queries": queries[:1], "k": 1, "known": [{"0": 1, "1": 1}]}, endpoint.request))
 
 
 def test_every_estimator_is_served_or_refused_by_name():
     """A reranker's file has no base, a matcher ranks nothing, and a blend is a part of SessionRanker."""
     others = {"GraphMatcher": GraphMatcher, "SessionBlend": SessionBlend, "StructuredReranker": StructuredReranker}
-    assert set(ESTIMATORS) == set(KINDS) | set(others)
+    assert set(ESTIMATORS) == set(BY_ESTIMATOR) | set(others)
     for name, kind in others.items():
         with pytest.raises(
             ValueError, match=f"model: expected one of BestFeature.*, found {name}, which ranks nothing"
         ):
-            doors_of(kind(), Limits())
+            endpoints_for(kind(), Limits())
 
 
 def test_scores(asking, direct):
@@ -128,7 +128,7 @@ def test_scores_of_few_rows_need_no_matrix_of_all(files, direct, tmp_path, monke
     """A catalogue of 60 rows and answers of 100 scores: the library is asked for one query at a time."""
     small = make_asking({"near": files["near"]}, tmp_path, limits=Limits(numbers=100))
     small.service.models.look()
-    ranker = small.service.models.get("near").doors["scores"].respond.__self__.ranker
+    ranker = small.service.models.get("near").endpoints["scores"].respond.__self__.ranker
     sizes, scores = [], ranker.scores
     monkeypatch.setattr(ranker, "scores", lambda rows: (sizes.append(len(rows)), scores(rows))[1])
     found = answers(small.post("/v1/models/near/scores", {"queries": ROWS.tolist(), "items": [5, 2]}))
@@ -241,7 +241,7 @@ def test_health_readiness_and_figures(asking):
 
 def test_what_no_model_has_seen_is_counted_too(asking):
     def counted(kind):
-        return asking.service.measures.registry.get_sample_value("slatewise_errors_total", {"kind": kind}) or 0
+        return asking.service.metrics.registry.get_sample_value("slatewise_errors_total", {"kind": kind}) or 0
 
     before = {kind: counted(kind) for kind in ("host", "path", "method", "body", "refused")}
     assert ask(asking.app, "GET", "/v1/models", [("host", "evil.example")]).status == 421
@@ -270,11 +270,11 @@ def test_an_explanation_has_a_size(files, tmp_path):
 def test_the_warm_start_goes_every_way(asking):
     """Every field of every request is in what is asked before readiness, so that nothing is compiled later."""
     for name in asking.service.models.names:
-        for door in asking.service.models.get(name).doors.values():
-            ways = door.example, *door.others
-            for field in msgspec.structs.fields(door.request):
-                used = {str(getattr(way, field.name)) for way in ways} - {str(field.default)}
-                assert used or field.name == "k", (name, door.name, field.name)
+        for endpoint in asking.service.models.get(name).endpoints.values():
+            requests = endpoint.example, *endpoint.warmup_requests
+            for field in msgspec.structs.fields(endpoint.request):
+                used = {str(getattr(way, field.name)) for way in requests} - {str(field.default)}
+                assert used or field.name == "k", (name, endpoint.name, field.name)
 
 
 def test_answers_are_json_that_anybody_reads(asking):

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from slatewise.cli.main import main
-from slatewise.serve.folder import own_folder
-from slatewise.serve.measures import SHARED_FOLDER, Measures
-from slatewise.serve.token_file import TokenFile, add_token
+from slatewise.serve.metrics import SHARED_FOLDER, Metrics
+from slatewise.serve.settings import TokenFile, add_token
+from slatewise.serve.supervisor import own_folder
 from slatewise.web.server import bind
 from slatewise.web.tokens import make_token
 from tests.serve.conftest import make_asking
@@ -199,7 +199,7 @@ def test_a_new_token_has_a_line_of_its_own(tmp_path):
 def test_workers_have_the_room_of_their_figures_before_a_disk_is_full(tmp_path, monkeypatch):
     """Prometheus' files are mapped and have holes; to write into one where there is no room kills a process."""
     monkeypatch.setenv(SHARED_FOLDER, str(tmp_path))
-    Measures()
+    Metrics()
     taken = {path.name.rpartition("_")[0]: path.stat().st_blocks * 512 for path in tmp_path.iterdir()}
     assert set(taken) == {"counter", "histogram", "gauge_livemax", "gauge_livesum"}
     assert min(taken.values()) >= 1 << 20
@@ -267,7 +267,7 @@ def test_a_service_without_a_model(capsys):
 
 
 def test_without_the_extra_the_command_says_what_to_install(files, monkeypatch, capsys):
-    monkeypatch.setattr("slatewise.cli.serve.find_spec", lambda name: None if name == "msgspec" else name)
+    monkeypatch.setattr("slatewise.cli.main.find_spec", lambda name: None if name == "msgspec" else name)
     with pytest.raises(SystemExit, match="2"):
         main(["serve", str(files["plays"])])
     assert capsys.readouterr().err.strip() == (

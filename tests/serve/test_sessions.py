@@ -7,7 +7,7 @@ pytest.importorskip("slatewise.sessions.neighbors", reason="this version has no 
 
 from slatewise import SessionCooccurrence, SessionNeighbors, SessionRanker, datasets
 from slatewise.cli.main import main
-from slatewise.serve.hearing import hear_warnings
+from slatewise.serve.batching import install_warning_hook
 from tests.factors.flat import make_session_ranker
 from tests.serve.conftest import SMALL, make_asking
 from tests.serve.test_batching import ask_together
@@ -44,7 +44,7 @@ def fit_sessions():
 def served(tmp_path_factory):
     folder, spool = tmp_path_factory.mktemp("sessions"), tmp_path_factory.mktemp("spool")
     models = fit_sessions()
-    hear_warnings()
+    install_warning_hook()
     for name, model in models.items():
         model.save(folder / f"{name}.safetensors")
     asking = make_asking({name: folder / f"{name}.safetensors" for name in models}, spool, n_jobs=1)

@@ -6,7 +6,7 @@ import re
 import msgspec
 import pytest
 
-from slatewise.serve.limits import Limits
+from slatewise.serve.settings import Limits
 from tests.serve.conftest import MESSAGEPACK, make_asking
 
 BASES = {
@@ -253,12 +253,12 @@ def check_every_field(asking):
     schemas = asking.get("/openapi.json")[1]
     n_refused = 0
     for name in asking.service.models.names:
-        for door in asking.service.models.get(name).doors.values():
-            path, base = f"/v1/models/{name}/{door.name}", msgspec.to_builtins(door.example)
+        for endpoint in asking.service.models.get(name).endpoints.values():
+            path, base = f"/v1/models/{name}/{endpoint.name}", msgspec.to_builtins(endpoint.example)
             base.pop("query_features", None)  # which must be as many as the queries
             reference = schemas["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
             schema = validators.Draft202012Validator({**reference, "components": schemas["components"]})
-            for field in door.request.__struct_fields__:
+            for field in endpoint.request.__struct_fields__:
                 refused = 0
                 for value in STRANGE:
                     body = {**base, field: value}

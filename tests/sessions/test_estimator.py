@@ -220,8 +220,8 @@ def test_settings_that_are_numbers_count_as_they_are_when_sessions_come(kind):
 
 
 def test_any_number_of_threads_has_the_same_bits(kind):
-    sessions = datasets.make_sessions(3000, 200, random_state=1).sessions
-    queries = sessions.prefixes()
+    sessions = datasets.make_sessions(1000, 120, random_state=1).sessions
+    queries = sessions.prefixes()  # of several blocks
     one, eight = (kind(n_jobs=n).fit(sessions) for n in (1, 8))
     assert_same(learned(one), learned(eight))
     found = one.rank(queries, 10), eight.rank(queries, 10)

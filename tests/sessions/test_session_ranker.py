@@ -538,3 +538,13 @@ def test_a_base_out_of_a_file(tmp_path, counted):
         write_model(tmp_path / "other", replace(state, arrays=arrays))
         with pytest.raises(ModelFileError):
             slatewise.load(tmp_path / "other")
+
+
+def test_methods_that_need_factors_are_absent_without_them(sessions):
+    need = {"explain", "export_index", "item_vectors", "query_vectors", "similar_items"}
+    alone = SessionRanker(None)
+    for ranker in (alone, alone.fit(sessions)):
+        assert not need & set(dir(ranker))
+        assert not any(hasattr(ranker, name) for name in need)
+    assert need <= set(dir(SessionRanker()))
+    assert need <= set(dir(SessionRanker))

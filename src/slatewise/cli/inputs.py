@@ -1,8 +1,7 @@
-"""What the command line accepts as data: files by their content or ending, and data sets by name.
+"""The data that the command line reads: files by their content or ending, and data sets by name.
 
-A named data set with a split of its own, or with folds, of which the first is taken, has a part for fit and one for
-rank and evaluate. Files are read whole. What is to be ranked needs no labels: ``require_labels=False`` reads a file
-without them, and one with them just as well.
+A named data set with a split of its own, or with folds (the first is taken), has a part for fit and one for rank and
+evaluate. Files are read whole. Data to rank need no labels: ``require_labels=False`` reads files with and without them.
 """
 
 from __future__ import annotations
@@ -24,10 +23,11 @@ from scipy.sparse import csr_array
 
 from slatewise import data, datasets
 from slatewise.cli.console import as_options
+from slatewise.cli.options import DEFAULT_DATA, EVENT_OPTIONS, TAG_OPTIONS, DataOptions
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.errors import DataError
 from slatewise.data.arff import labels_in_relation
-from slatewise.data.fields import guess_delimiter, name_columns, splitter_for
+from slatewise.data.fields import Splitter, name_columns
 from slatewise.data.reading import Line, open_source
 from slatewise.data.records import Ids, MultiLabel, Pairs, Qrels, RowsToRank, Run, Sessions, Strings
 from slatewise.datasets.records import LabelledSet, MultiLabelSet, RankingSet, SessionSet
@@ -39,21 +39,7 @@ _SVMLIGHT_LINE = re.compile(rb"\S*([ \t]+\d+:\S+)+\s*")
 _WITHOUT_LABEL = re.compile(rb"[ \t]*(qid|\d+):")
 _SHOWN = 40
 _NO_TEXT = bytes({*range(9), *range(14, 27), *range(28, 32)})
-"""Bytes that no text has: control characters but blanks, line ends and the escape of old encodings."""
-
-
-@dataclass(frozen=True)
-class TagColumns:
-    """What the command line says of a file of tagged rows: columns by name, several by a prefix or with commas."""
-
-    labels: str | None = None
-    tags: str | None = None
-    separator: str | None = None
-    id: str | None = None
-    features: str | None = None
-
-
-NO_TAGS = TagColumns()
+"""Bytes that no text has: control characters except blanks, line ends and the escape of old encodings."""
 
 
 class Part(Enum):
@@ -94,7 +80,7 @@ def read_labels(
     *,
     require_labels: bool = True,
     partly_known: bool = False,
-    columns: TagColumns = NO_TAGS,
+    options: DataOptions = DEFAULT_DATA,
     feature_names: Sequence[str] | None = None,
     label_names: Sequence[str] | None = None,
 ) -> MultiLabel:
@@ -102,15 +88,15 @@ def read_labels(
 
     ``n_features`` and ``n_labels`` are how many a model knows: a sparse file need not mention the last of them.
     Without labels, an npz archive has no Y, ARFF has no XML beside it, and SVMlight rows start with a feature; labels
-    that no file names are named by their number, from 0. Of ARFF the XML beside it says what the labels are, else
-    MEKA's ``-C``; of tables ``columns`` does. Their columns are found by the names that a model knows. An npz archive
-    may say that labels are not known, which is an error unless ``partly_known``.
+    without names are named by their number, from 0. The labels of ARFF are in the XML beside it, or in MEKA's ``-C``,
+    those of tables in ``options``. Columns are found by the names that a model knows. An npz archive may have unknown
+    labels, which is an error unless ``partly_known``.
     """
     path = Path(name)
-    if columns != NO_TAGS and not is_tag_file(name):
+    if options.tagged and not is_tag_file(name):
         raise ValueError(f"{TAG_OPTIONS}: expected with CSV, TSV, JSON lines, Parquet or Arrow, found {name}")
     if is_tag_file(name):
-        rows = _read_tag_file(name, columns, feature_names, label_names, require_labels)
+        rows = _read_tag_file(name, options, feature_names, label_names, require_labels)
     elif path.suffix == ".npz":
         rows = data.read_npz(path, require_labels=require_labels)
     elif path.suffix == ".arff":
@@ -137,9 +123,6 @@ def read_labels(
     return rows
 
 
-TAG_OPTIONS = "--labels, --tags, --separator, --id, --features"
-
-
 def is_tag_file(name: str) -> bool:
     """Tell tables and JSON lines by the ending, compressed or not."""
     return is_table_of_text(name) or is_json_lines(name) or Path(name).suffix in _TABLE_ENDINGS
@@ -152,33 +135,33 @@ def is_json_lines(name: str) -> bool:
 
 def _read_tag_file(
     name: str,
-    columns: TagColumns,
+    options: DataOptions,
     feature_names: Sequence[str] | None,
     label_names: Sequence[str] | None,
     require_labels: bool,
 ) -> MultiLabel:
     if Path(name).suffix not in _TABLE_ENDINGS:
         _require_text(Path(name))
-    if require_labels and not is_json_lines(name) and columns.labels is None and columns.tags is None:
+    if require_labels and not is_json_lines(name) and options.labels is None and options.tags is None:
         raise ValueError(
             f"--labels, --tags: expected one of them, which says where {name} has its labels, found neither"
         )
-    if columns.tags is not None and columns.separator is None and is_table_of_text(name):
-        raise ValueError(f"--separator: expected what stands between two tags in {columns.tags!r}, found none")
-    features = feature_names if columns.features is None else _several(columns.features)
+    if options.tags is not None and options.separator is None and is_table_of_text(name):
+        raise ValueError(f"--separator: expected what stands between two tags in {options.tags!r}, found none")
+    features = feature_names if options.features is None else _several(options.features)
     rows = data.read_tags(
         name,
-        labels=None if columns.labels is None else _several(columns.labels),
-        tags=columns.tags,
-        separator=columns.separator,
-        id=columns.id,
+        labels=None if options.labels is None else _several(options.labels),
+        tags=options.tags,
+        separator=options.separator,
+        id=options.id,
         features=features,
         label_names=label_names,
         require_labels=require_labels,
     )
     if require_labels:
         return rows
-    # Tags that a model does not know are no fault of rows that are only ranked.
+    # Rows that are only ranked may have tags that the model does not know.
     return replace(
         rows, Y=csr_array((len(rows.Y.indptr) - 1, 0), dtype=np.int8), label_names=np.empty(0, dtype=np.str_)
     )
@@ -247,100 +230,73 @@ def read_classes(
     return Classes(loaded.X[chosen], loaded.class_names[loaded.y[chosen]])
 
 
-@dataclass(frozen=True)
-class PairColumns:
-    """What the command line says of a file of pairs, or, but for the weight, of sessions."""
-
-    header: bool | None = None
-    """Whether ``--header`` or ``--no-header`` was said."""
-    weight: str | None = None
-    """The column of weights: its number, from 0, or its name in the header."""
-
-
-UNSAID = PairColumns()
-
-
-def read_interactions(name: str, columns: PairColumns = UNSAID, part: Part | None = None) -> Pairs:
+def read_interactions(name: str, options: DataOptions = DEFAULT_DATA, part: Part | None = None) -> Pairs:
     """Read (query, item) pairs: CSV or TSV, the first two columns; a file of sessions or a named set of them.
 
-    Of sessions, every item asks for the one after it.
+    In sessions, every item is a query for the next one.
     """
     path = Path(name)
     _require_text(path)
     if is_table_of_text(name):
-        pairs = _read_pairs(name, columns, part)
-    elif columns.weight is not None:
+        pairs = _read_pairs(name, options, part)
+    elif options.weight is not None:
         raise ValueError(f"--weight: expected a file of pairs, .csv or .tsv, found {name}")
     elif path.exists():
-        pairs = _read_sessions(name, columns.header).pairs()
+        pairs = _read_sessions(name, options.header).pairs()
     else:
-        _require_file(name, columns.header)
+        _require_file(name, options.header)
         loaded = datasets.load(_known(name), SessionSet)
         pairs = (loaded.test if part is Part.TEST else loaded.train).pairs()
     _require_rows(name, len(pairs.items))
     return pairs
 
 
-def read_queries(name: str, columns: PairColumns = UNSAID, part: Part | None = None) -> Ids:
-    """Read what asks for items: the first column of CSV or TSV, which may be the only one; the items of sessions.
+def read_queries(name: str, options: DataOptions = DEFAULT_DATA, part: Part | None = None) -> Ids:
+    """Read queries: the first column of CSV or TSV, which may be the only one; the items of sessions.
 
-    Of a session, every item but the last asks, and the only one of a session with one.
+    In sessions, every item except the last is a query, and so is a single item.
     """
     path = Path(name)
     if is_table_of_text(name):
-        alone = _width(name) == 1
-        return _read_pairs(name, columns, part, (0, 0) if alone else (0, 1)).queries
-    if path.exists() and columns.weight is None:
+        alone = len(_first_fields(name)) == 1
+        return _read_pairs(name, options, part, (0, 0) if alone else (0, 1)).queries
+    if path.exists() and options.weight is None:
         _require_text(path)
-        sessions = _read_sessions(name, columns.header)
+        sessions = _read_sessions(name, options.header)
         _require_rows(name, len(sessions.items))
         alone = sessions.items[sessions.offsets[:-1][np.diff(sessions.offsets) == 1]]
         return np.concatenate([sessions.pairs().queries, alone])
-    return read_interactions(name, columns, part).queries
+    return read_interactions(name, options, part).queries
 
 
-@dataclass(frozen=True)
-class EventColumns:
-    """What the command line says of a table of events."""
-
-    columns: str | None = None
-    """What its columns are called, as ``item=sku,user=visitor``."""
-    gap: float | None = None
-    """The longest pause within a session."""
-
-
-NO_EVENTS = EventColumns()
-EVENT_OPTIONS = "--columns, --gap"
 _EVENT_COLUMNS = ("session", "item", "time", "user")
 
 
-def read_session_log(
-    name: str, events: EventColumns = NO_EVENTS, part: Part | None = None, header: bool | None = None
-) -> Sessions:
+def read_session_log(name: str, options: DataOptions = DEFAULT_DATA, part: Part | None = None) -> Sessions:
     """Read sessions: CSV or TSV of events, a file with one session per line, or a named set of them."""
     path = Path(name)
     _require_text(path)
     if is_table_of_text(name):
-        if header is False:
+        if options.header is False:
             raise ValueError(f"--no-header: expected a file of one session per line, found a table, {name}")
-        options: dict[str, Any] = {} if events.gap is None else {"gap": events.gap}
-        sessions = data.read_events(name, **_event_columns(events.columns), **options)
-    elif events != NO_EVENTS:
+        gap: dict[str, Any] = {} if options.gap is None else {"gap": options.gap}
+        sessions = data.read_events(name, **_event_columns(options.columns), **gap)
+    elif options.events:
         raise ValueError(f"{EVENT_OPTIONS}: expected with a table of events, .csv or .tsv, found {name}")
     elif path.exists():
-        sessions = _read_sessions(name, header)
+        sessions = _read_sessions(name, options.header)
     else:
-        _require_file(name, header)
+        _require_file(name, options.header)
         loaded = datasets.load(_known(name), SessionSet)
         sessions = loaded.test if part is Part.TEST else loaded.train
     _require_rows(name, len(sessions.items))
     return sessions
 
 
-def is_table_of_events(name: str, asked: set[str]) -> bool:
+def is_table_of_events(name: str, queries: set[str]) -> bool:
     """Tell a log of events from pairs by its header: columns item and session, or item, user and time.
 
-    Users with times are pairs where a run ``asked`` for users, not for sessions.
+    Users with times are pairs if the ``queries`` of a run are users, not sessions.
     """
     names = set(_first_fields(name))
     if {"item", "session"} <= names:
@@ -348,7 +304,7 @@ def is_table_of_events(name: str, asked: set[str]) -> bool:
     if not {"item", "user", "time"} <= names:
         return False
     users = data.read_pairs(name, columns=("user", "item"), header=True).queries
-    return not asked <= set(users.astype(np.str_).tolist())
+    return not queries <= set(users.astype(np.str_).tolist())
 
 
 def _event_columns(text: str | None) -> dict[str, str]:
@@ -369,14 +325,14 @@ def read_item_ids(name: str, header: bool | None = None) -> Ids:
 
 
 def read_excluded(name: str, header: bool | None = None) -> Pairs:
-    """Read which query is not to be shown which item: CSV or TSV, the first two columns.
+    """Read pairs of a query and an item not to show: CSV or TSV, the first two columns.
 
     A first line of text above numbers is data: ids of queries may be of any kind. Well-known names are a header.
     """
     if not is_table_of_text(name):
         raise ValueError(f"--exclude: expected a file of pairs, .csv or .tsv, found {name}")
     is_header = header is None and name_columns(_first_fields(name)[:2])
-    return read_interactions(name, PairColumns(None if is_header else False))
+    return read_interactions(name, DataOptions(header=None if is_header else False))
 
 
 def _read_sessions(name: str, header: bool | None) -> Sessions:
@@ -386,7 +342,7 @@ def _read_sessions(name: str, header: bool | None) -> Sessions:
 
 @contextmanager
 def _in_words_of_options() -> Generator[None]:
-    """Let errors of readers speak of options instead of arguments; ``main`` does the same with warnings."""
+    """Name options instead of arguments in errors of readers; ``main`` does the same in warnings."""
     try:
         yield
     except DataError as error:
@@ -403,8 +359,8 @@ def is_table_of_text(name: str) -> bool:
     return bool({".csv", ".tsv"} & set(Path(name).suffixes[-2:]))
 
 
-def _read_pairs(name: str, columns: PairColumns, part: Part | None, places: tuple[int, int] = (0, 1)) -> Pairs:
-    weight, header = columns.weight, columns.header
+def _read_pairs(name: str, options: DataOptions, part: Part | None, places: tuple[int, int] = (0, 1)) -> Pairs:
+    weight, header = options.weight, options.header
     column = int(weight) if weight is not None and weight.isascii() and weight.isdigit() else weight
     if isinstance(column, str):
         if header is False:
@@ -422,7 +378,7 @@ def _read_pairs(name: str, columns: PairColumns, part: Part | None, places: tupl
 
 
 def _warn_of_names(name: str, pairs: Pairs) -> None:
-    """Tell of texts in the first line that occur in no other; above numbers they were an error already."""
+    """Warn of texts in the first line that occur in no other; above numbers they were an error already."""
     first = [str(ids[0]) for ids in (pairs.queries[:1], pairs.items[:1]) if len(ids)]
     if first != _first_fields(name)[:2]:
         return  # the header was recognized, or there is nothing
@@ -434,7 +390,7 @@ def _warn_of_names(name: str, pairs: Pairs) -> None:
 
 
 def _warn_of_more_columns(name: str) -> None:
-    width = _width(name)
+    width = len(_first_fields(name))
     if width > 2:
         warnings.warn(
             f"{name}: two of {width} columns are read; --weight 2, or a name, if one of them weighs the pairs",
@@ -442,16 +398,13 @@ def _warn_of_more_columns(name: str) -> None:
         )
 
 
-def _width(name: str) -> int:
-    return len(_first_fields(name))
-
-
 def _first_fields(name: str) -> list[str]:
     """Return the fields of the first line of a table of text."""
     _require_text(Path(name))
     with open_source(name) as source:
         number, text = next(((number, text) for number, text in source.text_lines() if text.strip()), (1, ""))
-    return splitter_for(guess_delimiter(text) or " ").split(Line(name, number, text))
+    line = Line(name, number, text)
+    return Splitter.of(None, line).split(line)
 
 
 def _csv_classes(name: str, n_features: int | None = None) -> Classes:
@@ -562,14 +515,14 @@ def has_query_ids(name: str) -> bool:
 
 
 def first_fields(name: str, delimiter: str | None = None) -> list[str]:
-    """Return what stands first in every line of a text file that is no comment, as it stands there."""
+    """Return the first field of every line of a text file, without comments."""
     with open_source(name) as source:
         lines = (line for _, line in source.text_lines())
         return [line.split(delimiter, 1)[0].strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
 def _first_line(path: Path) -> bytes:
-    """Return the first line that says something."""
+    """Return the first line that is neither empty nor a comment."""
     if not path.is_file():
         raise ValueError(f"{path}: expected a plain file, because it is looked at twice, found something else")
     _require_text(path)
@@ -581,7 +534,7 @@ def _first_line(path: Path) -> bytes:
 
 
 def _require_text(path: Path) -> None:
-    """Refuse a file that is no text before any of it is shown; a pipe can be read once only and is taken as it is."""
+    """Refuse binary files before any of their content is shown; a pipe can be read only once and is not checked."""
     if not path.is_file():
         return
     with open_source(path) as source:
@@ -591,7 +544,7 @@ def _require_text(path: Path) -> None:
 
 
 class _NamedBytes(io.BytesIO):
-    """Bytes that readers take for the file they come from."""
+    """Bytes with the name of the file they come from, for errors of readers."""
 
     def __init__(self, content: bytes, name: str) -> None:
         super().__init__(content)

@@ -9,7 +9,10 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,13 +22,18 @@ from typer.exceptions import TyperException
 from slatewise._version import __version__
 from slatewise.cli import label
 from slatewise.cli.console import as_options, check_target, print_table, without_nan, working
+from slatewise.cli.options import (
+    FILTER_OPTIONS,
+    NO_FILTERS,
+    ClusterOptions,
+    DataOptions,
+    FilterOptions,
+    with_options,
+)
 from slatewise.core.errors import ProjectError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from slatewise.cli.inputs import EventColumns, PairColumns, TagColumns
-    from slatewise.cli.tasks import Showing
 
 app = typer.Typer(
     name="slatewise",
@@ -38,54 +46,9 @@ app = typer.Typer(
 
 app.add_typer(label.app)
 
-HeaderOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header",
-        help="Whether the first line of a file of pairs or sessions names its columns; default: where well-known "
-        "names say so.",
-    ),
-]
-LabelsOption = Annotated[
-    str | None,
-    typer.Option("--labels", help="The label columns of a table: what their names start with, or names with commas."),
-]
-TagsOption = Annotated[
-    str | None, typer.Option("--tags", help="The column of a table that holds all tags of a row (JSON lines: the key).")
-]
-SeparatorOption = Annotated[
-    str | None, typer.Option("--separator", help="What stands between two tags of such a column, as '|'.")
-]
-IdOption = Annotated[
-    str | None, typer.Option("--id", help="The column of a table that names its rows (JSON lines: the key).")
-]
-FeaturesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--features", help="The feature columns of a table: a prefix or names with commas; default: all others."
-    ),
-]
-ColumnsOption = Annotated[
-    str | None,
-    typer.Option(
-        help="What the columns of a table of events are called, if not session, item, time and user: item=sku."
-    ),
-]
-GapOption = Annotated[
-    float | None,
-    typer.Option(help="The longest pause within a session of a table of events without sessions, in seconds."),
-]
-SeenOption = Annotated[bool, typer.Option("--exclude-seen", help="Do not show the items of a session.")]
-LastOption = Annotated[
-    bool,
-    typer.Option("--exclude-last", help="Do not show the last item of a session, or an id that asks its own item."),
-]
-ExcludeOption = Annotated[
-    Path | None, typer.Option(help="A CSV or TSV file of queries and items: which item not to show to whom.")
-]
-CandidatesOption = Annotated[Path | None, typer.Option(help="A file with the ids of the only items to show.")]
 JsonOption = Annotated[Path | None, typer.Option("--json", help="Also write the figures to this JSON file.")]
 QuickOption = Annotated[bool, typer.Option("--quick", help="A smaller run: minutes become seconds.")]
+_SERVE_NEEDS = ("starlette", "uvicorn", "msgspec", "prometheus_client")
 
 
 @app.callback(invoke_without_command=True)
@@ -124,6 +87,7 @@ def demo(
 
 
 @app.command()
+@with_options
 def fit(
     system: Annotated[
         str,
@@ -140,6 +104,8 @@ def fit(
             "cooccurrence): a file, or the name of a data set, of which the training part is read."
         ),
     ],
+    options: DataOptions,
+    cluster: ClusterOptions,
     out: Annotated[Path, typer.Option(help="The model file to write (.safetensors).")],
     param: Annotated[
         list[str] | None,
@@ -148,45 +114,30 @@ def fit(
     checkpoint: Annotated[
         Path | None, typer.Option(help="A file that keeps the state of the fit; a fit that was killed goes on from it.")
     ] = None,
-    header: HeaderOption = None,
     weight: Annotated[
         str | None, typer.Option(help="The column of a file of pairs that weighs them: its number, from 0, or name.")
     ] = None,
-    labels: LabelsOption = None,
-    tags: TagsOption = None,
-    separator: SeparatorOption = None,
-    row_id: IdOption = None,
-    features: FeaturesOption = None,
-    columns: ColumnsOption = None,
-    gap: GapOption = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(help="Let a Ray cluster sum what is minimised: 'auto', 'ray://host:port', or 'local'."),
-    ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="With --cluster: how many processes.")] = None,
 ) -> None:
     """Train a ranker on a file and save it.
 
     Example: slatewise fit cstar photos.csv --tags tags --separator "|" --id photo --out model.safetensors
     """
-    from slatewise.cli.cluster import opened
-    from slatewise.cli.inputs import EventColumns, PairColumns, TagColumns
-    from slatewise.cli.tasks import run_of, task_named
+    from slatewise.cli.tasks import fit_arguments, task_named
 
     check_target("--out", out, data)  # before the training, not after
-    tagged = TagColumns(labels, tags, separator, row_id, features)
-    task = task_named(system).reading(PairColumns(header, weight), tagged).of_events(EventColumns(columns, gap))
+    task = task_named(system).reading(replace(options, weight=weight))
     estimator = task.make(param or [])
     check_target("--checkpoint", checkpoint, data, out)
-    run = run_of(estimator, checkpoint)
-    with working(f"fit {system}"), opened(cluster, workers):
-        task.fit(estimator, data, **run)
+    arguments = fit_arguments(estimator, checkpoint)
+    with working(f"fit {system}"), cluster.open():
+        task.fit(estimator, data, **arguments)
     estimator.save(out)
     card = estimator.model_card_
     print(f"{out}: {type(estimator).__name__} from {card.n_lists} lists, {card.n_rows} rows")
 
 
 @app.command()
+@with_options
 def rank(
     model: Annotated[Path, typer.Argument(help="A model file that fit wrote; with --url, what the service calls it.")],
     data: Annotated[
@@ -197,31 +148,15 @@ def rank(
             "query per line. Or the name of a data set, of which the test part is read."
         ),
     ],
+    options: DataOptions,
+    filters: FilterOptions,
+    cluster: ClusterOptions,
     out: Annotated[Path, typer.Option(help="The run to write: .run or .txt (TREC), .csv or .parquet.")],
     top: Annotated[int, typer.Option(min=1, help="How many documents of each query to keep.")] = 10,
-    header: HeaderOption = None,
-    labels: LabelsOption = None,
-    tags: TagsOption = None,
-    separator: SeparatorOption = None,
-    row_id: IdOption = None,
-    features: FeaturesOption = None,
-    columns: ColumnsOption = None,
-    gap: GapOption = None,
-    exclude_seen: SeenOption = False,
-    exclude_last: LastOption = False,
-    exclude: ExcludeOption = None,
-    candidates: CandidatesOption = None,
     url: Annotated[
         str | None,
         typer.Option(help="Let a service rank, as http://127.0.0.1:8000; its token is in SLATEWISE_TOKEN."),
     ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            help="Let a Ray cluster rank Parquet files, to a folder of them: 'auto', 'ray://host:port', or 'local'."
-        ),
-    ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="With --cluster: how many processes.")] = None,
 ) -> None:
     """Rank every query of a file with a saved model.
 
@@ -234,26 +169,24 @@ def rank(
     What comes after sessions: slatewise rank model.safetensors today.csv --exclude-seen --out today.csv.run
     """
     from slatewise import load
-    from slatewise.cli.inputs import EventColumns, PairColumns, TagColumns
-    from slatewise.cli.tasks import task_of
+    from slatewise.cli.tasks import task_for_model
     from slatewise.data.trec import writer_for
 
-    shown, events = _showing(exclude_seen, exclude_last, exclude, candidates), EventColumns(columns, gap)
-    pairs, tagged = PairColumns(header), TagColumns(labels, tags, separator, row_id, features)
-    if cluster is not None:
-        _without_cluster(shown, events, pairs, tagged)
+    if cluster.check(options, filters):
         if url is not None:
             raise ValueError("--cluster: expected without --url, found both")
-        from slatewise.cli.cluster import rank_on_cluster
+        if out.exists() and not out.is_dir():
+            raise ValueError(f"--out: expected a folder with --cluster, found a file, {out}")
+        from slatewise.cluster import rank as rank_on_cluster
 
-        print(f"{out}: {rank_on_cluster(model, data, out, top, cluster, workers)} lines")
+        with working("rank"), cluster.open() as opened:
+            n_lines = rank_on_cluster(opened, model, data, out, top)
+        print(f"{out}: {n_lines} lines")
         return
-    if workers is not None:
-        raise ValueError("--workers: expected with --cluster, found it alone")
     check_target("--out", out, None if url is not None else model, data)
     write = writer_for(out)
     if url is not None:
-        if exclude is not None:
+        if filters.exclude is not None:
             raise ValueError("--exclude: expected without --url, found both")
         from slatewise.cli.remote import Remote
 
@@ -261,8 +194,8 @@ def rank(
         task = ranker.task
     else:
         ranker = load(model)
-        task = task_of(ranker)
-    task = task.reading(pairs, tagged).of_events(events).showing(shown)
+        task = task_for_model(ranker)
+    task = task.reading(options, filters)
     with working("rank"):
         run = task.run(ranker, data, top)
     write(out, run)
@@ -300,17 +233,29 @@ def serve(
 
     For others: slatewise serve --make-token tokens.txt, then add --host 0.0.0.0 --token-file tokens.txt
     """
-    from slatewise.cli import serve as service
+    missing = [name for name in _SERVE_NEEDS if find_spec(name) is None]
+    if missing:
+        raise ValueError(f"serve: expected {', '.join(missing)} to be installed: pip install 'slatewise[serve]'")
+    from slatewise.core.running.executor import thread_count
+    from slatewise.serve.settings import Settings, add_token
+    from slatewise.serve.supervisor import serve as run_service
 
-    service.require_extra()
     if make_token is not None:
-        print(service.make_token(make_token))
+        print(add_token(make_token))
         return
-    code = service.run(models or [], host, port, token_file, workers, origin, behind_proxy, threads)
-    raise typer.Exit(code)
+    tokens = None if token_file is None else str(token_file)
+    n_jobs = threads or max(thread_count(None) // workers, 1)
+    settings = Settings(tuple(models or []), host, port, tokens, origin, behind_proxy, n_jobs)
+
+    def print_address(address: str) -> None:
+        with suppress(BrokenPipeError):  # the service runs even if nobody reads its output
+            print(f"service: {address} (Ctrl-C ends it)", flush=True)
+
+    raise typer.Exit(run_service(settings, workers, print_address))
 
 
 @app.command()
+@with_options
 def evaluate(
     system: Annotated[
         Path, typer.Argument(metavar="RUN|MODEL", help="A run as rank writes it, or a model file that fit wrote.")
@@ -321,12 +266,14 @@ def evaluate(
             help="Judgements: TREC qrels or a file like that of fit; or the name of a data set: its test part."
         ),
     ],
+    options: DataOptions,
+    filters: FilterOptions,
+    cluster: ClusterOptions,
     measures: Annotated[
         str, typer.Option(help="Comma-separated, as ndcg@10,map,p@5,mrr,recall@20,auc.")
     ] = "ndcg@10,map",
     preset: Annotated[str | None, typer.Option(help="Measure as trec_eval, sklearn, lightgbm, ... does.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    header: HeaderOption = None,
     made_by: Annotated[
         str | None,
         typer.Option(
@@ -337,22 +284,6 @@ def evaluate(
         str | None,
         typer.Option(help="For a run of metric: the file that fit read, whose rows were ranked, if it is not DATA."),
     ] = None,
-    labels: LabelsOption = None,
-    tags: TagsOption = None,
-    separator: SeparatorOption = None,
-    row_id: IdOption = None,
-    features: FeaturesOption = None,
-    columns: ColumnsOption = None,
-    gap: GapOption = None,
-    exclude_seen: SeenOption = False,
-    exclude_last: LastOption = False,
-    exclude: ExcludeOption = None,
-    candidates: CandidatesOption = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(help="Let a Ray cluster measure a model on Parquet files: 'auto', 'ray://host:port', or 'local'."),
-    ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="With --cluster: how many processes.")] = None,
 ) -> None:
     """Measure a run or a model against judgements.
 
@@ -361,35 +292,30 @@ def evaluate(
     Rows of a table: slatewise evaluate model.safetensors test.csv --labels "tag:" --measures bep,map
     """
     from slatewise import load, metrics
-    from slatewise.cli import inputs
-    from slatewise.cli.tasks import EVERYTHING, SHOWING_OPTIONS, judgements_for, measure_run, task_of
+    from slatewise.cli.inputs import read_run
+    from slatewise.cli.runs import judgements_for, measure_run
+    from slatewise.cli.tasks import task_for_model
 
     names = [name.strip() for name in measures.split(",")]
     tool = None if preset is None else metrics.preset(preset)
     parsed = [metrics.parse(name, tool) for name in names]
-    pairs, events = inputs.PairColumns(header), inputs.EventColumns(columns, gap)
-    tagged = inputs.TagColumns(labels, tags, separator, row_id, features)
-    shown = _showing(exclude_seen, exclude_last, exclude, candidates)
-    if cluster is None and workers is not None:
-        raise ValueError("--workers: expected with --cluster, found it alone")
-    if cluster is not None:
-        _without_cluster(shown, events, pairs, tagged)
-        from slatewise.cli.cluster import evaluate_on_cluster
+    if cluster.check(options, filters):
+        from slatewise.cluster import evaluate as evaluate_on_cluster
 
-        figures = evaluate_on_cluster(system, data, parsed, cluster, workers)
+        with working("evaluate"), cluster.open() as opened:
+            figures = evaluate_on_cluster(opened, system, data, parsed)
     elif _is_model(system):
         if made_by is not None or catalogue is not None:
             raise ValueError("--system, --catalogue: expected with a run, found a model, which knows both")
         model = load(system)
         with working("evaluate"):
-            task = task_of(model).reading(pairs, tagged).of_events(events).showing(shown)
-            figures = task.evaluate(model, data, parsed)
+            figures = task_for_model(model).reading(options, filters).evaluate(model, data, parsed)
     else:
-        if shown != EVERYTHING:
-            raise ValueError(f"{SHOWING_OPTIONS}: expected with a model, found a run, which shows what it has")
-        run = inputs.read_run(str(system))
-        judged = judgements_for(run, data, made_by, pairs, catalogue, tagged, events)
-        figures = measure_run(run, str(system), judged, data, parsed)
+        if filters != NO_FILTERS:
+            raise ValueError(f"{FILTER_OPTIONS}: expected with a model, found a run, which shows what it has")
+        run = read_run(str(system))
+        judgements = judgements_for(run, data, made_by, options, catalogue)
+        figures = measure_run(run, str(system), judgements, data, parsed)
     values = dict(zip(names, figures, strict=True))
     if as_json:
         print(json.dumps(without_nan(values)))
@@ -525,48 +451,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (TyperException, ValueError, OSError, ImportError, ProjectError) as error:
         if debug:
             raise
-        print(f"slatewise: {_one_line(error)}", file=sys.stderr)
+        _print_line(_text_of(error))
         sys.exit(2)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Say in one line what the library warns of, without its place in the code and in the words of the options."""
-    print(f"slatewise: {printable(as_options(' '.join(str(message).split())))}", file=sys.stderr)
+    """Print a warning without its position in the code, in the words of the options."""
+    _print_line(as_options(str(message)))
 
 
-def _one_line(error: Exception) -> str:
+def _print_line(text: str) -> None:
+    """Print an error or a warning as one line on stderr."""
+    print(f"slatewise: {printable(' '.join(text.split()))}", file=sys.stderr)
+
+
+def _text_of(error: Exception) -> str:
     match error:
         case TyperException():
-            text = error.format_message()
+            return error.format_message()
         case OSError(filename=str() | bytes() | Path()):
-            text = f"{error.filename}: {error.strerror}"
+            return f"{error.filename}: {error.strerror}"
         case _:
-            text = str(error)
-    return printable(" ".join(text.split()))
+            return str(error)
 
 
 def _figure(value: float) -> str:
     """Four decimals, or what is left of a number too small for them."""
     return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.2g}"
-
-
-def _showing(seen: bool, last: bool, exclude: Path | None, candidates: Path | None) -> Showing:
-    """Return what the options say of the items to show; all that a session saw includes its last item."""
-    from slatewise.cli.tasks import Showing
-
-    paths = [None if path is None else str(path) for path in (candidates, exclude)]
-    return Showing(seen or ("last" if last else False), *paths)
-
-
-def _without_cluster(shown: Showing, events: EventColumns, pairs: PairColumns, tagged: TagColumns) -> None:
-    """Refuse what the workers of a cluster would not do."""
-    from slatewise.cli.inputs import EVENT_OPTIONS, NO_EVENTS, TAG_OPTIONS, PairColumns, TagColumns
-    from slatewise.cli.tasks import EVERYTHING, SHOWING_OPTIONS
-
-    if pairs != PairColumns() or tagged != TagColumns():
-        raise ValueError(f"--header, {TAG_OPTIONS}: expected without --cluster, found both")
-    if shown != EVERYTHING or events != NO_EVENTS:
-        raise ValueError(f"{SHOWING_OPTIONS}, {EVENT_OPTIONS}: expected without --cluster, found both")
 
 
 def _is_model(path: Path) -> bool:

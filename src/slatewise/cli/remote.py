@@ -1,4 +1,4 @@
-"""``slatewise rank --url``: the queries of a file are ranked by a service, and the run is as that of the model file."""
+"""``slatewise rank --url``: a service ranks the queries of a file; the run equals that of the model file."""
 
 from __future__ import annotations
 
@@ -13,11 +13,7 @@ from typing import Any
 import numpy as np
 
 from slatewise.cli.inputs import (
-    NO_TAGS,
-    EventColumns,
-    PairColumns,
     Part,
-    TagColumns,
     document_ids,
     is_tag_file,
     read_classes,
@@ -25,41 +21,34 @@ from slatewise.cli.inputs import (
     read_queries,
     read_rows_to_rank,
 )
-from slatewise.cli.tasks import Showing, Switches, task_named
+from slatewise.cli.options import DEFAULT_DATA, DataOptions, FilterOptions
+from slatewise.cli.tasks import TASKS, RankFilters, Task
 from slatewise.client import Client, ServiceError
 from slatewise.core.groups import group_rows
 from slatewise.core.rankings import Rankings
 from slatewise.data.records import MultiLabel, Run
 
 TOKEN = "SLATEWISE_TOKEN"
-"""The variable of the environment that holds the token: a command line is seen by all users of a machine."""
+"""The environment variable with the token, because all users of a machine can see its command lines."""
 _AT_ONCE, _MOST_BYTES = 128, 2 << 20
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
 class RemoteTask:
-    """The task of a model's kind, which says what may be asked and how data are read, with a service that ranks."""
+    """The task of a kind of data, with its options, and a function that ranks such data with a service."""
 
-    own: Any
-    read: Callable[[Remote, Any, str, int], Run]
+    own: Task
+    rank: Callable[[Remote, Task, str, int], Run]
 
-    def reading(self, columns: PairColumns, tagged: TagColumns) -> RemoteTask:
-        """Return the task that reads such files."""
-        return replace(self, own=self.own.reading(columns, tagged))
-
-    def of_events(self, events: EventColumns) -> RemoteTask:
-        """Return the task that reads such events."""
-        return replace(self, own=self.own.of_events(events))
-
-    def showing(self, shown: Showing) -> RemoteTask:
-        """Return the task that shows such items only."""
-        return replace(self, own=self.own.showing(shown))
+    def reading(self, options: DataOptions, filters: FilterOptions) -> RemoteTask:
+        """Return the task with these options; refuse those that its kind of data does not have."""
+        return replace(self, own=self.own.reading(options, filters))
 
     def run(self, remote: Remote, data: str, top: int) -> Run:
         """Rank every query of a file."""
         try:
-            return self.read(remote, self.own, data, top)
+            return self.rank(remote, self.own, data, top)
         finally:
             remote.close()
 
@@ -69,7 +58,7 @@ class Remote:
 
     def __init__(self, url: str, name: str) -> None:
         self._client, self._name = Client(url, os.environ.get(TOKEN)), name
-        self.about = self._told(lambda: self._client.model(name))
+        self.about = self._checked(lambda: self._client.model(name))
         if not self.about["ready"]:
             self.close()
             found = self.about["refused"] or "one that is not yet"
@@ -77,25 +66,24 @@ class Remote:
 
     @property
     def task(self) -> RemoteTask:
-        """What reads data for the model, and asks the service."""
+        """The task that reads data for the model and ranks them with the service."""
         estimator = str(self.about["estimator"])
         if self.about["queries"] == "sessions":
-            return RemoteTask(task_named("neighbors"), _sessions)  # of any model: sessions are read alike
-        if estimator not in _READERS:
-            raise ValueError(f"{self._name}: expected one of {', '.join(_READERS)}, found {estimator}: use the client")
-        system, read = _READERS[estimator]
-        return RemoteTask(task_named(system), read)
+            return RemoteTask(TASKS["SessionNeighbors"], _sessions)  # all rankers of sessions read the same data
+        if estimator not in _RANK:
+            raise ValueError(f"{self._name}: expected one of {', '.join(_RANK)}, found {estimator}: use the client")
+        return RemoteTask(TASKS[estimator], _RANK[estimator])
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
 
     def answers(self, question: str, queries: Sequence[Any], **fields: Any) -> Iterator[dict[str, Any]]:
-        """Ask in parts, so that no request is too large."""
+        """Send the queries in parts, so that no request is too large."""
         for part in _parts(queries):
-            yield from self._told(lambda part=part: self._client.ask(self._name, question, part, **fields).answers)
+            yield from self._checked(lambda part=part: self._client.ask(self._name, question, part, **fields).answers)
 
-    def _told(self, ask: Callable[[], Any]) -> Any:
+    def _checked(self, ask: Callable[[], Any]) -> Any:
         try:
             return ask()
         except ServiceError as error:
@@ -104,7 +92,7 @@ class Remote:
 
 
 def _parts(queries: Sequence[Any]) -> Iterator[list[Any]]:
-    """Put queries into parts of a size that a service takes; one that is larger alone is for it to refuse."""
+    """Split queries into parts of a size that a service takes; the service refuses a query that is larger."""
     part: list[Any] = []
     size = 0
     for query in queries:
@@ -118,7 +106,7 @@ def _parts(queries: Sequence[Any]) -> Iterator[list[Any]]:
         yield part
 
 
-def _documents(remote: Remote, task: Any, data: str, top: int) -> Run:
+def _documents(remote: Remote, task: Task, data: str, top: int) -> Run:
     rows = read_rows_to_rank(data, remote.about["n_features"], Part.TEST, require_labels=False)
     groups, X, names = group_rows(rows.qid, len(rows.qid)), rows.dense(), document_ids(rows)
     order = np.arange(len(X)) if groups.order is None else groups.order
@@ -127,89 +115,88 @@ def _documents(remote: Remote, task: Any, data: str, top: int) -> Run:
     return _run(groups.ids, list(remote.answers("rank", queries, k=top)))
 
 
-def _labels(remote: Remote, task: Any, data: str, top: int) -> Run:
-    rows = _label_rows(remote, data, task.tagged)
+def _labels(remote: Remote, task: Task, data: str, top: int) -> Run:
+    rows = _label_rows(remote, data, task.options)
     found = list(remote.answers("scores", _dense(rows)))
     has_names = isinstance(remote.about["labels"][0], str)
     for one in found:
         one["ids"] = one["ids"] if has_names else rows.label_names.tolist()
-        # What is certain has no number in JSON; nothing is known here, so that it is certain to be in.
+        # Infinite scores are null in JSON; without known labels, they are those of labels that are certainly in.
         scores = np.array([np.nan if score is None else score for score in one["scores"]])
         order = np.argsort(-np.nan_to_num(scores, nan=1e30), kind="stable")[:top]
         one["ids"], one["scores"] = [one["ids"][n] for n in order], np.nan_to_num(scores[order], nan=1e30).tolist()
     return _run(np.arange(len(found)) if rows.ids is None else rows.ids, found)
 
 
-def _examples(remote: Remote, task: Any, data: str, top: int) -> Run:
+def _examples(remote: Remote, task: Task, data: str, top: int) -> Run:
     X = read_classes(data, remote.about["n_features"], Part.TEST, require_labels=False).X
     n_rows = int(remote.about["n_items"])
     return _run(np.arange(len(X)), list(remote.answers("rank", X.tolist(), k=min(top, n_rows))))
 
 
-def _features(remote: Remote, task: Any, data: str, top: int) -> Run:
-    rows = _label_rows(remote, data, NO_TAGS)
+def _features(remote: Remote, task: Task, data: str, top: int) -> Run:
+    rows = _label_rows(remote, data, DEFAULT_DATA)
     found = list(remote.answers("rank", _dense(rows), k=min(top, int(remote.about["n_items"]))))
     for one in found:
         one["ids"] = rows.label_names[one["ids"]].tolist()
     return _run(np.arange(len(found)), found)
 
 
-def _catalogue(remote: Remote, task: Any, data: str, top: int) -> Run:
+def _pairs(remote: Remote, task: Task, data: str, top: int) -> Run:
     k = min(top, int(remote.about["n_items"]))
-    asked = np.unique(read_queries(data, task.columns, Part.TEST).astype(np.str_))
+    names = np.unique(read_queries(data, task.options, Part.TEST).astype(np.str_))
     whole = remote.about["ids"] == "whole numbers"
-    queries: list[Any] = [int(one) for one in asked if _WHOLE.fullmatch(one)] if whole else asked.tolist()
+    queries: list[Any] = [int(one) for one in names if _WHOLE.fullmatch(one)] if whole else names.tolist()
     kind = np.int64 if whole else np.str_
-    switches = Switches.read(task.shown, np.empty(0, kind), np.empty(0), task.columns.header)
-    found = list(remote.answers("rank", queries, k=k, **_fields(switches.given)))
+    filters = RankFilters.read(task.filters, np.empty(0, kind), np.empty(0), task.options.header)
+    found = list(remote.answers("rank", queries, k=k, **_fields(filters.given)))
     known = [one for one in found if not one["unknown"]]
     if not known:
         raise ValueError(f"{data}: expected queries that the model knows, found none")
-    if len(known) < len(asked):
-        n_unknown = len(asked) - len(known)
-        warnings.warn(
-            f"{data}: {n_unknown} of {len(asked)} queries are unknown to the model and get no list", stacklevel=2
-        )
+    n_unknown = len(names) - len(known)
+    if n_unknown:
+        what = f"{n_unknown} of {len(names)} queries are unknown to the model and get no list"
+        warnings.warn(f"{data}: {what}", stacklevel=2)
     known.sort(key=lambda one: one["query"])
     return _run(np.array([one["query"] for one in known]), known)
 
 
 class _SessionRanker:
-    """What the task of sessions asks for of a model, answered by a service."""
+    """A model of a service with the part of the interface that the task of sessions uses."""
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
         kind = np.int64 if remote.about["ids"] == "whole numbers" else np.str_
-        self.item_ids_ = np.zeros(int(remote.about["n_items"]), dtype=kind)  # how many and of which kind is all
+        self.item_ids_ = np.zeros(int(remote.about["n_items"]), dtype=kind)  # the task uses their number and type only
 
-    def rank(self, sessions: Any, k: int, **switches: Any) -> Rankings:
-        """Rank what comes after every session."""
-        fields = _fields(switches) | {"k": k}
+    def rank(self, sessions: Any, k: int, **filters: Any) -> Rankings:
+        """Rank the next items of every session."""
+        fields = _fields(filters) | {"k": k}
         queries = [items.tolist() for items in sessions]
         names = np.arange(len(queries)) if sessions.ids is None else sessions.ids
         found = list(self._remote.answers("rank", queries, **fields))
         n_unknown = sum(one["unknown"] for one in found)
         if n_unknown:
-            told = f"queries: {n_unknown} of {sum(map(len, queries))} ids were not seen in fit"
-            warnings.warn(f"{told} and are left out of their sessions", stacklevel=2)
+            what = f"queries: {n_unknown} of {sum(map(len, queries))} ids were not seen in fit"
+            warnings.warn(f"{what} and are left out of their sessions", stacklevel=2)
         nothing = np.array([one["nothing_known"] for one in found], dtype=np.bool_)
         if nothing.any():
-            told = f"queries: {int(nothing.sum())} of {len(queries)} have no item that fit saw"
+            what = f"queries: {int(nothing.sum())} of {len(queries)} have no item that fit saw"
             first = names[int(np.argmax(nothing))].item()
-            warnings.warn(f"{told} and get the list of everybody; the first: query {first!r}", stacklevel=2)
+            warnings.warn(f"{what} and get the list of everybody; the first: query {first!r}", stacklevel=2)
         return _rankings(names, found, nothing if nothing.any() else None)
 
 
-def _fields(switches: dict[str, Any]) -> dict[str, Any]:
-    """Return switches as fields of a request."""
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in switches.items()}
+def _fields(filters: dict[str, Any]) -> dict[str, Any]:
+    """Return filters as fields of a request."""
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in filters.items()}
 
 
-def _sessions(remote: Remote, task: Any, data: str, top: int) -> Run:
+def _sessions(remote: Remote, task: Task, data: str, top: int) -> Run:
     return task.run(_SessionRanker(remote), data, top)
 
 
-def _label_rows(remote: Remote, data: str, tagged: TagColumns) -> MultiLabel:
+def _label_rows(remote: Remote, data: str, options: DataOptions) -> MultiLabel:
     about = remote.about
     return read_labels(
         data,
@@ -217,7 +204,7 @@ def _label_rows(remote: Remote, data: str, tagged: TagColumns) -> MultiLabel:
         about["n_items"],
         Part.TEST,
         require_labels=False,
-        columns=tagged,
+        options=options,
         feature_names=about["feature_names"] if is_tag_file(data) else None,
     )
 
@@ -238,13 +225,13 @@ def _rankings(query_ids: Any, found: list[dict[str, Any]], nothing_known: Any = 
     return Rankings.of_lists(query_ids, ids, scores, offsets, nothing_known)
 
 
-_READERS: dict[str, tuple[str, Callable[[Remote, Any, str, int], Run]]] = {
-    "BestFeatureRanker": ("feature", _documents),
-    "CStarMarginRanker": ("cstar-margin", _labels),
-    "CStarRanker": ("cstar", _labels),
-    "LatentFeatureRanker": ("latent-features", _features),
-    "LatentRanker": ("latent", _catalogue),
-    "MarginRanker": ("margin", _documents),
-    "MatchingRanker": ("matching", _documents),
-    "MetricRanker": ("metric", _examples),
+_RANK: dict[str, Callable[[Remote, Task, str, int], Run]] = {
+    "BestFeatureRanker": _documents,
+    "CStarMarginRanker": _labels,
+    "CStarRanker": _labels,
+    "LatentFeatureRanker": _features,
+    "LatentRanker": _pairs,
+    "MarginRanker": _documents,
+    "MatchingRanker": _documents,
+    "MetricRanker": _examples,
 }

@@ -1,9 +1,8 @@
-"""Batch answers: partitions of queries in, partitions of lists out, each exactly once whoever is killed.
+"""Rank and measure Parquet files on a cluster: partitions of queries in, partitions of lists or figures out.
 
-A partition is a row group of the data, with the rest of the query that its end cuts. Its answer is one file, which
-appears whole under its name or not at all, and is the same whoever writes it: a partition that is ranked twice is there
-once. The manifest says of which model and data a folder's files are; a run that was killed goes on with the partitions
-that have no file.
+A partition is a row group of the data, with the rest of the query that its end cuts. Its lists are one file, which
+appears whole or not at all and does not depend on the worker, so that every list is written exactly once. The manifest
+names the model and the data of a folder; a run that was killed continues with the partitions that have no file.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import json
 import tempfile
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
@@ -31,43 +31,43 @@ from slatewise.core.running.executor import Executor
 from slatewise.core.running.progress import track
 from slatewise.data.row_files import ParquetRows, RowGroup
 from slatewise.data.row_source import RowSource, groups_of
+from slatewise.metrics.measure import Measure, mean
 
 Ids: TypeAlias = NDArray[Any]
 MANIFEST = "manifest.json"
 _UNKNOWN = "queries unknown to the model"
 
 
-class Counts(NamedTuple):
-    """How many lines there are, and how many queries the model does not know."""
-
-    n_lines: int
-    n_unknown: int
-
-
 class Kind(Protocol):
-    """A way to cut data into partitions and to rank one of them."""
+    """Cuts data into partitions, and ranks one of them."""
 
     def partitions(self, model: Any, paths: Sequence[str], executor: Executor) -> Sequence[Any]:
-        """Say what the partitions are, without reading features; what the model cannot rank is an error."""
+        """Return the partitions without reading features; data that the model cannot rank is an error."""
         ...
 
     def rank(self, model: Any, partition: Any, top: int) -> tuple[Rankings, int]:
-        """Rank the queries of a partition; also return how many are unknown."""
+        """Rank the queries of a partition; also return the number of unknown ones."""
         ...
 
 
-class Job(NamedTuple):
-    """What all partitions share."""
+class ModelFile(NamedTuple):
+    """A model file, and the digest by which workers check that they find the same."""
 
-    model: str
-    model_sha256: str
+    path: str
+    sha256: str
+
+
+class RankJob(NamedTuple):
+    """What all partitions of a ranking share."""
+
+    model: ModelFile
     top: int
     out: str
     kind: Kind
 
 
 class Lists(NamedTuple):
-    """Whole lists of rows: a run of rows of a source, where each list begins in it, and what the lists are called."""
+    """Whole lists of rows: consecutive rows of a source, the offsets of the lists in them, and their ids."""
 
     source: RowSource
     first_row: int
@@ -76,17 +76,17 @@ class Lists(NamedTuple):
 
 
 class RowsOfLists:
-    """Rows with query ids: the columns qid and features, and a label that is not looked at."""
+    """Rows with query ids: the columns qid and features, and labels that only ``evaluate`` reads."""
 
     def partitions(
-        self, model: Any, paths: Sequence[str], executor: Executor, *, judged: bool = False
+        self, model: Any, paths: Sequence[str], executor: Executor, *, labelled: bool = False
     ) -> Sequence[Lists]:
-        """Give every list to the row group it begins in; ``judged``: there must be a column label.
+        """Return the lists that begin in each row group; with ``labelled`` there must be a column label.
 
-        Features are the columns that a model of a frame has names of, else all but qid and label, in their order.
+        Features are the columns that the model knows by name, else all except qid and label, in their order.
         """
         names = getattr(model, "feature_names_in_", None)
-        source = RowSource.to_rank(paths, "qid", "label", None if names is None else names.tolist(), judged=judged)
+        source = RowSource.to_rank(paths, "qid", "label", None if names is None else names.tolist(), judged=labelled)
         if source.n_features != model.n_features_in_:
             expected = f"{model.n_features_in_} columns of features, as the model has, beside qid and label"
             raise DataError(paths[0], 0, 0, expected, str(source.n_features))
@@ -101,35 +101,43 @@ class RowsOfLists:
         ]
 
     def rank(self, model: Any, partition: Lists, top: int) -> tuple[Rankings, int]:
-        """Rank the rows of every list; a row is called by its number among all."""
+        """Rank the rows of every list, named by their number among all rows."""
         source, first, offsets, ids = partition
         rows = source.read(first, first + int(offsets[-1]))
         names = np.arange(first, first + len(rows.y))
         return model.rank(rows.X, np.repeat(ids, np.diff(offsets)), doc_ids=names).top(top), 0
+
+    def measure(self, model: Any, partition: Lists, measures: Sequence[Measure]) -> NDArray[np.float64]:
+        """Return the measures of the lists, (measures, lists)."""
+        source, first, offsets, _ = partition
+        rows = source.read(first, first + int(offsets[-1]))
+        scores, ids = model.predict(rows.X), np.arange(first, first + len(rows.y)).astype(np.str_)
+        sizes = np.diff(offsets)
+        return np.array([measure.per_list(rows.y, scores, ids=ids, group=sizes) for measure in measures])
 
 
 class QueriesOfCatalogue:
     """Query ids in a column called query: each ranks all items of the model."""
 
     def partitions(self, model: Any, paths: Sequence[str], executor: Executor) -> Sequence[RowGroup]:
-        """Take row groups as they are; a file says, without a row, whether its ids are such as the model has."""
+        """Return the row groups; the schema of a file shows whether its ids are of the model's type."""
         from slatewise.data.frames import ids_of
         from slatewise.data.parquet import row_groups
 
         del executor
         found = groups_of(paths, "query")
         for path in dict.fromkeys(group.path for group in found):
-            asked = ids_of(row_groups(path).nothing["query"], path, 0)
-            if asked.dtype.kind != model.query_ids_.dtype.kind:
+            ids = ids_of(row_groups(path).nothing["query"], path, 0)
+            if ids.dtype.kind != model.query_ids_.dtype.kind:
                 expected = "strings" if model.query_ids_.dtype.kind == "U" else "whole numbers"
-                raise DataError(f"{path}, column 'query'", 0, 0, f"ids as in fit, {expected}", f"dtype {asked.dtype}")
+                raise DataError(f"{path}, column 'query'", 0, 0, f"ids as in fit, {expected}", f"dtype {ids.dtype}")
         return found
 
     def rank(self, model: Any, partition: RowGroup, top: int) -> tuple[Rankings, int]:
         """Rank the items for the queries that the model knows."""
-        asked = ParquetRows((), None, "query").ids(partition)
-        known = np.isin(asked, model.query_ids_)
-        return model.rank(asked[known], min(top, len(model.item_ids_))), int(np.sum(~known))
+        ids = ParquetRows((), None, "query").ids(partition)
+        known = np.isin(ids, model.query_ids_)
+        return model.rank(ids[known], min(top, len(model.item_ids_))), int(np.sum(~known))
 
 
 KINDS: dict[str, type[Kind]] = {
@@ -138,11 +146,11 @@ KINDS: dict[str, type[Kind]] = {
     "BestFeatureRanker": RowsOfLists,
     "LatentRanker": QueriesOfCatalogue,
 }
-"""By the name that a model file has for its estimator."""
+"""By the name of the estimator."""
 
 
 def rank(workers: Workers, model: str | Path, data: str | Path, out: str | Path, top: int = 10) -> int:
-    """Rank Parquet files to a folder of Parquet files; return how many lines there are.
+    """Rank Parquet files to a folder of Parquet files; return the number of lines.
 
     Parameters
     ----------
@@ -154,37 +162,75 @@ def rank(workers: Workers, model: str | Path, data: str | Path, out: str | Path,
         A Parquet file, or a folder of them. Rows to rank have the columns qid and the model's features; queries of a
         :class:`~slatewise.LatentRanker` a column query.
     out
-        A folder: new, or of a run of the same model and data that did not end, which goes on.
+        A new folder, or that of an unfinished run of the same model and data, which is continued.
     top
-        How many items of each list to keep.
+        The number of items of each list to keep.
     """
-    from slatewise import load
-
     workers.require_open()
-    top, model, folder = whole_number("top", top, 1), str(Path(model).absolute()), Path(out).absolute()
-    estimator = load(model)
+    top, folder = whole_number("top", top, 1), Path(out).absolute()
+    file, estimator = _model_file(model)
     name = type(estimator).__name__
     if name not in KINDS:
         raise ValueError(f"model: expected one of {', '.join(KINDS)} on a cluster, found a {name}")
     paths, kind = parquet_files(Path(data)), KINDS[name]()
-    digest = sha256(Path(model).read_bytes()).hexdigest()
     partitions = kind.partitions(estimator, paths, Executor.of(None))
-    said = _manifest(digest, paths, top, len(partitions))
-    is_complete = _begun(folder, said)
+    manifest = _manifest(file.sha256, paths, top, len(partitions))
+    is_complete = _start_folder(folder, manifest)
     left = [(at, one) for at, one in enumerate(partitions) if not _part(folder, at).exists()]
-    job = Job(model, digest, top, str(folder), kind)
-    for _ in track(workers.each(_ranked, job, left), "partition", len(left)):
+    job = RankJob(file, top, str(folder), kind)
+    for _ in track(workers.each(_rank_partition, job, left), "partition", len(left)):
         pass
-    n_lines, n_unknown = _counted(folder, len(partitions))
-    if _manifest(digest, paths, top, len(partitions)) != said:
+    n_lines, n_unknown = _count_lines(folder, len(partitions))
+    if _manifest(file.sha256, paths, top, len(partitions)) != manifest:
         raise DataError(
             str(data), 0, 0, f"files that stay as they are (remove {folder} to begin anew)", "others by now"
         )
     if n_unknown:
         warnings.warn(f"{data}: {n_unknown} queries are unknown to the model and get no list", stacklevel=2)
     if not is_complete:
-        _write_manifest(folder, {**said, "complete": True, "lines": n_lines})
+        _write_manifest(folder, {**manifest, "complete": True, "lines": n_lines})
     return n_lines
+
+
+def evaluate(workers: Workers, model: str | Path, data: str | Path, measures: Sequence[Measure]) -> list[float]:
+    """Return the mean over lists of each measure, for a ranker of rows.
+
+    Parameters
+    ----------
+    workers
+        Of an open :func:`slatewise.cluster.ray`.
+    model
+        A model file, which every worker must find under this name.
+    data
+        A Parquet file, or a folder of them, with the columns qid, label and the model's features.
+    measures
+        As ``[metrics.NDCG(k=10)]``.
+    """
+    workers.require_open()
+    if not measures:
+        raise ValueError("measures: expected at least one, found none")
+    for measure in measures:
+        if not isinstance(measure, Measure):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"measures: expected such as metrics.NDCG(k=10), found {measure!r}")
+    file, estimator = _model_file(model)
+    name = type(estimator).__name__
+    known = [one for one, kind in KINDS.items() if kind is RowsOfLists]
+    if name not in known:
+        raise ValueError(f"model: expected one of {', '.join(known)} to be measured on a cluster, found a {name}")
+    partitions = RowsOfLists().partitions(estimator, parquet_files(Path(data)), Executor.of(None), labelled=True)
+    job = file, tuple(measures)
+    found = dict(track(workers.each(_measure_partition, job, partitions), "partition", len(partitions)))
+    values = np.concatenate([found[number] for number in range(len(partitions))], axis=1)
+    return [mean(of_lists) for of_lists in values]
+
+
+def _model_file(model: str | Path) -> tuple[ModelFile, Any]:
+    """Load a model; also return its file with the digest."""
+    from slatewise import load
+
+    path = str(Path(model).absolute())
+    estimator = load(path)
+    return ModelFile(path, sha256(Path(path).read_bytes()).hexdigest()), estimator
 
 
 def parquet_files(data: Path) -> list[str]:
@@ -212,30 +258,37 @@ def _manifest(model_sha256: str, paths: Sequence[str], top: int, n_partitions: i
     }
 
 
-def _begun(folder: Path, said: dict[str, Any]) -> bool:
-    """Begin a folder, or see that it is of the same run; return whether that one is complete."""
-    manifest = folder / MANIFEST
-    if not manifest.exists():
+def _start_folder(folder: Path, manifest: dict[str, Any]) -> bool:
+    """Start a folder, or check that it belongs to the same run; return whether that run is complete."""
+    path = folder / MANIFEST
+    if not path.exists():
         _require_only(folder, set())
         _require_writable(folder)
-        if _first(folder, said):
+        with suppress(FileExistsError):  # another run has started at the same moment
+            _write_manifest(folder, manifest, new=True)
             return False
-    found = _said_in(manifest)
-    differing = [name for name in said if name != "complete" and found.get(name) != said[name]]
+    try:
+        found: Any = json.loads(path.read_bytes())
+    except ValueError as error:
+        found = error
+    if not isinstance(found, dict):
+        raise DataError(str(path), 0, 0, "the manifest of a run (remove the folder to begin anew)", str(found))
+    before = cast("dict[str, Any]", found)
+    differing = [name for name in manifest if name != "complete" and before.get(name) != manifest[name]]
     if differing:
         raise FileExistsError(
             f"out: expected a new folder, or a run of the same model and data to go on with, found another "
-            f"{', '.join(differing)} in {manifest}"
+            f"{', '.join(differing)} in {path}"
         )
-    _require_only(folder, {MANIFEST, *(_part(folder, at).name for at in range(said["partitions"]))})
-    is_complete = found.get("complete") is True
+    _require_only(folder, {MANIFEST, *(_part(folder, at).name for at in range(manifest["partitions"]))})
+    is_complete = before.get("complete") is True
     if not is_complete:
         _require_writable(folder)
     return is_complete
 
 
 def _require_only(folder: Path, ours: set[str]) -> None:
-    """Raise FileExistsError where there are other files: whoever reads the folder would take them for answers."""
+    """Raise FileExistsError if there are other files, which readers of the folder would take for lists."""
     there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     others = [name for name in there if not name.startswith(".") and name not in ours]
     if others:
@@ -243,27 +296,8 @@ def _require_only(folder: Path, ours: set[str]) -> None:
         raise FileExistsError(f"out: expected {kind}, found files in {folder}: {others[0]}")
 
 
-def _first(folder: Path, said: dict[str, Any]) -> bool:
-    """Write the manifest of a run that begins; return False where another run began in the same moment."""
-    try:
-        _write_manifest(folder, said, new=True)
-    except FileExistsError:
-        return False
-    return True
-
-
-def _said_in(manifest: Path) -> dict[str, Any]:
-    try:
-        found: Any = json.loads(manifest.read_bytes())
-    except ValueError as error:
-        found = error
-    if not isinstance(found, dict):
-        raise DataError(str(manifest), 0, 0, "the manifest of a run (remove the folder to begin anew)", str(found))
-    return cast("dict[str, Any]", found)
-
-
 def _require_writable(folder: Path) -> None:
-    """Make the folder, and write to it once, before anything is ranked."""
+    """Make the folder, and test that it can be written to, before anything is ranked."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -272,29 +306,29 @@ def _require_writable(folder: Path) -> None:
         raise type(error)(f"out: expected a folder that can be written to, found {folder}: {error.strerror}") from None
 
 
-def _write_manifest(folder: Path, said: dict[str, Any], *, new: bool = False) -> None:
+def _write_manifest(folder: Path, manifest: dict[str, Any], *, new: bool = False) -> None:
     with atomic_file(folder / MANIFEST, new=new) as file:
-        file.write(json.dumps(said, indent=1).encode())
+        file.write(json.dumps(manifest, indent=1).encode())
 
 
 def _part(folder: Path, number: int) -> Path:
     return folder / f"part-{number:06d}.parquet"
 
 
-def _counted(folder: Path, n_partitions: int) -> Counts:
-    """Count what all files have, whichever run wrote them."""
+def _count_lines(folder: Path, n_partitions: int) -> tuple[int, int]:
+    """Return the number of lines and of unknown queries in all files, including those of earlier runs."""
     from slatewise.data.parquet import row_groups
 
     parts = [row_groups(str(_part(folder, at))) for at in range(n_partitions)]
-    return Counts(sum(sum(part.sizes) for part in parts), sum(int(part.notes.get(_UNKNOWN, 0)) for part in parts))
+    return sum(sum(part.sizes) for part in parts), sum(int(part.notes.get(_UNKNOWN, 0)) for part in parts)
 
 
-def _ranked(job: Job, partition: tuple[int, Any]) -> None:
+def _rank_partition(job: RankJob, partition: tuple[int, Any]) -> None:
     """Rank one partition in a worker, and write its file."""
     from slatewise.data.parquet import write_columns
 
-    number, what = partition
-    found, n_unknown = job.kind.rank(loaded(job.model, job.model_sha256), what, job.top)
+    number, content = partition
+    found, n_unknown = job.kind.rank(load_same(job.model), content, job.top)
     starts = np.repeat(np.arange(len(found.query_ids)), found.lengths)
     columns = {
         "qid": found.query_ids[starts],
@@ -306,16 +340,20 @@ def _ranked(job: Job, partition: tuple[int, Any]) -> None:
         write_columns(temporary, columns, {_UNKNOWN: str(n_unknown)})
 
 
+def _measure_partition(job: tuple[ModelFile, tuple[Measure, ...]], partition: Lists) -> NDArray[np.float64]:
+    """Measure the lists of one partition in a worker."""
+    return RowsOfLists().measure(load_same(job[0]), partition, job[1])
+
+
 @lru_cache(maxsize=1)
-def loaded(path: str, expected: str) -> Any:
-    """Load the model that the driver saw, for one thread: every worker has a core of its own."""
+def load_same(file: ModelFile) -> Any:
+    """Load the driver's model for one thread, because every worker has one core; refuse another file."""
     from slatewise import load
 
-    found = sha256(Path(path).read_bytes()).hexdigest()
-    if found != expected:
+    path = file.path
+    if sha256(Path(path).read_bytes()).hexdigest() != file.sha256:
         raise ValueError(f"{path}: expected the file that the driver found, found another one on a worker")
     model: Any = load(path)
-    cast("dict[str, Any]", vars(model)).pop(
-        "feature_names_in_", None
-    )  # columns were read by them, and come as an array
+    # Columns were read by these names; scikit-learn would warn of arrays without names.
+    cast("dict[str, Any]", vars(model)).pop("feature_names_in_", None)
     return model.set_params(n_jobs=1) if "n_jobs" in model.get_params() else model

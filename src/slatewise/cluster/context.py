@@ -18,9 +18,9 @@ from slatewise.core.errors import ClusterError
 from slatewise.core.running.executor import on_cluster, thread_count
 
 _SECONDS = 180.0
-"""Within which workers have to be there."""
+"""Seconds within which all workers must have started."""
 _REACHED = 5.0
-"""Seconds within which an address has to answer at all."""
+"""Seconds within which an address must answer."""
 
 
 @contextmanager
@@ -33,18 +33,18 @@ def ray(address: str | None = None, workers: int | None = None) -> Generator[Wor
         None: workers on this machine, or those of ``ray.init`` where it was called before. "auto": the cluster that
         this machine is a node of (``ray start``). ``"ray://host:port"``: a cluster elsewhere.
     workers
-        How many processes, of one CPU each; default: one for each free CPU.
+        The number of processes, of one CPU each; default: one for each free CPU.
 
     Yields
     ------
     Workers
-        ``n_workers`` says how many there are.
+        With their number, ``n_workers``.
 
     Notes
     -----
     Learners that take part: :class:`~slatewise.CStarRanker`, :class:`~slatewise.CStarMarginRanker` with
     ``solver="bundle"``, :class:`~slatewise.MetricRanker`, :class:`~slatewise.MarginRanker`,
-    :class:`~slatewise.MatchingRanker` and :class:`~slatewise.GraphMatcher`; others say that they do not. Callbacks
+    :class:`~slatewise.MatchingRanker` and :class:`~slatewise.GraphMatcher`; others warn that they do not. Callbacks
     and checkpoints stay in this process. A worker that is killed is restarted by Ray, loads its data again, and the
     round is repeated.
 
@@ -75,7 +75,7 @@ def ray(address: str | None = None, workers: int | None = None) -> Generator[Wor
             engine.shutdown()
         elif engine.is_initialized():
             for actor in actors:
-                actor.__ray_terminate__.remote()  # after what it was asked before
+                actor.__ray_terminate__.remote()  # after its earlier tasks
 
 
 def _engine() -> Any:
@@ -87,7 +87,7 @@ def _engine() -> Any:
 
 
 def _connect(engine: Any, address: str | None, workers: int | None) -> None:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told that a cluster was started
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report the start of a cluster to its makers
     quiet: dict[str, Any] = {"logging_level": "error", "log_to_driver": False}
     if address is None:
         n_workers = thread_count(None) if workers is None else workers
@@ -97,8 +97,8 @@ def _connect(engine: Any, address: str | None, workers: int | None) -> None:
         _require_reachable(address)
     try:
         engine.init(address, **quiet)
-    except Exception as error:  # whatever Ray raises: each release has others
-        engine.shutdown()  # what it left would be in the way of another attempt
+    except Exception as error:  # each release of Ray raises other exceptions
+        engine.shutdown()  # its remains would block another attempt
         found = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ClusterError(
             f"address: expected a running Ray cluster at {address!r} that takes our token, found none: {found}"
@@ -106,7 +106,7 @@ def _connect(engine: Any, address: str | None, workers: int | None) -> None:
 
 
 def _require_reachable(address: str) -> None:
-    """Raise ClusterError where nothing answers: Ray itself would try for a minute."""
+    """Raise ClusterError if nothing answers at an address: Ray itself would try for a minute."""
     where = urlsplit(address if "://" in address else f"//{address}")
     try:
         port = where.port or (10001 if where.scheme == "ray" else 6379)
@@ -117,21 +117,21 @@ def _require_reachable(address: str) -> None:
 
 
 def _started(engine: Any, workers: int | None) -> Sequence[Any]:
-    """Start workers, and see that they are what this process is."""
+    """Start workers, and check that their versions are those of this process."""
     free = int(engine.available_resources().get("CPU", 0))
     n_workers = max(free, 1) if workers is None else workers
     if n_workers > free:
         raise ClusterError(f"workers: expected at most the {free} free CPUs of the cluster, found {n_workers}")
     make = engine.remote(num_cpus=1, max_restarts=-1, max_task_retries=RETRIES, scheduling_strategy="SPREAD")(Worker)
     actors = [make.remote() for _ in range(n_workers)]
-    asked = [actor.about.remote() for actor in actors]
-    there, missing = engine.wait(asked, num_returns=len(asked), timeout=_SECONDS)
+    calls = [actor.about.remote() for actor in actors]
+    there, missing = engine.wait(calls, num_returns=len(calls), timeout=_SECONDS)
     if missing:
         raise ClusterError(
             f"workers: expected {n_workers} within {_SECONDS:g} seconds, found {len(there)}: is the cluster busy?"
         )
     try:
-        found: list[About] = engine.get(asked)
+        found: list[About] = engine.get(calls)
     except engine.exceptions.RayError as error:
         raise ClusterError(
             "workers: expected slatewise on every machine of the cluster, found an error where a worker began: "
@@ -142,7 +142,7 @@ def _started(engine: Any, workers: int | None) -> Sequence[Any]:
 
 
 def _require_alike(workers: Sequence[About]) -> None:
-    """Raise ClusterError where versions differ, and warn where processors do: the bits are then others."""
+    """Raise ClusterError if versions differ, and warn if processors do, because the bits may differ then."""
     here = about()
     for there in workers:
         for name, version in here.versions.items():

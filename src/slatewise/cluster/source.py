@@ -17,7 +17,7 @@ def source(
     labels: str | Sequence[str] | None = None,
     qid: str | None = None,
 ) -> RowSource:
-    """Name files to learn from; workers read the pieces they hold, and nobody reads all.
+    """Name files to learn from; each worker reads its own part, and no process reads all.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""What runs in each worker's process: it holds runs of blocks, and adds them up at the parameters it is told.
+"""The process of a worker: it holds runs of blocks, and adds them up at the parameters it receives.
 
-A run is loaded when it is first asked for. A worker that was killed begins with nothing, says so, is asked again with
-where its run is found, and loads it anew: that is all there is to a restart.
+A run is loaded when it is first needed. A restarted worker has no runs and answers None; the driver then sends the
+request again with references to the run, which the worker loads.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from slatewise.core.running.block_sums import BlockSum, Subtree
 from slatewise.core.running.executor import ONE_THREAD
 
 _MATTER = ("numpy", "scipy", "numba", "scikit-learn")
-"""Packages whose versions decide about bits."""
+"""Packages whose versions affect the bits of a fit."""
 
 
 class About(NamedTuple):
-    """Where a worker runs, and with what."""
+    """The machine of a worker, its process, and the versions of its packages."""
 
     node: str
     pid: int
@@ -34,7 +34,7 @@ class About(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Neighbouring blocks, the number of the first, and what all blocks share."""
+    """Consecutive blocks, the number of the first, and the data that all blocks share."""
 
     first: int
     blocks: Sequence[Any]
@@ -49,7 +49,7 @@ class Answer(NamedTuple):
 
 
 def about() -> About:
-    """Say where this process runs, and with what."""
+    """Describe this process."""
     from llvmlite.binding import get_host_cpu_name
 
     versions = {"Python": platform.python_version(), "slatewise": __version__}
@@ -64,7 +64,7 @@ class Worker:
         self._runs: dict[str, Run] = {}
 
     def about(self) -> About:
-        """Say where this worker runs, and with what."""
+        """Describe this worker."""
         return about()
 
     def sum(
@@ -74,10 +74,10 @@ class Worker:
         at: Any,
         refs: tuple[int, Any, Any] | None = None,
     ) -> Answer | None:
-        """Add up a run, or return None where it is not here and nobody says where it is found.
+        """Add up a run; return None if it is not loaded and there are no references to load it from.
 
-        ``refs`` say so: the number of its first block, its blocks, what they share. To send them costs Ray a message
-        each, so they come with the first question only, and again after a None.
+        ``refs`` are the number of the first block, and references to the blocks and the shared data. Each costs Ray a
+        message, so they come with the first request only, and again after a None.
         """
         if key not in self._runs:
             if refs is None:
@@ -95,14 +95,14 @@ class Worker:
             return function(deepcopy(parameters), block)
 
     def forget(self, key: str) -> None:
-        """Free a run."""
+        """Drop a run."""
         self._runs.pop(key, None)
 
 
 def _loaded(first: int, blocks: Any, shared: Any) -> Run:
-    """Fetch a run, and read what of it lies in files.
+    """Fetch a run, and read its parts that are in files.
 
-    Copied: what comes from the object store is read-only, for which kernels would be compiled anew.
+    It is copied, because arrays of the object store are read-only, for which kernels would be compiled again.
     """
     import ray
 

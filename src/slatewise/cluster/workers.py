@@ -1,7 +1,7 @@
-"""The driver's side: who holds which blocks, and one round of asking all of them.
+"""The driver's side: which worker holds which blocks, and one round of sums over all workers.
 
-A run of blocks is put into Ray's object store once, where a worker finds it, also after it was restarted. A round sends
-the parameters and receives a few sums from each worker: those of the whole subtrees of its run.
+A run of blocks is put into Ray's object store once, where a worker finds it, even after a restart. A round sends the
+parameters and receives a few sums from each worker: those of the whole subtrees of its run.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ from slatewise.core.errors import ClusterError
 from slatewise.core.running.block_sums import Block, BlockSum, Parameters, PlacedBlocks, Result, Shared, Tree
 
 RETRIES = 3
-"""How often a round is repeated with a worker that died in it."""
+"""How often a round is repeated with a worker that died."""
 _TRAVELS = 1 << 16
-"""Bytes of parameters that are sent to each worker by themselves: faster than a place where all of them look."""
+"""Parameters of at most this number of bytes are sent to each worker: faster than through the object store."""
 _AHEAD = 2
-"""How many blocks each worker is told of ahead, so that it need not wait for the next."""
+"""The number of blocks that each worker has in its queue, so that it does not wait for the next."""
 _UNITS = 8
-"""Into so many equal parts a worker's share is cut, each a whole subtree: sums that travel, against an even share."""
+"""The number of parts of a worker's share, each a whole subtree: more parts mean more even shares and more sums to
+send."""
 
 
 def shares(n_blocks: int, n_workers: int) -> list[tuple[int, int]]:
-    """Deal blocks out in runs of about the same length that begin and end with whole subtrees; none is empty.
+    """Split blocks into runs of about the same length that begin and end with whole subtrees; none is empty.
 
     Examples
     --------
@@ -57,16 +58,16 @@ class Workers:
 
     @property
     def n_workers(self) -> int:
-        """How many there are."""
+        """The number of workers."""
         return len(self.actors)
 
     def require_open(self) -> None:
-        """Raise ClusterError where the cluster was closed."""
+        """Raise ClusterError if the cluster was closed."""
         if self.closed.is_set():
             raise ClusterError("workers: expected those of an open cluster, found one that was closed")
 
     def place_blocks(self, blocks: Sequence[Block], shared: Shared) -> PlacedBlocks[Shared, Block]:
-        """Put every worker's run of blocks, and what all share, where the workers find them."""
+        """Put every worker's run of blocks, and the shared data, into the object store."""
         import ray
 
         common = ray.put(shared)
@@ -74,7 +75,7 @@ class Workers:
             _Run(actor, (first, ray.put(blocks[first:last]), common))
             for actor, (first, last) in zip(self.actors, shares(len(blocks), len(self.actors)), strict=False)
         ]
-        return _HeldThere(runs)
+        return _BlocksOnWorkers(runs)
 
     def gather(
         self, function: Callable[[Parameters, Block], Result], parameters: Parameters, blocks: Sequence[Block]
@@ -86,50 +87,52 @@ class Workers:
     def each(
         self, function: Callable[[Parameters, Block], Result], parameters: Parameters, blocks: Sequence[Block]
     ) -> Iterator[tuple[int, Result]]:
-        """Yield the number of a block and what the function returns of it, as they are done by whoever is free."""
+        """Yield the number and the result of each block when a free worker has finished it."""
         import ray
 
-        sent, left, asked = ray.put(parameters), iter(enumerate(blocks)), dict[Any, tuple[int, Any]]()
+        sent, left, running = ray.put(parameters), iter(enumerate(blocks)), dict[Any, tuple[int, Any]]()
 
-        def ask(actor: Any) -> None:
+        def start_next(actor: Any) -> None:
             for number, block in islice(left, 1):
-                asked[actor.call.remote(function, sent, block)] = (number, actor)
+                running[actor.call.remote(function, sent, block)] = (number, actor)
 
         try:
             for actor in self.actors * _AHEAD:
-                ask(actor)
-            while asked:
-                done, _ = ray.wait([*asked], num_returns=1)
-                number, actor = asked.pop(done[0])
-                ask(actor)
+                start_next(actor)
+            while running:
+                done, _ = ray.wait([*running], num_returns=1)
+                number, actor = running.pop(done[0])
+                start_next(actor)
                 yield number, answers(done)[0]
         finally:
-            _called_off([*asked])
+            _cancel([*running])
 
 
 class _Run(NamedTuple):
-    """Who holds a run, and where it is found."""
+    """The worker of a run, and references to it in the object store."""
 
     actor: Any
     refs: tuple[int, Any, Any]
 
 
-class _HeldThere(Generic[Shared, Block]):
-    """Blocks that workers hold, until nobody asks for them any more."""
+class _BlocksOnWorkers(Generic[Shared, Block]):
+    """Blocks that workers hold until this object is deleted."""
 
     def __init__(self, runs: Sequence[_Run]) -> None:
         self._runs, self._key, self._loaded = runs, uuid4().hex, False
         finalize(self, _forget, runs, self._key).atexit = False
 
     def sum(self, what: BlockSum[Shared, Parameters, Any, Block, Result], parameters: Parameters) -> Result:
-        """Ask all workers, and add up what they return in the order of the blocks."""
+        """Add up the sums of all workers in the order of the blocks."""
         sent, tree = _sent(parameters), Tree(what.add)
         found: list[Answer | None] = [None] * len(self._runs)
         if self._loaded:
             found = answers([run.actor.sum.remote(self._key, what, sent) for run in self._runs])
-        missing = [at for at, answer in enumerate(found) if answer is None]  # all at first, and who was restarted
-        asked = [self._runs[at].actor.sum.remote(self._key, what, sent, self._runs[at].refs) for at in missing]
-        for at, answer in zip(missing, answers(asked), strict=True):
+        missing = [
+            at for at, answer in enumerate(found) if answer is None
+        ]  # all at first, and later those of restarted workers
+        calls = [self._runs[at].actor.sum.remote(self._key, what, sent, self._runs[at].refs) for at in missing]
+        for at, answer in zip(missing, answers(calls), strict=True):
             found[at] = answer
         self._loaded = True
         for answer in cast("list[Answer]", found):
@@ -141,7 +144,7 @@ class _HeldThere(Generic[Shared, Block]):
 
 
 def _sent(parameters: Any) -> Any:
-    """Put parameters where all workers read them, unless they are so few that they travel with the question."""
+    """Put parameters into the object store, unless they are small enough to travel with the request."""
     import ray
 
     return parameters if _n_bytes(parameters) <= _TRAVELS else ray.put(parameters)
@@ -161,30 +164,30 @@ def _forget(runs: Sequence[_Run], key: str) -> None:
             run.actor.forget.remote(key)
 
 
-def answers(asked: Sequence[Any]) -> list[Any]:
-    """Wait for all workers; what one of them raised is raised here."""
+def answers(calls: Sequence[Any]) -> list[Any]:
+    """Wait for the results of all calls; an exception of a worker is raised here."""
     import ray
 
     try:
-        return ray.get([*asked])
+        return ray.get([*calls])
     except ray.exceptions.RayError as error:
-        _called_off(asked)
-        _told(error)
+        _cancel(calls)
+        _raise(error)
 
 
-def _called_off(asked: Sequence[Any]) -> None:
-    """Wait until nobody works on these any more, as nobody will look: Ray would print what is raised by then."""
+def _cancel(calls: Sequence[Any]) -> None:
+    """Cancel calls and wait until they have ended: Ray would print exceptions that nobody fetches."""
     engine: Any = import_module("ray")
     if engine.is_initialized():
-        for one in asked:
-            engine.cancel(one)  # does not begin, where it has not yet
-        for one in asked:
+        for one in calls:
+            engine.cancel(one)
+        for one in calls:
             with suppress(engine.exceptions.RayError):
                 engine.get(one)
 
 
-def _told(error: Exception) -> NoReturn:
-    """Raise what a worker raised, or say what became of the worker."""
+def _raise(error: Exception) -> NoReturn:
+    """Raise the exception of a worker, or ClusterError if the worker died."""
     from ray import exceptions
 
     if isinstance(error, exceptions.RayTaskError):

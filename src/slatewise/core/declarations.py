@@ -22,7 +22,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, cast, dataclass_transform
 
 import numpy as np
@@ -194,8 +194,8 @@ class Settings:
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the fields: scikit-learn's ``get_params(deep=True)`` of an estimator looks inside."""
-        return {name: getattr(self, name) for name in params_of(type(self))}
+        """Return the fields; with ``deep`` also those inside fields that are settings themselves."""
+        return deep_params(self, rules_of_fields(type(self)), deep)
 
     def __sklearn_clone__(self) -> Settings:
         return self
@@ -231,6 +231,47 @@ def resolved(estimator: Ruled, name: str) -> Any:
     value = getattr(estimator, name)
     found = expanded(rules_of(estimator)[name].kinds, value)
     return value if found is None else found
+
+
+def rules_of_fields(kind: type[Settings]) -> Mapping[str, Rule]:
+    """Return what each field of settings may be."""
+    return {name: declared.rule for name, declared in params_of(kind).items()}
+
+
+def deep_params(owner: object, rules: Mapping[str, Rule], deep: bool) -> dict[str, Any]:
+    """Return parameters by name; with ``deep`` as ``name__field`` also those inside settings and estimators."""
+    params: dict[str, Any] = {name: getattr(owner, name) for name in rules}
+    for name in [*params] if deep else []:
+        inner = expanded(rules[name].kinds, params[name]) or params[name]
+        if hasattr(inner, "get_params") and not isinstance(inner, type):
+            params |= {f"{name}__{key}": value for key, value in inner.get_params().items()}
+    return params
+
+
+def changed(rule: Rule, name: str, value: Any, changes: Mapping[str, Any]) -> Any:
+    """Return the settings that a value stands for with other fields; ``field__inner`` reaches into a field.
+
+    An estimator is changed in place.
+    """
+    current: Any = expanded(rule.kinds, value) or value
+    if hasattr(current, "set_params"):
+        return current.set_params(**changes)
+    known: Mapping[str, Rule] = rules_of_fields(type(current)) if isinstance(current, Settings) else {}
+    fields: dict[str, Any] = {}
+    nested: dict[str, dict[str, Any]] = {}
+    for key, new in changes.items():
+        first, _, inner = key.partition("__")
+        if first not in known:
+            able = kinds_with(rule.kinds, first)
+            hint = f"a parameter of {name}={' or '.join(map(repr, able))}" if able else "a parameter that exists"
+            raise ValueError(f"{name}__{key}: expected {hint}, found {name}={value!r}")
+        if inner:
+            nested.setdefault(first, {})[inner] = new
+        else:
+            fields[first] = new
+    for first, deeper in nested.items():
+        fields[first] = changed(known[first], f"{name}__{first}", fields.get(first, getattr(current, first)), deeper)
+    return replace(cast("Any", current), **fields)
 
 
 def kinds_with(kinds: tuple[type[Settings], ...], field_name: str) -> list[str]:

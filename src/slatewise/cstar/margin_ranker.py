@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,41 +13,30 @@ from slatewise.core import rules
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import require_in_range
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
-from slatewise.core.numerics.result import Fit
 from slatewise.core.running.executor import Executor, refuse_on_cluster
 from slatewise.core.seeds import RandomState
-from slatewise.cstar.answers import FixedSizePredictor
-from slatewise.cstar.core_gain import gainful_core
-from slatewise.cstar.core_labels import greedy_core
-from slatewise.cstar.inference import star_margins
-from slatewise.cstar.label_count import fit_label_count, mean_count, predict_label_count
-from slatewise.cstar.label_scores import (
-    KernelScores,
-    LabelScores,
-    LinearScores,
-    Prepared,
-    PretrainedScores,
-    prepare_kernel,
-    prepare_pretrained,
+from slatewise.cstar.answers import FixedSizePredictor, fit_label_count, mean_count, predict_label_count
+from slatewise.cstar.inference.best_set import star_margins
+from slatewise.cstar.inference.model import symmetric_pair
+from slatewise.cstar.margin.solvers import SOLVERS, Settings
+from slatewise.cstar.margin.training import Plan, TrainingRows, resumed_run, train
+from slatewise.cstar.margin.unary import GivenScores, KernelScores, LabelScores, LinearScores, linear_scores
+from slatewise.cstar.rows import (
+    check_given_scores,
+    core_of,
+    read_label_table,
+    refuse_beside_source,
+    refuse_unknown,
+    rows_in_files,
 )
-from slatewise.cstar.linear_features import linear_scores, prepare_linear
-from slatewise.cstar.problem import symmetric_pair
-from slatewise.cstar.rows import read_label_table, refuse_unknown, rows_in_files
-from slatewise.cstar.selection import choose
-from slatewise.cstar.star_ranker import CORE, Margins, StarRanker, check_given_scores, core_of, refuse_beside_source
-from slatewise.cstar.training import SOLVERS, Settings, Start, Tell, fixed_k_fit, keeping_state, relevant_hinge
+from slatewise.cstar.star_ranker import CORE, Margins, StarRanker
 from slatewise.data.labels import merge_rows
-from slatewise.data.row_source import RowSource, StoredRows
+from slatewise.data.row_source import RowSource
 from slatewise.estimators.sklearn import check_is_fitted, check_rows, check_weights
-from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf, check_basis, has_gamma, learned_kernel
-from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path, resumed
+from slatewise.kernels import Chi2, Intersection, Kernel, Precomputed, Rbf, check_basis, has_gamma, learned_kernel
+from slatewise.persistence.checkpoint import Callbacks, Path
 from slatewise.persistence.file import ModelCard
 from slatewise.persistence.saving import card_for
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-Kernel: TypeAlias = Rbf | Chi2 | Intersection | Precomputed
 
 
 class CStarMarginRanker(StarRanker):
@@ -72,7 +60,7 @@ class CStarMarginRanker(StarRanker):
     ``decision_function`` returns the best score with the label in minus the best with it out, among sets of k labels,
     ``k_`` by default. ``rank`` lists the k labels of the best set, each scored by how much the best score falls without
     it. With more than 16 core labels a best score may be the best found within a node limit: then an
-    :class:`~slatewise.cstar.inference.UnprovenWarning` says so, and :func:`~slatewise.inference.star_max_marginals` on
+    :class:`~slatewise.inference.UnprovenWarning` says so, and :func:`~slatewise.inference.star_max_marginals` on
     ``label_scores``, ``pair_`` and ``core_`` gives the bounds.
 
     A label that is never relevant in training stays selectable; training pushes it down like any other wrong label.
@@ -189,9 +177,7 @@ class CStarMarginRanker(StarRanker):
             there, and of the same data and settings, fit goes on from it and ends with the same bits as if it had never
             stopped. At the end the file is removed.
         """
-        rules.check(self)
-        if isinstance(self.C, str) and self.C_pair is not None:
-            raise ValueError(f"C_pair: expected None with C='auto', which chooses it too, found {self.C_pair!r}")
+        self._check_together(checkpoint)
         if isinstance(X, RowSource):
             refuse_beside_source(
                 {"y": y, "sample_weight": sample_weight, "label_names": label_names, "separator": separator}
@@ -203,22 +189,22 @@ class CStarMarginRanker(StarRanker):
         weight = check_weights(sample_weight, len(rows))
         require_in_range("sample_weight", weight)
         labels = read_label_table(y, len(rows), label_names, separator)
-        known = labels.known
+        known, core = labels.known, core_of(self.core, labels.names)
         refuse_unknown(known)
-        core = self._checked_core(labels.names, checkpoint)
         if self.unary == "scores":
             check_given_scores(rows, *known.shape)
-        used = (weight > 0) & self._is_useful(known)
+        n_labels, has_fixed_k = known.shape[1], not isinstance(self.k, str)
+        if has_fixed_k and int(self.k) > n_labels:
+            raise ValueError(f"k: expected 'relevant' or a number from 1 to {n_labels} labels, found {self.k!r}")
+        used = (weight > 0) & (has_fixed_k | np.any(known > 0, axis=1))
         self._begin(labels, separator, used, int(len(used) - used.sum()))
-        card, executor = card_for(len(known), rows, known, weight), Executor.of(self.n_jobs)
+        card = card_for(len(known), rows, known, weight)
         if isinstance(resolved(self, "unary"), Precomputed):  # whose basis are columns of the whole matrix
-            unary = self._prepared(rows, known, weight, executor)
-            unary = replace(unary, phi=unary.phi[used])
-            rows, known, weight = rows[used], known[used], weight[used]
+            training = TrainingRows(rows, known[used].astype(np.float64), weight[used], np.flatnonzero(used))
         else:
             rows, known, weight = merge_rows(rows[used], known[used], weight[used])
-            unary = self._prepared(rows, known, weight, executor)
-        return self._learn(unary, rows, known.astype(np.float64), weight, core, card, callbacks, checkpoint)
+            training = TrainingRows(rows, known.astype(np.float64), weight)
+        return self._learn(training, core, card, callbacks, checkpoint)
 
     def predict(self, X: ArrayLike, k: ArrayLike | None = None) -> NDArray[Any]:
         """Return the labels of the best set as 0/1 rows, or the class of each row if fit saw one class per row.
@@ -256,10 +242,11 @@ class CStarMarginRanker(StarRanker):
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
-    def _checked_core(self, names: NDArray[Any], checkpoint: Path) -> int | Ints:
-        """Return the number of core labels, or which they are; check parameters that go together."""
-        if not isinstance(self.k, str) and int(self.k) > len(names):
-            raise ValueError(f"k: expected 'relevant' or a number from 1 to {len(names)} labels, found {self.k!r}")
+    def _check_together(self, checkpoint: Path) -> None:
+        """Check the parameters, and those that go together."""
+        rules.check(self)
+        if isinstance(self.C, str) and self.C_pair is not None:
+            raise ValueError(f"C_pair: expected None with C='auto', which chooses it too, found {self.C_pair!r}")
         if self.solver != "bundle":
             refuse_on_cluster(f"solver={self.solver!r}", "solver='bundle', or CStarRanker")
         if checkpoint is not None and self.solver == "subgradient":
@@ -268,14 +255,6 @@ class CStarMarginRanker(StarRanker):
             )
         if checkpoint is not None and self.solver == "bcfw" and self.k != "relevant":
             raise ValueError("checkpoint: expected None with a fixed k unless solver is 'bundle', found a path")
-        core = core_of(self.core, names)
-        return min(core, len(names)) if isinstance(core, int) else core
-
-    def _is_useful(self, known: NDArray[np.int8]) -> NDArray[np.bool_]:
-        """Return which rows have a break-even precision: any, or those with a label."""
-        if self.k != "relevant":
-            return np.ones(len(known), dtype=np.bool_)
-        return np.any(known > 0, axis=1)
 
     def _fit_source(self, source: RowSource, callbacks: Callbacks, checkpoint: Path) -> Self:
         """Learn from features that stay in their files; labels, which are small, are read."""
@@ -288,93 +267,53 @@ class CStarMarginRanker(StarRanker):
         executor = Executor.of(self.n_jobs)
         labels = read_label_table(source.labels(executor), source.n_rows, source.format.label_names)
         refuse_unknown(labels.known)
-        core = self._checked_core(labels.names, checkpoint)
-        used = self._is_useful(labels.known)
+        core = core_of(self.core, labels.names)
+        used = np.any(labels.known > 0, axis=1)
         self._begin(labels, None, used, int(len(used) - used.sum()))
         self.n_features_in_ = source.n_features
         found = rows_in_files(source, labels.known, used, executor)
         card = card_for(len(used), labels.known)
         card = replace(card, n_rows=len(used), data_sha256=source.sha256(found.digest))
-        rows, Y = cast("Floats", found.features), labels.known[found.places]
-        unary = prepare_linear(rows, found.weight, executor)
-        return self._learn(unary, rows, Y.astype(np.float64), found.weight, core, card, callbacks, checkpoint)
-
-    def _prepared(self, X: Floats, known: NDArray[np.int8], weight: Floats, executor: Executor) -> Prepared:
-        """Return the unary scores as the solvers see them."""
-        unary = resolved(self, "unary")
-        if not isinstance(unary, str):
-            return prepare_kernel(unary.of(X), X, unary.n_basis)
-        if unary == "linear":
-            return prepare_linear(X, weight, executor.local)
-        size = known.sum(axis=1).astype(np.float64) if self.k == "relevant" else np.full(len(known), self.k)
-        return prepare_pretrained(X, float(np.average(1.0 / size, weights=weight)))
+        training = TrainingRows(found.features, labels.known[found.numbers].astype(np.float64), found.weight)
+        return self._learn(training, core, card, callbacks, checkpoint)
 
     def _learn(
-        self,
-        unary: Prepared,
-        X: Floats,
-        Y: Floats,
-        weight: Floats,
-        core: int | Ints,
-        card: ModelCard,
-        callbacks: Callbacks,
-        checkpoint: Path,
+        self, rows: TrainingRows, core: int | Ints, card: ModelCard, callbacks: Callbacks, checkpoint: Path
     ) -> Self:
-        """Choose the core and the strengths, train, and keep what was learned."""
-        solver, executor = SOLVERS[self.solver], Executor.of(self.n_jobs)
-        common = Settings(1.0, 1.0, self.tol, self.max_iter, self.seed_)
-        with self._resumed(card.data_sha256, callbacks, checkpoint) as (tell, start):
-            # A row without labels is here only with a fixed k; for the inner validation it counts as all right.
-            never_empty = np.maximum(Y, (Y.sum(axis=1) == 0)[:, None])
-            hinge = relevant_hinge(unary, never_empty, weight, np.zeros(0, dtype=np.int64), executor)
-            if isinstance(core, int):
-                by_gain = self.core_selection == "gain"
-                core = gainful_core(hinge, Y, weight, core, solver, common) if by_gain else greedy_core(Y, core, weight)
-            hinge = hinge.with_core(core)
-            if isinstance(self.C, str):
-                C, rho, _ = choose(hinge, solver, common)
-            else:
-                C = float(self.C)
-                rho = 1.0 if self.C_pair is None else C / float(self.C_pair)
-            chosen = replace(common, C=C, rho=rho, callback=tell)
-            if C == 0.0:  # nothing to gain: the minimum of the regularizer alone
-                fit = Fit(np.zeros(hinge.problem.n_params), 0.0, 0.0, True, ())
-            elif self.k == "relevant":
-                fit = solver(hinge, chosen, start)
-            else:
-                fit = fixed_k_fit(hinge, Y, int(self.k), solver, chosen)
-        W, G = hinge.problem.unpack(fit.params)
-        self.coef_, self.intercept_ = unary.coefficients(W)
-        self.pair_ = symmetric_pair(G, core)
-        if isinstance(unary.scores, KernelScores):
-            self.basis_ = unary.scores.basis
-            if has_gamma(resolved(self, "unary")):
-                self.gamma_ = float(cast("Any", unary.scores.kernel).gamma)
-        if isinstance(unary.scores, LinearScores):
-            here = executor if isinstance(X, StoredRows) else executor.local
-            scores = linear_scores(X, self.coef_, self.intercept_, here)
+        """Train, and keep what was learned."""
+        executor = Executor.of(self.n_jobs)
+        plan = Plan(
+            resolved(self, "unary"),
+            min(core, rows.Y.shape[1]) if isinstance(core, int) else core,
+            self.core_selection,
+            self.k,
+            self.C,
+            self.C_pair,
+            self.solver,
+            Settings(1.0, 1.0, self.tol, self.max_iter, self.seed_),
+        )
+        found = train(rows, plan, resumed_run(self, card.data_sha256, callbacks, checkpoint), executor)
+        self.coef_, self.intercept_ = found.unary.coefficients(found.W)
+        self.pair_ = symmetric_pair(found.G, found.core)
+        unary, X = found.unary.scores, rows.X if rows.numbers is None else rows.X[rows.numbers]
+        if isinstance(unary, KernelScores):
+            self.basis_ = unary.basis
+            if has_gamma(plan.unary):
+                self.gamma_ = float(cast("Any", unary.kernel).gamma)
+        if isinstance(unary, LinearScores):
+            scores = linear_scores(
+                X, self.coef_, self.intercept_, executor.local if isinstance(X, np.ndarray) else executor
+            )
         else:
-            scores = unary.scores.scores(X, self.coef_, self.intercept_)
-        self.count_coef_ = fit_label_count(scores, Y.sum(axis=1), weight)
-        self.k_ = mean_count(Y.astype(np.int8), weight)
-        return self._finish(fit, core, C, C / rho, card)
-
-    @contextmanager
-    def _resumed(self, sha256: str, callbacks: Callbacks, checkpoint: Path) -> Generator[tuple[Tell, Start | None]]:
-        """Go on from a checkpoint: bcfw from its state, others by replaying what they computed."""
-        if self.solver == "bcfw":
-            # C and the core may be chosen by fits that end at max_iter: with another one the state may be of others.
-            state = Checkpoint.of(self, f"{sha256} {self.max_iter}", checkpoint)
-            with self._watched(callbacks) as call, keeping_state(state, call) as (tell, start):
-                yield tell, start
-        else:
-            with resumed(self, sha256, callbacks, checkpoint) as tell_round:
-                yield lambda found, _: tell_round(found), None
+            scores = unary.scores(cast("Floats", X), self.coef_, self.intercept_)
+        self.count_coef_ = fit_label_count(scores, rows.Y.sum(axis=1), rows.weight)
+        self.k_ = mean_count(rows.Y.astype(np.int8), rows.weight)
+        return self._finish(found.fit, found.core, found.C, found.C / found.rho, card)
 
     def _unary_scores(self, X: Any) -> Floats:
         rows, unary = check_rows(self, X, reset=False).astype(np.float64), resolved(self, "unary")
         if isinstance(unary, str):
-            scorer: LabelScores = LinearScores() if unary == "linear" else PretrainedScores()
+            scorer: LabelScores = LinearScores() if unary == "linear" else GivenScores()
         else:
             kernel = learned_kernel(unary, self.gamma_ if has_gamma(unary) else None)
             scorer = KernelScores(kernel, self.basis_)

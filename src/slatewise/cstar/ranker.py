@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
@@ -17,13 +18,13 @@ from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.core.checks import Features, require_in_range
 from slatewise.core.declarations import JOBS_TEXT, learned, param, seed_text
 from slatewise.core.errors import ModelFileError
-from slatewise.core.numerics.result import Fit, Round
+from slatewise.core.numerics.result import Fit
 from slatewise.core.rules import Rule
 from slatewise.core.running.executor import Executor
+from slatewise.core.running.progress import progress_bars, tell
 from slatewise.core.seeds import RandomState
-from slatewise.cstar.adjusted import AdjustedScores
-from slatewise.cstar.answers import AnySizePredictor, known_count_log_odds, set_log_odds
-from slatewise.cstar.base import (
+from slatewise.cstar.answers import AnySizePredictor, known_count_log_odds, mean_count, set_log_odds
+from slatewise.cstar.base.classifiers import (
     MOST_LOG_ODDS,
     Base,
     Classifier,
@@ -33,18 +34,29 @@ from slatewise.cstar.base import (
     LogisticBase,
     SvcBase,
 )
-from slatewise.cstar.known_count import KnownCountTerms, fit_known_count, has_known_count_terms
-from slatewise.cstar.label_count import mean_count
-from slatewise.cstar.logistic import Labels, LinearLogOdds
-from slatewise.cstar.pair import StarPair
-from slatewise.cstar.problem import symmetric_pair
-from slatewise.cstar.rows import check_partly_known, merge_features, read_label_table, rows_in_files
-from slatewise.cstar.star_ranker import CORE, Margins, StarRanker, check_given_scores, core_of, refuse_beside_source
-from slatewise.cstar.subset_choice import STRENGTHS, choose_terms
-from slatewise.cstar.subset_fit import subset_fit
-from slatewise.cstar.subsets import chances
-from slatewise.cstar.sums import MOST_SUMMED
-from slatewise.cstar.training import Settings
+from slatewise.cstar.base.logistic import Labels, LinearLogOdds
+from slatewise.cstar.inference.any_size import chances
+from slatewise.cstar.inference.fixed_size import MOST_SUMMED
+from slatewise.cstar.inference.model import StarPair, symmetric_pair
+from slatewise.cstar.likelihood.choice import STRENGTHS, choose_terms
+from slatewise.cstar.likelihood.fit import (
+    KnownCountTerms,
+    Settings,
+    fit_any_size,
+    fit_known_count,
+    has_known_count_terms,
+)
+from slatewise.cstar.likelihood.objective import AdjustedScores
+from slatewise.cstar.rows import (
+    check_given_scores,
+    check_partly_known,
+    core_of,
+    merge_features,
+    read_label_table,
+    refuse_beside_source,
+    rows_in_files,
+)
+from slatewise.cstar.star_ranker import CORE, Margins, StarRanker
 from slatewise.data.row_source import RowSource
 from slatewise.estimators.sklearn import available_if, check_features, check_is_fitted, check_rows, check_weights
 from slatewise.persistence.checkpoint import Callbacks, Path, resumed
@@ -53,7 +65,6 @@ from slatewise.persistence.saving import card_for
 
 if TYPE_CHECKING:
     from slatewise.core.checks import Sparse
-    from slatewise.cstar.training import DualState
 
 Decision: TypeAlias = Literal["f1", "subset", "hamming", "count"]
 
@@ -78,7 +89,7 @@ class CStarRanker(StarRanker):
 
     ``f(t) = sum_i t_i s_i(x) + sum over pairs with a core label of t_i t_j G_ij`` for a set t of labels. s are the
     log-odds of one classifier per label, and all is fitted so that the sets of the training rows are probable among
-    sets of any size: no number of labels need be known. Bytes answers for a few labels change the probabilities of the
+    sets of any size: the number of labels need not be known. Known labels of a row change the probabilities of the
     others. :class:`slatewise.CStarMarginRanker` is the model of the paper instead.
 
     Notes
@@ -205,7 +216,7 @@ class CStarRanker(StarRanker):
             What stands between the names of a row, as in ``"sky|sea"``; an empty text is a row without labels.
         answered
             (n, n_labels) True for a label that an annotator was to answer for; columns of a frame go by their names.
-            Bytes labels outside of it count as unknown: people volunteer labels that apply, and hardly ever others, so
+            Known labels outside of it count as unknown: people volunteer labels that apply, and hardly ever others, so
             that such labels would be learned as far too frequent.
         callbacks
             Functions to call with a :class:`slatewise.core.numerics.result.Round` after every round.
@@ -246,8 +257,9 @@ class CStarRanker(StarRanker):
         rows, known, weight = rows[used], known[used], weight[used]
         if isinstance(self.base, str | None):  # a classifier of the user's may take no weights
             rows, known, weight = merge_features(rows, known, weight)
-        log_odds = cast("Floats", rows) if self.base == "precomputed" else self._fit_base(rows, Labels(known, weight))
-        return self._fit_terms(log_odds, known, weight, core, card, callbacks, checkpoint)
+        with self._progress():
+            given = cast("Floats", rows) if self.base == "precomputed" else self._fit_base(rows, Labels(known, weight))
+            return self._fit_terms(given, known, weight, core, card, callbacks, checkpoint)
 
     def predict(
         self, X: ArrayLike | Sparse, k: ArrayLike | None = None, decision: Decision | None = None
@@ -372,7 +384,11 @@ class CStarRanker(StarRanker):
         check_log_odds(rows.low, rows.high)
         card = replace(card_for(len(known), known), n_rows=len(known), data_sha256=source.sha256(rows.digest))
         log_odds = cast("Floats", rows.features)
-        return self._fit_terms(log_odds, known[rows.places], rows.weight, core, card, callbacks, checkpoint)
+        return self._fit_terms(log_odds, known[rows.numbers], rows.weight, core, card, callbacks, checkpoint)
+
+    def _progress(self) -> AbstractContextManager[None]:
+        """Show bars of all stages, unless scikit-learn's callbacks show the fit."""
+        return nullcontext() if hasattr(self, "_skl_callbacks") else progress_bars(type(self).__name__)
 
     def _fit_base(self, rows: Features, labels: Labels) -> Floats:
         """Learn the base; return the log-odds of training rows by models that did not see them."""
@@ -380,6 +396,7 @@ class CStarRanker(StarRanker):
             learner: Base = LogisticBase()
         else:
             learner = SvcBase() if isinstance(self.base, str) else ClassifierBase(self.base)
+        tell("base classifiers")
         log_odds, self._fitted_base = learner.cross_fit(rows, labels, self.seed_, Executor.of(self.n_jobs))
         for name, value in self._fitted_base.learned().items():
             setattr(self, name, value)
@@ -404,18 +421,17 @@ class CStarRanker(StarRanker):
         sha256, as_used = card.data_sha256, dict[str, str]()
         if own:
             sha256, as_used = card_for(0, given).data_sha256, {"base": type(self.base).__name__}
-        with resumed(self, sha256, callbacks, checkpoint, as_used) as tell:
-
-            def tell_round(found: Round, _: DualState | None) -> None:
-                tell(found)
-
+        with resumed(self, sha256, callbacks, checkpoint, as_used) as tell_round:
+            if isinstance(core, str | int) or len(strengths) > 1:
+                tell("choosing core labels and C")
             chosen, C = choose_terms(given, known, weight, core, strengths, settings, executor)
             model = AdjustedScores(given, chosen)
             fit = Fit(np.zeros(model.n_params), 0.0, 0.0, True, ())
             if C > 0.0:
                 settings = replace(settings, C=C, callback=tell_round)
-                fit = subset_fit(given, known, weight, chosen, settings, executor)
+                fit = fit_any_size(given, known, weight, chosen, settings, executor)
                 if self.multilabel_ and has_known_count_terms(known, weight):
+                    tell("terms for a known number of labels")
                     terms = fit_known_count(given, known, weight, chosen, settings, executor, fit.params)
                     self.known_count_terms_ = terms.rows()
         a, v, G = model.unpack(fit.params)

@@ -1,4 +1,4 @@
-"""Rows to learn from: labels of which not all may be known, and equal rows, which become one row.
+"""Rows to learn from: labels, some of which may be unknown, equal rows, which become one row, and units of columns.
 
 An unknown label is NaN or -1 in a matrix of labels. The likelihood sums it out, as if it were missing at random. Labels
 that an annotator volunteered are not: they are mostly yes ("there is a dog"), and hardly ever a no. ``answered`` says
@@ -10,17 +10,31 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slatewise.core.arrays import Bools, Bytes, Floats
+from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.core.checks import Features, sparse_rows
 from slatewise.core.running.executor import Executor
-from slatewise.data.labels import columns_like, first_of_equal, frame_columns, merge_rows, read_labels, row_keys
+from slatewise.cstar.inference.model import StarPair
+from slatewise.data.labels import (
+    columns_like,
+    first_of_equal,
+    frame_columns,
+    label_numbers,
+    merge_rows,
+    read_labels,
+    row_keys,
+)
 from slatewise.data.row_files import RowFormat, RowGroup
 from slatewise.data.row_source import RowSource, StoredRows
+
+_ROUNDING = 1e-12
+"""A column that differs by less, relative to its values, is constant."""
+_LEAST_SPREAD = 1e-150
 
 
 class LabelTable(NamedTuple):
@@ -117,15 +131,14 @@ def _numbers(y: Any) -> Floats | None:
     if array.ndim != 2 or array.dtype.kind not in "ifO":
         return None
     if array.dtype.kind == "O":
-        flat = [np.nan if _is_missing(value) else value for value in cast("list[object]", array.ravel().tolist())]
+        flat = [
+            np.nan if value is None or type(value).__name__ == "NAType" else value  # of pandas, equal to nothing
+            for value in cast("list[object]", array.ravel().tolist())
+        ]
         if not all(isinstance(value, int | float) for value in flat):
             return None
         array = np.array(flat, dtype=np.float64).reshape(array.shape)
     return array.astype(np.float64)
-
-
-def _is_missing(value: object) -> bool:
-    return value is None or type(value).__name__ == "NAType"  # of pandas, which is equal to nothing
 
 
 def _volunteered(answered: ArrayLike, unknown: Bools) -> Bools:
@@ -148,6 +161,42 @@ def _volunteered(answered: ArrayLike, unknown: Bools) -> Bools:
     return volunteered
 
 
+def core_of(core: Any, names: NDArray[Any], largest: int | None = None) -> int | Ints:
+    """Return the number of core labels, or which they are, by number; ``largest`` is the largest allowed number.
+
+    Examples
+    --------
+    >>> core_of(["sky"], np.array(["sea", "sky"]))
+    array([1])
+    """
+    given = np.asarray(core)
+    if given.ndim == 0:
+        size = int(given)
+        if largest is not None and size > len(names):
+            raise ValueError(f"core: expected 'auto' or a number from 0 to {len(names)} labels, found {size}")
+    else:
+        numbers = label_numbers("core", given.tolist(), names) if given.dtype.kind in "OU" else given
+        given = numbers.astype(np.int64) if given.size == 0 else numbers
+        StarPair.of(np.zeros((len(given), len(names))), given)  # refuses unknown labels, and labels that stand twice
+        size = len(given)
+    if largest is not None and size > largest:
+        raise ValueError(f"core: expected at most {largest} labels, found {size}")
+    return size if given.ndim == 0 else given.astype(np.int64)
+
+
+def refuse_beside_source(given: Mapping[str, Any]) -> None:
+    """Raise ValueError for arguments of fit that a source has itself."""
+    extra = next((name for name, value in given.items() if value is not None), None)
+    if extra is not None:
+        raise ValueError(f"{extra}: expected None with a source, which names its columns, found a value")
+
+
+def check_given_scores(X: Any, n_rows: int, n_labels: int) -> None:
+    """Raise ValueError unless X has one given score per label."""
+    if X.shape != (n_rows, n_labels):
+        raise ValueError(f"X: expected one given score per label, shape {(n_rows, n_labels)}, found {X.shape}")
+
+
 # --- equal rows -------------------------------------------------------------------------------------------------------
 
 
@@ -167,12 +216,12 @@ def merge_features(X: Features, Y: Bytes, weight: Floats) -> tuple[Features, Byt
     X = X.copy()
     X.sum_duplicates()
     X.eliminate_zeros()
-    # A row is known by four numbers made of its entries, and found again by the first place that has them.
+    # A row is identified by four numbers made of its entries, and found again by the first index that has them.
     digests = [_digest(X.indices[a:b], X.data[a:b]) for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True)]
-    places = {digest: row for row, digest in reversed(list(enumerate(digests)))}
+    first_row = {digest: row for row, digest in reversed(list(enumerate(digests)))}
     keys = np.frombuffer(b"".join(digests), dtype=np.uint32).reshape(len(digests), -1).astype(np.float64)
     keys, Y, weight = merge_rows(keys, Y, weight)
-    chosen = [places[row.astype(np.uint32).tobytes()] for row in keys]
+    chosen = [first_row[row.astype(np.uint32).tobytes()] for row in keys]
     return cast("Features", X[chosen]), Y, weight
 
 
@@ -185,7 +234,7 @@ class RowsInFiles(NamedTuple):
     """Rows of a source that differ from each other, in the order that the same rows in memory have."""
 
     features: StoredRows
-    places: NDArray[np.int64]
+    numbers: Ints
     """Which rows of the source these are."""
     weight: Floats
     low: float
@@ -220,3 +269,32 @@ class _Seen(NamedTuple):
 def _seen(rows: RowFormat, piece: _Piece) -> _Seen:
     X = rows.features(piece.group)
     return _Seen(row_keys(X, piece.known), float(X.min(initial=np.inf)), float(X.max(initial=-np.inf)))
+
+
+# --- units of columns -----------------------------------------------------------------------------------------------
+
+
+def column_spread(centred: Floats, largest: Floats, weight: Floats) -> Floats:
+    """Return the standard deviation of each column, 1 of those that are constant apart from rounding."""
+    peak = np.abs(centred).max(axis=0, initial=0.0)
+    unit = peak_unit(peak, largest)
+    # Divided first: squares of tiny or huge numbers are 0 or infinite.
+    return checked_spread(peak, largest, unit * np.sqrt(weight @ (centred / unit) ** 2 / weight.sum()))
+
+
+def peak_unit(peak: Floats, largest: Floats) -> Floats:
+    """Return the largest distance from the centre in each column, 1 of those that are constant apart from rounding."""
+    return np.where(peak > _ROUNDING * largest, peak, 1.0)
+
+
+def checked_spread(peak: Floats, largest: Floats, deviation: Floats) -> Floats:
+    """Return the standard deviation of each column, 1 of constant ones; refuse extremes."""
+    spread = np.where(peak > _ROUNDING * largest, deviation, 1.0)
+    wrong = (spread < _LEAST_SPREAD) | (spread > 1.0 / _LEAST_SPREAD)
+    if wrong.any():
+        column = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"X: expected columns with a standard deviation from {_LEAST_SPREAD} to {1 / _LEAST_SPREAD}, "
+            f"found {spread[column]:.3g} in column {column}"
+        )
+    return spread

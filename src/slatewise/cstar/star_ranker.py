@@ -1,4 +1,4 @@
-"""What both rankers of labels share: names of labels, known labels, answers by sets of labels, measuring.
+"""Rankers of labels: names of labels, known labels, answers by sets of labels, and their score.
 
     f(t) = sum_i t_i s_i(x) + sum over pairs with a core label of t_i t_j G_ij
 
@@ -8,7 +8,7 @@ for a set t of labels. A subclass learns s and G, and names the predictor that a
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -22,11 +22,10 @@ from slatewise.core.declarations import learned
 from slatewise.core.numerics.result import Fit
 from slatewise.core.rankings import Rankings
 from slatewise.core.running.executor import Executor
-from slatewise.cstar.answers import Predictor, ScoredRows, top_k_unknown_count
-from slatewise.cstar.explanation import Explanation, explain_selection
-from slatewise.cstar.pair import StarPair
+from slatewise.cstar.answers import Explanation, Predictor, ScoredRows, explain_selection, top_k_unknown_count
+from slatewise.cstar.inference.model import StarPair, checked_known
 from slatewise.cstar.rows import LabelTable
-from slatewise.data.labels import known_like, label_numbers, labels_like, separator_for
+from slatewise.data.labels import known_like, labels_like, separator_for
 from slatewise.estimators.base import Estimator
 from slatewise.estimators.sklearn import check_is_fitted, check_weights, say_multi_label
 from slatewise.persistence.file import ModelCard
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from slatewise.core.checks import Sparse
 
 Margins: TypeAlias = Callable[..., Floats]
-"""A function of (s, pair, core, k, known), such as :func:`slatewise.cstar.inference.star_margins`."""
+"""A function of (s, pair, core, k, known), such as :func:`slatewise.cstar.inference.best_set.star_margins`."""
 
 CORE = rules.count(0) | rules.vector("label numbers", 0, whole=True, empty=True) | rules.LISTED_NAMES
 """How many core labels, or which."""
@@ -73,7 +72,9 @@ class StarRanker(Estimator):
     objective_: float = learned(rules.ANY_NUMBER, "The objective of the Notes at the learned parameters.")
     lower_bound_: float = learned(rules.ANY_NUMBER, "The certificate: no parameters have an objective below it.")
     n_iter_: int = learned(rules.count(0), "The number of epochs, rounds or passes.")
-    n_skipped_: int = learned(rules.count(0), "The number of rows that were left out: they say nothing.")
+    n_skipped_: int = learned(
+        rules.count(0), "The number of rows that were left out: without weight, or without a label to learn from."
+    )
     _separator: str = learned(rules.TEXT, "", saved=False)
 
     @property
@@ -191,7 +192,9 @@ class StarRanker(Estimator):
             Whether the model uses the number of labels of each row, as in the paper, before it ranks them.
         """
         rows = self._rows(X, None, None)
-        labels = self._labels_like(y, len(rows.scores), separator)
+        classes = None if self.multilabel_ else self.label_names_
+        separator = separator or separator_for(y, vars(self).get("_separator"))
+        labels = labels_like(y, len(rows.scores), self.label_names_, classes, separator)
         weight = check_weights(sample_weight, len(labels)) * (labels.sum(axis=1) > 0)
         require_in_range("sample_weight", weight)
         if not weight.any():
@@ -226,21 +229,16 @@ class StarRanker(Estimator):
     def _predictor(self) -> Predictor: ...
 
     def _rows(self, X: ArrayLike | Sparse, k: ArrayLike | None, known: ArrayLike | None) -> ScoredRows:
-        """Return rows for a predictor: label scores, pair terms, and what the caller knows, not checked yet."""
+        """Return rows for a predictor: label scores, pair terms, and what the caller knows."""
         scores = self.label_scores(X)
-        answers = known_like(known, len(scores), self.label_names_)
         # Copied: the arrays of a mapped file are read-only, for which the kernels would be compiled anew.
-        return ScoredRows(scores, StarPair.laid_out(self.pair_.copy(), self.core_.copy()), k, answers)
+        pair = StarPair.from_symmetric(self.pair_.copy(), self.core_.copy())
+        answers = checked_known(known_like(known, len(scores), self.label_names_), scores.shape)
+        return ScoredRows(scores, pair, k, answers)
 
     def _of_flags(self, flags: NDArray[np.bool_]) -> NDArray[Any]:
         """Return selected labels as 0/1 rows, or the class of each row."""
         return flags.astype(np.int64) if self.multilabel_ else self.label_names_[flags.argmax(axis=1)]
-
-    def _labels_like(self, y: Any, n_rows: int, separator: str | None) -> Floats:
-        """Return y as 0/1 rows of the labels of fit."""
-        classes = None if self.multilabel_ else self.label_names_
-        separator = separator or separator_for(y, vars(self).get("_separator"))
-        return labels_like(y, n_rows, self.label_names_, classes, separator)
 
     def _begin(self, labels: LabelTable, separator: str | None, is_useful: NDArray[np.bool_], n_skipped: int) -> None:
         """Refuse rows without a useful one; forget the last fit, and keep what the labels are called."""
@@ -282,39 +280,3 @@ class StarRanker(Estimator):
     def __sklearn_tags__(self) -> Any:
         """Say that y is needed, and may have several labels per row."""
         return say_multi_label(super().__sklearn_tags__())
-
-
-def core_of(core: Any, names: NDArray[Any], largest: int | None = None) -> int | Ints:
-    """Return the number of core labels, or which they are, by number; ``largest`` is the largest allowed number.
-
-    Examples
-    --------
-    >>> core_of(["sky"], np.array(["sea", "sky"]))
-    array([1])
-    """
-    given = np.asarray(core)
-    if given.ndim == 0:
-        size = int(given)
-        if largest is not None and size > len(names):
-            raise ValueError(f"core: expected 'auto' or a number from 0 to {len(names)} labels, found {size}")
-    else:
-        numbers = label_numbers("core", given.tolist(), names) if given.dtype.kind in "OU" else given
-        given = numbers.astype(np.int64) if given.size == 0 else numbers
-        StarPair.of(np.zeros((len(given), len(names))), given)  # refuses unknown labels, and labels that stand twice
-        size = len(given)
-    if largest is not None and size > largest:
-        raise ValueError(f"core: expected at most {largest} labels, found {size}")
-    return size if given.ndim == 0 else given.astype(np.int64)
-
-
-def refuse_beside_source(given: Mapping[str, Any]) -> None:
-    """Raise ValueError for arguments of fit that a source has itself."""
-    extra = next((name for name, value in given.items() if value is not None), None)
-    if extra is not None:
-        raise ValueError(f"{extra}: expected None with a source, which names its columns, found a value")
-
-
-def check_given_scores(X: Any, n_rows: int, n_labels: int) -> None:
-    """Raise ValueError unless X has one given score per label."""
-    if X.shape != (n_rows, n_labels):
-        raise ValueError(f"X: expected one given score per label, shape {(n_rows, n_labels)}, found {X.shape}")

@@ -30,6 +30,7 @@ from slatewise.data.reading import (
     clean_line,
     open_source,
     parse_lines,
+    text_reader,
 )
 from slatewise.data.records import MultiLabel
 
@@ -39,6 +40,7 @@ MEKA = "-C"
 _ENTRY = re.compile(r"[ \t]*([0-9]+)[ \t]+(?=[^ \t])")
 
 
+@text_reader
 def read_arff(
     path: PathOrFile, *, labels: Labels = MEKA, on_error: OnError = "raise", max_line: int = MAX_LINE
 ) -> MultiLabel:
@@ -50,21 +52,10 @@ def read_arff(
 
     Parameters
     ----------
-    path : str, path or binary file
-        Plain, gzip or xz.
     labels : int, list of str, str, path or None
         Which attributes are labels: the last n, the first n (as -n), those of these names in this order, those named
         in this Mulan XML file, or none of them. By default "-C": as MEKA's option of that name in the relation's name
         says, ``-C 6`` the first six, ``-C -6`` the last six.
-    on_error : {"raise", "skip"}
-        Whether a bad row stops the reading, or is left out and counted in ``skipped``. A bad header always stops it.
-    max_line : int
-        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
-
-    Raises
-    ------
-    DataError
-        At the first bad line, with file:line:column and what was expected.
 
     Examples
     --------

@@ -13,14 +13,25 @@ from slatewise.core import rules
 from slatewise.core.arrays import Floats
 from slatewise.core.errors import DataError
 from slatewise.core.ids import check_ids
-from slatewise.data.fields import Splitter, as_ids, check_delimiter, check_id, guess_delimiter, number, splitter_for
-from slatewise.data.reading import MAX_LINE, Line, OnError, PathOrFile, Problems, header_line, open_source, parse_lines
+from slatewise.data.fields import Splitter, as_ids, check_delimiter, number
+from slatewise.data.reading import (
+    MAX_LINE,
+    Line,
+    OnError,
+    PathOrFile,
+    Problems,
+    header_line,
+    open_source,
+    parse_lines,
+    text_reader,
+)
 from slatewise.data.records import Sessions
 from slatewise.data.sessions import grouped, seconds_of
 
 HALF_AN_HOUR = 1800.0
 
 
+@text_reader
 def read_events(
     path: PathOrFile,
     *,
@@ -40,8 +51,6 @@ def read_events(
 
     Parameters
     ----------
-    path : str, path or binary file
-        Plain, gzip or xz.
     session, item, time, user : str
         What the columns are called. Times are numbers, or dates as in 2024-05-01T12:00:00Z (without a zone: UTC), which
         become seconds; a file has either.
@@ -49,15 +58,6 @@ def read_events(
         The longest pause within a session, in the unit of the times; only where no column says what the sessions are.
     delimiter : {"\\t", ",", ";", "|", " "}, optional
         By default tab, comma or semicolon, whichever comes first in that order in the first line, otherwise blanks.
-    on_error : {"raise", "skip"}
-        Whether a bad line stops the reading, or is left out and counted in ``skipped``. A bad header always stops it.
-    max_line : int
-        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
-
-    Raises
-    ------
-    DataError
-        At the first bad line, with file:line:column and what was expected.
 
     Examples
     --------
@@ -74,8 +74,7 @@ def read_events(
     with open_source(path, max_line) as source:
         lines = source.lines()
         head = header_line(source, lines)
-        splitter = splitter_for(delimiter or guess_delimiter(head.text) or " ")
-        parser = _Parser(head, splitter, session, item, time, user)
+        parser = _Parser(head, Splitter.of(delimiter, head), session, item, time, user)
         rows = list(parse_lines(source, lines, problems, parser.parse))
     if not rows:
         raise DataError(head.name, head.number + 1, 1, "at least one event", "none")
@@ -109,12 +108,9 @@ class _Parser:
 
     def parse(self, line: Line) -> tuple[list[str], float]:
         """Return the ids wanted, and the time, 0 where there is none."""
-        fields = self._splitter.split(line)
-        if len(fields) != self._width:
-            offset = self._splitter.offset(line, self._width)
-            raise line.fault(offset, f"{self._width} fields as in the first line", f"{len(fields)}")
+        fields = self._splitter.split(line, self._width)
         for place in self._places:
-            check_id(self._splitter, line, place, fields[place])
+            self._splitter.check_id(line, place, fields[place])
         when = 0.0 if self._time is None else self._seconds(line, self._time, fields[self._time])
         return [fields[place] for place in self._places], when
 
@@ -125,7 +121,7 @@ class _Parser:
             value, is_date = _of_date(text), True
         if value is None or (self._dates and not is_date):
             kinds = {None: "a number, or a date such as 2024-05-01T12:00:00Z", True: "a date", False: "a finite number"}
-            raise line.fault(self._splitter.offset(line, place), kinds[self._dates], repr(text))
+            raise self._splitter.fault(line, place, kinds[self._dates], repr(text))
         self._dates = is_date
         return value
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import isfinite
-from typing import Protocol
 
 import numpy as np
 
+from slatewise.core.errors import DataError
 from slatewise.data.reading import Line
 from slatewise.data.records import Ids
 
@@ -187,66 +187,53 @@ _DELIMITERS = "\t,;| "
 _QUOTED = re.compile(r'"([^"]*(?:""[^"]*)*)"')
 
 
-class Splitter(Protocol):
-    """Cuts lines into fields, and finds a field again where a message must point to it."""
-
-    def split(self, line: Line) -> list[str]:
-        """Return the fields."""
-        ...
-
-    def offset(self, line: Line, index: int) -> int:
-        """Return the character at which field ``index`` starts, or the line's end where there are fewer."""
-        ...
-
-
 @dataclass(frozen=True)
-class Blanks:
-    """Fields are separated by runs of blanks and tabs."""
-
-    def split(self, line: Line) -> list[str]:
-        """Return the fields."""
-        return words(line.text)
-
-    def offset(self, line: Line, index: int) -> int:
-        """Return the character at which field ``index`` starts."""
-        return word_offset(line.text, index)
-
-
-@dataclass(frozen=True)
-class Plain:
-    """Fields are separated by one delimiter; no quoting."""
+class Splitter:
+    """Cuts lines into fields, and finds a field again if a message must point to it."""
 
     delimiter: str
-
-    def split(self, line: Line) -> list[str]:
-        """Return the fields."""
-        return line.text.split(self.delimiter)
-
-    def offset(self, line: Line, index: int) -> int:
-        """Return the character at which field ``index`` starts."""
-        before = self.split(line)[:index]
-        return min(sum(len(field) + 1 for field in before), len(line.text))
-
-
-@dataclass(frozen=True)
-class Quoted:
-    """Fields as in RFC 4180: a field in double quotes may hold the delimiter, and a double quote as two of them.
+    """A blank stands for runs of blanks and tabs."""
+    quotes: bool = False
+    """Whether a field in double quotes may contain the delimiter, and a double quote as two of them (RFC 4180).
 
     A quoted field ends on its own line.
     """
 
-    delimiter: str
+    @classmethod
+    def of(cls, delimiter: str | None, line: Line, default: str = " ") -> Splitter:
+        """Take the delimiter of the caller, or guess it from the first line."""
+        delimiter = delimiter or guess_delimiter(line.text) or default
+        # The registered type text/tab-separated-values has no quotes, and titles in such files often start with one.
+        return cls(delimiter, quotes=delimiter not in " \t")
 
-    def split(self, line: Line) -> list[str]:
-        """Return the fields."""
-        if '"' not in line.text:
-            return line.text.split(self.delimiter)
-        return [field for _, field in self._scan(line)]
+    def split(self, line: Line, width: int | None = None) -> list[str]:
+        """Return the fields, ``width`` of them unless it is None."""
+        if self.delimiter == " ":
+            fields = words(line.text)
+        elif self.quotes and '"' in line.text:
+            fields = [field for _, field in self._scan(line)]
+        else:
+            fields = line.text.split(self.delimiter)
+        if width is not None and len(fields) != width:
+            raise self.fault(line, width, f"{width} fields as in the first line", f"{len(fields)}")
+        return fields
 
-    def offset(self, line: Line, index: int) -> int:
-        """Return the character at which field ``index`` starts."""
-        starts = [start for start, _ in self._scan(line)]
-        return starts[index] if index < len(starts) else len(line.text)
+    def fault(self, line: Line, index: int, expected: str, found: str) -> DataError:
+        """Return the error for field ``index``; it points to the end of the line if there are fewer."""
+        if self.delimiter == " ":
+            return line.fault(word_offset(line.text, index), expected, found)
+        if self.quotes:
+            starts = [start for start, _ in self._scan(line)]
+            return line.fault(starts[index] if index < len(starts) else len(line.text), expected, found)
+        before = line.text.split(self.delimiter)[:index]
+        return line.fault(min(sum(len(field) + 1 for field in before), len(line.text)), expected, found)
+
+    def check_id(self, line: Line, index: int, text: str) -> None:
+        """Raise DataError unless field ``index`` is an id: not empty, no blanks at its ends."""
+        if not text.strip(" \t"):
+            raise self.fault(line, index, "an id", repr(text))
+        if text[0] in " \t" or text[-1] in " \t":
+            raise self.fault(line, index, "an id without blanks around it", repr(text))
 
     def _scan(self, line: Line) -> list[tuple[int, str]]:
         text, fields, start = line.text, list[tuple[int, str]](), 0
@@ -276,20 +263,6 @@ def check_delimiter(delimiter: str | None) -> None:
         raise ValueError(f"delimiter: expected one of {', '.join(map(repr, _DELIMITERS))} or None, found {delimiter!r}")
 
 
-def splitter_for(delimiter: str) -> Splitter:
-    """Return what cuts lines at a delimiter."""
-    # The registered type text/tab-separated-values knows no quotes, and titles in such files often start with one.
-    return {" ": Blanks(), "\t": Plain("\t")}.get(delimiter) or Quoted(delimiter)
-
-
 def guess_delimiter(text: str) -> str | None:
     """Return the first of tab, comma and semicolon that the line has, or None."""
     return next((delimiter for delimiter in "\t,;" if delimiter in text), None)
-
-
-def check_id(splitter: Splitter, line: Line, index: int, text: str) -> None:
-    """Raise DataError unless field ``index`` is an id: not empty, no blanks at its ends."""
-    if not text.strip(" \t"):
-        raise line.fault(splitter.offset(line, index), "an id", repr(text))
-    if text[0] in " \t" or text[-1] in " \t":
-        raise line.fault(splitter.offset(line, index), "an id without blanks around it", repr(text))

@@ -101,9 +101,9 @@ def known_like(known: Any, n_rows: int, names: Names) -> Any:
         return cast("Any", known)
     columns = frame_columns(known, "known") if names.dtype.kind == "U" else None
     if columns is not None:
-        told = real("known", known)
-        answers = np.full((len(told), len(names)), -1.0)
-        answers[:, label_numbers("known", columns, names)] = told
+        given = real("known", known)
+        answers = np.full((len(given), len(names)), -1.0)
+        answers[:, label_numbers("known", columns, names)] = given
         return answers
     rows = _listed(known)
     if rows is None or not any(isinstance(row, Mapping | set | frozenset) or _has_text(row) for row in rows):
@@ -112,8 +112,8 @@ def known_like(known: Any, n_rows: int, names: Names) -> Any:
         raise ValueError(f"known: expected answers for each of {n_rows} rows, found {len(rows)}")
     answers = np.full((n_rows, len(names)), -1, dtype=np.int8)
     for number, row in enumerate(rows):
-        told, values = _answers(row, number)
-        answers[number, label_numbers("known", told, names, f" in row {number}")] = values
+        given, values = _answers(row, number)
+        answers[number, label_numbers("known", given, names, f" in row {number}")] = values
     return answers
 
 
@@ -240,14 +240,14 @@ def _answers(row: Any, number: int) -> tuple[list[Any], list[Any]]:
     if not isinstance(row, Mapping):
         found = f"{short_repr(row)} in row {number}"
         raise ValueError(f"known: expected a mapping or a set of names in every row, found {found}")
-    told = dict(cast("Mapping[Any, Any]", row))
-    for name, answer in told.items():
+    given = dict(cast("Mapping[Any, Any]", row))
+    for name, answer in given.items():
         if not isinstance(answer, Real | np.bool_) or answer not in (-1, 0, 1):
             raise ValueError(
                 f"known: expected -1, 0 or 1, found {short_repr(cast('object', answer))} of {short_repr(name)} "
                 f"in row {number}"
             )
-    return list(told), list(told.values())
+    return list(given), list(given.values())
 
 
 def _flags(rows: list[list[str]], names: Names) -> Floats:

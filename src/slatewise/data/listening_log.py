@@ -16,7 +16,7 @@ import numpy as np
 
 from slatewise.core.arrays import Ints
 from slatewise.core.errors import Skipped
-from slatewise.data.reading import MAX_LINE, Line, OnError, PathOrFile, Problems, open_source, parse_lines
+from slatewise.data.reading import MAX_LINE, Line, OnError, PathOrFile, Problems, open_source, parse_lines, text_reader
 from slatewise.data.records import Pairs
 
 _DAY = 24 * 60 * 60
@@ -58,22 +58,9 @@ class ListeningLog:
         return train, test
 
 
+@text_reader
 def read_listening_log(path: PathOrFile, *, on_error: OnError = "raise", max_line: int = MAX_LINE) -> ListeningLog:
     r"""Read plays; of plays at the same second the later line is the earlier play, as in a log of latest plays first.
-
-    Parameters
-    ----------
-    path : str, path or binary file
-        Plain, gzip or xz.
-    on_error : {"raise", "skip"}
-        Whether a bad line stops the reading, or is left out and counted in ``skipped``.
-    max_line : int
-        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
-
-    Raises
-    ------
-    DataError
-        At the first bad line, with file:line:column and what was expected.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 - Labels are whole numbers from 0 in any order, each at most once per row; label l is column l of Y. Every column has a
   name, so that one large number would cost much memory: labels from 2^20 on need ``n_labels``.
 - A row without labels starts with its first feature (blanks before it do not matter). A row with neither labels nor
-  features cannot be told from a blank line, which carries nothing.
+  features looks like a blank line, which carries nothing.
 - Everything else, features, numbers, comments and line ends, is as in :mod:`slatewise.data.svmlight`; comments are
   checked and dropped.
 """
@@ -23,7 +23,7 @@ from slatewise.core.checks import feature_rows
 from slatewise.core.files import atomic_file
 from slatewise.data.kernels import multilabel_svmlight, svmlight
 from slatewise.data.kernels.text import count_byte
-from slatewise.data.reading import MAX_LINE, OnError, PathOrFile, Problems, open_source
+from slatewise.data.reading import MAX_LINE, OnError, PathOrFile, Problems, open_source, text_reader
 from slatewise.data.records import MultiLabel
 from slatewise.data.svmlight_text import (
     CHUNK_BYTES,
@@ -43,6 +43,7 @@ from slatewise.data.svmlight_text import (
 _MOST_LABELS = 1 << 20
 
 
+@text_reader
 def read_multilabel_svmlight(
     path: PathOrFile,
     *,
@@ -56,23 +57,11 @@ def read_multilabel_svmlight(
 
     Parameters
     ----------
-    path : str, path or binary file
-        Plain, gzip or xz.
     n_features, n_labels : int, optional
         Number of columns of X and of Y; an index or a label beyond is an error. None: as many as the file needs, of
         labels at most 2^20.
     zero_based : bool
         Whether feature index 0 is the first column of X. Otherwise index 1 is, and index 0 an error.
-    on_error : {"raise", "skip"}
-        Whether a bad row stops the reading, or is left out and counted in ``skipped``. A damaged archive always
-        stops it.
-    max_line : int
-        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
-
-    Raises
-    ------
-    DataError
-        At the first bad row, with file:line:column and what was expected.
 
     Examples
     --------

@@ -8,7 +8,7 @@ member                                     what it holds
 ``label_names``                            optional: l strings; else labels are named by number, from 0
 ``feature_names``, ``is_train``, ``ids``   optional: d strings, n booleans, n strings or integers, each once
 ``known``                                  optional: (n, l) booleans, whether Y is known; where not, Y is 0
-``answered``                               optional: (n, l) booleans, whether it is known because somebody was asked
+``answered``                               optional: (n, l) booleans, whether an annotator answered it
 ========================================== =======================================================================
 
 Members are stored or deflated, as NumPy writes them: other codecs unpack a few bytes into gigabytes. What takes no byte
@@ -215,7 +215,7 @@ def _multilabel(
 
 
 def _masks(members: Mapping[str, Array], name: str, Y: csr_array) -> tuple[Bools | None, Bools | None]:
-    """Return where Y is known, and where somebody was asked, as far as the file says so."""
+    """Return where Y is known and where an annotator answered, if the file has these masks."""
     masks: list[Bools | None] = []
     for member in ("known", "answered"):
         mask = members.get(member)

@@ -13,12 +13,9 @@ from slatewise.data.fields import (
     Splitter,
     as_ids,
     check_delimiter,
-    check_id,
-    guess_delimiter,
     is_plain_integer,
     name_columns,
     number,
-    splitter_for,
 )
 from slatewise.data.reading import (
     MAX_LINE,
@@ -29,6 +26,7 @@ from slatewise.data.reading import (
     header_line,
     open_source,
     parse_lines,
+    text_reader,
     warn_of_header,
 )
 from slatewise.data.records import Pairs
@@ -37,6 +35,7 @@ Column: TypeAlias = "int | str"
 IF_HEADER = "header=True if this line names the columns, header=False if it is data"
 
 
+@text_reader
 def read_pairs(
     path: PathOrFile,
     *,
@@ -47,15 +46,13 @@ def read_pairs(
     on_error: OnError = "raise",
     max_line: int = MAX_LINE,
 ) -> Pairs:
-    r"""Read (query, item) pairs, with a weight each if asked for.
+    r"""Read (query, item) pairs, with weights if ``weight`` names their column.
 
     Every line has as many fields as the first. A column of ids becomes int64 if all of its values are integers as
     ``str`` would write them (no plus, no leading zeros, within int64), otherwise strings. Blank lines carry nothing.
 
     Parameters
     ----------
-    path : str, path or binary file
-        Plain, gzip or xz.
     columns : tuple of two int or str
         The query's and the item's column: index from 0, or name with ``header=True``.
     weight : int or str, optional
@@ -68,15 +65,6 @@ def read_pairs(
         Whether the first line names the columns. By default it does where both ids are well-known names of columns
         ("user", "item", "song_id", ..) and no number is beside them, which is a warning; otherwise it is data, and an
         error if it looks like names: text above a column of integers.
-    on_error : {"raise", "skip"}
-        Whether a bad line stops the reading, or is left out and counted in ``skipped``. A bad header always stops it.
-    max_line : int
-        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
-
-    Raises
-    ------
-    DataError
-        At the first bad line, with file:line:column and what was expected.
 
     Examples
     --------
@@ -134,19 +122,16 @@ class _Parser:
             if self._header is None and self._is_header(line, self._layout):
                 return None
         layout = self._layout
-        fields = layout.splitter.split(line)
-        if len(fields) != layout.width:
-            offset = layout.splitter.offset(line, layout.width)
-            raise line.fault(offset, f"{layout.width} fields as in the first line", f"{len(fields)}")
+        fields = layout.splitter.split(line, layout.width)
         query, item, *weights = (fields[index] for index in layout.indices)
-        check_id(layout.splitter, line, layout.indices[0], query)
-        check_id(layout.splitter, line, layout.indices[1], item)
+        layout.splitter.check_id(line, layout.indices[0], query)
+        layout.splitter.check_id(line, layout.indices[1], item)
         weight = 0.0
         for text in weights:
             value = number(text)
             if value is None:
                 hint = f" ({IF_HEADER})" if self._first is None and self._header is None and self.names is None else ""
-                raise line.fault(layout.splitter.offset(line, layout.indices[2]), f"a finite weight{hint}", repr(text))
+                raise layout.splitter.fault(line, layout.indices[2], f"a finite weight{hint}", repr(text))
             weight = value
         if self._first is None:
             self._first = line
@@ -166,13 +151,13 @@ class _Parser:
         queries, items = [row[0] for row in rows], [row[1] for row in rows]
         for index, (head, *rest) in zip(self._layout.indices, (queries, items), strict=False):
             if not is_plain_integer(head) and as_ids(rest).dtype.kind == "i":
-                offset = self._layout.splitter.offset(self._first, index)
-                return self._first.fault(offset, f"an integer id as in all other lines ({IF_HEADER})", repr(head))
+                expected = f"an integer id as in all other lines ({IF_HEADER})"
+                return self._layout.splitter.fault(self._first, index, expected, repr(head))
         return None
 
 
 def _layout(line: Line, wanted: tuple[Column, ...], delimiter: str | None) -> _Layout:
-    splitter = splitter_for(delimiter or guess_delimiter(line.text) or " ")
+    splitter = Splitter.of(delimiter, line)
     names = splitter.split(line)
     indices = tuple(_index(line, splitter, names, column) for column in wanted)
     return _Layout(splitter, len(names), indices)

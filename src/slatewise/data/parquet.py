@@ -126,7 +126,7 @@ class RowGroups(NamedTuple):
     nothing: nw.DataFrame[Any]
     """All columns, without a row."""
     notes: dict[str, str]
-    """What :func:`write_columns` was told to note."""
+    """The notes of :func:`write_columns`."""
 
 
 def row_groups(path: str) -> RowGroups:
@@ -252,7 +252,7 @@ class _Arrow:
 def _require_stored(rows: pyarrow.RecordBatch | pyarrow.Table, columns: Sequence[str], n_rows: int) -> None:
     """Raise pyarrow's error where a column of ``n_rows``, some of them given, has no bytes for them: of nulls, say.
 
-    So few that room for them does not matter pass: what is wrong with the column is then said with its place.
+    Few rows pass, because memory for them does not matter: a later check then names the cell.
     """
     for name in columns if n_rows > MOST_LISTED else ():
         column = rows[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import io
 import lzma
 import os
@@ -231,6 +232,7 @@ class Problems:
 
 
 Row = TypeVar("Row")
+Reader = TypeVar("Reader", bound=Callable[..., object])
 RawLines: TypeAlias = "Iterator[tuple[int, bytes]]"
 """What ``source.lines()`` gives: a header reader may take the first ones and leave the rest."""
 
@@ -290,6 +292,16 @@ def parse_lines(source: Source, lines: RawLines, problems: Problems, parse: Call
             yield row
 
 
+def read_lines(
+    path: PathOrFile, on_error: OnError, max_line: int, parse: Callable[[Line], Row]
+) -> tuple[list[Row], Problems]:
+    """Read a file without a header: one row per line that is not blank."""
+    problems = Problems(on_error)
+    with open_source(path, max_line) as source:
+        rows = list(parse_lines(source, source.lines(), problems, parse))
+    return rows, problems
+
+
 def header_line(source: Source, lines: RawLines, expected: str = "a line that names the columns") -> Line:
     """Take the first line that is not blank."""
     for number, raw in lines:
@@ -300,7 +312,7 @@ def header_line(source: Source, lines: RawLines, expected: str = "a line that na
 
 
 def warn_of_header(line: Line, names: Sequence[str]) -> None:
-    """Say that a first line was not read as data; the caller's caller asked for the file."""
+    """Warn that the first line was not read as data; the warning points to the caller of the reader."""
     shown = ", ".join(repr(name) for name in dict.fromkeys(names))
     warnings.warn(
         f"{line.name}:{line.number}: {shown} read as the names of columns, not as ids "
@@ -308,3 +320,30 @@ def warn_of_header(line: Line, names: Sequence[str]) -> None:
         DataWarning,
         stacklevel=3,
     )
+
+
+_PATH_TEXT = """path : str, path or binary file
+    Plain, gzip or xz.
+"""
+_SHARED_TEXT = """on_error : {"raise", "skip"}
+    Whether a bad line stops the reading, or is left out and counted in ``skipped``. A bad header or a damaged archive
+    always stops it.
+max_line : int
+    The largest number of bytes of a line; a longer one stops the reading, whatever ``on_error`` is.
+
+Raises
+------
+DataError
+    At the first bad line, with file:line:column and what was expected.
+"""
+
+
+def text_reader(function: Reader) -> Reader:
+    """Write into the docstring the parameters that all readers of text share."""
+    if function.__doc__ is not None:  # python -OO
+        before, _, examples = inspect.cleandoc(function.__doc__).partition("Examples\n--------\n")
+        summary, title, own = before.partition("Parameters\n----------\n")
+        title = title or "Parameters\n----------\n"
+        shared = f"{_PATH_TEXT}{own.rstrip()}\n{_SHARED_TEXT}" if own else f"{_PATH_TEXT}{_SHARED_TEXT}"
+        function.__doc__ = f"{summary}{title}{shared}\nExamples\n--------\n{examples}\n"
+    return function

@@ -155,8 +155,8 @@ class Sessions:
         >>> Sessions.of([["milk", "bread"], ["tea"]]).offsets.tolist()
         [0, 2, 3]
         >>> import polars
-        >>> frame = polars.DataFrame({"visit": ["x", "y", "x"], "item": [7, 8, 9]})
-        >>> sessions = Sessions.of(frame, session="visit")
+        >>> frame = polars.DataFrame({"basket": ["x", "y", "x"], "item": [7, 8, 9]})
+        >>> sessions = Sessions.of(frame, session="basket")
         >>> sessions.ids.tolist(), [items.tolist() for items in sessions]
         (['x', 'y'], [[7, 9], [8]])
         """
@@ -193,12 +193,12 @@ class Sessions:
         return Pairs(items[:-1][inside], items[1:][inside])
 
     def prefixes(self, window: int | None = None) -> Prefixes:
-        """Return every beginning of a session after which an item came: what a next-item ranker is asked and judged by.
+        """Return every beginning of a session that has a next item: the queries of a next-item ranker.
 
         Parameters
         ----------
         window
-            Keep the last so many items of each; default: all. Nothing is copied either way.
+            The number of last items to keep of each; default: all. Nothing is copied either way.
 
         Examples
         --------
@@ -294,6 +294,6 @@ class MultiLabel:
     skipped: Skipped = field(default_factory=Skipped)
     ids: Ids | None = None
     known: NDArray[np.bool_] | None = None
-    """(rows, labels): whether ``Y`` says something; None: everywhere."""
+    """(rows, labels): whether ``Y`` is known; None: everywhere."""
     answered: NDArray[np.bool_] | None = None
-    """(rows, labels): whether it is known because somebody was asked; None: nothing is said of that."""
+    """(rows, labels): whether an annotator answered it; None: not recorded."""

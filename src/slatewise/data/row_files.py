@@ -224,11 +224,11 @@ class ParquetRows:
             return ids_of(_table(group, [self.label_columns])[self.label_columns], group.path, group.first_row)
         names = self.label_columns or ()
         table = _table(group, names)
-        told = np.empty((group.n_rows, len(names)), dtype=np.int8)
+        labels = np.empty((group.n_rows, len(names)), dtype=np.int8)
         for place, name in enumerate(names):
             values = floats_of(table[name], group.path, group.first_row)
-            told[:, place] = _told(values, f"{group.path}, column {name!r}", group.first_row)
-        return told
+            labels[:, place] = _known_labels(values, f"{group.path}, column {name!r}", group.first_row)
+        return labels
 
     def ids(self, group: RowGroup) -> NDArray[Any]:
         """Read the column of ids."""
@@ -256,7 +256,7 @@ def _require_in_range(X: Floats, group: RowGroup, names: Sequence[object]) -> No
         raise DataError(place, 0, 0, expected, str(X[row, column]))
 
 
-def _told(values: NDArray[Any], place: str, first_row: int) -> NDArray[np.int8]:
+def _known_labels(values: NDArray[Any], place: str, first_row: int) -> NDArray[np.int8]:
     """Return labels as 1, 0, and -1 for what is not known: NaN or -1."""
     unknown = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=np.bool_)
     unknown |= values == -1
@@ -347,8 +347,8 @@ def _counted(text: bytes) -> tuple[int, int]:
     first = data[starts]
     odd = np.isin(first, np.frombuffer(b" \t\r\n#", dtype=np.uint8))
     ends = np.append(starts[1:], len(data))
-    said = (text[int(at) : int(end)].strip(b" \t\r\n") for at, end in zip(starts[odd], ends[odd], strict=True))
-    return len(starts), int(np.sum(~odd)) + sum(bool(line) and not line.startswith(b"#") for line in said)
+    texts = (text[int(at) : int(end)].strip(b" \t\r\n") for at, end in zip(starts[odd], ends[odd], strict=True))
+    return len(starts), int(np.sum(~odd)) + sum(bool(line) and not line.startswith(b"#") for line in texts)
 
 
 @dataclass(frozen=True)
@@ -387,7 +387,7 @@ class NpzRows:
         return self.qid_member is not None
 
     def groups(self, path: str) -> list[RowGroup]:
-        """Cut rows into ranges of about so many bytes."""
+        """Cut rows into ranges of about :data:`PIECE_BYTES`."""
         with _opened(path) as archive:
             shape, dtype, _ = _header(archive, path, self.member)
             if shape[1:] != (self.n_features,) or dtype.kind not in "biuf":
@@ -426,7 +426,7 @@ class NpzRows:
         values, place = self._read(group, str(self.label_member)), f"{group.path}[{self.label_member}]"
         if values.ndim > 2 or (values.ndim == 2 and values.dtype.kind not in "biuf"):
             raise DataError(place, 0, 0, "a class per row, or a column of 0 and 1 per label", f"{values.dtype}")
-        return values if values.ndim < 2 else _told(values, place, group.first_row)
+        return values if values.ndim < 2 else _known_labels(values, place, group.first_row)
 
     def ids(self, group: RowGroup) -> NDArray[Any]:
         """Read a range of ids."""

@@ -1,8 +1,8 @@
-"""Rows that stay in their files, and are read a piece at a time by whoever needs them.
+"""Rows that stay in their files and are read a piece at a time where they are needed.
 
-Nobody holds all rows. What is known of the lists of a ranker is a number or two each (:class:`ListTable`), gathered
-once by reading ids and relevances. Files follow each other, and a query may be cut by the end of a piece or of a file;
-what stands apart from the rest of its query is an error.
+No process holds all rows. Of the lists of a ranker only a few numbers each are in memory (:class:`ListTable`), gathered
+once by reading ids and relevances. Files follow each other, and the end of a piece or of a file may cut a query; rows
+that are apart from the rest of their query are an error.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class RowSource:
         return cls(tuple(paths), rows, tuple(groups))
 
     def __array__(self, dtype: object = None, copy: object = None) -> NDArray[Any]:
-        """Refuse to become an array: whoever asks for one does not take a source."""
+        """Raise ValueError: an estimator that needs an array does not take a source."""
         raise ValueError(
             "X: expected arrays, found a source: MarginRanker, MatchingRanker, CStarRanker, CStarMarginRanker and "
             "MetricRanker take one, and others, as the base of a CStarRanker, need their rows in memory"
@@ -145,12 +145,12 @@ class RowSource:
 
     def relevances(self, executor: Executor) -> Floats:
         """Read one relevance per row."""
-        return np.concatenate(executor.gather(_numbers_of, self.format, self.groups))
+        return np.concatenate(executor.gather(type(self.format).numbers, self.format, self.groups))
 
     def labels(self, executor: Executor) -> NDArray[Any]:
         """Read the labels of all rows: a matrix, or a class per row."""
         self.require_labels()
-        return np.concatenate(executor.gather(_labels_of, self.format, self.groups))
+        return np.concatenate(executor.gather(type(self.format).labels, self.format, self.groups))
 
     def sha256(self, *content: bytes) -> str:
         """Return a hash of which columns of which files these are, and of some content."""
@@ -232,7 +232,7 @@ class Relevances:
 
 @dataclass(frozen=True, eq=False)
 class StoredRows(LazyArray):
-    """Some rows of a source, in some order, until somebody reads them; rows are cut out of it as out of an array."""
+    """Some rows of a source, in some order, not read yet; they are sliced like an array."""
 
     source: RowSource
     first: Ints
@@ -274,18 +274,18 @@ class StoredRows(LazyArray):
         order = np.argsort(numbers, kind="stable")
         edges = np.searchsorted(numbers[order], starts).tolist()
         parts = [order[first:last] for first, last in pairwise(edges)]
-        asked = [
+        wanted = [
             _Picked(self.source.groups[at], numbers[part] - starts[at]) for at, part in enumerate(parts) if len(part)
         ]
         found = np.empty(self.shape, dtype=self.make.dtype)
-        read = executor.gather(_picked, (self.source.format, self.make), asked)
+        read = executor.gather(_picked, (self.source.format, self.make), wanted)
         for part, rows in zip((part for part in parts if len(part)), read, strict=True):
             found[part] = rows
         return found
 
     @classmethod
     def read_all(cls, wanted: Sequence[StoredRows]) -> list[NDArray[Any]]:
-        """Read several: every piece once, whoever wants rows of it; those that want the same are views of one array."""
+        """Read several: every piece once for all of them; those with the same content are views of one array."""
         alike: dict[tuple[int, int], list[int]] = {}
         for at, one in enumerate(wanted):
             alike.setdefault((id(one.source), id(one.make)), []).append(at)
@@ -370,14 +370,6 @@ def _runs_of(rows: RowFormat, group: RowGroup) -> _Runs:
     digest = sha256(np.ascontiguousarray(ids).tobytes() + y.tobytes()).digest()
     least, most = np.minimum.reduceat(y, starts), np.maximum.reduceat(y, starts)
     return _Runs(ids[starts], np.diff(np.append(starts, len(ids))), least, most, np.unique(y), digest)
-
-
-def _numbers_of(rows: RowFormat, group: RowGroup) -> Floats:
-    return rows.numbers(group)
-
-
-def _labels_of(rows: RowFormat, group: RowGroup) -> NDArray[Any]:
-    return rows.labels(group)
 
 
 def _joined(source: RowSource, runs: Sequence[_Runs]) -> _Runs:

@@ -19,12 +19,9 @@ from slatewise.core.files import atomic_file
 from slatewise.core.groups import group_rows
 from slatewise.core.ids import check_ids, require_one_kind
 from slatewise.data.fields import (
-    Blanks,
-    Plain,
     Splitter,
     as_ids,
     check_delimiter,
-    check_id,
     check_word,
     guess_delimiter,
     is_numeral,
@@ -41,6 +38,7 @@ from slatewise.data.reading import (
     clean_lines,
     header_line,
     open_source,
+    text_reader,
     warn_of_header,
 )
 from slatewise.data.records import Ids, Sessions
@@ -48,6 +46,7 @@ from slatewise.data.records import Ids, Sessions
 _DELIMITER_OR_QUOTE = re.compile(r'[,;|"]')
 
 
+@text_reader
 def read_sessions(
     path: PathOrFile,
     *,
@@ -63,8 +62,6 @@ def read_sessions(
 
     Parameters
     ----------
-    path : str, path or binary file
-        Plain, gzip or xz.
     delimiter : {"\\t", ",", ";", "|", " "}, optional
         By default tab, comma or semicolon, by the first line that has one; blanks if none has. ``" "`` stands for
         runs of blanks and tabs.
@@ -74,15 +71,6 @@ def read_sessions(
         Whether the first line names columns. By default it does where all of it are well-known names of columns
         ("session", "items", "song_id", ..), which is a warning; otherwise it is a session, and an error if it looks
         like names: no number in it, and integers in all others.
-    on_error : {"raise", "skip"}
-        Whether a bad line stops the reading, or is left out and counted in ``skipped``.
-    max_line : int
-        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
-
-    Raises
-    ------
-    DataError
-        At the first bad line, with file:line:column and what was expected.
 
     Examples
     --------
@@ -97,7 +85,10 @@ def read_sessions(
     problems = Problems(on_error)
     with open_source(path, max_line) as source:
         lines = list(source.lines())
-    splitter = _splitter(delimiter or _first_delimiter(lines))
+    if delimiter is None:
+        guesses = (guess_delimiter(raw.decode(errors="replace")) for _, raw in lines)
+        delimiter = next((guess for guess in guesses if guess is not None), " ")
+    splitter = Splitter(delimiter)
     remaining = iter(lines)
     if header:
         header_line(source, remaining)
@@ -121,14 +112,12 @@ def read_sessions(
             offsets.append(len(items))
     if header is None and first is not None:
         line, own = first
-        if offsets[1:2] == [len(own)] and _are_names_above_integers(own, items[len(own) :]):
+        others = items[len(own) :]
+        has_names = bool(others) and not any(map(is_numeral, own)) and as_ids(others).dtype.kind == "i"
+        if offsets[1:2] == [len(own)] and has_names:
             problems.add(line.fault(0, f"integer ids as in all other lines ({IF_HEADER})", repr(own[0])))
-            items, offsets = items[len(own) :], [end - len(own) for end in offsets[1:]]
+            items, offsets = others, [end - len(own) for end in offsets[1:]]
     return Sessions(as_ids(items), np.array(offsets, dtype=np.int64), problems.report())
-
-
-def _are_names_above_integers(first: list[str], others: list[str]) -> bool:
-    return bool(others) and not any(map(is_numeral, first)) and as_ids(others).dtype.kind == "i"
 
 
 def write_sessions(path: str | os.PathLike[str], sessions: Sessions) -> None:
@@ -144,7 +133,11 @@ def write_sessions(path: str | os.PathLike[str], sessions: Sessions) -> None:
     4
     8,15
     """
-    _check_sessions(sessions)
+    if sessions.items.dtype.kind not in "iuU":
+        raise ValueError(f"sessions.items: expected integer or string ids, found dtype {sessions.items.dtype}")
+    empty = np.flatnonzero(np.diff(sessions.offsets) < 1)
+    if len(empty):
+        raise ValueError(f"sessions.offsets: expected at least one item a session, found none in session {empty[0]}")
     first, last = int(sessions.offsets[0]), int(sessions.offsets[-1])
     ids = [str(item) for item in sessions.items[first:last].tolist()]
     for row, text in enumerate(ids, first):
@@ -166,25 +159,8 @@ def _session(line: Line, splitter: Splitter) -> list[str]:
     # Most lines are clean as a whole, which is quicker to see than field by field.
     if " " in text or "\t" in text or "" in fields:
         for index, field in enumerate(fields):
-            check_id(splitter, line, index, field)
+            splitter.check_id(line, index, field)
     return fields
-
-
-def _splitter(delimiter: str) -> Splitter:
-    return Blanks() if delimiter == " " else Plain(delimiter)
-
-
-def _first_delimiter(lines: list[tuple[int, bytes]]) -> str:
-    guesses = (guess_delimiter(raw.decode(errors="replace")) for _, raw in lines)
-    return next((guess for guess in guesses if guess is not None), " ")
-
-
-def _check_sessions(sessions: Sessions) -> None:
-    if sessions.items.dtype.kind not in "iuU":
-        raise ValueError(f"sessions.items: expected integer or string ids, found dtype {sessions.items.dtype}")
-    empty = np.flatnonzero(np.diff(sessions.offsets) < 1)
-    if len(empty):
-        raise ValueError(f"sessions.offsets: expected at least one item a session, found none in session {empty[0]}")
 
 
 def sessions_of(sessions: Any, offsets: Any, session: str, item: str, time: str | None, user: str | None) -> Sessions:

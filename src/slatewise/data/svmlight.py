@@ -32,7 +32,7 @@ from slatewise.core.files import atomic_file
 from slatewise.core.groups import group_rows
 from slatewise.data.kernels import svmlight as kernels
 from slatewise.data.kernels.text import count_byte, gather_bytes
-from slatewise.data.reading import MAX_LINE, OnError, PathOrFile, Problems, Source, open_source
+from slatewise.data.reading import MAX_LINE, OnError, PathOrFile, Problems, Source, open_source, text_reader
 from slatewise.data.records import RowsToRank, Strings
 from slatewise.data.scaling import minmax_per_query
 from slatewise.data.svmlight_text import (
@@ -55,6 +55,7 @@ _UNSAFE_ID = re.compile(r"^[ \t]|[ \t]$|[\x00\n\r\ud800-\udfff]")
 _LOOKS_LIKE_LETOR = re.compile(r"docid[ \t]*=[ \t]*[^ \t]")
 
 
+@text_reader
 def read_svmlight(
     path: PathOrFile,
     *,
@@ -70,8 +71,6 @@ def read_svmlight(
 
     Parameters
     ----------
-    path : str, path or binary file
-        Plain, gzip or xz.
     n_features : int, optional
         Number of columns of X; an index beyond is an error. None: as many as the largest index needs.
     zero_based : bool
@@ -83,16 +82,6 @@ def read_svmlight(
         Whether to keep comments as document ids.
     scale : {"minmax"}, optional
         Scale every feature to [0, 1] within each query, see :func:`~slatewise.data.scaling.minmax_per_query`.
-    on_error : {"raise", "skip"}
-        Whether a bad row stops the reading, or is left out and counted in ``skipped`` as if it were not there (of a
-        split query, the rows that come back). A damaged archive always stops it.
-    max_line : int
-        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
-
-    Raises
-    ------
-    DataError
-        At the first bad row, with file:line:column and what was expected.
 
     Examples
     --------

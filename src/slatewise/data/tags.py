@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from slatewise.core.arrays import Floats
 from slatewise.core.errors import DataError, Skipped
 from slatewise.core.rules import short_repr
-from slatewise.data.fields import as_ids, check_delimiter, check_id, guess_delimiter, number, splitter_for
+from slatewise.data.fields import Splitter, as_ids, check_delimiter, number
 from slatewise.data.reading import (
     MAX_LINE,
     Line,
@@ -49,7 +49,7 @@ def read_tags(
     on_error: OnError = "raise",
     max_line: int = MAX_LINE,
 ) -> MultiLabel:
-    r"""Read rows of features with tags: CSV or TSV, JSON lines, Parquet or Arrow, told apart by their content.
+    r"""Read rows of features with tags: CSV or TSV, JSON lines, Parquet or Arrow; the content decides which.
 
     CSV and TSV have a line that names the columns. Labels are columns of 0 and 1 (or true and false), or one column of
     tags. All other columns are features, finite numbers. JSON lines are objects with ``features``, a list of numbers or
@@ -136,7 +136,7 @@ class _TextRows:
     """Turns lines below a header into rows."""
 
     def __init__(self, header: Line, wanted: Wanted, delimiter: str | None) -> None:
-        self._splitter = splitter_for(delimiter or guess_delimiter(header.text) or ",")
+        self._splitter = Splitter.of(delimiter, header, default=",")
         names = self._splitter.split(header)
         columns = Columns.among(names, wanted, lambda expected, found: header.fault(0, expected, found))
         if columns.tags is not None and wanted.separator is None:
@@ -155,16 +155,13 @@ class _TextRows:
 
     def parse(self, line: Line) -> TaggedRow:
         """Return the row of a line."""
-        fields = self._splitter.split(line)
-        if len(fields) != self._width:
-            offset = self._splitter.offset(line, self._width)
-            raise line.fault(offset, f"{self._width} fields as in the first line", f"{len(fields)}")
+        fields = self._splitter.split(line, self._width)
         features: list[float] = []
         for index in self._features:
             value = number(fields[index])
             if value is None:
                 expected = "a finite number (features names the columns that are features)"
-                raise line.fault(self._splitter.offset(line, index), expected, repr(fields[index]))
+                raise self._splitter.fault(line, index, expected, repr(fields[index]))
             features.append(value)
         return TaggedRow(features, self._row_tags(line, fields), self._row_id(line, fields))
 
@@ -173,14 +170,14 @@ class _TextRows:
         for index, label in self._labels:
             flag = _FLAGS.get(fields[index])
             if flag is None:
-                raise line.fault(self._splitter.offset(line, index), "a label, 0 or 1", repr(fields[index]))
+                raise self._splitter.fault(line, index, "a label, 0 or 1", repr(fields[index]))
             if flag:
                 found[label] = None
         if self._tags is not None and fields[self._tags]:
             for tag in fields[self._tags].split(self._wanted.separator):
                 wrong = tag_fault(tag, found, self._wanted)
                 if wrong is not None:
-                    raise line.fault(self._splitter.offset(line, self._tags), *wrong)
+                    raise self._splitter.fault(line, self._tags, *wrong)
                 found[tag] = None
         return list(found)
 
@@ -188,9 +185,9 @@ class _TextRows:
         if self._id is None:
             return None
         name = fields[self._id]
-        check_id(self._splitter, line, self._id, name)
+        self._splitter.check_id(line, self._id, name)
         if name in self._seen:
-            raise line.fault(self._splitter.offset(line, self._id), "every id once", f"{name!r} again")
+            raise self._splitter.fault(line, self._id, "every id once", f"{name!r} again")
         self._seen.add(name)
         return name
 
@@ -231,7 +228,7 @@ class Wanted:
 
     @cached_property
     def known_labels(self) -> frozenset[str]:
-        """The labels that there are, where that is said."""
+        """The labels that may occur, if the caller lists them."""
         return frozenset(self.label_names or ())
 
 

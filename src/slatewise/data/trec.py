@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -20,32 +20,26 @@ from slatewise.core.arrays import Floats, Ints
 from slatewise.core.files import atomic_file, atomic_path
 from slatewise.core.rankings import rank_rows
 from slatewise.data.fields import check_word, number, whole, word_offset, words
-from slatewise.data.reading import MAX_LINE, Line, OnError, PathOrFile, Problems, open_source, parse_lines
+from slatewise.data.reading import (
+    MAX_LINE,
+    Line,
+    OnError,
+    PathOrFile,
+    read_lines,
+    text_reader,
+)
 from slatewise.data.records import Qrels, Run, Strings
 
 _RUN_FIELDS = ("qid", "Q0", "docno", "rank", "score", "tag")
 _QRELS_FIELDS = ("qid", "iter", "docno", "rel")
 
 
+@text_reader
 def read_run(path: PathOrFile, *, on_error: OnError = "raise", max_line: int = MAX_LINE) -> Run:
     r"""Read a run: six fields per line, a finite score, an integer rank, every document once per query, one tag.
 
     The order of a run is the order of its scores, as in trec_eval: the rank column must hold an integer and is not
     used otherwise. Rows keep the order of the file.
-
-    Parameters
-    ----------
-    path : str, path or binary file
-        Plain, gzip or xz.
-    on_error : {"raise", "skip"}
-        Whether a bad line stops the reading, or is left out and counted in ``skipped``.
-    max_line : int
-        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
-
-    Raises
-    ------
-    DataError
-        At the first bad line, with file:line:column and what was expected.
 
     Examples
     --------
@@ -54,36 +48,15 @@ def read_run(path: PathOrFile, *, on_error: OnError = "raise", max_line: int = M
     >>> run.doc_ids.tolist(), run.scores.tolist(), run.tag
     (['d7', 'd3'], [2.5, 0.5], 'mine')
     """
-    problems = Problems(on_error)
-    seen: set[tuple[str, str]] = set()
     tags: list[str] = []
-    with open_source(path, max_line) as source:
-        rows = list(parse_lines(source, source.lines(), problems, partial(_run_row, seen=seen, tags=tags)))
-    return Run(
-        _strings([row[0] for row in rows]),
-        _strings([row[1] for row in rows]),
-        np.array([row[2] for row in rows], dtype=np.float64),
-        *tags,
-        skipped=problems.report(),
-    )
+    rows, problems = read_lines(path, on_error, max_line, partial(_run_row, seen=set(), tags=tags))
+    scores = np.array([row[2] for row in rows], dtype=np.float64)
+    return Run(*_keys(rows), scores, *tags, skipped=problems.report())
 
 
+@text_reader
 def read_qrels(path: PathOrFile, *, on_error: OnError = "raise", max_line: int = MAX_LINE) -> Qrels:
     r"""Read judgements: four fields per line, an integer relevance within int64, every document once per query.
-
-    Parameters
-    ----------
-    path : str, path or binary file
-        Plain, gzip or xz.
-    on_error : {"raise", "skip"}
-        Whether a bad line stops the reading, or is left out and counted in ``skipped``.
-    max_line : int
-        Most bytes a line may have; a longer one stops the reading, whatever ``on_error`` says.
-
-    Raises
-    ------
-    DataError
-        At the first bad line, with file:line:column and what was expected.
 
     Examples
     --------
@@ -92,16 +65,8 @@ def read_qrels(path: PathOrFile, *, on_error: OnError = "raise", max_line: int =
     >>> qrels.doc_ids.tolist(), qrels.relevance.tolist()
     (['d7', 'd3'], [2, 0])
     """
-    problems = Problems(on_error)
-    seen: set[tuple[str, str]] = set()
-    with open_source(path, max_line) as source:
-        rows = list(parse_lines(source, source.lines(), problems, partial(_qrels_row, seen=seen)))
-    return Qrels(
-        _strings([row[0] for row in rows]),
-        _strings([row[1] for row in rows]),
-        np.array([row[2] for row in rows], dtype=np.int64),
-        skipped=problems.report(),
-    )
+    rows, problems = read_lines(path, on_error, max_line, partial(_qrels_row, seen=set()))
+    return Qrels(*_keys(rows), np.array([row[2] for row in rows], dtype=np.int64), problems.report())
 
 
 def write_run(path: str | os.PathLike[str], run: Run) -> None:
@@ -211,8 +176,8 @@ def _once(line: Line, qid: str, docno: str, seen: set[tuple[str, str]]) -> None:
     seen.add((qid, docno))
 
 
-def _strings(values: list[str]) -> Strings:
-    return np.array(values, dtype=np.str_)
+def _keys(rows: Sequence[tuple[str, str, float]]) -> tuple[Strings, Strings]:
+    return np.array([row[0] for row in rows], dtype=np.str_), np.array([row[1] for row in rows], dtype=np.str_)
 
 
 def _check_keys(argument: str, qid: Strings, doc_ids: Strings) -> None:

@@ -3,14 +3,18 @@
 Data sets lie in a folder of folders, one a set, that ``SLATEWISE_DATA`` names; nothing of them is in the package.
 """
 
-from slatewise.datasets._locate import DatasetNotFound
-from slatewise.datasets.loading import Description, describe, load, load_official_runs, names
+from slatewise.datasets.loading import DatasetNotFound, Description, describe, load, load_official_runs, names
 from slatewise.datasets.make_interacting import InteractingLists, make_interacting_lists
 from slatewise.datasets.make_queries import MadeQueries, make_queries
 from slatewise.datasets.make_scenes import LabelScenes, make_label_scenes
 from slatewise.datasets.make_sessions import MadeSessions, make_sessions
-from slatewise.datasets.make_silhouettes import Silhouettes, make_silhouettes, shear_points
-from slatewise.datasets.shape_context import edge_features, shape_context
+from slatewise.datasets.shapes import (
+    Silhouettes,
+    edge_features,
+    make_silhouettes,
+    shape_context,
+    shear_points,
+)
 from slatewise.datasets.splits import Split, by_time, k_fold_by_list
 
 __all__ = [

@@ -1,14 +1,66 @@
-"""Find a data set by name and load it."""
+"""Find a data set by name, in a folder or by a download, and load it."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar, overload
 
-from slatewise.datasets._locate import DatasetNotFound, cache_folder, fetch, places, present
-from slatewise.datasets.records import About, Dataset, OfficialRun, RankingSet
+from slatewise.data.reading import open_source
+from slatewise.datasets.records import About, Dataset, Download, OfficialRun, RankingSet
 from slatewise.datasets.table import TABLE, Entry
+
+
+class DatasetNotFound(FileNotFoundError):
+    """A data set is not on this machine; the message says where it was looked for and where to get it."""
+
+
+def places(folder: str | os.PathLike[str] | None = None) -> list[Path]:
+    """Return the folders to look in: the one given; otherwise SLATEWISE_DATA, then the user's cache."""
+    if folder is not None:
+        return [Path(folder)]
+    named = os.environ.get("SLATEWISE_DATA", "")
+    return ([Path(named)] if named else []) + [cache_folder()]
+
+
+def cache_folder() -> Path:
+    """Return the user's cache folder, which need not exist."""
+    import pooch
+
+    return Path(pooch.os_cache("slatewise"))
+
+
+def present(name: str, files: tuple[str, ...], among: list[Path]) -> Path | None:
+    """Return the first folder called ``name`` that has all the files."""
+    for place in among:
+        if all((place / name / file).exists() for file in files):
+            return place / name
+    return None
+
+
+def fetch(download: Download, folder: Path) -> Path:
+    """Download a file into a folder; it appears there only when its content has been checked."""
+    import pooch
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder) as scratch:
+        path = Path(scratch) / download.file
+        try:
+            pooch.HTTPDownloader(progressbar=False)(download.url, str(path), None)
+        except OSError as error:
+            raise DatasetNotFound(f"{download.url}: expected a download, found {error}") from error
+        found = hashlib.sha256()
+        with open_source(path) as source:
+            for chunk in source.chunks():
+                found.update(chunk)
+        if found.hexdigest() != download.sha256:
+            raise DatasetNotFound(f"{download.url}: expected SHA-256 {download.sha256}, found {found.hexdigest()}")
+        os.replace(path, folder / download.file)
+    return folder
+
 
 Kind = TypeVar("Kind", bound=Dataset)
 
@@ -34,9 +86,8 @@ def describe(name: str, *, folder: str | os.PathLike[str] | None = None) -> Desc
     '1,797 rows, 64 features, 10 classes'
     """
     entry = _entry(name)
-    about = entry.about
     here = entry.builtin is not None or present(entry.folder_name, entry.files, places(folder)) is not None
-    return Description(about.name, about.kind, about.size, about.terms, about.source, here)
+    return Description(name, entry.kind, entry.size, entry.terms, entry.source, here)
 
 
 @overload
@@ -80,8 +131,8 @@ def _load(entry: Entry, folder: str | os.PathLike[str] | None) -> Dataset:
         return entry.builtin(entry.about)
     wanted, where = ", ".join(entry.files), " or ".join(map(str, looked_in))
     raise DatasetNotFound(
-        f"{entry.about.name}: expected a folder {entry.folder_name} with {wanted} in {where}, "
-        f"found none; get it from {entry.about.source}, and set SLATEWISE_DATA to the folder that holds it"
+        f"{entry.name}: expected a folder {entry.folder_name} with {wanted} in {where}, "
+        f"found none; get it from {entry.source}, and set SLATEWISE_DATA to the folder that holds it"
     )
 
 

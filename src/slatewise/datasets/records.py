@@ -26,6 +26,15 @@ class About:
     source: str
 
 
+@dataclass(frozen=True)
+class Download:
+    """A file at an address that keeps its content, with the SHA-256 of that content after decompression."""
+
+    url: str
+    file: str
+    sha256: str
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """What every kind has."""
@@ -159,7 +168,7 @@ class PairSet(Dataset):
 class TaggedPairSet(Dataset):
     """Observed (user, item) pairs without order, and items with tags: ``item_tags[i, t]`` is 1 where item i has tag t.
 
-    Items are numbers from 0; those that nobody has are rows of ``item_tags`` too.
+    Items are numbers from 0; items without a user are rows of ``item_tags`` too.
     """
 
     pairs: Pairs
@@ -168,7 +177,7 @@ class TaggedPairSet(Dataset):
 
 @dataclass(frozen=True, eq=False)
 class TaggedListeningSet(Dataset):
-    """Who listens to which artist how often, who tagged which artist with what, and who is whose friend."""
+    """Listening counts of users and artists, tags that users gave to artists, and friendships of users."""
 
     listens: Pairs
     """User numbers, artist numbers, listening counts."""
@@ -199,10 +208,10 @@ class TaggedListeningSet(Dataset):
 
 @dataclass(frozen=True, eq=False)
 class MeetingSet(Dataset):
-    """People who met in pairs and said yes or no: query by example, with the partners met as the list.
+    """People who met in pairs and answered yes or no: query by example, with the partners met as the list.
 
-    Row i is a date seen by person ``subject[i]``; numbers index ``people``, whose columns were asked before the dates
-    (NaN: no answer). ``partner`` is -1 where the source does not say whom.
+    Row i is a date seen by person ``subject[i]``; numbers index ``people``, with columns from before the dates
+    (NaN: no answer). ``partner`` is -1 where the source does not have it.
     """
 
     people: Floats
@@ -212,9 +221,9 @@ class MeetingSet(Dataset):
     partner: Ints
     wave: Ints
     decision: Ints
-    """1 where the subject said yes."""
+    """1 where the answer of the subject is yes."""
     match: Ints
-    """1 where both said yes."""
+    """1 where both answers are yes."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,28 +7,31 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from slatewise.datasets import labelled, letor, listening, multilabel, people, qap, shapes
-from slatewise.datasets._locate import Download
-from slatewise.datasets.records import About, Dataset
+from slatewise.datasets import letor, readers
+from slatewise.datasets.records import About, Dataset, Download
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(About):
     """A line of the table."""
 
-    about: About
     files: tuple[str, ...] = ()
     load: Callable[[About, Path], Dataset] | None = None
     builtin: Callable[[About], Dataset] | None = None
     """Loads a copy that comes with scikit-learn."""
     folder: str = ""
-    """The folder's name, where it is not the data set's."""
+    """The name of the folder, if it is not that of the data set."""
     download: Download | None = None
 
     @property
     def folder_name(self) -> str:
-        """The folder the files lie in."""
-        return self.folder or self.about.name
+        """The folder of the files."""
+        return self.folder or self.name
+
+    @property
+    def about(self) -> About:
+        """What the loaded record knows of itself."""
+        return About(self.name, self.kind, self.size, self.terms, self.source)
 
 
 _MSR = "Microsoft Research licence, non-commercial use only"
@@ -42,21 +45,18 @@ _GCE_GNN = "GitHub CCIIPLab/GCE-GNN @212575302e42, datasets/"
 
 def _mulan(name: str, size: str) -> Entry:
     source = f"GitHub tsoumakas/mulan @43f6389095ad, data/multi-label/{name}, as npz"
-    about = About(f"mulan_{name}", "multi-label", size, _MULAN, source)
-    return Entry(about, (f"{name}.npz",), multilabel.load_mulan)
+    return Entry(f"mulan_{name}", "multi-label", size, _MULAN, source, (f"{name}.npz",), readers.load_mulan)
 
 
 _ENTRIES = (
     Entry(
-        About(
-            "aotm_bigrams",
-            "pairs",
-            "66,250 pairs, 26,752 songs",
-            "published for research; cite McFee & Lanckriet, ISMIR 2011",
-            "GitHub bmcfee/bmcfee.github.io @f7ad04e6d5ea, data/aotm-bigrams.csv.gz",
-        ),
+        "aotm_bigrams",
+        "pairs",
+        "66,250 pairs, 26,752 songs",
+        "published for research; cite McFee & Lanckriet, ISMIR 2011",
+        "GitHub bmcfee/bmcfee.github.io @f7ad04e6d5ea, data/aotm-bigrams.csv.gz",
         ("aotm-bigrams.csv.gz",),
-        listening.load_bigrams,
+        readers.load_bigrams,
         download=Download(
             "https://raw.githubusercontent.com/bmcfee/bmcfee.github.io/08b5a3c8a5b00bd999ee608ec46e695aed2aaf49/data/"
             "aotm-bigrams.csv.gz",
@@ -65,122 +65,100 @@ _ENTRIES = (
         ),
     ),
     Entry(
-        About(
-            "citeulike_a",
-            "pairs with tags of items",
-            "5,551 users, 16,980 articles, 204,986 pairs",
-            "none stated; research data, cite Wang, Chen & Li, IJCAI 2013",
-            "GitHub js05212/citeulike-a @91b603922d7f, users.dat and item-tag.dat, gzipped",
-        ),
+        "citeulike_a",
+        "pairs with tags of items",
+        "5,551 users, 16,980 articles, 204,986 pairs",
+        "none stated; research data, cite Wang, Chen & Li, IJCAI 2013",
+        "GitHub js05212/citeulike-a @91b603922d7f, users.dat and item-tag.dat, gzipped",
         ("users.dat.gz", "item-tag.dat.gz"),
-        listening.load_citeulike,
+        readers.load_citeulike,
     ),
     Entry(
-        About(
-            "cmu_house",
-            "matching",
-            "111 frames, 30 points",
-            "free for research; cite Zhou & De la Torre 2012 and Caetano et al. 2009",
-            "GitHub zhfe99/fgm @06ebf17787b3, data/cmum/house, as npz",
-        ),
+        "cmu_house",
+        "matching",
+        "111 frames, 30 points",
+        "free for research; cite Zhou & De la Torre 2012 and Caetano et al. 2009",
+        "GitHub zhfe99/fgm @06ebf17787b3, data/cmum/house, as npz",
         ("cmu_house.npz",),
-        shapes.load_house,
+        readers.load_house,
     ),
     Entry(
-        About(
-            "corel5k_tagprop",
-            "multi-view multi-label",
-            "4,999 images, 4 histograms, 260 labels",
-            "personal and academic use, not commercial",
-            "GitHub EverFAITH/NAIM3L @e16421132e33, NAIM3L/data/corel5k_mat, as npz",
-        ),
+        "corel5k_tagprop",
+        "multi-view multi-label",
+        "4,999 images, 4 histograms, 260 labels",
+        "personal and academic use, not commercial",
+        "GitHub EverFAITH/NAIM3L @e16421132e33, NAIM3L/data/corel5k_mat, as npz",
         ("corel5k_tagprop.npz",),
-        multilabel.load_corel5k,
+        readers.load_corel5k,
     ),
     Entry(
-        About(
-            "digits",
-            "labelled",
-            "1,797 rows, 64 features, 10 classes",
-            f"{_UCI}; comes with scikit-learn",
-            "scikit-learn",
-        ),
-        builtin=labelled.sklearn_digits,
+        "digits",
+        "labelled",
+        "1,797 rows, 64 features, 10 classes",
+        f"{_UCI}; comes with scikit-learn",
+        "scikit-learn",
+        builtin=partial(readers.from_sklearn, "load_digits", [str(digit) for digit in range(10)]),
     ),
     Entry(
-        About(
-            "diginetica_sessions",
-            "sessions",
-            "202,633 sessions, 43,097 items",
-            "CIKM Cup 2016 research data; the repository states no licence",
-            f"{_GCE_GNN}diginetica, as text",
-        ),
+        "diginetica_sessions",
+        "sessions",
+        "202,633 sessions, 43,097 items",
+        "CIKM Cup 2016 research data; the repository states no licence",
+        f"{_GCE_GNN}diginetica, as text",
         _SESSION_FILES,
-        listening.load_sessions,
+        readers.load_sessions,
     ),
     Entry(
-        About(
-            "hetrec2011_lastfm_2k",
-            "tagged listening",
-            "1,892 users, 17,632 artists, 11,946 tags",
-            "non-commercial use only; cite Cantador et al., HetRec 2011, and Last.fm",
-            "GitHub RecoHut-Datasets/lastfm @1096c64847c9, files gzipped",
-        ),
+        "hetrec2011_lastfm_2k",
+        "tagged listening",
+        "1,892 users, 17,632 artists, 11,946 tags",
+        "non-commercial use only; cite Cantador et al., HetRec 2011, and Last.fm",
+        "GitHub RecoHut-Datasets/lastfm @1096c64847c9, files gzipped",
         tuple(f"{table}.dat.gz" for table in ("artists", "tags", "user_artists", "user_friends", "user_taggedartists")),
-        listening.load_hetrec,
+        readers.load_hetrec,
     ),
     Entry(
-        About(
-            "lastfm1k_artist_sessions",
-            "sessions",
-            "90,532 sessions, 31,864 artists",
-            "Last.fm data, non-commercial use only",
-            "GitHub Ust-Waylon/MetricLearningSBR @921c962d6b0d, datasets/lastfm/{valid,test}.txt, gzipped",
-        ),
+        "lastfm1k_artist_sessions",
+        "sessions",
+        "90,532 sessions, 31,864 artists",
+        "Last.fm data, non-commercial use only",
+        "GitHub Ust-Waylon/MetricLearningSBR @921c962d6b0d, datasets/lastfm/{valid,test}.txt, gzipped",
         ("part_a_valid_sessions.txt.gz", "part_b_test_sessions.txt.gz"),
-        partial(listening.load_sessions, train="part_a_valid_sessions.txt.gz", test="part_b_test_sessions.txt.gz"),
+        partial(readers.load_sessions, train="part_a_valid_sessions.txt.gz", test="part_b_test_sessions.txt.gz"),
     ),
     Entry(
-        About(
-            "letor-baselines",
-            "figures",
-            "20 runs on TD2003 and TD2004, 6 spreadsheets",
-            _MSR,
-            "LETOR 1.0, GitHub sshivanshg/230054-midsem, data/letor",
-        ),
+        "letor-baselines",
+        "figures",
+        "20 runs on TD2003 and TD2004, 6 spreadsheets",
+        _MSR,
+        "LETOR 1.0, GitHub sshivanshg/230054-midsem, data/letor",
         ("official_runs", "letor1_reference_OHSUMED.csv"),
         letor.load_figures,
     ),
     Entry(
-        About(
-            "lightgbm-rank",
-            "ranking",
-            "251 queries, 3,773 rows, 300 features",
-            "MIT",
-            "GitHub microsoft/LightGBM, examples/lambdarank, group sizes turned into qid",
-        ),
+        "lightgbm-rank",
+        "ranking",
+        "251 queries, 3,773 rows, 300 features",
+        "MIT",
+        "GitHub microsoft/LightGBM, examples/lambdarank, group sizes turned into qid",
         ("train.txt.xz", "test.txt.xz"),
         letor.load_lightgbm_example,
     ),
     Entry(
-        About(
-            "mpeg7_contours",
-            "outlines",
-            "1,300 outlines, 100 points, 65 classes",
-            "MPEG-7 CE-Shape-1 research data",
-            "GitHub jdtuck/fdasrsf_python @c3a1595918af, bin/MPEG7.npz, as plain npz",
-        ),
+        "mpeg7_contours",
+        "outlines",
+        "1,300 outlines, 100 points, 65 classes",
+        "MPEG-7 CE-Shape-1 research data",
+        "GitHub jdtuck/fdasrsf_python @c3a1595918af, bin/MPEG7.npz, as plain npz",
         ("mpeg7_contours.npz",),
-        shapes.load_outlines,
+        readers.load_outlines,
     ),
     Entry(
-        About(
-            "mq2007-85pct",
-            "ranking",
-            "1,692 queries, 59,135 rows, 46 features",
-            f"{_MSR_ASSUMED}; 85% of the rows of MQ2007: figures do not compare with published ones",
-            "GitHub hurshprasad/active-learning-elo-letor, data/MQ2016, merged",
-        ),
+        "mq2007-85pct",
+        "ranking",
+        "1,692 queries, 59,135 rows, 46 features",
+        f"{_MSR_ASSUMED}; 85% of the rows of MQ2007: figures do not compare with published ones",
+        "GitHub hurshprasad/active-learning-elo-letor, data/MQ2016, merged",
         (*_PARTS, "folds.json"),
         partial(letor.load_parts, n_features=46),
     ),
@@ -194,140 +172,116 @@ _ENTRIES = (
     _mulan("scene", "2,407 rows, 294 features, 6 labels"),
     _mulan("yeast", "2,417 rows, 103 features, 14 labels"),
     Entry(
-        About(
-            "nowplaying_sessions",
-            "sessions",
-            "142,556 sessions, 60,416 tracks",
-            "research use; the repository states no licence",
-            f"{_GCE_GNN}Nowplaying, as text",
-        ),
+        "nowplaying_sessions",
+        "sessions",
+        "142,556 sessions, 60,416 tracks",
+        "research use; the repository states no licence",
+        f"{_GCE_GNN}Nowplaying, as text",
         _SESSION_FILES,
-        listening.load_sessions,
+        readers.load_sessions,
     ),
     Entry(
-        About(
-            "ohsumed25",
-            "ranking",
-            "106 queries, 16,140 rows, 25 features",
-            _MSR,
-            "LETOR 1.0, GitHub sshivanshg/230054-midsem, data/letor/OHSUMED, in five parts",
-        ),
+        "ohsumed25",
+        "ranking",
+        "106 queries, 16,140 rows, 25 features",
+        _MSR,
+        "LETOR 1.0, GitHub sshivanshg/230054-midsem, data/letor/OHSUMED, in five parts",
         (*_PARTS, "folds.json"),
         partial(letor.load_parts, n_features=25),
     ),
     Entry(
-        About(
-            "ohsumed45",
-            "ranking",
-            "106 queries, 16,140 rows, 45 features",
-            _MSR_ASSUMED,
-            "LETOR 3.0 (QueryLevelNorm), GitHub JasonWyse/libfm_ranksvm, in five parts",
-        ),
+        "ohsumed45",
+        "ranking",
+        "106 queries, 16,140 rows, 45 features",
+        _MSR_ASSUMED,
+        "LETOR 3.0 (QueryLevelNorm), GitHub JasonWyse/libfm_ranksvm, in five parts",
         (*(f"querylevelnorm/{part}" for part in _PARTS), "folds.json"),
         partial(letor.load_parts, n_features=45, parts="querylevelnorm"),
     ),
     Entry(
-        About(
-            "ohsumed45_raw",
-            "ranking",
-            "106 queries, 16,140 rows, 45 features",
-            _MSR_ASSUMED,
-            "LETOR 3.0 (Feature-min), GitHub XiaofengZhu/uRank_urRank, in five parts",
-        ),
+        "ohsumed45_raw",
+        "ranking",
+        "106 queries, 16,140 rows, 45 features",
+        _MSR_ASSUMED,
+        "LETOR 3.0 (Feature-min), GitHub XiaofengZhu/uRank_urRank, in five parts",
         (*(f"raw_min/{part}" for part in _PARTS), "folds.json"),
         partial(letor.load_parts, n_features=45, parts="raw_min"),
         folder="ohsumed45",
     ),
     Entry(
-        About(
-            "omniglot901",
-            "images",
-            "18,020 images, 901 characters",
-            "MIT; cite Lake et al., Science 2015",
-            "GitHub brendenlake/omniglot @057f034baf2e and Elubrazione/Omniglot_Classification @6033febc6903, as npz",
-        ),
+        "omniglot901",
+        "images",
+        "18,020 images, 901 characters",
+        "MIT; cite Lake et al., Science 2015",
+        "GitHub brendenlake/omniglot @057f034baf2e and Elubrazione/Omniglot_Classification @6033febc6903, as npz",
         ("omniglot901.npz",),
-        labelled.load_omniglot,
+        readers.load_omniglot,
     ),
     Entry(
-        About(
-            "qaplib",
-            "quadratic assignment",
-            "20 instances, n from 12 to 50",
-            "no licence stated; cite Burkard et al., J. Global Optimization 1997",
-            "GitHub 0816keisuke/qaplib @9045465b65c25230d3235f81aced5cb090a03c62, instance/NAME/NAME.txt as NAME.txt "
-            "and instance/NAME/solution.txt as NAME.sln.txt",
-        ),
+        "qaplib",
+        "quadratic assignment",
+        "20 instances, n from 12 to 50",
+        "no licence stated; cite Burkard et al., J. Global Optimization 1997",
+        "GitHub 0816keisuke/qaplib @9045465b65c25230d3235f81aced5cb090a03c62, instance/NAME/NAME.txt as NAME.txt "
+        "and instance/NAME/solution.txt as NAME.sln.txt",
         ("nug12.txt", "nug12.sln.txt"),
-        qap.load_qaplib,
+        readers.load_qaplib,
     ),
     Entry(
-        About(
-            "speed-dating",
-            "meetings",
-            "8,378 dates, 551 people, 21 waves",
-            "no licence stated; widely used for teaching and research",
-            "GitHub SeanMKoh/Hackathon-Speed-Dating-Dataset, as csv.xz",
-        ),
+        "speed-dating",
+        "meetings",
+        "8,378 dates, 551 people, 21 waves",
+        "no licence stated; widely used for teaching and research",
+        "GitHub SeanMKoh/Hackathon-Speed-Dating-Dataset, as csv.xz",
         ("speed_dating.csv.xz",),
-        people.load_speed_dating,
+        readers.load_speed_dating,
     ),
     Entry(
-        About(
-            "tmall_sessions",
-            "sessions",
-            "66,313 sessions, 40,727 items",
-            "research data; the repository states no licence",
-            f"{_GCE_GNN}Tmall, as text",
-        ),
+        "tmall_sessions",
+        "sessions",
+        "66,313 sessions, 40,727 items",
+        "research data; the repository states no licence",
+        f"{_GCE_GNN}Tmall, as text",
         _SESSION_FILES,
-        listening.load_sessions,
+        readers.load_sessions,
     ),
     Entry(
-        About(
-            "uci-balance",
-            "labelled",
-            "625 rows, 4 features, 3 classes",
-            _UCI,
-            "GitHub lynnoak/submodular_metric, data/balance-scale.data",
-        ),
+        "uci-balance",
+        "labelled",
+        "625 rows, 4 features, 3 classes",
+        _UCI,
+        "GitHub lynnoak/submodular_metric, data/balance-scale.data",
         ("balance-scale.csv",),
-        labelled.load_balance,
+        readers.load_balance,
     ),
     Entry(
-        About(
-            "uci-isolet",
-            "labelled",
-            "3,119 rows, 617 features, 26 classes",
-            f"{_UCI}; two of five speaker groups: figures do not compare with published ones",
-            "GitHub jundongl/scikit-feature (group 1) and jlsuarezdiaz/pyDML (group 5), as csv.xz",
-        ),
+        "uci-isolet",
+        "labelled",
+        "3,119 rows, 617 features, 26 classes",
+        f"{_UCI}; two of five speaker groups: figures do not compare with published ones",
+        "GitHub jundongl/scikit-feature (group 1) and jlsuarezdiaz/pyDML (group 5), as csv.xz",
         ("isolet1.csv.xz", "isolet5.csv.xz"),
-        labelled.load_isolet,
+        readers.load_isolet,
     ),
     Entry(
-        About(
-            "uci-wdbc",
-            "labelled",
-            "569 rows, 30 features, 2 classes",
-            f"{_UCI}; comes with scikit-learn",
-            "scikit-learn, sklearn/datasets/data/breast_cancer.csv",
-        ),
+        "uci-wdbc",
+        "labelled",
+        "569 rows, 30 features, 2 classes",
+        f"{_UCI}; comes with scikit-learn",
+        "scikit-learn, sklearn/datasets/data/breast_cancer.csv",
         ("wdbc.csv.xz",),
-        labelled.load_wdbc,
-        labelled.sklearn_wdbc,
+        readers.load_wdbc,
+        partial(readers.from_sklearn, "load_breast_cancer", ["malignant", "benign"]),
     ),
     Entry(
-        About(
-            "uci-wine",
-            "labelled",
-            "178 rows, 13 features, 3 classes",
-            f"{_UCI}; comes with scikit-learn",
-            "GitHub jbrownlee/Datasets, wine.csv",
-        ),
+        "uci-wine",
+        "labelled",
+        "178 rows, 13 features, 3 classes",
+        f"{_UCI}; comes with scikit-learn",
+        "GitHub jbrownlee/Datasets, wine.csv",
         ("wine.csv",),
-        labelled.load_wine,
-        labelled.sklearn_wine,
+        readers.load_wine,
+        partial(readers.from_sklearn, "load_wine", ["1", "2", "3"]),
     ),
 )
-TABLE = {entry.about.name: entry for entry in _ENTRIES}
+TABLE = {entry.name: entry for entry in _ENTRIES}

@@ -5,28 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, dataclass_transform
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slatewise.core.declarations import (
-    Settings,
+    changed,
     check_shapes,
+    deep_params,
     document,
-    kinds_with,
     learned,
     learned_of,
     param,
     params_of,
-    resolved,
 )
 from slatewise.core.errors import ModelFileError
 from slatewise.core.rules import NAMES, Rule, check, count
 from slatewise.core.seeds import is_source, seed_from
 from slatewise.estimators.callbacks import CallbackSupport, watched
-from slatewise.estimators.sklearn import BaseEstimator, check_is_fitted
+from slatewise.estimators.sklearn import BaseEstimator, check_is_fitted, is_conditional
 from slatewise.persistence.checkpoint import Callbacks
 from slatewise.persistence.file import ModelCard, ModelState, write_model
 from slatewise.persistence.saving import as_json, described, from_json, take_part
@@ -77,13 +76,7 @@ class Estimator(CallbackSupport, BaseEstimator):
         deep
             Whether to look inside: ``loss="ndcg"`` gives ``loss__k`` too.
         """
-        params = {name: getattr(self, name) for name in self._rules}
-        if deep:
-            for name in [*params]:
-                inner = resolved(self, name)
-                if hasattr(inner, "get_params") and not isinstance(inner, type):
-                    params |= {f"{name}__{key}": value for key, value in inner.get_params().items()}
-        return params
+        return deep_params(self, self._rules, deep)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``name__field=value`` sets a field of a settings object, of a shorthand, or of an estimator.
@@ -91,7 +84,8 @@ class Estimator(CallbackSupport, BaseEstimator):
         Parameters
         ----------
         **params
-            Parameters by name. ``loss="ndcg", loss__k=5`` sets the loss first and then its field.
+            Parameters by name. ``loss="ndcg", loss__k=5`` sets the loss first and then its field;
+            ``factors__loss__alpha`` reaches into a field that has settings of its own.
         """
         nested: dict[str, dict[str, Any]] = {}
         for key, value in params.items():
@@ -103,20 +97,12 @@ class Estimator(CallbackSupport, BaseEstimator):
             else:
                 setattr(self, name, value)
         for name, changes in nested.items():
-            self._set_inside(name, changes)
+            setattr(self, name, changed(self._rules[name], name, getattr(self, name), changes))
         return self
 
-    def _set_inside(self, name: str, changes: dict[str, Any]) -> None:
-        current = resolved(self, name)
-        if hasattr(current, "set_params"):
-            current.set_params(**changes)
-            return
-        known = params_of(type(current)) if isinstance(current, Settings) else {}
-        for key in changes.keys() - known.keys():
-            able = kinds_with(self._rules[name].kinds, key)
-            hint = f"a parameter of {name}={' or '.join(map(repr, able))}" if able else "a parameter that exists"
-            raise ValueError(f"{name}__{key}: expected {hint}, found {name}={getattr(self, name)!r}")
-        setattr(self, name, replace(cast("Any", current), **changes))
+    def __dir__(self) -> list[str]:
+        """Return the names that this estimator has: a method that its parameters do not allow is not among them."""
+        return [name for name in super().__dir__() if not is_conditional(type(self), name) or hasattr(self, name)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to one ``.safetensors`` file; the file appears whole or not at all.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -34,6 +35,7 @@ __all__ = [
     "check_rows",
     "check_targets",
     "check_weights",
+    "is_conditional",
     "say_multi_label",
 ]
 
@@ -45,6 +47,11 @@ def available_if(says: Callable[[Any], bool]) -> Callable[[Method], Method]:
     """Decorate a method that an estimator has only where its parameters allow it: ``says`` returns True, or raises."""
     metaestimators: Any = import_module("sklearn.utils.metaestimators")
     return cast("Callable[[Method], Method]", metaestimators.available_if(says))
+
+
+def is_conditional(kind: type, name: str) -> bool:
+    """Say whether a name of a class is a method decorated by :func:`available_if`."""
+    return hasattr(getattr_static(kind, name, None), "check")
 
 
 def check_rows(estimator: BaseEstimator, X: ArrayLike, *, reset: bool) -> NDArray[Any]:

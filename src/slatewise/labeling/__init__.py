@@ -1,9 +1,31 @@
 """Interactive labeling: ask a person about a few labels of a row, and infer the rest.
 
 A policy chooses the question, an annotator (simulated here) answers, a c-star ranker ranks the labels given the
-answers, and a rule says when a row is done; :func:`simulate` and :func:`simulate_stopping` play it and measure,
-:func:`calibrate` turns margins into probabilities, :func:`calibrate_stopping` makes a rule keep its promise. What real
-people say is kept in a :class:`Project`; a :class:`Session` asks one of them.
+answers, and a rule says when a row is done. :func:`simulate` and :func:`simulate_stopping` measure this,
+:func:`calibrate` turns margins into probabilities, :func:`calibrate_stopping` makes a rule keep its promise. Answers of
+real people are kept in a :class:`Project`; a :class:`Session` asks one person.
+
+In reading order:
+
+``questions/``           rows with open labels, policies, stopping rules, simulations: no project, no files
+``store/``               a project: one SQLite file of items, labels, people and all their acts
+``plan.py``              how a project is labeled: order, policy, confidence, number of people
+``item_data.py``         features or log-odds of the items, in a file beside the project
+``scored_items.py``      the label scores of all items, by a model, given scores or frequencies
+``calibration_set.py``   items labeled without the model: what it is worth on them, how sure it must be to stop
+``item_order.py``        which item comes next
+``labeling_state.py``    all of these together, for the sessions of one project; follows new answers and versions
+``item_state.py``        one item as one person sees it: the next question and why, the list, how sure it is
+``session.py``           one person's way through a project: next item, answer, undo, done
+``retraining.py``        new versions of the model, in a process of their own
+``progress_report.py``   counts, pace and questions saved
+``agreement.py``         how much people agree, and what they dispute
+``exchange/``            answers in and out: CSV, JSON lines, Label Studio, npz, SVMlight
+``setup/``               a new project from pictures, tables, label lists, or the demo
+``page/``                the labeling page: an HTTP interface and what a browser shows (extra ``label``)
+
+The path of an answer: page -> session -> project (on the disk) -> votes -> known labels -> snapshot of the labeling
+state -> the next question of the item, the order of the others, and from time to time a new version of the model.
 
 Names load on first use: a project of answers needs no model.
 """
@@ -21,7 +43,7 @@ if TYPE_CHECKING:
     from slatewise.labeling.exchange.label_studio import label_studio_config
     from slatewise.labeling.item_data import ItemData
     from slatewise.labeling.item_state import ItemView
-    from slatewise.labeling.labeling_state import Workbench
+    from slatewise.labeling.labeling_state import LabelingState
     from slatewise.labeling.plan import Plan
     from slatewise.labeling.progress_report import ProgressReport
     from slatewise.labeling.questions.confidence import Confidence, calibrate
@@ -73,6 +95,7 @@ __all__ = [
     "ItemView",
     "LabelRanker",
     "LabelRows",
+    "LabelingState",
     "LeastSure",
     "MarginRule",
     "MostGain",
@@ -97,7 +120,6 @@ __all__ = [
     "Truthful",
     "Uncertainty",
     "Unsure",
-    "Workbench",
     "calibrate",
     "calibrate_stopping",
     "cohen_kappa",
@@ -116,68 +138,33 @@ __all__ = [
     "simulate_stopping",
 ]
 
-_HOMES = {
-    "Agreement": "slatewise.labeling.agreement",
-    "Annotator": "slatewise.labeling.questions.simulation",
-    "Confidence": "slatewise.labeling.questions.confidence",
-    "FileOrder": "slatewise.labeling.questions.policies",
-    "GivenLogOdds": "slatewise.labeling.questions.rows",
-    "GivenScores": "slatewise.labeling.questions.rows",
-    "Item": "slatewise.labeling.store.records",
-    "ItemData": "slatewise.labeling.item_data",
-    "ItemView": "slatewise.labeling.item_state",
-    "LabelRanker": "slatewise.labeling.questions.rows",
-    "LabelRows": "slatewise.labeling.questions.rows",
-    "LeastSure": "slatewise.labeling.questions.policies",
-    "MarginRule": "slatewise.labeling.questions.policies",
-    "MostGain": "slatewise.labeling.questions.policies",
-    "MostInformation": "slatewise.labeling.questions.policies",
-    "MostProbable": "slatewise.labeling.questions.policies",
-    "Noisy": "slatewise.labeling.questions.simulation",
-    "Outlook": "slatewise.labeling.questions.stopping",
-    "PAPER_QUESTIONS": "slatewise.labeling.questions.simulation",
-    "POLICIES": "slatewise.labeling.questions.simulation",
-    "Plan": "slatewise.labeling.plan",
-    "PolicyComparison": "slatewise.labeling.questions.simulation",
-    "ProgressReport": "slatewise.labeling.progress_report",
-    "Project": "slatewise.labeling.store.project",
-    "Quality": "slatewise.labeling.calibration_set",
-    "QuestionPolicy": "slatewise.labeling.questions.policies",
-    "RandomQuestion": "slatewise.labeling.questions.policies",
-    "RowPolicy": "slatewise.labeling.questions.policies",
-    "Session": "slatewise.labeling.session",
-    "SimulationResult": "slatewise.labeling.questions.simulation",
-    "Situation": "slatewise.labeling.questions.policies",
-    "StoppingResult": "slatewise.labeling.questions.stopping_simulation",
-    "StoppingRule": "slatewise.labeling.questions.stopping",
-    "Trainer": "slatewise.labeling.retraining",
-    "Truthful": "slatewise.labeling.questions.simulation",
-    "Uncertainty": "slatewise.labeling.questions.policies",
-    "Unsure": "slatewise.labeling.questions.simulation",
-    "Workbench": "slatewise.labeling.labeling_state",
-    "calibrate": "slatewise.labeling.questions.confidence",
-    "calibrate_stopping": "slatewise.labeling.questions.stopping_simulation",
-    "cohen_kappa": "slatewise.labeling.agreement",
-    "compare_policies": "slatewise.labeling.questions.simulation",
-    "consistent": "slatewise.labeling.questions.rows",
-    "export_answers": "slatewise.labeling.exchange.formats",
-    "import_answers": "slatewise.labeling.exchange.formats",
-    "keep_model": "slatewise.labeling.retraining",
-    "krippendorff_alpha": "slatewise.labeling.agreement",
-    "label_studio_config": "slatewise.labeling.exchange.label_studio",
-    "next_questions": "slatewise.labeling.questions.next_question",
-    "next_rows": "slatewise.labeling.questions.next_question",
-    "qualities": "slatewise.labeling.retraining",
-    "retrain": "slatewise.labeling.retraining",
-    "simulate": "slatewise.labeling.questions.simulation",
-    "simulate_stopping": "slatewise.labeling.questions.stopping_simulation",
+_MODULES = {
+    "agreement": "Agreement cohen_kappa krippendorff_alpha",
+    "calibration_set": "Quality",
+    "exchange.formats": "export_answers import_answers",
+    "exchange.label_studio": "label_studio_config",
+    "item_data": "ItemData",
+    "item_state": "ItemView",
+    "labeling_state": "LabelingState",
+    "plan": "Plan",
+    "progress_report": "ProgressReport",
+    "questions.confidence": "Confidence calibrate",
+    "questions.next_question": "next_questions next_rows",
+    "questions.policies": "FileOrder LeastSure MarginRule MostGain MostInformation MostProbable "
+    "QuestionPolicy RandomQuestion RowPolicy Situation Uncertainty",
+    "questions.rows": "GivenLogOdds GivenScores LabelRanker LabelRows consistent",
+    "questions.simulation": "Annotator Noisy PAPER_QUESTIONS POLICIES PolicyComparison SimulationResult "
+    "Truthful Unsure compare_policies simulate",
+    "questions.stopping": "Outlook StoppingRule",
+    "questions.stopping_simulation": "StoppingResult calibrate_stopping simulate_stopping",
+    "retraining": "Trainer keep_model qualities retrain",
+    "session": "Session",
+    "store.project": "Project",
+    "store.records": "Item",
 }
+_HOMES = {name: f"slatewise.labeling.{module}" for module, names in _MODULES.items() for name in names.split()}
 
-_found = lazy_getattr(globals(), _HOMES)
-
-
-def __getattr__(name: str) -> object:
-    return _found(name)
+__getattr__ = lazy_getattr(globals(), _HOMES)
 
 
 def __dir__() -> list[str]:

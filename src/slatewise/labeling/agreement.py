@@ -7,7 +7,7 @@ alpha = 1 - D_o / D_e                observed and expected share of pairs that d
     D_e = 1/(n (n - 1)) sum over c != k of n_c n_k
 
 A unit is a label of an item. Both are 1 where all agree, 0 where the agreement is what chance gives, and NaN where
-nothing can be said: nobody answered the same, or all answers are one and the same.
+they are undefined: no common answers, or all answers are the same.
 
 J. Cohen (1960), A coefficient of agreement for nominal scales. K. Krippendorff (2011), Computing Krippendorff's
 alpha-reliability.
@@ -32,7 +32,7 @@ class PairAgreement(NamedTuple):
 
     annotators: tuple[int, int]
     n_common: int
-    """Labels of items that both said yes or no to."""
+    """The number of labels of items with a yes or no of both."""
     same: float
     """Share of these with the same answer."""
     kappa: float
@@ -44,16 +44,16 @@ class Dispute(NamedTuple):
     item: int
     label: int
     yes: tuple[int, ...]
-    """Who said yes, by number."""
+    """The numbers of the annotators with a yes."""
     no: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """How much the people of a project agree; "don't know" is no answer, and what reviewers said does not count."""
+    """How much the people of a project agree; "don't know" and answers of reviewers do not count."""
 
     n_units: int
-    """Labels of items that several people said yes or no to."""
+    """The number of labels of items with a yes or no of several people."""
     alpha: float
     alpha_by_label: Floats
     """(labels,)."""
@@ -66,12 +66,12 @@ class Agreement:
         """Count who agrees with whom in a project."""
         votes, n_labels = project.votes(), len(project.labels)
         settled = np.unique((votes.item * n_labels + votes.label)[votes.are("reviewed")])
-        used = ~votes.are("reviewed") & (votes.said >= 0)
+        used = ~votes.are("reviewed") & (votes.value >= 0)
         cells, cell = np.unique((votes.item * n_labels + votes.label)[used], return_inverse=True)
         several = (np.bincount(cell, minlength=len(cells)) > 1)[cell]  # the others say nothing about agreement
-        cell, who, said = cell[several], votes.annotator[used][several], votes.said[used][several]
+        cell, who, given = cell[several], votes.annotator[used][several], votes.value[used][several]
         counts = np.zeros((len(cells), 2))
-        np.add.at(counts, (cell, said), 1.0)
+        np.add.at(counts, (cell, given), 1.0)
         by_label = [_alpha(counts[cells % n_labels == label]) for label in range(n_labels)]
         split = np.flatnonzero((counts > 0.0).all(axis=1) & ~np.isin(cells, settled))
         order = np.argsort(cell, kind="stable")
@@ -79,10 +79,10 @@ class Agreement:
         disputes: list[Dispute] = []
         for place, start, end in zip(split, first, last, strict=True):
             here = order[start:end]
-            yes, no = (tuple(sorted(who[here][said[here] == value].tolist())) for value in (1, 0))
+            yes, no = (tuple(sorted(who[here][given[here] == value].tolist())) for value in (1, 0))
             disputes.append(Dispute(*divmod(int(cells[place]), n_labels), yes, no))
         units = int((counts.sum(axis=1) > 1.0).sum())
-        return cls(units, _alpha(counts), np.array(by_label), _pairs(cell, who, said), tuple(disputes))
+        return cls(units, _alpha(counts), np.array(by_label), _pairs(cell, who, given), tuple(disputes))
 
 
 def cohen_kappa(one: ArrayLike, other: ArrayLike) -> float:
@@ -122,8 +122,8 @@ def krippendorff_alpha(answers: ArrayLike) -> float:
     return _alpha(counts)
 
 
-def _pairs(cell: Ints, who: Ints, said: Ints) -> tuple[PairAgreement, ...]:
-    own = {number: (cell[who == number], said[who == number]) for number in np.unique(who).tolist()}
+def _pairs(cell: Ints, who: Ints, given: Ints) -> tuple[PairAgreement, ...]:
+    own = {number: (cell[who == number], given[who == number]) for number in np.unique(who).tolist()}
     found: list[PairAgreement] = []
     for one, other in combinations(own, 2):
         (cells, values), (other_cells, other_values) = own[one], own[other]

@@ -2,64 +2,29 @@
 
 file order     as they were added
 least sure     of whose labels the model knows least                        :class:`slatewise.labeling.LeastSure`
-most gain      where a visit puts most labels right for its questions       :class:`slatewise.labeling.MostGain`
-disagreement   most labels that people dispute; then where what was said differs most from what the model expected,
-               ``sum over answered labels of |said - p|``: where a second opinion is worth most
+most gain      where questions put most labels right for their cost         :class:`slatewise.labeling.MostGain`
+disagreement   most labels that people dispute; then where the answers differ most from what the model expected,
+               ``sum over answered labels of |answer - p|``: where a second opinion is worth most
 
 Items that may end without a question come last. Of equal items the first in the file comes first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from threading import RLock
-from typing import NamedTuple
 
 import numpy as np
 
-from slatewise.core.arrays import Bools, Bytes, Floats, Ints
-from slatewise.cstar.subsets import chances
+from slatewise.core.arrays import Floats, Ints
+from slatewise.cstar.inference.any_size import chances
 from slatewise.labeling.plan import By
 from slatewise.labeling.questions.policies import LeastSure, MostGain, Situation
 from slatewise.labeling.scored_items import ScoredItems
 from slatewise.labeling.store.known_labels import KnownLabels
 
 _BLOCK = 256
-"""Rows that are looked at together: one block of the sums, so that no threads take the cores from those who answer."""
-
-
-class _Block(NamedTuple):
-    scored: ScoredItems
-    situation: Situation
-    said: Bytes
-    disputed: Bools
-
-
-def _least_sure(block: _Block) -> Floats:
-    return LeastSure().worth(block.situation)
-
-
-def _most_gain(block: _Block) -> Floats:
-    return MostGain(block.scored.rule).worth(block.situation)
-
-
-def _disagreement(block: _Block) -> Floats:
-    expected = chances(block.situation.rows.margins(np.full(block.said.shape, -1, dtype=np.int8)))
-    surprise = np.where(block.said >= 0, np.abs(block.said - expected), 0.0).sum(axis=1)
-    return block.disputed.sum(axis=1) + surprise / (block.said.shape[1] + 1.0)
-
-
-class _Order(NamedTuple):
-    worth: Callable[[_Block], Floats]
-    by_questions: bool
-    """Whether items without a question come last, and all are equal before there is a model."""
-
-
-_ORDERS: Mapping[str, _Order] = {
-    "least sure": _Order(_least_sure, by_questions=True),
-    "most gain": _Order(_most_gain, by_questions=True),
-    "disagreement": _Order(_disagreement, by_questions=False),
-}
+"""Rows that are scored together: one block of the sums, so that no threads take the cores from people's requests."""
 
 
 class ItemOrder:
@@ -69,32 +34,32 @@ class ItemOrder:
     ----------
     scored
         The items, as a version of the model sees them.
-    said
+    known
         What is known of them.
     shared
-        Whether what one person said is known to the next; else everybody starts from nothing.
+        Whether the answers of one person are known to the next; else everybody starts from nothing.
     """
 
-    def __init__(self, scored: ScoredItems, said: KnownLabels, shared: bool) -> None:
-        self._scored, self._said, self._shared = scored, said, shared
-        self._worth: dict[str, Floats] = {}
+    def __init__(self, scored: ScoredItems, known: KnownLabels, shared: bool) -> None:
+        self._scored, self._known, self._shared = scored, known, shared
+        self._worth: dict[By, Floats] = {}
         self._lock = RLock()
 
     def prepare(self, by: By) -> None:
-        """Compute what all items are worth in an order, so that the first who asks need not wait."""
-        order = _ORDERS.get(by)
-        if order is None or (order.by_questions and self._scored.basis == "frequency"):
+        """Compute what all items are worth in an order, so that the first person need not wait."""
+        # Without a model all items are equal, unless people disagree about them.
+        if by == "file order" or (by != "disagreement" and self._scored.basis == "frequency"):
             return
         with self._lock:
             if by not in self._worth:
-                self._worth[by] = self._computed(order, np.arange(len(self._said.values)))
+                self._worth[by] = self._computed(by, np.arange(len(self._known.values)))
 
     def changed(self, items: Iterable[int]) -> None:
         """Compute anew what some items are worth."""
         numbers = np.array(sorted(items), dtype=np.int64)
         with self._lock:
             for by, worth in self._worth.items():
-                worth[numbers] = self._computed(_ORDERS[by], numbers)
+                worth[numbers] = self._computed(by, numbers)
 
     def sorted(self, free: Ints, by: By) -> Ints:
         """Return some items, the best first."""
@@ -103,15 +68,19 @@ class ItemOrder:
             worth = self._worth.get(by)
             return free if worth is None else free[np.argsort(-worth[free], kind="stable")]
 
-    def _computed(self, order: _Order, numbers: Ints) -> Floats:
+    def _computed(self, by: By, numbers: Ints) -> Floats:
         cuts = (numbers[start : start + _BLOCK] for start in range(0, len(numbers), _BLOCK))
-        return np.concatenate([np.empty(0), *(self._of_block(order, at) for at in cuts)])
+        return np.concatenate([np.empty(0), *(self._of_block(by, at) for at in cuts)])
 
-    def _of_block(self, order: _Order, at: Ints) -> Floats:
-        rows, said = self._scored.rows.take(at), self._said.values[at]
-        known = said if self._shared else np.full_like(said, -1)
+    def _of_block(self, by: By, at: Ints) -> Floats:
+        rows, values = self._scored.rows.take(at), self._known.values[at]
+        unknown = np.full_like(values, -1)
+        known = values if self._shared else unknown
         seen = self._scored.rule.look(rows, known)
         askable = seen.hidden & ~seen.stop[:, None]
-        block = _Block(self._scored, Situation(rows, known, seen.log_odds, askable), said, self._said.disputed[at])
-        last = ~askable.any(axis=1) & order.by_questions
-        return np.where(last, -np.inf, order.worth(block))
+        if by == "disagreement":
+            surprise = np.where(values >= 0, np.abs(values - chances(rows.margins(unknown))), 0.0).sum(axis=1)
+            return self._known.disputed[at].sum(axis=1) + surprise / (values.shape[1] + 1.0)
+        policy = LeastSure() if by == "least sure" else MostGain(self._scored.rule)
+        worth = policy.worth(Situation(rows, known, seen.log_odds, askable))
+        return np.where(askable.any(axis=1), worth, -np.inf)

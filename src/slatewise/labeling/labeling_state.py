@@ -1,7 +1,8 @@
-"""What the sessions of one project share: the items as the current model sees them, and whose turn each is.
+"""What the sessions of one project share: the items as the current model scores them, and their order.
 
-A new version of the model is read, and the items are scored with it, in a thread of its own; until that is done
-everybody goes on with the version before.
+A :class:`ProjectSnapshot` is all that a session looks at. A new version of the model is read, and the items are scored
+with it, in a thread of its own; until that is done everybody goes on with the snapshot before. New answers are applied
+to the snapshot when the next item is chosen.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Ints
 from slatewise.core.errors import ProjectError
-from slatewise.labeling.calibration_set import HonestShare, calibrated_rule, draws, least_items
+from slatewise.labeling.calibration_set import CalibrationSet, calibrated_rule, least_items
 from slatewise.labeling.item_data import ItemData
 from slatewise.labeling.item_order import ItemOrder
 from slatewise.labeling.plan import By, Plan
@@ -36,13 +37,13 @@ if TYPE_CHECKING:
     from slatewise.labeling.session import Session
 
 _MOST_IN_PASSING = 256
-"""Items that others changed which are counted again while somebody waits; more of them, as after an import, are loaded
-beside the work."""
-COLD = "There is no model yet: labels that were found most often are asked first."
+"""The number of changed items that are counted again while somebody waits; more, as after an import, are loaded in the
+thread."""
+COLD = "There is no model yet: questions about the labels that were found most often come first."
 
 
 class _Key(NamedTuple):
-    """What a bench depends on: where it changes, all is loaded again."""
+    """What a snapshot depends on: if it changes, all is loaded again."""
 
     version: int | None
     n_items: int
@@ -53,31 +54,31 @@ class _Key(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Bench:
+class ProjectSnapshot:
     """All that a session looks at."""
 
     plan: Plan
     names: list[str]
-    honest: HonestShare
-    said: KnownLabels
+    calibration_set: CalibrationSet
+    known: KnownLabels
     scored: ScoredItems
     order: ItemOrder
     notes: tuple[str, ...]
     last_act: int
-    """What was said to here is in ``said``, whoever said it, but for items that people have open."""
+    """Answers up to this act are in ``known``, except those about items that people have open."""
 
     @property
     def names_number(self) -> int:
-        """Another number where the names of the labels are others."""
+        """A number that changes with the names of the labels."""
         return zlib.crc32("\n".join(self.names).encode())
 
     @property
-    def n_honest(self) -> int:
-        """Items of the honest share of which every label was answered."""
-        return int((self.said.complete & self.honest.inside).sum())
+    def n_calibration(self) -> int:
+        """The number of complete items in the calibration set."""
+        return int((self.known.complete & self.calibration_set.members).sum())
 
 
-class Workbench:
+class LabelingState:
     """What the sessions of one project share; may be used from any thread.
 
     Parameters
@@ -114,19 +115,19 @@ class Workbench:
         self._late: set[int] = set()
         self._failed: str | None = None
         key = self._current_key(0)
-        self._bench = self._first(key)
-        self._key = key._replace(calibration=_calibration(self._bench))
+        self._snapshot = self._first(key)
+        self._key = key._replace(calibration=_calibration(self._snapshot))
 
     @property
-    def bench(self) -> Bench:
-        """What there is at the moment; it is replaced, never changed, but for what was said."""
-        return self._bench
+    def snapshot(self) -> ProjectSnapshot:
+        """The current snapshot; only its answers and order change, everything else is replaced with the snapshot."""
+        return self._snapshot
 
     def session(self, annotator: str) -> Session:
         """Return a session of a person."""
         from slatewise.labeling.session import Session
 
-        return Session(self.project, annotator, workbench=self)
+        return Session(self.project, annotator, state=self)
 
     def item_data(self) -> ItemData | None:
         """Return what the model sees of the items: what was given, or what is attached to the project."""
@@ -135,10 +136,10 @@ class Workbench:
     def notes(self) -> tuple[str, ...]:
         """Return what everybody should know."""
         failed = () if self._failed is None else (self._failed,)
-        return (*self._bench.notes, *failed)
+        return (*self._snapshot.notes, *failed)
 
     def opened(self, item: int) -> None:
-        """Note that a person begins with an item: what is said of it is counted when the person leaves it."""
+        """Note that a person begins with an item: answers to it are counted when the person leaves it."""
         with self._lock:
             self._open.add(item)
 
@@ -149,16 +150,16 @@ class Workbench:
 
     def choose(self, annotator: int, by: By | None = None, without: int | None = None) -> Iterator[int]:
         """Iterate over the items that a person may take, the best first."""
-        self._look_again()
-        bench = self._bench
-        free = self.project.leases.free(annotator, bench.plan.overlap)
-        free = free[(free < len(bench.said.values)) & (free != without)]
-        inside = bench.honest.inside[free]
-        by_model = bench.order.sorted(free[~inside], by or bench.plan.order)
-        if bench.plan.overlap == 1:  # nothing is left to ask where everything is known, in whatever order
-            by_model = by_model[np.argsort(bench.said.complete[by_model], kind="stable")]
-        parts = (bench.honest.in_turn(free), by_model)
-        for part in parts if bench.honest.is_due(free) else parts[::-1]:
+        self._apply_new_answers()
+        snapshot = self._snapshot
+        free = self.project.leases.free(annotator, snapshot.plan.overlap)
+        free = free[(free < len(snapshot.known.values)) & (free != without)]
+        members = snapshot.calibration_set.members[free]
+        by_model = snapshot.order.sorted(free[~members], by or snapshot.plan.order)
+        if snapshot.plan.overlap == 1:  # complete items have no questions left
+            by_model = by_model[np.argsort(snapshot.known.complete[by_model], kind="stable")]
+        parts = (snapshot.calibration_set.in_turn(free), by_model)
+        for part in parts if snapshot.calibration_set.is_due(free) else parts[::-1]:
             yield from part.tolist()
 
     def refresh(self, *, wait: bool = False) -> None:
@@ -169,7 +170,7 @@ class Workbench:
         wait
             Whether to return only when that is done.
         """
-        key = self._current_key(_calibration(self._bench))
+        key = self._current_key(_calibration(self._snapshot))
         with self._lock:
             if self._thread is None and (key != self._key or self._is_far_behind()):
                 self._key = key
@@ -194,7 +195,7 @@ class Workbench:
         labels = tuple(self.project.labels.names())
         return _Key(version, len(self.project.items), labels, Plan.of(self.project), calibration)
 
-    def _first(self, key: _Key) -> Bench:
+    def _first(self, key: _Key) -> ProjectSnapshot:
         try:
             return self._load(key)
         except (ProjectError, ValueError, OSError) as error:
@@ -206,36 +207,36 @@ class Workbench:
 
     def _load_again(self, key: _Key) -> None:
         try:
-            bench, failed = self._load(key), None
+            snapshot, failed = self._load(key), None
         except Exception as error:  # whatever it is, people go on with what there was
-            bench, failed = self._bench, f"A new version cannot be read, so the one before stays: {error}"
+            snapshot, failed = self._snapshot, f"A new version cannot be read, so the one before stays: {error}"
         with self._lock:
-            self._bench, self._failed = bench, failed
-            self._key = key._replace(calibration=_calibration(bench))
+            self._snapshot, self._failed = snapshot, failed
+            self._key = key._replace(calibration=_calibration(snapshot))
             self._thread = None
 
-    def _load(self, key: _Key, *, with_model: bool = True) -> Bench:
+    def _load(self, key: _Key, *, with_model: bool = True) -> ProjectSnapshot:
         plan, project, notes = key.plan, self.project, ()
-        honest = HonestShare(draws((item.id for item in project.items.all()), plan.seed), plan.share)
-        last_act = project.last_act()  # before what was said is read, so that nothing is missed
-        said = project.votes().known((key.n_items, len(key.labels)))
+        calibration_set = CalibrationSet.of(project, plan)
+        last_act = project.last_act()  # before the answers are read, so that none is missed
+        known = project.votes().known((key.n_items, len(key.labels)))
         current = project.models.current()
-        cold = ScoredItems.by_frequency(said)
-        scored = (self._scored(said, current) if with_model else None) or cold
+        cold = ScoredItems.by_frequency(known)
+        scored = (self._scored(known, current) if with_model else None) or cold
         if scored.basis == "frequency":
             notes = (COLD,)
         else:
             trained_here = current is not None and current.number == scored.version and current.last_act > 0
-            items = _measuring_items(said, honest, plan, trained_here)
-            rule = calibrated_rule(scored.rows.take(items), said.values[items].clip(0), plan)
+            items = _measuring_items(known, calibration_set, plan, trained_here)
+            rule = calibrated_rule(scored.rows.take(items), known.values[items] == 1, plan)
             scored = replace(scored, rule=rule)
             if not rule.n_rows or rule.needed >= 1.0:
                 notes = (_not_calibrated(rule, len(items), plan),)
-        order = ItemOrder(scored, said, plan.overlap == 1)
+        order = ItemOrder(scored, known, plan.overlap == 1)
         order.prepare(plan.order)
-        return Bench(plan, list(key.labels), honest, said, scored, order, notes, last_act)
+        return ProjectSnapshot(plan, list(key.labels), calibration_set, known, scored, order, notes, last_act)
 
-    def _scored(self, said: KnownLabels, current: ModelVersion | None) -> ScoredItems | None:
+    def _scored(self, known: KnownLabels, current: ModelVersion | None) -> ScoredItems | None:
         data = self.item_data()
         number = None if current is None else current.number
         if self._given is not None and current == self._given_until:
@@ -243,7 +244,7 @@ class Workbench:
         else:
             model = None if current is None else read_model(self.project, current)
         if model is not None:
-            data, others = data or ItemData.seen(self.project), frequency_log_odds(said.values)
+            data, others = data or ItemData.seen(self.project), frequency_log_odds(known.values)
             scored = ScoredItems.by_model(model, data, label_columns(self.project, model), others)
             return replace(scored, version=self._registered(scored) if number is None else number)
         if data is not None and data.kind == "log-odds":
@@ -260,48 +261,48 @@ class Workbench:
         same = [version.number for version in self.project.models.all() if version.note == note]
         return same[0] if same else self.project.models.add("", note=note)
 
-    # --- what was said meanwhile -------------------------------------------------------------------------------------
+    # --- new answers -------------------------------------------------------------------------------------------------
 
-    def _look_again(self) -> None:
-        """Take in what was said of items since the last time, here or by another process."""
+    def _apply_new_answers(self) -> None:
+        """Count the answers since the last time, of this process or another."""
         with self._lock:
-            bench = self._bench
-            acts = self.project.acts_after(bench.last_act)
+            snapshot = self._snapshot
+            acts = self.project.acts_after(snapshot.last_act)
             if self._thread is not None and len(acts) > _MOST_IN_PASSING:
                 return
             items = (self._late | set(acts)) - self._open
             self._late = (self._late | set(acts)) & self._open
-            self._bench = replace(bench, last_act=max(acts.values(), default=bench.last_act))
-            items = [item for item in items if item < len(bench.said.values)]
+            self._snapshot = replace(snapshot, last_act=max(acts.values(), default=snapshot.last_act))
+            items = [item for item in items if item < len(snapshot.known.values)]
             if not items:
                 return
             for item in items:
-                bench.said.update(item, self.project.votes(item))
-            bench.order.changed(items)
-            if bench.scored.basis == "frequency":
-                self._bench = replace(self._bench, scored=ScoredItems.by_frequency(bench.said))
+                snapshot.known.update(item, self.project.votes(item))
+            snapshot.order.changed(items)
+            if snapshot.scored.basis == "frequency":
+                self._snapshot = replace(self._snapshot, scored=ScoredItems.by_frequency(snapshot.known))
 
     def _is_far_behind(self) -> bool:
-        """Whether so much was said elsewhere that it is loaded; not again and again where loading fails."""
-        return self._failed is None and len(self.project.acts_after(self._bench.last_act)) > _MOST_IN_PASSING
+        """Return whether there are more new answers than are counted in passing; False after loading failed."""
+        return self._failed is None and len(self.project.acts_after(self._snapshot.last_act)) > _MOST_IN_PASSING
 
 
-def _measuring_items(said: KnownLabels, honest: HonestShare, plan: Plan, trained_here: bool) -> Ints:
-    """Return the items to calibrate on: of the honest share; or all complete ones, if the model saw none of them."""
-    of_share = np.flatnonzero(said.complete & honest.inside)
-    if trained_here or len(of_share) >= least_items(plan.confidence):
-        return of_share
-    return np.flatnonzero(said.complete)
+def _measuring_items(known: KnownLabels, calibration_set: CalibrationSet, plan: Plan, trained_here: bool) -> Ints:
+    """Return the items to calibrate on: of the calibration set, or all complete ones if the model saw none of them."""
+    members = np.flatnonzero(known.complete & calibration_set.members)
+    if trained_here or len(members) >= least_items(plan.confidence):
+        return members
+    return np.flatnonzero(known.complete)
 
 
-def _calibration(bench: Bench) -> int:
-    return (bench.n_honest // least_items(bench.plan.confidence)).bit_length()
+def _calibration(snapshot: ProjectSnapshot) -> int:
+    return (snapshot.n_calibration // least_items(snapshot.plan.confidence)).bit_length()
 
 
 def _not_calibrated(rule: StoppingRule, n_items: int, plan: Plan) -> str:
     if rule.n_rows:
-        return f"So few of {rule.n_rows} items can end early that nothing can be promised: all labels are asked for."
+        return f"Early stopping is off: too few of {rule.n_rows} calibration items could stop early."
     return (
-        f"When to stop is what the model believes, not calibrated: this takes {least_items(plan.confidence)} items "
-        f"with an answer for every label, labelled without the model, and there are {n_items}."
+        f"When to stop is not calibrated: this takes {least_items(plan.confidence)} items with an answer for every "
+        f"label, labeled without the model, and there are {n_items}."
     )

@@ -1,4 +1,4 @@
-"""How a project is labelled: what is asked, of which item, when to stop. Kept in the project's settings."""
+"""How a project is labeled: which item, which question, when to stop. Kept in the project's settings."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ _OPEN = rules.number("a probability between 0 and 1", 1e-9, 1.0 - 1e-9)
 
 @dataclass(frozen=True)
 class Plan:
-    """How a project is labelled.
+    """How a project is labeled.
 
     Parameters
     ----------
     order : {"file order", "least sure", "most gain", "disagreement"}
         Which item comes next; see :mod:`slatewise.labeling.item_order`.
     policy : {"margin rule", "most probable", "information", "uncertainty", "random"}
-        Which label is asked for next. Without a model: the label that was found most often.
+        Which question comes next. Without a model: the label that was found most often.
     confidence
-        A person is told that an item may end where the model is so sure that no label was missed.
+        The page says that an item may end once the model is this sure that no label was missed.
     share
-        Of the items, so many are labelled without the model, all labels in their order: what the model is worth is
+        The share of items that are labeled without the model, all labels in their order: the model is calibrated and
         measured on these. Which ones depends on their ids and on ``seed``.
     seed
-        Of that draw.
+        The seed of that draw.
     overlap
-        How many people label an item. With 1, nobody is asked what another person, or an imported file, said already;
-        with more, everybody is asked as if they were alone.
+        How many people label an item. With 1, answers of others and of imported files are known to all; with more,
+        every person starts without them.
     lease_seconds
-        How long an item is kept for a person who says nothing.
+        How long an item is kept for a person who does not answer.
     list_length
-        How many labels the list of the model shows.
+        The length of the model's list.
     retrain_every
-        After so many acts a new version of the model is due; 0: only when somebody asks for one.
+        The number of acts after which a new version of the model is trained; 0: only on request.
     """
 
     order: By = "most gain"
@@ -88,7 +88,7 @@ class Plan:
 
     @classmethod
     def of(cls, project: Project) -> Plan:
-        """Return the plan of a project: what it was given, and for the rest what comes without saying."""
+        """Return the plan of a project: its settings, and defaults for the rest."""
         kept: object = project.settings.get(_SETTING, {})
         names = {field.name for field in fields(cls)}
         given: dict[str, Any] = cast("dict[str, Any]", kept) if isinstance(kept, dict) else {"": kept}

@@ -2,8 +2,8 @@
 
 A model learns from items with an answer to a question or to a list: labels without an answer stay unknown, labels that
 people volunteered count as unknown, and labels that ``done`` closed are a no (see ADR 21 and 23). Items of the
-calibration set are left out, so that all versions are measured on items that none has seen. Labels that were never
-asked for are left to the session, which takes them to be rare.
+calibration set are left out, so that all versions are measured on items that none has seen. Labels without any
+answers are left to the session, which takes them to be rare.
 
 A version is a file ``beach.models/model-0001.safetensors`` beside ``beach.db`` that appears whole, then a row of the
 project that names it, then one that puts it in use; no file is replaced. If a training fails or is killed, the version
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from slatewise.core.errors import ProjectError, printable
 from slatewise.core.rules import short_repr
 from slatewise.core.running.executor import thread_count
-from slatewise.labeling.calibration_set import HonestShare, Quality, draws, measure
+from slatewise.labeling.calibration_set import CalibrationSet, Quality, measure
 from slatewise.labeling.item_data import ItemData
 from slatewise.labeling.plan import Plan
 from slatewise.labeling.scored_items import ScoredItems, frequency_log_odds
@@ -55,9 +55,9 @@ class Trained(NamedTuple):
 
     version: int
     n_items: int
-    """How many it learnt from."""
+    """The number of items that it learned from."""
     n_known: int
-    """And how many labels of these."""
+    """The number of their known labels."""
 
 
 class TrainerStatus(NamedTuple):
@@ -83,14 +83,14 @@ def retrain(project: Project) -> Trained:
     try:
         data = ItemData.seen(project)
         plan, names, last_act = Plan.of(project), project.labels.names(), project.last_act()
-        honest = HonestShare(draws((item.id for item in project.items.all()), plan.seed), plan.share)
-        said = project.votes().known((len(honest.draw), len(names)))
-        known = said.answered & ~honest.inside[:, None]
-        rows, columns = np.flatnonzero(known.any(axis=1)), np.flatnonzero(known.any(axis=0))
+        calibration_set = CalibrationSet.of(project, plan)
+        known = project.votes().known((len(calibration_set.draw), len(names)))
+        taught = known.answered & ~calibration_set.members[:, None]
+        rows, columns = np.flatnonzero(taught.any(axis=1)), np.flatnonzero(taught.any(axis=0))
         if len(columns) < 2:
             raise ProjectError(f"{project.path}: expected answers for at least 2 labels, found {len(columns)}")
         X = cast("Any", data.X)[rows] if data.kind == "features" else cast("Any", data.X)[np.ix_(rows, columns)]
-        kept = np.where(known, said.values, -1)[np.ix_(rows, columns)]
+        kept = np.where(taught, known.values, -1)[np.ix_(rows, columns)]
         model = CStarRanker(None if data.kind == "features" else "precomputed", random_state=plan.seed)
         with warnings.catch_warnings():
             if data.kind == "nothing":  # that all labels are equally likely is meant
@@ -99,19 +99,19 @@ def retrain(project: Project) -> Trained:
         n_known = int((kept >= 0).sum())
         note = f"{len(rows)} items, {n_known} labels known"
         version = keep_model(project, model, note=note, last_act=last_act)
-        measure_versions(project, data, said, honest)
+        measure_versions(project, data, known, calibration_set)
     finally:
         lock.release()
     return Trained(version, len(rows), n_known)
 
 
-def measure_versions(project: Project, data: ItemData, said: KnownLabels, honest: HonestShare) -> None:
-    """Measure the last versions on the complete items of the honest share, and keep the figures in the project."""
-    plan, rows = Plan.of(project), np.flatnonzero(said.complete & honest.inside)
+def measure_versions(project: Project, data: ItemData, known: KnownLabels, calibration_set: CalibrationSet) -> None:
+    """Measure the last versions on the complete items of the calibration set, and keep the figures in the project."""
+    plan, rows = Plan.of(project), np.flatnonzero(known.complete & calibration_set.members)
     if not len(rows):
         return
     figures = {quality.version: quality for quality in qualities(project)}
-    truth, others = said.values[rows].clip(0), frequency_log_odds(said.values)
+    truth, others = known.values[rows] == 1, frequency_log_odds(known.values)
     some = ItemData(cast("NDArray[np.float64]", data.X[rows]), data.kind)
     for version in [version for version in project.models.all() if version.path][-_MOST_MEASURED:]:
         try:
@@ -125,7 +125,7 @@ def measure_versions(project: Project, data: ItemData, said: KnownLabels, honest
 
 
 def qualities(project: Project) -> list[Quality]:
-    """Return what the versions of a project's model are worth on the honest share, the oldest first."""
+    """Return what the versions of a project's model are worth on the calibration set, the oldest first."""
     kept: object = project.settings.get(_SETTING, [])
     try:
         return [Quality.from_json(one) for one in cast("list[dict[str, Any]]", kept)]
@@ -181,10 +181,12 @@ class Trainer:
             return True
 
     def poll(self) -> TrainerStatus:
-        """Begin to train if that is due: after so many acts as the plan of the project says."""
+        """Begin to train if that is due: after the number of acts in the plan of the project."""
         with self._lock:
             every = Plan.of(self._project).retrain_every
-            if every and self.status.state != "training" and self._acts_since() >= every:
+            seen = max((version.last_act for version in self._project.models.all()), default=0)
+            n_new = self._project.last_act() - max(seen, self._tried)
+            if every and self.status.state != "training" and n_new >= every:
                 self.start()
             return self._status
 
@@ -204,21 +206,18 @@ class Trainer:
                 self._process.wait()
             self._collect()
 
-    def _acts_since(self) -> int:
-        seen = max((version.last_act for version in self._project.models.all()), default=0)
-        return self._project.last_act() - max(seen, self._tried)
-
     def _collect(self) -> None:
         """Note how the process ended, if it did."""
         code = None if self._process is None else self._process.poll()
         if code is None:
             return
         self._process = None
-        said = self._log().read_text(errors="replace").strip().splitlines()
+        lines = self._log().read_text(errors="replace").strip().splitlines()
+        last = lines[-1] if lines else ""
         if code == 0:
-            self._status = TrainerStatus("trained", said[-1] if said else "")
+            self._status = TrainerStatus("trained", last)
             return
-        reason = f"it was ended by {signal.Signals(-code).name}" if code < 0 else said[-1] if said else f"exit {code}"
+        reason = f"it was ended by {signal.Signals(-code).name}" if code < 0 else last or f"exit {code}"
         message = f"No new version: {reason}. The version before stays in use."
         self._status = TrainerStatus("failed", message)
         self._project.audit.add("training failed", None, reason=reason)
@@ -246,7 +245,7 @@ def keep_model(project: Project, model: CStarRanker, *, note: str = "", last_act
     note
         What to remember of it.
     last_act
-        The last act that it learnt from; 0: it learnt from nothing of the project, so that all that is known there can
+        The last act that it learned from; 0: it learned from none of the project's answers, so that all of them can
         measure it.
     """
     label_columns(project, model)
@@ -285,14 +284,14 @@ def label_columns(project: Project, model: CStarRanker) -> NDArray[np.int64]:
     return np.arange(len(names))
 
 
-_POLITE = 10
-"""Those who answer come first."""
+_NICE = 10
+"""People's requests come first."""
 
 
 def main(path: str) -> int:
     """Train; return the exit code."""
     if os.name == "posix":
-        os.nice(_POLITE)
+        os.nice(_NICE)
     try:
         with Project.open(path) as project:
             trained = retrain(project)

@@ -4,28 +4,25 @@ Without a model labels are as likely as they were found so far:
 
     p_i = (yes_i + 2 m) / (yes_i + no_i + 2)
 
-with m the share of labels that were found in items of which something is known: one that nobody was ever asked for is
-as likely as that.
+with m the share of labels that were found in items of which something is known: a label without answers is as likely as
+that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Bytes, Floats, Ints
-from slatewise.cstar.answers import set_log_odds
 from slatewise.labeling.item_data import ItemData
 from slatewise.labeling.questions.rows import GivenLogOdds, LabelRanker, LabelRows
 from slatewise.labeling.questions.stopping import StoppingRule, rows_of_sets
 from slatewise.labeling.store.known_labels import KnownLabels
 
 Basis: TypeAlias = Literal["model", "scores", "frequency"]
-"""Who says how likely labels are: a model, scores from elsewhere, or nobody: how often labels were found."""
+"""What says how likely labels are: a model, scores from elsewhere, or how often labels were found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +38,8 @@ class ScoredItems:
     def by_model(cls, model: LabelRanker, data: ItemData, labels: Ints, others: Floats) -> ScoredItems:
         """Score items by a model whose columns are the labels with these numbers.
 
-        Of labels that the model does not know, because nobody had answered for them when it was trained, log-odds that
-        were given say how likely they are, and else ``others`` (all labels,).
+        Labels that the model does not know, because they had no answers when it was trained, get the log-odds of the
+        data, or else ``others`` (all labels,).
         """
         X = cast("Any", data.X)
         known = rows_of_sets(model, X if data.kind == "features" else X[:, labels])
@@ -59,9 +56,9 @@ class ScoredItems:
         return cls(LabelRows.of(GivenLogOdds(log_odds.shape[1]), log_odds, None), "scores")
 
     @classmethod
-    def by_frequency(cls, said: KnownLabels) -> ScoredItems:
+    def by_frequency(cls, known: KnownLabels) -> ScoredItems:
         """Take every label to be as likely in all items as it was found so far."""
-        rows = np.broadcast_to(frequency_log_odds(said.values), said.values.shape)
+        rows = np.broadcast_to(frequency_log_odds(known.values), known.values.shape)
         return cls(LabelRows.of(GivenLogOdds(rows.shape[1]), rows, None), "frequency")
 
 
@@ -70,7 +67,7 @@ def frequency_log_odds(values: Bytes) -> Floats:
 
     Examples
     --------
-    The first was found, the second was not there, for the third nobody was asked.
+    The first was found, the second was not, the third has no answers.
 
     >>> frequency_log_odds(np.array([[1, 0, -1], [1, 0, -1], [-1, -1, -1]])).round(2)
     array([ 0.79, -1.47, -0.51])
@@ -78,30 +75,3 @@ def frequency_log_odds(values: Bytes) -> Floats:
     yes, no = (values == 1).sum(axis=0), (values == 0).sum(axis=0)
     share = (yes.sum() + 1.0) / ((values >= 0).any(axis=1).sum() * values.shape[1] + 2.0)
     return np.log(yes + 2.0 * share) - np.log(no + 2.0 * (1.0 - share))
-
-
-@dataclass(frozen=True, eq=False)
-class GivenStar:
-    """A ranker for scores and pair terms that are there already: X is the (n, N) matrix of label scores."""
-
-    pair_: Floats
-    core_: Ints
-
-    @classmethod
-    def of(cls, rows: LabelRows) -> GivenStar:
-        """Take the pair terms of rows."""
-        return cls(rows.pair, rows.core)
-
-    def label_scores(self, X: ArrayLike) -> Floats:
-        """Return the scores as they are."""
-        return np.asarray(X, dtype=np.float64)
-
-    @property
-    def label_margins(self) -> Callable[..., Floats]:
-        """The log-odds, unless k is given."""
-        return set_log_odds
-
-    @property
-    def needs_count(self) -> bool:
-        """No."""
-        return False

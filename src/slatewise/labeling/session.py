@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from slatewise.core.rules import one_of, short_repr
 from slatewise.labeling.exchange.formats import FORMATS, export_answers, format_of
-from slatewise.labeling.item_state import WORDS, ItemView, Question, Visit, Word
-from slatewise.labeling.labeling_state import Workbench
+from slatewise.labeling.item_state import WORDS, ItemState, ItemView, Question, Word
+from slatewise.labeling.labeling_state import LabelingState
 from slatewise.labeling.plan import ORDERS, By
 from slatewise.labeling.store import leases
 from slatewise.labeling.store.acts import whole
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from slatewise.core.checks import Sparse
     from slatewise.cstar.ranker import CStarRanker
 
-_SOMEBODY_ELSE = "Your time for this item ran out and somebody else has it now; what you say is kept all the same."
+_TAKEN = "Your time for this item ran out and somebody else has it now; your answers are kept all the same."
 _WORD, _ORDER = one_of(*WORDS), one_of(*ORDERS)
 
 
@@ -44,8 +44,8 @@ class Session:
     annotator
         The person's name.
     model, features, scores
-        As of :class:`Workbench`. Default: what the project has.
-    workbench
+        As of :class:`LabelingState`. Default: what the project has.
+    state
         What it shares with other sessions of the project. Default: one of its own.
 
     Attributes
@@ -77,30 +77,30 @@ class Session:
         features: ArrayLike | Sparse | None = None,
         scores: ArrayLike | None = None,
         *,
-        workbench: Workbench | None = None,
+        state: LabelingState | None = None,
     ) -> None:
-        if workbench is not None and any(part is not None for part in (model, features, scores)):
-            raise ValueError("workbench: expected it, or a model and features or scores, found both")
-        self._workbench = workbench or Workbench(project, model, features, scores)
+        if state is not None and any(part is not None for part in (model, features, scores)):
+            raise ValueError("state: expected it, or a model and features or scores, found both")
+        self._state = state or LabelingState(project, model, features, scores)
         self._project, self.annotator, self.name = project, project.people.number(annotator), annotator
         self._lock = RLock()
-        self._visit: Visit | None = None
+        self._item_state: ItemState | None = None
         self._view: ItemView | None = None
         self._leased, self._taken, self._n_acts = 0.0, False, 0
         for item in project.leases.held(self.annotator):
-            if self._visit is None and project.state(item, self.annotator).mark == "open":
+            if self._item_state is None and project.state(item, self.annotator).mark == "open":
                 self.open(item)
 
     @property
     def item(self) -> int | None:
         """The number of the item that is open, None where none is."""
-        return None if self._visit is None else self._visit.item
+        return None if self._item_state is None else self._item_state.item
 
     @property
     def view(self) -> ItemView | None:
-        """What to show of the open item; the same until anybody says something of it. None where no item is open."""
+        """What to show of the open item; the same until somebody answers. None if no item is open."""
         with self._lock:
-            if self._visit is not None and self._project.n_acts(self._visit.item) != self._n_acts:
+            if self._item_state is not None and self._project.n_acts(self._item_state.item) != self._n_acts:
                 self._again()  # an import, a reviewer, or another process
             return self._last_view()
 
@@ -120,11 +120,11 @@ class Session:
         if by is not None:
             _ORDER.check("by", by)
         with self._lock:
-            self._workbench.refresh()
+            self._state.refresh()
             left = self.item
             if left is not None:
-                self._workbench.left(left)
-            for item in self._workbench.choose(self.annotator, by, left):
+                self._state.left(left)
+            for item in self._state.choose(self.annotator, by, left):
                 if self.open(item):
                     return item
             self._leave()
@@ -133,7 +133,7 @@ class Session:
     def open(self, item: int) -> bool:
         """Open an item instead of the one that is open; return whether that can be: others may have it."""
         with self._lock:
-            left, plan = self.item, self._workbench.bench.plan
+            left, plan = self.item, self._state.snapshot.plan
             item = whole("item", item)
             if not self._project.leases.claim(
                 item,
@@ -147,39 +147,39 @@ class Session:
             self._begin(item)
             return True
 
-    def answer(self, label: int | str, said: Word, *, milliseconds: int | None = None) -> ItemView:
+    def answer(self, label: int | str, answer: Word, *, milliseconds: int | None = None) -> ItemView:
         """Record an answer; return what to show next.
 
         Parameters
         ----------
         label
-            The number or the name of a label. An answer to another one than the question counts as volunteered.
-        said : {"yes", "no", "don't know"}
-            The answer; it supersedes what the person said of the label before.
+            The number or the name of a label. It counts as volunteered if it is not the label of the question.
+        answer : {"yes", "no", "don't know"}
+            The answer; it replaces the person's earlier answer to the label.
         milliseconds
             How long it took.
         """
-        _WORD.check("said", said)
+        _WORD.check("answer", answer)
         with self._lock:
-            visit, view, number = self._open_visit(), self._last_view(), self._number(label)
+            item_state, view, number = self._opened(), self._last_view(), self._number(label)
             assert view is not None
-            was_asked = visit.how[number] == HOWS.index("asked")
-            is_asked = view.question is not None and view.question.label == number
-            how: How = "asked" if was_asked or is_asked else "volunteered"
-            return self._record(visit, view, number, WORDS[said], how, milliseconds)
+            is_question = view.question is not None and view.question.label == number
+            is_question |= bool(item_state.how[number] == HOWS.index("question"))
+            how: How = "question" if is_question else "volunteered"
+            return self._record(item_state, view, number, WORDS[answer], how, milliseconds)
 
-    def volunteer(self, label: int | str, said: Word = "yes", *, milliseconds: int | None = None) -> ItemView:
-        """Record what nobody asked for; return what to show next. The parameters are those of :meth:`answer`."""
-        _WORD.check("said", said)
+    def volunteer(self, label: int | str, answer: Word = "yes", *, milliseconds: int | None = None) -> ItemView:
+        """Record an answer that counts as volunteered; the parameters are those of :meth:`answer`."""
+        _WORD.check("answer", answer)
         with self._lock:
-            visit, view, number = self._open_visit(), self._last_view(), self._number(label)
+            item_state, view, number = self._opened(), self._last_view(), self._number(label)
             assert view is not None
-            return self._record(visit, view, number, WORDS[said], "volunteered", milliseconds)
+            return self._record(item_state, view, number, WORDS[answer], "volunteered", milliseconds)
 
     def done(
         self, shown: Mapping[int, float | None] | Sequence[int] | None = None, *, milliseconds: int | None = None
     ) -> None:
-        """End the open item. Labels that the list shows and nobody said anything of are a no, recorded as closed.
+        """End the open item. Labels of the list without an answer are a no, recorded as closed.
 
         Parameters
         ----------
@@ -189,22 +189,22 @@ class Session:
             How long it took.
         """
         with self._lock:
-            visit, view = self._open_visit(), self._last_view()
+            item_state, view = self._opened(), self._last_view()
             assert view is not None
             if shown is None:
-                listed = {label.label: label.probability for label in view.listed if label.said is None}
-                shown = {} if visit.honest else listed | visit.from_list
+                listed = {label.label: label.probability for label in view.listed if label.answer is None}
+                shown = {} if item_state.for_calibration else listed | item_state.from_list
             model = view.version
-            self._project.done(visit.item, self.annotator, shown, milliseconds=milliseconds, model=model)
-            self._ended(visit)
+            self._project.done(item_state.item, self.annotator, shown, milliseconds=milliseconds, model=model)
+            self._ended(item_state)
 
     def skip(self, *, milliseconds: int | None = None) -> None:
-        """Leave the open item to others; what was said of it stays."""
+        """Leave the open item to others; its answers stay."""
         with self._lock:
-            visit = self._open_visit()
-            self._project.skip(visit.item, self.annotator, milliseconds=milliseconds)
-            self._ended(visit)
-            self._project.leases.release(visit.item, self.annotator)
+            item_state = self._opened()
+            self._project.skip(item_state.item, self.annotator, milliseconds=milliseconds)
+            self._ended(item_state)
+            self._project.leases.release(item_state.item, self.annotator)
 
     def undo(self) -> Undone | None:
         """Take back the person's last act, of any item, and open that item; return the act, None if there is none."""
@@ -216,39 +216,39 @@ class Session:
                 self._again()
             return undone
 
-    def settle(self, item: int, label: int | str, said: Word) -> None:
+    def settle(self, item: int, label: int | str, answer: Word) -> None:
         """Decide as a reviewer what others dispute, see :class:`slatewise.labeling.Agreement`."""
-        _WORD.check("said", said)
-        self._project.answer(item, self._number(label), WORDS[said], self.annotator, how="reviewed")
+        _WORD.check("answer", answer)
+        self._project.answer(item, self._number(label), WORDS[answer], self.annotator, how="reviewed")
 
     def export(self, path: str | os.PathLike[str], format: str | None = None, **options: Any) -> None:
-        """Write what everybody said to a file, as :func:`slatewise.labeling.export_answers` does.
+        """Write the answers of all people to a file, as :func:`slatewise.labeling.export_answers` does.
 
         The formats that need features take those of the session.
         """
         if FORMATS[format_of(path, format)].needs_features:
-            data = self._workbench.item_data()
+            data = self._state.item_data()
             options = {"X": None if data is None else data.X} | options
         export_answers(self._project, path, format, **options)
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
     def _last_view(self) -> ItemView | None:
-        """Return what the person was shown, and says something to, whatever others said since."""
-        if self._view is None and self._visit is not None:
-            notes = self._workbench.notes() if not self._visit.honest else ()
-            self._view = self._visit.view(self._workbench.bench, (*notes, *([_SOMEBODY_ELSE] * self._taken)))
+        """Return what the person saw last and answers to, whatever others answered since."""
+        if self._view is None and self._item_state is not None:
+            notes = self._state.notes() if not self._item_state.for_calibration else ()
+            self._view = self._item_state.view(self._state.snapshot, (*notes, *([_TAKEN] * self._taken)))
         return self._view
 
     def _record(
-        self, visit: Visit, view: ItemView, label: int, said: int, how: How, milliseconds: int | None
+        self, item_state: ItemState, view: ItemView, label: int, value: int, how: How, milliseconds: int | None
     ) -> ItemView:
         believed = float(view.probability[label])
         probability = believed if 0.0 <= believed <= 1.0 else None  # NaN: there is no model in this
         self._project.answer(
-            visit.item,
+            item_state.item,
             label,
-            said,
+            value,
             self.annotator,
             how=how,
             milliseconds=milliseconds,
@@ -256,59 +256,59 @@ class Session:
             probability=probability,
         )
         if how == "volunteered" and probability is not None and any(one.label == label for one in view.listed):
-            visit.from_list[label] = probability
-        visit.note(label, said, how)
+            item_state.from_list[label] = probability
+        item_state.note(label, value, how)
         self._n_acts += 1
-        self._keep_lease(visit)
+        self._keep_lease(item_state)
         self._view = None
         after = self.view
         assert after is not None
         return after
 
-    def _keep_lease(self, visit: Visit) -> None:
+    def _keep_lease(self, item_state: ItemState) -> None:
         """Make the lease longer when half of it is over: not with every answer, because that flushes the disk."""
-        plan = self._workbench.bench.plan
+        plan = self._state.snapshot.plan
         if leases.steady_clock() - self._leased < plan.lease_seconds / 2:
             return
         has_it = self._project.leases.claim(
-            visit.item, self.annotator, overlap=plan.overlap, seconds=plan.lease_seconds
+            item_state.item, self.annotator, overlap=plan.overlap, seconds=plan.lease_seconds
         )
         self._taken = not has_it
         self._leased = leases.steady_clock()
 
     def _begin(self, item: int) -> None:
-        if self._visit is not None:
-            self._workbench.left(self._visit.item)
-        self._workbench.opened(item)
+        if self._item_state is not None:
+            self._state.left(self._item_state.item)
+        self._state.opened(item)
         self._n_acts = self._project.n_acts(item)  # before the votes, so that nothing is missed
-        self._visit = Visit.of(item, self.annotator, self._project.votes(item), self._workbench.bench)
+        self._item_state = ItemState.of(item, self.annotator, self._project.votes(item), self._state.snapshot)
         self._view = None
 
     def _again(self) -> None:
         """Read what stands of the open item."""
-        if self._visit is not None:
-            from_list = self._visit.from_list
-            self._begin(self._visit.item)
-            self._visit.from_list = from_list
+        if self._item_state is not None:
+            from_list = self._item_state.from_list
+            self._begin(self._item_state.item)
+            self._item_state.from_list = from_list
 
-    def _ended(self, visit: Visit) -> None:
-        self._workbench.left(visit.item)
-        self._visit = self._view = None
+    def _ended(self, item_state: ItemState) -> None:
+        self._state.left(item_state.item)
+        self._item_state = self._view = None
 
     def _leave(self) -> None:
-        if self._visit is not None:
-            self._project.leases.release(self._visit.item, self.annotator)
-            self._visit = self._view = None
+        if self._item_state is not None:
+            self._project.leases.release(self._item_state.item, self.annotator)
+            self._item_state = self._view = None
 
-    def _open_visit(self) -> Visit:
-        if self._visit is None:
+    def _opened(self) -> ItemState:
+        if self._item_state is None:
             raise ValueError("item: expected one that is open, found none: call next_item")
-        return self._visit
+        return self._item_state
 
     def _number(self, label: int | str) -> int:
         if isinstance(label, str):
             return self._project.labels.number(label)
         number = whole("label", label)
-        if not 0 <= number < len(self._workbench.bench.names):
+        if not 0 <= number < len(self._state.snapshot.names):
             raise ValueError(f"label: expected the number of one that is there, found {short_repr(label)}")
         return number

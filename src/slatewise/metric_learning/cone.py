@@ -12,7 +12,7 @@ positive ones only, and W has few.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 from scipy.linalg import eigh
@@ -22,128 +22,58 @@ from slatewise.metric_learning.distance import Rows, dense, is_sparse
 from slatewise.metric_learning.distance import factor as psd_factor
 
 
-class Projection(Protocol):
-    """The nearest point of a cone."""
-
-    @property
-    def point(self) -> Floats:
-        """W."""
-        ...
-
-    @property
-    def factor(self) -> Floats:
-        """A factor of W."""
-        ...
-
-    def curvature(self, directions: Floats) -> Floats:
-        """Return <A_j, derivative in the direction A_k> for all pairs of directions, (m, m)."""
-        ...
-
-
-class Cone(Protocol):
-    """Where W lives."""
-
-    def identity(self, n_features: int) -> Floats:
-        """Return the W of the unscaled distance; <identity, W> is the trace."""
-        ...
-
-    def start(self, W: Floats) -> Floats:
-        """Return a factor of W to descend from."""
-        ...
-
-    def point(self, factor: Floats) -> Floats:
-        """Return the W of a factor."""
-        ...
-
-    def pull_back(self, factor: Floats, slope: Floats) -> Floats:
-        """Return the gradient for the factor of a function whose gradient for W is ``slope``."""
-        ...
-
-    def eigenvalues(self, M: Floats) -> Floats:
-        """Return the eigenvalues: M lies in the cone where none is negative."""
-        ...
-
-    def project(self, M: Floats) -> Projection:
-        """Return the nearest point of the cone."""
-        ...
-
-    def pruned(self, W: Floats, share: float) -> Floats:
-        """Return a factor of W without eigenvalues below this share of the largest."""
-        ...
-
-    def truncated(self, W: Floats, rank: int) -> Floats:
-        """Return a factor of the largest eigenvalues of W; no step from there on the factor raises its rank."""
-        ...
-
-    def components(self, W: Floats) -> Floats:
-        """Return L (rank, d), W = L'L."""
-        ...
-
-    def embed(self, X: Rows, factor: Floats) -> Rows:
-        """Map points to where distances are Euclidean."""
-        ...
-
-    def products(self, Q: Rows, SX: Rows) -> Floats:
-        """Return Q'(SX), as far as W can see it."""
-        ...
-
-    def symmetric(self, products: Floats) -> Floats:
-        """Return products + products'."""
-        ...
-
-
 @dataclass(frozen=True)
 class Psd:
     """Positive semidefinite matrices."""
 
     def identity(self, n_features: int) -> Floats:
-        """The unit matrix."""
+        """Return the W of the unscaled distance, the unit matrix; <identity, W> is the trace."""
         return np.eye(n_features)
 
     def start(self, W: Floats) -> Floats:
-        """The symmetric root: as many rows as features, so that no direction is closed."""
+        """Return a factor of W to descend from: the symmetric root, whose rows leave no direction closed."""
         values, vectors = _eigh(W)
         return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
     def point(self, factor: Floats) -> Floats:
-        """L'L."""
+        """Return the W of a factor, L'L."""
         return factor.T @ factor
 
     def pull_back(self, factor: Floats, slope: Floats) -> Floats:
-        """2 L M."""
+        """Return the gradient for the factor of a function whose gradient for W is ``slope``: 2 L M."""
         return 2.0 * (factor @ slope)
 
     def eigenvalues(self, M: Floats) -> Floats:
-        """Ascending."""
+        """Return the eigenvalues, rising: M lies in the cone if none is negative."""
         return eigh(M, eigvals_only=True, check_finite=False)
 
     def project(self, M: Floats) -> PsdProjection:
-        """Drop what is negative."""
+        """Return the nearest point of the cone."""
         return PsdProjection(*_eigh(M))
 
     def pruned(self, W: Floats, share: float) -> Floats:
-        """Fewer rows."""
+        """Return a factor of W without eigenvalues below this share of the largest."""
         values, vectors = _eigh(W)
         return PsdProjection(np.where(values >= share * values[-1], values, 0.0), vectors).factor
 
     def truncated(self, W: Floats, rank: int) -> Floats:
-        """As many rows."""
+        """Return a factor of the largest eigenvalues of W; no step from there on the factor raises its rank."""
         return psd_factor(W)[:rank]
 
     def components(self, W: Floats) -> Floats:
-        """The directions with an eigenvalue > 0."""
+        """Return L (rank, d), W = L'L, of the directions with an eigenvalue > 0."""
         return psd_factor(W)
 
     def embed(self, X: Rows, factor: Floats) -> Rows:
-        """XL'."""
+        """Map points to where distances are Euclidean, XL'."""
         return X @ factor.T
 
     def products(self, Q: Rows, SX: Rows) -> Floats:
-        """One matrix product."""
+        """Return Q'(SX), as far as W can see it."""
         return dense(Q.T @ SX)
 
     def symmetric(self, products: Floats) -> Floats:
-        """A + A'."""
+        """Return products + products'."""
         return products + products.T
 
 
@@ -157,20 +87,20 @@ class PsdProjection:
 
     @property
     def point(self) -> Floats:
-        """Q max(lambda, 0) Q'."""
+        """Return W, Q max(lambda, 0) Q'."""
         kept = self.values > 0
         return (self.vectors[:, kept] * self.values[kept]) @ self.vectors[:, kept].T
 
     @property
     def factor(self) -> Floats:
-        """L (rank, d); one row of zeros at W = 0."""
+        """Return a factor, L (rank, d); one row of zeros at W = 0."""
         kept = self.values > 0
         if not kept.any():
             return np.zeros((1, len(self.values)))
         return np.ascontiguousarray((self.vectors[:, kept] * np.sqrt(self.values[kept])).T)
 
     def curvature(self, directions: Floats) -> Floats:
-        """Through the rows of Q'AQ that belong to positive eigenvalues."""
+        """Return <A_j, derivative in the direction A_k> for all pairs of directions, (m, m)."""
         kept = self.values > 0
         m, rest = len(directions), ~kept
         if not kept.any():
@@ -188,42 +118,42 @@ class Orthant:
     """One weight >= 0 per feature."""
 
     def identity(self, n_features: int) -> Floats:
-        """All ones."""
+        """Return all ones."""
         return np.ones(n_features)
 
     def start(self, W: Floats) -> Floats:
-        """The roots."""
+        """Return the roots."""
         return np.sqrt(W)
 
     def point(self, factor: Floats) -> Floats:
-        """The squares."""
+        """Return the squares."""
         return factor * factor
 
     def pull_back(self, factor: Floats, slope: Floats) -> Floats:
-        """2 l m."""
+        """Return 2 l m."""
         return 2.0 * factor * slope
 
     def eigenvalues(self, M: Floats) -> Floats:
-        """The entries, ascending."""
+        """Return the entries, rising."""
         return np.sort(M)
 
     def project(self, M: Floats) -> OrthantProjection:
-        """Drop what is negative."""
+        """Return the nearest point of the cone."""
         return OrthantProjection(M)
 
     def pruned(self, W: Floats, share: float) -> Floats:
-        """More zeros."""
+        """Return a factor without weights below this share of the largest."""
         return np.sqrt(np.where(share * W.max() <= W, W, 0.0))
 
     def truncated(self, W: Floats, rank: int) -> Floats:
-        """As many features: a weight of 0 has no slope."""
+        """Return a factor of the largest weights; one of 0 has no slope, so it remains 0."""
         kept = np.argsort(-W, kind="stable")[:rank]
         factor = np.zeros_like(W)
         factor[kept] = np.sqrt(W[kept])
         return factor
 
     def components(self, W: Floats) -> Floats:
-        """A row for every feature with a weight > 0."""
+        """Return a row for every feature with a weight > 0."""
         kept = np.flatnonzero(W > 0)
         L = np.zeros((len(kept), len(W)))
         L[np.arange(len(kept)), kept] = np.sqrt(W[kept])
@@ -234,11 +164,11 @@ class Orthant:
         return (X * factor).tocsr() if is_sparse(X) else X * factor
 
     def products(self, Q: Rows, SX: Rows) -> Floats:
-        """The diagonal of the matrix product."""
+        """Return the diagonal of the matrix product."""
         return np.asarray((Q * SX).sum(axis=0), dtype=np.float64).ravel()
 
     def symmetric(self, products: Floats) -> Floats:
-        """Twice."""
+        """Return twice the products."""
         return 2.0 * products
 
 
@@ -250,20 +180,24 @@ class OrthantProjection:
 
     @property
     def point(self) -> Floats:
-        """max(., 0)."""
+        """Return max(., 0)."""
         return np.maximum(self.values, 0.0)
 
     @property
     def factor(self) -> Floats:
-        """The roots."""
+        """Return the roots."""
         return np.sqrt(self.point)
 
     def curvature(self, directions: Floats) -> Floats:
-        """Products over the positive entries."""
+        """Return the products over the positive entries."""
         inside = directions[:, self.values > 0]
         return inside @ inside.T
 
 
+Cone: TypeAlias = Psd | Orthant
+Projection: TypeAlias = PsdProjection | OrthantProjection
+
+
 def _eigh(M: Floats) -> tuple[Floats, Floats]:
-    # Divide and conquer: the quickest driver where all eigenvectors are wanted.
+    # Divide and conquer is the fastest driver for all eigenvectors.
     return eigh(M, driver="evd", check_finite=False)

@@ -1,9 +1,16 @@
-"""Rank the documents of a query by a linear score trained for the measure: ranking SVM, SVM-MAP and their kin."""
+"""Rank the documents of a query by a linear score trained for the measure: ranking SVM, SVM-MAP and similar.
+
+    min over w of  1/2 |w|^2 + C R(w) ,     R of :class:`~slatewise.metric_learning.margin_hinge.MarginHinge`
+
+C may be chosen on inner folds over lists, by the loss that is trained for. A cut of R has no C in it, so a path of
+growing C costs little more than its last point: every fit of a fold starts from the cuts of the one before.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,18 +20,25 @@ from slatewise.core import rules
 from slatewise.core.arrays import Floats
 from slatewise.core.checks import Features
 from slatewise.core.declarations import JOBS_TEXT, learned, param, resolved, seed_text, settings
+from slatewise.core.numerics.bundle import ActiveCuts, one_slack
 from slatewise.core.numerics.result import Fit, Round
+from slatewise.core.numerics.strengths import Step, random_folds, search_path
+from slatewise.core.running.blas import one_blas_thread
+from slatewise.core.running.block_sums import BlockObjective
 from slatewise.core.running.executor import Executor
 from slatewise.core.seeds import RandomState
+from slatewise.data.row_files import RowFormat, RowGroup
 from slatewise.data.row_source import ListTable, RowSource
 from slatewise.estimators.lists import GradedLists
 from slatewise.estimators.query_ranker import QueryRanker
 from slatewise.losses.training import AUC, MAP, MRR, NDCG, Precision, TrainingLoss, cutoff_of
-from slatewise.metric_learning.interleave import Oracle
-from slatewise.metric_learning.margin_fit import choose_strength, fit_margin
-from slatewise.metric_learning.margin_hinge import ListOracle, MarginHinge
-from slatewise.metric_learning.margin_source import levels_of, source_hinge
-from slatewise.metric_learning.ordered_pairs import OrderedPairs
+from slatewise.metric_learning.margin_hinge import MarginHinge, source_hinge
+from slatewise.metric_learning.oracle import Oracle
+
+STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+"""C times the mean squared distance of a row from the center of its list."""
+FOLDS = 5
+_TOLERANCE, _ROUNDS = 1e-2, 200  # a rough fit is enough to choose by
 
 
 class MarginRanker(QueryRanker):
@@ -94,13 +108,12 @@ class MarginRanker(QueryRanker):
 
     def _fit_source(self, source: RowSource, lists: ListTable, tell: Callable[[Round], None]) -> None:
         if isinstance(self.C, str):
-            raise ValueError("C: expected a number with a source, of which nobody holds folds, found 'auto'")
-        loss = self._loss()
-        levels = levels_of(lists, loss.threshold, every_grade=isinstance(loss, AUC))
+            raise ValueError("C: expected a number with a source, which has no folds, found 'auto'")
+        levels = self._levels(lists.grades)
         useful = self._useful(levels.of_numbers(lists.least), levels.of_numbers(lists.most))
-        hinge = source_hinge(source, lists, useful, levels, self._oracle(), Executor.of(self.n_jobs))
+        risk = source_hinge(source, lists, useful, levels, self._oracle(), Executor.of(self.n_jobs))
         self.C_ = float(self.C)
-        self._keep(fit_margin(hinge, self.C_, self.tol, self.max_iter, tell), lambda params: params)
+        self._keep(fit_margin(risk, self.C_, self.tol, self.max_iter, tell), lambda params: params)
 
     def _keep(self, fit: Fit, all_features: Callable[[Floats], Floats]) -> None:
         self.coef_ = all_features(fit.params)
@@ -121,13 +134,12 @@ class MarginRanker(QueryRanker):
             )
 
     def _hinge(self, lists: GradedLists) -> MarginHinge:
-        """Keep the lists that say something, and choose the oracle."""
-        levels, starts = self._levels(lists.y), lists.offsets[:-1]
-        useful = self._useful(np.minimum.reduceat(levels, starts), np.maximum.reduceat(levels, starts))
-        kept, levels = lists.keep(useful), levels[np.repeat(useful, np.diff(lists.offsets))]
+        """Return the hinge of the lists that say something."""
+        levels = self._levels(np.unique(lists.y))
+        relevance, starts = levels.of_numbers(lists.y), lists.offsets[:-1]
+        kept = lists.keep(self._useful(np.minimum.reduceat(relevance, starts), np.maximum.reduceat(relevance, starts)))
         executor = Executor.of(self.n_jobs)
-        relevance = levels if isinstance(self._loss(), AUC) else levels.astype(np.int8)
-        return MarginHinge(kept.X, relevance, kept.offsets, self._oracle(), executor, kept.weight)
+        return MarginHinge(kept.X, levels.of_numbers(kept.y), kept.offsets, self._oracle(), executor, kept.weight)
 
     def _useful(self, least: NDArray[Any], most: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which lists say anything, by their levels, and warn of the others; refuse them where none does."""
@@ -140,7 +152,7 @@ class MarginRanker(QueryRanker):
         if self.n_skipped_:
             relevant = int(np.sum(least[~useful] > 0))
             reasons = {"relevant rows only": relevant, "irrelevant rows only": self.n_skipped_ - relevant}
-            if self._counts_every_grade():
+            if isinstance(self._loss(), AUC) and self._loss().threshold is None:
                 reasons = {"a single relevance": self.n_skipped_}
             why = ", ".join(f"{count} of {reason}" for reason, count in reasons.items() if count)
             warnings.warn(f"{self.n_skipped_} of {len(useful)} lists are left out: {why}", UserWarning, stacklevel=5)
@@ -149,22 +161,80 @@ class MarginRanker(QueryRanker):
     def _loss(self) -> TrainingLoss:
         return resolved(self, "loss")
 
-    def _counts_every_grade(self) -> bool:
+    def _oracle(self) -> Oracle:
         loss = self._loss()
-        return isinstance(loss, AUC) and loss.threshold is None
+        return Oracle("ordered_pairs") if isinstance(loss, AUC) else Oracle(str(loss.shorthand), cutoff_of(loss))
 
-    def _oracle(self) -> ListOracle:
+    def _levels(self, grades: Floats) -> Levels:
+        """Return which of the rising grades count as relevant: from a threshold on, all but the smallest, or each."""
         loss = self._loss()
-        return OrderedPairs() if isinstance(loss, AUC) else Oracle(str(loss.shorthand), cutoff_of(loss))
-
-    def _levels(self, y: Floats) -> NDArray[np.int64]:
-        """Relevance as whole numbers from 0: 0 and 1, or for the AUC of graded rows every grade."""
-        threshold = self._loss().threshold
-        if threshold is not None:
-            return (y >= threshold).astype(np.int64)
-        if self._counts_every_grade():
-            return np.unique(y, return_inverse=True)[1].astype(np.int64)
-        return (y > y.min()).astype(np.int64)
+        dtype = "int64" if isinstance(loss, AUC) else "int8"
+        if loss.threshold is not None:
+            return Levels(None, float(loss.threshold), dtype)
+        if isinstance(loss, AUC):
+            return Levels(grades, -np.inf, dtype)
+        return Levels(None, float(grades[1]) if len(grades) > 1 else np.inf, dtype)
 
     def _scores(self, X: Features) -> Floats:
         return X.astype(np.float64) @ self.coef_
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Relevance as whole numbers from 0: whether a row counts as relevant, or every grade apart."""
+
+    grades: Floats | None
+    """Rising; None: two levels."""
+    least: float
+    """The smallest relevance that counts."""
+    dtype: str
+    """As the oracle reads them."""
+
+    def shape(self, n_features: int) -> tuple[int, ...]:
+        """One number per row."""
+        del n_features
+        return ()
+
+    def of(self, rows: RowFormat, group: RowGroup) -> NDArray[Any]:
+        """Read the relevances of a piece, and return their levels."""
+        return self.of_numbers(rows.numbers(group))
+
+    def of_numbers(self, y: Floats) -> NDArray[Any]:
+        """Return the level of each relevance."""
+        return (y >= self.least if self.grades is None else np.searchsorted(self.grades, y)).astype(self.dtype)
+
+
+def fit_margin(
+    hinge: MarginHinge | BlockObjective,
+    C: float,
+    tol: float,
+    max_iter: int,
+    callback: Callable[[Round], None] | None = None,
+) -> Fit:
+    """Minimize ``1/2 |w|^2 + C R(w)`` to a certified relative gap of ``tol``."""
+    with one_blas_thread():
+        return one_slack(hinge, ActiveCuts(np.ones(hinge.n_params)), C, tol=tol, max_iter=max_iter, callback=callback)
+
+
+def choose_strength(hinge: MarginHinge, random_state: int) -> float:
+    """Return the C with the smallest mean loss on folds of the lists; of equals the smallest."""
+    if hinge.n_lists < 2:
+        raise ValueError(
+            f"C: expected a number where there is one list to learn from, found 'auto' and {hinge.n_lists}"
+        )
+    strengths, totals = [strength / hinge.spread for strength in STRENGTHS], np.zeros(len(STRENGTHS))
+    for inner, held_out in random_folds(hinge.n_lists, FOLDS, random_state):
+        totals += [step.loss for step in held_out_path(hinge.part(inner), hinge.part(held_out), strengths)]
+    return strengths[int(np.argmin(totals))]
+
+
+def held_out_path(hinge: MarginHinge, held_out: MarginHinge, strengths: Sequence[float]) -> list[Step[Floats]]:
+    """Return a fit for each C of a growing path, with the sum of the losses of held-out lists."""
+    cuts, n_held_out = ActiveCuts(np.ones(hinge.n_params)), float(held_out.weights.sum())
+    with one_blas_thread():
+        return search_path(
+            strengths,
+            1,
+            lambda _, C, start: one_slack(hinge, cuts, C, tol=_TOLERANCE, max_iter=_ROUNDS).params,
+            lambda _, w: n_held_out * held_out.ranking_loss(w),
+        )

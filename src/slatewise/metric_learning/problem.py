@@ -1,33 +1,43 @@
-"""What a distance is learned from, and what is minimized: checked points, relevance and features as one hinge."""
+"""What a distance is learned from, and what is minimized: checked points, relevance and features as one hinge.
+
+A metric learner sees points by features:
+
+    linear    x itself, centered in every column that is stored in full: distances do not change
+    basis     phi(x) with phi phi' = K, by pivoted Cholesky: K = k(x, x') of a kernel, or x.x' where features are more
+              than points. A metric that regularizes the trace never leaves the span of the points, so nothing is lost
+
+A learned map L of phi becomes a map of x, or of the kernel values with the basis rows: ``L phi(x) = A k(basis, x)``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, vstack
 
 from slatewise.core.arrays import Floats
+from slatewise.core.numerics.row_kernels import RowKernel, kernel_basis
 from slatewise.core.running.executor import Executor
-from slatewise.data.row_source import StoredRows
+from slatewise.data.row_source import Shifted, StoredRows
+from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf
 from slatewise.losses.training import KNN, MRR, NDCG, Precision, TrainingLoss, cutoff_of
 from slatewise.metric_learning.cone import Cone, Orthant, Psd
-from slatewise.metric_learning.cuts import Regularizer
-from slatewise.metric_learning.distance import Rows, is_sparse
-from slatewise.metric_learning.features import PointFeatures, point_features
-from slatewise.metric_learning.interleave import Oracle, require_few_states
-from slatewise.metric_learning.metric_fit import MetricProblem
-from slatewise.metric_learning.metric_hinge import MetricHinge
+from slatewise.metric_learning.distance import Rows, dense, is_sparse, squares
+from slatewise.metric_learning.hinge import MetricHinge
+from slatewise.metric_learning.oracle import Oracle, require_few_states
 from slatewise.metric_learning.relevance import (
     ItemLabels,
-    Listed,
     Relevance,
     by_blocks,
     lowest_counts,
     nearest_targets,
 )
+from slatewise.metric_learning.solver import MetricProblem, Regularizer
 from slatewise.persistence.file import ModelCard
 from slatewise.persistence.saving import card_for
 
@@ -80,9 +90,7 @@ class TrainingData:
                 f"{'relevance' if labels is None else 'y'}: expected a query with relevant and irrelevant items, "
                 f"found none among {n_queries} queries (n_samples={n_items})"
             )
-        known = (
-            _arrays(relevance.lists) if isinstance(relevance, Listed) else () if labels is None else (labels.labels,)
-        )
+        known = _arrays(relevance.queries) if labels is None else (labels.labels,)
         card = card_for(n_queries, *_arrays(items), *_arrays(queries), *known, weight, used)
         return cls(items, queries, relevance, labels, weight, used, replace(card, n_rows=n_items))
 
@@ -196,3 +204,113 @@ def _arrays(rows: Rows) -> tuple[NDArray[Any], ...]:
     if isinstance(rows, StoredRows):
         return (np.frombuffer(rows.source.sha256().encode(), dtype=np.uint8),)
     return (rows.data, rows.indices, rows.indptr) if is_sparse(rows) else (rows,)
+
+
+# --- features ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class PointFeatures:
+    """Features of the queries and items of a fit."""
+
+    queries: Rows
+    items: Rows
+    components: Callable[[Floats], Floats] = lambda L: L
+    """Turns the learner's L (rank, features) into one of x, or of the kernel values."""
+    basis: NDArray[Any] | None = None
+    """What kernel values are taken with; None without a kernel."""
+    gamma: float | None = None
+    """Of the kernel, if it has one."""
+
+
+def point_features(kernel: object, queries: Rows, items: Rows, *, keep_columns: bool) -> PointFeatures:
+    """Return features of a kernel of :mod:`slatewise.kernels`, or of the points themselves ("linear").
+
+    ``keep_columns`` is for a learner that weighs the columns of the points: no other coordinates will do.
+    """
+    if isinstance(kernel, Rbf | Chi2):
+        values = kernel.of(items)
+        return replace(kernel_features(values, queries, items, kernel.n_basis), gamma=float(values.gamma))
+    if isinstance(kernel, Intersection | Precomputed):
+        return kernel_features(kernel.of(items), queries, items, kernel.n_basis)
+    n_points = items.shape[0] + (0 if queries is items else queries.shape[0])
+    if items.shape[1] > n_points and not keep_columns:
+        return span_features(queries, items)
+    return plain_features(queries, items)
+
+
+def plain_features(queries: Rows, items: Rows) -> PointFeatures:
+    """Take the points as they are, but centerd, which keeps small differences exact.
+
+    Sparse points are centerd in the columns that all of them store, so they stay as sparse as they were.
+    """
+    if is_sparse(items) or is_sparse(queries):
+        rows = _own_csr(items)
+        others = rows if queries is items else _own_csr(queries)
+        n_rows, width = rows.shape
+        first = dense(rows[[0]]).ravel()
+        # The mean of the columns stored in full, which is exact for a constant one.
+        mean = first + np.bincount(rows.indices, rows.data - first[rows.indices], width) / n_rows
+        center = np.where(_stored_in_full(rows) & _stored_in_full(others), mean, 0.0)
+        for table in (rows,) if others is rows else (rows, others):
+            table.data -= center[table.indices]
+        return PointFeatures(others, rows)
+    # Not the mean at once: a constant column becomes exactly 0.
+    center = items[0] + (items - items[0]).mean(axis=0)
+    centerd = np.ascontiguousarray(items - center)
+    if isinstance(queries, StoredRows):
+        return PointFeatures(queries.made(Shifted(center)), centerd)
+    return PointFeatures(centerd if queries is items else np.ascontiguousarray(queries - center), centerd)
+
+
+def span_features(queries: Rows, items: Rows) -> PointFeatures:
+    """Take coordinates in the span of the points: as many features as points, whatever the number of columns."""
+    plain = plain_features(queries, items)
+    points = _stacked(plain.queries, plain.items)
+
+    def column(row: int) -> Floats:
+        return dense(points @ points[[row]].T).ravel()
+
+    basis = kernel_basis(column, squares(points))
+    if not len(basis.pivots):  # all points are the same one
+        return plain
+
+    def components(L: Floats) -> Floats:
+        weights = basis.dual(L)
+        return np.ascontiguousarray((points[basis.pivots].T @ weights).T)
+
+    n_items = int(items.shape[0])
+    return PointFeatures(basis.phi if queries is items else basis.phi[n_items:], basis.phi[:n_items], components)
+
+
+def kernel_features(kernel: RowKernel, queries: Floats, items: Floats, n_basis: int | None) -> PointFeatures:
+    """Take features whose products are the kernel, exactly or with at most ``n_basis`` of them."""
+    points = _stacked(queries, items)
+    basis = kernel_basis(lambda row: kernel.column(points, row), kernel.diagonal(points), n_basis)
+    if not len(basis.pivots):
+        raise ValueError("X: expected a kernel that is not 0 everywhere, found 0 for every row with itself")
+    n_items = len(items)
+    return PointFeatures(
+        basis.phi if queries is items else basis.phi[n_items:],
+        basis.phi[:n_items],
+        lambda L: np.ascontiguousarray(basis.dual(L).T),
+        kernel.rows(points, basis.pivots),
+    )
+
+
+def _stacked(queries: Rows, items: Rows) -> Rows:
+    if queries is items:
+        return items
+    return csr_array(vstack([items, queries])) if is_sparse(items) else np.vstack([items, queries])
+
+
+def _own_csr(rows: Rows) -> csr_array:
+    """A copy to write to, with every entry stored once."""
+    copy = csr_array(rows).astype(np.float64)
+    copy.sum_duplicates()
+    return copy
+
+
+def _stored_in_full(rows: csr_array) -> NDArray[np.bool_]:
+    n_rows, width = rows.shape
+    return np.bincount(rows.indices, minlength=width) == n_rows

@@ -24,7 +24,6 @@ from slatewise.estimators.sklearn import check_is_fitted
 from slatewise.estimators.transformer import Transforms, check_points
 from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf, check_basis, has_gamma, learned_kernel
 from slatewise.losses.training import AUC, KNN, MAP, MRR, NDCG, Precision
-from slatewise.metric_learning.cuts import Cuts
 from slatewise.metric_learning.distance import (
     LearnedDistance,
     is_sparse,
@@ -32,9 +31,9 @@ from slatewise.metric_learning.distance import (
     nearest,
     squared_distances,
 )
-from slatewise.metric_learning.metric_fit import MetricSearch, fit_metric
 from slatewise.metric_learning.problem import REGULARIZERS, Task, TrainingData, top_ranks
 from slatewise.metric_learning.relevance import ItemLabels, informative, read_lists
+from slatewise.metric_learning.solver import Cuts, MetricSearch, fit_metric
 from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
 
 NEXT_TO_NOTHING = 0.97

@@ -6,9 +6,9 @@ so that nothing is ever as large as queries x items. A query that is an item its
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,168 +26,77 @@ LEFT_OUT = -1
 MOST_GRADES = 127
 
 
-class Relevance(Protocol):
-    """Queries against items."""
+Compare: TypeAlias = Callable[[Any, Any, Bytes], None]
+"""Writes the relevance of items to some queries, from what each of both has."""
 
-    @property
-    def n_queries(self) -> int:
-        """The number of queries."""
-        ...
 
-    @property
-    def n_items(self) -> int:
-        """The number of items that each of them ranks."""
-        ...
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """Queries against items; made by :func:`same_class`, :func:`shared_label` or :func:`listed`."""
+
+    compare: Compare
+    queries: NDArray[Any] | csr_array
+    """What each query has: its class, its labels, or its list."""
+    items: Any
+    """What the items have: their classes, their labels, or the relevance of those that a query does not list."""
+    n_items: int
+    """The number of items that each query ranks."""
+    own: Ints
+    """(n_queries,) the item that a query is, -1 if it is none."""
+    targets: Ints | None = None
+    """(n_queries, t) the only relevant items that count, -1 if a query has fewer; the others are left out."""
 
     def fill(self, block: slice, out: Bytes) -> None:
         """Write the relevance of all items for the queries of a block."""
-        ...
+        self.compare(_rows(self.queries, block), self.items, out)
+        own = self.own[block]
+        inside = np.flatnonzero(own >= 0)
+        out[inside, own[inside]] = LEFT_OUT
+        if self.targets is not None:
+            out[out == 1] = LEFT_OUT
+            targets = self.targets[block]
+            rows, columns = np.nonzero(targets >= 0)
+            out[rows, targets[rows, columns]] = 1
 
-    def some(self, chosen: Ints) -> Self:
-        """Keep some of the queries."""
-        ...
-
-    def part(self, block: slice) -> Self:
-        """Keep neighboring queries, without copying what is large."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class SameClass:
-    """Relevant: of the query's class."""
-
-    query_class: Ints
-    item_class: Ints
-    own: Ints
-    """(n_queries,) the item that a query is, -1 where it is none."""
-
-    @property
-    def n_queries(self) -> int:
-        """The number of queries."""
-        return len(self.query_class)
-
-    @property
-    def n_items(self) -> int:
-        """The number of items."""
-        return len(self.item_class)
-
-    def fill(self, block: slice, out: Bytes) -> None:
-        """Compare classes."""
-        np.equal(self.query_class[block, None], self.item_class, out=out, casting="unsafe")
-        _leave_out(self.own[block], out)
-
-    def some(self, chosen: Ints) -> SameClass:
-        """Keep some of the queries."""
-        return replace(self, query_class=self.query_class[chosen], own=self.own[chosen])
-
-    def part(self, block: slice) -> SameClass:
-        """Keep neighboring queries."""
-        return replace(self, query_class=self.query_class[block], own=self.own[block])
+    def some(self, chosen: Ints | slice) -> Relevance:
+        """Keep some of the queries; neighboring ones, given as a slice, without copying what is large."""
+        targets = None if self.targets is None else self.targets[chosen]
+        return replace(self, queries=_rows(self.queries, chosen), own=self.own[chosen], targets=targets)
 
 
-@dataclass(frozen=True, eq=False)
-class SharedLabel:
-    """Relevant: has a label in common with the query."""
-
-    query_labels: csr_array
-    item_labels: csr_array
-    own: Ints
-
-    @property
-    def n_queries(self) -> int:
-        """The number of queries."""
-        return len(self.own)
-
-    @property
-    def n_items(self) -> int:
-        """The number of items."""
-        return self.item_labels.shape[0]
-
-    def fill(self, block: slice, out: Bytes) -> None:
-        """Count common labels."""
-        common = cast("Any", self.query_labels[block] @ self.item_labels.T)
-        np.greater(common.toarray(), 0, out=out, casting="unsafe")
-        _leave_out(self.own[block], out)
-
-    def some(self, chosen: Ints) -> SharedLabel:
-        """Keep some of the queries."""
-        return replace(self, query_labels=csr_array(self.query_labels[chosen]), own=self.own[chosen])
-
-    def part(self, block: slice) -> SharedLabel:
-        """Keep neighboring queries."""
-        return replace(self, query_labels=sparse_range(self.query_labels, block), own=self.own[block])
+def _rows(values: NDArray[Any] | csr_array, chosen: Ints | slice) -> Any:
+    if isinstance(values, csr_array) and isinstance(chosen, slice):
+        return sparse_range(values, chosen)
+    return cast("Any", values)[chosen]
 
 
-@dataclass(frozen=True, eq=False)
-class Listed:
-    """Relevant: as a sparse matrix says; ``absent`` is the relevance of items that a query does not list."""
-
-    lists: csr_array
-    """(n_queries, n_items) of int8."""
-    absent: int
-    own: Ints
-
-    @property
-    def n_queries(self) -> int:
-        """The number of queries."""
-        return len(self.own)
-
-    @property
-    def n_items(self) -> int:
-        """The number of items."""
-        return self.lists.shape[1]
-
-    def fill(self, block: slice, out: Bytes) -> None:
-        """Write the lists."""
-        out[:] = self.absent
-        indptr = self.lists.indptr[block.start : block.stop + 1]
-        listed = slice(int(indptr[0]), int(indptr[-1]))
-        rows = np.repeat(np.arange(len(out)), np.diff(indptr))
-        out[rows, self.lists.indices[listed]] = self.lists.data[listed]
-        _leave_out(self.own[block], out)
-
-    def some(self, chosen: Ints) -> Listed:
-        """Keep some of the queries."""
-        return replace(self, lists=csr_array(self.lists[chosen]), own=self.own[chosen])
-
-    def part(self, block: slice) -> Listed:
-        """Keep neighboring queries."""
-        return replace(self, lists=sparse_range(self.lists, block), own=self.own[block])
+def same_class(of_queries: Ints, of_items: Ints, own: Ints) -> Relevance:
+    """Return the relevance of items to queries of the same class."""
+    return Relevance(_same_class, of_queries, of_items, len(of_items), own)
 
 
-@dataclass(frozen=True, eq=False)
-class Nearest:
-    """Relevant: of what is relevant the nearest, each query's targets; the others are left out."""
+def _same_class(of_queries: Ints, of_items: Ints, out: Bytes) -> None:
+    np.equal(of_queries[:, None], of_items, out=out, casting="unsafe")
 
-    relevance: Relevance
-    targets: Ints
-    """(n_queries, t) items, -1 where a query has fewer."""
 
-    @property
-    def n_queries(self) -> int:
-        """The number of queries."""
-        return self.relevance.n_queries
+def shared_label(of_queries: csr_array, of_items: csr_array, own: Ints) -> Relevance:
+    """Return the relevance of items to queries that share a label."""
+    return Relevance(_shared_label, of_queries, of_items, of_items.shape[0], own)
 
-    @property
-    def n_items(self) -> int:
-        """The number of items."""
-        return self.relevance.n_items
 
-    def fill(self, block: slice, out: Bytes) -> None:
-        """Leave out what is relevant but no target."""
-        self.relevance.fill(block, out)
-        out[out == 1] = LEFT_OUT
-        targets = self.targets[block]
-        rows, columns = np.nonzero(targets >= 0)
-        out[rows, targets[rows, columns]] = 1
+def _shared_label(of_queries: csr_array, of_items: csr_array, out: Bytes) -> None:
+    common = cast("Any", of_queries @ of_items.T)
+    np.greater(common.toarray(), 0, out=out, casting="unsafe")
 
-    def some(self, chosen: Ints) -> Nearest:
-        """Keep some of the queries."""
-        return Nearest(self.relevance.some(chosen), self.targets[chosen])
 
-    def part(self, block: slice) -> Nearest:
-        """Keep neighboring queries."""
-        return Nearest(self.relevance.part(block), self.targets[block])
+def listed(lists: csr_array, missing: int, own: Ints) -> Relevance:
+    """Return the relevance in ``lists`` (n_queries, n_items), int8; ``missing`` is that of items it does not store."""
+    return Relevance(_listed, lists, missing, lists.shape[1], own)
+
+
+def _listed(lists: csr_array, missing: int, out: Bytes) -> None:
+    out[:] = missing
+    out[np.repeat(np.arange(len(out)), np.diff(lists.indptr)), lists.indices] = lists.data
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,31 +120,31 @@ class ItemLabels:
             raise ValueError(f"y: expected at least two classes, found 1 class ({classes[0]!r})")
         return cls(numbers.astype(np.int64), classes)
 
-    def of_items(self) -> SameClass | SharedLabel:
+    def of_items(self) -> Relevance:
         """Return the relevance of the items to each other."""
         own = np.arange(len(self.labels))
         if self.classes is not None:
-            return SameClass(self.labels, self.labels, own)
+            return same_class(self.labels, self.labels, own)
         matrix = csr_array(self.labels.astype(np.int32))
-        return SharedLabel(matrix, matrix, own)
+        return shared_label(matrix, matrix, own)
 
-    def of_rows(self, y: Any, n_rows: int) -> SameClass | SharedLabel:
+    def of_rows(self, y: Any, n_rows: int) -> Relevance:
         """Return the relevance of the items to other rows with labels ``y``; no item is of an unknown class."""
         own = np.full(n_rows, -1, dtype=np.int64)
         if self.classes is not None:
             values = check_classes(y, n_rows)
             numbers = np.minimum(np.searchsorted(self.classes, values), len(self.classes) - 1)
             known = self.classes[numbers] == values
-            return SameClass(np.where(known, numbers, -1).astype(np.int64), self.labels, own)
+            return same_class(np.where(known, numbers, -1).astype(np.int64), self.labels, own)
         labels, n_labels = check_labels(y, n_rows)[0], self.labels.shape[1]
         if labels.shape[1] != n_labels:
             raise ValueError(f"y: expected {n_labels} labels, as in fit, found {labels.shape[1]}")
-        return SharedLabel(csr_array(labels.astype(np.int32)), csr_array(self.labels.astype(np.int32)), own)
+        return shared_label(csr_array(labels.astype(np.int32)), csr_array(self.labels.astype(np.int32)), own)
 
 
 def read_lists(
     relevance: Any, shape: tuple[int, int], loss: TrainingLoss, unlisted: str, *, queries_are_items: bool
-) -> Listed:
+) -> Relevance:
     """Read a matrix of queries by items: 1 from the threshold of the loss on, or above 0; grades for NDCG without one.
 
     ``unlisted`` is what items count that a sparse matrix does not store: "irrelevant" or "ignored".
@@ -262,7 +171,7 @@ def read_lists(
     else:
         grades = values > 0
     own = np.arange(shape[0]) if queries_are_items else np.full(shape[0], -1)
-    return Listed(
+    return listed(
         csr_array((grades.astype(np.int8), matrix.indices, matrix.indptr), shape=shape),
         0 if unlisted == "irrelevant" else LEFT_OUT,
         own.astype(np.int64),
@@ -271,16 +180,16 @@ def read_lists(
 
 def by_blocks(relevance: Relevance) -> Iterator[tuple[slice, Bytes]]:
     """Yield blocks of queries, each with its relevance (queries, items)."""
-    for block in row_blocks(relevance.n_queries, relevance.n_items):
+    for block in row_blocks(len(relevance.own), relevance.n_items):
         values = np.empty((block.stop - block.start, relevance.n_items), dtype=np.int8)
         relevance.fill(block, values)
         yield block, values
 
 
-def nearest_targets(relevance: Relevance, queries: Rows, items: Rows, count: int) -> Nearest:
+def nearest_targets(relevance: Relevance, queries: Rows, items: Rows, count: int) -> Relevance:
     """Keep of the relevant items (1) of each query the ``count`` nearest, the first of equal ones first."""
     width, item_squares = min(count, relevance.n_items), squares(items)
-    targets = np.full((relevance.n_queries, width), -1, dtype=np.int64)
+    targets = np.full((len(relevance.own), width), -1, dtype=np.int64)
     with one_blas_thread():
         for block, values in by_blocks(relevance):
             distances = -catalogue_scores(queries[block], items, item_squares)
@@ -288,12 +197,12 @@ def nearest_targets(relevance: Relevance, queries: Rows, items: Rows, count: int
             found = smallest(distances, width)
             wanted = np.take_along_axis(values, found, axis=1) == 1
             targets[block] = np.where(wanted, found, -1)
-    return Nearest(relevance, targets)
+    return replace(relevance, targets=targets)
 
 
 def lowest_counts(relevance: Relevance) -> Ints:
     """Return the number of items of the lowest grade that each query ranks: N where relevance is 0 or 1."""
-    counts = np.zeros(relevance.n_queries, dtype=np.int64)
+    counts = np.zeros(len(relevance.own), dtype=np.int64)
     for block, values in by_blocks(relevance):
         least = np.where(values == LEFT_OUT, np.int8(MOST_GRADES), values).min(axis=1, initial=MOST_GRADES)
         counts[block] = (values == least[:, None]).sum(axis=1)
@@ -302,13 +211,8 @@ def lowest_counts(relevance: Relevance) -> Ints:
 
 def informative(relevance: Relevance) -> NDArray[np.bool_]:
     """Return which queries say anything: those whose items are not all equally relevant."""
-    answer = np.zeros(relevance.n_queries, dtype=np.bool_)
+    answer = np.zeros(len(relevance.own), dtype=np.bool_)
     for block, values in by_blocks(relevance):
         least = values.view(np.uint8).min(axis=1, initial=255)  # as a byte, what is left out is the largest
         answer[block] = least < values.max(axis=1, initial=LEFT_OUT).astype(np.int16)
     return answer
-
-
-def _leave_out(own: Ints, out: Bytes) -> None:
-    inside = np.flatnonzero(own >= 0)
-    out[inside, own[inside]] = LEFT_OUT

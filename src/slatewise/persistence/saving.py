@@ -118,7 +118,7 @@ def as_json(value: object, name: str) -> Json:
         case np.ndarray():
             return cast("Json", value.tolist())
         case Settings():
-            fields = {key: as_json(part, f"{name}.{key}") for key, part in value.get_params().items()}
+            fields = {key: as_json(part, f"{name}.{key}") for key, part in value.get_params(deep=False).items()}
             return {"type": type(value).__name__, **fields}
         case list() | tuple():
             return [as_json(part, name) for part in cast("list[object]", value)]

@@ -1,4 +1,4 @@
-"""The routes of the service, as an ASGI application; who may ask is the guard's business, before it."""
+"""The routes of the service as an ASGI application; the guard before it checks who may send requests."""
 
 from __future__ import annotations
 
@@ -18,58 +18,64 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from slatewise.serve.batching import Batcher, QueueFull
-from slatewise.serve.crew import Crew
-from slatewise.serve.door import Asked, Door
-from slatewise.serve.limits import Limits
-from slatewise.serve.measures import Measures
+from slatewise.serve.endpoints.base import CheckedRequest, Endpoint
+from slatewise.serve.metrics import Metrics
 from slatewise.serve.models import Models, Version
 from slatewise.serve.openapi import QUESTIONS, document
+from slatewise.serve.settings import Limits
+from slatewise.serve.supervisor import WorkerReadiness
 from slatewise.web.codec import JSON, Codec, RequestError, codec_of_answer, codec_of_request, error_of_library
 from slatewise.web.requests import BodyRefused
 
 _log = logging.getLogger("slatewise.serve")
 _LARGE = 1 << 15
-"""Bytes from which on a body is large: decoding it is work for a thread, and the memory of all of them is bounded."""
+"""Bytes of a large body: it is decoded in a thread, and the memory of all large bodies is bounded."""
 COUNTED = "counted"
-"""Marks requests, in the state of their scope, whose answer ``Service.ask`` has counted."""
+"""Marks requests, in the state of their scope, whose answer ``Service.answer`` has counted."""
 PUBLIC = ("/health", "/ready")
-"""Paths for those who watch over processes: without a token."""
+"""Paths for monitors, without a token."""
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Service:
-    """All that the routes share."""
+    """Models, limits, metrics and threads that the routes share."""
 
     def __init__(
-        self, models: Models, limits: Limits, measures: Measures, crew: Crew | None = None, *, look_every: float = 1.0
+        self,
+        models: Models,
+        limits: Limits,
+        metrics: Metrics,
+        readiness: WorkerReadiness | None = None,
+        *,
+        look_every: float = 1.0,
     ) -> None:
-        self.models, self.limits, self.measures, self.crew = models, limits, measures, crew
+        self.models, self.limits, self.metrics, self.readiness = models, limits, metrics, readiness
         self.stopping = False
         self.taken = self.answered = self._n_large = self._arriving = 0
         self._look_every = look_every
         n_threads = limits.at_once * len(models.names)
         self.pool = ThreadPoolExecutor(n_threads, thread_name_prefix="answer")
-        self.doorkeeper = ThreadPoolExecutor(1, thread_name_prefix="door")
-        self.looker = ThreadPoolExecutor(1, thread_name_prefix="look")
+        self.decoder = ThreadPoolExecutor(1, thread_name_prefix="decode")
+        self.loader = ThreadPoolExecutor(1, thread_name_prefix="load")
         self.batchers = {name: Batcher(self.pool, limits, partial(self._count_batch, name)) for name in models.names}
 
     @property
     def state(self) -> str:
-        """Whether requests are welcome: starting, ready or stopping."""
+        """The state: starting, ready or stopping."""
         return "stopping" if self.stopping else "starting" if self.waits_for else "ready"
 
     @property
     def waits_for(self) -> list[str]:
-        """What is missing before requests are welcome, in numbers: who asks for it shows no token."""
+        """What is missing until the service is ready; only numbers, because the route needs no token."""
         missing = {"models": (self.models.missing, len(self.models.names))}
-        if self.crew is not None:
-            missing["workers"] = self.crew.missing, self.crew.size
+        if self.readiness is not None:
+            missing["workers"] = self.readiness.missing, self.readiness.n_workers
         return [f"{n} of {total} {what}" for what, (n, total) in missing.items() if n]
 
     async def load(self) -> None:
         """Load all models and warm them up."""
         began = time.monotonic()
-        await asyncio.get_running_loop().run_in_executor(self.looker, self.models.look)
+        await asyncio.get_running_loop().run_in_executor(self.loader, self.models.look)
         fields = {"seconds": round(time.monotonic() - began, 3), "models": self.models.names}
         _log.info("ready" if self.models.ready else "not ready", extra={"fields": fields})
 
@@ -77,59 +83,67 @@ class Service:
         """Load the models, then watch their files."""
         if not self.models.ready:
             await self.load()
-        await self.models.watch(self._look_every, self.looker)
+        await self.models.watch(self._look_every, self.loader)
 
     def stop(self) -> None:
-        """Answer that the service is not ready from now on; requests are answered all the same."""
+        """Report from now on that the service is not ready; requests are still answered."""
         self.stopping = True
+
+    def log_stop(self) -> None:
+        """Log the numbers of requests and answers."""
+        _log.info("stopped", extra={"fields": {"requests": self.taken, "answered": self.answered}})
 
     def close(self) -> None:
         """End the threads."""
         self.models.end()
-        for pool in (self.pool, self.doorkeeper, self.looker):
+        for pool in (self.pool, self.decoder, self.loader):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    async def ask(self, question: str, request: Request) -> Response:
-        """Answer a question of a model."""
+    async def answer(self, route: str, request: Request) -> Response:
+        """Answer a request to a route of a model."""
         began, name = time.monotonic(), str(request.path_params["name"])
-        answer = codec_of_answer(request.headers.get("accept"))
+        out = codec_of_answer(request.headers.get("accept"))
         known = name if name in self.batchers else ""
         try:
-            version, door = self._door(name, question)
+            version, endpoint = self._endpoint(name, route)
             async with asyncio.timeout(self.limits.seconds):
                 codec = codec_of_request(request.headers.get("content-type"), request.headers.get("content-encoding"))
                 content = await self._content(request)
-                with self._place(len(content)):
-                    asked = await self._asked(codec, content, door)
-                    body = await self.batchers[name].answer(door, asked, partial(_body, answer, version))
-            response = Response(body, media_type=answer.media_type)
-        except BodyRefused:  # the guard answers in our place
+                with self._large_body(len(content)):
+                    if len(content) < _LARGE:
+                        checked = _read(codec, content, endpoint)
+                    else:
+                        loop = asyncio.get_running_loop()
+                        checked = await loop.run_in_executor(self.decoder, _read, codec, content, endpoint)
+                    body = await self.batchers[name].answer(endpoint, checked, partial(_body, out, version))
+            response = Response(body, media_type=out.media_type)
+        except BodyRefused:  # the guard sends the answer
             raise
         except ClientDisconnect:
-            response = self._refusal(answer, RequestError("body", "expected a whole one", 400))
+            response = self._error(out, RequestError("body", "expected a whole one", 400))
         except Exception as error:
-            response = self._refusal(answer, error, model=known, route=question)
+            response = self._error(out, error, model=known, route=route)
         request.scope["state"][COUNTED] = True
-        self.measures.answers.labels(known, question, response.status_code).inc()
-        self.measures.seconds.labels(known, question).observe(time.monotonic() - began)
+        self.metrics.answers.labels(known, route, response.status_code).inc()
+        self.metrics.seconds.labels(known, route).observe(time.monotonic() - began)
         return response
 
-    def _door(self, name: str, question: str) -> tuple[Version, Door]:
+    def _endpoint(self, name: str, route: str) -> tuple[Version, Endpoint]:
         if name not in self.batchers:
-            raise RequestError("name", f"expected one of {', '.join(self.models.names)}, found {name[:100]!r}", 404)
+            raise _unknown_model(name, self.models.names)
         version = self.models.get(name)
         if version is None:
-            raise _Later("model", "expected one that is loaded, found one that is not yet", 1)
-        if question not in version.doors:
-            able = " or ".join(version.doors)
-            raise RequestError("path", f"expected {able} of a {version.estimator}, found {question}", 404)
-        return version, version.doors[question]
+            raise _NotReady("model", "expected one that is loaded, found one that is not yet", 503)
+        if route not in version.endpoints:
+            able = " or ".join(version.endpoints)
+            raise RequestError("path", f"expected {able} of a {version.estimator}, found {route}", 404)
+        return version, version.endpoints[route]
 
     async def _content(self, request: Request) -> bytes:
-        """Return the body of a request; refuse it where the large ones that are arriving hold too much memory.
+        """Return the body of a request; refuse it if the large bodies that are arriving hold too much memory.
 
-        They count with the bytes that have arrived, and take no place yet: a client that trickles a large body, or does
-        not send what it announced, keeps nobody else out.
+        Only bytes that have arrived count, so that a client that sends slowly, or less than it announced, does not keep
+        others out.
         """
         content, counted = bytearray(), 0
         try:
@@ -145,8 +159,8 @@ class Service:
             self._arriving -= counted
 
     @contextmanager
-    def _place(self, size: int) -> Generator[None]:
-        """Hold a place for a large body that is there until it is answered; refuse it where all are taken."""
+    def _large_body(self, size: int) -> Generator[None]:
+        """Count a large body until it is answered; refuse it if there are too many."""
         if size < _LARGE:
             yield
             return
@@ -158,24 +172,19 @@ class Service:
         finally:
             self._n_large -= 1
 
-    async def _asked(self, codec: Codec, body: bytes, door: Door) -> Asked:
-        if len(body) < _LARGE:
-            return _read(codec, body, door)
-        return await asyncio.get_running_loop().run_in_executor(self.doorkeeper, _read, codec, body, door)
+    def _count_batch(self, name: str, route: str, n_queries: int) -> None:
+        self.metrics.batch.labels(name, route).observe(n_queries)
+        self.metrics.waiting.labels(name).set(len(self.batchers[name].waiting))
 
-    def _count_batch(self, name: str, question: str, n_requests: int, n_queries: int) -> None:
-        self.measures.batch.labels(name, question).observe(n_queries)
-        self.measures.waiting.labels(name).set(len(self.batchers[name].waiting))
-
-    def _refusal(self, codec: Codec, error: Exception, **about: str) -> Response:
+    def _error(self, codec: Codec, error: Exception, **about: str) -> Response:
         headers: dict[str, str] = {}
         match error:
             case QueueFull():
                 place, message, status, kind = "queue", f"queue: {error}", 429, "queue full"
                 headers["retry-after"] = str(error.seconds)
-            case _Later():
-                place, message, status, kind = error.place, str(error), 503, "not ready"
-                headers["retry-after"] = str(error.seconds)
+            case _NotReady():
+                place, message, status, kind = error.place, str(error), error.status, "not ready"
+                headers["retry-after"] = "1"
             case RequestError():
                 place, message, status, kind = error.place, str(error), error.status, "refused"
             case TimeoutError():
@@ -188,21 +197,21 @@ class Service:
             case _:
                 _log.error("failed", exc_info=error, extra={"fields": about})
                 place, message, status, kind = "server", "the server failed; its log says why", 500, "failed"
-        self.measures.errors.labels(kind).inc()
+        self.metrics.errors.labels(kind).inc()
         body = codec.encode({"place": place, "message": message})
         return Response(body, status, headers, codec.media_type)
 
 
-class _Later(RequestError):
-    """Not now."""
-
-    def __init__(self, place: str, message: str, seconds: int) -> None:
-        super().__init__(place, message, 503)
-        self.seconds = seconds
+class _NotReady(RequestError):
+    """The model is not loaded yet: the client should try again."""
 
 
-def _read(codec: Codec, body: bytes, door: Door) -> Asked:
-    return door.check(codec.read(body, door.request))
+def _read(codec: Codec, body: bytes, endpoint: Endpoint) -> CheckedRequest:
+    return endpoint.check(codec.read(body, endpoint.request))
+
+
+def _unknown_model(name: str, known: list[str]) -> RequestError:
+    return RequestError("name", f"expected one of {', '.join(known)}, found {name[:100]!r}", 404)
 
 
 def _body(codec: Codec, version: Version, parts: list[Any], warnings: tuple[str, ...]) -> bytes:
@@ -227,7 +236,7 @@ def make_routes(service: Service, address: str) -> Starlette:
         return response
 
     async def metrics(_: Request) -> Response:
-        return Response(await asyncio.to_thread(service.measures.text), media_type=_TEXT)
+        return Response(await asyncio.to_thread(service.metrics.text), media_type=_TEXT)
 
     async def models(request: Request) -> Response:
         return written(request, {"models": [service.models.about(name) for name in service.models.names]})
@@ -235,8 +244,8 @@ def make_routes(service: Service, address: str) -> Starlette:
     async def model(request: Request) -> Response:
         name = str(request.path_params["name"])
         if name not in service.models.names:
-            message = f"name: expected one of {', '.join(service.models.names)}, found {name[:100]!r}"
-            return written(request, {"place": "name", "message": message}, 404)
+            error = _unknown_model(name, service.models.names)
+            return written(request, {"place": error.place, "message": str(error)}, error.status)
         return written(request, service.models.about(name))
 
     async def openapi(_: Request) -> Response:
@@ -266,8 +275,8 @@ def make_routes(service: Service, address: str) -> Starlette:
         Route("/openapi.json", openapi),
         Route("/v1/models", models),
         Route("/v1/models/{name}", model),
-        *(Route(f"/v1/models/{{name}}/{one}", partial(service.ask, one), methods=["POST"]) for one in QUESTIONS),
+        *(Route(f"/v1/models/{{name}}/{one}", partial(service.answer, one), methods=["POST"]) for one in QUESTIONS),
     ]
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: refused})
-    app.router.redirect_slashes = False  # a path that is not there is not there
+    app.router.redirect_slashes = False  # unknown paths are 404
     return app

@@ -1,4 +1,4 @@
-"""The OpenAPI document: the models that are there, with their own schemas and examples that were really answered."""
+"""The OpenAPI document of the loaded models, with their own schemas, and with examples that they have answered."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, cast
 import msgspec
 
 from slatewise._version import __version__
-from slatewise.serve.door import Door
-from slatewise.serve.limits import Limits
+from slatewise.serve.endpoints.base import Endpoint
 from slatewise.serve.models import Models, Version
+from slatewise.serve.settings import Limits
 from slatewise.web.codec import JSON, MESSAGEPACK
 
 QUESTIONS = ("rank", "scores", "explain", "next_question")
@@ -20,7 +20,7 @@ _ERROR = {
     "required": ["place", "message"],
     "examples": [{"place": "k", "message": "k: expected int >= 1"}],
 }
-_REFUSALS = {
+_ERRORS = {
     "400": "The body is no JSON or MessagePack, or the request is not decent HTTP.",
     "404": "There is no such model, or it does not answer this.",
     "415": "The body is of another kind, or packed.",
@@ -30,7 +30,7 @@ _REFUSALS = {
     "503": "The model is not loaded yet, or there are too many connections.",
     "504": "There was no answer in time.",
 }
-_GUARDED = {
+_GUARD_ERRORS = {
     "400": "The request is not decent HTTP.",
     "401": "A token is needed, or the one shown is wrong.",
     "403": "A page of others asks.",
@@ -42,14 +42,14 @@ _GUARDED = {
 
 
 def document(models: Models, limits: Limits, address: str) -> dict[str, Any]:
-    """Return the document as it is now; models that are not loaded yet have no paths."""
+    """Return the document of the moment; models that are not loaded yet have no paths."""
     paths: dict[str, Any] = _common_paths([models.about(name) for name in models.names])
     schemas: dict[str, Any] = {"Error": _ERROR, "Model": _MODEL}
     for name in models.names:
         version = models.get(name)
         if version is not None:
-            for door in version.doors.values():
-                paths[f"/v1/models/{name}/{door.name}"] = {"post": _operation(version, door, schemas)}
+            for endpoint in version.endpoints.values():
+                paths[f"/v1/models/{name}/{endpoint.name}"] = {"post": _operation(version, endpoint, schemas)}
     return {
         "openapi": "3.1.0",
         "info": {"title": "slatewise", "version": __version__, "description": _description(limits)},
@@ -65,17 +65,17 @@ def document(models: Models, limits: Limits, address: str) -> dict[str, Any]:
 
 def _description(limits: Limits) -> str:
     return (
-        f"One request: at most {limits.queries} queries, lists of {limits.k} places, {limits.numbers} scores in all, "
+        f"One request: at most {limits.queries} queries, lists of {limits.k} items, {limits.numbers} scores in all, "
         f"lists of {limits.ids} ids, {limits.body_bytes} bytes, {limits.seconds:g} s. At most {limits.waiting} of them "
         f"wait for a model, and {limits.large} with large bodies are answered at the same time. Requests are answered "
         f"together where they can be, {limits.batch} queries at most, and none waits for that."
     )
 
 
-def _operation(version: Version, door: Door, schemas: dict[str, Any]) -> dict[str, Any]:
-    """Describe one door; its types are named after the model, because their limits are the model's."""
+def _operation(version: Version, endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
+    """Describe an endpoint; its types are named by the model, because their limits depend on it."""
     prefix = f"{version.name}_"
-    (request, part), found = msgspec.json.schema_components([door.request, door.part], ref_template=_REF)
+    (request, part), found = msgspec.json.schema_components([endpoint.request, endpoint.part], ref_template=_REF)
     schemas.update({f"{prefix}{name}": _renamed(schema, prefix, found) for name, schema in found.items()})
     request, part = _renamed(request, prefix, found), _renamed(part, prefix, found)
     answer = {
@@ -88,37 +88,37 @@ def _operation(version: Version, door: Door, schemas: dict[str, Any]) -> dict[st
         },
         "required": ["model", "version", "answers", "warnings"],
     }
-    asked = msgspec.to_builtins(door.example)
+    example = msgspec.to_builtins(endpoint.example)
     answered: dict[str, Any] = {
         "model": version.name,
         "version": version.version,
-        "answers": msgspec.json.decode(msgspec.json.encode(version.examples[door.name])),
+        "answers": msgspec.json.decode(msgspec.json.encode(version.examples[endpoint.name])),
         "warnings": [],
     }
     return {
-        "summary": door.summary,
-        "operationId": f"{version.name}_{door.name}",
+        "summary": endpoint.summary,
+        "operationId": f"{version.name}_{endpoint.name}",
         "requestBody": {
             "required": True,
-            "content": {JSON: {"schema": request, "example": asked}, MESSAGEPACK: {"schema": request}},
+            "content": {JSON: {"schema": request, "example": example}, MESSAGEPACK: {"schema": request}},
         },
         "responses": {
             "200": {
-                "description": door.summary,
+                "description": endpoint.summary,
                 "content": {JSON: {"schema": answer, "example": answered}, MESSAGEPACK: {"schema": answer}},
             },
-            **refusals(_REFUSALS),
+            **_errors(_ERRORS),
         },
     }
 
 
-def refusals(own: dict[str, str]) -> dict[str, Any]:
-    """Return the answers that are no answers: ours in JSON or MessagePack, those of the guard in plain text."""
+def _errors(own: dict[str, str]) -> dict[str, Any]:
+    """Return the error responses: ours in JSON or MessagePack, those of the guard in plain text."""
     error, text = {"schema": {"$ref": _REF.format(name="Error")}}, {"schema": {"type": "string"}}
     both = {JSON: error, MESSAGEPACK: error, "text/plain": text}
     later = {"Retry-After": {"schema": {"type": "string"}, "description": "Seconds."}}
     answers: dict[str, Any] = {}
-    for status, description in sorted((_GUARDED | own).items()):
+    for status, description in sorted((_GUARD_ERRORS | own).items()):
         answers[status] = {"description": description, "content": both}
         if status in ("429", "503"):
             answers[status]["headers"] = later
@@ -126,15 +126,15 @@ def refusals(own: dict[str, str]) -> dict[str, Any]:
 
 
 def _renamed(schema: Any, prefix: str, names: Any) -> Any:
-    """Let references lead to the names with a prefix."""
+    """Add a prefix to the names in references."""
     if isinstance(schema, dict):
         parts = cast("dict[str, Any]", schema)
         return {key: _renamed(value, prefix, names) for key, value in parts.items()}
     if isinstance(schema, list):
         return [_renamed(value, prefix, names) for value in cast("list[Any]", schema)]
-    place = _REF.format(name="")
-    if isinstance(schema, str) and schema.startswith(place) and schema.removeprefix(place) in names:
-        return _REF.format(name=prefix + schema.removeprefix(place))
+    start = _REF.format(name="")
+    if isinstance(schema, str) and schema.startswith(start) and schema.removeprefix(start) in names:
+        return _REF.format(name=prefix + schema.removeprefix(start))
     return schema
 
 
@@ -169,10 +169,10 @@ def _common_paths(about: list[dict[str, Any]]) -> dict[str, Any]:
     model = {"$ref": _REF.format(name="Model")}
     every = {"type": "object", "properties": {"models": {"type": "array", "items": model}}, "required": ["models"]}
     name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}, "example": about[0]["name"]}
-    nothing = {"404": _REFUSALS["404"], "429": _REFUSALS["429"], "503": _REFUSALS["503"]}
+    nothing = {"404": _ERRORS["404"], "429": _ERRORS["429"], "503": _ERRORS["503"]}
     yes: dict[str, Any] = {"status": "ready", "waits_for": []}
     not_yet = {"503": "Models or workers are loading, or it stops."}
-    ready = _get("Whether requests are welcome.", _both(_READY, yes), {"429": _REFUSALS["429"], **not_yet})
+    ready = _get("Whether requests are welcome.", _both(_READY, yes), {"429": _ERRORS["429"], **not_yet})
     ready["responses"]["503"]["content"] = _both(_READY)
     ready["responses"]["503"]["content"]["text/plain"] = {"schema": {"type": "string"}}  # too many connections
     return {
@@ -191,4 +191,4 @@ def _both(schema: Any, example: Any = None) -> dict[str, Any]:
 
 
 def _get(summary: str, content: dict[str, Any], own: dict[str, str]) -> dict[str, Any]:
-    return {"summary": summary, "responses": {"200": {"description": summary, "content": content}, **refusals(own)}}
+    return {"summary": summary, "responses": {"200": {"description": summary, "content": content}, **_errors(own)}}

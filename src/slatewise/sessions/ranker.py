@@ -73,17 +73,14 @@ if TYPE_CHECKING:
     from slatewise.recommend.filters import Seen
 
 BASE, FACTORS = "base", "factors"
-NEED_FACTORS = frozenset({"explain", "query_vectors", "item_vectors", "export_index", "similar_items"})
-"""Methods of rankers with factors."""
 
 
-def _has_factors(ranker: Any, quiet: bool = False) -> bool:
-    """Say whether a ranker has factors, or, before fit, will have some; without ``quiet``, raise if not."""
-    is_fitted = hasattr(ranker, "item_ids_")
-    has = hasattr(ranker, "item_factors_") if is_fitted else ranker.factors is not None
-    if not has and not quiet:
+def _has_factors(ranker: Any) -> bool:
+    """Raise AttributeError unless a ranker has factors, or, before fit, will have some."""
+    has = hasattr(ranker, "item_factors_") if hasattr(ranker, "item_ids_") else ranker.factors is not None
+    if not has:
         raise AttributeError("factors: expected a ranker that was fitted with factors, found one of a base alone")
-    return has
+    return True
 
 
 class Blend(Settings, shorthand="blend"):
@@ -690,10 +687,6 @@ class SessionRanker(Recommender[SessionPredictor]):
 
     def _factors(self) -> LatentModel:
         return cast("LatentModel", self._model().factors)
-
-    def __dir__(self) -> list[str]:
-        """Return the names, without those of methods that need factors where there are none."""
-        return [name for name in super().__dir__() if name not in NEED_FACTORS or _has_factors(self, quiet=True)]
 
     def _weights(self) -> dict[str, Weights]:
         """Return copies of the weights beside U."""

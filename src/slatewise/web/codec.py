@@ -78,6 +78,17 @@ def codec_of_answer(accept: str | None) -> Codec:
     return _CODECS[MESSAGEPACK if is_binary else JSON]
 
 
+def checked(value: Any, kind: type[msgspec.Struct], *, strict: bool = True) -> Any:
+    """Return names and values as an instance of a type; raise RequestError unless they are one.
+
+    With ``strict=False`` text may stand for numbers, as in addresses.
+    """
+    try:
+        return msgspec.convert(value, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        raise _invalid(str(error), kind) from None
+
+
 def error_of_library(error: ValueError) -> RequestError:
     """Return an error of an estimator as one of the request; estimators call rows of features X."""
     place, colon, text = str(error).partition(": ")

@@ -196,13 +196,19 @@ class Server(uvicorn.Server):
         How long the server still accepts connections after ``on_stop``, so that load balancers notice.
     on_stop
         Called when the server begins to stop.
+    on_end
+        Called when all requests are answered.
     """
 
     def __init__(
-        self, config: uvicorn.Config, drain_seconds: float = 0.0, on_stop: Callable[[], None] = lambda: None
+        self,
+        config: uvicorn.Config,
+        drain_seconds: float = 0.0,
+        on_stop: Callable[[], None] = lambda: None,
+        on_end: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(config)
-        self._drain_seconds, self._on_stop = drain_seconds, on_stop
+        self._drain_seconds, self._on_stop, self._on_end = drain_seconds, on_stop, on_end
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """Stop at the first signal, and at once at the second Ctrl-C; a requested stop is not a failure."""
@@ -224,6 +230,7 @@ class Server(uvicorn.Server):
                 break
             await asyncio.sleep(0.01)
         await super().shutdown(sockets)
+        self._on_end()
 
     async def _close_listening(self, server: asyncio.Server) -> None:
         """Close the socket after accepting all connections that wait there."""

@@ -24,10 +24,10 @@ from slatewise.core.running.devices import require_gpu
 from slatewise.core.running.executor import Executor
 from slatewise.metric_learning.cone import Psd
 from slatewise.metric_learning.distance import catalogue_scores, row_blocks, squares
-from slatewise.metric_learning.interleave import Oracle
-from slatewise.metric_learning.metric_hinge import MetricHinge
+from slatewise.metric_learning.hinge import MetricHinge
+from slatewise.metric_learning.oracle import Oracle
 from slatewise.metric_learning.ranker import MetricRanker
-from slatewise.metric_learning.relevance import SameClass
+from slatewise.metric_learning.relevance import Relevance, same_class
 from slatewise_papers.bench._classes import classes_in_noise
 from slatewise_papers.bench._gpu import seconds
 from slatewise_papers.bench._table import Row
@@ -77,13 +77,13 @@ def _training(X: Floats, y: NDArray[np.int64], what: str, most_passes: int) -> l
 class _Asked(NamedTuple):
     points: Floats
     squares: Floats
-    wanted: SameClass
+    wanted: Relevance
 
 
 def exact_objective(ranker: MetricRanker, X: Floats, y: NDArray[np.int64]) -> float:
     """Return tr(W) + C times the mean hinge of a MAP fit, by the oracles of the CPU over all queries."""
     points = (X - X.mean(axis=0)) @ ranker.components_.T
-    asked = _Asked(points, squares(points), SameClass(y, y, np.arange(len(y))))
+    asked = _Asked(points, squares(points), same_class(y, y, np.arange(len(y))))
     with one_blas_thread():
         sums = list(Executor.of(-1).map_blocks(_hinge_sum, asked, row_blocks(len(X), len(X))))
     return float(np.trace(ranker.metric_)) + float(ranker.C) * float(np.sum(sums)) / len(X)
@@ -102,7 +102,7 @@ def _hinge_sum(asked: _Asked, block: slice) -> float:
 def _hinge(X: Floats, y: NDArray[np.int64], loss: str) -> MetricHinge:
     from slatewise.metric_learning.gpu.hinge import on_gpu
 
-    wanted, weight = SameClass(y, y, np.arange(len(y))), np.full(len(y), 1.0 / len(y))
+    wanted, weight = same_class(y, y, np.arange(len(y))), np.full(len(y), 1.0 / len(y))
     return on_gpu(MetricHinge(X, X, wanted, weight, Oracle(loss), Psd(), Executor.of(-1)), require_gpu("cuda"))
 
 

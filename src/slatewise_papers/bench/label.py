@@ -63,7 +63,7 @@ def make_project(path: Path, scenes: LabelScenes) -> Path:
         ItemData.of(project, X).attach(project)
         who, acts = project.people.number("somebody before"), list[Act]()
         for item in range(min(_N_ANSWERED, len(X) // 2)):
-            given = tuple(Given(label, int(said)) for label, said in enumerate(Y[item]))
+            given = tuple(Given(label, int(value)) for label, value in enumerate(Y[item]))
             acts += [Act("answer", item, who, given), Act("done", item, who)]
         project.record(acts)
         keep_model(project, model, note="made elsewhere")
@@ -83,11 +83,15 @@ class _Person:
         turn, view = self._turn, self._turn.body["view"]
         if turn.item is None:
             raise RuntimeError("expected enough items for everybody, found none left")
-        if turn.question is None or view["enough"] or (view["asked"] >= _MOST_QUESTIONS and not view["honest"]):
+        if (
+            turn.question is None
+            or view["enough"]
+            or (view["n_questions"] >= _MOST_QUESTIONS and not view["for_calibration"])
+        ):
             path, body = "/api/done", turn.done(milliseconds=500)
         else:
-            said = _WORDS[int(self._truth[turn.item, turn.question])]
-            path, body = "/api/answer", turn.answer(turn.question, said, milliseconds=500)
+            word = _WORDS[int(self._truth[turn.item, turn.question])]
+            path, body = "/api/answer", turn.answer(turn.question, word, milliseconds=500)
         reply = self._client.ask("POST", path, body)
         if reply.status != 200:
             raise RuntimeError(f"{path}: {reply.status} {reply.body}")

@@ -21,10 +21,10 @@ from slatewise.core.running import executor
 from slatewise.datasets import DatasetNotFound
 from slatewise.datasets.records import LabelledSet
 from slatewise.metric_learning.cone import Psd
-from slatewise.metric_learning.interleave import Oracle
-from slatewise.metric_learning.metric_hinge import MetricHinge
+from slatewise.metric_learning.hinge import MetricHinge
+from slatewise.metric_learning.oracle import Oracle
 from slatewise.metric_learning.ranker import MetricRanker
-from slatewise.metric_learning.relevance import SameClass
+from slatewise.metric_learning.relevance import same_class
 from slatewise_papers.bench._classes import classes_in_noise
 from slatewise_papers.bench._table import Row, Table, best_seconds
 
@@ -59,7 +59,7 @@ def run(quick: bool = False) -> Table:
 
 def _one_pass(n_rows: int, n_features: int) -> Row:
     X, y = classes_in_noise(n_rows, n_features)
-    wanted, weight = SameClass(y, y, np.arange(n_rows)), np.full(n_rows, 1.0 / n_rows)
+    wanted, weight = same_class(y, y, np.arange(n_rows)), np.full(n_rows, 1.0 / n_rows)
     hinge = MetricHinge(X, X, wanted, weight, Oracle("auc"), Psd())
     rng = np.random.default_rng(1)
     factors = [rng.normal(size=(n_features, n_features)) / n_features for _ in range(3)]

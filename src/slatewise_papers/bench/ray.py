@@ -19,10 +19,9 @@ from slatewise.core.numerics.result import Round
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.block_sums import BlockSum
 from slatewise.core.running.executor import Executor
-from slatewise.cstar.adjusted import AdjustedScores
-from slatewise.cstar.subset_likelihood import SubsetLikelihood
-from slatewise.metric_learning.interleave import Oracle
+from slatewise.cstar.likelihood.objective import AdjustedScores, AnySizeLikelihood
 from slatewise.metric_learning.margin_hinge import MarginHinge
+from slatewise.metric_learning.oracle import Oracle
 from slatewise_papers.bench._table import Row, Table, installed
 
 WORKERS, ROUNDS = 2, 5
@@ -124,7 +123,7 @@ def likelihood(n_rows: int) -> Learner:
     AdjustedScores(given, core).unpack(params)[2][:, core] = 0.0
 
     def ask(executor: Executor) -> Callable[[], object]:
-        model = SubsetLikelihood(AdjustedScores(given, core), known, np.ones(n_rows), executor)
+        model = AnySizeLikelihood(AdjustedScores(given, core), known, np.ones(n_rows), executor)
         return lambda: model.value_and_grad(params)
 
     def fit(tell: Callable[[Round], None]) -> object:

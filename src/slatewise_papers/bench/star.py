@@ -13,11 +13,10 @@ import numpy as np
 
 from slatewise import datasets
 from slatewise.core.numerics.result import ConvergenceWarning
-from slatewise.cstar.inference import argmax_block
+from slatewise.cstar.inference.best_set import argmax_block
+from slatewise.cstar.inference.model import Floats, Ints, StarLists, StarPair
 from slatewise.cstar.kernels.marginals import max_marginals
-from slatewise.cstar.lists import StarLists
 from slatewise.cstar.margin_ranker import CStarMarginRanker
-from slatewise.cstar.pair import Floats, Ints, StarPair
 from slatewise.datasets import DatasetNotFound
 from slatewise.datasets.records import MultiLabelSet, MultiViewSet
 from slatewise_papers.bench._table import Row, Table, best_seconds

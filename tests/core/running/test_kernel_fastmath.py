@@ -49,8 +49,8 @@ def test_sums_do_not_depend_on_places(n):
 
 _SUMS = """
 import numpy as np
-from slatewise.cstar.lists import StarLists
-from slatewise.cstar.sums import star_sums
+from slatewise.cstar.inference.model import StarLists
+from slatewise.cstar.inference.fixed_size import star_sums
 
 rng = np.random.default_rng(0)
 pair = 0.3 * rng.normal(size=(8, 60))

@@ -13,15 +13,15 @@ from slatewise.cli.main import main
 from slatewise.core.errors import DataError, DataWarning
 from slatewise.data import read_multilabel_svmlight, read_npz
 from slatewise.labeling import Item, Project, export_answers, import_answers
-from slatewise.labeling.exchange.statements import statements, time_of, time_text
+from slatewise.labeling.exchange.statements import project_statements, time_of, time_text
 from slatewise.labeling.store.records import Act, Given
 
 KEEPS_ALL = {"long": "out.csv", "jsonl": "out.jsonl.gz", "label-studio": "out.json"}
 
 
-def said(project):
+def statements_of(project):
     """All that a file could tell, whatever the order in which different people or items came."""
-    return sorted(map(repr, statements(project)))
+    return sorted(map(repr, project_statements(project)))
 
 
 @pytest.mark.parametrize("format", KEEPS_ALL)
@@ -29,8 +29,8 @@ def test_what_goes_out_comes_in_again(project, make, tmp_path, format):
     other = make()
     export_answers(project, tmp_path / KEEPS_ALL[format], format)
     taken = import_answers(other, tmp_path / KEEPS_ALL[format], format)
-    assert said(other) == said(project)
-    assert taken == (len(said(project)), 3, 2)
+    assert statements_of(other) == statements_of(project)
+    assert taken == (len(statements_of(project)), 3, 2)
     for before, after in ((project.known(), other.known()),):
         assert (after.values == before.values).all()
         assert (after.answered == before.answered).all()
@@ -54,7 +54,7 @@ GIVEN = st.builds(
     Given,
     st.integers(0, 3),
     st.integers(-1, 1),
-    st.sampled_from(["asked", "volunteered", "closed", "confirmed", "reviewed"]),
+    st.sampled_from(["question", "volunteered", "closed", "confirmed", "reviewed"]),
     st.none() | st.floats(0, 1),
 )
 ACT = st.builds(
@@ -91,7 +91,7 @@ def test_whatever_goes_out_comes_in_again(empty_file, tmp_path_factory, acts, pe
             with Project.open(folder / f"{format}.db") as other:
                 other._database._writer.execute("PRAGMA synchronous = OFF")
                 import_answers(other, folder / file, format)
-                assert said(other) == said(project)
+                assert statements_of(other) == statements_of(project)
                 assert (other.known().values == project.known().values).all()
 
 
@@ -100,8 +100,8 @@ def test_of_two_reviewers_the_last_is_right_in_every_file(make, tmp_path, format
     one, other = make(), make()
     for name in ("first to open", "second"):
         one.people.number(name)
-    for said, person in ((1, 1), (1, 2), (0, 1)):  # the one whose answers stand first in a file speaks last
-        one.record([Act("answer", 0, person, (Given(0, said, "reviewed"),))])
+    for value, person in ((1, 1), (1, 2), (0, 1)):  # the one whose answers stand first in a file speaks last
+        one.record([Act("answer", 0, person, (Given(0, value, "reviewed"),))])
     export_answers(one, tmp_path / KEEPS_ALL[format], format)
     import_answers(other, tmp_path / KEEPS_ALL[format], format)
     assert other.known().values[0, 0] == one.known().values[0, 0] == 0
@@ -159,16 +159,25 @@ def test_versions_of_models_are_put_behind_those_that_are_there(project, make, t
         ("item,sea\na.jpg,2\n", r"in.csv:2:7: expected 1, 0 or nothing, found '2'"),
         ("item,sea\na.jpg,1,1\n", r"in.csv:2:9: expected 2 fields as in the first line, found 3"),
         ("", "in.csv:1:1: expected a line that names the columns, found an empty file"),
-        ("item,label,said,mood\n", r"in.csv:1:17: expected no other columns than item, label, said, "),
-        ("item,label,said\na.jpg,lake,yes\n", r"in.csv:2:7: expected the name of a label of the project, found 'lake'"),
-        ("item,label,said\na.jpg,sea,maybe\n", r"in.csv:2:11: expected one of yes, no, don't know, 1, 0, \?, found 'm"),
-        ("item,label,said\na.jpg,,yes\n", r"in.csv:2:8: expected done or skip, .*, found 'yes'"),
-        ("item,label,said,time\na.jpg,sea,no,now\n", r"in.csv:2:14: expected a time such as .*, found 'now'"),
-        ("item,label,said,how\na.jpg,sea,no,so\n", r"in.csv:2:14: expected one of asked, volunteered, .*, found 'so'"),
-        ("item,label,said,model\na.jpg,sea,no,0\n", r"in.csv:2:14: expected a whole number from 1 to"),
-        ("item,label,said,milliseconds\na.jpg,sea,no,1.5\n", r"in.csv:2:14: expected a whole number from 0 to"),
-        ("item,label,said,probability\na.jpg,sea,no,2\n", r"in.csv:2:14: expected a number from 0 to 1, found '2'"),
-        ("item,label,said,annotator\na.jpg,sea,no, x\n", r"in.csv:2:14: expected a name, without blanks"),
+        ("item,label,answer,mood\n", r"in.csv:1:19: expected no other columns than item, label, answer, "),
+        (
+            "item,label,answer\na.jpg,lake,yes\n",
+            r"in.csv:2:7: expected the name of a label of the project, found 'lake'",
+        ),
+        (
+            "item,label,answer\na.jpg,sea,maybe\n",
+            r"in.csv:2:11: expected one of yes, no, don't know, 1, 0, \?, found 'm",
+        ),
+        ("item,label,answer\na.jpg,,yes\n", r"in.csv:2:8: expected done or skip, .*, found 'yes'"),
+        ("item,label,answer,time\na.jpg,sea,no,now\n", r"in.csv:2:14: expected a time such as .*, found 'now'"),
+        (
+            "item,label,answer,how\na.jpg,sea,no,so\n",
+            r"in.csv:2:14: expected one of question, volunteered, .*, found 'so'",
+        ),
+        ("item,label,answer,model\na.jpg,sea,no,0\n", r"in.csv:2:14: expected a whole number from 1 to"),
+        ("item,label,answer,milliseconds\na.jpg,sea,no,1.5\n", r"in.csv:2:14: expected a whole number from 0 to"),
+        ("item,label,answer,probability\na.jpg,sea,no,2\n", r"in.csv:2:14: expected a number from 0 to 1, found '2'"),
+        ("item,label,answer,annotator\na.jpg,sea,no, x\n", r"in.csv:2:14: expected a name, without blanks"),
     ],
 )
 def test_a_wrong_table_is_refused_with_its_place(make, tmp_path, text, message):
@@ -187,18 +196,18 @@ def test_a_wrong_table_is_refused_with_its_place(make, tmp_path, text, message):
         ('{"item": "z"}', "in.jsonl:1:1: expected item: the id of an item of the project, found 'z'"),
         ('{"item": "a.jpg", "answers": {}}', "expected answers: a list of objects"),
         ('{"item": "a.jpg", "answers": [1]}', "expected answers: a list of objects"),
-        ('{"item": "a.jpg", "answers": [{"label": "sea", "said": 1}]}', r"expected answers\[0\].said: one of yes"),
-        ('{"item": "a.jpg", "answers": [{"label": 7, "said": "no"}]}', r"expected answers\[0\].label: the name of"),
-        ('{"item": "a.jpg", "answers": [{"said": "done", "how": "asked"}]}', "neither how nor probability"),
-        ('{"item": "a.jpg", "answers": [{"label": "sea", "said": "no", "model": true}]}', r"\.model: a whole number"),
-        ('{"item": "a.jpg", "answers": [{"label": "sea", "said": "no", "mood": 1}]}', "no other fields than"),
+        ('{"item": "a.jpg", "answers": [{"label": "sea", "answer": 1}]}', r"expected answers\[0\].answer: one of yes"),
+        ('{"item": "a.jpg", "answers": [{"label": 7, "answer": "no"}]}', r"expected answers\[0\].label: the name of"),
+        ('{"item": "a.jpg", "answers": [{"answer": "done", "how": "question"}]}', "neither how nor probability"),
+        ('{"item": "a.jpg", "answers": [{"label": "sea", "answer": "no", "model": true}]}', r"\.model: a whole number"),
+        ('{"item": "a.jpg", "answers": [{"label": "sea", "answer": "no", "mood": 1}]}', "no other fields than"),
         ('{"item": "a.jpg", "item": "a.jpg"}', "expected every key once in an object"),
         ('{"item": "a.jpg"', r"in.jsonl:1:17: expected JSON, found Expecting ',' delimiter"),
         ('{"item": NaN}', "expected finite numbers, found NaN"),
         ('{"item": "\\ud800"}', "of text and finite numbers"),
         ("[" * 100_000, "not nested deeply"),
         (
-            '\n\n{"item": "a.jpg", "answers": [{"label": "sea", "said": "no", "time": 5}]}',
+            '\n\n{"item": "a.jpg", "answers": [{"label": "sea", "answer": "no", "time": 5}]}',
             "in.jsonl:3:1: .*time: a time",
         ),
     ],
@@ -247,11 +256,11 @@ def test_svmlight_says_what_it_cannot_keep(project, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def labelled(tmp_path_factory):
+def labeled(tmp_path_factory):
     """A project of which nearly all labels of 40 rows are known, and its features."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
-    folder = tmp_path_factory.mktemp("labelled")
+    folder = tmp_path_factory.mktemp("labeled")
     items = [Item(f"row {number}", "text", "x") for number in range(40)]
     project = Project.create(folder / "rows.db", ["one", "two", "three"], items)
     ann = project.people.number("Ann")
@@ -266,8 +275,8 @@ def labelled(tmp_path_factory):
 
 @pytest.mark.filterwarnings("ignore:y. .* labels are not known")
 @pytest.mark.parametrize("ending", ["npz", "svm"])
-def test_slatewise_fit_reads_what_goes_out(labelled, ending, tmp_path, capsys):
-    project, X, _ = labelled
+def test_slatewise_fit_reads_what_goes_out(labeled, ending, tmp_path, capsys):
+    project, X, _ = labeled
     with pytest.warns(DataWarning) if ending == "svm" else nullcontext():
         export_answers(project, tmp_path / f"rows.{ending}", X=X)
     arguments = ["fit", "cstar", str(tmp_path / f"rows.{ending}"), "--out", str(tmp_path / "model.safetensors")]
@@ -275,8 +284,8 @@ def test_slatewise_fit_reads_what_goes_out(labelled, ending, tmp_path, capsys):
     assert Path(tmp_path / "model.safetensors").exists()
 
 
-def test_rows_that_are_partly_known_are_not_taken_for_known(labelled, tmp_path, capsys):
-    project, X, _ = labelled
+def test_rows_that_are_partly_known_are_not_taken_for_known(labeled, tmp_path, capsys):
+    project, X, _ = labeled
     export_answers(project, tmp_path / "rows.npz", X=X)
     assert (
         _run(["fit", "latent-features", str(tmp_path / "rows.npz"), "--out", str(tmp_path / "model.safetensors")]) == 2

@@ -13,7 +13,7 @@ from tests.label_studio.record import HERE, LABELS, TEXTS, make_project
 from slatewise.core.errors import DataError, DataWarning
 from slatewise.labeling import Item, Project, export_answers, import_answers, label_studio_config
 from slatewise.labeling.exchange.label_studio import read_tasks
-from slatewise.labeling.exchange.statements import statements
+from slatewise.labeling.exchange.statements import project_statements
 from slatewise.labeling.store import leases
 
 
@@ -31,7 +31,7 @@ def empty(tmp_path):
 
 
 def without_times(project):
-    return [{**vars(one), "time": None} for one in statements(project)]
+    return [{**vars(one), "time": None} for one in project_statements(project)]
 
 
 def test_what_label_studio_made_of_ours_comes_back_as_it_was(recorded, empty):
@@ -91,7 +91,7 @@ def test_an_annotation_changed_in_label_studio_counts_as_it_is_now(empty, tmp_pa
     (tmp_path / "changed.json").write_text(json.dumps(tasks[:1]))
     import_answers(empty, tmp_path / "changed.json")
     ann = empty.people.number("label-studio 1")
-    assert empty.state(0, ann).said.tolist() == [0, 1, 0, 0]
+    assert empty.state(0, ann).values.tolist() == [0, 1, 0, 0]
     assert empty.people.number("Bob") != ann
 
 

@@ -14,7 +14,7 @@ from slatewise.web.server import server_config
 from slatewise.web.site import Site
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-SIZES = {"desk": {"width": 1280, "height": 800}, "phone": {"width": 390, "height": 844}}
+SIZES = {"page_state": {"width": 1280, "height": 800}, "phone": {"width": 390, "height": 844}}
 KEPT = os.environ.get("SLATEWISE_SCREENSHOTS")
 """A folder for the pictures of the guide; without it none are kept."""
 
@@ -42,7 +42,7 @@ class Served:
 
     def start(self):
         self.app = make_app(self.path, site=Site.public(self.address) if self.public else Site.local(self.port))
-        self.desk = self.app._app.state.desk
+        self.page_state = self.app._app.state.page_state
         self._server = uvicorn.Server(server_config(self.app, "127.0.0.1", self.port))
         self._thread = threading.Thread(target=self._server.run)
         self._thread.start()
@@ -54,10 +54,10 @@ class Served:
         self._thread.join()
 
     def answers(self, name):
-        """What a person said so far, as (item, label, said), undone or not."""
-        project = self.desk.project
+        """The answers of a person, as (item, label, value), undone or not."""
+        project = self.page_state.project
         number = project.people.number(name)
-        return [(one.item, one.label, one.said) for one in project.answers(annotator=number, every=True)]
+        return [(one.item, one.label, one.value) for one in project.answers(annotator=number, every=True)]
 
 
 def keep_picture(page, name):

@@ -1,15 +1,15 @@
-"""A project of generated scenes with texts, pictures, sounds and links; and its page, asked without a network."""
+"""A project of generated scenes with texts, pictures, sounds and links; and its page without a network."""
 
 import shutil
 
 import numpy as np
 import pytest
-from tests.labeling.page.asking import LABELS, Asking, make_files
+from tests.labeling.page.client import LABELS, LocalClient, make_files
 from tests.labeling.scenes import NAMES, X, ranker
 
 from slatewise.labeling import Item, ItemData, Plan, Project, keep_model
 
-pytest.importorskip("fastapi", reason="the extra label is not installed")
+pytest.importorskip("starlette", reason="the extra label is not installed")
 
 
 @pytest.fixture(scope="session")
@@ -39,6 +39,6 @@ def path(made, tmp_path):
 
 
 @pytest.fixture
-def asking(path):
-    with Asking(path) as opened:
+def client(path):
+    with LocalClient(path) as opened:
         yield opened

@@ -2,7 +2,7 @@
 
 In the suite 900 requests; ``python -m tests.labeling.page.fuzz --requests 100000`` for more, in parts with a seed
 and a project each: hypothesis slows down with the cases that it made, and so does a project with thousands of people.
-schemathesis makes the requests, half of them against the rules, and judges the answers: status, kind and shape as
+schemathesis makes the requests, half of them against the rules, and checks the answers: status, kind and shape as
 documented. Each is sent by the owner on a machine of one's own, and by an annotator with a token; outside the suite
 also by a reviewer and an owner with tokens. There is no network between.
 """
@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode, checks
 from schemathesis.core.failures import FailureGroup
-from tests.labeling.page.asking import ORIGIN, Asking, make_files
+from tests.labeling.page.client import ORIGIN, LocalClient, make_files
 from tests.labeling.scenes import NAMES, X, ranker
 
 from slatewise.labeling import Item, ItemData, Plan, Project, keep_model
@@ -55,8 +55,8 @@ def make_project(folder):
         Plan(share=0.1, overlap=2, retrain_every=0).keep(project)
         ItemData.of(project, np.asarray(X)).attach(project)
         keep_model(project, ranker())
-        for name, said in (("Ann", 1), ("Bob", 0)):
-            project.answer(5, 3, said, project.people.number(name))
+        for name, value in (("Ann", 1), ("Bob", 0)):
+            project.answer(5, 3, value, project.people.number(name))
     return folder / "scenes.db"
 
 
@@ -69,16 +69,16 @@ def both_pages(folder):
     path = make_project(folders[1])
     with Project.open(path) as project:
         token = new_token(project, "Ann")
-    with Asking(make_project(folders[0])) as own, Asking(path, Site.public(ORIGIN), token) as others:
+    with LocalClient(make_project(folders[0])) as own, LocalClient(path, Site.public(ORIGIN), token) as others:
         yield own, others
 
 
 class As:
     """A page that somebody asks with another token."""
 
-    def __init__(self, asking, name, role):
-        self._asking = asking
-        self._own = {"authorization": f"Bearer {new_token(asking.desk.project, name, role)}"}
+    def __init__(self, client, name, role):
+        self._asking = client
+        self._own = {"authorization": f"Bearer {new_token(client.page_state.project, name, role)}"}
 
     def ask(self, method, path, headers=None, **more):
         return self._asking.ask(method, path, headers={**(headers or {}), **self._own}, **more)
@@ -114,7 +114,7 @@ def fuzz(pages, schema, n_requests, start=0):
         try:
             one()
         except Unsatisfiable:
-            pass  # a route without parameters cannot be asked wrongly
+            pass  # a route without parameters has no wrong requests
         except (Exception, FailureGroup) as error:
             lines = [line for line in str(error).splitlines() if line.strip()]
             faults.append(f"{operation.label} ({mode.value}): " + " / ".join(lines[:12]))
@@ -126,7 +126,7 @@ def fuzz(pages, schema, n_requests, start=0):
     return Found(made, statuses, faults)
 
 
-def sent(asking, case):
+def sent(client, case):
     """Send a request that schemathesis made."""
     wanted = case.as_transport_kwargs(base_url="http://localhost:8765")
     more = {name: wanted[name] for name in ("params", "json", "cookies") if wanted.get(name) is not None}
@@ -136,7 +136,7 @@ def sent(asking, case):
     ours = {"origin", "x-form-token", "host", "content-length", "cookie"}
     headers = {name: value for name, value in wanted.get("headers", {}).items() if name.lower() not in ours}
     more.pop("cookies", None)
-    return asking.ask(wanted["method"], wanted["url"], headers=headers, **more)
+    return client.ask(wanted["method"], wanted["url"], headers=headers, **more)
 
 
 def main():

@@ -1,6 +1,6 @@
 """Kill the server of the page under people who answer, again and again, and look whether anything is lost or twice.
 
-In the suite 20 times; ``python -m tests.labeling.page.kills --kills 1000`` for more. Four people answer, are done,
+In the suite 10 times; ``python -m tests.labeling.page.kills --kills 1000`` for more. Four people answer, are done,
 skip and undo by HTTP. When the server dies, each sends what got no reply again, word for word, to the next server, as
 the page does. Then every act that was acknowledged must be there, once, and none that nobody sent.
 """
@@ -24,7 +24,7 @@ from slatewise.web.server import server_config
 from slatewise_papers.label_page import PageClient, Turn
 
 N_ITEMS, N_LABELS, N_PEOPLE, FRESH_FILE_AFTER = 60, 12, 4, 50
-SAID = {"yes": 1, "no": 0, "don't know": -1}
+VALUES = {"yes": 1, "no": 0, "don't know": -1}
 
 
 class Tally(NamedTuple):
@@ -63,7 +63,7 @@ class Person:
         kinds = ["answer"] * 6 + ["done", "skip", "undo"] if self._turn.item is not None else ["undo"]
         match kind := self._rng.choice(kinds):
             case "answer":
-                return kind, self._turn.answer(self._rng.randrange(N_LABELS), self._rng.choice(list(SAID)))
+                return kind, self._turn.answer(self._rng.randrange(N_LABELS), self._rng.choice(list(VALUES)))
             case "undo":
                 return kind, {"turn": self._turn.body["turn"]}
             case _:
@@ -76,7 +76,7 @@ class Person:
         self._pending = None
         if self._turn.body["turn"] != before:  # there may be nothing to undo
             self.acknowledged.append(
-                (self._turn.body["turn"], kind, body.get("item"), body.get("label"), body.get("said"))
+                (self._turn.body["turn"], kind, body.get("item"), body.get("label"), body.get("answer"))
             )
 
 
@@ -137,13 +137,15 @@ def wrong(project, people):
     numbers = {person.name: person.number for person in project.people.all()}
     rows = project._database.rows("SELECT number, kind, item, annotator FROM acts")
     acts = {number: (kind, item, who) for number, kind, item, who in rows}
-    said = {answer.act: (answer.label, answer.said) for answer in project.answers(every=True) if answer.how != "closed"}
+    values = {
+        answer.act: (answer.label, answer.value) for answer in project.answers(every=True) if answer.how != "closed"
+    }
     for person in people:
         who = numbers.get(person.name)
         for number, kind, item, label, word in person.acknowledged:
             there = acts.get(number)
             right = there is not None and there[0] == kind and there[2] == who and item in (None, there[1])
-            if not right or (kind == "answer" and said.get(number) != (label, SAID[word])):
+            if not right or (kind == "answer" and values.get(number) != (label, VALUES[word])):
                 yield f"{person.name}: {(number, kind, item, label, word)} is {there}"
         own = {number for number, (_, _, whose) in acts.items() if whose == who}
         extra = own - {number for number, *_ in person.acknowledged}
@@ -156,7 +158,7 @@ def warm_up(folder):
 
     app = make_app(make_project(Path(folder, "warm.db")))
     server_config(app, "127.0.0.1", 0).load()
-    app._app.state.desk.close()
+    app._app.state.page_state.close()
 
 
 def main():

@@ -1,7 +1,7 @@
 """A simulated annotator at the page, by its own HTTP, gives the figures of ``labeling.simulate``, row for row.
 
 ``python -m tests.labeling.page.simulated mulan_yeast corel5k_tagprop``: of each set a fifth of the rows are items, a
-model is fitted on the others, and every item is asked ten questions. A row may differ from the first question on whose
+model is fitted on the others, and every item gets ten questions. A row may differ from the first question on whose
 two best candidates differ by less than 1e-9 relative: rounding then decides, and the page computes one row at a time.
 """
 
@@ -37,9 +37,9 @@ class Compared(NamedTuple):
 
 
 def at_the_page(client, Y, questions=QUESTIONS):
-    """Answer every item truly; return what was asked, and the break-even precision along the way."""
+    """Answer every item truly; return the labels of the questions, and the break-even precision along the way."""
     most, n_requests = questions[-1], 0
-    asked, precision = np.full((len(Y), most), -1), np.full((len(Y), len(questions)), np.nan)
+    labels, precision = np.full((len(Y), most), -1), np.full((len(Y), len(questions)), np.nan)
     turn = Turn(client.post("/api/next"))
     while (item := turn.item) is not None:
         for count in range(most + 1):
@@ -47,12 +47,12 @@ def at_the_page(client, Y, questions=QUESTIONS):
                 k, listed = int(Y[item].sum()), [one["label"] for one in turn.body["view"]["listed"]]
                 precision[item, questions.index(count)] = Y[item, listed[:k]].sum() / k if k else np.nan
             if count < most and turn.question is not None:
-                asked[item, count] = turn.question
+                labels[item, count] = turn.question
                 turn = Turn(client.post("/api/answer", turn.answer(turn.question, WORDS[int(Y[item, turn.question])])))
                 n_requests += 1
         turn = Turn(client.post("/api/done", turn.done(shown=[])))
         n_requests += 1
-    return asked, precision, n_requests
+    return labels, precision, n_requests
 
 
 def make_project(path, ranker, X, Y):
@@ -67,24 +67,26 @@ def make_project(path, ranker, X, Y):
 
 
 def compare(ranker, X, Y, folder, questions=QUESTIONS):
-    """Play the same game twice."""
+    """Simulate the same questions twice."""
     expected = simulate(ranker, X, Y, MarginRule(), questions=questions)
     with PageServer(make_project(Path(folder, "simulated.db"), ranker, X, Y)) as server:
         client = PageClient(server.address, "a program")
-        asked, precision, n_requests = at_the_page(client, Y, questions)
+        labels, precision, n_requests = at_the_page(client, Y, questions)
         client.close()
-    same = (asked == expected.asked).all(axis=1)
+    same = (labels == expected.labels).all(axis=1)
     same &= ((precision == expected.per_list) | np.isnan(expected.per_list)).all(axis=1)
-    excused = [row for row in np.flatnonzero(~same) if is_near_tie(ranker, X, Y, row, asked[row], expected.asked[row])]
+    excused = [
+        row for row in np.flatnonzero(~same) if is_near_tie(ranker, X, Y, row, labels[row], expected.labels[row])
+    ]
     different = sorted(set(np.flatnonzero(~same).tolist()) - set(excused))
     measured = precision[~np.isnan(precision[:, 0])]
     page = dict(zip(questions, measured.mean(axis=0).tolist(), strict=True))
     return Compared(len(Y), int(same.sum()), len(excused), different, page, expected.mean(), n_requests)
 
 
-def is_near_tie(ranker, X, Y, row, asked, expected):
+def is_near_tie(ranker, X, Y, row, labels, expected):
     """Whether the first question that differs is one that rounding decides."""
-    at = np.flatnonzero(np.asarray(asked) != expected)
+    at = np.flatnonzero(np.asarray(labels) != expected)
     if not len(at):
         return False
     known = np.full((1, Y.shape[1]), -1, dtype=np.int8)
@@ -95,7 +97,7 @@ def is_near_tie(ranker, X, Y, row, asked, expected):
 
 
 def of_data(name, seed=0):
-    """Return a fitted ranker, and the rows that are to be labelled."""
+    """Return a fitted ranker, and the rows that are to be labeled."""
     from slatewise_papers.cstar_data import load_problem
 
     problem = load_problem(name)

@@ -20,7 +20,7 @@ from slatewise.web.tokens import TokenCookie, form_token, make_token
 SITE = Site.public("https://label.example.org")
 SCRIPT = "<script>alert(1)</script>"
 JSON = ("content-type", "application/json")
-ANSWER = b'{"item": 0, "label": 0, "said": "yes"}'
+ANSWER = b'{"item": 0, "label": 0, "answer": "yes"}'
 
 
 class Page:
@@ -54,7 +54,7 @@ class Page:
         (files / "swap.png").unlink()
         (files / "swap.png").symlink_to("/etc/hostname")
         self.app = make_app(self.path, site=SITE)
-        self.desk = self.app._app.state.desk
+        self.page_state = self.app._app.state.page_state
         self.bearer = ("authorization", f"Bearer {self.token}")
         self.owner_bearer = ("authorization", f"Bearer {self.owner}")
         self.cookie = ("cookie", f"{TokenCookie(SITE, secret).name}={self.token}")
@@ -69,7 +69,7 @@ class Page:
 def page(tmp_path_factory):
     opened = Page(tmp_path_factory.mktemp("attacked"))
     yield opened
-    opened.desk.close()
+    opened.page_state.close()
 
 
 def without(page, *_):
@@ -114,7 +114,7 @@ ATTACKS = {
         "POST",
         "/api/answer",
         lambda p: [p.bearer, ("content-type", "application/x-www-form-urlencoded")],
-        b"item=0&label=0&said=yes",
+        b"item=0&label=0&answer=yes",
         422,
     ),
     "csrf: a body of plain text": (
@@ -216,7 +216,7 @@ ATTACKS = {
         "POST",
         "/api/answer",
         lambda p: [p.bearer, JSON],
-        b'{"item": NaN, "label": 0, "said": "yes"}',
+        b'{"item": NaN, "label": 0, "answer": "yes"}',
         422,
     ),
     "text that no UTF-8 says": ("POST", "/api/answer", lambda p: [p.bearer, JSON], b'{"item": "\xff\xfe"}', 400),
@@ -231,14 +231,14 @@ ATTACKS = {
         "POST",
         "/api/answer",
         lambda p: [p.bearer, JSON],
-        b'{"__proto__": {}, "item": 0, "label": 0, "said": "yes"}',
+        b'{"__proto__": {}, "item": 0, "label": 0, "answer": "yes"}',
         422,
     ),
     "SQL as a label": (
         "POST",
         "/api/answer",
         lambda p: [p.bearer, JSON],
-        b'{"item": 0, "label": "0; DROP TABLE acts", "said": "yes"}',
+        b'{"item": 0, "label": "0; DROP TABLE acts", "answer": "yes"}',
         422,
     ),
     "SQL as a name": ("GET", "/api/me", lambda p: [p.owner_bearer], b"", 403, b"annotator=x%27%20OR%201=1--"),
@@ -273,11 +273,11 @@ ATTACKS = {
 def test_attacks_are_refused(page, attack):
     method, path, headers, body, status, *raw = ATTACKS[attack]
     path, _, query = path.partition("?")
-    before = page.desk.project.last_act()
+    before = page.page_state.project.last_act()
     more = {"query": raw[0] if raw else query.encode(), "raw_path": raw[1] if len(raw) > 1 else None}
     answered = page.ask(method, path, headers(page), body, **more)
     assert answered.status == status, answered.body
-    assert page.desk.project.last_act() == before
+    assert page.page_state.project.last_act() == before
     assert b"secret" not in answered.body
     assert b"Traceback" not in answered.body
     assert "default-src 'none'" in answered.headers["content-security-policy"]
@@ -319,7 +319,7 @@ def test_guessed_tokens_are_slowed_down_and_logged(tmp_path):
     with Project.create(tmp_path / "guessed.db", ["sea"]) as project:
         token = new_token(project, "Ann")
     app = make_app(tmp_path / "guessed.db", site=SITE)
-    desk, client = app._app.state.desk, ("203.0.113.7", 1)
+    page_state, client = app._app.state.page_state, ("203.0.113.7", 1)
     try:
         statuses = []
         for _ in range(40):
@@ -330,16 +330,16 @@ def test_guessed_tokens_are_slowed_down_and_logged(tmp_path):
         right = [HOST, ("authorization", f"Bearer {token}")]
         assert ask(app, "GET", "/api/me", right, client=client).status == 429  # not even the right one, for a while
         assert ask(app, "GET", "/api/me", right, client=("198.51.100.1", 1)).status == 200  # others go on
-        logged = [line for line in desk.project.audit.all() if line.what == "wrong token"]
+        logged = [line for line in page_state.project.audit.all() if line.what == "wrong token"]
         assert len(logged) == statuses.count(401)
         assert all(line.detail == {"client": "203.0.113.7"} for line in logged)
-        assert token not in str(desk.project.audit.all())
+        assert token not in str(page_state.project.audit.all())
         form = [HOST, ORIGIN, ("content-type", "application/x-www-form-urlencoded")]
         assert ask(app, "POST", "/enter", form, f"token={token}".encode(), client=("198.51.100.1", 1)).status == 303
-        last = desk.project.audit.all()[-1]
+        last = page_state.project.audit.all()[-1]
         assert (last.what, last.annotator, last.detail) == ("enter", 1, {})
     finally:
-        desk.close()
+        page_state.close()
 
 
 def test_a_token_is_nowhere_in_the_files_of_a_project(page):

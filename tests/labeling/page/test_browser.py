@@ -4,7 +4,6 @@ import re
 import shutil
 
 import pytest
-from tests.labeling.page.asking import LABELS
 from tests.labeling.page.browsing import (
     SIZES,
     Served,
@@ -15,6 +14,7 @@ from tests.labeling.page.browsing import (
     too_small,
     without_name,
 )
+from tests.labeling.page.client import LABELS
 from tests.labeling.scenes import Y, ranker
 
 from slatewise.labeling import Item, Plan, Project, keep_model
@@ -40,13 +40,13 @@ def people(browser):
     """Open pages, each in a browser of its own; nothing may be wrong in any of them."""
     contexts, wrong = [], []
 
-    def page_of(address, size="desk", **settings):
+    def page_of(address, size="page_state", **settings):
         context = browser.new_context(viewport=SIZES[size], has_touch=size == "phone", **settings)
         context.set_default_timeout(10_000)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("console", lambda line: wrong.append(line.text) if line.type in ("error", "warning") else None)
         page.goto(address)
         return page
 
@@ -76,7 +76,7 @@ def ann(served, people):
 
 
 def question(page):
-    return page.locator(".asked-name").inner_text()
+    return page.locator(".question-name").inner_text()
 
 
 def says(page, text):
@@ -103,18 +103,18 @@ def test_a_persons_whole_way(served, ann, people):
     assert question(ann) == second
     ann.keyboard.press("?")
     says(ann, "2 questions instead of 8")
-    unsaid = ann.locator(".labels li:not(.said-yes):not(.asked) .name").last.inner_text()
+    other = ann.locator(".labels li:not(.with-yes):not(.current) .name").last.inner_text()
     ann.keyboard.press("/")
-    ann.keyboard.type(unsaid[:-1])
-    expect(ann.get_by_role("option", name=unsaid)).to_be_visible()
+    ann.keyboard.type(other[:-1])
+    expect(ann.get_by_role("option", name=other)).to_be_visible()
     keep_picture(ann, "search")
     ann.keyboard.press("Enter")
-    expect(row(ann, unsaid)).to_have_class(re.compile("said-yes"))
-    row(ann, unsaid).get_by_role("button", name=f"{unsaid}: no").click()
-    expect(ann.locator(".chip", has_text=unsaid)).to_be_visible()
+    expect(row(ann, other)).to_have_class(re.compile("with-yes"))
+    row(ann, other).get_by_role("button", name=f"{other}: no").click()
+    expect(ann.locator(".chip", has_text=other)).to_be_visible()
     before = ann.locator(".panel").inner_text()
     ann.reload()
-    expect(ann.locator(".chip", has_text=unsaid)).to_be_visible()
+    expect(ann.locator(".chip", has_text=other)).to_be_visible()
     assert ann.locator(".panel").inner_text() == before
     bob = people(f"{served.address}/?annotator=Bob")
     expect(bob.locator("figcaption")).to_have_text("poem")
@@ -124,22 +124,22 @@ def test_a_persons_whole_way(served, ann, people):
     expect(ann.locator("figcaption")).to_have_text("scene 0")
     ann.keyboard.press("Enter")
     expect(ann.locator("figcaption")).to_have_text("noise")
-    said = served.answers("Ann")
-    yes, no, asked_unsure, added, corrected = said[:5]
-    assert [one[1] for one in said[:5]] == [LABELS.index(name) for name in (first, second, second, unsaid, unsaid)]
-    assert [one[2] for one in (yes, no, asked_unsure, added, corrected)] == [1, 0, -1, 1, 0]
+    answers = served.answers("Ann")
+    yes, no, unsure, added, corrected = answers[:5]
+    assert [one[1] for one in answers[:5]] == [LABELS.index(name) for name in (first, second, second, other, other)]
+    assert [one[2] for one in (yes, no, unsure, added, corrected)] == [1, 0, -1, 1, 0]
     expect(ann.locator("#far")).to_have_text("1 of 24 items")
 
 
 def test_keys_of_the_list(ann):
     name = ann.locator(".labels .name").nth(2).inner_text()
     ann.keyboard.press("3")
-    expect(row(ann, name)).to_have_class(re.compile("said-yes"))
+    expect(row(ann, name)).to_have_class(re.compile("with-yes"))
     place = ann.locator(".labels .name").all_inner_texts().index(name) + 1
     ann.keyboard.press(str(place))
     expect(ann.locator(".chip", has_text=name)).to_be_visible()
     ann.locator(".chip", has_text=name).click()
-    expect(row(ann, name)).to_have_class(re.compile("said-yes"))
+    expect(row(ann, name)).to_have_class(re.compile("with-yes"))
 
 
 def test_help_and_keys_that_are_off(served, ann):
@@ -179,16 +179,16 @@ def test_items_of_every_kind(served, ann):
 
 
 def test_what_was_said_reaches_a_server_that_was_gone(served, ann, people):
-    asked = question(ann)
+    name = question(ann)
     served.stop()
     ann.keyboard.press("y")
-    expect(ann.get_by_role("alert")).to_contain_text("The server does not answer. What you said last is kept here")
+    expect(ann.get_by_role("alert")).to_contain_text("The server does not answer. Your last answer is kept here")
     keep_picture(ann, "gone")
     ann.keyboard.press("n")  # nothing else is taken meanwhile
     served.start()
     says(ann, "1 question instead of 8")
     expect(ann.locator("#trouble")).to_be_hidden()
-    assert served.answers("Ann") == [(0, LABELS.index(asked), 1)]
+    assert served.answers("Ann") == [(0, LABELS.index(name), 1)]
     assert all("ERR_CONNECTION_REFUSED" in text for text in people.wrong)
     people.wrong.clear()
 
@@ -207,12 +207,12 @@ def test_a_lost_reply_is_asked_for_again_and_nothing_is_recorded_twice(served, a
 
     ann.route("**/api/answer*", lose)
     ann.keyboard.press("y")
-    for waited in range(1500):  # the page shows what was said before it is acknowledged
+    for waited in range(1500):  # the page shows an answer before it is acknowledged
         if lost:
             break
         if waited % 500 == 499:  # a browser that was too slow to take the key, or to fetch the reply
             ann.reload()
-            ann.wait_for_timeout(2000)  # what was said is kept by the page, and sent again
+            ann.wait_for_timeout(2000)  # the page keeps the answer, and sent again
             if not lost:
                 ann.keyboard.press("y")
         ann.wait_for_timeout(20)
@@ -227,10 +227,10 @@ def test_a_lost_reply_is_asked_for_again_and_nothing_is_recorded_twice(served, a
 
 
 def test_a_disk_that_takes_nothing(served, ann, people):
-    writer = served.desk.project._database._writer
+    writer = served.page_state.project._database._writer
     writer.execute("PRAGMA query_only = ON")
     ann.keyboard.press("y")
-    expect(ann.get_by_role("alert")).to_contain_text("all that was taken before is there")
+    expect(ann.get_by_role("alert")).to_contain_text("all earlier answers are saved")
     writer.execute("PRAGMA query_only = OFF")
     says(ann, "1 question instead of 8")
     assert len(served.answers("Ann")) == 1
@@ -330,7 +330,7 @@ def test_review_settles_what_people_disagree_about(path, known_path, people):
     try:
         page = people(f"{server.address}/?annotator=Cora#review")
         expect(page.get_by_text("2 disagreements left")).to_be_visible()
-        assert page.locator(".sides li").all_inner_texts() == ["Bob said yes", "Ann said no"]
+        assert page.locator(".sides li").all_inner_texts() == ["Bob answers yes", "Ann answers no"]
         lost = []
 
         def lose(route):
@@ -357,9 +357,9 @@ def test_versions_are_shown_and_rolled_back(known, people, monkeypatch):
     expect(page.get_by_role("img", name=curve)).to_be_visible()
     page.get_by_role("button", name="Use version 2").click()
     expect(page.locator("tr", has_text="20 items")).to_contain_text("in use")
-    assert known.desk.project.models.current().number == 2
+    assert known.page_state.project.models.current().number == 2
     started = []
-    monkeypatch.setattr(known.desk.trainer, "start", lambda: started.append(1) or True)
+    monkeypatch.setattr(known.page_state.trainer, "start", lambda: started.append(1) or True)
     with page.expect_response("**/api/models/train*"):
         page.get_by_role("button", name="Train a new version").click()
     expect(page.get_by_role("button", name="Train a new version")).to_be_enabled()
@@ -370,7 +370,7 @@ def test_a_new_version_is_trained_while_a_person_labels(path, people):
     with Project.open(path) as project:
         bob = project.people.number("Bob")
         project.record(
-            Act("answer", 8 + place, bob, tuple(Given(label, int(said)) for label, said in enumerate(row)))
+            Act("answer", 8 + place, bob, tuple(Given(label, int(value)) for label, value in enumerate(row)))
             for place, row in enumerate(Y[8:])
         )
     server = Served(path)
@@ -382,8 +382,8 @@ def test_a_new_version_is_trained_while_a_person_labels(path, people):
         expect(page.locator(".labels li").first).to_be_visible()
         page.keyboard.press("y")  # nobody waits for it
         says(page, "1 question instead of 8")
-        assert server.desk.trainer.wait().state == "trained"
-        server.desk.workbench.refresh(wait=True)
+        assert server.page_state.trainer.wait().state == "trained"
+        server.page_state.state.refresh(wait=True)
         page.keyboard.press("n")
         expect(page.locator("#toast")).to_have_text("Version 2 of the model is in use now.")
         page.get_by_role("link", name="Model").click()
@@ -391,7 +391,10 @@ def test_a_new_version_is_trained_while_a_person_labels(path, people):
         expect(page.locator("tr", has_text=re.compile("1[67] items, 12[89] labels known"))).to_contain_text("in use")
         page.get_by_role("button", name="Use version 1").click()
         expect(page.locator("tr", has_text="made elsewhere")).to_contain_text("in use")
-        models = [one.model for one in server.desk.project.answers(annotator=server.desk.project.people.number("Ann"))]
+        models = [
+            one.model
+            for one in server.page_state.project.answers(annotator=server.page_state.project.people.number("Ann"))
+        ]
         assert models == [1, 1]
     finally:
         people.leave()
@@ -399,8 +402,8 @@ def test_a_new_version_is_trained_while_a_person_labels(path, people):
 
 
 def test_a_renamed_label_is_found_by_its_new_name(served, ann):
-    served.desk.project.labels.rename(LABELS[7], "deep snow")
-    served.desk.workbench.refresh(wait=True)
+    served.page_state.project.labels.rename(LABELS[7], "deep snow")
+    served.page_state.state.refresh(wait=True)
     with ann.expect_response("**/api/me*"):
         ann.keyboard.press("y")
     says(ann, "1 question instead of 8")
@@ -431,9 +434,9 @@ def test_without_a_model_the_page_says_so(tmp_path, people):
         expect(page.locator(".note")).to_contain_text("There is no model yet")
         for _ in range(2):
             page.keyboard.press("y")
-            expect(page.locator(".said-yes")).to_have_count(1)
+            expect(page.locator(".with-yes")).to_have_count(1)
             page.keyboard.press("Enter")
-            expect(page.locator(".said-yes")).to_have_count(0)
+            expect(page.locator(".with-yes")).to_have_count(0)
         expect(page.get_by_role("heading", name="Nothing is left for you")).to_be_visible()
         page.keyboard.press("u")
         expect(page.locator("figcaption")).to_have_text("b")

@@ -19,7 +19,7 @@ def no_training(monkeypatch):
 
 
 def test_generated_requests_are_answered_as_documented(pages):
-    found = fuzz(pages, pages[0].get("/openapi.json"), 1000)  # some routes cannot be asked wrongly
+    found = fuzz(pages, pages[0].get("/openapi.json"), 1000)  # some routes have no wrong requests
     assert found.faults == []
     assert found.requests >= 900
     assert {200, 403, 404, 409, 422} <= set(found.statuses)

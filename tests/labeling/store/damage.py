@@ -1,7 +1,7 @@
 """Damage the file of a project, call everything, and look whether anything but one plain error comes out.
 
 In the suite some damage of every column of every table; ``python -m tests.labeling.store.damage --cases 2000`` for
-more, half of them flipped bytes. A call may succeed, since not all damage can be told from something that was meant,
+more, half of them flipped bytes. A call may succeed, since not all damage differs from something that was meant,
 raise a ProjectError, or raise a ValueError that says what it expected: the file may now say so. A command may end with
 exit code 0, or with 2 and one line.
 """
@@ -65,9 +65,9 @@ def make_project(folder):
         project.labels.rename("tree", "wood")
         project.tokens.revoke(project.tokens.add("0" * 64, "annotator", ann))
         project.tokens.add("1" * 64, "owner", bob)
-        for label, said in enumerate((1, 0, -1)):
-            project.answer(0, label, said, ann, milliseconds=900, probability=0.5)
-            project.answer(1, label, said, bob, how="reviewed", model=version)
+        for label, value in enumerate((1, 0, -1)):
+            project.answer(0, label, value, ann, milliseconds=900, probability=0.5)
+            project.answer(1, label, value, bob, how="reviewed", model=version)
         project.answer(0, 0, 0, bob)
         project.done(0, ann, [0, 1, 2])
         project.skip(2, bob)
@@ -240,8 +240,10 @@ def _fault(call):
     except ProjectError as error:
         return [] if "\n" not in str(error) else [f"more than a line: {error}"]
     except (ValueError, IndexError) as error:
-        told = type(error) is not UnicodeDecodeError and re.match(r"[^\n]*\bexpected [^\n]+, found [^\n]*$", str(error))
-        return [] if told else [f"raised {error!r:.200}"]
+        is_clear = type(error) is not UnicodeDecodeError and re.match(
+            r"[^\n]*\bexpected [^\n]+, found [^\n]*$", str(error)
+        )
+        return [] if is_clear else [f"raised {error!r:.200}"]
     except Exception as error:  # whatever else comes out is what the damage is for
         return [f"raised {error!r:.200}"]
     return []

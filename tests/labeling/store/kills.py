@@ -82,9 +82,9 @@ def _write(file, pipe, seed, checkpoint):
     def answer(who):
         rng = random.Random(f"{seed} {who}")
         while True:
-            item, label, said = rng.randrange(N_ITEMS), rng.randrange(N_LABELS), rng.randrange(-1, 2)
-            act = project.answer(item, label, said, who)
-            os.write(pipe, _ACK.pack(_ANSWER, act, item, label, said))
+            item, label, value = rng.randrange(N_ITEMS), rng.randrange(N_LABELS), rng.randrange(-1, 2)
+            act = project.answer(item, label, value, who)
+            os.write(pipe, _ACK.pack(_ANSWER, act, item, label, value))
 
     def be_done(who):
         rng = random.Random(f"{seed} {who}")
@@ -105,14 +105,14 @@ def missing(project, acknowledged):
     there = {answer.act: answer for answer in project.answers(every=True)}
     undone = {act for (act,) in project._database.rows("SELECT undoes FROM acts WHERE undoes IS NOT NULL")}
     acts = {act: (kind, item) for act, kind, item in project._database.rows("SELECT number, kind, item FROM acts")}
-    for what, act, item, label, said in acknowledged:
+    for what, act, item, label, value in acknowledged:
         answer = there.get(act)
         if what == _ANSWER:
-            right = answer is not None and (answer.item, answer.label, answer.said) == (item, label, said)
+            right = answer is not None and (answer.item, answer.label, answer.value) == (item, label, value)
         else:
             right = acts.get(act) == ("done", item) and (what == _DONE or act in undone)
         if not right:
-            yield (what, act, item, label, said)
+            yield (what, act, item, label, value)
 
 
 def main():

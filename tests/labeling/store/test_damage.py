@@ -27,8 +27,8 @@ def test_every_table_has_a_row_to_damage_and_a_sound_project_has_no_fault(tmp_pa
 
 
 def test_whatever_is_damaged_ends_in_one_plain_error(tmp_path):
-    done, found = attack(tmp_path, range(12), seed=1)
-    assert done >= 10
+    done, found = attack(tmp_path, range(6), seed=1)
+    assert done >= 5
     assert found == []
 
 
@@ -40,9 +40,9 @@ CALLS = {
     "export": lambda project: export_answers(project, project.path.with_name("out.csv"), "long"),
 }
 OF_ANSWERS = {
-    "no answer": ("answers", "said", 0, None),
-    "no such answer": ("answers", "said", 0, 7),
-    "a text": ("answers", "said", 0, "yes"),
+    "no answer": ("answers", "value", 0, None),
+    "no such answer": ("answers", "value", 0, 7),
+    "a text": ("answers", "value", 0, "yes"),
     "no reason": ("answers", "how", 0, None),
     "no such label": ("answers", "label", 2, 77),
     "no such item": ("acts", "item", 0, 2**40),

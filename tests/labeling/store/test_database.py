@@ -1,4 +1,4 @@
-"""The file itself: flushed, locked, migrated, copied; and what is said when the disk does not want."""
+"""The file itself: flushed, locked, migrated, copied; and errors of the disk."""
 
 import os
 import shutil
@@ -58,7 +58,7 @@ def test_a_full_disk_is_said_and_loses_nothing(project, ann):
             project.items.add([item])
             taken.append(item)
 
-    with pytest.raises(ProjectError, match=r"tags.db: expected .*, found no room: make some on the disk"):
+    with pytest.raises(ProjectError, match=r"tags.db: expected .*, found no room: free some space"):
         fill()
     assert project.items.all()[4:] == taken
     assert project.known().values[0, 0] == 1
@@ -193,10 +193,17 @@ def test_a_project_of_a_newer_version_is_refused(project):
         Project.open(project.path)
 
 
+def test_a_project_of_slatewise_0_2_is_refused(project):
+    project.close()
+    change(project.path, "PRAGMA user_version = 1")
+    with pytest.raises(ProjectError, match=r"found one of slatewise 0\.2: export its answers there and import them"):
+        Project.open(project.path)
+
+
 def test_an_older_project_is_migrated_after_a_backup(project, ann, monkeypatch):
     project.answer(0, 0, 1, ann)
     project.close()
-    before = len(schema.STEPS)
+    before = schema.FIRST + len(schema.STEPS) - 1
     step = ("ALTER TABLE settings ADD COLUMN since INTEGER", "UPDATE settings SET since = 0")
     monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, step))
     with pytest.raises(ProjectError, match=f"found version {before}: open it for writing once"):
@@ -210,7 +217,7 @@ def test_an_older_project_is_migrated_after_a_backup(project, ann, monkeypatch):
 
 def test_a_migration_that_fails_changes_nothing(project, monkeypatch):
     project.close()
-    before = len(schema.STEPS)
+    before = schema.FIRST + len(schema.STEPS) - 1
     monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, ("DROP TABLE leases", "DROP TABLE nowhere")))
     with pytest.raises(ProjectError, match="no such table: nowhere"):
         Project.open(project.path)
@@ -262,7 +269,7 @@ def test_many_threads_write_and_read(project):
         numbers = []
         for number in range(20):
             numbers.append(project.answer(number % 4, number % 3, number % 2, who))
-            assert project.state(number % 4, who).said[number % 3] == number % 2
+            assert project.state(number % 4, who).values[number % 3] == number % 2
         return numbers
 
     with ThreadPoolExecutor(6) as threads:

@@ -13,9 +13,9 @@ from slatewise.labeling.store import leases
 from slatewise.labeling.store.records import Act, Given
 
 WHO = st.integers(1, 2)
-ITEM, LABEL, SAID = st.integers(0, 1), st.integers(0, 2), st.integers(-1, 1)
+ITEM, LABEL, VALUES = st.integers(0, 1), st.integers(0, 2), st.integers(-1, 1)
 STEP = st.one_of(
-    st.tuples(st.just("answer"), WHO, ITEM, LABEL, SAID, st.sampled_from(["asked", "volunteered", "reviewed"])),
+    st.tuples(st.just("answer"), WHO, ITEM, LABEL, VALUES, st.sampled_from(["question", "volunteered", "reviewed"])),
     st.tuples(st.just("done"), WHO, ITEM, st.sets(LABEL)),
     st.tuples(st.just("skip"), WHO, ITEM),
     st.tuples(st.just("undo"), WHO, st.none() | ITEM),
@@ -23,12 +23,12 @@ STEP = st.one_of(
 
 
 class Slow:
-    """A list of what stands: (who, item, {label: (said, how)}, kind)."""
+    """A list of what stands: (who, item, {label: (value, how)}, kind)."""
 
     def __init__(self):
         self.acts = []
 
-    def said(self, who, item):
+    def values(self, who, item):
         found = {}
         for act_who, act_item, given_, _ in self.acts:
             if (act_who, act_item) == (who, item):
@@ -47,26 +47,28 @@ class Slow:
         if kind == "answer":
             given_ = {rest[0]: (rest[1], rest[2])}
         if kind == "done":
-            before = self.said(who, item)
+            before = self.values(who, item)
             given_ = {label: (0, "closed") for label in rest[0] if label not in before}
-            volunteered = {label: said for label, (said, how) in before.items() if how == "volunteered" and said >= 0}
-            given_ |= {label: (said, "confirmed") for label, said in volunteered.items() if label in rest[0]}
+            volunteered = {
+                label: value for label, (value, how) in before.items() if how == "volunteered" and value >= 0
+            }
+            given_ |= {label: (value, "confirmed") for label, value in volunteered.items() if label in rest[0]}
         self.acts.append([who, item, given_, kind])
 
     def known(self, item, label):
         """(value, answered, disputed)."""
-        all_said = [self.said(who, item).get(label) for who in (1, 2)]
+        all_values = [self.values(who, item).get(label) for who in (1, 2)]
         reviews = [
-            said
+            value
             for who, act_item, given_, _ in self.acts
-            if act_item == item and label in given_ and self.said(who, item)[label][1] == "reviewed"
-            for said, how in [given_[label]]
+            if act_item == item and label in given_ and self.values(who, item)[label][1] == "reviewed"
+            for value, how in [given_[label]]
             if how == "reviewed"
         ]
-        votes = [said for said, how in filter(None, all_said) if how != "reviewed" and said >= 0]
+        votes = [value for value, how in filter(None, all_values) if how != "reviewed" and value >= 0]
         value = votes[0] if len(set(votes)) == 1 else -1
         value = reviews[-1] if reviews else value
-        shown = any(said >= 0 and how != "volunteered" for said, how in filter(None, all_said))
+        shown = any(value >= 0 and how != "volunteered" for value, how in filter(None, all_values))
         return value, shown and value >= 0, len(set(votes)) == 2 and not reviews
 
 
@@ -89,13 +91,13 @@ def test_what_stands_is_what_a_slow_reading_finds(project, ann, bob, steps):
         else:
             project.undo(who, item)
     known = project.known()
-    stands = {(a.annotator, a.item, a.label): (a.said, a.how) for a in project.answers()}
+    stands = {(a.annotator, a.item, a.label): (a.value, a.how) for a in project.answers()}
     for item in (0, 1):
         for who in (ann, bob):
-            expected = slow.said(who, item)
+            expected = slow.values(who, item)
             state = project.state(item, who)
             assert {label: stands[who, item, label] for label in range(3) if (who, item, label) in stands} == expected
-            assert state.said.tolist() == [expected.get(label, (-1, ""))[0] for label in range(3)]
+            assert state.values.tolist() == [expected.get(label, (-1, ""))[0] for label in range(3)]
             assert state.answered.tolist() == [label in expected for label in range(3)]
             marks = [kind for a, i, _, kind in slow.acts if (a, i) == (who, item) and kind in ("done", "skip")]
             assert state.mark == (marks[-1] if marks else "open")
@@ -119,7 +121,7 @@ def test_every_answer_ever_given_can_be_read(project, ann):
     project.answer(0, 0, 0, ann)
     project.undo(ann)
     project.answer(0, 0, -1, ann)
-    assert [(answer.said, answer.undone) for answer in project.answers(every=True)] == [
+    assert [(answer.value, answer.undone) for answer in project.answers(every=True)] == [
         (1, False),
         (0, True),
         (-1, False),
@@ -137,7 +139,7 @@ def test_what_an_undo_took_back_is_told(project, ann):
 
 def test_done_takes_beliefs(project, ann):
     project.done(0, ann, {0: 0.9, 2: 0.125})
-    assert [(a.label, a.said, a.how, a.probability) for a in project.answers()] == [
+    assert [(a.label, a.value, a.how, a.probability) for a in project.answers()] == [
         (0, 0, "closed", 0.9),
         (2, 0, "closed", 0.125),
     ]
@@ -148,7 +150,7 @@ def test_done_takes_beliefs(project, ann):
 def test_what_was_said_is_only_ever_added_to(project, ann, table, change):
     project.answer(0, 0, 1, ann)
     project.models.use(project.models.add("model"))
-    column = {"acts": "milliseconds", "answers": "said", "audit": "time", "model_uses": "time"}[table]
+    column = {"acts": "milliseconds", "answers": "value", "audit": "time", "model_uses": "time"}[table]
     with pytest.raises(ProjectError, match="only ever added"), project._database.write() as connection:
         connection.execute(change.format(table, column))
     assert project.known().values[0, 0] == 1
@@ -163,9 +165,9 @@ def test_nobody_undoes_what_another_did(project, ann, bob):
 
 
 def test_a_clock_that_goes_back_changes_no_order(project, ann, monkeypatch):
-    for seconds, said in ((5000.0, 1), (100.0, 0)):
+    for seconds, value in ((5000.0, 1), (100.0, 0)):
         monkeypatch.setattr(leases, "wall_clock", lambda seconds=seconds: seconds)
-        project.answer(0, 0, said, ann)
+        project.answer(0, 0, value, ann)
     assert project.known().values[0, 0] == 0
     assert project.undo(ann).labels == (0,)
     assert project.known().values[0, 0] == 1
@@ -183,7 +185,7 @@ def test_acts_are_recorded_all_or_none(project, ann):
 
 def test_numbers_of_numpy_are_numbers(project, ann):
     project.answer(np.int64(1), np.int32(2), np.int8(1), np.int64(ann), probability=np.float32(0.5))
-    assert project.state(np.int64(1), ann).said[2] == 1
+    assert project.state(np.int64(1), ann).values[2] == 1
 
 
 @pytest.mark.parametrize(
@@ -194,8 +196,8 @@ def test_numbers_of_numpy_are_numbers(project, ann):
         ({"label": 3}, "label: expected the number"),
         ({"label": "sea"}, "label: expected a whole number, found 'sea'"),
         ({"annotator": 7}, "annotator: expected the number"),
-        ({"said": 2}, "said: expected 1 for yes"),
-        ({"said": True}, "said: expected a whole number"),
+        ({"value": 2}, "value: expected 1 for yes"),
+        ({"value": True}, "value: expected a whole number"),
         ({"how": "closed "}, "how: expected one of"),
         ({"milliseconds": -1}, "milliseconds: expected milliseconds from 0"),
         ({"model": 1}, "model: expected the number"),
@@ -205,7 +207,7 @@ def test_numbers_of_numpy_are_numbers(project, ann):
 )
 def test_a_wrong_answer_is_refused_in_words(project, ann, arguments, message):
     with pytest.raises(ValueError, match=message):
-        project.answer(**{"item": 0, "label": 0, "said": 1, "annotator": ann} | arguments)
+        project.answer(**{"item": 0, "label": 0, "value": 1, "annotator": ann} | arguments)
     assert project.last_act() == 0
 
 
@@ -368,6 +370,6 @@ def test_the_view_and_the_count_of_votes_agree_with_plain_sql(project, ann, bob)
     project.answer(0, 0, 0, ann)
     project.answer(0, 0, 1, bob)
     with sqlite3.connect(project.path) as other:
-        assert other.execute("SELECT annotator, said FROM state ORDER BY annotator").fetchall() == [(ann, 0), (bob, 1)]
+        assert other.execute("SELECT annotator, value FROM state ORDER BY annotator").fetchall() == [(ann, 0), (bob, 1)]
     other.close()
     assert project.known().disputed[0, 0]

@@ -59,8 +59,8 @@ def test_folds_never_share_a_list(lists):
 
 def test_held_out_losses_and_parameters_follow_the_path(lists):
     path = held_out_path(lambda lists, rng: KnownProblem(0.1), lists, lists, [1.0, 0.1], 0, 1e-3, 9)
-    assert [loss for loss, _ in path] == pytest.approx([np.log(10), 0.0])
-    assert [params[0] for _, params in path] == [1.0, 0.1]
+    assert [step.loss for step in path] == pytest.approx([np.log(10), 0.0])
+    assert [step.found[0][0] for step in path] == [1.0, 0.1]
 
 
 @dataclass

@@ -16,6 +16,7 @@ import numpy as np
 
 from slatewise.core.arrays import Ints
 from slatewise.core.numerics.result import ConvergenceWarning
+from slatewise.core.running.progress import track
 
 Found = TypeVar("Found")
 Ends = Callable[[Sequence[float]], bool]
@@ -68,7 +69,7 @@ def search_path(
     """
     steps: list[Step[Found]] = []
     before: Sequence[Found | None] = [None] * n_folds if starts is None else starts
-    for strength in strengths:
+    for strength in track(strengths, "strengths"):
         with rough_fits():
             found = [fit(fold, strength, start) for fold, start in enumerate(before)]
             steps.append(Step(strength, sum(loss(fold, one) for fold, one in enumerate(found)), found))

@@ -110,9 +110,9 @@ def import_answers(
     path
         The file, plain, gzip or xz.
     format : {"wide", "long", "jsonl", "label-studio", "npz"}, optional
-        Default: by the ending; wide and long tables are told apart by their header.
+        Default: by the ending; the header distinguishes wide and long tables.
     annotator
-        Who said what the file names nobody for.
+        The annotator of answers for which the file has no name.
     labels
         Names in the file and what the project calls them, where that differs; names that labels had before are known.
 
@@ -125,15 +125,15 @@ def import_answers(
     reader = FORMATS[name].read
     if reader is None:
         raise ValueError(f"format: expected one with names, which {name} has not, found {name}: use npz")
-    said = reader(path, Names(project, labels), annotator)
-    record(project, said, f"import of {name}")
-    taken = Imported(len(said), len({one.item for one in said}), len({one.annotator for one in said}))
+    statements = reader(path, Names(project, labels), annotator)
+    record(project, statements, f"import of {name}")
+    taken = Imported(len(statements), len({one.item for one in statements}), len({one.annotator for one in statements}))
     project.audit.add("import", None, format=name, **taken._asdict())
     return taken
 
 
 def format_of(path: str | os.PathLike[str], format: str | None) -> str:
-    """Return the format that is said, or that the ending of the file means."""
+    """Return the given format, or the one that the ending of the file means."""
     if format is not None:
         if format not in FORMATS:
             raise ValueError(f"format: expected one of {', '.join(FORMATS)}, found {short_repr(format)}")

@@ -1,4 +1,4 @@
-"""Answers as JSON lines: an object per item, ``{"item": "a.jpg", "answers": [{"label": "sky", "said": "yes"}]}``.
+"""Answers as JSON lines: an object per item, ``{"item": "a.jpg", "answers": [{"label": "sky", "answer": "yes"}]}``.
 
 The answers have the fields of :mod:`slatewise.labeling.exchange.statements`. Items without answers are there too;
 ``kind`` and ``content`` describe an item and are not read. JSON of strangers is parsed strictly (:func:`parsed`).
@@ -15,7 +15,7 @@ from slatewise.core.errors import DataError
 from slatewise.core.files import atomic_file
 from slatewise.core.rules import short_repr
 from slatewise.data.reading import PathOrFile, open_source
-from slatewise.labeling.exchange.statements import Names, Statement, as_fields, statement, statements
+from slatewise.labeling.exchange.statements import Names, Statement, as_fields, project_statements, statement
 from slatewise.labeling.store.project import Project
 
 _KEYS = {"item", "kind", "content", "answers"}
@@ -24,18 +24,18 @@ _KEYS = {"item", "kind", "content", "answers"}
 def write_json_lines(project: Project, path: str | PathLike[str]) -> None:
     """Write an object per item."""
     labels, items = project.labels.names(), project.items.all()
-    said: list[list[dict[str, Any]]] = [[] for _ in items]
-    for one in statements(project):
-        said[one.item].append(as_fields(one, labels))
+    found: list[list[dict[str, Any]]] = [[] for _ in items]
+    for one in project_statements(project):
+        found[one.item].append(as_fields(one, labels))
     with atomic_file(path) as file:
-        for item, answers in zip(items, said, strict=True):
+        for item, answers in zip(items, found, strict=True):
             row = {"item": item.id, "kind": item.kind, "content": item.content, "answers": answers}
             file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
 
 
 def read_json_lines(path: PathOrFile, names: Names, annotator: str) -> list[Statement]:
     """Read an object per line."""
-    said: list[Statement] = []
+    found: list[Statement] = []
     with open_source(path) as source:
         for number, text in source.text_lines():
             if not text.strip():
@@ -54,8 +54,8 @@ def read_json_lines(path: PathOrFile, names: Names, annotator: str) -> list[Stat
             if answers is None:
                 raise fault("answers: a list of objects", fields["answers"])
             for place, answer in enumerate(answers):
-                said.append(read_object(answer, names.items[name], names, annotator, f"answers[{place}]", fault))
-    return said
+                found.append(read_object(answer, names.items[name], names, annotator, f"answers[{place}]", fault))
+    return found
 
 
 def read_object(

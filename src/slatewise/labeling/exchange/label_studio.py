@@ -1,9 +1,9 @@
 """Answers as tasks of Label Studio: a JSON list, in the format it exports and imports.
 
-https://labelstud.io/guide/task_format. Labels are the choices of one ``<Choices choice="multiple">``. What people said
-goes out as one annotation per person and item, with the yes as choices; all they said, with how it came about, goes
-into the ``meta`` of the result, which Label Studio keeps, and of several reviewers the order in which they spoke: the
-last is right. Coming back, ``meta`` counts while it agrees with the choices. An annotation without it, or changed
+https://labelstud.io/guide/task_format. Labels are the choices of one ``<Choices choice="multiple">``. Answers
+go out as one annotation per person and item, with the yes as choices. All answers, with how they came about, go into
+the ``meta`` of the result, which Label Studio keeps, with the order of the answers of several reviewers: the last is
+right. Coming back, ``meta`` counts while it agrees with the choices. An annotation without it, or changed
 there, was made later and with all labels in view: what is not ticked is a no.
 """
 
@@ -30,7 +30,7 @@ from slatewise.core.files import atomic_file
 from slatewise.core.rules import short_repr
 from slatewise.data.reading import PathOrFile, open_source
 from slatewise.labeling.exchange.json_lines import as_list, as_object, as_objects, as_texts, parsed, read_object
-from slatewise.labeling.exchange.statements import Names, Statement, as_fields, statements, time_of
+from slatewise.labeling.exchange.statements import Names, Statement, as_fields, project_statements, time_of
 from slatewise.labeling.store.acts import check_name
 from slatewise.labeling.store.project import Project
 from slatewise.labeling.store.records import Item
@@ -86,14 +86,14 @@ def write_label_studio(
     items, labels = project.items.all(), project.labels.names()
     kind = _kind(items)
     chances = None if probabilities is None else _checked(probabilities, (len(items), len(labels)))
-    said: list[dict[str, list[tuple[int, Statement]]]] = [{} for _ in items]
-    for place, one in enumerate(statements(project)):
-        said[one.item].setdefault(one.annotator, []).append((place, one))
+    by_item: list[dict[str, list[tuple[int, Statement]]]] = [{} for _ in items]
+    for place, one in enumerate(project_statements(project)):
+        by_item[one.item].setdefault(one.annotator, []).append((place, one))
     tasks: list[dict[str, Any]] = []
     for number, item in enumerate(items):
         content = prefix + item.content if item.folder is not None else item.content
         task: dict[str, Any] = {"data": {kind: content, "item": item.id}}
-        task["annotations"] = _annotations(list(said[number].values()), labels)
+        task["annotations"] = _annotations(list(by_item[number].values()), labels)
         if chances is not None:
             task["predictions"] = [_prediction(chances[number], labels, model_version)]
         tasks.append(task)
@@ -103,20 +103,20 @@ def write_label_studio(
 
 def read_label_studio(path: PathOrFile, names: Names, annotator: str) -> list[Statement]:
     """Read the annotations of tasks; predictions are read by :func:`read_tasks`."""
-    said: list[Statement] = []
+    statements: list[Statement] = []
     others = 0
     for task in _tasks(path):
         found = task.list("annotations")
         item = task.item(names) if found else -1
         ordered: list[tuple[float, Statement]] = []
         for place, annotation in enumerate(found):
-            told, strange = _read_annotation(task, annotation, f"annotations[{place}]", item, names, annotator)
-            ordered += told
+            own, strange = _read_annotation(task, annotation, f"annotations[{place}]", item, names, annotator)
+            ordered += own
             others += strange
-        said += [one for _, one in sorted(ordered, key=lambda told: told[0])]
+        statements += [one for _, one in sorted(ordered, key=lambda pair: pair[0])]
     if others:
         warnings.warn(f"left out {others} results of annotations that are no choices", DataWarning, stacklevel=3)
-    return said
+    return statements
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,20 +173,20 @@ def _checked(probabilities: ArrayLike, shape: tuple[int, int]) -> NDArray[np.flo
 
 def _annotations(people: Sequence[Sequence[tuple[int, Statement]]], labels: Sequence[str]) -> list[dict[str, Any]]:
     """Return one annotation per person; with the order in time, where what is right depends on it."""
-    annotations = [_annotation([one for _, one in told], labels) for told in people]
-    if sum(any(one.how == "reviewed" for _, one in told) for told in people) > 1:
-        for annotation, told in zip(annotations, people, strict=True):
-            annotation["result"][0]["meta"][_ORDER] = [place for place, _ in told]
+    annotations = [_annotation([one for _, one in own], labels) for own in people]
+    if sum(any(one.how == "reviewed" for _, one in own) for own in people) > 1:
+        for annotation, own in zip(annotations, people, strict=True):
+            annotation["result"][0]["meta"][_ORDER] = [place for place, _ in own]
     return annotations
 
 
-def _annotation(told: Sequence[Statement], labels: Sequence[str]) -> dict[str, Any]:
-    result = _result([labels[one.label] for one in told if one.label is not None and one.said == 1])
-    result["meta"] = {_OURS: [as_fields(one, labels) for one in told]}
-    lengths = {(one.time, one.milliseconds) for one in told if one.milliseconds is not None}
+def _annotation(answers: Sequence[Statement], labels: Sequence[str]) -> dict[str, Any]:
+    result = _result([labels[one.label] for one in answers if one.label is not None and one.value == 1])
+    result["meta"] = {_OURS: [as_fields(one, labels) for one in answers]}
+    lengths = {(one.time, one.milliseconds) for one in answers if one.milliseconds is not None}
     return {
         "result": [result],
-        "was_cancelled": told[-1].kind == "skip",
+        "was_cancelled": answers[-1].kind == "skip",
         "ground_truth": False,
         "lead_time": sum(length or 0 for _, length in lengths) / 1000,
     }
@@ -216,7 +216,7 @@ def _read_annotation(
         read_object(answer, item, names, annotator, f"{place}.meta[{number}]", task.fault)
         for number, answer in enumerate(task.ours(annotation, place))
     ]
-    if ours and ticked == {one.label for one in ours if one.label is not None and one.said == 1}:
+    if ours and ticked == {one.label for one in ours if one.label is not None and one.value == 1}:
         return list(zip(task.order(annotation, place, len(ours)), ours, strict=True)), others
     who = annotation.get("completed_by")
     person = (as_object(who) or {}).get("email", who)
@@ -228,17 +228,15 @@ def _read_annotation(
     length = None if seconds is None else round(seconds * 1000)
     if annotation.get("was_cancelled"):
         return [(_LAST, Statement("skip", item, name, time, length))], others
-    told = [
-        Statement("answer", item, name, time, length, None, label, int(label in ticked), _how(label in ticked))
-        for label in sorted(set(names.labels.values()))
+    # All labels were in view: a tick confirms, a label without one is closed by being done.
+    answers = [
+        Statement(
+            "answer", item, name, time, length, None, label, int(is_ticked), "confirmed" if is_ticked else "closed"
+        )
+        for label, is_ticked in ((label, label in ticked) for label in sorted(set(names.labels.values())))
     ]
-    told.append(Statement("done", item, name, time, length))
-    return [(_LAST, one) for one in told], others
-
-
-def _how(ticked: bool) -> Any:
-    """All labels were in view: a tick confirms, what has none is closed by being done."""
-    return "confirmed" if ticked else "closed"
+    answers.append(Statement("done", item, name, time, length))
+    return [(_LAST, one) for one in answers], others
 
 
 class _Task:
@@ -281,14 +279,14 @@ class _Task:
     def ours(self, annotation: dict[str, Any], place: str) -> list[dict[str, Any]]:
         """Return what an export of a project left in the meta of the results."""
         metas = [as_object(result.get("meta")) or {} for result in self._results(annotation, place)]
-        return [told for meta in metas for told in as_objects(meta.get(_OURS)) or []]
+        return [one for meta in metas for one in as_objects(meta.get(_OURS)) or []]
 
-    def order(self, annotation: dict[str, Any], place: str, n_told: int) -> list[float]:
+    def order(self, annotation: dict[str, Any], place: str, n_answers: int) -> list[float]:
         """Return the place in time of each of :meth:`ours`; where the file has none, behind those that have one."""
         metas = [as_object(result.get("meta")) or {} for result in self._results(annotation, place)]
         places = [number for meta in metas for number in as_list(meta.get(_ORDER)) or []]
-        known = len(places) == n_told and all(isinstance(number, int) for number in places)
-        return places if known else [_LAST] * n_told
+        known = len(places) == n_answers and all(isinstance(number, int) for number in places)
+        return places if known else [_LAST] * n_answers
 
     def item(self, names: Names) -> int:
         """Return the item that the task is about: by its id, by what its file is called, or by what it says."""

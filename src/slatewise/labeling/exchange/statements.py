@@ -1,8 +1,8 @@
 """What files contain and projects keep, in the form between the two: one statement per answer, ``done`` or ``skip``.
 
 A statement has named fields, which CSV writes as columns and JSON as keys; both are read with the same rules: ``label,
-said, annotator, time, milliseconds, how, model, probability``. ``said`` is yes, no or don't know, and done or skip if
-there is no label. Other fields that are missing are unknown; ``time`` is then now.
+answer, annotator, time, milliseconds, how, model, probability``. ``answer`` is yes, no or don't know; without a label
+it is done or skip. Other missing fields are unknown; ``time`` is then now.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Statement:
     model: int | None = None
     label: int | None = None
     """Of answers."""
-    said: int = 0
-    how: How = "asked"
+    value: int = 0
+    how: How = "question"
     probability: float | None = None
 
 
@@ -59,45 +59,45 @@ class Names:
             self.labels[name] = self.labels[meant]
 
 
-def statements(project: Project) -> list[Statement]:
-    """Return what stands in a project, in the order in which it was said; a done after the answers it gave."""
+def project_statements(project: Project) -> list[Statement]:
+    """Return the statements that stand in a project, in the order of acts; a done after the answers it gave."""
     people = {person.number: person.shown for person in project.people.all()}
-    told = [
+    ordered = [
         (answer.act, 0, Statement(
             "answer", answer.item, people[answer.annotator], answer.time, answer.milliseconds, answer.model,
-            answer.label, answer.said, answer.how, answer.probability,
+            answer.label, answer.value, answer.how, answer.probability,
         ))
         for answer in project.answers()
     ]  # fmt: skip
-    told += [
+    ordered += [
         (mark.act, 1, Statement(mark.kind, mark.item, people[mark.annotator], mark.time, mark.milliseconds, mark.model))
         for mark in project.marks()
     ]
-    return [statement for _, _, statement in sorted(told, key=lambda one: one[:2])]
+    return [statement for _, _, statement in sorted(ordered, key=lambda one: one[:2])]
 
 
-def record(project: Project, said: Sequence[Statement], note: str) -> None:
+def record(project: Project, statements: Sequence[Statement], note: str) -> None:
     """Record statements, all or none; versions of models are registered after those that are there."""
-    people = {name: project.people.number(name) for name in dict.fromkeys(one.annotator for one in said)}
-    models = project.models.adopt((one.model for one in said if one.model is not None), note)
-    moved = [one if one.model is None else replace(one, model=models[one.model]) for one in said]
+    people = {name: project.people.number(name) for name in dict.fromkeys(one.annotator for one in statements)}
+    models = project.models.adopt((one.model for one in statements if one.model is not None), note)
+    moved = [one if one.model is None else replace(one, model=models[one.model]) for one in statements]
     project.record(_acts(moved, people.__getitem__))
 
 
-def _acts(said: Iterable[Statement], person: Callable[[str], int]) -> list[Act]:
+def _acts(statements: Iterable[Statement], person: Callable[[str], int]) -> list[Act]:
     """Turn statements into acts; answers that a ``done`` gave, as their time and how tell, go into it."""
     closing: dict[tuple[object, ...], list[Given]] = {}
-    said = list(said)
-    for one in said:
+    statements = list(statements)
+    for one in statements:
         if one.kind == "done" and one.time is not None:
             closing[one.item, one.annotator, one.time] = []
     acts: list[Act] = []
-    for one in said:
+    for one in statements:
         given: list[Given] = []
         if one.kind == "done":
             given = closing.get((one.item, one.annotator, one.time), given)
         elif one.label is not None:
-            given = [Given(one.label, one.said, one.how, one.probability)]
+            given = [Given(one.label, one.value, one.how, one.probability)]
             group = closing.get((one.item, one.annotator, one.time))
             if one.how in _IN_DONE and group is not None:
                 group += given
@@ -109,10 +109,10 @@ def _acts(said: Iterable[Statement], person: Callable[[str], int]) -> list[Act]:
 Fault: TypeAlias = "Callable[[str, str], DataError]"
 """Of the field and what was expected there."""
 
-FIELDS = ("label", "said", "annotator", "time", "milliseconds", "how", "model", "probability")
+FIELDS = ("label", "answer", "annotator", "time", "milliseconds", "how", "model", "probability")
 _MARKS = ("done", "skip")
-_SAID = {1: "yes", 0: "no", -1: "don't know"}
-_WORDS = {word: said for said, word in _SAID.items()} | {"1": 1, "0": 0, "?": -1}
+_WORD_OF = {1: "yes", 0: "no", -1: "don't know"}
+_WORDS = {word: value for value, word in _WORD_OF.items()} | {"1": 1, "0": 0, "?": -1}
 _HOWS = get_args(How)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -121,13 +121,18 @@ _MOST_MODELS = 1 << 31
 
 def as_fields(one: Statement, labels: Sequence[str]) -> dict[str, Any]:
     """Return the fields of a statement that are known."""
-    fields: dict[str, Any] = {"said": one.kind}
-    if one.label is not None:
-        fields = {"label": labels[one.label], "said": _SAID[one.said], "how": one.how, "probability": one.probability}
-    fields["annotator"] = one.annotator
-    fields["time"] = None if one.time is None else time_text(one.time)
-    fields |= {"milliseconds": one.milliseconds, "model": one.model}
-    return {name: fields[name] for name in FIELDS if fields.get(name) is not None}
+    is_answer = one.label is not None
+    fields = {
+        "label": labels[one.label] if one.label is not None else None,
+        "answer": _WORD_OF[one.value] if is_answer else one.kind,
+        "annotator": one.annotator,
+        "time": None if one.time is None else time_text(one.time),
+        "milliseconds": one.milliseconds,
+        "how": one.how if is_answer else None,
+        "model": one.model,
+        "probability": one.probability if is_answer else None,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def statement(
@@ -143,16 +148,16 @@ def statement(
             read[name] = rule.read(fields[name])
             if read[name] is None:
                 raise fault(name, rule.expected)
-    said, label = fields.get("said"), fields.get("label")
+    answer, label = fields.get("answer"), fields.get("label")
     if label is None:
-        if said not in _MARKS or "how" in read or "probability" in read:
-            raise fault("said", "done or skip, and neither how nor probability, where there is no label")
-        return Statement(said, item, **read)
+        if answer not in _MARKS or "how" in read or "probability" in read:
+            raise fault("answer", "done or skip, and neither how nor probability, where there is no label")
+        return Statement(answer, item, **read)
     if not isinstance(label, str) or label not in labels:
         raise fault("label", "the name of a label of the project")
-    if not isinstance(said, str) or said not in _WORDS:
-        raise fault("said", f"one of {', '.join(_WORDS)}")
-    return Statement("answer", item, label=labels[label], said=_WORDS[said], **read)
+    if not isinstance(answer, str) or answer not in _WORDS:
+        raise fault("answer", f"one of {', '.join(_WORDS)}")
+    return Statement("answer", item, label=labels[label], value=_WORDS[answer], **read)
 
 
 def time_text(milliseconds: int) -> str:

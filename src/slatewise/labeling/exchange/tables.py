@@ -2,7 +2,7 @@
 
 Wide: a row per item and a column per label. The first column has the ids of items; cells are 1, 0, or empty if unknown.
 Answers of several people are one cell, as ``project.known()`` settles it. Long: a row per answer, with ``item`` and the
-fields of :mod:`slatewise.labeling.exchange.statements` as columns in any order; ``item, label, said`` are required.
+fields of :mod:`slatewise.labeling.exchange.statements` as columns in any order; ``item, label, answer`` are required.
 
 Of the formats with features, npz distinguishes unknown labels, multi-label SVMlight does not.
 """
@@ -24,14 +24,14 @@ from slatewise.core.errors import DataError, DataWarning
 from slatewise.core.files import atomic_file
 from slatewise.core.rules import short_repr
 from slatewise.data import read_npz, write_multilabel_svmlight, write_npz
-from slatewise.data.fields import Splitter, guess_delimiter, splitter_for
+from slatewise.data.fields import Splitter
 from slatewise.data.reading import Line, PathOrFile, Problems, header_line, open_source, parse_lines
 from slatewise.data.records import MultiLabel
-from slatewise.labeling.exchange.statements import FIELDS, Names, Statement, as_fields, statement, statements
+from slatewise.labeling.exchange.statements import FIELDS, Names, Statement, as_fields, project_statements, statement
 from slatewise.labeling.store.project import Project
 
 _COLUMNS = ("item", *FIELDS)
-_NEEDED = {"item", "label", "said"}
+_NEEDED = {"item", "label", "answer"}
 _CELLS = {1: "1", 0: "0", -1: ""}
 
 
@@ -45,16 +45,16 @@ def write_wide(project: Project, path: str | PathLike[str]) -> None:
 def write_long(project: Project, path: str | PathLike[str]) -> None:
     """Write a row per answer, done and skip."""
     items, labels = project.items.all(), project.labels.names()
-    rows = ({"item": items[one.item].id, **as_fields(one, labels)} for one in statements(project))
+    rows = ({"item": items[one.item].id, **as_fields(one, labels)} for one in project_statements(project))
     _write(path, _COLUMNS, ([row.get(column, "") for column in _COLUMNS] for row in rows))
 
 
 def read_table(path: PathOrFile, names: Names, annotator: str) -> list[Statement]:
-    """Read a wide or a long table, told apart by the header; ``annotator`` said what nobody is named for."""
+    """Read a wide or a long table, distinguished by its header; ``annotator`` gave the answers without a name."""
     with open_source(path) as source:
         lines = source.lines()
         header = header_line(source, lines)
-        splitter = splitter_for(guess_delimiter(header.text) or ",")
+        splitter = Splitter.of(None, header, default=",")
         table = _Table(header, splitter, names, annotator)
         rows = _Long(table) if set(table.columns) >= _NEEDED else _Wide(table)
         return [one for row in parse_lines(source, lines, Problems("raise"), rows.parse) for one in row]
@@ -81,11 +81,7 @@ class _Table:
 
     def fields(self, line: Line) -> list[str]:
         """Return as many fields as there are columns."""
-        fields = self._splitter.split(line)
-        if len(fields) != len(self.columns):
-            at = self._splitter.offset(line, len(self.columns))
-            raise line.fault(at, f"{len(self.columns)} fields as in the first line", f"{len(fields)}")
-        return fields
+        return self._splitter.split(line, len(self.columns))
 
     def item(self, line: Line, column: int, text: str) -> int:
         """Return the item that a field names."""
@@ -95,7 +91,7 @@ class _Table:
 
     def fault(self, line: Line, column: int, expected: str, found: str) -> DataError:
         """Return the error for a field."""
-        return line.fault(self._splitter.offset(line, column), expected, repr(found))
+        return self._splitter.fault(line, column, expected, repr(found))
 
 
 class _Wide:
@@ -105,7 +101,7 @@ class _Wide:
         for column, name in enumerate(table.columns[1:], 1):
             label = table.names.labels.get(name)
             if label is None:
-                expected = "the name of a label of the project; or a column each called item, label and said"
+                expected = "the name of a label of the project; or the columns item, label and answer"
                 raise table.fault(table.header, column, expected, name)
             if label in self._labels:
                 raise table.fault(table.header, column, "every label once", name)
@@ -114,13 +110,13 @@ class _Wide:
     def parse(self, line: Line) -> list[Statement]:
         fields = self._table.fields(line)
         item = self._table.item(line, 0, fields[0])
-        said: list[Statement] = []
+        found: list[Statement] = []
         for column, (text, label) in enumerate(zip(fields[1:], self._labels, strict=True), 1):
             if text not in _CELLS.values():
                 raise self._table.fault(line, column, "1, 0 or nothing", text)
             if text:
-                said.append(Statement("answer", item, self._table.annotator, label=label, said=int(text)))
-        return said
+                found.append(Statement("answer", item, self._table.annotator, label=label, value=int(text)))
+        return found
 
 
 class _Long:
@@ -138,11 +134,11 @@ class _Long:
             return table.fault(line, table.columns.index(name), expected, text[name])
 
         item = table.item(line, table.columns.index("item"), text.pop("item"))
-        told = {name: value for name, value in text.items() if value}
-        return [statement(told, item, table.names.labels, table.annotator, fault)]
+        given = {name: value for name, value in text.items() if value}
+        return [statement(given, item, table.names.labels, table.annotator, fault)]
 
 
-def labelled_rows(project: Project, X: Any) -> MultiLabel:
+def labeled_rows(project: Project, X: Any) -> MultiLabel:
     """Return the items with features X, one row per item, and what is known of their labels."""
     known = project.known()
     rows = feature_rows("X", X)
@@ -159,8 +155,8 @@ def labelled_rows(project: Project, X: Any) -> MultiLabel:
 
 
 def write_answers_npz(project: Project, path: str | PathLike[str], X: Any) -> None:
-    """Write features and labels; what is not known is said to be."""
-    write_npz(path, labelled_rows(project, X))
+    """Write features, labels, and which labels are known."""
+    write_npz(path, labeled_rows(project, X))
 
 
 def write_answers_svmlight(project: Project, path: str | PathLike[str], X: Any) -> None:
@@ -168,7 +164,7 @@ def write_answers_svmlight(project: Project, path: str | PathLike[str], X: Any) 
     lost = lost_in_svmlight(project)
     if lost:
         warnings.warn(lost, DataWarning, stacklevel=3)
-    write_multilabel_svmlight(path, labelled_rows(project, X))
+    write_multilabel_svmlight(path, labeled_rows(project, X))
 
 
 def lost_in_svmlight(project: Project) -> str:
@@ -193,8 +189,8 @@ def read_answers_npz(path: PathOrFile, names: Names, annotator: str) -> list[Sta
     answered = known if rows.answered is None else rows.answered
     return [
         Statement(
-            "answer", items[row], annotator, label=labels[column], said=int(yes[row, column]),
-            how="asked" if answered[row, column] else "volunteered",
+            "answer", items[row], annotator, label=labels[column], value=int(yes[row, column]),
+            how="question" if answered[row, column] else "volunteered",
         )
         for row, column in np.argwhere(known).tolist()
     ]  # fmt: skip

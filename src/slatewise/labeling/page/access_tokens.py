@@ -38,7 +38,7 @@ def project_keys(project: Project) -> Digests:
 
 
 def project_secret(project: Project) -> bytes:
-    """Return the secret of a project, made when it is first asked for: pages of it outlive a restart of the server."""
+    """Return the secret of a project, made at its first use: pages outlive a restart of the server."""
     if project.settings.get(_SECRET) is None:
         project.settings.set(_SECRET, secrets.token_hex(32))
     return bytes.fromhex(project.settings.get(_SECRET))

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import cast
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
-from slatewise._version import __version__
-from slatewise.core.rules import short_repr
-from slatewise.labeling.page import files, routes
+from slatewise.labeling.page import routes
 from slatewise.labeling.page.access_tokens import project_keys, project_secret
-from slatewise.labeling.page.errors import RESPONSES, answer_in_words
-from slatewise.labeling.page.page_state import Desk
+from slatewise.labeling.page.openapi import document
+from slatewise.labeling.page.page_state import PageState
 from slatewise.labeling.store.project import Project
 from slatewise.web.asgi import App
+from slatewise.web.codec import JSON, codec_of_answer
 from slatewise.web.guard import Guard, Rules
-from slatewise.web.server import server_config
+from slatewise.web.server import Server, bind, server_config
 from slatewise.web.site import Site
 
+HOST, PORT = "127.0.0.1", 8765
+_HERE = ("127.0.0.1", "localhost", "::1")
 _LOOK_SECONDS = 2.0
 _PUBLIC = ("/enter", "/static/")
 
@@ -37,51 +40,55 @@ def make_app(project: str | os.PathLike[str], *, site: Site | None = None) -> Ap
     site
         The addresses that browsers know the server by. Default: port 8765 of this machine.
     """
-    site = Site.local(8765) if site is None else site
-    desk = Desk(project)
+    site = Site.local(PORT) if site is None else site
+    page_state = PageState(project)
     try:
-        _require_tokens(desk.project, site)
-        secret = project_secret(desk.project)
+        _require_tokens(page_state.project, site)
+        secret = project_secret(page_state.project)
     except BaseException:
-        desk.close()
+        page_state.close()
         raise
-    app = FastAPI(
-        title="slatewise labeling",
-        version=__version__,
-        description="Label items by answering the best next question.",
-        lifespan=_lifespan,
-        docs_url=None,
-        redoc_url=None,
-        responses=RESPONSES,
+    rules = Rules(public=_PUBLIC, audit=page_state.audit)
+    return Guard(cast("App", _routed(page_state)), site, project_keys(page_state.project), secret, rules)
+
+
+def _routed(page_state: PageState) -> Starlette:
+    """Return the application behind the guard."""
+
+    async def openapi(_: Request) -> Response:
+        return Response(codec_of_answer(None).encode(document()), media_type=JSON)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        ended = asyncio.Event()
+        looking = asyncio.create_task(_run_maintenance(page_state, ended))
+        try:
+            yield
+        finally:
+            ended.set()
+            await looking
+            await asyncio.to_thread(page_state.close)
+
+    table = [Route(path, routes.part) for path in ("/", "/enter", "/static/{name}")]
+    table.append(Route("/openapi.json", openapi))
+    table += [Route(one.path, routes.endpoint(one, page_state), methods=[one.method]) for one in routes.ROUTES]
+    for route in table:
+        if route.methods is not None:
+            route.methods.discard("HEAD")
+    app = Starlette(
+        routes=table, lifespan=lifespan, exception_handlers=dict.fromkeys(routes.HANDLED, routes.error_reply)
     )
-    app.state.desk = desk
-    answer_in_words(app)
-    for router in (files.router, routes.router):
-        app.include_router(router)
-    rules = Rules(public=_PUBLIC, audit=desk.told)
-    return Guard(cast("App", app), site, project_keys(desk.project), secret, rules)
+    app.state.page_state = page_state
+    return app
 
 
-@asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncGenerator[None]:
-    desk = cast("Desk", app.state.desk)
-    ended = asyncio.Event()
-    looking = asyncio.create_task(_look_after(desk, ended))
-    try:
-        yield
-    finally:
-        ended.set()
-        await looking
-        await asyncio.to_thread(desk.close)
-
-
-async def _look_after(desk: Desk, ended: asyncio.Event) -> None:
-    """To the end of what it does at the moment: a trainer that is started after the others were stopped would stay."""
+async def _run_maintenance(page_state: PageState, ended: asyncio.Event) -> None:
+    """Run until ``ended``, to the end of a call: a trainer that is started later would not be stopped."""
     while not ended.is_set():
         with suppress(TimeoutError):
             await asyncio.wait_for(ended.wait(), _LOOK_SECONDS)
             return
-        await asyncio.to_thread(desk.look_after)
+        await asyncio.to_thread(page_state.run_maintenance)
 
 
 def _require_tokens(project: Project, site: Site) -> None:
@@ -93,10 +100,6 @@ def _require_tokens(project: Project, site: Site) -> None:
         )
 
 
-HOST, PORT = "127.0.0.1", 8765
-_HERE = ("127.0.0.1", "localhost", "::1")
-
-
 def serve(
     project: str | os.PathLike[str],
     *,
@@ -106,7 +109,7 @@ def serve(
     behind_proxy: bool = False,
     ready: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Serve the labeling page of a project; returns when the process is asked to end.
+    """Serve the labeling page of a project; returns when the process receives a signal to end.
 
     Parameters
     ----------
@@ -124,32 +127,13 @@ def serve(
     ready
         Called with the address when the server listens.
     """
-    import uvicorn
-
-    with _listening(host, port) as listener:
+    with bind(host, port) as listener:
         number = listener.getsockname()[1]
         site = _site(host, number, origin, behind_proxy)
         app = make_app(project, site=site)
-        server = uvicorn.Server(server_config(app, host, number))
+        server = Server(server_config(app, host, number))
         ready(origin or f"http://{_in_address(host)}:{number}")
         server.run(sockets=[listener])
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens, so that what is wrong with the place is said before anything is loaded."""
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listener = socket.socket(family, socket.SOCK_STREAM)
-    except (OSError, OverflowError) as error:
-        raise ValueError(f"host: expected an address of this machine, found {short_repr(host)}: {error}") from None
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(256)
-    except (OSError, OverflowError) as error:
-        listener.close()
-        raise ValueError(f"port: expected one that is free at {host}, found {port}: {error}; 0 takes any") from None
-    return listener
 
 
 def _site(host: str, port: int, origin: str | None, behind_proxy: bool) -> Site:

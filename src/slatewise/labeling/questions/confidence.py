@@ -58,8 +58,8 @@ def calibrate(ranker: LabelRanker, X: ArrayLike, Y: Any, k: ArrayLike | None = N
     X, Y
         Validation rows and their labels, 0/1.
     k
-        Labels to select, as it will be when confidence is asked for; default: each row's own number, or None where
-        the ranker does not need it.
+        The number of labels to select, as in later calls of :meth:`Confidence.of`; default: each row's own number, or
+        None if the ranker does not need it.
 
     Examples
     --------

@@ -31,22 +31,21 @@ from numpy.typing import ArrayLike
 from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.core.checks import real_numbers
 from slatewise.core.running.executor import Executor
-from slatewise.cstar.subset_information import label_entropy, row_information
-from slatewise.cstar.subsets import chances
+from slatewise.cstar.inference.any_size import chances, label_entropy, row_information
 from slatewise.labeling.questions.rows import LabelRows
 from slatewise.labeling.questions.stopping import StoppingRule
 
 
 @dataclass(frozen=True, eq=False)
 class Situation:
-    """All a policy may look at."""
+    """The input of a policy: rows and what is known of them."""
 
     rows: LabelRows
     known: Bytes
     margins: Floats
     """In minus out, given ``known``."""
     askable: Bools
-    """Labels not asked before and not decided by the answers."""
+    """Labels without an answer that the answers do not decide."""
 
     def take(self, numbers: Ints) -> Situation:
         """Return that of some of the rows."""
@@ -95,8 +94,8 @@ class MostProbable:
     Parameters
     ----------
     costs
-        What a question for each label costs, > 0; then it is the doubt that a "no" takes off per cost. Default: all
-        the same. For models that say how likely labels are.
+        The cost of a question for each label, > 0: the doubt that a "no" removes is divided by it. Default: all the
+        same. For models with probabilities.
 
     Examples
     --------
@@ -127,8 +126,8 @@ class MostInformation:
     Parameters
     ----------
     costs
-        What a question for each label costs, > 0. Default: all the same, which asks what the margin rule asks. For
-        models that say how likely labels are.
+        The cost of a question for each label, > 0. Default: all the same, which asks what the margin rule asks. For
+        models with probabilities.
     """
 
     costs: ArrayLike | None = None
@@ -160,7 +159,7 @@ def doubt(log_odds: Floats) -> Floats:
 
 
 def costs_of(costs: ArrayLike | None, n_labels: int) -> Floats:
-    """Return what a question for each of so many labels costs: 1 where nobody says."""
+    """Return the cost of a question for each label; default: 1."""
     if costs is None:
         return np.ones(n_labels)
     found = real_numbers("costs", costs)
@@ -177,7 +176,7 @@ def _smallest(values: Floats, askable: Bools) -> Ints:
 
 
 class RowPolicy(Protocol):
-    """Says which rows come first."""
+    """Orders rows."""
 
     def worth(self, situation: Situation) -> Floats:
         """Return one number per row: the largest comes first, of equal ones the first in the file."""
@@ -204,18 +203,18 @@ class LeastSure:
 
 @dataclass(frozen=True, eq=False)
 class MostGain:
-    """The row where a visit puts most labels right for what it costs.
+    """Prefer the row where questions put most labels right for their cost.
 
     Parameters
     ----------
     rule
-        When the visit ends; what it proposes is not asked.
+        When a row may stop; there are no questions about labels that it proposes.
     costs
-        What a question for each label costs, > 0. Default: all the same.
+        The cost of a question for each label, > 0. Default: all the same.
 
     Examples
     --------
-    The first row is sure but for one label. In the second much more is open, but it takes three questions.
+    In the first row one label is open. In the second there is more to gain, but it takes three questions.
 
     >>> from slatewise.labeling.questions.rows import GivenLogOdds, LabelRows
     >>> rows = LabelRows.of(GivenLogOdds(3), [[0.0, -9.0, -9.0], [1.0, -1.0, -1.0]], k=None)
@@ -237,7 +236,7 @@ class MostGain:
 
 
 def cost_to_stop(log_odds: Floats, askable: Bools, needed: float, costs: Floats) -> Floats:
-    """Return what questions cost until a row may stop, if labels were independent; of one question at least.
+    """Return the cost of the questions until a row may stop, if labels were independent; at least one question.
 
     Examples
     --------
@@ -249,8 +248,8 @@ def cost_to_stop(log_odds: Floats, askable: Bools, needed: float, costs: Floats)
     """
     doubts = np.where(askable, doubt(log_odds), 0.0)
     order = np.argsort(-doubts / costs, axis=1, kind="stable")
-    left = np.take_along_axis(doubts, order, axis=1)[:, ::-1].cumsum(axis=1)[:, ::-1]  # if nothing is asked from here
+    left = np.take_along_axis(doubts, order, axis=1)[:, ::-1].cumsum(axis=1)[:, ::-1]  # if no more questions follow
     with np.errstate(divide="ignore"):
-        asked = (left >= -np.log(needed)) & np.take_along_axis(askable, order, axis=1)
-    asked[:, 0] = True
-    return (asked * costs[order]).sum(axis=1)
+        is_needed = (left >= -np.log(needed)) & np.take_along_axis(askable, order, axis=1)
+    is_needed[:, 0] = True
+    return (is_needed * costs[order]).sum(axis=1)

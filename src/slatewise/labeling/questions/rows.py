@@ -1,4 +1,4 @@
-"""Rows whose labels are being asked for: what a c-star model says of them, given the answers so far.
+"""Rows with open labels: what a c-star model infers of them, given the answers so far.
 
     margin_i = max f(t) with label i in  -  max f(t) with it out ,      |t| = k, answers forced      (Mensink et al. 5)
 
@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Bytes, Floats, Ints
 from slatewise.cstar.answers import set_log_odds
-from slatewise.cstar.inference import star_margins
-from slatewise.cstar.subsets import SubsetRows
+from slatewise.cstar.inference.any_size import SubsetRows
+from slatewise.cstar.inference.best_set import star_margins
 
 
 class LabelRanker(Protocol):
@@ -167,12 +167,12 @@ def consistent(answers: Bytes, scores: Floats, k: Ints | None) -> Bytes:
     if k is None:
         return answers
     n_labels = answers.shape[1]
-    too_many_yes = places(np.where(answers == 1, -scores, np.inf)) >= k[:, None]
-    too_many_no = places(np.where(answers == 0, scores, np.inf)) >= (n_labels - k)[:, None]
+    too_many_yes = ranks(np.where(answers == 1, -scores, np.inf)) >= k[:, None]
+    too_many_no = ranks(np.where(answers == 0, scores, np.inf)) >= (n_labels - k)[:, None]
     dropped = ((answers == 1) & too_many_yes) | ((answers == 0) & too_many_no)
     return np.where(dropped, -1, answers).astype(np.int8)
 
 
-def places(values: Floats) -> Ints:
-    """The place of every value in its row, ascending; equal values in the order of the labels."""
+def ranks(values: Floats) -> Ints:
+    """Return the rank of every value in its row, ascending from 0; equal values in the order of the labels."""
     return np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1, kind="stable")

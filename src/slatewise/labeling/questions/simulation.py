@@ -1,14 +1,14 @@
 """Simulate labeling: ask, answer, rank again, and measure after some numbers of questions.
 
 The measure is break-even precision: the precision of the first k labels, where k labels of the row are relevant.
-Whether the model knows k, as in the paper, or not, as in practice, is up to the caller. A label is asked at most once.
-An answer "don't know" leaves it open to inference; answers that contradict a known k are dropped, see
+Whether the model knows k, as in the paper, or not, as in practice, is up to the caller. There is one question per
+label. An answer "don't know" leaves it open to inference; answers that contradict a known k are dropped, see
 :func:`slatewise.labeling.questions.rows.consistent`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Protocol
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from slatewise.core.arrays import Bools, Bytes, Floats, Ints
 from slatewise.data.labels import check_labels
 from slatewise.labeling.questions.policies import MarginRule, QuestionPolicy, RandomQuestion, Situation, Uncertainty
-from slatewise.labeling.questions.rows import LabelRanker, LabelRows, consistent, places
+from slatewise.labeling.questions.rows import LabelRanker, LabelRows, consistent, ranks
 from slatewise.report.plots import lines
 
 PAPER_QUESTIONS = (0, 1, 5, 10)
@@ -30,6 +30,103 @@ POLICIES: Mapping[str, QuestionPolicy] = {
 }
 
 
+class Annotator(Protocol):
+    """Answers one question per row."""
+
+    def answer(self, truth: Bools, rng: np.random.Generator) -> Bytes:
+        """Return 1 yes, 0 no or -1 don't know, for labels that are or are not relevant."""
+        ...
+
+
+@dataclass(frozen=True)
+class Truthful:
+    """Always right.
+
+    Examples
+    --------
+    >>> Truthful().answer(np.array([True, False]), np.random.default_rng(0))
+    array([1, 0], dtype=int8)
+    """
+
+    def answer(self, truth: Bools, rng: np.random.Generator) -> Bytes:
+        """Say what is true."""
+        return truth.astype(np.int8)
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """Turns another annotator's yes into no, and no into yes, with probability ``flip``."""
+
+    flip: float
+    annotator: Annotator = field(default_factory=Truthful)
+
+    def __post_init__(self) -> None:
+        _require_probability("flip", self.flip)
+
+    def answer(self, truth: Bools, rng: np.random.Generator) -> Bytes:
+        """Err now and then; "don't know" stays."""
+        answers = self.annotator.answer(truth, rng)
+        flipped = (rng.random(len(truth)) < self.flip) & (answers >= 0)
+        return np.where(flipped, 1 - answers, answers).astype(np.int8)
+
+
+@dataclass(frozen=True)
+class Unsure:
+    """Does not know, with probability ``rate``; otherwise answers as another annotator."""
+
+    rate: float
+    annotator: Annotator = field(default_factory=Truthful)
+
+    def __post_init__(self) -> None:
+        _require_probability("rate", self.rate)
+
+    def answer(self, truth: Bools, rng: np.random.Generator) -> Bytes:
+        """Leave some labels unknown."""
+        answers = self.annotator.answer(truth, rng)
+        return np.where(rng.random(len(truth)) < self.rate, -1, answers).astype(np.int8)
+
+
+def _require_probability(name: str, value: float) -> None:
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name}: expected a probability from 0 to 1, found {value!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationState:
+    """A simulated session: who asks, who answers, and the answers so far."""
+
+    truth: Bools
+    """(n, N) relevant labels."""
+    policy: QuestionPolicy
+    annotator: Annotator
+    rng: np.random.Generator
+    answers: Bytes
+    """(n, N): 1 yes, 0 no, -1 unknown."""
+    answered: Bools
+    """(n, N), "don't know" included: there is one question per label."""
+
+    @classmethod
+    def of(
+        cls,
+        truth: Bools,
+        policy: QuestionPolicy,
+        annotator: Annotator,
+        random_state: int | np.random.Generator | None,
+    ) -> SimulationState:
+        """Start without answers."""
+        unknown, rng = np.full(truth.shape, -1, dtype=np.int8), np.random.default_rng(random_state)
+        return cls(truth, policy, annotator, rng, unknown, np.zeros(truth.shape, dtype=np.bool_))
+
+    def ask(self, numbers: Ints, situation: Situation) -> Ints:
+        """Ask one question in each of some rows and note the answers; return the labels, -1 where none is askable."""
+        labels = self.policy.ask(situation, self.rng)
+        busy = labels >= 0
+        rows, columns = numbers[busy], labels[busy]
+        self.answers[rows, columns] = self.annotator.answer(self.truth[rows, columns], self.rng)
+        self.answered[rows, columns] = True
+        return labels
+
+
 @dataclass(frozen=True, eq=False)
 class SimulationResult:
     """How good the lists were after each number of questions."""
@@ -37,8 +134,8 @@ class SimulationResult:
     questions: tuple[int, ...]
     per_list: Floats
     """(n, numbers of questions) break-even precision; NaN for a row without a relevant label."""
-    asked: Ints
-    """(n, most questions) the labels in the order asked, -1 where nothing was left to ask."""
+    labels: Ints
+    """(n, most questions) the label of each question, -1 if nothing was left to ask."""
 
     def mean(self) -> dict[int, float]:
         """Return the mean over lists after each number of questions."""
@@ -48,7 +145,7 @@ class SimulationResult:
 
 @dataclass(frozen=True, eq=False)
 class PolicyComparison:
-    """The same game under several policies."""
+    """The same state under several policies."""
 
     results: dict[str, SimulationResult]
 
@@ -59,9 +156,9 @@ class PolicyComparison:
     def plot(self) -> str:
         """Draw break-even precision against the number of questions, one line per policy, as SVG."""
         table = self.table()
-        places = next(iter(self.results.values())).questions
+        numbers = next(iter(self.results.values())).questions
         series = {name: list(means.values()) for name, means in table.items()}
-        return lines(places, series, "questions", "break-even precision")
+        return lines(numbers, series, "questions", "break-even precision")
 
 
 def simulate(
@@ -103,20 +200,22 @@ def simulate(
     truth = check_labels(Y, len(np.asarray(X)))[0] > 0
     counts = truth.sum(axis=1).astype(np.int64)
     rows = LabelRows.of(ranker, X, counts if (ranker.needs_count if count_known is None else count_known) else None)
-    measure_after = _checked_questions(questions)
-    game = Game.of(truth, policy or MarginRule(), annotator or Truthful(), random_state)
-    everybody = np.arange(len(truth))
-    asked = np.full((len(truth), measure_after[-1]), -1, dtype=np.int64)
+    measure_after = tuple(int(count) for count in questions)
+    if not measure_after or measure_after[0] < 0 or any(one >= two for one, two in pairwise(measure_after)):
+        raise ValueError(f"questions: expected growing numbers >= 0, such as (0, 1, 5, 10), found {measure_after}")
+    state = SimulationState.of(truth, policy or MarginRule(), annotator or Truthful(), random_state)
+    every_row = np.arange(len(truth))
+    labels = np.full((len(truth), measure_after[-1]), -1, dtype=np.int64)
     measured: dict[int, Floats] = {}
     for count in range(measure_after[-1] + 1):
-        known = consistent(game.answers, rows.scores, rows.k)
+        known = consistent(state.answers, rows.scores, rows.k)
         margins = rows.margins(known)
         if count in measure_after:
-            measured[count] = _break_even(truth, margins, counts)
+            measured[count] = break_even(truth, margins, counts)
         if count < measure_after[-1]:
-            open_labels = ~game.was_asked & np.isfinite(margins)
-            asked[:, count] = game.ask(everybody, Situation(rows, known, margins, open_labels))
-    return SimulationResult(measure_after, np.column_stack([measured[count] for count in measure_after]), asked)
+            open_labels = ~state.answered & np.isfinite(margins)
+            labels[:, count] = state.ask(every_row, Situation(rows, known, margins, open_labels))
+    return SimulationResult(measure_after, np.column_stack([measured[count] for count in measure_after]), labels)
 
 
 def compare_policies(
@@ -148,111 +247,7 @@ def compare_policies(
     )
 
 
-def _break_even(truth: Bools, margins: Floats, k: Ints) -> Floats:
-    """Precision of the k labels with the largest margins: those of the best set."""
-    chosen = places(-margins) < k[:, None]
+def break_even(truth: Bools, margins: Floats, k: Ints) -> Floats:
+    """Return the precision of the k labels of each row with the largest margins; NaN if k is 0."""
+    chosen = ranks(-margins) < k[:, None]
     return np.where(k > 0, (truth & chosen).sum(axis=1) / np.maximum(k, 1), np.nan)
-
-
-def _checked_questions(questions: Iterable[int]) -> tuple[int, ...]:
-    counts = tuple(int(count) for count in questions)
-    if not counts or counts[0] < 0 or any(one >= two for one, two in pairwise(counts)):
-        raise ValueError(f"questions: expected growing numbers >= 0, such as (0, 1, 5, 10), found {counts}")
-    return counts
-
-
-@dataclass(frozen=True, eq=False)
-class Game:
-    """Who asks, who answers, and what was said so far."""
-
-    truth: Bools
-    """(n, N) relevant labels."""
-    policy: QuestionPolicy
-    annotator: Annotator
-    rng: np.random.Generator
-    answers: Bytes
-    """(n, N): 1 yes, 0 no, -1 not asked, or nobody knew."""
-    was_asked: Bools
-    """(n, N): no label is asked twice."""
-
-    @classmethod
-    def of(
-        cls,
-        truth: Bools,
-        policy: QuestionPolicy,
-        annotator: Annotator,
-        random_state: int | np.random.Generator | None,
-    ) -> Game:
-        """Start with nothing asked."""
-        unknown, rng = np.full(truth.shape, -1, dtype=np.int8), np.random.default_rng(random_state)
-        return cls(truth, policy, annotator, rng, unknown, np.zeros(truth.shape, dtype=np.bool_))
-
-    def ask(self, numbers: Ints, situation: Situation) -> Ints:
-        """Ask one question in each of some rows and note the answers; return the labels, -1 where none is askable."""
-        labels = self.policy.ask(situation, self.rng)
-        busy = labels >= 0
-        rows, asked = numbers[busy], labels[busy]
-        self.answers[rows, asked] = self.annotator.answer(self.truth[rows, asked], self.rng)
-        self.was_asked[rows, asked] = True
-        return labels
-
-
-class Annotator(Protocol):
-    """Answers one question per row."""
-
-    def answer(self, truth: Bools, rng: np.random.Generator) -> Bytes:
-        """Return 1 yes, 0 no or -1 don't know, for labels that are or are not relevant."""
-        ...
-
-
-@dataclass(frozen=True)
-class Truthful:
-    """Always right.
-
-    Examples
-    --------
-    >>> Truthful().answer(np.array([True, False]), np.random.default_rng(0))
-    array([1, 0], dtype=int8)
-    """
-
-    def answer(self, truth: Bools, rng: np.random.Generator) -> Bytes:
-        """Say what is true."""
-        return truth.astype(np.int8)
-
-
-@dataclass(frozen=True)
-class Noisy:
-    """Turns another annotator's yes into no, and no into yes, with probability ``flip``."""
-
-    flip: float
-    annotator: Annotator = field(default_factory=Truthful)
-
-    def __post_init__(self) -> None:
-        _require_probability("flip", self.flip)
-
-    def answer(self, truth: Bools, rng: np.random.Generator) -> Bytes:
-        """Err now and then; "don't know" stays."""
-        said = self.annotator.answer(truth, rng)
-        flipped = (rng.random(len(truth)) < self.flip) & (said >= 0)
-        return np.where(flipped, 1 - said, said).astype(np.int8)
-
-
-@dataclass(frozen=True)
-class Unsure:
-    """Does not know, with probability ``rate``; otherwise answers as another annotator."""
-
-    rate: float
-    annotator: Annotator = field(default_factory=Truthful)
-
-    def __post_init__(self) -> None:
-        _require_probability("rate", self.rate)
-
-    def answer(self, truth: Bools, rng: np.random.Generator) -> Bytes:
-        """Leave some labels unknown."""
-        said = self.annotator.answer(truth, rng)
-        return np.where(rng.random(len(truth)) < self.rate, -1, said).astype(np.int8)
-
-
-def _require_probability(name: str, value: float) -> None:
-    if not 0.0 <= value <= 1.0:
-        raise ValueError(f"{name}: expected a probability from 0 to 1, found {value!r}")

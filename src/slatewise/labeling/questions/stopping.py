@@ -1,13 +1,13 @@
 """When to stop: the model is sure that no label was missed.
 
-A row that stops shows the labels that were answered with yes and, if so wished, those that the model proposes: not
-asked, but at least so probable. A relevant label that was neither asked nor is shown is *missed*; one that nobody knew
-is not. Of the hidden labels H, neither asked nor shown,
+A row that stops shows the labels with a yes and, optionally, labels that the model proposes: without an answer, but at
+least as probable as a limit. A relevant label that is neither answered nor shown is *missed*; one that nobody knew is
+not. With H the hidden labels, those neither answered nor shown,
 
     chance = P(none of H is relevant | answers)                                          ``cstar/subset_none.py``
 
-exactly, and the row stops where it exceeds a threshold. By itself that is the confidence that was asked for, as good as
-the model; :func:`slatewise.labeling.calibrate_stopping` chooses it so that a promise is kept.
+exactly, and the row stops if it exceeds a threshold. By default that is the required confidence itself, which is as
+reliable as the model; :func:`slatewise.labeling.calibrate_stopping` chooses a threshold that keeps the confidence.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike
 
 from slatewise.core.arrays import Bools, Floats
 from slatewise.core.running.executor import Executor
-from slatewise.cstar.subset_none import none_chance
-from slatewise.cstar.subsets import chances, subset_odds
+from slatewise.cstar.inference.any_size import chances, none_chance, subset_odds
 from slatewise.labeling.questions.rows import LabelRanker, LabelRows
 
 
@@ -31,13 +30,13 @@ class Outlook(NamedTuple):
     log_odds: Floats
     """(n, N) of every label."""
     shown: Bools
-    """(n, N) labels answered with yes, or proposed."""
+    """(n, N) labels with a yes, or proposed."""
     hidden: Bools
-    """(n, N) labels neither asked nor shown: those that a row would miss."""
+    """(n, N) labels neither answered nor shown: those that a row would miss."""
     chance: Floats
     """(n,) that none of these is relevant."""
     stop: Bools
-    """(n,) whether that is enough; always where nothing is hidden."""
+    """(n,) whether that is enough; always if nothing is hidden."""
 
 
 @dataclass(frozen=True)
@@ -47,19 +46,19 @@ class StoppingRule:
     Parameters
     ----------
     confidence
-        How sure: of the rows that are stopped, at most a share of ``1 - confidence`` may have a missed label.
+        At most a share ``1 - confidence`` of the stopped rows may have a missed label.
     propose
-        Labels not asked that are at least so probable are shown, and not missed; nor are they asked, so some that are
-        shown are wrong. 0.5: what is more likely than not. Default: only what was answered with yes is shown.
+        Labels without an answer that are at least this probable are shown without a question, so some of them are
+        wrong. 0.5: what is more likely than not. Default: only labels with a yes are shown.
     threshold
-        A row stops where the probability that nothing was missed is larger. Default: the confidence itself, which
-        promises nothing but what the model believes; :func:`calibrate_stopping` finds the one that keeps the promise.
+        A row stops if the probability that nothing was missed is larger. Default: the confidence itself, which is what
+        the model believes; :func:`calibrate_stopping` finds the threshold that keeps the confidence.
     n_rows
-        How many rows it was calibrated on; 0: it is not calibrated.
+        The number of rows it was calibrated on; 0: it is not calibrated.
 
     Examples
     --------
-    Label 0 said yes. Of the others the model believes that they are out, so it is sure enough.
+    Label 0 has a yes. The model believes that the others are out, so it is sure enough.
 
     >>> from slatewise.labeling.questions.rows import GivenLogOdds
     >>> rows = LabelRows.of(GivenLogOdds(3), [[2.0, -4.0, -5.0]], k=None)
@@ -88,7 +87,7 @@ class StoppingRule:
         """The chance that must be exceeded."""
         return self.confidence if self.threshold is None else self.threshold
 
-    def look(self, rows: LabelRows, known: ArrayLike, asked: ArrayLike | None = None) -> Outlook:
+    def look(self, rows: LabelRows, known: ArrayLike, answered: ArrayLike | None = None) -> Outlook:
         """Return what is shown, what is hidden, and how likely nothing is missed.
 
         Parameters
@@ -97,24 +96,31 @@ class StoppingRule:
             Rows of a model of sets of any size: ``LabelRows.of(ranker, X, None)``.
         known
             (n, N): 1 yes, 0 no, -1 unknown.
-        asked
-            (n, N) True for labels that were asked, answered or not. Default: those that are known.
+        answered
+            (n, N) True for labels with an answer, "don't know" included. Default: those that are known.
         """
         sets, executor = rows.sets(known), Executor.of(None)
         answers = sets.answers
-        was_asked = (answers >= 0) | (False if asked is None else _checked_asked(asked, answers.shape))
+        is_answered = answers >= 0
+        if answered is not None:
+            mask = np.atleast_2d(np.asarray(answered))
+            if mask.shape != answers.shape or mask.dtype != np.bool_:
+                raise ValueError(
+                    f"answered: expected True and False in shape {answers.shape}, found {mask.dtype} in {mask.shape}"
+                )
+            is_answered |= mask
         log_z, log_odds = subset_odds(sets, executor)
         proposed = np.zeros(answers.shape, dtype=np.bool_)
         if self.propose is not None:
-            proposed = ~was_asked & (chances(log_odds) >= self.propose)
-        hidden = ~was_asked & ~proposed
+            proposed = ~is_answered & (chances(log_odds) >= self.propose)
+        hidden = ~is_answered & ~proposed
         chance = none_chance(sets, hidden, log_z, executor)
         stop = (chance > self.needed) | ~hidden.any(axis=1)
         return Outlook(log_odds, (answers == 1) | proposed, hidden, chance, stop)
 
-    def stop(self, rows: LabelRows, known: ArrayLike, asked: ArrayLike | None = None) -> Bools:
+    def stop(self, rows: LabelRows, known: ArrayLike, answered: ArrayLike | None = None) -> Bools:
         """Return which rows may stop; the parameters are those of :meth:`look`."""
-        return self.look(rows, known, asked).stop
+        return self.look(rows, known, answered).stop
 
 
 def rows_of_sets(ranker: LabelRanker, X: ArrayLike) -> LabelRows:
@@ -125,10 +131,3 @@ def rows_of_sets(ranker: LabelRanker, X: ArrayLike) -> LabelRows:
             f"{type(ranker).__name__}, which needs the number of labels"
         )
     return LabelRows.of(ranker, X, None)
-
-
-def _checked_asked(asked: ArrayLike, shape: tuple[int, ...]) -> Bools:
-    mask = np.atleast_2d(np.asarray(asked))
-    if mask.shape != shape or mask.dtype != np.bool_:
-        raise ValueError(f"asked: expected True and False in shape {shape}, found {mask.dtype} in {mask.shape}")
-    return mask

@@ -14,9 +14,9 @@ keeps
 
 So of n + 1 rows drawn alike, the new one has a missed label with probability at most 1 - confidence, whatever the model
 is worth: with all rows on the right that is split conformal prediction (Vovk et al. 2005), a bound of stopping as a
-whole, not of each step. Rows that are asked everything miss nothing, and must not make up for those that are stopped.
-With an assurance, instead ``P(Binomial(stopped rows, 1 - confidence) <= rows with m > t)`` is at most 1 - assurance:
-the confidence is kept for that share of the draws of the rows to calibrate on (Vovk 2012).
+whole, not of each step. Rows with a question for every label miss nothing, and must not make up for those that are
+stopped. With an assurance, instead ``P(Binomial(stopped rows, 1 - confidence) <= rows with m > t)`` is at most
+1 - assurance: the confidence is kept for that share of the draws of the rows to calibrate on (Vovk 2012).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from slatewise.core.checks import whole_number
 from slatewise.data.labels import check_labels
 from slatewise.labeling.questions.policies import MostProbable, QuestionPolicy, Situation, costs_of
 from slatewise.labeling.questions.rows import LabelRanker, LabelRows
-from slatewise.labeling.questions.simulation import Annotator, Game, Truthful
+from slatewise.labeling.questions.simulation import Annotator, SimulationState, Truthful
 from slatewise.labeling.questions.stopping import StoppingRule, rows_of_sets
 
 
@@ -42,41 +42,41 @@ from slatewise.labeling.questions.stopping import StoppingRule, rows_of_sets
 class StoppingResult:
     """What became of each row."""
 
-    asked: Ints
-    """(n, most questions) the labels in the order asked, -1 after the last."""
+    labels: Ints
+    """(n, most questions) the label of each question, -1 after the last."""
     known: Bytes
-    """(n, N) the answers: 1 yes, 0 no, -1 not asked, or nobody knew."""
+    """(n, N) the answers: 1 yes, 0 no, -1 unknown."""
     shown: Bools
     """(n, N) labels answered with yes, or proposed."""
     stopped: Bools
-    """(n,) whether the rule stopped the row while a label was neither asked nor shown."""
+    """(n,) whether the rule stopped the row while a label was hidden: neither answered nor shown."""
     missed: Ints
-    """(n,) relevant labels that were neither asked nor are shown."""
+    """(n,) the number of relevant labels that are hidden."""
     wrong: Ints
-    """(n,) labels shown that are not relevant."""
+    """(n,) the number of labels shown that are not relevant."""
     chance: Floats
     """(n,) that nothing was missed, as the model says."""
 
     @property
     def questions(self) -> Ints:
-        """(n,) how many were asked."""
-        return (self.asked >= 0).sum(axis=1)
+        """(n,) the number of questions."""
+        return (self.labels >= 0).sum(axis=1)
 
     @property
     def not_known(self) -> Ints:
-        """(n,) how many of them nobody could answer."""
+        """(n,) the number of answers "don't know"."""
         return self.questions - (self.known >= 0).sum(axis=1)
 
     def cost(self, costs: ArrayLike | None = None) -> Floats:
         """Return what the questions of each row cost; ``costs`` has one number > 0 per label."""
         each = np.append(costs_of(costs, self.known.shape[1]), 0.0)
-        return each[self.asked].sum(axis=1)
+        return each[self.labels].sum(axis=1)
 
     def summary(self) -> dict[str, float]:
         """Return shares and means over rows.
 
         ``missed``: of the rows that the rule stopped, the share with a missed label. ``before half``: of all rows, the
-        share that it stopped before half of the labels were asked.
+        share that it stopped before a question for half of the labels.
         """
         early = self.stopped & (2 * self.questions < self.known.shape[1])
         return {
@@ -100,7 +100,7 @@ def simulate_stopping(
     most: int | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> StoppingResult:
-    """Ask about each row until ``rule`` stops it; nobody is told how many labels are right.
+    """Ask questions about each row until ``rule`` stops it; the number of relevant labels is unknown.
 
     Parameters
     ----------
@@ -109,11 +109,11 @@ def simulate_stopping(
     X, Y
         Rows and their true labels, 0/1.
     rule : StoppingRule, optional
-        Default: :class:`StoppingRule` as it comes, not calibrated; see :func:`calibrate_stopping`.
+        Default: :class:`StoppingRule` with its defaults, not calibrated; see :func:`calibrate_stopping`.
     policy : QuestionPolicy, optional
         Default: :class:`MostProbable`. A rule holds its promise for the policy it was calibrated with.
     annotator : Annotator, optional
-        Default: always right. A label that nobody knew is not asked again, and not missed.
+        Default: always right. A label with a "don't know" does not count as missed.
     most : int, optional
         Most questions per row. Default: no limit.
     random_state : int or Generator, optional
@@ -126,31 +126,44 @@ def simulate_stopping(
     >>> result.questions, result.stopped, result.missed
     (array([1, 3]), array([ True, False]), array([0, 0]))
     """
-    rule = rule or StoppingRule()
-    rows, truth = rows_of_sets(ranker, X), check_labels(Y, len(np.asarray(X)))[0] > 0
+    truth = check_labels(Y, len(np.asarray(X)))[0] > 0
+    return simulate_rows(
+        rows_of_sets(ranker, X), truth, rule or StoppingRule(), policy or MostProbable(), annotator, most, random_state
+    )
+
+
+def simulate_rows(
+    rows: LabelRows,
+    truth: Bools,
+    rule: StoppingRule,
+    policy: QuestionPolicy,
+    annotator: Annotator | None = None,
+    most: int | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> StoppingResult:
+    """Return the result of :func:`simulate_stopping` for rows that are scored already."""
     limit = truth.shape[1] if most is None else min(whole_number("most", most, 0), truth.shape[1])
-    game = Game.of(truth, policy or MostProbable(), annotator or Truthful(), random_state)
-    asked = np.full((len(truth), limit), -1, dtype=np.int64)
+    state = SimulationState.of(truth, policy, annotator or Truthful(), random_state)
+    labels = np.full((len(truth), limit), -1, dtype=np.int64)
     shown, hidden = np.zeros(truth.shape, dtype=np.bool_), np.zeros(truth.shape, dtype=np.bool_)
     stopped, chance = np.zeros(len(truth), dtype=np.bool_), np.zeros(len(truth))
     busy = np.arange(len(truth))
     for count in range(limit + 1):
-        at, known = rows.take(busy), game.answers[busy]
-        seen = rule.look(at, known, game.was_asked[busy])
+        at, known = rows.take(busy), state.answers[busy]
+        seen = rule.look(at, known, state.answered[busy])
         shown[busy], hidden[busy], chance[busy] = seen.shown, seen.hidden, seen.chance
         stopped[busy] = seen.stop & seen.hidden.any(axis=1)
         going = np.flatnonzero(~seen.stop)
         if count == limit or not len(going):
             break
         busy = busy[going]
-        labels = game.ask(busy, Situation(at, known, seen.log_odds, seen.hidden).take(going))
-        asked[busy, count] = labels
-        busy = busy[labels >= 0]
+        labels[busy, count] = state.ask(busy, Situation(at, known, seen.log_odds, seen.hidden).take(going))
+        busy = busy[labels[busy, count] >= 0]
     missed, wrong = (hidden & truth).sum(axis=1), (shown & ~truth).sum(axis=1)
-    return StoppingResult(asked, game.answers, shown, stopped, missed, wrong, chance)
+    return StoppingResult(labels, state.answers, shown, stopped, missed, wrong, chance)
 
 
-_ROUNDING = 1e-9  # (1 - confidence) (n + 1) may be a whole number but for this
+_ROUNDING = 1e-9  # (1 - confidence) (n + 1) may miss a whole number by this much
 
 
 def calibrate_stopping(
@@ -176,16 +189,17 @@ def calibrate_stopping(
     confidence
         As in :class:`StoppingRule`; at least ``confidence / (1 - confidence)`` rows are needed, 19 for 0.95.
     policy
-        Who asks, here and later. Default: :class:`MostProbable`.
+        The questions, here and later. Default: :class:`MostProbable`.
     propose
         As in :class:`StoppingRule`.
     annotator
-        Who answers. Default: always right.
+        The answers. Default: always right.
     random_state
         For policies and annotators that draw.
     assurance
-        The promise holds on average over draws of the rows given here: with a few hundred of them, a share of 5% may
-        become 4% or 6%. With 0.9 it holds for 9 of 10 draws, which takes more questions, and more rows, 45 for 0.95.
+        By default the confidence holds on average over draws of the calibration rows: with a few hundred of them, a
+        share of 5% may become 4% or 6%. With 0.9 it holds for 9 of 10 draws, which takes more questions and at least
+        45 rows for 0.95.
 
     Examples
     --------
@@ -196,12 +210,28 @@ def calibrate_stopping(
     >>> rule.n_rows, 0 < rule.threshold < 1
     (300, True)
     """
-    rule, promise = StoppingRule(confidence, propose), _Promise(confidence, assurance)
     rows, truth = rows_of_sets(ranker, X), check_labels(Y, len(np.asarray(X)))[0] > 0
+    policy = policy or MostProbable()
+    return calibrate_rows(rows, truth, confidence, policy, propose, annotator, random_state, assurance)
+
+
+def calibrate_rows(
+    rows: LabelRows,
+    truth: Bools,
+    confidence: float,
+    policy: QuestionPolicy,
+    propose: float | None = None,
+    annotator: Annotator | None = None,
+    random_state: int | np.random.Generator | None = None,
+    assurance: float | None = None,
+) -> StoppingRule:
+    """Return the rule of :func:`calibrate_stopping` for rows that are scored already."""
+    rule, promise = StoppingRule(confidence, propose), _Promise(confidence, assurance)
     promise.require_rows(len(truth))
-    played = _Played.of(rows, rule, Game.of(truth, policy or MostProbable(), annotator or Truthful(), random_state))
-    played.until_nothing_is_missed()
-    return StoppingRule(confidence, propose, _threshold(played, promise), len(truth))
+    state = SimulationState.of(truth, policy, annotator or Truthful(), random_state)
+    steps = _Steps.of(rows, rule, state)
+    steps.until_nothing_is_missed()
+    return StoppingRule(confidence, propose, _threshold(steps, promise), len(truth))
 
 
 @dataclass(frozen=True)
@@ -216,7 +246,7 @@ class _Promise:
             raise ValueError(f"assurance: expected None or a probability between 0 and 1, found {self.assurance!r}")
 
     def kept(self, missed: int, of: int) -> bool:
-        """Return whether so many missed, of so many rows, are few enough."""
+        """Return whether ``missed`` rows of ``of`` are few enough."""
         share = 1.0 - self.confidence
         if self.assurance is None:
             return missed + 1 <= share * (of + 1) + _ROUNDING
@@ -237,12 +267,12 @@ class _Promise:
 
 
 @dataclass(frozen=True, eq=False)
-class _Played:
-    """Rows as far as they were asked."""
+class _Steps:
+    """Rows, and the chances at which each would have stopped so far."""
 
     rows: LabelRows
     rule: StoppingRule
-    game: Game
+    state: SimulationState
     missing: Floats
     """(n,) the largest chance at which a threshold would stop the row and something is missed; 0 where none would."""
     highest: Floats
@@ -251,14 +281,14 @@ class _Played:
     """(n,) nothing is left to ask."""
 
     @classmethod
-    def of(cls, rows: LabelRows, rule: StoppingRule, game: Game) -> _Played:
-        """Start with nothing asked."""
-        n_rows = len(game.truth)
-        return cls(rows, rule, game, np.zeros(n_rows), np.zeros(n_rows), np.zeros(n_rows, dtype=np.bool_))
+    def of(cls, rows: LabelRows, rule: StoppingRule, state: SimulationState) -> _Steps:
+        """Start without answers."""
+        n_rows = len(state.truth)
+        return cls(rows, rule, state, np.zeros(n_rows), np.zeros(n_rows), np.zeros(n_rows, dtype=np.bool_))
 
     def until_nothing_is_missed(self) -> None:
         """Ask for all that is relevant: after that a row misses nothing any more."""
-        while len(busy := np.flatnonzero(~self.finished & (self.game.truth & ~self.game.was_asked).any(axis=1))):
+        while len(busy := np.flatnonzero(~self.finished & (self.state.truth & ~self.state.answered).any(axis=1))):
             self._step(busy)
 
     def until_stopped(self, threshold: float) -> None:
@@ -267,28 +297,28 @@ class _Played:
             self._step(busy)
 
     def _step(self, busy: Ints) -> None:
-        at, known = self.rows.take(busy), self.game.answers[busy]
-        seen = self.rule.look(at, known, self.game.was_asked[busy])
+        at, known = self.rows.take(busy), self.state.answers[busy]
+        seen = self.rule.look(at, known, self.state.answered[busy])
         stops = seen.hidden.any(axis=1) & (seen.chance > self.highest[busy])  # else a row has stopped before, or never
-        missed = (seen.hidden & self.game.truth[busy]).any(axis=1)
+        missed = (seen.hidden & self.state.truth[busy]).any(axis=1)
         self.missing[busy[stops & missed]] = seen.chance[stops & missed]
         self.highest[busy[stops]] = seen.chance[stops]
-        labels = self.game.ask(busy, Situation(at, known, seen.log_odds, seen.hidden))
+        labels = self.state.ask(busy, Situation(at, known, seen.log_odds, seen.hidden))
         self.finished[busy] = labels < 0
 
 
-def _threshold(played: _Played, promise: _Promise) -> float:
+def _threshold(steps: _Steps, promise: _Promise) -> float:
     """Return the smallest threshold that keeps the promise, of all rows and of those that it stops."""
-    n_rows = len(played.missing)
-    for threshold in np.unique(np.append(played.missing, 0.0)).tolist():
-        missed = int((played.missing > threshold).sum())
+    n_rows = len(steps.missing)
+    for threshold in np.unique(np.append(steps.missing, 0.0)).tolist():
+        missed = int((steps.missing > threshold).sum())
         if promise.kept(missed, n_rows):
-            played.until_stopped(threshold)
-            if promise.kept(missed, int((played.highest > threshold).sum())):
+            steps.until_stopped(threshold)
+            if promise.kept(missed, int((steps.highest > threshold).sum())):
                 return threshold
     warnings.warn(
-        f"so few of {n_rows} rows can be stopped before all is asked that a confidence of {promise.confidence} cannot "
-        "be promised: no row will be stopped; calibrate on more rows",
+        f"too few of {n_rows} rows can be stopped early to keep a confidence of {promise.confidence}: no row will be "
+        "stopped; calibrate on more rows",
         stacklevel=3,
     )
     return 1.0

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from slatewise.labeling.calibration_set import HonestShare, draws
+from slatewise.labeling.calibration_set import CalibrationSet
 from slatewise.labeling.item_data import ItemData
 from slatewise.labeling.plan import Plan
 from slatewise.labeling.progress_report import PAUSE
@@ -49,7 +49,7 @@ class DrawnScene:
 
     png: bytes
     there: frozenset[str]
-    colours: NDArray[np.float64]
+    colors: NDArray[np.float64]
     """(288,) means of red, green and blue per cell, from 0 to 1."""
 
 
@@ -106,22 +106,22 @@ class _Pen:
         self._image.imsave(picture, pixels, format="png", metadata={"Software": None})
         return DrawnScene(picture.getvalue(), frozenset(there), cells.mean(axis=(1, 3)).ravel() / 255.0)
 
-    def box(self, x: float, y: float, width: float, height: float, colour: str) -> None:
+    def box(self, x: float, y: float, width: float, height: float, color: str) -> None:
         """Draw a rectangle."""
-        self._axes.add_artist(self._patches.Rectangle((x, y), width, height, color=colour, lw=0))
+        self._axes.add_artist(self._patches.Rectangle((x, y), width, height, color=color, lw=0))
 
-    def disc(self, x: float, y: float, width: float, height: float, colour: str) -> None:
+    def disc(self, x: float, y: float, width: float, height: float, color: str) -> None:
         """Draw an ellipse around a point."""
-        self._axes.add_artist(self._patches.Ellipse((x, y), width, height, color=colour, lw=0))
+        self._axes.add_artist(self._patches.Ellipse((x, y), width, height, color=color, lw=0))
 
-    def shape(self, points: list[tuple[float, float]], colour: str) -> None:
+    def shape(self, points: list[tuple[float, float]], color: str) -> None:
         """Draw a polygon."""
-        self._axes.add_artist(self._patches.Polygon(points, color=colour, lw=0))
+        self._axes.add_artist(self._patches.Polygon(points, color=color, lw=0))
 
-    def line(self, points: list[tuple[float, float]], colour: str, width: float) -> None:
+    def line(self, points: list[tuple[float, float]], color: str, width: float) -> None:
         """Draw a line through points."""
         across, up = zip(*points, strict=True)
-        self._axes.add_artist(self._lines.Line2D(across, up, color=colour, lw=width, solid_capstyle="round"))
+        self._axes.add_artist(self._lines.Line2D(across, up, color=color, lw=width, solid_capstyle="round"))
 
     def _sky(self, rng: _Random, night: bool, dull: bool) -> None:
         low, high = ("#2b3a67", "#0d1533") if night else ("#c9d3da", "#8fa1ad") if dull else ("#d8eefb", "#6db3e8")
@@ -135,9 +135,9 @@ def _mixed(one: str, other: str, share: float) -> str:
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in parts)
 
 
-def _shade(rng: _Random, colour: str, night: bool) -> str:
-    """Return a colour as light as the day is, and a little different every time."""
-    shaded = _mixed(colour, "#10162b", 0.55 if night else 0.0)
+def _shade(rng: _Random, color: str, night: bool) -> str:
+    """Return a color as light as the day is, and a little different every time."""
+    shaded = _mixed(color, "#10162b", 0.55 if night else 0.0)
     return _mixed(shaded, "#ffffff" if rng.random() < 0.5 else "#000000", 0.12 * rng.random())
 
 
@@ -160,11 +160,11 @@ def _stars(pen: _Pen, rng: _Random, night: bool) -> None:
 
 
 def _clouds(pen: _Pen, rng: _Random, night: bool) -> None:
-    colour = "#5a658a" if night else "#f4f6f8"
+    color = "#5a658a" if night else "#f4f6f8"
     for _ in range(int(rng.integers(1, 4))):
         x, y, size = rng.uniform(0.5, 5.5), rng.uniform(2.8, 3.7), rng.uniform(0.6, 1.1)
         for across, up in ((-0.45, 0.0), (0.0, 0.12), (0.45, 0.0), (0.1, -0.08)):
-            pen.disc(x + across * size, y + up * size, 0.8 * size, 0.45 * size, colour)
+            pen.disc(x + across * size, y + up * size, 0.8 * size, 0.45 * size, color)
 
 
 def _rain(pen: _Pen, rng: _Random, night: bool) -> None:
@@ -187,17 +187,17 @@ def _kite(pen: _Pen, rng: _Random, night: bool) -> None:
 
 
 def _mountain(pen: _Pen, rng: _Random, night: bool) -> None:
-    colour = _shade(rng, "#7d8597", night)
+    color = _shade(rng, "#7d8597", night)
     for x in (rng.uniform(0.2, 2.0), rng.uniform(2.0, 4.0), rng.uniform(4.0, 5.8)):
-        pen.shape([(x - 1.5, 1.4), (x, rng.uniform(2.2, 2.7)), (x + 1.5, 1.4)], colour)
+        pen.shape([(x - 1.5, 1.4), (x, rng.uniform(2.2, 2.7)), (x + 1.5, 1.4)], color)
 
 
 def _snow(pen: _Pen, rng: _Random, night: bool) -> None:
-    colour = _shade(rng, "#f7fbff", night)
-    pen.box(0, 0.9, 6, 0.6, colour)
+    color = _shade(rng, "#f7fbff", night)
+    pen.box(0, 0.9, 6, 0.6, color)
     for _ in range(3):
         x = rng.uniform(0.8, 5.2)
-        pen.shape([(x - 0.45, 2.1), (x, 2.6), (x + 0.45, 2.1), (x + 0.15, 2.2), (x - 0.1, 2.05)], colour)
+        pen.shape([(x - 0.45, 2.1), (x, 2.6), (x + 0.45, 2.1), (x + 0.15, 2.2), (x - 0.1, 2.05)], color)
 
 
 def _tree(pen: _Pen, rng: _Random, night: bool) -> None:
@@ -284,7 +284,7 @@ _APART = 2 * PAUSE
 _PLAN = Plan(confidence=0.9, share=0.15, list_length=8, retrain_every=40)
 
 
-def make_demo_folder(path: str | os.PathLike[str], n_scenes: int = 140, n_labelled: int = 90) -> Path:
+def make_demo_folder(path: str | os.PathLike[str], n_scenes: int = 140, n_labeled: int = 90) -> Path:
     """Make the folder of a project of drawn scenes, all of it or nothing; return the file of the project.
 
     Parameters
@@ -293,8 +293,8 @@ def make_demo_folder(path: str | os.PathLike[str], n_scenes: int = 140, n_labell
         The folder, which is not there yet, or empty.
     n_scenes
         How many to draw.
-    n_labelled
-        Of these, how many are labelled already: a model has learnt from them.
+    n_labeled
+        How many of these are labeled, so that there is a model.
     """
     target = Path(path)
     with whole_folder(target) as folder:
@@ -307,21 +307,15 @@ def make_demo_folder(path: str | os.PathLike[str], n_scenes: int = 140, n_labell
             items.append(Item(name, "image", name, pictures))
         with Project.create(folder / PROJECT_FILE, LABELS, items) as project:
             _PLAN.keep(project)
-            ItemData.of(project, np.array([scene.colours for scene in scenes])).attach(project)
+            ItemData.of(project, np.array([scene.colors for scene in scenes])).attach(project)
             who = project.people.number(_WHO)
-            first = _labelled_first([item.id for item in items])[:n_labelled]
+            calibration_set, every = CalibrationSet.of(project, _PLAN), np.arange(len(items))
+            measured, others = calibration_set.in_turn(every)[:-_LEFT], every[~calibration_set.members]
+            first: list[int] = [*measured.tolist(), *others.tolist()][:n_labeled]
             for place, item in enumerate(first):
                 given = tuple(Given(label, int(name in scenes[item].there)) for label, name in enumerate(LABELS))
                 time = now() - (len(first) - place) * _APART
                 project.record([Act("answer", item, who, given, time), Act("done", item, who, (), time)])
-            if n_labelled:
+            if n_labeled:
                 retrain(project)
     return target / PROJECT_FILE
-
-
-def _labelled_first(ids: list[str]) -> list[int]:
-    """Return the items in the order in which they are labelled before: first those on which the model is measured."""
-    honest = HonestShare(draws(ids, _PLAN.seed), _PLAN.share)
-    everybody = np.arange(len(ids))
-    share = honest.in_turn(everybody)[:-_LEFT].tolist()
-    return [*share, *everybody[~honest.inside].tolist()]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from slatewise.core.checks import Features
 from slatewise.core.errors import DataError
 from slatewise.data import read_npz, read_tags
-from slatewise.data.fields import guess_delimiter, splitter_for
+from slatewise.data.fields import Splitter
 from slatewise.data.npz import DAMAGE, array_of, check_sizes
 from slatewise.data.reading import header_line, is_table, open_source
 
@@ -102,4 +102,4 @@ def _has_column(file: Path, name: str) -> bool:
         header = header_line(source, source.lines(), "a line that names the columns, or a JSON object")
     if header.text.lstrip().startswith("{"):
         return True  # read_tags looks for the key "id" anyway
-    return name in splitter_for(guess_delimiter(header.text) or ",").split(header)
+    return name in Splitter.of(None, header, default=",").split(header)

@@ -61,18 +61,16 @@ def _of_csv(name: str, lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]
 def _of_json(name: str, lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
     text = "\n".join(line for _, line in lines)
     if text.lstrip().startswith('"'):  # a text per line
-        return [(number, _as_text(name, number, parsed(name, number, line))) for number, line in lines]
+        named = [(number, parsed(name, number, line)) for number, line in lines]
+        for number, value in named:
+            if not isinstance(value, str):
+                raise DataError(name, number, 1, "a text", type(value).__name__)
+        return named
     value = parsed(name, 1, text)
     texts = as_texts((as_object(value) or {}).get("labels", value))
     if texts is None:
         raise DataError(name, 1, 1, 'a list of texts, or {"labels": [...]}', type(value).__name__)
     return [(1, one) for one in texts]
-
-
-def _as_text(name: str, line: int, value: object) -> str:
-    if not isinstance(value, str):
-        raise DataError(name, line, 1, "a text", type(value).__name__)
-    return value
 
 
 def _checked(name: str, named: Sequence[tuple[int, str]]) -> list[str]:

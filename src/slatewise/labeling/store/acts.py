@@ -1,4 +1,4 @@
-"""Acts and what they refer to, checked at the door of a project before they are written."""
+"""Acts, checked before they are written: known kinds, numbers of things that exist, values in range."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any, get_args
 from slatewise.core.rules import short_repr
 from slatewise.labeling.store.database import counted
 from slatewise.labeling.store.records import MOST_MILLISECONDS, Act, ActKind, Given, How
-from slatewise.web.tokens import ROLES
 
 _HOWS, _ACT_KINDS = get_args(How), get_args(ActKind)
 
@@ -49,7 +48,7 @@ class Numbers:
     def insert(self, act: Act, now: int) -> int:
         """Add an act; return its number."""
         row = (
-            _word("kind", act.kind, _ACT_KINDS),
+            check_word("kind", act.kind, _ACT_KINDS),
             self.check("item", act.item),
             self.check("annotator", act.annotator),
             _milliseconds("time", now if act.time is None else act.time),
@@ -66,16 +65,11 @@ class Numbers:
         return number
 
     def _given(self, given: Given) -> tuple[int, int, str, float | None]:
-        said = whole("said", given.said)
-        if said not in (1, 0, -1):
-            raise ValueError(f"said: expected 1 for yes, 0 for no or -1 for don't know, found {said}")
-        how = _word("how", given.how, _HOWS)
-        return self.check("label", given.label), said, how, _probability(given.probability)
-
-
-def check_role(role: Any) -> str:
-    """Return a role, or raise ValueError."""
-    return _word("role", role, ROLES)
+        value = whole("value", given.value)
+        if value not in (1, 0, -1):
+            raise ValueError(f"value: expected 1 for yes, 0 for no or -1 for don't know, found {value}")
+        how = check_word("how", given.how, _HOWS)
+        return self.check("label", given.label), value, how, _probability(given.probability)
 
 
 def check_name(argument: str, name: Any) -> str:
@@ -96,7 +90,8 @@ def _numbers(connection: sqlite3.Connection, table: str) -> frozenset[int]:
     return frozenset(number for (number,) in connection.execute(f"SELECT number FROM {table}"))
 
 
-def _word(name: str, value: Any, words: Container[str]) -> str:
+def check_word(name: str, value: Any, words: Container[str]) -> str:
+    """Return one of some words, or raise ValueError."""
     if not isinstance(value, str) or value not in words:
         raise ValueError(f"{name}: expected one of {words}, found {short_repr(value)}")
     return value

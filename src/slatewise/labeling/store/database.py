@@ -1,4 +1,4 @@
-"""The SQLite file of a project: one connection that writes, a few that read, and words for what can go wrong.
+"""The SQLite file of a project: one connection that writes, a few that read, and sentences for what can go wrong.
 
 A write is on the disk when :meth:`Database.write` returns (write-ahead log, ``synchronous=FULL``: one flush per
 transaction), or has left no trace. Readers see a snapshot and never wait for a writer. All of it may be used from any
@@ -26,8 +26,8 @@ from slatewise.labeling.store.records import Between
 _WAIT_SECONDS = 10.0
 """For another process that writes at the moment."""
 _FOUND = {
-    sqlite3.SQLITE_FULL: "no room: make some on the disk and say it again; all that was taken before is there",
-    sqlite3.SQLITE_READONLY: "a file or folder that must not be written to; all that was taken before is there",
+    sqlite3.SQLITE_FULL: "no room: free some space and try again; all earlier answers are saved",
+    sqlite3.SQLITE_READONLY: "a file or folder that must not be written to; all earlier answers are saved",
     sqlite3.SQLITE_CANTOPEN: "a file that cannot be opened, or a folder where no file can be made",
     sqlite3.SQLITE_NOTADB: "something else",
     sqlite3.SQLITE_CORRUPT: "a damaged one: take a backup",
@@ -43,7 +43,7 @@ _Within: TypeAlias = "str | Between | frozenset[object] | None"
 
 
 class Damaged(sqlite3.DatabaseError):
-    """A row that no project has; raised inside of :meth:`Database.read` and :meth:`Database.write`, which say it."""
+    """A row that no project has; raised inside of :meth:`Database.read` and :meth:`Database.write`, which report it."""
 
     sqlite_errorcode = sqlite3.SQLITE_CORRUPT
 
@@ -62,10 +62,13 @@ class Database:
         with _InWords(self.path):
             with self.read() as connection:
                 version = _version(path, connection)
-            if version < len(schema.STEPS):
+            if version < _newest():
                 self._migrate(version)
             with self.read() as connection:
-                _require_tables(path, connection)
+                strange = {name for _, name, _ in _tables(connection) ^ _tables_after(schema.STEPS)}
+                if strange:  # what keeps answers is in tables, views and triggers
+                    others = ", ".join(sorted(strange))
+                    raise ProjectError(f"{path}: expected the tables of a project, found others for {others}")
             if not readonly:
                 self._writer = _writing(path)
 
@@ -82,7 +85,7 @@ class Database:
             with _InWords(path), closing(_writing(path)) as connection:
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
-                _take_steps(connection, 0)
+                _take_steps(connection, schema.FIRST - 1)
                 connection.execute("COMMIT")
             return cls(path)
         except BaseException:
@@ -151,7 +154,7 @@ class Database:
             assert self._writer is not None
             busy, *_ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if busy:
-                raise ProjectError(f"{self.path}: expected that nobody reads it for a moment, found readers")
+                raise ProjectError(f"{self.path}: the project file is locked by another process; close it and retry")
 
     def problems(self) -> list[str]:
         """Return what SQLite finds wrong in the whole file; it reads all of it."""
@@ -179,7 +182,7 @@ class Database:
     def _migrate(self, version: int) -> None:
         if self.readonly:
             raise ProjectError(
-                f"{self.path}: expected a project of version {len(schema.STEPS)} to read, found version {version}: "
+                f"{self.path}: expected a project of version {_newest()} to read, found version {version}: "
                 "open it for writing once"
             )
         self.backup(self.path.with_name(f"{self.path.name}.v{version}.bak"))
@@ -262,7 +265,7 @@ def _strange(connection: sqlite3.Connection, hint: Any, values: tuple[Any, ...])
 
 
 def _ends(connection: sqlite3.Connection, table: str) -> tuple[int | None, int | None]:
-    """Return the first and the last number of a table; asked for one by one, SQLite does not look at all rows."""
+    """Return the first and the last number of a table; in two queries, SQLite does not look at all rows."""
     query = f"SELECT (SELECT min(number) FROM {table}), (SELECT max(number) FROM {table})"
     return connection.execute(query).fetchone()
 
@@ -337,19 +340,28 @@ def _version(path: Path, connection: sqlite3.Connection) -> int:
     )
     if application != schema.APPLICATION_ID or version < 1:
         raise ProjectError(f"{path}: expected a labeling project, found another SQLite file")
-    if version > len(schema.STEPS):
+    if version < schema.FIRST:
         raise ProjectError(
-            f"{path}: expected a project of version {len(schema.STEPS)} or older, found version {version}: "
-            "a newer slatewise made it"
+            f"{path}: expected a project of slatewise 0.3 or newer, found one of slatewise 0.2: export its answers "
+            "there and import them into a new project"
+        )
+    if version > _newest():
+        raise ProjectError(
+            f"{path}: expected a project of version {_newest()} or older, found version {version}: a newer slatewise "
+            "made it"
         )
     return version
 
 
+def _newest() -> int:
+    return schema.FIRST + len(schema.STEPS) - 1
+
+
 def _take_steps(connection: sqlite3.Connection, version: int) -> None:
-    for step in schema.STEPS[version:]:
+    for step in schema.STEPS[version - schema.FIRST + 1 :]:
         for statement in step:
             connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {len(schema.STEPS)}")
+    connection.execute(f"PRAGMA user_version = {_newest()}")
 
 
 def _tables(connection: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
@@ -362,10 +374,3 @@ def _tables_after(steps: tuple[schema.Step, ...]) -> frozenset[tuple[str, ...]]:
         for statement in (statement for step in steps for statement in step):
             connection.execute(statement)
         return _tables(connection)
-
-
-def _require_tables(path: Path, connection: sqlite3.Connection) -> None:
-    """Raise ProjectError unless tables, views and triggers are those of the steps: what keeps answers is in them."""
-    strange = {name for _, name, _ in _tables(connection) ^ _tables_after(schema.STEPS)}
-    if strange:
-        raise ProjectError(f"{path}: expected the tables of a project, found others for {', '.join(sorted(strange))}")

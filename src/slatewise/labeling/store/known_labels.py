@@ -19,13 +19,13 @@ from slatewise.core.arrays import Ints
 from slatewise.labeling.store.database import checked_rows
 from slatewise.labeling.store.records import (
     MOST_MILLISECONDS,
+    AnswerValue,
     Between,
     How,
     ItemNumber,
     LabelNumber,
     Milliseconds,
     PersonNumber,
-    Said,
 )
 
 
@@ -36,7 +36,7 @@ class KnownLabels:
     values: NDArray[np.int8]
     """1 yes, 0 no, -1 not known."""
     answered: NDArray[np.bool_]
-    """Whether it is known because somebody was shown or asked for the label, not because somebody thought of it."""
+    """Whether it is known from a question or a list, not only because somebody volunteered it."""
     disputed: NDArray[np.bool_]
     """Whether people disagree and no reviewer has settled it."""
     complete: NDArray[np.bool_]
@@ -50,29 +50,29 @@ class KnownLabels:
 
 
 def known_labels(shape: tuple[int, int], answers: NDArray[np.int64]) -> KnownLabels:
-    """Count votes; ``answers`` has a row (item, label, annotator, said, volunteered, reviewed) each, oldest first.
+    """Count votes; ``answers`` has a row (item, label, annotator, value, volunteered, reviewed) each, oldest first.
 
-    Of what one annotator said of a label of an item, the last counts.
+    Of several answers of one annotator to a label of an item, the last counts.
 
     Examples
     --------
-    >>> said = [[0, 0, 7, 1, 0, 0], [0, 0, 8, 0, 0, 0], [0, 1, 7, 0, 0, 0], [0, 1, 7, 1, 1, 0]]
-    >>> known = known_labels((1, 3), np.array(said))
+    >>> answers = [[0, 0, 7, 1, 0, 0], [0, 0, 8, 0, 0, 0], [0, 1, 7, 0, 0, 0], [0, 1, 7, 1, 1, 0]]
+    >>> known = known_labels((1, 3), np.array(answers))
     >>> known.values.tolist(), known.answered.tolist(), known.disputed.tolist()
     ([[-1, 1, -1]], [[False, False, False]], [[True, False, False]])
     """
     n_items, n_labels = shape
     answers = answers[last_of_each(answers)]
     cells = answers[:, 0] * n_labels + answers[:, 1]
-    said, volunteered, reviewed = answers[:, 3], answers[:, 4] > 0, answers[:, 5] > 0
-    yes, no = (_count(cells[~reviewed & (said == vote)], n_items * n_labels) for vote in (1, 0))
+    value, volunteered, reviewed = answers[:, 3], answers[:, 4] > 0, answers[:, 5] > 0
+    yes, no = (_count(cells[~reviewed & (value == vote)], n_items * n_labels) for vote in (1, 0))
     values = np.sign(yes - no)
     values = np.where(values == 0, -1, np.maximum(values, 0)).astype(np.int8)
     disputed = (yes > 0) & (no > 0)
-    values[cells[reviewed]] = said[reviewed]  # of several the last, by the order of assignment
+    values[cells[reviewed]] = value[reviewed]  # of several the last, by the order of assignment
     disputed[cells[reviewed]] = False
     answered = np.zeros(n_items * n_labels, dtype=np.bool_)
-    answered[cells[~volunteered & (said >= 0)]] = True
+    answered[cells[~volunteered & (value >= 0)]] = True
     answered &= values >= 0
     tied = (disputed & (values < 0)).reshape(shape).any(axis=1)
     n_answered = np.bincount(np.unique(cells) // n_labels, minlength=n_items)
@@ -99,12 +99,12 @@ HOWS = get_args(How)
 _HOW = " ".join(f"WHEN '{how}' THEN {number}" for number, how in enumerate(HOWS))
 # Not the view ``state``: to keep the last answer of each is quicker where all of them are wanted.
 _QUERY = f"""
-    SELECT item, label, annotator, said, CASE how {_HOW} END AS how,
+    SELECT item, label, annotator, value, CASE how {_HOW} END AS how,
         time, coalesce(milliseconds, -1) AS milliseconds, coalesce(model, 0) AS model, standing.number
     FROM standing JOIN answers ON answers.act = standing.number
 """
 _TYPES = (
-    *(ItemNumber, LabelNumber, PersonNumber, Said, int),
+    *(ItemNumber, LabelNumber, PersonNumber, AnswerValue, int),
     *(Milliseconds, Annotated[int, Between(-1, MOST_MILLISECONDS)], int, int),
 )
 
@@ -116,7 +116,7 @@ class Votes:
     item: Ints
     label: Ints
     annotator: Ints
-    said: Ints
+    value: Ints
     """1 yes, 0 no, -1 don't know."""
     how: Ints
     """A place in :data:`HOWS`."""
@@ -129,7 +129,7 @@ class Votes:
 
     @classmethod
     def read(cls, connection: sqlite3.Connection, item: int | None = None) -> Votes:
-        """Read what stands of all items or of one; of what one person said of a label of an item, the last."""
+        """Read what stands of all items or of one; of one person's answers to a label of an item, the last."""
         where, arguments = ("", ()) if item is None else ("WHERE item = ?", (item,))
         query = f"{_QUERY} {where} ORDER BY standing.number, label"
         rows = checked_rows(connection, _TYPES, query, arguments)
@@ -145,5 +145,5 @@ class Votes:
 
     def known(self, shape: tuple[int, int]) -> KnownLabels:
         """Count the votes; see :mod:`slatewise.labeling.store.known_labels`."""
-        columns = (self.item, self.label, self.annotator, self.said, self.are("volunteered"), self.are("reviewed"))
+        columns = (self.item, self.label, self.annotator, self.value, self.are("volunteered"), self.are("reviewed"))
         return known_labels(shape, np.column_stack(columns).astype(np.int64))

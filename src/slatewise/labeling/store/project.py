@@ -1,4 +1,4 @@
-"""A labeling project: one SQLite file with items, labels, and everything that people said of them.
+"""A labeling project: one SQLite file with items, labels, and all answers of people.
 
 Items and labels are numbered from 0 in the order in which they were added, and keep their numbers: they are rows and
 columns of what models see. See :mod:`slatewise.labeling.store.schema` for what an act is, and ADR 23 for why.
@@ -21,15 +21,15 @@ from slatewise.labeling.store.records import (
     Act,
     ActKind,
     Answer,
+    AnswerValue,
     Given,
     How,
     Item,
+    ItemAnswers,
     ItemNumber,
-    ItemState,
     LabelNumber,
     Mark,
     Recorded,
-    Said,
     Undone,
 )
 from slatewise.labeling.store.tables import AuditLog, Items, Labels, ModelVersions, People, Settings, Tokens
@@ -54,7 +54,7 @@ class Project:
     Attributes
     ----------
     items, labels
-        What is labelled, and with what.
+        What is labeled, and with what.
     people, tokens
         Who answers, and who may enter.
     leases
@@ -96,7 +96,7 @@ class Project:
         labels
             Names, each once, not empty and without blanks around them.
         items
-            What is to be labelled; ids each once. More can be added later, of labels too.
+            What is to be labeled; ids each once. More can be added later, of labels too.
         """
         file = Path(path)
         project = cls(Database.create(file))
@@ -170,30 +170,30 @@ class Project:
         self,
         item: int,
         label: int,
-        said: int,
+        value: int,
         annotator: int,
         *,
-        how: How = "asked",
+        how: How = "question",
         milliseconds: int | None = None,
         model: int | None = None,
         probability: float | None = None,
     ) -> int:
-        """Record an answer; return the number of the act. It supersedes what the same person said of the label before.
+        """Record an answer; return the number of the act. It replaces the same person's earlier answer to the label.
 
         Parameters
         ----------
         item, label, annotator
             Numbers.
-        said
+        value
             1 yes, 0 no, -1 don't know.
         how
-            "asked", "volunteered", or "reviewed": a reviewer's word settles what others disagree about.
+            "question", "volunteered", or "reviewed": a reviewer's answer settles a dispute.
         milliseconds
             How long it took.
         model, probability
             The version of the model in use, and what it believed before.
         """
-        given = (Given(label, said, how, probability),)
+        given = (Given(label, value, how, probability),)
         return self.record([Act("answer", item, annotator, given, None, milliseconds, model)])[0]
 
     def done(
@@ -212,9 +212,9 @@ class Project:
         item, annotator
             Numbers.
         shown
-            The labels that the page listed because of the model, not because the person had said yes to them; or a
-            mapping to what the model believed. Those without an answer become a no, as "closed". Those that the person
-            volunteered count as asked for from now on, as "confirmed": the list was there, whatever they said of it.
+            The labels that the page listed because of the model, not because of a yes of the person; or a mapping to
+            what the model believed. Labels without an answer become a no, as "closed". Labels that the person
+            volunteered count as answers to a question from now on, as "confirmed": the person saw the list.
         milliseconds, model
             As of :meth:`answer`.
         """
@@ -222,16 +222,16 @@ class Project:
         with self._database.write() as connection:
             numbers = Numbers(connection)
             own = (numbers.check("item", item), numbers.check("annotator", annotator))
-            query = f"SELECT label, said, how FROM state {_OF_ONE}"
-            rows = checked_rows(connection, (LabelNumber, Said, How), query, own)
-            before = {label: (said, how) for label, said, how in rows}
+            query = f"SELECT label, value, how FROM state {_OF_ONE}"
+            rows = checked_rows(connection, (LabelNumber, AnswerValue, How), query, own)
+            before = {label: (value, how) for label, value, how in rows}
             given: list[Given] = []
             for label, probability in beliefs.items():
-                said, how = before.get(label, (0, None))
+                value, how = before.get(label, (0, None))
                 if how is None:
                     given.append(Given(label, 0, "closed", probability))
-                elif how == "volunteered" and said >= 0:
-                    given.append(Given(label, said, "confirmed", probability))
+                elif how == "volunteered" and value >= 0:
+                    given.append(Given(label, value, "confirmed", probability))
             act = Act("done", item, annotator, tuple(given), None, milliseconds, model)
             return numbers.insert(act, now())
 
@@ -267,17 +267,17 @@ class Project:
             numbers, time = Numbers(connection), now()
             return [numbers.insert(act, time) for act in acts]
 
-    def state(self, item: int, annotator: int) -> ItemState:
+    def state(self, item: int, annotator: int) -> ItemAnswers:
         """Return where a person stands with an item."""
         own = (whole("item", item), whole("annotator", annotator))
         with self._database.read() as connection:
             n_labels = counted(connection, "labels")
-            said, answered = np.full(n_labels, -1, dtype=np.int8), np.zeros(n_labels, dtype=np.bool_)
-            query = f"SELECT label, said FROM state {_OF_ONE}"
-            for label, value in checked_rows(connection, (LabelNumber, Said), query, own):
-                said[label], answered[label] = value, True
+            values, answered = np.full(n_labels, -1, dtype=np.int8), np.zeros(n_labels, dtype=np.bool_)
+            query = f"SELECT label, value FROM state {_OF_ONE}"
+            for label, value in checked_rows(connection, (LabelNumber, AnswerValue), query, own):
+                values[label], answered[label] = value, True
             mark = connection.execute(f"SELECT kind FROM marks {_OF_ONE}", own).fetchone()
-        return ItemState(said, answered, "open" if mark is None else mark[0])
+        return ItemAnswers(values, answered, "open" if mark is None else mark[0])
 
     def known(self) -> KnownLabels:
         """Return what is known of all items, by majority; see :mod:`slatewise.labeling.store.known_labels`."""
@@ -286,7 +286,7 @@ class Project:
             return Votes.read(connection).known(shape)
 
     def votes(self, item: int | None = None) -> Votes:
-        """Return what everybody said of all items, or of one, as columns: for counts."""
+        """Return the answers of all people to all items, or to one, as columns: for counts."""
         number = None if item is None else whole("item", item)
         with self._database.read() as connection:
             return Votes.read(connection, number)
@@ -313,7 +313,7 @@ class Project:
                 yield Answer._make((*row[:-1], bool(row[-1])))
 
     def marks(self) -> list[Mark]:
-        """Return who is done with what, and who skipped what, in the order in which they said so."""
+        """Return who is done with what, and who skipped what, in the order of their acts."""
         query = f"SELECT {', '.join(Mark._fields)} FROM marks ORDER BY act"
         rows = self._database.checked(types_of(Mark), query)
         return [Mark(*row) for row in rows]
@@ -338,7 +338,7 @@ class Project:
     def recorded_after(self, act: int, annotator: int, most: int = 2) -> list[Recorded]:
         """Return the first acts of a person after one, undone or not: so that nothing is recorded twice."""
         query = """
-            SELECT number, kind, item, label, said
+            SELECT number, kind, item, label, value
             FROM acts LEFT JOIN answers ON answers.act = acts.number AND kind = 'answer'
             WHERE annotator = ? AND number > ? ORDER BY number, label LIMIT ?
         """

@@ -30,14 +30,14 @@ ModelNumber: TypeAlias = Annotated[int, "models"]
 Milliseconds: TypeAlias = Annotated[int, Between(0, MOST_MILLISECONDS)]
 Chance: TypeAlias = Annotated[float, Between(0.0, 1.0)]
 Kind: TypeAlias = Literal["image", "text", "audio", "link"]
-Said: TypeAlias = Literal[1, 0, -1]
+AnswerValue: TypeAlias = Literal[1, 0, -1]
 """Yes, no, don't know."""
-How: TypeAlias = Literal["asked", "volunteered", "closed", "confirmed", "reviewed"]
+How: TypeAlias = Literal["question", "volunteered", "closed", "confirmed", "reviewed"]
 """Why there is an answer.
 
-``asked``: the person was asked. ``volunteered``: the person said it unasked. ``closed``: the label was shown, the
-person said nothing of it and was done, which is a no. ``confirmed``: the person volunteered it, and was then done with
-a list that showed it. ``reviewed``: a reviewer settled it.
+``question``: it answers a question. ``volunteered``: it answers none. ``closed``: the label was listed, and the person
+was done without an answer to it, which is a no. ``confirmed``: the person volunteered it, and was then done with a list
+that showed it. ``reviewed``: a reviewer settled it.
 """
 ActKind: TypeAlias = Literal["answer", "done", "skip"]
 
@@ -60,11 +60,11 @@ class Item:
 
 
 class Given(NamedTuple):
-    """What an act says of one label."""
+    """An answer of an act to one label."""
 
     label: int
-    said: int
-    how: How = "asked"
+    value: int
+    how: How = "question"
     probability: float | None = None
     """What the model believed before."""
 
@@ -91,7 +91,7 @@ class Answer(NamedTuple):
     item: ItemNumber
     annotator: PersonNumber
     label: LabelNumber
-    said: Said
+    value: AnswerValue
     how: How
     probability: Chance | None
     time: Milliseconds
@@ -114,13 +114,13 @@ class Mark(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """An act as it was recorded, and what it said of one label where it is an answer."""
+    """An act as it was recorded, with label and value if it is an answer."""
 
     act: int
     kind: Literal["answer", "done", "skip", "undo"]
     item: ItemNumber
     label: LabelNumber | None
-    said: Said | None
+    value: AnswerValue | None
 
 
 class Undone(NamedTuple):
@@ -177,10 +177,10 @@ class Logged(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ItemState:
+class ItemAnswers:
     """Where one annotator stands with one item."""
 
-    said: NDArray[np.int8]
+    values: NDArray[np.int8]
     """(labels,) 1 yes, 0 no, -1 unknown or "don't know"."""
     answered: NDArray[np.bool_]
     """(labels,) whether there is an answer; "don't know" is one."""

@@ -1,8 +1,8 @@
-"""The tables of a project, as the steps that make them: a file of version v has taken the first v of them.
+"""The tables of a project, as the steps that make them: a file of version ``FIRST + n`` has taken 1 + n.
 
 An *act* is one thing that one person did to one item: gave an answer, was done with it, skipped it, or undid an earlier
-act. Acts and the answers in them are only ever added, so the order of acts is that of their numbers, whatever the clock
-said. What stands is a view: acts that nobody undid, and of answers to one label by one person the last.
+act. Acts and the answers in them are only ever added, so the order of acts is that of their numbers, whatever the
+clock. What stands is a view: acts that nobody undid, and of answers to one label by one person the last.
 
 To change the tables add a step; steps that were released are never edited.
 """
@@ -13,6 +13,9 @@ from typing import TypeAlias
 
 APPLICATION_ID = 0x736C7773
 """Marks the file as a project ("slws")."""
+
+FIRST = 2
+"""Version 1 was that of slatewise 0.2, which is not read."""
 
 Step: TypeAlias = "tuple[str, ...]"
 """Statements that are executed in one transaction."""
@@ -69,8 +72,8 @@ CREATE UNIQUE INDEX undone_once ON acts (undoes) WHERE undoes IS NOT NULL;
 CREATE TABLE answers (
     act INTEGER NOT NULL REFERENCES acts (number),
     label INTEGER NOT NULL REFERENCES labels (number),
-    said INTEGER NOT NULL CHECK (said IN (1, 0, -1)),
-    how TEXT NOT NULL CHECK (how IN ('asked', 'volunteered', 'closed', 'confirmed', 'reviewed')),
+    value INTEGER NOT NULL CHECK (value IN (1, 0, -1)),
+    how TEXT NOT NULL CHECK (how IN ('question', 'volunteered', 'closed', 'confirmed', 'reviewed')),
     probability REAL CHECK (probability BETWEEN 0 AND 1),
     PRIMARY KEY (act, label)
 ) WITHOUT ROWID;
@@ -104,7 +107,7 @@ SELECT * FROM acts
 WHERE kind <> 'undo' AND NOT EXISTS (SELECT 1 FROM acts AS later WHERE later.undoes = acts.number);
 
 CREATE VIEW state AS
-SELECT item, annotator, label, said, how, probability, time, milliseconds, model, max(standing.number) AS act
+SELECT item, annotator, label, value, how, probability, time, milliseconds, model, max(standing.number) AS act
 FROM standing JOIN answers ON answers.act = standing.number
 GROUP BY item, annotator, label;
 

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, cast, get_args
 
 from slatewise.core.rules import short_repr
-from slatewise.labeling.store.acts import Numbers, check_name, check_role, new_number, whole
+from slatewise.labeling.store.acts import Numbers, check_name, check_word, new_number, whole
 from slatewise.labeling.store.database import Damaged, Database, checked_rows, counted, types_of
 from slatewise.labeling.store.leases import now
 from slatewise.labeling.store.records import (
@@ -31,7 +31,7 @@ from slatewise.labeling.store.records import (
     Person,
     Token,
 )
-from slatewise.web.tokens import Role
+from slatewise.web.tokens import ROLES, Role
 
 
 class People:
@@ -55,7 +55,7 @@ class People:
             raise Damaged("an index that lost an annotator")
 
     def all(self) -> list[Person]:
-        """Return everybody who ever answered or may."""
+        """Return all people who answered or may answer."""
         rows = self._database.checked(types_of(Person), "SELECT * FROM annotators ORDER BY number")
         return [Person(*row) for row in rows]
 
@@ -86,7 +86,7 @@ class Tokens:
         """Register the digest of a secret; return the token's number."""
         with self._database.write() as connection:
             annotator = Numbers(connection).check("annotator", annotator)
-            row = (digest, check_role(role), annotator, now())
+            row = (digest, check_word("role", role, ROLES), annotator, now())
             query = "INSERT INTO tokens (digest, role, annotator, created) VALUES (?, ?, ?, ?)"
             number = new_number(connection.execute(query, row))
             log(connection, "add token", annotator, {"token": number, "role": role})
@@ -277,7 +277,7 @@ class ModelVersions:
         self._database = database
 
     def add(self, path: str, *, note: str = "", last_act: int = 0) -> int:
-        """Register a version that has learnt from acts up to ``last_act``; return its number. It is not in use yet."""
+        """Register a version that learned from acts up to ``last_act``; return its number. It is not in use yet."""
         with self._database.write() as connection:
             row = (path, now(), note, whole("last_act", last_act))
             query = "INSERT INTO models (path, created, note, last_act) VALUES (?, ?, ?, ?)"

@@ -22,7 +22,7 @@ The strength l2 is chosen by validation: the one whose parameters match held-out
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import add
@@ -37,6 +37,7 @@ from slatewise.core.numerics.bundle import ActiveCuts, with_ridge
 from slatewise.core.numerics.lbfgs import minimise
 from slatewise.core.numerics.replay import replayed
 from slatewise.core.numerics.result import Fit, Round
+from slatewise.core.numerics.strengths import search_path
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.block_sums import BlockSum, PlacedBlocks
 from slatewise.core.running.executor import ONE_THREAD, Executor
@@ -239,19 +240,21 @@ def choose_l2(
     n_graphs = len(edge_features)
     if n_graphs < 2:
         raise ValueError(f"l2: expected a number where there is one graph to learn from, found 'auto' and {n_graphs}")
-    wrong = np.zeros(len(STRENGTHS))
-    for fold in range(min(_FOLDS, n_graphs)):
-        inside = range(fold, n_graphs, _FOLDS)
-        outside = [graph for graph in range(n_graphs) if graph % _FOLDS != fold]
-        kept, tried = (
-            gather_blocks([edge_features[i] for i in graphs], [matches[i] for i in graphs])
-            for graphs in (outside, inside)
-        )
-        params: Floats | None = None
-        for number, strength in enumerate(STRENGTHS):
-            params = learner.fit(kept, scores, strength * unit, params).params
-            wrong[number] += len(inside) * mean_error(tried, scores, params)
-    return STRENGTHS[int(np.argmin(wrong))] * unit
+
+    def some(chosen: Iterable[int]) -> tuple[GraphBlock, ...]:
+        graphs = list(chosen)
+        return gather_blocks([edge_features[number] for number in graphs], [matches[number] for number in graphs])
+
+    folds = [range(fold, n_graphs, _FOLDS) for fold in range(min(_FOLDS, n_graphs))]
+    inner = [some(number for number in range(n_graphs) if number not in fold) for fold in folds]
+    held_out = [some(fold) for fold in folds]
+    path = search_path(
+        [strength * unit for strength in STRENGTHS],
+        len(folds),
+        lambda fold, l2, start: learner.fit(inner[fold], scores, l2, start).params,
+        lambda fold, params: len(folds[fold]) * mean_error(held_out[fold], scores, params),
+    )
+    return min(path, key=lambda step: step.loss).strength
 
 
 def mean_error(blocks: Sequence[GraphBlock], scores: EdgeScores, params: Floats) -> float:

@@ -150,7 +150,7 @@ class MatchingRanker(QueryRanker):
         if task.size is not None:
             self.slate_size_ = task.size
         rated = RatedLists.of(lists.X, lists.y, lists.offsets, lists.weight).useful(task.size or 2, task.n_ratings)
-        self.n_skipped_ = len(lists) - len(rated)
+        self.n_skipped_ = len(lists.offsets) - len(rated.offsets)
         tol = (1e-3 if task.is_hinge else 1e-5) if self.tol is None else float(self.tol)
         self.l2_ = choose_l2(task.problem, rated, seed, tol, self.max_iter) if self.l2 == "auto" else float(self.l2)
         fit = averaged_fit(task.problem, rated, self.l2_, task.repeats, seed, tol, self.max_iter, tell)
@@ -160,7 +160,7 @@ class MatchingRanker(QueryRanker):
 
     def _fit_source(self, source: RowSource, lists: ListTable, tell: Callable[[Round], None]) -> None:
         if isinstance(self.l2, str):
-            raise ValueError("l2: expected a number with a source, of which nobody holds folds, found 'auto'")
+            raise ValueError("l2: expected a number with a source, which has no folds, found 'auto'")
         ratings = source.relevances(Executor.of(self.n_jobs))
         self._fit_lists(GradedLists.with_unit_weights(cast("Features", source.features), ratings, lists.offsets), tell)
 

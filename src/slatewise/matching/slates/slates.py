@@ -161,15 +161,11 @@ class RatedLists:
         weight = self.weights[first:last]
         return RatedLists(row_range(self.X, rows), self.ratings[rows], offsets - offsets[0], weight)
 
-    def n_ratings(self) -> Ints:
-        """Return how many different ratings each list has."""
-        new = np.append(True, np.diff(self.ratings) != 0)
-        new[self.offsets[:-1]] = True
-        return np.add.reduceat(new.astype(np.int64), self.offsets[:-1])
-
     def useful(self, size: int, n_ratings: int) -> RatedLists:
         """Return the lists of at least ``size`` rows and ``n_ratings`` different ratings, and warn of the others."""
-        sizes, there = np.diff(self.offsets), self.n_ratings()
+        sizes, new = np.diff(self.offsets), np.append(True, np.diff(self.ratings) != 0)
+        new[self.offsets[:-1]] = True
+        there = np.add.reduceat(new.astype(np.int64), self.offsets[:-1])  # different ratings of each list
         if (there < 2).all():
             raise ValueError("y: expected a list with two different ratings, found one class of rows in every list")
         if (there < n_ratings).all():

@@ -19,7 +19,8 @@ from slatewise.core.arrays import Floats
 from slatewise.core.groups import mean_within_list_variance
 from slatewise.core.numerics.bundle import ActiveCuts, Cuts, with_ridge
 from slatewise.core.numerics.lbfgs import minimise
-from slatewise.core.numerics.result import ConvergenceWarning, Fit, Round
+from slatewise.core.numerics.result import Fit, Round
+from slatewise.core.numerics.strengths import Step, random_folds, search_path
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.block_sums import BlockObjective
 from slatewise.core.running.executor import ONE_THREAD, Executor
@@ -146,12 +147,11 @@ def choose_l2(make_problem: MakeProblem, lists: RatedLists, random_state: int, t
         raise ValueError(f"l2: expected a number where there is one list to learn from, found 'auto' and {len(lists)}")
     unit = mean_within_list_variance(lists.X, lists.offsets) or 1.0
     strengths = [strength * unit for strength in STRENGTHS]
-    part = np.random.default_rng(random_state).permutation(len(lists)) % FOLDS
     losses = np.zeros(len(strengths))
-    for fold in range(min(FOLDS, len(lists))):
-        inner, held_out = (lists.part(np.flatnonzero(chosen)) for chosen in (part != fold, part == fold))
-        path = held_out_path(make_problem, inner, held_out, strengths, random_state, tol, max_iter)
-        losses += float(held_out.weights.sum()) * np.array([loss for loss, _ in path])
+    for inner, held_out in random_folds(len(lists), FOLDS, random_state):
+        train, validation = lists.part(inner), lists.part(held_out)
+        path = held_out_path(make_problem, train, validation, strengths, random_state, tol, max_iter)
+        losses += float(validation.weights.sum()) * np.array([step.loss for step in path])
     return strengths[int(np.argmin(losses))]
 
 
@@ -163,14 +163,13 @@ def held_out_path(
     random_state: int,
     tol: float,
     max_iter: int,
-) -> list[tuple[float, Floats]]:
+) -> list[Step[Floats]]:
     """Return, for each of falling l2, the loss on the held-out lists and theta; a fit starts where the last ended."""
     problem = make_problem(lists, np.random.default_rng([random_state, 0]))
     held_out_problem = make_problem(held_out, np.random.default_rng([random_state, 1]))
-    found: list[tuple[float, Floats]] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for l2 in strengths:
-            params = problem.fit(l2, tol, max_iter, found[-1][1] if found else None).params
-            found.append((held_out_problem.loss(params), params))
-    return found
+    return search_path(
+        strengths,
+        1,
+        lambda _, l2, start: problem.fit(l2, tol, max_iter, start).params,
+        lambda _, params: held_out_problem.loss(params),
+    )

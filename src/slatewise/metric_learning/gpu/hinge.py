@@ -8,7 +8,7 @@ threads at once: the same bits in every run. A tile that does not fit is cut in 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
@@ -27,15 +27,15 @@ from slatewise.metric_learning.gpu.interleavings import (
     most_violated,
     try_all,
 )
-from slatewise.metric_learning.interleave import Oracle
-from slatewise.metric_learning.metric_hinge import MetricHinge
+from slatewise.metric_learning.hinge import MetricHinge
+from slatewise.metric_learning.oracle import Oracle
 
 torch: Any = import_module("torch")
 Result = TypeVar("Result")
 
 
 class Tiles:
-    """So many rows at once; fewer after a tile did not fit."""
+    """Rows in tiles of a given size; of a smaller one after a tile did not fit."""
 
     def __init__(self, n_rows: int, at_once: int) -> None:
         self.n_rows, self.at_once = n_rows, max(1, min(at_once, n_rows))
@@ -76,19 +76,12 @@ class GpuHinge(MetricHinge):
         """What scores lose of the square of the largest point."""
         return 4.0 * ROUNDING if self.oracle.name in LOSSES else super().rounding
 
-    def cut(self, factor: Floats) -> tuple[float, Floats]:
+    def cut(self, factor: Floats, oracle: Oracle | None = None) -> tuple[float, Floats]:
         """Return (offset, gradient) of the plane that touches R at the W of this factor, up to rounding."""
         with working_on(self.device):
-            return self._cut(factor)
+            return self._cut(factor, oracle or self.oracle)
 
-    def _loss(self, factor: Floats, oracle: Oracle) -> float:
-        if oracle == self.oracle:
-            return self.cut(factor)[0]
-        other = replace(self, oracle=oracle)
-        vars(other).update(_sent=self._sent)  # what lies on the device serves any oracle
-        return other.cut(factor)[0]
-
-    def _cut(self, factor: Floats) -> tuple[float, Floats]:
+    def _cut(self, factor: Floats, oracle: Oracle) -> tuple[float, Floats]:
         sent, L = self._sent, torch.as_tensor(np.ascontiguousarray(factor), device=self.device)
         items = _embed(sent.items, L)
         queries = items if sent.queries is sent.items else _embed(sent.queries, L)
@@ -97,7 +90,7 @@ class GpuHinge(MetricHinge):
         def work(tile: slice) -> tuple[Tensor, Tensor, Tensor]:
             scores = torch.addmm(-squares, queries[tile], items.T, alpha=2.0)
             scale, share = sent.scale[tile], sent.weight[tile]
-            losses, S = self._rankings(scores.mul_(scale[:, None]), self._relevance(tile))
+            losses, S = self._rankings(oracle, scores.mul_(scale[:, None]), self._relevance(tile))
             S *= (share * scale)[:, None]
             return (share * losses).sum(), _products(sent.queries[tile], S @ sent.items, L), S.sum(dim=0)
 
@@ -105,23 +98,20 @@ class GpuHinge(MetricHinge):
         for part in self._tiles.over(work):
             offset, products, column_sums = offset + part[0], products + part[1], column_sums + part[2]
         inner = _products(sent.items, sent.items * column_sums[:, None], L)  # pyright: ignore[reportIndexIssue]
-        return float(offset), self.shape.symmetric((0.5 * inner - products).cpu().numpy())
+        return float(offset), self.cone.symmetric((0.5 * inner - products).cpu().numpy())
 
-    def _rankings(self, scores: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
-        loss = LOSSES.get(self.oracle.name)
+    def _rankings(self, oracle: Oracle, scores: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
+        """Rank on the device, or on the CPU in threads: losses of the first ranks hardly sort, so copies are cheap."""
+        loss = LOSSES.get(oracle.name)
         if loss is not None:
             return most_violated(loss, scores, relevance, self._tables, self.conquer)
-        return self._rankings_by_cpu(scores, relevance)
-
-    def _rankings_by_cpu(self, scores: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
-        """Ask the oracles of ``kernels/``, in threads: those of the first ranks hardly sort, so copying is cheap."""
         values, wanted = scores.cpu().numpy(), relevance.cpu().numpy()
         losses, weights = np.empty(len(values)), np.empty(values.shape)
 
         def fill(rows: slice) -> None:
             part, n_rows = weights[rows], rows.stop - rows.start
             offsets = np.arange(n_rows + 1, dtype=np.int64) * values.shape[1]
-            self.oracle.most_violated_block(
+            oracle.most_violated_block(
                 values[rows].ravel(), wanted[rows].ravel(), offsets, losses[rows], part.reshape(-1)
             )
 

@@ -43,7 +43,7 @@ export function askName(name, changed) {
 
 function show(title, ...children) {
   const close = button({ class: "quiet", "aria-label": "Close", onclick: () => dialog.close() }, "✕");
-  const dialog = element("dialog", { "aria-labelledby": "dialog-title" }, element("div", { class: "dialog-head" }, element("h2", { id: "dialog-title" }, title), close), ...children);
+  const dialog = element("dialog", { "aria-labeledby": "dialog-title" }, element("div", { class: "dialog-head" }, element("h2", { id: "dialog-title" }, title), close), ...children);
   const before = document.activeElement;
   dialog.addEventListener("close", () => {
     dialog.remove();

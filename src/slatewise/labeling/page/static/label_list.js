@@ -19,20 +19,20 @@ class Row {
     this.root = element("li", {}, this.number, element("div", { class: "what" }, text, this.bar), this.percent, this.yes, this.no);
   }
 
-  show(one, place, isAsked) {
-    this.said = one.said;
+  show(one, place, isCurrent) {
+    this.word = one.answer;
     this.number.textContent = place < 9 ? String(place + 1) : "";
-    this.percent.textContent = one.said === "yes" ? "" : percent(one.probability);
+    this.percent.textContent = one.answer === "yes" ? "" : percent(one.probability);
     this.percent.setAttribute("aria-label", one.probability === null ? "" : `${percent(one.probability)} likely`);
-    this.bar.style.setProperty("--share", one.said === "yes" ? 1 : (one.probability ?? 0));
-    this.yes.setAttribute("aria-pressed", String(one.said === "yes"));
-    this.no.setAttribute("aria-pressed", String(one.said === "no"));
-    this.root.className = `${one.said === "yes" ? "said-yes" : ""} ${isAsked ? "asked" : ""}`;
+    this.bar.style.setProperty("--share", one.answer === "yes" ? 1 : (one.probability ?? 0));
+    this.yes.setAttribute("aria-pressed", String(one.answer === "yes"));
+    this.no.setAttribute("aria-pressed", String(one.answer === "no"));
+    this.root.className = `${one.answer === "yes" ? "with-yes" : ""} ${isCurrent ? "current" : ""}`;
   }
 }
 
 export class LabelList {
-  // answer(label, name, said) is called when the person clicks.
+  // answer(label, name, word) is called when the person clicks.
   constructor(answer) {
     this.answer = answer;
     this.rows = new Map();
@@ -40,14 +40,14 @@ export class LabelList {
     this.root = element("ol", { class: "labels", "aria-label": "Labels, the most likely first" });
   }
 
-  show(listed, asked) {
+  show(listed, current) {
     const before = new Map([...this.rows].map(([label, row]) => [label, row.root.getBoundingClientRect().top]));
     const focused = document.activeElement;
     const rows = new Map();
     listed.forEach((one, place) => {
       const there = this.rows.get(one.label);
-      const row = there?.called === one.name ? there : new Row(one.name, (said) => this.answer(one.label, one.name, said));
-      row.show(one, place, one.label === asked);
+      const row = there?.called === one.name ? there : new Row(one.name, (word) => this.answer(one.label, one.name, word));
+      row.show(one, place, one.label === current);
       rows.set(one.label, row);
     });
     this.rows = rows;
@@ -57,10 +57,10 @@ export class LabelList {
     this.#move(before);
   }
 
-  // The keys 1 to 9: yes, and where that was said already, no.
+  // The keys 1 to 9: yes, or no if there is a yes already.
   toggle(place) {
     const one = this.order[place];
-    if (one) this.answer(one.label, one.name, one.said === "yes" ? "no" : "yes");
+    if (one) this.answer(one.label, one.name, one.answer === "yes" ? "no" : "yes");
   }
 
   #move(before) {

@@ -82,7 +82,7 @@ export class LabelView {
     const { me } = this.context;
     this.stage = element("section", { class: "stage", "aria-label": "Item" });
     this.overline = element("span", { class: "overline" });
-    this.name = element("span", { class: "asked-name" });
+    this.name = element("span", { class: "question-name" });
     this.question = element("h1", { id: "question", tabIndex: -1 }, this.overline, " ", this.name);
     this.reason = element("p", { class: "reason", id: "reason" });
     this.notes = element("div", { class: "notes" });
@@ -97,7 +97,7 @@ export class LabelView {
         ),
       ]),
     );
-    this.group = element("div", { class: "answers", role: "group", "aria-labelledby": "question" }, ...this.answers.values());
+    this.group = element("div", { class: "answers", role: "group", "aria-labeledby": "question" }, ...this.answers.values());
     this.doneButton = this.#action("Done", "Enter", "↵", () => this.#done());
     const skip = this.#action("Skip", "S", "S", () => this.#skip());
     const undo = this.#action("Undo", "U", "U", () => this.#undo());
@@ -107,20 +107,20 @@ export class LabelView {
     this.sure = element("p", { class: "muted" });
     this.sureBar = element("span", { class: "bar", "aria-hidden": "true" });
     this.soFar = element("section", { class: "so-far", "aria-label": "So far" }, this.count, this.sureBar, this.sure, this.notes);
-    this.list = new LabelList((label, name, said) => this.#answer(label, name, said));
+    this.list = new LabelList((label, name, word) => this.#answer(label, name, word));
     this.listNote = element("p", { class: "muted" }, "What you say yes to is listed here.");
-    this.search = new Search(me.labels, (label) => this.#saidOf(label), (label, name) => this.#answer(label, name, "yes"));
-    this.answered = element("ul", { class: "chips", "aria-label": "What you said is not there, or did not know" });
+    this.search = new Search(me.labels, (label) => this.#answerOf(label), (label, name) => this.#answer(label, name, "yes"));
+    this.answered = element("ul", { class: "chips", "aria-label": "Labels that are not there, or that you did not know" });
     const list = element(
       "section",
-      { class: "listing", "aria-labelledby": "listing" },
+      { class: "listing", "aria-labeledby": "listing" },
       element("h2", { id: "listing" }, "Labels"),
       this.search.root,
       this.list.root,
       this.listNote,
       this.answered,
     );
-    const ask = element("section", { class: "ask", "aria-labelledby": "question" }, this.question, this.reason, this.bar);
+    const ask = element("section", { class: "ask", "aria-labeledby": "question" }, this.question, this.reason, this.bar);
     this.panel = element("div", { class: "panel" }, ask, this.soFar, list);
   }
 
@@ -129,40 +129,40 @@ export class LabelView {
   }
 
   #showQuestion(view) {
-    const asked = view.question;
-    this.overline.textContent = asked ? "Does this apply?" : "Nothing is left to ask.";
-    this.name.textContent = asked ? asked.name : "All is said";
-    this.reason.replaceChildren(...(asked ? this.#reason(asked) : []));
-    this.group.hidden = !asked;
+    const question = view.question;
+    this.overline.textContent = question ? "Does this apply?" : "Nothing is left to ask.";
+    this.name.textContent = question ? question.name : "All is done";
+    this.reason.replaceChildren(...(question ? this.#reason(question) : []));
+    this.group.hidden = !question;
     this.notes.replaceChildren(...view.notes.map((note) => element("p", { class: "note" }, note)));
-    if (asked && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
+    if (question && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
       this.name.animate([{ opacity: 0.2, transform: "translateY(4px)" }, { opacity: 1, transform: "none" }], { duration: 160 });
     }
   }
 
-  #reason(asked) {
-    if (asked.before === null) return [asked.reason];
-    const moved = percent(asked.before) !== percent(asked.probability);
-    const pushes = asked.pushes.map((push) =>
+  #reason(question) {
+    if (question.reason.before === null) return [question.reason.text];
+    const moved = percent(question.reason.before) !== percent(question.probability);
+    const pushes = question.reason.pushes.map((push) =>
       element("span", { class: `push ${push.by > 0 ? "more" : "less"}` }, `${push.by > 0 ? "↑" : "↓"} ${push.name} (${push.because})`),
     );
-    const text = `${percent(asked.probability)} likely${moved ? `, ${percent(asked.before)} before your answers` : ""}`;
+    const text = `${percent(question.probability)} likely${moved ? `, ${percent(question.reason.before)} before your answers` : ""}`;
     return [
       element("span", { "aria-hidden": "true" }, text),
       ...(pushes.length ? [element("span", { class: "pushes", "aria-hidden": "true" }, ...pushes)] : []),
-      element("span", { class: "only-spoken" }, asked.reason),
+      element("span", { class: "only-spoken" }, question.reason.text),
     ];
   }
 
   #showSoFar(view) {
-    const words = view.honest ? `${view.asked} of ${view.instead_of} labels` : saved(view.asked, view.instead_of);
+    const words = view.for_calibration ? `${view.n_questions} of ${view.labels_without_model} labels` : saved(view.n_questions, view.labels_without_model);
     const [number, ...rest] = words.split(" ");
     this.count.replaceChildren(element("strong", {}, number), ` ${rest.join(" ")}`);
     const known = view.chance !== null;
     this.sureBar.hidden = !known;
     if (known) this.sureBar.style.setProperty("--share", view.chance);
-    this.sure.textContent = view.honest
-      ? "Labelled without the model. It counts once every label is answered."
+    this.sure.textContent = view.for_calibration
+      ? "Labeled without the model. It counts once every label is answered."
       : known
         ? `${view.calibrated ? "" : "The model is "}${percent(view.chance)} sure that nothing is missed`
         : "";
@@ -172,11 +172,11 @@ export class LabelView {
   }
 
   #showAnswered(view) {
-    const others = view.answered.filter((one) => one.said !== "yes");
+    const others = view.answered.filter((one) => one.answer !== "yes");
     this.answered.replaceChildren(
       ...others.map((one) => {
-        const chip = button({ class: "chip", onclick: () => this.#answer(one.label, one.name, "yes") }, icon(one.said), one.name);
-        chip.setAttribute("aria-label", `${one.name}: you said ${one.said}. Change it to yes`);
+        const chip = button({ class: "chip", onclick: () => this.#answer(one.label, one.name, "yes") }, icon(one.answer), one.name);
+        chip.setAttribute("aria-label", `${one.name}: your answer is ${one.answer}. Change it to yes`);
         chip.title = "Change it to yes";
         return element("li", {}, chip);
       }),
@@ -201,29 +201,29 @@ export class LabelView {
   }
 
   #spokenQuestion(view) {
-    const asked = view.question;
-    if (!asked) return "Nothing is left to ask.";
+    const question = view.question;
+    if (!question) return "Nothing is left to ask.";
     const enough = view.enough ? " Enough is known: Enter is done." : "";
-    return `Does ${asked.name} apply? ${asked.reason}.${enough}`;
+    return `Does ${question.name} apply? ${question.reason.text}.${enough}`;
   }
 
-  #saidOf(label) {
-    return this.turn?.view?.answered.find((one) => one.label === label)?.said ?? null;
+  #answerOf(label) {
+    return this.turn?.view?.answered.find((one) => one.label === label)?.answer ?? null;
   }
 
   // --- what the person does ------------------------------------------------------------------------------------------
 
   #answerQuestion(word) {
-    const asked = this.turn?.view?.question;
-    if (!asked || this.busy) return;
+    const question = this.turn?.view?.question;
+    if (!question || this.busy) return;
     const pressed = this.answers.get(word);
     pressed.classList.add("pressed");
     setTimeout(() => pressed.classList.remove("pressed"), 180);
-    this.#answer(asked.label, asked.name, word);
+    this.#answer(question.label, question.name, word);
   }
 
-  #answer(label, name, said) {
-    if (this.turn?.item) this.#act("answer", { item: this.turn.item.number, label, said, ...this.#took() }, `${name}: ${said}.`);
+  #answer(label, name, word) {
+    if (this.turn?.item) this.#act("answer", { item: this.turn.item.number, label, answer: word, ...this.#took() }, `${name}: ${word}.`);
   }
 
   #done() {

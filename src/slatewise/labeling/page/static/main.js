@@ -1,4 +1,4 @@
-// The page: who labels, which view is open, keys, and what is said when the server is gone.
+// The page: who labels, which view is open, keys, and the message when the server is gone.
 
 import { askName, keysAreOn, showHelp } from "./dialogs.js";
 import { element } from "./dom.js";

@@ -9,7 +9,7 @@ const AGAIN = 2000;
 const SAID = {
   model: "A model says how likely labels are.",
   scores: "Scores that were made elsewhere say how likely labels are; there is no model of this project yet.",
-  frequency: "There is no model yet: labels that were found most often are asked first.",
+  frequency: "There is no model yet: questions about the labels that were found most often come first.",
 };
 
 function when(milliseconds) {
@@ -70,7 +70,7 @@ export class ModelsView {
     const measured = models.versions.filter((one) => one.quality?.break_even !== null && one.quality?.break_even !== undefined);
     const title = element("h2", {}, "What the model is worth");
     if (!measured.length) {
-      const text = "Not measured yet: some items are labelled without the model, every label in turn, and a version is measured on those it has not seen.";
+      const text = "Not measured yet: some items are labeled without the model, every label in turn, and a version is measured on those it has not seen.";
       return element("section", {}, title, element("p", { class: "muted" }, text));
     }
     const points = measured.map((one) => ({ at: one.version, value: one.quality.break_even, isNow: one.in_use }));
@@ -79,7 +79,7 @@ export class ModelsView {
     const parts = [drawing("Precision of the list before any question", points, (value) => percent(value))];
     if (questions.length) parts.push(drawing("Questions per item until it is enough", questions, (value) => figure(value)));
     const n = measured[measured.length - 1].quality.n_items;
-    return element("section", { class: "worth" }, title, element("p", { class: "muted" }, `Measured on ${counted(n, "item")} labelled without the model; no version has learnt from them.`), element("div", { class: "curves" }, parts));
+    return element("section", { class: "worth" }, title, element("p", { class: "muted" }, `Measured on ${counted(n, "item")} labeled without the model; no version has learnt from them.`), element("div", { class: "curves" }, parts));
   }
 
   #versions(models, owner) {

@@ -52,10 +52,10 @@ export class ProgressView {
       "dl",
       { class: "tiles" },
       tile("Items finished", `${progress.finished.toLocaleString("en")} of ${progress.items.toLocaleString("en")}`, `${percent(share)}; ${counted(progress.begun, "item")} begun`),
-      tile("Questions per item", figure(progress.questions), `instead of ${progress.instead_of}, the median`),
+      tile("Questions per item", figure(progress.questions), `instead of ${progress.labels_without_model}, the median`),
       tile("Questions saved", progress.saved.toLocaleString("en"), "that the model made unnecessary"),
       tile("Left", hours(progress.hours_left), "of one person's work, at the pace so far"),
-      tile("Without the model", `${progress.honest_done} of ${progress.honest}`, "items by which the model is measured"),
+      tile("Without the model", `${progress.calibration_done} of ${progress.calibration_items}`, "items by which the model is measured"),
     );
     this.root.replaceChildren(
       element("h1", { tabIndex: -1 }, "Progress"),
@@ -76,7 +76,7 @@ export class ProgressView {
     return element("section", {}, element("h2", {}, "Take it along"), element("ul", { class: "exports" }, entries));
   }
 
-  // A link that the browser saves; whether it can be made is asked first, so that a refusal is read here.
+  // A link that the browser saves; it is requested here first, so that an error is shown here.
   async #export(format) {
     const query = new URLSearchParams({ format });
     if (this.context.server.annotator !== null) query.set("annotator", this.context.server.annotator);
@@ -106,7 +106,7 @@ function people(progress) {
   const rows = progress.people
     .filter((one) => one.answers || one.done || one.skipped)
     .map((one) => [one.name, String(one.answers), String(one.done), String(one.skipped), figure(one.seconds_per_answer), figure(one.items_per_hour, 0)]);
-  if (!rows.length) return element("p", { class: "muted" }, "Nobody has said anything yet.");
+  if (!rows.length) return element("p", { class: "muted" }, "There are no answers yet.");
   return element("section", {}, table("People", ["Person", "Answers", "Done", "Skipped", "Seconds per answer", "Items per hour"], rows));
 }
 

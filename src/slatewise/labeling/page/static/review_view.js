@@ -59,10 +59,10 @@ export class ReviewView {
     const later = button({ class: "action", "aria-keyshortcuts": "S", onclick: () => this.#later() }, element("span", {}, "Later"), element("kbd", { "aria-hidden": "true" }, "S"));
     const ask = element(
       "section",
-      { class: "ask", "aria-labelledby": "question" },
-      element("h1", { id: "question", tabIndex: -1 }, element("span", { class: "overline" }, "Does this apply?"), " ", element("span", { class: "asked-name" }, name)),
+      { class: "ask", "aria-labeledby": "question" },
+      element("h1", { id: "question", tabIndex: -1 }, element("span", { class: "overline" }, "Does this apply?"), " ", element("span", { class: "question-name" }, name)),
       element("ul", { class: "sides" }, this.#side("yes", yes), this.#side("no", no)),
-      element("div", { class: "acts" }, element("div", { class: "answers", role: "group", "aria-labelledby": "question" }, answers), element("div", { class: "actions" }, later)),
+      element("div", { class: "acts" }, element("div", { class: "answers", role: "group", "aria-labeledby": "question" }, answers), element("div", { class: "actions" }, later)),
     );
     const left = element("p", { class: "muted" }, `${counted(review.total, "disagreement")} left. What you say settles it for everybody.`);
     this.root.replaceChildren(stage, element("div", { class: "panel" }, ask, left));
@@ -78,13 +78,13 @@ export class ReviewView {
     this.#show(this.review);
   }
 
-  async #settle(said) {
+  async #settle(answer) {
     if (this.busy || !this.dispute) return;
     this.busy = true;
     try {
       const { item, label, name } = this.dispute;
-      const spoken = await this.context.server.act("review", { item: item.number, label, said }).then(
-        () => `Settled: ${name} ${said}.`,
+      const spoken = await this.context.server.act("review", { item: item.number, label, answer }).then(
+        () => `Settled: ${name} ${answer}.`,
         (error) => {
           if (!(error instanceof Refusal)) throw error;
           return error.message;

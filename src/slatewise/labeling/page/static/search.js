@@ -15,10 +15,10 @@ function found(labels, text) {
 }
 
 export class Search {
-  // said(label) returns what the person said of it; choose(label, name) is called with the one that is taken.
-  constructor(labels, said, choose) {
+  // answerOf(label) returns the person's answer; choose(label, name) is called with the one that is taken.
+  constructor(labels, answerOf, choose) {
     this.labels = labels;
-    this.said = said;
+    this.answerOf = answerOf;
     this.choose = choose;
     this.options = [];
     this.active = 0;
@@ -63,8 +63,8 @@ export class Search {
   }
 
   #option(one, place) {
-    const said = this.said(one.label);
-    const state = said ? element("span", { class: "muted" }, `you said ${said}`) : null;
+    const word = this.answerOf(one.label);
+    const state = word ? element("span", { class: "muted" }, `your answer: ${word}`) : null;
     return element(
       "li",
       {

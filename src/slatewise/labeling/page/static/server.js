@@ -1,6 +1,6 @@
 // Everything that goes to the server and comes back.
 //
-// What a person said is kept until the server has acknowledged it: it is sent again for as long as that takes, also after
+// An answer is kept until the server has acknowledged it: it is sent again for as long as that takes, also after
 // a reload of the page. The server knows by the turn whether it has it already.
 
 const FIRST_WAIT = 400;
@@ -41,7 +41,7 @@ export class Server {
     return this.#insist(path, { method: "POST", body: JSON.stringify(body) });
   }
 
-  // An act of the person's: said once, whatever happens on the way.
+  // An act of the person's: recorded once, whatever happens on the way.
   async act(name, body) {
     const sent = { ...body, turn: this.turn };
     sessionStorage.setItem(this.pendingName, JSON.stringify({ name, sent }));
@@ -97,7 +97,7 @@ export class Server {
           this.trouble("");
           return body;
         }
-        const text = await said(reply);
+        const text = await textOf(reply);
         if (reply.status === 401) {
           location.assign("/enter");
           return new Promise(() => {});
@@ -116,7 +116,7 @@ export class Server {
         if (error instanceof Refusal) throw error;
         problem = "The server does not answer.";
       }
-      const kept = options.method === "POST" ? " What you said last is kept here, and sent again by itself." : " Trying again.";
+      const kept = options.method === "POST" ? " Your last answer is kept here, and sent again by itself." : " Trying again.";
       this.trouble(problem + kept);
       await pause(wait);
       wait = Math.min(2 * wait, LONGEST_WAIT);
@@ -135,7 +135,7 @@ export class Server {
   }
 }
 
-async function said(reply) {
+async function textOf(reply) {
   const text = await reply.text();
   try {
     return JSON.parse(text).detail;

@@ -21,6 +21,6 @@ export function hours(number) {
   return `${figure(number)} h`;
 }
 
-export function saved(asked, insteadOf) {
-  return `${counted(asked, "question")} instead of ${insteadOf}`;
+export function saved(questions, labels) {
+  return `${counted(questions, "question")} instead of ${labels}`;
 }
