@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 gc.disable()  # collecting tests makes objects that stay
+gc.set_threshold(100_000, 20, 20)  # as does compiling
 # A worker per core is enough: threads of BLAS that wait for each other spin. Before NumPy is loaded.
 for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(threads, "1")

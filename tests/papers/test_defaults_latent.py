@@ -12,7 +12,7 @@ from slatewise_papers.lasr_data import of_sessions
 
 @pytest.fixture(scope="module")
 def problem():
-    return of_sessions("made", datasets.make_sessions(500, 60, n_clusters=6, random_state=0).sessions, 3)
+    return of_sessions("made", datasets.make_sessions(250, 60, n_clusters=6, random_state=0).sessions, 3)
 
 
 def test_the_rows_are_the_figures_of_plain_fits(problem, monkeypatch):

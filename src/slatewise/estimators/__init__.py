@@ -1,5 +1,8 @@
 """What estimators share, and the one that stands on nothing else.
 
-In reading order: ``sklearn`` (the typed gateway to scikit-learn), ``transformer`` (estimators that map rows),
-``query_ranker`` (rankers of graded rows by list), ``best_feature`` (:class:`slatewise.BestFeatureRanker`).
+base            Estimator: declared parameters and attributes, get_params and set_params, files, callbacks
+sklearn         the typed gateway to scikit-learn, and checks of rows, targets, classes and weights
+lists           graded rows, list by list
+query_ranker    rankers of such rows: fit(X, y, qid), predict, rank, score
+best_feature    BestFeatureRanker
 """

@@ -1,11 +1,19 @@
-"""The base class of estimators: declared parameters, settings objects, scikit-learn's ``get_params``, ``save``."""
+"""The base class of estimators: declared parameters, settings objects, ``get_params``, ``save``, callbacks.
+
+Callbacks of a fit are functions that ``fit`` is given, and objects of scikit-learn's own (1.9 and newer). Those are
+attached by ``set_callbacks`` and carried along by ``Pipeline`` and searches; they see the fit as a task with one
+subtask per round.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
@@ -22,10 +30,11 @@ from slatewise.core.declarations import (
     params_of,
 )
 from slatewise.core.errors import ModelFileError
-from slatewise.core.rules import NAMES, Rule, check, count
+from slatewise.core.rules import CALLBACKS, NAMES, Rule, check, count
+from slatewise.core.running import progress
+from slatewise.core.running.progress import progress_bars
 from slatewise.core.seeds import is_source, seed_from
-from slatewise.estimators.callbacks import CallbackSupport, watched
-from slatewise.estimators.sklearn import BaseEstimator, check_is_fitted, is_conditional
+from slatewise.estimators.sklearn import BaseEstimator, available_if, check_is_fitted
 from slatewise.persistence.checkpoint import Callbacks
 from slatewise.persistence.file import ModelCard, ModelState, write_model
 from slatewise.persistence.saving import as_json, described, from_json, take_part
@@ -33,8 +42,19 @@ from slatewise.persistence.saving import as_json, described, from_json, take_par
 _OPTIONAL = ("feature_names_in_",)
 
 
+def _require_callbacks(estimator: object) -> bool:
+    if find_spec("sklearn.callback") is None:
+        raise AttributeError("set_callbacks: expected scikit-learn 1.9 or newer")
+    return True
+
+
+def _callback_support() -> Any:
+    """Return scikit-learn's module, on first use: importing it imports rich."""
+    return import_module("sklearn.callback._callback_support")
+
+
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(param, learned))
-class Estimator(CallbackSupport, BaseEstimator):
+class Estimator(BaseEstimator):
     """An estimator whose parameters and learned attributes are declared in the body of its class.
 
     ``slatewise.core.declarations`` says how. A subclass becomes a dataclass when it is made.
@@ -102,7 +122,11 @@ class Estimator(CallbackSupport, BaseEstimator):
 
     def __dir__(self) -> list[str]:
         """Return the names that this estimator has: a method that its parameters do not allow is not among them."""
-        return [name for name in super().__dir__() if not is_conditional(type(self), name) or hasattr(self, name)]
+
+        def is_conditional(name: str) -> bool:  # decorated by available_if
+            return hasattr(getattr_static(type(self), name, None), "check")
+
+        return [name for name in super().__dir__() if not is_conditional(name) or hasattr(self, name)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to one ``.safetensors`` file; the file appears whole or not at all.
@@ -163,11 +187,47 @@ class Estimator(CallbackSupport, BaseEstimator):
     def _settle_seed(self) -> None:
         """Take the seed of a fit and of what is drawn after it from ``random_state``: once, when all is checked."""
         if "random_state" in self._rules:
-            self.seed_ = seed_from(self.get_params(deep=False)["random_state"])
+            self.seed_ = seed_from(vars(self)["random_state"])
 
-    def _watched(self, callbacks: Callbacks) -> AbstractContextManager[Callable[[Any], None]]:
-        """Return a context that gives a function to call with every round of a fit."""
-        return watched(self, callbacks)
+    @available_if(_require_callbacks)
+    def set_callbacks(self, *callbacks: Any) -> Self:
+        """Attach callbacks of scikit-learn, for every fit to come; none at all takes them away.
+
+        Parameters
+        ----------
+        *callbacks
+            Objects as :class:`sklearn.callback.ProgressBar`; functions are an argument of ``fit``.
+        """
+        return _callback_support().CallbackSupportMixin.set_callbacks(self, *callbacks)
+
+    @contextmanager
+    def _watched(self, callbacks: Callbacks) -> Generator[Callable[[Any], None]]:
+        """Yield a function to call with every round of a fit: it passes the round to all callbacks and the bar."""
+        CALLBACKS.check("callbacks", callbacks)
+        functions = tuple(callbacks or ())
+
+        def tell(found: Any) -> None:
+            progress.tell(found)
+            for function in functions:
+                function(found)
+
+        if not hasattr(self, "_skl_callbacks"):  # attached by set_callbacks
+            with progress_bars(type(self).__name__):
+                yield tell
+            return
+        support = _callback_support()
+        with support.callback_management_context(self):
+            fit = support.CallbackSupportMixin._init_callback_context(self, max_subtasks=None)
+            fit.call_on_fit_task_begin(estimator=self)
+
+            def tell_all(found: Any) -> None:
+                tell(found)
+                round_ = fit.subcontext(task_name="round")
+                round_.call_on_fit_task_begin(estimator=self)
+                round_.call_on_fit_task_end(estimator=self, metadata={"round": found})
+
+            yield tell_all
+            fit.call_on_fit_task_end(estimator=self)
 
     def _check_learned(self) -> None:
         """Raise ValueError unless all is as declared; a subclass adds what holds between arrays."""

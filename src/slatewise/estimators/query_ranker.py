@@ -42,7 +42,7 @@ class QueryRanker(Estimator):
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
 
-    has_qid_: bool = learned(rules.BOOLEAN, "Whether fit was told the lists of the rows.")
+    has_qid_: bool = learned(rules.BOOLEAN, "Whether ``fit`` had ``qid`` or ``group``.")
 
     def fit(
         self,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -24,18 +23,31 @@ if TYPE_CHECKING:
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...  # noqa: D102
         def set_params(self, **params: Any) -> BaseEstimator: ...  # noqa: D102
         def __sklearn_tags__(self) -> Any: ...
+
+    class Transforms:
+        """Gives ``fit_transform``, ``set_output`` and ``get_feature_names_out`` to a class with ``transform``."""
+
+        def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[Any]: ...  # noqa: D102
+        def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]: ...  # noqa: D102
+        def __sklearn_tags__(self) -> Any: ...
 else:
-    from sklearn.base import BaseEstimator
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+    class Transforms(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+        """Gives ``fit_transform``, ``set_output`` and ``get_feature_names_out`` to a class with ``transform``."""
+
 
 __all__ = [
     "BaseEstimator",
+    "Transforms",
     "available_if",
+    "check_classes",
     "check_features",
     "check_is_fitted",
+    "check_points",
     "check_rows",
     "check_targets",
     "check_weights",
-    "is_conditional",
     "say_multi_label",
 ]
 
@@ -47,11 +59,6 @@ def available_if(says: Callable[[Any], bool]) -> Callable[[Method], Method]:
     """Decorate a method that an estimator has only where its parameters allow it: ``says`` returns True, or raises."""
     metaestimators: Any = import_module("sklearn.utils.metaestimators")
     return cast("Callable[[Method], Method]", metaestimators.available_if(says))
-
-
-def is_conditional(kind: type, name: str) -> bool:
-    """Say whether a name of a class is a method decorated by :func:`available_if`."""
-    return hasattr(getattr_static(kind, name, None), "check")
 
 
 def check_rows(estimator: BaseEstimator, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
@@ -72,6 +79,20 @@ def check_features(estimator: BaseEstimator, X: ArrayLike | Sparse, *, reset: bo
     return cast("Features", csr_array(checked))
 
 
+def check_points(estimator: BaseEstimator, X: Any, *, reset: bool, sparse: bool = True, name: str = "X") -> Any:
+    """Return X as checked float64 or float32 rows, dense or CSR; ``reset`` remembers the features."""
+    given = sparse_rows(name, X) if sparse else None  # scikit-learn trusts what it converts to CSR
+    rows: Any = _validation.validate_data(
+        estimator,
+        X if given is None else given,
+        reset=reset,
+        dtype=[np.float64, np.float32],
+        accept_sparse="csr" if sparse else False,
+    )
+    require_in_range(name, rows if given is None else rows.data)
+    return rows
+
+
 def check_targets(X: Features, y: ArrayLike | None) -> NDArray[np.float64]:
     """Return y as a checked vector with one finite relevance per row of X."""
     if y is None:
@@ -85,6 +106,19 @@ def check_targets(X: Features, y: ArrayLike | None) -> NDArray[np.float64]:
         row = int(np.flatnonzero(~np.isfinite(relevance))[0])
         raise ValueError(f"y: expected finite relevance, found {relevance[row]} (NaN or infinity) in row {row}")
     return relevance
+
+
+def check_classes(y: Any, n_rows: int) -> NDArray[Any]:
+    """Return y as a checked vector with one class per row."""
+    values: NDArray[Any] = _validation.column_or_1d(y, warn=True)
+    if len(values) != n_rows:
+        raise ValueError(
+            f"y: expected one class per row, {n_rows}, found {len(values)}: inconsistent numbers of samples"
+        )
+    _validation.assert_all_finite(values, input_name="y")
+    multiclass: Any = import_module("sklearn.utils.multiclass")
+    multiclass.check_classification_targets(values)
+    return values
 
 
 def say_multi_label(tags: Any) -> Any:

@@ -6,7 +6,7 @@ alpha = 1 - D_o / D_e                observed and expected share of pairs that d
     D_o = 1/n sum over units u with m_u >= 2 values of sum over c != k of n_uc n_uk / (m_u - 1)
     D_e = 1/(n (n - 1)) sum over c != k of n_c n_k
 
-A unit is a label of an item. Both are 1 where all agree, 0 where the agreement is what chance gives, and NaN where
+A unit is a label of an item. Both are 1 if all agree, 0 if the agreement is what chance gives, and NaN if
 they are undefined: no common answers, or all answers are the same.
 
 J. Cohen (1960), A coefficient of agreement for nominal scales. K. Krippendorff (2011), Computing Krippendorff's
@@ -86,7 +86,7 @@ class Agreement:
 
 
 def cohen_kappa(one: ArrayLike, other: ArrayLike) -> float:
-    """Return the kappa of two people: whole numbers of the same shape, -1 where there is no answer.
+    """Return the kappa of two people: whole numbers of the same shape, -1 if there is no answer.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def cohen_kappa(one: ArrayLike, other: ArrayLike) -> float:
 
 
 def krippendorff_alpha(answers: ArrayLike) -> float:
-    """Return the alpha of nominal values (people, units), whole numbers, -1 where there is no answer.
+    """Return the alpha of nominal values (people, units), whole numbers, -1 if there is no answer.
 
     Examples
     --------
@@ -149,5 +149,5 @@ def _alpha(counts: Floats) -> float:
 def _values(name: str, values: ArrayLike) -> Ints:
     array = real(name, values)
     if array.dtype.kind not in "iu" or (array.size and array.min() < -1):
-        raise ValueError(f"{name}: expected whole numbers >= 0, and -1 where there is no answer, found {array.dtype}")
+        raise ValueError(f"{name}: expected whole numbers >= 0, and -1 if there is no answer, found {array.dtype}")
     return array.astype(np.int64)

@@ -92,7 +92,7 @@ class ItemData:
 
     @classmethod
     def attached(cls, project: Project) -> ItemData | None:
-        """Read what lies beside a project, None where nothing does."""
+        """Read what lies beside a project, None if nothing does."""
         kept: object = project.settings.get(_SETTING)
         if kept is None:
             return None

@@ -41,9 +41,9 @@ class PersonCount(NamedTuple):
     done: int
     skipped: int
     seconds_per_answer: float
-    """The median, NaN where nothing was measured."""
+    """The median, NaN if nothing was measured."""
     items_per_hour: float
-    """While the person worked, NaN where that is not known."""
+    """While the person worked, NaN if that is not known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class ProgressReport:
     saved: int
     """The number of questions that the model made unnecessary, in all."""
     hours_left: float
-    """Hours of work of one person, at the pace of everybody so far; NaN where that is not known."""
+    """Hours of work of one person, at the pace of everybody so far; NaN if that is not known."""
     calibration_done: int
     """Items of the calibration set that are finished."""
     calibration_items: int

@@ -74,7 +74,7 @@ def retrain(project: Project) -> Trained:
     Parameters
     ----------
     project
-        A project; where neither features nor log-odds are attached (:class:`slatewise.labeling.ItemData`) the model
+        A project; if neither features nor log-odds are attached (:class:`slatewise.labeling.ItemData`) the model
         learns which labels come together, and sees no item as another.
     """
     from slatewise.cstar.ranker import CStarRanker
@@ -227,7 +227,7 @@ class Trainer:
 
 
 def models_folder(project: Project) -> Path:
-    """Return the folder of a project's models, which is made where there is none."""
+    """Return the folder of a project's models, which is made if there is none."""
     folder = project.path.with_name(f"{project.path.stem}.models")
     folder.mkdir(exist_ok=True)
     return folder
@@ -260,7 +260,7 @@ def keep_model(project: Project, model: CStarRanker, *, note: str = "", last_act
 
 
 def read_model(project: Project, version: ModelVersion) -> CStarRanker:
-    """Read the model of a version; ProjectError where there is no file of it."""
+    """Read the model of a version; ProjectError if there is no file of it."""
     from slatewise.cstar.ranker import CStarRanker
 
     if not version.path:
@@ -272,7 +272,7 @@ def read_model(project: Project, version: ModelVersion) -> CStarRanker:
 
 
 def label_columns(project: Project, model: CStarRanker) -> NDArray[np.int64]:
-    """Return the numbers of the project's labels that the columns of a model are, by name where it has names."""
+    """Return the numbers of the project's labels that the columns of a model are, by name if it has names."""
     names = model.label_names_
     if names.dtype.kind == "U":
         return np.array([project.labels.number(str(name)) for name in names], dtype=np.int64)

@@ -93,7 +93,7 @@ class Session:
 
     @property
     def item(self) -> int | None:
-        """The number of the item that is open, None where none is."""
+        """The number of the item that is open, None if none is."""
         return None if self._item_state is None else self._item_state.item
 
     @property
@@ -106,11 +106,11 @@ class Session:
 
     @property
     def question(self) -> Question | None:
-        """The best next question about the open item; None where none is open, or nothing is left to ask."""
+        """The best next question about the open item; None if none is open, or nothing is left to ask."""
         return None if self.view is None else self.view.question
 
     def next_item(self, by: By | None = None) -> int | None:
-        """Leave the open item and open the best one that nobody has; return its number, None where none is left.
+        """Leave the open item and open the best one that nobody has; return its number, None if none is left.
 
         Parameters
         ----------
@@ -159,22 +159,11 @@ class Session:
         milliseconds
             How long it took.
         """
-        _WORD.check("answer", answer)
-        with self._lock:
-            item_state, view, number = self._opened(), self._last_view(), self._number(label)
-            assert view is not None
-            is_question = view.question is not None and view.question.label == number
-            is_question |= bool(item_state.how[number] == HOWS.index("question"))
-            how: How = "question" if is_question else "volunteered"
-            return self._record(item_state, view, number, WORDS[answer], how, milliseconds)
+        return self._record(label, answer, None, milliseconds)
 
     def volunteer(self, label: int | str, answer: Word = "yes", *, milliseconds: int | None = None) -> ItemView:
         """Record an answer that counts as volunteered; the parameters are those of :meth:`answer`."""
-        _WORD.check("answer", answer)
-        with self._lock:
-            item_state, view, number = self._opened(), self._last_view(), self._number(label)
-            assert view is not None
-            return self._record(item_state, view, number, WORDS[answer], "volunteered", milliseconds)
+        return self._record(label, answer, "volunteered", milliseconds)
 
     def done(
         self, shown: Mapping[int, float | None] | Sequence[int] | None = None, *, milliseconds: int | None = None
@@ -189,8 +178,7 @@ class Session:
             How long it took.
         """
         with self._lock:
-            item_state, view = self._opened(), self._last_view()
-            assert view is not None
+            item_state, view = self._opened()
             if shown is None:
                 listed = {label.label: label.probability for label in view.listed if label.answer is None}
                 shown = {} if item_state.for_calibration else listed | item_state.from_list
@@ -201,7 +189,7 @@ class Session:
     def skip(self, *, milliseconds: int | None = None) -> None:
         """Leave the open item to others; its answers stay."""
         with self._lock:
-            item_state = self._opened()
+            item_state, _ = self._opened()
             self._project.skip(item_state.item, self.annotator, milliseconds=milliseconds)
             self._ended(item_state)
             self._project.leases.release(item_state.item, self.annotator)
@@ -240,41 +228,51 @@ class Session:
             self._view = self._item_state.view(self._state.snapshot, (*notes, *([_TAKEN] * self._taken)))
         return self._view
 
-    def _record(
-        self, item_state: ItemState, view: ItemView, label: int, value: int, how: How, milliseconds: int | None
-    ) -> ItemView:
-        believed = float(view.probability[label])
-        probability = believed if 0.0 <= believed <= 1.0 else None  # NaN: there is no model in this
-        self._project.answer(
-            item_state.item,
-            label,
-            value,
-            self.annotator,
-            how=how,
-            milliseconds=milliseconds,
-            model=view.version,
-            probability=probability,
-        )
-        if how == "volunteered" and probability is not None and any(one.label == label for one in view.listed):
-            item_state.from_list[label] = probability
-        item_state.note(label, value, how)
-        self._n_acts += 1
-        self._keep_lease(item_state)
-        self._view = None
-        after = self.view
-        assert after is not None
-        return after
+    def _opened(self) -> tuple[ItemState, ItemView]:
+        """Return the open item and what the person saw of it."""
+        view = self._last_view()
+        if self._item_state is None or view is None:
+            raise ValueError("item: expected one that is open, found none: call next_item")
+        return self._item_state, view
 
-    def _keep_lease(self, item_state: ItemState) -> None:
+    def _record(self, label: int | str, answer: Word, how: How | None, milliseconds: int | None) -> ItemView:
+        """Record an answer; without ``how``, an answer to a question or volunteered, as the person saw it."""
+        _WORD.check("answer", answer)
+        with self._lock:
+            item_state, view = self._opened()
+            number, value = self._number(label), WORDS[answer]
+            if how is None:
+                is_question = view.question is not None and view.question.label == number
+                is_question |= bool(item_state.how[number] == HOWS.index("question"))
+                how = "question" if is_question else "volunteered"
+            believed = float(view.probability[number])
+            probability = believed if 0.0 <= believed <= 1.0 else None  # NaN: there is no model in this
+            self._project.answer(
+                item_state.item,
+                number,
+                value,
+                self.annotator,
+                how=how,
+                milliseconds=milliseconds,
+                model=view.version,
+                probability=probability,
+            )
+            if how == "volunteered" and probability is not None and any(one.label == number for one in view.listed):
+                item_state.from_list[number] = probability
+            item_state.note(number, value, how)
+            self._n_acts += 1
+            self._keep_lease(item_state.item)
+            self._view = None
+            after = self.view
+            assert after is not None
+            return after
+
+    def _keep_lease(self, item: int) -> None:
         """Make the lease longer when half of it is over: not with every answer, because that flushes the disk."""
-        plan = self._state.snapshot.plan
-        if leases.steady_clock() - self._leased < plan.lease_seconds / 2:
-            return
-        has_it = self._project.leases.claim(
-            item_state.item, self.annotator, overlap=plan.overlap, seconds=plan.lease_seconds
-        )
-        self._taken = not has_it
-        self._leased = leases.steady_clock()
+        plan, time = self._state.snapshot.plan, leases.steady_clock()
+        if time - self._leased >= plan.lease_seconds / 2:
+            held = self._project.leases.claim(item, self.annotator, overlap=plan.overlap, seconds=plan.lease_seconds)
+            self._leased, self._taken = leases.steady_clock(), not held
 
     def _begin(self, item: int) -> None:
         if self._item_state is not None:
@@ -299,11 +297,6 @@ class Session:
         if self._item_state is not None:
             self._project.leases.release(self._item_state.item, self.annotator)
             self._item_state = self._view = None
-
-    def _opened(self) -> ItemState:
-        if self._item_state is None:
-            raise ValueError("item: expected one that is open, found none: call next_item")
-        return self._item_state
 
     def _number(self, label: int | str) -> int:
         if isinstance(label, str):

@@ -20,8 +20,7 @@ from slatewise.core.running.devices import gpu_of
 from slatewise.core.running.executor import Executor, refuse_on_cluster
 from slatewise.data.row_source import RowSource, StoredRows
 from slatewise.estimators.base import Estimator
-from slatewise.estimators.sklearn import check_is_fitted
-from slatewise.estimators.transformer import Transforms, check_points
+from slatewise.estimators.sklearn import Transforms, check_is_fitted, check_points
 from slatewise.kernels import Chi2, Intersection, Precomputed, Rbf, check_basis, has_gamma, learned_kernel
 from slatewise.losses.training import AUC, KNN, MAP, MRR, NDCG, Precision
 from slatewise.metric_learning.distance import (

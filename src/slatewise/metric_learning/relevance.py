@@ -18,7 +18,7 @@ from slatewise.core.arrays import Bytes, Ints
 from slatewise.core.checks import relevance_rows, sparse_range, sparse_rows
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.data.labels import check_labels
-from slatewise.estimators.transformer import check_classes
+from slatewise.estimators.sklearn import check_classes
 from slatewise.losses.training import NDCG, TrainingLoss
 from slatewise.metric_learning.distance import Rows, catalogue_scores, is_sparse, row_blocks, smallest, squares
 

@@ -1,5 +1,6 @@
 """What every recommender shares: ids, histories, filters, search, evaluation.
 
+recommender  Recommender: rank, scores, recall and score over a predictor that is made once
 ids          where each id is among those that fit saw
 histories    sessions as numbers, to learn from and as queries
 filters      exclude, exclude_seen and candidates of every ``rank``

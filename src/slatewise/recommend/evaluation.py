@@ -1,4 +1,4 @@
-"""What lists are worth: recall, and the gain of each query."""
+"""Recall of lists, and the gain of each query."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from slatewise.core.arrays import Floats, Ints
 
 GAIN_DEPTH = 20
 PAIRS_AT_ONCE = 8192
-"""The comparison takes so many times the depth in bytes."""
+"""The comparison takes this number times the depth in bytes."""
 
 
 def recall_of(lists: Ints, own: Ints, items: Ints, ks: tuple[int, ...]) -> dict[int, float]:
@@ -29,6 +29,6 @@ def ranks_in(lists: Ints, own: Ints, items: Ints) -> Ints:
 
 
 def gains_of(places: Ints, depth: int = GAIN_DEPTH) -> Floats:
-    """Return what each query is worth by how many items are ahead of the one it asks for; -1: it is nowhere."""
+    """Return 1 / log2(rank + 1) of each query from the number of items ahead of its target; -1: not ranked, gain 0."""
     near = (places >= 0) & (places < depth)
     return np.where(near, 1.0 / np.log2(np.where(near, places, 0) + 2.0), 0.0)

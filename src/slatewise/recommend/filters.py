@@ -1,4 +1,4 @@
-"""What may be shown to whom: the switches ``exclude``, ``exclude_seen`` and ``candidates`` of every ``rank``."""
+"""Filters of every ``rank``: ``exclude``, ``exclude_seen`` and ``candidates``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Seen: TypeAlias = bool | Literal["last"]
 
 @dataclass(frozen=True, eq=False)
 class ItemFilter:
-    """Items that queries may be shown: all but the ``hidden`` ones, or of the candidates all but these."""
+    """The items that queries may be shown: all, or the candidates, without the hidden ones."""
 
     hidden: csr_array | None = None
     """(queries, items): a stored entry is hidden from the query."""
@@ -47,7 +47,7 @@ class ItemFilter:
 def check_filters(
     queries: SessionQueries, item_ids: Ids, exclude: Any, exclude_seen: Any, candidates: Any, unknown: Unknown
 ) -> ItemFilter:
-    """Check the switches of a ``rank`` of sessions.
+    """Check the filters of ``rank``.
 
     ``exclude`` and ``candidates`` are sequences of ids, one sequence per query, or a sparse matrix (queries, items);
     ``candidates`` may also be one sequence of ids for all queries.
@@ -65,7 +65,7 @@ def check_filters(
 def check_candidates(
     candidates: Any, n_queries: int, item_ids: Ids, unknown: Unknown = "error"
 ) -> tuple[Ints | None, csr_array | None]:
-    """Return the candidates of all queries, ascending, or those of each query, (queries, items); None where unsaid."""
+    """Return the candidates of all queries, ascending, or those of each query, (queries, items); None: not given."""
     if candidates is None:
         return None, None
     if isinstance(candidates, Iterator):

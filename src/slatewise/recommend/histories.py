@@ -1,4 +1,4 @@
-"""Sessions at the door of a ranker: to learn from, or to be answered, in all their forms, as numbers.
+"""Sessions as numbers, to learn from or to rank for, from all forms that users have them in.
 
 ==============================================  ======================================================
 queries                                         a query is
@@ -39,7 +39,7 @@ LOG_CHANCE = -20.0
 
 @dataclass(frozen=True, eq=False)
 class SessionQueries:
-    """Sessions that ask: query q has seen ``items[starts[q]:ends[q]]``, oldest first, all of them known."""
+    """Sessions to rank for: query q has the items ``items[starts[q]:ends[q]]``, oldest first, all of them known."""
 
     ids: Ids
     """What each is called: its id, else its number."""
@@ -49,7 +49,7 @@ class SessionQueries:
 
     @classmethod
     def of(cls, queries: Any, item_ids: Ids, unknown: Unknown = "error") -> SessionQueries:
-        """Tell the forms apart, and number the items; unknown ones are an error, or left out with a warning."""
+        """Read queries in any form, and number the items; unknown ones are an error, or left out with a warning."""
         ids, items, starts, ends = _used(*_spans(queries))
 
         def place_of(place: int) -> str:
@@ -72,13 +72,13 @@ class SessionQueries:
 
     @property
     def nothing_known(self) -> Bools:
-        """Which have no item that is known."""
+        """Which queries have no known item."""
         return self.ends <= self.starts
 
     def warn_of_nothing_known(self, instead: str, nothing: Bools | None = None) -> None:
-        """Say how many queries there are without an item that is known, and what becomes of them ``instead``.
+        """Warn of queries without a known item, and say what happens to them ``instead``.
 
-        ``nothing``: of which nothing else is known either; default: all of them.
+        ``nothing``: those of which nothing else is known either; default: all of them.
         """
         nothing = self.nothing_known if nothing is None else nothing
         if nothing.any():
@@ -108,8 +108,11 @@ class NumberedSessions:
         return NumberedSessions(self.item_ids, self.items[places], offsets)
 
 
-def number_sessions(sessions: Any) -> NumberedSessions:
-    """Check sessions to learn from, in any form but one id, and number their items; empty ones are left out."""
+def number_sessions(sessions: Any, in_order: bool = False) -> NumberedSessions:
+    """Check sessions to learn from, in any form but one id, and number their items; empty ones are left out.
+
+    ``in_order``: the order of items counts; warn where it seems to carry no information.
+    """
     given = Sessions.of(sessions)
     first, last = int(given.offsets[0]), int(given.offsets[-1])
     ids = check_ids("sessions", given.items[first:last])
@@ -125,10 +128,13 @@ def number_sessions(sessions: Any) -> NumberedSessions:
         )
     item_ids, numbers = np.unique(ids, return_inverse=True)
     offsets = np.concatenate(([0], np.cumsum(lengths[~empty]))).astype(np.int64)
-    return NumberedSessions(item_ids, numbers.astype(np.int64), offsets)
+    numbered = NumberedSessions(item_ids, numbers.astype(np.int64), offsets)
+    if in_order:
+        _warn_of_sorted(numbered)
+    return numbered
 
 
-def warn_of_sorted(sessions: NumberedSessions) -> None:
+def _warn_of_sorted(sessions: NumberedSessions) -> None:
     """Warn where nearly all sessions have their items in ascending order, which chance does not explain.
 
     A session of m different items is sorted by chance with probability 1 / m!. Sets are often stored so.
@@ -146,21 +152,17 @@ def warn_of_sorted(sessions: NumberedSessions) -> None:
     n_sorted = int(is_sorted.sum())
     if n_sorted < NEARLY_ALL * n_several:
         return
-    # At most the probability that so many of the sessions are sorted.
-    log_chance = log_choose(n_several, n_sorted) - float(sum(map(lgamma, (lengths[is_sorted] + 1).tolist())))
+    # At most the probability that this number of sessions is sorted.
+    log_choices = lgamma(n_several + 1) - lgamma(n_sorted + 1) - lgamma(n_several - n_sorted + 1)
+    log_chance = log_choices - float(sum(map(lgamma, (lengths[is_sorted] + 1).tolist())))
     if log_chance < LOG_CHANCE:
         warnings.warn(
             f"sessions: the items of {n_sorted} of {n_several} sessions are sorted by id, so their order seems to "
             "carry no information: pass them in the order of time, or, if they have none, take "
             "SessionRanker(window=None, base=None), which learns from baskets",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-
-
-def log_choose(n: int, k: int) -> float:
-    """Return the logarithm of the number of ways to choose k of n."""
-    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
 
 
 def _spans(queries: Any) -> tuple[Ids, Ids, Ints, Ints]:

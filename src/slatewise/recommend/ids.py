@@ -12,7 +12,7 @@ from slatewise.core.arrays import Ints
 from slatewise.core.ids import Ids, check_ids
 
 Unknown: TypeAlias = Literal["error", "ignore"]
-"""What becomes of ids that fit never saw."""
+"""What happens to ids that fit never saw."""
 
 
 def number_ids(
@@ -25,8 +25,7 @@ def number_ids(
 ) -> Ints:
     """Return the place of each id among the known ones, which ascend.
 
-    An unknown id is an error that names it, or, with "ignore", -1 and a warning that says what becomes of such ids
-    ``instead``.
+    An unknown id is an error that names it, or, with "ignore", -1 and a warning; ``instead`` says what happens to it.
     """
     if unknown not in ("error", "ignore"):
         raise ValueError(f"unknown: expected 'error' or 'ignore', found {unknown!r}")

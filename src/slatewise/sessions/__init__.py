@@ -1,9 +1,16 @@
-"""Next items of sessions, by similar sessions, by counts, by a blend of both and by factors.
+"""Next items of sessions, by similar sessions, by counts, by a blend of both, and by factors beside such a base.
 
-estimator    what the models without training share
-neighbors, cooccurrence, blend    these models
-ranker    SessionRanker: factors beside a base
-tuning, cross_fit    settings chosen on the last sessions; scores of sessions that a model has not seen
+estimator        SessionModel: fit, partial_fit and predictions of the models without training
+sparse_scores    scorers of few items per query: rankings, ranks of targets, normalized scores
+tuning           settings that are "auto", chosen on the last sessions
+neighbors        SessionNeighbors: the items of the most similar sessions
+cooccurrence     SessionCooccurrence: counts of items near each other
+blend            SessionBlend: the probability of the next item given both; a part of SessionRanker
+problem          what factors learn from: pairs of a history and its next item, out-of-fold scores of the base
+ranker           SessionRanker: factors beside a base
+
+Sessions are numbered by ``recommend.histories``; ``problem`` makes pairs of them, ``factors`` learns, and ``ranker``
+keeps the arrays and ranks.
 """
 
 from __future__ import annotations

@@ -15,8 +15,16 @@ from slatewise.core.declarations import JOBS_TEXT, learned, param
 from slatewise.core.running.executor import Executor
 from slatewise.recommend.evaluation import gains_of
 from slatewise.recommend.histories import NumberedSessions, SessionQueries
-from slatewise.sessions.estimator import DECAY, WINDOW, SessionModel
-from slatewise.sessions.neighbors import LAST_TEXT, REPEAT_TEXT
+from slatewise.sessions.estimator import (
+    AUTO_DECAY,
+    AUTO_WEIGHT,
+    DECAY,
+    DECAY_TEXT,
+    LAST_TEXT,
+    REPEAT_TEXT,
+    WINDOW,
+    SessionModel,
+)
 from slatewise.sessions.sparse_scores import by_popularity, decay_powers, places_of, query_items, weigh_repeats
 from slatewise.sessions.tuning import HeldOut, Measure, Values, tune
 
@@ -78,13 +86,9 @@ class SessionCooccurrence(SessionModel):
         default=20,
         kw_only=False,
     )
-    decay: float | Literal["auto"] = param(
-        DECAY | rules.one_of("auto"),
-        """Weight of an item of the query relative to the next one, from 0.01 to 1; 1: all the same, as in a basket.""",
-        default="auto",
-    )
+    decay: float | Literal["auto"] = param(AUTO_DECAY, DECAY_TEXT, default="auto")
     backward: float | Literal["auto"] = param(
-        rules.WEIGHT | rules.one_of("auto"),
+        AUTO_WEIGHT,
         "Weight of an item that stood before another, relative to one that stood after it; 1: both directions alike.",
         default="auto",
     )
@@ -93,8 +97,8 @@ class SessionCooccurrence(SessionModel):
         "From 0 to 1: how far items with many neighbors are scaled down to those with few.",
         default="auto",
     )
-    last_weight: float | Literal["auto"] = param(rules.WEIGHT | rules.one_of("auto"), LAST_TEXT, default="auto")
-    repeat_weight: float | Literal["auto"] = param(rules.WEIGHT | rules.one_of("auto"), REPEAT_TEXT, default="auto")
+    last_weight: float | Literal["auto"] = param(AUTO_WEIGHT, LAST_TEXT, default="auto")
+    repeat_weight: float | Literal["auto"] = param(AUTO_WEIGHT, REPEAT_TEXT, default="auto")
     n_jobs: int | None = param(rules.JOBS, JOBS_TEXT, default=None, saved=False)
 
     pair_offsets_: Ints = learned(rules.whole_array(1), "Where the pairs of each item begin in ``pair_items_``.")
@@ -169,7 +173,7 @@ class SessionCooccurrence(SessionModel):
 
 @dataclass(frozen=True)
 class CountSettings:
-    """What scores depend on."""
+    """The settings of scores."""
 
     window: int
     decay: float
@@ -250,7 +254,7 @@ class PairCounts:
 
 @dataclass(frozen=True, eq=False)
 class CountModel:
-    """Rates, and how to ask them."""
+    """Counts as rates, and the settings of scores."""
 
     rows: RateRows
     settings: CountSettings

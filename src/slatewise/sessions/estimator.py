@@ -1,4 +1,4 @@
-"""What the models of sessions share that need no training: fit, partial_fit and answers."""
+"""What the models of sessions without training share: fit, partial_fit, settings that are "auto", predictions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slatewise.core.running.executor import ONE_THREAD, Executor
 from slatewise.data.records import Prefixes, Sessions
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.filters import ItemFilter, check_filters
-from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions, warn_of_sorted
+from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions
 from slatewise.recommend.ids import Unknown, joined_ids
 from slatewise.recommend.recommender import Filters, Recommender
 from slatewise.sessions.sparse_scores import SparseScorer, best_items, item_scores
@@ -27,11 +27,16 @@ Model = TypeVar("Model", bound="SessionModel")
 LEAST_DECAY = 0.01
 DECAY = rules.number(f"a number from {LEAST_DECAY:g} to 1", LEAST_DECAY, 1.0)
 WINDOW = rules.count(1, 1 << 16)
+AUTO_DECAY, AUTO_WEIGHT = DECAY | rules.one_of("auto"), rules.WEIGHT | rules.one_of("auto")
+DECAY_TEXT = "Weight of an item of the query relative to the next one, from 0.01 to 1; 1: all the same, as in a basket."
+LAST_TEXT = "Factor of the score of the last item of the query."
+REPEAT_TEXT = """Factor of the scores of its earlier items, also those before the window. With 0 they come after all
+items that have a score; ``rank(exclude_seen=True)`` leaves them out."""
 
 
 @dataclass(frozen=True, eq=False)
 class SessionBatch:
-    """Sessions to rank for, and the scorer of few items that ranks."""
+    """Sessions to rank for, and the scorer that ranks."""
 
     queries: SessionQueries
     item_ids: Ids
@@ -54,8 +59,7 @@ class SessionBatch:
 
     def top(self, k: int, shown: ItemFilter, executor: Executor) -> tuple[Ints, NDArray[Any]]:
         """Return the k best items and their scores; item -1 where fewer are left."""
-        found = best_items(self.scorer, self.queries, k, shown, executor)
-        return found.items, found.scores
+        return best_items(self.scorer, self.queries, k, shown, executor)
 
     def scores(self, items: Ints, executor: Executor) -> NDArray[Any]:
         """Return the score of every query with each of these items; -inf for item -1."""
@@ -80,8 +84,7 @@ class SessionModel(Recommender[SparseScorer]):
             the order of the sessions counts: the last ones are taken for the latest.
         """
         rules.check(self)
-        numbered = number_sessions(sessions)
-        warn_of_sorted(numbered)
+        numbered = number_sessions(sessions, in_order=True)
         with self._watched(None):
             return self._fit_numbered(numbered)
 
@@ -100,7 +103,8 @@ class SessionModel(Recommender[SparseScorer]):
         fresh, before = number_sessions(sessions), self.model_card_
         together, former, places = joined_ids("sessions", self.item_ids_, fresh.item_ids)
         numbered = replace(fresh, item_ids=together, items=places[fresh.items])
-        self._add(numbered, former)
+        with self._watched(None):
+            self._add(numbered, former)
         self._seen(numbered, before.n_lists)
         self.model_card_ = self.model_card_.after(before)
         return self
@@ -167,7 +171,7 @@ class SessionModel(Recommender[SparseScorer]):
             raise ValueError("item_ids_, n_features_in_: expected at least one item, and 1 for a query of one session")
 
 
-# What other models of the library do with one of these, and users do not.
+# Functions for other models of the library, not for users.
 
 
 def fit_numbered(model: SessionModel, sessions: NumberedSessions) -> None:

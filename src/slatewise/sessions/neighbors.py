@@ -15,7 +15,16 @@ from slatewise.core.declarations import JOBS_TEXT, learned, param
 from slatewise.core.running.executor import Executor
 from slatewise.recommend.evaluation import gains_of
 from slatewise.recommend.histories import NumberedSessions, SessionQueries
-from slatewise.sessions.estimator import DECAY, WINDOW, SessionModel
+from slatewise.sessions.estimator import (
+    AUTO_DECAY,
+    AUTO_WEIGHT,
+    DECAY,
+    DECAY_TEXT,
+    LAST_TEXT,
+    REPEAT_TEXT,
+    WINDOW,
+    SessionModel,
+)
 from slatewise.sessions.sparse_scores import blocks, by_popularity, decay_powers, query_items, weigh_repeats
 from slatewise.sessions.tuning import HeldOut, Measure, Values, tune
 
@@ -33,15 +42,10 @@ LADDERS: Mapping[str, tuple[float, ...]] = {
 }
 
 
-LAST_TEXT = "Factor of the score of the last item of the query."
-REPEAT_TEXT = """Factor of the scores of its earlier items, also those before the window. With 0 they come after all
-items that have a score; ``rank(exclude_seen=True)`` leaves them out."""
-
-
 class SessionNeighbors(SessionModel):
     """Rank all items for a session by the sessions that are most like it.
 
-    The k sessions that share most with the query speak for their items::
+    The k sessions that share most with the query score their items::
 
         similarity(q, s) = sum over items i of both of  w_i log(1 + N / n_i)  /  sqrt(|s|)
         score(q, d)      = sum over the k most similar sessions s that have d of  similarity(q, s)
@@ -76,13 +80,9 @@ class SessionNeighbors(SessionModel):
         default=70,
         kw_only=False,
     )
-    decay: float | Literal["auto"] = param(
-        DECAY | rules.one_of("auto"),
-        """Weight of an item of the query relative to the next one, from 0.01 to 1; 1: all the same, as in a basket.""",
-        default="auto",
-    )
-    last_weight: float | Literal["auto"] = param(rules.WEIGHT | rules.one_of("auto"), LAST_TEXT, default="auto")
-    repeat_weight: float | Literal["auto"] = param(rules.WEIGHT | rules.one_of("auto"), REPEAT_TEXT, default="auto")
+    decay: float | Literal["auto"] = param(AUTO_DECAY, DECAY_TEXT, default="auto")
+    last_weight: float | Literal["auto"] = param(AUTO_WEIGHT, LAST_TEXT, default="auto")
+    repeat_weight: float | Literal["auto"] = param(AUTO_WEIGHT, REPEAT_TEXT, default="auto")
     reach: float | Literal["auto"] | None = param(
         rules.LEARNED_POSITIVE | rules.NONE | rules.one_of("auto"),
         """Items of a similar session are weighted by ``exp(-distance / reach)``, the distance in positions to that item
@@ -146,7 +146,7 @@ class SessionNeighbors(SessionModel):
 
 @dataclass(frozen=True)
 class NeighborSettings:
-    """What similarities and scores depend on."""
+    """The settings of similarities and scores."""
 
     k: int
     window: int
@@ -193,7 +193,7 @@ class SessionSets:
 
 @dataclass(frozen=True, eq=False)
 class NeighborModel:
-    """An index, and how to ask it."""
+    """An index of sessions, and the settings of similarities and scores."""
 
     index: SessionIndex
     settings: NeighborSettings
@@ -203,7 +203,7 @@ class NeighborModel:
 
     @classmethod
     def of(cls, index: SessionIndex, settings: NeighborSettings) -> NeighborModel:
-        """Make what follows from both."""
+        """Prepare the weights of ages and the order by popularity."""
         shares = np.diff(index.starts) / (len(index.offsets) - 1)
         return cls(index, settings, decay_powers(settings.decay, settings.window), by_popularity(shares))
 

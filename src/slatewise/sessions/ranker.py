@@ -30,7 +30,6 @@ from slatewise.factors.ranking import (
     QueryBatch,
     SlateExplanation,
     explained,
-    marked,
     pair_term,
     similar_items,
 )
@@ -52,7 +51,7 @@ from slatewise.persistence.checkpoint import Callbacks, Checkpoint, Path
 from slatewise.persistence.file import ModelCard, ModelState
 from slatewise.persistence.saving import card_for
 from slatewise.recommend.export import against_equally_long, equally_long, write_index
-from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions, warn_of_sorted
+from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions
 from slatewise.recommend.ids import Unknown, number_ids
 from slatewise.recommend.recommender import DEFAULT_K, Batch, Filters, Recommender
 from slatewise.sessions.blend import MOST_AGES, SessionBlend
@@ -528,9 +527,7 @@ class SessionRanker(Recommender[SessionPredictor]):
     def _fit_base(self, sessions: Any, sample_weight: Any, query_features: Any) -> Self:
         """Fit the base alone."""
         _refuse(sample_weight, query_features)
-        numbered = number_sessions(sessions)
-        if self.window is not None:
-            warn_of_sorted(numbered)
+        numbered = number_sessions(sessions, in_order=self.window is not None)
         base = self._fitted_base(numbered)
         self._settle_seed()
         self._forget()
@@ -654,7 +651,8 @@ class SessionRanker(Recommender[SessionPredictor]):
             BagParts(bags, np.arange(len(seen)), levels, features), len(self.item_ids_), self.n_components_
         )
         made = tuple(make(table) for table in model.queries)
-        return QueryBatch(model, seen.ids, made, histories=seen, nothing_known=marked(nothing)).at(None, device)
+        marks = nothing if nothing.any() else None
+        return QueryBatch(model, seen.ids, made, histories=seen, nothing_known=marks, stage=0, device=device)
 
     def _query_features(self, features: Any, n_queries: int) -> csr_array | None:
         """Return checked features; zeros, with a warning, where fit had some and the queries have not."""

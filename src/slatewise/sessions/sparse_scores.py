@@ -6,7 +6,6 @@ units share: ``factors/offsets.py``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -43,14 +42,6 @@ class SparseScorer(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class RankedItems:
-    """For each query its best items, (queries, k), best first; where fewer are left: item -1."""
-
-    items: Ints
-    scores: Floats
-
-
 def decay_powers(decay: float, window: int) -> Floats:
     """Return decay ** age of the last items; never 0, which would pass for no weight."""
     with np.errstate(under="ignore"):
@@ -82,25 +73,25 @@ def by_popularity(shares: Floats) -> Popularity:
 
 def best_items(
     scorer: SparseScorer, queries: SessionQueries, k: int, shown: ItemFilter, executor: Executor
-) -> RankedItems:
-    """Rank the items of each query that may be shown."""
+) -> tuple[Ints, Floats]:
+    """Return the k best items of each query that may be shown, and their scores; where fewer are left, item -1."""
     from slatewise.recommend.kernels import sparse_scores as kernels
 
     popularity, n_items = scorer.popularity, len(scorer.popularity.order)
-    out = RankedItems(np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf))
+    out, scores = np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf)
     common = None if shown.common is None else kernels.ItemSets(np.array([0, len(shown.common)]), shown.common)
 
     def fill(rows: slice) -> None:
         found, hidden = scorer.sparse(queries[rows]), _sets(shown.hidden, rows)
         own = common if shown.own is None else _sets(shown.own, rows)
-        marks, best, items = np.zeros(n_items, dtype=np.int64), out.scores[rows], out.items[rows]
+        marks, best, items = np.zeros(n_items, dtype=np.int64), scores[rows], out[rows]
         if own is None:
             kernels.best_items(found, popularity, hidden, marks, best, items)
         else:
             kernels.best_candidates(found, popularity, hidden, own, marks, np.zeros(n_items), best, items)
 
     executor.fill_blocks(fill, blocks(len(queries)))
-    return out
+    return out, scores
 
 
 def item_scores(scorer: SparseScorer, queries: SessionQueries, items: Ints, executor: Executor) -> Floats:
@@ -117,7 +108,7 @@ def item_scores(scorer: SparseScorer, queries: SessionQueries, items: Ints, exec
 
 
 def places_of(scorer: SparseScorer, queries: SessionQueries, targets: Ints, executor: Executor) -> Ints:
-    """Return how many items are ahead of each query's target; -1 where it has no score of its own."""
+    """Return the number of items ahead of each query's target; -1 if it has no score of its own."""
     from slatewise.recommend.kernels import sparse_scores as kernels
 
     out = np.empty(len(queries), dtype=np.int64)

@@ -330,7 +330,7 @@ def subset_none(
     Parameters
     ----------
     among : array_like like s
-        True for the labels in question. One that is known to be in leaves 0, one that is known to be out says nothing.
+        True for the labels in question. One known to be in makes the probability 0; one known to be out is ignored.
 
     Examples
     --------

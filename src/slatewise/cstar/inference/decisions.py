@@ -78,7 +78,7 @@ def hamming_sets(rows: SubsetRows, executor: Executor = ONE_THREAD) -> Bools:
 
 
 def expected_count_sets(rows: SubsetRows, executor: Executor = ONE_THREAD) -> Bools:
-    """Return as many labels of each row as are expected, rounded: the most probable ones, equal ones by number.
+    """Return the most probable labels of each row, their expected number rounded; ties by number.
 
     Examples
     --------

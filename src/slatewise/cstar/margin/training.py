@@ -161,7 +161,7 @@ def fixed_k_fit(hinge: StarHinge, Y: Floats, k: int, solver: Solver, settings: S
 
 
 def _targets(lists: StarLists, Y: Floats) -> Ints:
-    """Return the best-scoring selection of k labels among those that hold as many relevant ones as possible."""
+    """Return the best-scoring of the selections of k labels with the maximum number of relevant ones."""
     many = Y.sum(axis=1) >= lists.k
     # Enough relevant labels: only they may be in. Too few: all of them must be.
     known = np.where(many[:, None], np.where(Y > 0, -1, 0), np.where(Y > 0, 1, -1)).astype(np.int8)
@@ -177,7 +177,7 @@ def resumed_run(
         with resumed(estimator, sha256, callbacks, checkpoint) as tell_round:
             yield lambda found, _: tell_round(found), None
         return
-    # C and the core may be chosen by fits that end at max_iter: with another one the state may be of others.
+    # The choice of C and core depends on max_iter, and so does the state.
     file = Checkpoint.of(estimator, f"{sha256} {estimator.max_iter}", checkpoint)
     saved, start = file.start(), None
     if saved is not None:

@@ -64,7 +64,7 @@ def export_answers(
     project
         The project.
     path
-        The file; text is compressed where it ends with ``.gz`` or ``.xz``.
+        The file; text is compressed if it ends with ``.gz`` or ``.xz``.
     format : {"wide", "long", "jsonl", "label-studio", "npz", "svmlight"}, optional
         Default: by the ending, of ``.csv`` wide and of ``.json`` Label Studio. Long and JSON lines keep everything that
         is known of an answer, Label Studio too; npz keeps what is known and why; wide only what is known.

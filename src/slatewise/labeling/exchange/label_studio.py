@@ -254,7 +254,7 @@ class _Task:
         return DataError(f"{self._file}[{self._number}]", 0, 0, expected, short_repr(found))
 
     def list(self, key: str) -> list[dict[str, Any]]:
-        """Return a list of objects, empty where there is none; a plain export has predictions as their numbers only."""
+        """Return a list of objects, empty if there is none; a plain export has predictions as their numbers only."""
         found = as_list(self._task.get(key) or [])
         objects = None if found is None else as_objects([one for one in found if not isinstance(one, int)])
         if objects is None:

@@ -138,7 +138,7 @@ def as_fields(one: Statement, labels: Sequence[str]) -> dict[str, Any]:
 def statement(
     fields: Mapping[str, Any], item: int, labels: Mapping[str, int], annotator: str, fault: Fault
 ) -> Statement:
-    """Read the fields of a statement, as text or as JSON has them; ``annotator`` where they name nobody."""
+    """Read the fields of a statement, as text or as JSON has them; ``annotator`` if they name nobody."""
     for name in fields:
         if name not in FIELDS:
             raise fault(name, f"no other fields than {', '.join(FIELDS)}")
@@ -151,7 +151,7 @@ def statement(
     answer, label = fields.get("answer"), fields.get("label")
     if label is None:
         if answer not in _MARKS or "how" in read or "probability" in read:
-            raise fault("answer", "done or skip, and neither how nor probability, where there is no label")
+            raise fault("answer", "done or skip, and neither how nor probability, if there is no label")
         return Statement(answer, item, **read)
     if not isinstance(label, str) or label not in labels:
         raise fault("label", "the name of a label of the project")
@@ -172,7 +172,7 @@ def time_text(milliseconds: int) -> str:
 
 
 def time_of(text: Any) -> int | None:
-    """Return the milliseconds since 1970 that ISO 8601 says, without a zone those of UTC; None where it says none.
+    """Return the milliseconds since 1970 that ISO 8601 says, without a zone those of UTC; None if it says none.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def time_of(text: Any) -> int | None:
 class _Rule:
     expected: str
     read: Callable[[Any], Any]
-    """The value, None where it is none."""
+    """The value, None if it is none."""
 
 
 def _whole_from(least: int, most: int) -> Callable[[Any], int | None]:

@@ -168,7 +168,7 @@ def write_answers_svmlight(project: Project, path: str | PathLike[str], X: Any) 
 
 
 def lost_in_svmlight(project: Project) -> str:
-    """Return what the format cannot say of a project, in words; nothing where it says all."""
+    """Return what the format cannot say of a project, in words; nothing if it says all."""
     known = project.known().values >= 0
     unknown = known.size - int(known.sum())
     if not unknown:

@@ -29,7 +29,7 @@ class Confidence:
     def of(
         self, ranker: LabelRanker, X: ArrayLike, k: ArrayLike | None = None, known: ArrayLike | None = None
     ) -> Floats:
-        """Return the probability (n, N) that each label is relevant; 1 or 0 where it is known or decided.
+        """Return the probability (n, N) that each label is relevant; 1 or 0 if it is known or decided.
 
         Parameters
         ----------

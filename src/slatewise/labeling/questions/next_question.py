@@ -20,7 +20,7 @@ def next_questions(
     policy: QuestionPolicy | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Ints:
-    """Return the label to ask next in each row, -1 where the row may stop.
+    """Return the label to ask next in each row, -1 if the row may stop.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Which label to ask next in a row, and which row to label next.
 
-A question policy returns one label per row, -1 where no answer could change anything:
+A question policy returns one label per row, -1 if no answer could change anything:
 
 margin rule    argmin_i |best score with i in - best with i out|          Mensink et al., section 5
 uncertainty    the same with every label scored by itself: the label closest to the selection threshold
@@ -56,7 +56,7 @@ class QuestionPolicy(Protocol):
     """Chooses questions."""
 
     def ask(self, situation: Situation, rng: np.random.Generator) -> Ints:
-        """Return one label per row, -1 where none is askable."""
+        """Return one label per row, -1 if none is askable."""
         ...
 
 

@@ -131,7 +131,7 @@ class LabelRows:
         return cls(scores, ranker.pair_, ranker.core_, counts, ranker.label_margins)
 
     def margins(self, known: ArrayLike) -> Floats:
-        """Return in minus out, (n, N); +inf and -inf where a label is decided."""
+        """Return in minus out, (n, N); +inf and -inf if a label is decided."""
         return self.margins_of(self.scores, self.pair, self.core, self.k, known)
 
     def without_pairs(self) -> LabelRows:
@@ -143,7 +143,7 @@ class LabelRows:
         return replace(self, scores=self.scores[numbers], k=None if self.k is None else self.k[numbers])
 
     def sets(self, known: ArrayLike) -> SubsetRows:
-        """Return the rows for sums over sets of any size; an error where the model is of sets of k labels."""
+        """Return the rows for sums over sets of any size; an error if the model is of sets of k labels."""
         if self.k is not None:
             raise ValueError(
                 "k: expected None, for probabilities of sets of any size (CStarRanker, GivenLogOdds), found rows with "

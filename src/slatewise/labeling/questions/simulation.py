@@ -118,7 +118,7 @@ class SimulationState:
         return cls(truth, policy, annotator, rng, unknown, np.zeros(truth.shape, dtype=np.bool_))
 
     def ask(self, numbers: Ints, situation: Situation) -> Ints:
-        """Ask one question in each of some rows and note the answers; return the labels, -1 where none is askable."""
+        """Ask one question in each of some rows and note the answers; return the labels, -1 if none is askable."""
         labels = self.policy.ask(situation, self.rng)
         busy = labels >= 0
         rows, columns = numbers[busy], labels[busy]

@@ -274,7 +274,7 @@ class _Steps:
     rule: StoppingRule
     state: SimulationState
     missing: Floats
-    """(n,) the largest chance at which a threshold would stop the row and something is missed; 0 where none would."""
+    """(n,) the largest chance at which a threshold would stop the row and something is missed; 0 if none would."""
     highest: Floats
     """(n,) the largest chance while something was hidden: below, a threshold stops the row."""
     finished: Bools

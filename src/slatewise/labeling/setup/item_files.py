@@ -153,7 +153,7 @@ def _text_problem(text: str) -> str | None:
 
 
 def _problem(folder: Path, path: str) -> str | None:
-    """Say why a file cannot be shown; None where it looks as its ending says. Browsers may still find fault."""
+    """Say why a file cannot be shown; None if it looks as its ending says. Browsers may still find fault."""
     if _UNSAYABLE.search(path):
         return "a name with characters that addresses have not"
     home, real = os.path.realpath(folder), os.path.realpath(folder / path)
@@ -282,7 +282,7 @@ class FoundTasks:
     items: FoundItems
     labels: list[str]
     scores: ItemMatrix | None
-    """Probabilities of the labels; None where nothing was predicted."""
+    """Probabilities of the labels; None if nothing was predicted."""
 
 
 def is_task_file(path: str | os.PathLike[str]) -> bool:

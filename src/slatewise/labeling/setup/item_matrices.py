@@ -43,7 +43,7 @@ def read_matrix(path: str | os.PathLike[str], id: str | None = None) -> ItemMatr
     path
         The file.
     id
-        The column of a table that names the items; default: ``id``, where there is one.
+        The column of a table that names the items; default: ``id``, if there is one.
 
     Examples
     --------

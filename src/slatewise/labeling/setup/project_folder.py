@@ -149,7 +149,7 @@ def whole_folder(target: Path) -> Generator[Path]:
 
 
 def check_new_folder(target: Path) -> None:
-    """Raise OSError where no new folder can be made."""
+    """Raise OSError if no new folder can be made."""
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise FileExistsError(
             errno.EEXIST, "expected nothing there yet, found something: choose another name", str(target)

@@ -39,7 +39,7 @@ class Numbers:
         }
 
     def check(self, name: str, value: Any) -> int:
-        """Return the number of an item, label, annotator, model or token; raise ValueError where there is none."""
+        """Return the number of an item, label, annotator, model or token; raise ValueError if there is none."""
         number = whole(name, value)
         if number not in self._there[name]:
             raise ValueError(f"{name}: expected the number of one that is there, found {number}")

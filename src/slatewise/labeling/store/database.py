@@ -74,7 +74,7 @@ class Database:
 
     @classmethod
     def create(cls, path: Path) -> Database:
-        """Make a project file where none is."""
+        """Make a new project file."""
         try:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         except FileExistsError:
@@ -166,7 +166,7 @@ class Database:
         return found + [f"a row of {row[0]} refers to one of {row[2]} that is not there" for row in lost]
 
     def close(self) -> None:
-        """Close all connections; nothing where that was done."""
+        """Close all connections; nothing if that was done."""
         with self._lock:
             self._closed = True
             self._close_idle()
@@ -230,7 +230,7 @@ def checked_rows(
 
 
 def counted(connection: sqlite3.Connection, table: str) -> int:
-    """Return how many rows are numbered from 0; raise :class:`Damaged` where they are not."""
+    """Return how many rows are numbered from 0; raise :class:`Damaged` if they are not."""
     ((count,),), (least, most) = connection.execute(f"SELECT count(*) FROM {table}"), _ends(connection, table)
     if count and (least, most) != (0, count - 1):
         raise Damaged(f"{count} {table} with numbers from {short_repr(least)} to {short_repr(most)}")
@@ -244,7 +244,7 @@ def types_of(record: type) -> tuple[Any, ...]:
 
 
 def _strange(connection: sqlite3.Connection, hint: Any, values: tuple[Any, ...]) -> list[Any]:
-    """Return a value of a column that is not of its type, nothing where all are."""
+    """Return a value of a column that is not of its type, nothing if all are."""
     types, within = _meaning(hint)
     if not types.issuperset(map(type, values)):
         return [next(value for value in values if type(value) not in types)]

@@ -122,9 +122,9 @@ class Votes:
     """A place in :data:`HOWS`."""
     time: Ints
     milliseconds: Ints
-    """How long the act took, -1 where nobody measured."""
+    """How long the act took, -1 if unknown."""
     model: Ints
-    """The version of the model in use, 0 where there was none."""
+    """The version of the model in use, 0 if there was none."""
     act: Ints
 
     @classmethod

@@ -61,7 +61,7 @@ class Leases:
     ) -> bool:
         """Take the lease of an item for some seconds, or make it longer; return whether the person has it now.
 
-        Refused where ``overlap`` others have the item. ``instead_of`` is an item that the person then gives back.
+        Refused if ``overlap`` others have the item. ``instead_of`` is an item that the person then gives back.
         """
         overlap = _check_overlap(overlap)
         if not 0 < seconds <= MOST_SECONDS:
@@ -86,7 +86,7 @@ class Leases:
         return [item for (item,) in found]
 
     def release(self, item: int, annotator: int) -> None:
-        """Give the lease of an item back; nothing where the person does not hold it."""
+        """Give the lease of an item back; nothing if the person does not hold it."""
         own = (whole("item", item), whole("annotator", annotator))
         with self._database.write() as connection:
             connection.execute("DELETE FROM leases WHERE item = ? AND annotator = ?", own)
@@ -141,7 +141,7 @@ class HeldFile:
         os.write(self._file, f"{os.getpid()}\n".encode())
 
     def release(self) -> None:
-        """Let others serve; nothing where that was done."""
+        """Let others serve; nothing if that was done."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -162,7 +162,7 @@ class TrainerLock(HeldFile):
 
 
 def _lock(file: int) -> None:
-    """Lock an open file, or raise OSError where another holds it."""
+    """Lock an open file, or raise OSError if another holds it."""
     if sys.platform == "win32":
         import msvcrt
 

@@ -163,7 +163,7 @@ class Project:
         self._database.backup(Path(path))
 
     def problems(self) -> list[str]:
-        """Return what is damaged in the file, nothing where it is sound; reads all of it."""
+        """Return what is damaged in the file, nothing if it is sound; reads all of it."""
         return self._database.problems()
 
     def answer(
@@ -240,7 +240,7 @@ class Project:
         return self.record([Act("skip", item, annotator, (), None, milliseconds, model)])[0]
 
     def undo(self, annotator: int, item: int | None = None) -> Undone | None:
-        """Take back the person's last act that stands, of any item or of one; return it, None where there is none.
+        """Take back the person's last act that stands, of any item or of one; return it, None if there is none.
 
         What it superseded stands again. An undo is an act too, and cannot be undone: answer again.
         """
@@ -319,7 +319,7 @@ class Project:
         return [Mark(*row) for row in rows]
 
     def last_act(self, annotator: int | None = None) -> int:
-        """Return the number of the last act, of everybody or of one person, 0 where there is none.
+        """Return the number of the last act, of everybody or of one person, 0 if there is none.
 
         Whatever is done later has a larger one.
         """

@@ -34,14 +34,16 @@ from slatewise.labeling.store.records import (
 from slatewise.web.tokens import ROLES, Role
 
 
-class People:
-    """Reached as ``project.people``."""
-
+class _Table:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+
+class People(_Table):
+    """Reached as ``project.people``."""
+
     def number(self, name: str) -> int:
-        """Return the number of the annotator with this name, who is added where there is none."""
+        """Return the number of the annotator with this name, who is added if there is none."""
         check_name("annotator", name)
         query = "SELECT number FROM annotators WHERE name = ?"
         found = self._database.checked((int,), query, name)
@@ -76,11 +78,8 @@ class People:
         return pseudonym
 
 
-class Tokens:
+class Tokens(_Table):
     """Reached as ``project.tokens``; what a token is, and how one is made, says :mod:`slatewise.web`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def add(self, digest: str, role: Role, annotator: int) -> int:
         """Register the digest of a secret; return the token's number."""
@@ -109,11 +108,8 @@ class Tokens:
 _BY_NAME = "SELECT number FROM labels WHERE name = ?1 UNION ALL SELECT label FROM former_names WHERE name = ?1 LIMIT 1"
 
 
-class Labels:
+class Labels(_Table):
     """Reached as ``project.labels``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def __len__(self) -> int:
         with self._database.read() as connection:
@@ -157,7 +153,7 @@ class Labels:
 
 
 def _require_new(connection: sqlite3.Connection, name: str, renamed: int | None) -> None:
-    """Raise ValueError where a label has this name, or where another one than ``renamed`` had it."""
+    """Raise ValueError if a label has this name, or if another one than ``renamed`` had it."""
     check_name("label", name)
     if connection.execute("SELECT 1 FROM labels WHERE name = ?", (name,)).fetchone() is not None:
         raise ValueError(f"label: expected every label once, found {short_repr(name)} again")
@@ -172,11 +168,11 @@ _UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
 _ITEMS = "SELECT id, kind, content, path FROM items LEFT JOIN folders ON folders.number = items.folder"
 
 
-class Items:
+class Items(_Table):
     """Reached as ``project.items``; ``project.items[3]`` is the item with number 3."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self._home = database.path.resolve().parent
 
     def __len__(self) -> int:
@@ -270,11 +266,8 @@ def _is_inside(path: str) -> bool:
 _LAST = Annotated[int, Between(0, 1 << 62)]  # others follow
 
 
-class ModelVersions:
+class ModelVersions(_Table):
     """Reached as ``project.models``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def add(self, path: str, *, note: str = "", last_act: int = 0) -> int:
         """Register a version that learned from acts up to ``last_act``; return its number. It is not in use yet."""
@@ -304,7 +297,7 @@ class ModelVersions:
             log(connection, "use model", annotator, {"model": used})
 
     def current(self) -> ModelVersion | None:
-        """Return the version in use, None where there is none."""
+        """Return the version in use, None if there is none."""
         used = "SELECT model FROM model_uses ORDER BY number DESC LIMIT 1"
         with self._database.read() as connection:
             list(checked_rows(connection, (ModelNumber | None,), used))
@@ -319,21 +312,18 @@ class ModelVersions:
 
 
 def as_json(text: str) -> Any:
-    """Return what a text of the file says; raise Damaged where it is no JSON."""
+    """Return what a text of the file says; raise Damaged if it is no JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         raise Damaged(f"no JSON but {short_repr(text)}") from None
 
 
-class Settings:
+class Settings(_Table):
     """Reached as ``project.settings``."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     def get(self, name: str, default: Any = None) -> Any:
-        """Return a setting, ``default`` where it was never set."""
+        """Return a setting, ``default`` if it was never set."""
         with self._database.read() as connection:
             for (text,) in checked_rows(connection, (str,), "SELECT value FROM settings WHERE name = ?", (name,)):
                 return as_json(text)
@@ -346,11 +336,8 @@ class Settings:
             connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, text))
 
 
-class AuditLog:
+class AuditLog(_Table):
     """Reached as ``project.audit``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def add(self, what: str, annotator: int | None = None, **detail: object) -> None:
         """Add a line."""

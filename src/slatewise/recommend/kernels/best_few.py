@@ -17,7 +17,7 @@ def is_worse(score: float, number: int, other_score: float, other_number: int) -
 
 @kernel
 def offer(scores: Floats, numbers: Ints, size: int, score: float, number: int) -> int:
-    """Take one more, or leave it, into a heap of so many; return how many it has now."""
+    """Put one more into a heap of limited size, or leave it out; return the size of the heap."""
     if size == len(scores):
         if size and is_worse(scores[0], numbers[0], score, number):
             _sink(scores, numbers, size, score, number)

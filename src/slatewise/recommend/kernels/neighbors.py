@@ -30,7 +30,7 @@ from slatewise.recommend.kernels.best_few import best_first, offer
 ROUNDING = 1.0 + 1e-9
 """Bounds are sums in another order."""
 READS = 16
-"""So many sessions of a list are read while one of the sessions found is."""
+"""The number of sessions of a list that are read while one of the sessions found is."""
 FAINTEST = 1e-100
 """What a weight never falls below: a score of 0 would pass for none."""
 
@@ -75,7 +75,7 @@ class Bench(NamedTuple):
     seen: Ints
     """Items of the query, from the weightiest to the lightest."""
     sums: Floats
-    """Of the weights of the first so many of them."""
+    """``sums[i]`` is that of the weights of the first i of them."""
     hits: NDArray[np.bool_]
     bounds: Floats
     """Per length."""
