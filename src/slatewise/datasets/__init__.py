@@ -8,7 +8,7 @@ records          what ``load`` returns, one record per kind of data
 readers, letor   the functions of the table; those of LETOR, with official runs and figures
 splits           training, validation and test rows by list or by time
 shapes           outlines with known matchings, and shape contexts
-make_interacting, make_queries, make_scenes, make_sessions   lists, queries, label sets and sessions drawn from known laws
+make_interacting, make_queries, make_scenes, make_sessions   lists, queries, label sets, sessions with a known law
 """
 
 from slatewise.datasets.loading import DatasetNotFound, Description, describe, load, load_official_runs, names
