@@ -19,7 +19,7 @@ from slatewise.core.ids import Ids
 from slatewise.core.running.executor import Executor
 from slatewise.data.records import Sessions
 from slatewise.estimators.sklearn import check_weights
-from slatewise.factors.bags import AskedBags, Bags, bag_queries, learned_from
+from slatewise.factors.bags import BagParts, Bags, bag_queries, learned_from
 from slatewise.factors.learner import Problem
 from slatewise.factors.offsets import N_KNOTS, Levels, likely_steps
 from slatewise.factors.pairs import Pairs, Validation, check_enough, hold_out_owners, single_rows
@@ -158,7 +158,7 @@ def session_problem(
 def whole_problem(settings: TrainingSettings, pairs: SessionPairs, levels: Levels | None) -> Problem:
     """Return the problem of all pairs, none held out."""
     n_items = len(pairs.item_ids)
-    queries = AskedBags(pairs.bags, pairs.owners, levels, pairs.features)
+    queries = BagParts(pairs.bags, pairs.owners, levels, pairs.features)
     return Problem(
         pairs,
         None,
