@@ -2,7 +2,8 @@
 
 A :class:`Task` joins an estimator with its kind of data: "lists" are graded rows of queries, "label sets" rows with
 labels, "examples" rows with classes, "pairs" queries with items, "interactions" users with items, "feature pairs" rows
-whose labels are the items, and "sessions" lists of items. :data:`TASKS` has one for each estimator of the registry that the command line fits.
+whose labels are the items, and "sessions" lists of items. :data:`TASKS` has one for each estimator of the registry that
+the command line fits.
 """
 
 from __future__ import annotations
