@@ -110,7 +110,7 @@ def session_pairs(
         following,
         weights[owners],
         numbered.item_ids,
-        bags.n_queries,
+        len(bags.starts),
         bags,
         owners,
         window,
