@@ -19,6 +19,7 @@ from scipy.spatial.distance import cdist
 
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import BLOCK_BYTES
+from slatewise.core.groups import blocks
 from slatewise.core.numerics.row_kernels import RowKernel
 from slatewise.core.running.blas import one_blas_thread
 from slatewise.core.running.executor import ONE_THREAD, Executor
@@ -81,8 +82,7 @@ def squares(Z: Rows) -> Floats:
 
 def row_blocks(n_rows: int, n_items: int) -> list[slice]:
     """Cut queries so that the scores of a block take at most ``BLOCK_BYTES``; the cuts depend on the sizes only."""
-    rows = max(1, BLOCK_BYTES // (8 * max(n_items, 1)))
-    return [slice(start, min(start + rows, n_rows)) for start in range(0, n_rows, rows)]
+    return blocks(n_rows, max(1, BLOCK_BYTES // (8 * max(n_items, 1))))
 
 
 def smallest(distances: Floats, k: int) -> Ints:

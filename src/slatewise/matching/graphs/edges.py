@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slatewise.core.arrays import Floats, Ints
+from slatewise.core.groups import blocks
 
 UNMATCHED = -1
 _BLOCK_EDGES, _BLOCK_SUBSETS = 1 << 17, 1 << 22
@@ -41,10 +42,12 @@ class GraphBlock:
         """Return blocks of so few graphs that each is soon done, by their shape alone."""
         n_graphs, n_rows, n_columns = self.X.shape[:3]
         n = max(1, min(_BLOCK_EDGES // max(n_rows * n_columns, 1), _BLOCK_SUBSETS >> min(n_rows, n_columns)))
-        return [self._part(slice(first, first + n)) for first in range(0, n_graphs, n)] if n < n_graphs else [self]
-
-    def _part(self, graphs: slice) -> GraphBlock:
-        return GraphBlock(self.X[graphs], self.target[graphs], self.weight[graphs], self.members[graphs])
+        if n >= n_graphs:
+            return [self]
+        return [
+            GraphBlock(self.X[graphs], self.target[graphs], self.weight[graphs], self.members[graphs])
+            for graphs in blocks(n_graphs, n)
+        ]
 
 
 @dataclass(frozen=True, eq=False)

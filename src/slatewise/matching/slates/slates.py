@@ -25,7 +25,7 @@ from slatewise.core import rules
 from slatewise.core.arrays import Floats, Ints
 from slatewise.core.checks import Features, cut_points, row_range
 from slatewise.core.declarations import Settings, param
-from slatewise.core.groups import take_rows
+from slatewise.core.groups import blocks, take_rows
 from slatewise.core.running.block_sums import BlockObjective, BlockSum, ValueAndSlope
 from slatewise.core.running.executor import Executor
 
@@ -207,11 +207,11 @@ def whole_lists(
     executor: Executor,
 ) -> BlockObjective:
     """Return the mean over whole lists of ``what``; ``describe`` yields what it needs to know of each list."""
-    blocks: list[ListBlock[Part]] = []
+    parts: list[ListBlock[Part]] = []
     for first, last in lists.runs():
         some, of_rows = lists.run(first, last), weights[lists.offsets[first] : lists.offsets[last]]
-        blocks.append(ListBlock(some, of_rows, tuple(describe(some, of_rows))))
-    held = executor.place_blocks(blocks, executor.inside(len(blocks)))
+        parts.append(ListBlock(some, of_rows, tuple(describe(some, of_rows))))
+    held = executor.place_blocks(parts, executor.inside(len(parts)))
     return BlockObjective(held, what, int(lists.X.shape[1]), float(lists.weights.sum()))
 
 
@@ -244,14 +244,13 @@ def cut_slates(X: Features, slates: SlateTable, n: int) -> list[tuple[slice, Sla
     n_slates = len(slates.rows)
     if n_slates <= n:
         return [(slice(0, n_slates), SlateBlock(X, slates))]
-    blocks: list[tuple[slice, SlateBlock]] = []
-    for start in range(0, n_slates, n):
-        cut = slice(start, min(start + n, n_slates))
+    found: list[tuple[slice, SlateBlock]] = []
+    for cut in blocks(n_slates, n):
         rows = slates.rows[cut]
         first, last = int(rows.min()), int(rows.max()) + 1
         some = SlateTable(rows - first, slates.ratings[cut], slates.weights[cut], slates.share[cut])
-        blocks.append((cut, SlateBlock(row_range(X, slice(first, last)), some)))
-    return blocks
+        found.append((cut, SlateBlock(row_range(X, slice(first, last)), some)))
+    return found
 
 
 def make_slates(lists: RatedLists, size: int, c: Floats | None, draw: Draw, rng: np.random.Generator) -> SlateTable:
