@@ -122,7 +122,8 @@ def test_no_base_has_seen_what_it_is_asked_in_training(base):
         if validation is not None:
             kept_out[pairs.owners[validation.queries]] = True
         assert not table[:, [np.flatnonzero(pairs.item_ids == f"own{s}")[0] for s in np.flatnonzero(kept_out)]].any()
-    seen = as_table(normalized_scores(scorer_of(fitted), SessionQueries.of([sessions[0][:1]], pairs.item_ids), Executor(1)), 80)
+    queries = SessionQueries.of([sessions[0][:1]], pairs.item_ids)
+    seen = as_table(normalized_scores(scorer_of(fitted), queries, Executor(1)), 80)
     assert seen.any()
 
 
