@@ -1,8 +1,8 @@
 """What the command line does with each kind of data: read it, fit, rank and measure.
 
-A :class:`Task` joins an estimator with its kind of data. ``documents`` are graded rows of queries, ``labels`` rows with
-labels, ``examples`` rows with classes, ``pairs`` queries with items, ``features`` rows whose labels are the items, and
-``sessions`` lists of items. :data:`TASKS` has one for each estimator of the registry that the command line fits.
+A :class:`Task` joins an estimator with its kind of data: "lists" are graded rows of queries, "label sets" rows with
+labels, "examples" rows with classes, "pairs" queries with items, "feature pairs" rows whose labels are the items, and
+"sessions" lists of items. :data:`TASKS` has one for each estimator of the registry that the command line fits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from slatewise import metrics
-from slatewise._registry import ESTIMATORS, estimator_class
+from slatewise._registry import ESTIMATORS, Data, estimator_class
 from slatewise.cli.inputs import (
     Part,
     document_ids,
@@ -95,7 +95,7 @@ class RankFilters:
         for query, item in zip(pairs.queries.astype(np.str_).tolist(), items, strict=True):
             excluded.setdefault(query, []).append(item)
         if excluded.keys().isdisjoint(names.astype(np.str_).tolist()):
-            what = f"none of its {len(excluded)} queries is asked, so nothing is hidden"
+            what = f"none of its {len(excluded)} queries is ranked, so nothing is hidden"
             warnings.warn(f"{name}: {what}; the first: {next(iter(excluded))!r}", stacklevel=2)
         return cls(given, excluded)
 
@@ -419,37 +419,31 @@ class SessionTask(Task):
         return replace(sessions, items=_as_known(data, sessions.items, model.item_ids_))
 
 
-_BY_ESTIMATOR: Mapping[str, type[Task]] = {
-    "BestFeatureRanker": DocumentTask,
-    "CStarMarginRanker": LabelTask,
-    "CStarRanker": LabelTask,
-    "LatentFeatureRanker": FeatureTask,
-    "LatentRanker": PairTask,
-    "MarginRanker": DocumentTask,
-    "MatchingRanker": DocumentTask,
-    "MetricRanker": ExampleTask,
-    "SessionCooccurrence": SessionTask,
-    "SessionNeighbors": SessionTask,
-    "SessionRanker": SessionTask,
+_BY_DATA: Mapping[Data, type[Task]] = {
+    "examples": ExampleTask,
+    "feature pairs": FeatureTask,
+    "label sets": LabelTask,
+    "lists": DocumentTask,
+    "pairs": PairTask,
+    "sessions": SessionTask,
 }
-TASKS: Mapping[str, Task] = {name: kind(name) for name, kind in _BY_ESTIMATOR.items()}
+TASKS: Mapping[str, Task] = {name: _BY_DATA[row.data](name) for name, row in ESTIMATORS.items() if row.command}
 """By the name of the estimator."""
+_BY_COMMAND: Mapping[str, Task] = dict(sorted((ESTIMATORS[name].command or "", task) for name, task in TASKS.items()))
 
 
 def task_named(command: str) -> Task:
     """Return the task of ``slatewise fit COMMAND``."""
-    commands = {ESTIMATORS[name].command or "": task for name, task in TASKS.items()}
-    if command not in commands:
-        raise ValueError(f"system: expected one of {', '.join(sorted(commands))}, found {command!r}")
-    return commands[command]
+    if command not in _BY_COMMAND:
+        raise ValueError(f"system: expected one of {', '.join(_BY_COMMAND)}, found {command!r}")
+    return _BY_COMMAND[command]
 
 
 def task_for_model(model: object) -> Task:
     """Return the task of a loaded model."""
     name = type(model).__name__
     if name not in TASKS:
-        known = ", ".join(sorted(ESTIMATORS[one].command or "" for one in TASKS))
-        raise ValueError(f"model: expected one of {known}, found {name}: use it from Python")
+        raise ValueError(f"model: expected one of {', '.join(_BY_COMMAND)}, found {name}: use it from Python")
     return TASKS[name]
 
 

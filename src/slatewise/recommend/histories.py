@@ -108,8 +108,11 @@ class NumberedSessions:
         return NumberedSessions(self.item_ids, self.items[places], offsets)
 
 
-def number_sessions(sessions: Any) -> NumberedSessions:
-    """Check sessions to learn from, in any form but one id, and number their items; empty ones are left out."""
+def number_sessions(sessions: Any, in_order: bool = False) -> NumberedSessions:
+    """Check sessions to learn from, in any form but one id, and number their items; empty ones are left out.
+
+    ``in_order``: the order of items counts; warn where it seems to carry no information.
+    """
     given = Sessions.of(sessions)
     first, last = int(given.offsets[0]), int(given.offsets[-1])
     ids = check_ids("sessions", given.items[first:last])
@@ -125,10 +128,13 @@ def number_sessions(sessions: Any) -> NumberedSessions:
         )
     item_ids, numbers = np.unique(ids, return_inverse=True)
     offsets = np.concatenate(([0], np.cumsum(lengths[~empty]))).astype(np.int64)
-    return NumberedSessions(item_ids, numbers.astype(np.int64), offsets)
+    numbered = NumberedSessions(item_ids, numbers.astype(np.int64), offsets)
+    if in_order:
+        _warn_of_sorted(numbered)
+    return numbered
 
 
-def warn_of_sorted(sessions: NumberedSessions) -> None:
+def _warn_of_sorted(sessions: NumberedSessions) -> None:
     """Warn where nearly all sessions have their items in ascending order, which chance does not explain.
 
     A session of m different items is sorted by chance with probability 1 / m!. Sets are often stored so.
@@ -155,7 +161,7 @@ def warn_of_sorted(sessions: NumberedSessions) -> None:
             "carry no information: pass them in the order of time, or, if they have none, take "
             "SessionRanker(window=None, base=None), which learns from baskets",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -19,12 +19,12 @@ from slatewise.core.ids import Ids
 from slatewise.core.running.executor import Executor
 from slatewise.data.records import Sessions
 from slatewise.estimators.sklearn import check_weights
-from slatewise.factors.bags import AskedBags, Bags, bag_queries, learned_from
+from slatewise.factors.bags import BagParts, Bags, bag_queries, learned_from
 from slatewise.factors.learner import Problem
 from slatewise.factors.offsets import N_KNOTS, Levels, likely_steps
 from slatewise.factors.pairs import Pairs, Validation, check_enough, hold_out_owners, single_rows
 from slatewise.factors.settings import TrainingSettings
-from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions, warn_of_sorted
+from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions
 from slatewise.recommend.ids import joined_ids
 from slatewise.sessions.estimator import SessionModel, scorer_of
 from slatewise.sessions.sparse_scores import joined_levels, levels_of
@@ -101,9 +101,7 @@ def session_pairs(
     features = None
     if query_features is not None:
         features = check_query_features(query_features, len(given))[np.flatnonzero(used)]
-    numbered = number_sessions(given)
-    if window is not None:
-        warn_of_sorted(numbered)
+    numbered = number_sessions(given, in_order=window is not None)
     bags, following, owners = learned_from(numbered.items, numbered.offsets, window)
     if not len(following):
         raise ValueError(f"sessions: expected one of two items at least, found none in {len(given)}")
@@ -160,7 +158,7 @@ def session_problem(
 def whole_problem(settings: TrainingSettings, pairs: SessionPairs, levels: Levels | None) -> Problem:
     """Return the problem of all pairs, none held out."""
     n_items = len(pairs.item_ids)
-    queries = AskedBags(pairs.bags, pairs.owners, levels, pairs.features)
+    queries = BagParts(pairs.bags, pairs.owners, levels, pairs.features)
     return Problem(
         pairs,
         None,
