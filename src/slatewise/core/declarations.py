@@ -172,7 +172,7 @@ class Settings:
     def __init_subclass__(cls, *, shorthand: str | None = None, takes_number: bool = False) -> None:
         super().__init_subclass__()
         cls.shorthand, cls.takes_number = shorthand, takes_number
-        dataclass(frozen=True)(cls)
+        dataclass(frozen=True, repr=False)(cls)
         document(cls)
 
     def __post_init__(self) -> None:
@@ -182,6 +182,12 @@ class Settings:
             declared.rule.check(f"{type(self).__name__}.{name}", value)
             if isinstance(value, list | np.ndarray):
                 object.__setattr__(self, name, tuple(np.asarray(cast("Any", value)).tolist()))
+
+    def __repr__(self) -> str:
+        """Show the fields that differ from their defaults, as scikit-learn shows the parameters of estimators."""
+        defaults = {one.name: one.default for one in fields(cast("Any", self))}
+        changed = [f"{name}={getattr(self, name)!r}" for name in defaults if getattr(self, name) != defaults[name]]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the fields; with ``deep`` also those inside fields that are settings themselves."""

@@ -19,15 +19,15 @@ from slatewise.core.ids import Ids
 from slatewise.core.running.executor import Executor
 from slatewise.data.records import Sessions
 from slatewise.estimators.sklearn import check_weights
-from slatewise.factors.bags import AskedBags, Bags, bag_queries, learned_from
+from slatewise.factors.bags import BagParts, Bags, bag_queries, learned_from
 from slatewise.factors.learner import Problem
 from slatewise.factors.offsets import N_KNOTS, Levels, likely_steps
 from slatewise.factors.pairs import Pairs, Validation, check_enough, hold_out_owners, single_rows
 from slatewise.factors.settings import TrainingSettings
-from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions, warn_of_sorted
+from slatewise.recommend.histories import NumberedSessions, SessionQueries, number_sessions
 from slatewise.recommend.ids import joined_ids
 from slatewise.sessions.estimator import SessionModel, scorer_of
-from slatewise.sessions.sparse_scores import joined_levels, levels_of
+from slatewise.sessions.sparse_scores import joined_scores, normalized_scores
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -101,9 +101,7 @@ def session_pairs(
     features = None
     if query_features is not None:
         features = check_query_features(query_features, len(given))[np.flatnonzero(used)]
-    numbered = number_sessions(given)
-    if window is not None:
-        warn_of_sorted(numbered)
+    numbered = number_sessions(given, in_order=window is not None)
     bags, following, owners = learned_from(numbered.items, numbered.offsets, window)
     if not len(following):
         raise ValueError(f"sessions: expected one of two items at least, found none in {len(given)}")
@@ -112,7 +110,7 @@ def session_pairs(
         following,
         weights[owners],
         numbered.item_ids,
-        bags.n_queries,
+        len(bags.starts),
         bags,
         owners,
         window,
@@ -160,7 +158,7 @@ def session_problem(
 def whole_problem(settings: TrainingSettings, pairs: SessionPairs, levels: Levels | None) -> Problem:
     """Return the problem of all pairs, none held out."""
     n_items = len(pairs.item_ids)
-    queries = AskedBags(pairs.bags, pairs.owners, levels, pairs.features)
+    queries = BagParts(pairs.bags, pairs.owners, levels, pairs.features)
     return Problem(
         pairs,
         None,
@@ -202,15 +200,15 @@ def cross_fitted(
         numbers = np.flatnonzero(own[pairs.owners])
         if len(numbers):
             scorer = scorer_of(base, sessions.subset(others), executor)
-            parts.append(levels_of(scorer, queries[numbers], executor))
+            parts.append(normalized_scores(scorer, queries[numbers], executor))
             rows.append(numbers)
-    together, order = joined_levels(parts), np.concatenate(rows)
+    together, order = joined_scores(parts), np.concatenate(rows)
     starts, ends = np.zeros(len(queries), dtype=np.int64), np.zeros(len(queries), dtype=np.int64)
     starts[order], ends[order] = together.starts, together.ends
     return Levels(starts, ends, together.items, together.levels)
 
 
-def further_levels(base: SessionModel, pairs: SessionPairs, known: Ints, executor: Executor) -> Levels:
+def further_scores(base: SessionModel, pairs: SessionPairs, known: Ints, executor: Executor) -> Levels:
     """Return a base's scores of sessions that it has not learned from yet; ``known`` are its items among all."""
     places = np.full(len(pairs.item_ids), -1, dtype=np.int64)
     places[known] = np.arange(len(known))
@@ -218,5 +216,5 @@ def further_levels(base: SessionModel, pairs: SessionPairs, known: Ints, executo
     numbers = places[queries.items]
     before = np.concatenate(([0], np.cumsum(numbers >= 0)))
     of_base = SessionQueries(queries.ids, numbers[numbers >= 0], before[queries.starts], before[queries.ends])
-    found = levels_of(scorer_of(base), of_base, executor)
+    found = normalized_scores(scorer_of(base), of_base, executor)
     return found._replace(items=known.astype(np.int32)[found.items])  # both ascend

@@ -34,7 +34,7 @@ class DeviceOffsets(NamedTuple):
     there: Tensor
     """Whether there is an item at all."""
     n_repeats: int
-    """The first so many places are those of the query's own items, by age."""
+    """The number of places, the first ones, of the query's own items, by age."""
 
 
 class DeviceBackward(NamedTuple):
@@ -65,7 +65,7 @@ class DeviceQueries(Protocol):
         ...
 
     def learn(self, queries: Tensor, coefficients: Tensor) -> None:
-        """Move what repeated items get, from what is asked of each place."""
+        """Move what repeated items get, from the gradient of each place."""
         ...
 
 
@@ -227,9 +227,9 @@ class DeviceBags:
         """Step r."""
         self._step_weights(REPEAT_WEIGHTS, coefficients * self._places(queries).there, REPEAT_STEP)
 
-    def _step_weights(self, name: str, asked: Tensor, share: float) -> None:
+    def _step_weights(self, name: str, gradients: Tensor, share: float) -> None:
         """Step weights along the gradients of the places, (queries, places)."""
-        total = asked.double().sum(0)
+        total = gradients.double().sum(0)
         values, accumulators = self.table.weights[name]
         n_ages = len(values)
         gradient = total.sum()[None] if n_ages == 1 else torch.nn.functional.pad(total, (0, n_ages - len(total)))
